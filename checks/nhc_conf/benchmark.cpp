@@ -11,7 +11,6 @@
 #include <variant>
 
 #include "checks/fault_codes.hpp"
-#include "checks/nhc_conf/judging.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/report.hpp"
@@ -48,6 +47,149 @@ Result<int> parse_attempts(std::string_view text) {
         fmt::format("expects 1 to {} repeats, got \"{}\"", kMost, printable(text, 40)));
   }
   return static_cast<int>(*value);
+}
+
+// A number above zero; `unit` is for the message.
+Result<double> bandwidth_in(std::string_view text, std::string_view unit) {
+  const auto value = parse_number(text);
+  if (value && *value > 0) return *value;
+  return make_error(
+      fmt::format("expects a bandwidth in {} above zero, got \"{}\"", unit, printable(text, 40)));
+}
+
+// One rank is run on each GPU. Of the variables of the line only those that are needed have to be
+// known.
+Result<Benchmark> all_reduce_benchmark(const CheckLine& line, std::size_t gpus) {
+  const auto bandwidth = bandwidth_in(argument(line.arguments, 0), "GB/s");
+  if (!bandwidth) return tl::unexpected(bandwidth.error());
+  const auto attempts = parse_attempts(argument(line.arguments, 1));
+  if (!attempts) return tl::unexpected(attempts.error());
+  // On this node's GPUs and nowhere else, whatever job this is part of: host memory is no answer.
+  Benchmark benchmark{.words = {"all_reduce",
+                                "--backend=nccl",
+                                "--launch=alone",
+                                fmt::format("--local={}", gpus),
+                                fmt::format("--min-busbw={} GB/s", *bandwidth),
+                                "--format=json",
+                                "--verbose"},
+                      .attempts = *attempts};
+  if (const auto word = argument(line.arguments, 2); !word.empty()) {
+    const auto size = parse_message_size(word);
+    if (!size) return tl::unexpected(size.error());
+    benchmark.words.push_back(fmt::format("--sizes={}", *size));
+    benchmark.words.push_back(fmt::format("--at={}", *size));
+  }
+  return benchmark;
+}
+
+// The same with NCCL's paths within the node switched off, so that all data pass the adapters.
+Result<Benchmark> loopback_benchmark(const CheckLine& line, std::size_t gpus) {
+  auto benchmark = all_reduce_benchmark(line, gpus);
+  if (!benchmark) return benchmark;
+  if (!line.unresolved.empty()) return make_error(unknown_variable(line));
+  benchmark->words.emplace_back("--require-transport=ib");
+  benchmark->environment = {{"NCCL_P2P_DISABLE", "1"},
+                            {"NCCL_SHM_DISABLE", "1"},
+                            {"NCCL_NET_GDR_LEVEL", "5"},
+                            {"NCCL_IB_PCI_RELAXED_ORDERING", "1"}};
+  benchmark->topology_file = argument(line.arguments, 3);
+  if (!benchmark->topology_file.empty()) {
+    benchmark->environment["NCCL_TOPO_FILE"] = benchmark->topology_file;
+  }
+  return benchmark;
+}
+
+// The line's limits alone judge: `generic` has none of its own.
+Benchmark node_benchmark(std::string_view tests, std::string_view code) {
+  return {.words = {"node",
+                    "--profile=generic",
+                    fmt::format("--only={}", tests),
+                    "--format=json",
+                    "--verbose"},
+          .checks = {},
+          .code = std::string(code),
+          .own_profile = true};
+}
+
+struct LineLimit {
+  std::string_view name;  // below `bench` in a profile
+  double fail_below = 0;
+  double warn_below = 0;
+  std::string_view unit;
+};
+
+void judge_by(Benchmark& benchmark, const LineLimit& limit) {
+  const auto set = [&](std::string_view key, double value) {
+    benchmark.words.push_back(
+        fmt::format("--set=bench.{}.{}={:.9g} {}", limit.name, key, value, limit.unit));
+  };
+  set("fail_below", limit.fail_below);
+  set("warn_below", limit.warn_below);
+  benchmark.checks.push_back(fmt::format("bench.{}", limit.name));
+}
+
+// The limit that a line names, all of whose variables have to be known.
+Result<double> limit_in(const CheckLine& line, std::string_view word, std::string_view unit) {
+  if (!line.unresolved.empty()) return make_error(unknown_variable(line));
+  return bandwidth_in(word, unit);
+}
+
+// H2D_AND_D2H [P2P], in GB/s. Azure's script warns up to 5% above the limit, and copies between
+// GPUs where there are several.
+Result<Benchmark> gpu_copy_benchmark(const CheckLine& line, std::size_t gpus) {
+  constexpr double kWarns = 1.05;
+  constexpr std::string_view kUnit = "GB/s";
+  const auto host = limit_in(line, argument(line.arguments, 0), kUnit);
+  if (!host) return tl::unexpected(host.error());
+  const auto second = argument(line.arguments, 1);
+  const bool peers = !second.empty() && gpus > 1;
+  auto benchmark = node_benchmark(peers ? "gpu.copy,gpu.p2p" : "gpu.copy", "NHC2020");
+  judge_by(benchmark, {"host_copy", *host, kWarns * *host, kUnit});
+  if (second.empty()) return benchmark;
+  const auto peer = bandwidth_in(second, kUnit);
+  if (!peer) return tl::unexpected(peer.error());
+  if (peers) judge_by(benchmark, {"peer_copy", *peer, kWarns * *peer, kUnit});
+  return benchmark;
+}
+
+// [BANDWIDTH], in MB/s as STREAM prints it: copy, scale, add and triad each.
+Result<Benchmark> stream_benchmark(const CheckLine& line, std::size_t /*gpus*/) {
+  constexpr std::string_view kUnit = "MB/s";
+  constexpr std::string_view kWithout = "580000";
+  const auto word = argument(line.arguments, 0);
+  const auto limit = limit_in(line, word.empty() ? kWithout : word, kUnit);
+  if (!limit) return tl::unexpected(limit.error());
+  auto benchmark = node_benchmark("host.stream", "NHC2001");
+  judge_by(benchmark, {"stream", *limit, *limit, kUnit});
+  return benchmark;
+}
+
+// BANDWIDTH [SIZE], in Gb/s and bytes: writes of each HCA to itself from host memory.
+Result<Benchmark> hca_benchmark(const CheckLine& line, std::size_t /*gpus*/) {
+  constexpr std::string_view kUnit = "Gb/s";
+  constexpr std::uint64_t kSize = 1UL << 20U;
+  const auto limit = limit_in(line, argument(line.arguments, 0), kUnit);
+  if (!limit) return tl::unexpected(limit.error());
+  const auto word = argument(line.arguments, 1);
+  const auto size = word.empty() ? Result<std::uint64_t>(kSize) : parse_unsigned(word);
+  constexpr std::uint64_t kLargest = 64UL << 20U;
+  if (!size || *size < sizeof(std::uint64_t) || *size > kLargest) {
+    return make_error(
+        fmt::format("expects a size of 8 bytes to 64 MiB, got \"{}\"", printable(word, 40)));
+  }
+  auto benchmark = node_benchmark("ib.loopback", "NHC2003");
+  judge_by(benchmark, {"hca_write", *limit, *limit, kUnit});
+  benchmark.words.push_back(fmt::format("--set=bench.hca_write.size={} B", *size));
+  return benchmark;
+}
+
+// The same in messages of 8 MiB from the memory of GPUs.
+Result<Benchmark> gpu_hca_benchmark(const CheckLine& line, std::size_t gpus) {
+  auto asked = line;
+  asked.arguments = {std::string(argument(line.arguments, 0)), "8388608"};
+  auto benchmark = hca_benchmark(asked, gpus);
+  if (benchmark) benchmark->words.emplace_back("--set=bench.hca_write.memory=gpu");
+  return benchmark;
 }
 
 tl::unexpected<Error> no_report(const Answer& answer) {
@@ -91,8 +233,7 @@ std::string device_in(const Report& report, std::string_view device) {
 
 Verdict verdict_by(const Findings& findings) {
   const auto has = [&](Outcome outcome) {
-    return std::ranges::any_of(findings,
-                               [&](const Finding& each) { return each.outcome == outcome; });
+    return std::ranges::count(findings, outcome, &Finding::outcome) > 0;
   };
   if (has(Outcome::fail)) return Verdict::unhealthy;
   return has(Outcome::unknown) ? Verdict::unknown : Verdict::healthy;
@@ -160,57 +301,23 @@ Result<std::size_t> gpus_of(const Section<Nvml>& nvml) {
       fmt::format("NVML lists no GPU{}{}", why.empty() ? "" : ": ", printable(why, 120)));
 }
 
+Row on_request(std::string_view name, PlanBenchmark plan, bool of_gpus) {
+  return {.name = name,
+          .otherwise = Outcome::skip,
+          .why = "a benchmark, which is run with --active only",
+          .benchmark = plan,
+          .of_gpus = of_gpus};
+}
+
+Row unmeasured(std::string_view name) {
+  return {.name = name,
+          .otherwise = Outcome::skip,
+          .why =
+              "a benchmark of a kind that muster-bench has none of: --active does not run it "
+              "either"};
+}
+
 }  // namespace
-
-Result<double> bandwidth_in(std::string_view text, std::string_view unit) {
-  const auto value = parse_number(text);
-  if (value && *value > 0) return *value;
-  return make_error(
-      fmt::format("expects a bandwidth in {} above zero, got \"{}\"", unit, printable(text, 40)));
-}
-
-Result<Benchmark> all_reduce_benchmark(const CheckLine& line, std::size_t gpus) {
-  const auto bandwidth = bandwidth_in(argument(line.arguments, 0), "GB/s");
-  if (!bandwidth) return tl::unexpected(bandwidth.error());
-  const auto attempts = parse_attempts(argument(line.arguments, 1));
-  if (!attempts) return tl::unexpected(attempts.error());
-  // On this node's GPUs and nowhere else, whatever job this is part of: host memory is no answer.
-  Benchmark benchmark{.words = {"all_reduce",
-                                "--backend=nccl",
-                                "--launch=alone",
-                                fmt::format("--local={}", gpus),
-                                fmt::format("--min-busbw={} GB/s", *bandwidth),
-                                "--format=json",
-                                "--verbose"},
-                      .environment = {},
-                      .topology_file = {},
-                      .attempts = *attempts};
-  if (const auto word = argument(line.arguments, 2); !word.empty()) {
-    const auto size = parse_message_size(word);
-    if (!size) return tl::unexpected(size.error());
-    benchmark.words.push_back(fmt::format("--sizes={}", *size));
-    benchmark.words.push_back(fmt::format("--at={}", *size));
-  }
-  return benchmark;
-}
-
-Result<Benchmark> loopback_benchmark(const CheckLine& line, std::size_t gpus) {
-  auto benchmark = all_reduce_benchmark(line, gpus);
-  if (!benchmark) return benchmark;
-  if (!line.unresolved.empty()) {
-    return make_error(fmt::format("the variable ${} is not known", printable(line.unresolved, 40)));
-  }
-  benchmark->words.emplace_back("--require-transport=ib");
-  benchmark->environment = {{"NCCL_P2P_DISABLE", "1"},
-                            {"NCCL_SHM_DISABLE", "1"},
-                            {"NCCL_NET_GDR_LEVEL", "5"},
-                            {"NCCL_IB_PCI_RELAXED_ORDERING", "1"}};
-  benchmark->topology_file = argument(line.arguments, 3);
-  if (!benchmark->topology_file.empty()) {
-    benchmark->environment["NCCL_TOPO_FILE"] = benchmark->topology_file;
-  }
-  return benchmark;
-}
 
 std::vector<BenchmarkLine> benchmarks_on(const Config& config, const Snapshot& snapshot) {
   std::vector<BenchmarkLine> lines;
@@ -239,6 +346,19 @@ std::vector<Finding> findings_of(const Answer& answer, const Benchmark& asked) {
   }
   std::ranges::move(missing, std::back_inserter(findings));
   return findings;
+}
+
+std::vector<Row> benchmark_rows() {
+  return {
+      on_request("check_nccl_allreduce", all_reduce_benchmark, true),
+      on_request("check_nccl_allreduce_ib_loopback", loopback_benchmark, true),
+      on_request("check_gpu_bw", gpu_copy_benchmark, true),
+      on_request("check_ib_bw_gdr", gpu_hca_benchmark, false),
+      on_request("check_ib_bw_non_gdr", hca_benchmark, false),
+      on_request("check_cpu_stream", stream_benchmark, false),
+      unmeasured("check_rccl_allreduce"),
+      unmeasured("check_rocm_gpu_bw"),
+  };
 }
 
 }  // namespace muster::nhc

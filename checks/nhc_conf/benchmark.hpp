@@ -28,22 +28,6 @@ struct Benchmark {
   bool operator==(const Benchmark&) const = default;
 };
 
-// `gpus`: one rank is run on each. Of the variables of a line only those that are needed have to be
-// known.
-[[nodiscard]] Result<Benchmark> all_reduce_benchmark(const CheckLine& line, std::size_t gpus);
-// The same with NCCL's paths within the node switched off, so that all data pass the adapters.
-[[nodiscard]] Result<Benchmark> loopback_benchmark(const CheckLine& line, std::size_t gpus);
-
-// Those of `muster-bench node`, judged by the limit of the line alone: the copies of GPUs, STREAM,
-// and the HCAs from memory of the host and of GPUs.
-[[nodiscard]] Result<Benchmark> gpu_copy_benchmark(const CheckLine& line, std::size_t gpus);
-[[nodiscard]] Result<Benchmark> stream_benchmark(const CheckLine& line, std::size_t gpus);
-[[nodiscard]] Result<Benchmark> hca_benchmark(const CheckLine& line, std::size_t gpus);
-[[nodiscard]] Result<Benchmark> gpu_hca_benchmark(const CheckLine& line, std::size_t gpus);
-
-// A number above zero; `unit` is for the message.
-[[nodiscard]] Result<double> bandwidth_in(std::string_view text, std::string_view unit);
-
 struct BenchmarkLine {
   int number = 0;
   Result<Benchmark> benchmark;  // or why there is nothing to run

@@ -4,10 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::nhc {
@@ -26,7 +27,7 @@ Result<std::chrono::milliseconds> parse_deadline(const Options& options, char le
   constexpr std::uint64_t kMostSeconds = 3600;
   constexpr std::chrono::seconds kUsual{5};
   if (!options.has(letter)) return kUsual;
-  const auto text = options.values(letter).back();
+  const auto text = options.value(letter);
   const auto seconds = parse_unsigned(text);
   if (seconds && *seconds > 0 && *seconds <= kMostSeconds) return std::chrono::seconds(*seconds);
   return make_error(fmt::format("-{} expects seconds, got \"{}\"", letter, printable(text, 40)));
@@ -34,8 +35,8 @@ Result<std::chrono::milliseconds> parse_deadline(const Options& options, char le
 
 Result<int> parse_status(const Options& options) {
   constexpr std::uint64_t kMost = 255;
-  if (!options.has('r') || options.values('r').back().empty()) return 0;
-  const auto text = options.values('r').back();
+  const auto text = options.value('r');
+  if (text.empty()) return 0;
   const auto status = parse_unsigned(text);
   if (status && *status <= kMost) return static_cast<int>(*status);
   return make_error(fmt::format("-r expects an exit status, got \"{}\"", printable(text, 40)));
@@ -52,23 +53,13 @@ Result<Wish> wish_of(const Arguments& arguments, std::string_view known, std::st
   Wish wish{.command = {.words = std::move(options->rest), .deadline = *deadline},
             .status = *status,
             .matches = options->values('m')};
-  const auto text = options->has('e') ? options->values('e').back() : std::string(usual);
+  const auto text = options->has('e') ? options->value('e') : std::string(usual);
   if (!text.empty()) {
     const auto words = split_words(text);
     wish.command.words.assign(words.begin(), words.end());
   }
   if (wish.command.words.empty()) return make_error("no command is named");
   return wish;
-}
-
-Result<Wish> status_wish(const Arguments& arguments) { return wish_of(arguments, "C:r:t:", ""); }
-
-Result<Wish> output_wish(const Arguments& arguments) {
-  return wish_of(arguments, "C:M:O:e:m:r:t:", "");
-}
-
-Result<Wish> dmesg_wish(const Arguments& arguments) {
-  return wish_of(arguments, "M:e:m:r:t:", "dmesg");
 }
 
 // One for each target.
@@ -81,13 +72,14 @@ Result<std::vector<PlannedCommand>> pings(const Arguments& arguments) {
   options->given.try_emplace('w', std::vector<std::string>{"1"});
   std::vector<std::string> words{"ping", "-q", "-n"};
   for (const char letter : std::string_view("IistcwW")) {
-    if (!options->has(letter) || options->values(letter).back().empty()) continue;
+    auto value = options->value(letter);
+    if (value.empty()) continue;
     words.push_back(fmt::format("-{}", letter));
-    words.push_back(options->values(letter).back());
+    words.push_back(std::move(value));
   }
   // ping ends by itself at its own deadline.
   auto own = *options;
-  if (own.values('w').back().empty()) own.given.erase('w');
+  if (own.value('w').empty()) own.given.erase('w');
   const auto deadline = parse_deadline(own, 'w');
   if (!deadline) return tl::unexpected(deadline.error());
   constexpr std::chrono::seconds kMargin{2};
@@ -101,32 +93,30 @@ Result<std::vector<PlannedCommand>> pings(const Arguments& arguments) {
   return commands;
 }
 
-using Plan = Result<std::vector<PlannedCommand>> (*)(const Arguments&);
+// The checks that run one command: which options each takes, and the command where none is named.
+struct Runs {
+  std::string_view check, options, usual;
+};
 
-template <Result<Wish> (*Read)(const Arguments&)>
-Result<std::vector<PlannedCommand>> plan(const Arguments& arguments) {
-  auto wish = Read(arguments);
-  if (!wish) return tl::unexpected(wish.error());
-  return std::vector<PlannedCommand>{std::move(wish->command)};
-}
+constexpr Runs kStatus{"check_cmd_status", "C:r:t:", ""};
+constexpr Runs kOutput{"check_cmd_output", "C:M:O:e:m:r:t:", ""};
+constexpr Runs kDmesg{"check_cmd_dmesg", "M:e:m:r:t:", "dmesg"};
+constexpr std::string_view kPing = "check_net_ping";
 
-// Null for a check that runs none.
-Plan plan_of(std::string_view check) {
-  if (check == "check_cmd_status") return plan<status_wish>;
-  if (check == "check_cmd_output") return plan<output_wish>;
-  if (check == "check_cmd_dmesg") return plan<dmesg_wish>;
-  return check == "check_net_ping" ? pings : nullptr;
+// What a line asks to be run; nothing where its check runs no command.
+std::optional<Result<std::vector<PlannedCommand>>> plan_of(const CheckLine& line) {
+  if (line.check == kPing) return pings(line.arguments);
+  for (const auto& runs : {kStatus, kOutput, kDmesg}) {
+    if (line.check != runs.check) continue;
+    auto wish = wish_of(line.arguments, runs.options, runs.usual);
+    if (!wish) return tl::unexpected(wish.error());
+    return std::vector<PlannedCommand>{std::move(wish->command)};
+  }
+  return std::nullopt;
 }
 
 std::string shown(const std::vector<std::string>& words) {
   return printable(fmt::format("{}", fmt::join(words, " ")), kLongestCommand);
-}
-
-Finding failed(std::string message) {
-  return {.device = std::string(checks::kNode),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .remedy = Remedy::fix_config};
 }
 
 // The command as it was run, or what to say where it was not.
@@ -179,7 +169,9 @@ std::optional<Finding> contradiction(const CommandFact& fact, const Wish& wish, 
   return std::nullopt;
 }
 
-Findings judge_wish(const Snapshot& snapshot, const Result<Wish>& wish) {
+template <const Runs& kRuns>
+Findings judge_command(const Snapshot& snapshot, const Arguments& arguments) {
+  const auto wish = wish_of(arguments, kRuns.options, kRuns.usual);
   if (!wish) return {not_judged(wish.error().message)};
   const auto fact = ran(snapshot, wish->command);
   if (!fact) return {fact.error()};
@@ -191,6 +183,24 @@ Findings judge_wish(const Snapshot& snapshot, const Result<Wish>& wish) {
   }
   if (auto finding = contradiction(**fact, *wish, false)) return {*std::move(finding)};
   return {checks::passed(fmt::format("\"{}\" ended as wanted", shown((*fact)->words)))};
+}
+
+Findings judge_ping(const Snapshot& snapshot, const Arguments& arguments) {
+  const auto commands = pings(arguments);
+  if (!commands) return {not_judged(commands.error().message)};
+  Findings findings;
+  for (const auto& command : *commands) {
+    const auto& target = command.words.back();
+    const auto fact = ran(snapshot, command);
+    if (!fact && fact.error().outcome == Outcome::unknown) {
+      findings.push_back(fact.error());
+    } else if (!fact || *(*fact)->status != 0) {
+      findings.push_back(
+          failed(fmt::format("no answer from {} to ping", printable(target, 80)), Remedy::watch));
+    }
+  }
+  return checks::or_pass(std::move(findings),
+                         fmt::format("{} to ping", checks::counted(commands->size(), "answer")));
 }
 
 }  // namespace
@@ -208,11 +218,10 @@ BrokenRule check_rules(const SiteRules& rules) {
 std::vector<PlannedCommand> commands_on(const Config& config, std::string_view node) {
   std::vector<PlannedCommand> commands;
   for (const auto& line : check_lines_on(config, node)) {
-    const auto plan = plan_of(line.check);
-    if (plan == nullptr || !line.unresolved.empty()) continue;
-    auto planned = plan(line.arguments);
-    if (!planned) continue;
-    for (auto& command : *planned) {
+    if (!line.unresolved.empty()) continue;
+    auto planned = plan_of(line);
+    if (!planned || !*planned) continue;
+    for (auto& command : **planned) {
       const auto same = std::ranges::find(commands, command.words, &PlannedCommand::words);
       if (same == commands.end()) {
         commands.push_back(std::move(command));
@@ -226,41 +235,16 @@ std::vector<PlannedCommand> commands_on(const Config& config, std::string_view n
 
 bool names_commands(const Config& config) {
   return std::ranges::any_of(all_check_lines(config),
-                             [](const CheckLine& line) { return plan_of(line.check) != nullptr; });
+                             [](const CheckLine& line) { return plan_of(line).has_value(); });
 }
 
-Findings judge_cmd_status(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_wish(snapshot, status_wish(arguments));
-}
-
-Findings judge_cmd_output(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_wish(snapshot, output_wish(arguments));
-}
-
-Findings judge_cmd_dmesg(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_wish(snapshot, dmesg_wish(arguments));
-}
-
-Findings judge_ping(const Snapshot& snapshot, const Arguments& arguments) {
-  const auto commands = pings(arguments);
-  if (!commands) return {not_judged(commands.error().message)};
-  Findings findings;
-  for (const auto& command : *commands) {
-    const auto& target = command.words.back();
-    const auto fact = ran(snapshot, command);
-    if (!fact && fact.error().outcome == Outcome::unknown) {
-      findings.push_back(fact.error());
-    } else if (!fact || *(*fact)->status != 0) {
-      auto finding = failed(fmt::format("no answer from {} to ping", printable(target, 80)));
-      finding.remedy = Remedy::watch;
-      findings.push_back(std::move(finding));
-    }
-  }
-  if (findings.empty()) {
-    findings.push_back(
-        checks::passed(fmt::format("{} to ping", checks::counted(commands->size(), "answer"))));
-  }
-  return findings;
+std::vector<Row> command_rows() {
+  return {
+      judged(kPing, judge_ping, Probe::environment, 1),
+      judged(kOutput.check, judge_command<kOutput>, Probe::environment, 1),
+      judged(kStatus.check, judge_command<kStatus>, Probe::environment, 1),
+      judged(kDmesg.check, judge_command<kDmesg>, Probe::environment, 0),
+  };
 }
 
 }  // namespace muster::nhc

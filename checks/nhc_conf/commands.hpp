@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that lines of NHC's configuration run, and how what came of them is judged.
+// The commands that lines of NHC's configuration run.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "checks/nhc_conf/config.hpp"
-#include "checks/nhc_conf/judging.hpp"
 #include "lib/base/fields.hpp"
 
 namespace muster::nhc {
@@ -42,10 +41,5 @@ struct PlannedCommand {
 
 // Whether any line, whichever node it is for, runs a command.
 [[nodiscard]] bool names_commands(const Config& config);
-
-[[nodiscard]] Findings judge_cmd_status(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_cmd_output(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_cmd_dmesg(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_ping(const Snapshot& snapshot, const Arguments& arguments);
 
 }  // namespace muster::nhc

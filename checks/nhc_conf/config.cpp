@@ -125,6 +125,10 @@ Config parse_config(std::string file, std::string_view text) {
   return config;
 }
 
+std::string unknown_variable(const CheckLine& line) {
+  return fmt::format("the variable ${} is not known", printable(line.unresolved, 40));
+}
+
 std::vector<CheckLine> check_lines_on(const Config& config, std::string_view node) {
   return check_lines_of(config, node, [&](const Line& line) { return is_for(line, node); });
 }

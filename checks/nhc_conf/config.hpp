@@ -42,6 +42,9 @@ struct CheckLine {
   bool operator==(const CheckLine&) const = default;
 };
 
+// "the variable $NAME is not known".
+[[nodiscard]] std::string unknown_variable(const CheckLine& line);
+
 // The lines for this node, in the file's order; a setting holds for the lines after it. Where
 // `node` is empty only lines for all nodes can be told, and the others are complaints.
 [[nodiscard]] std::vector<CheckLine> check_lines_on(const Config& config, std::string_view node);

@@ -7,12 +7,15 @@
 #include <cmath>
 #include <optional>
 
-#include "checks/nhc_conf/judging.hpp"
 #include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::nhc {
 namespace {
+
+constexpr std::string_view kFewDmiData =
+    "of the machine's DMI data only the manufacturer and the product are read";
 
 std::optional<Finding> other_count(const Snapshot& snapshot,
                                    std::string_view noun,
@@ -26,12 +29,10 @@ std::optional<Finding> other_count(const Snapshot& snapshot,
   }
   if (!seen) return checks::not_known(checks::kNode, fmt::format("the number of {}s", noun), seen);
   if (*seen == *count) return std::nullopt;
-  return Finding{.device = std::string(checks::kNode),
-                 .outcome = Outcome::fail,
-                 .message = fmt::format("{}, {} wanted", checks::counted(*seen, noun), *count),
-                 .observed = checks::count_value(*seen),
-                 .limit = checks::count_value(*count),
-                 .remedy = *seen < *count ? checks::hardware_remedy(snapshot) : Remedy::fix_config};
+  return compared(failed(fmt::format("{}, {} wanted", checks::counted(*seen, noun), *count),
+                         *seen < *count ? checks::hardware_remedy(snapshot) : Remedy::fix_config),
+                  checks::count_value(*seen),
+                  checks::count_value(*count));
 }
 
 // Where /proc/cpuinfo names no sockets, as on Arm, NHC counts each processor as one: no machine has
@@ -99,30 +100,21 @@ std::string unread_among(const Snapshot& snapshot,
   return {};
 }
 
-Finding no_port(const Snapshot& snapshot,
-                const std::vector<PortSeen>& ports,
-                std::string_view wanted,
-                std::string_view rate) {
+std::string no_port(const std::vector<PortSeen>& ports,
+                    std::string_view wanted,
+                    std::string_view rate) {
   const std::string with = rate.empty() ? std::string() : fmt::format(" at {} Gb/s", rate);
-  Finding finding{.device = wanted.empty() ? std::string(checks::kNode) : std::string(wanted),
-                  .outcome = Outcome::fail,
-                  .remedy = checks::hardware_remedy(snapshot)};
-  if (ports.size() == 1) {
-    const auto& port = *ports.front().port;
-    const std::string seen =
-        port.rate_gbps ? fmt::format(" at {:g} Gb/s", *port.rate_gbps) : std::string();
-    finding.message = fmt::format(
-        "{} is {}{}, wanted ACTIVE (LinkUp){}", ports.front().name, state_of(port), seen, with);
-  } else if (ports.empty()) {
-    finding.message =
-        fmt::format("there is no port{}{}", wanted.empty() ? "" : " ", printable(wanted, 80));
-  } else {
-    finding.message = fmt::format("none of {} ports is ACTIVE (LinkUp){}", ports.size(), with);
+  if (ports.empty()) {
+    return fmt::format("there is no port{}{}", wanted.empty() ? "" : " ", printable(wanted, 80));
   }
-  return finding;
+  if (ports.size() > 1) {
+    return fmt::format("none of {} ports is ACTIVE (LinkUp){}", ports.size(), with);
+  }
+  const auto& [name, port] = ports.front();
+  const std::string seen =
+      port->rate_gbps ? fmt::format(" at {:g} Gb/s", *port->rate_gbps) : std::string();
+  return fmt::format("{} is {}{}, wanted ACTIVE (LinkUp){}", name, state_of(*port), seen, with);
 }
-
-}  // namespace
 
 Findings judge_cpuinfo(const Snapshot& snapshot, const Arguments& arguments) {
   const auto& cpu = *snapshot.cpu;
@@ -154,12 +146,8 @@ Findings judge_eth(const Snapshot& snapshot, const Arguments& arguments) {
     return matches_pattern(wanted, each.name);
   });
   if (found) return {checks::passed(fmt::format("the interface {} is there", wanted), wanted)};
-  return {{.device = std::string(wanted),
-           .outcome = Outcome::fail,
-           .message = fmt::format("there is no interface {}", printable(wanted, 80)),
-           .observed = false,
-           .limit = true,
-           .remedy = Remedy::fix_config}};
+  auto message = fmt::format("there is no interface {}", printable(wanted, 80));
+  return {compared(failed(std::move(message), Remedy::fix_config, wanted), false, true)};
 }
 
 Findings judge_ib(const Snapshot& snapshot, const Arguments& arguments) {
@@ -176,11 +164,9 @@ Findings judge_ib(const Snapshot& snapshot, const Arguments& arguments) {
   // A snapshot of before that was looked at says nothing of it.
   const auto& umad = snapshot.infiniband->umad;
   if (snapshot.infiniband.ok() && umad.is_absent() && umad != Fact<std::string>()) {
-    return {{.device = std::string(checks::kNode),
-             .outcome = Outcome::fail,
-             .message = "ib_umad is not loaded: there is no /sys/class/infiniband_mad/abi_version",
-             .remedy = Remedy::fix_config}};
+    return {failed("ib_umad is not loaded: there is no /sys/class/infiniband_mad/abi_version")};
   }
+  const auto device = wanted.empty() ? checks::kNode : wanted;
   const auto ports = ports_meant(snapshot, wanted);
   const auto well = std::ranges::find_if(
       ports, [&](const PortSeen& seen) { return is_well(*seen.port, rate).value_or(false); });
@@ -188,13 +174,13 @@ Findings judge_ib(const Snapshot& snapshot, const Arguments& arguments) {
     return {checks::passed(
         fmt::format(
             "{} is ACTIVE (LinkUp) at {:g} Gb/s", well->name, well->port->rate_gbps.value_or(0)),
-        wanted.empty() ? checks::kNode : wanted)};
+        device)};
   }
   const auto unread = unread_among(snapshot, ports, wanted, rate);
   if (!unread.empty()) {
     return {not_judged(fmt::format("the state or rate of {} could not be read", unread), unread)};
   }
-  return {no_port(snapshot, ports, wanted, words)};
+  return {failed(no_port(ports, wanted, words), checks::hardware_remedy(snapshot), device)};
 }
 
 // Only the maker and the product's name are observed, as the kernel shows them without dmidecode.
@@ -206,7 +192,7 @@ Findings judge_dmi(const Snapshot& snapshot, const Arguments& arguments) {
   const auto text = fmt::format("{}", fmt::join(options->rest, " "));
   const bool maker = text.starts_with(kMaker);
   if (!options->given.empty() || (!maker && !text.starts_with(kProduct))) {
-    return {not_judged("of the machine's DMI data only the manufacturer and the product are read")};
+    return {not_judged(kFewDmiData)};
   }
   const auto& identity = *snapshot.identity;
   const auto& fact = maker ? identity.dmi_vendor : identity.dmi_product;
@@ -216,12 +202,25 @@ Findings judge_dmi(const Snapshot& snapshot, const Arguments& arguments) {
   if (matches_pattern(wanted, *fact)) {
     return {checks::passed(fmt::format("the {} is {}", what, *fact))};
   }
-  return {{.device = std::string(checks::kNode),
-           .outcome = Outcome::fail,
-           .message = fmt::format("the {} is {}, wanted {}", what, *fact, printable(wanted, 80)),
-           .observed = *fact,
-           .limit = wanted,
-           .remedy = Remedy::fix_config}};
+  return {
+      compared(failed(fmt::format("the {} is {}, wanted {}", what, *fact, printable(wanted, 80))),
+               *fact,
+               wanted)};
+}
+
+}  // namespace
+
+std::vector<Row> hardware_rows() {
+  auto ib = judged("check_hw_ib", judge_ib, Probe::infiniband, 0, 2);
+  ib.absence_counts = true;
+  return {judged("check_hw_cpuinfo", judge_cpuinfo, Probe::cpu, 0, 3),
+          std::move(ib),
+          judged("check_hw_eth", judge_eth, Probe::network, 1, 1),
+          unjudged("check_hw_gm", "Myrinet is not observed"),
+          unjudged("check_hw_mcelog",
+                   "mcelog is not asked; host.edac judges the counters of memory errors"),
+          judged("check_dmi_data_match", judge_dmi, Probe::identity, 1),
+          unjudged("check_dmi_raw_data_match", kFewDmiData)};
 }
 
 }  // namespace muster::nhc

@@ -56,28 +56,25 @@ bool crashed(std::string_view reason) {
 // where muster.probes and the checks say for themselves what hindered them.
 std::optional<Finding> without_gpus(const Snapshot& snapshot) {
   const auto& section = snapshot.nvml;
-  const auto failed = [](std::string message) {
-    return Finding{.device = std::string(checks::kNode),
-                   .outcome = Outcome::fail,
-                   .message = std::move(message),
-                   .remedy = Remedy::reboot};
+  const auto fails = [](std::string_view what, std::string_view why) {
+    return failed(fmt::format("{}: {}", what, why), Remedy::reboot);
   };
   if (section.status == Status::absent) {
     const bool seen = section.asked() && !snapshot.identity->foreign_root;
     if (!seen) return not_judged(fmt::format("GPUs were not observed: {}", section.reason));
-    return failed(fmt::format("there is no NVML: {}", section.reason));
+    return fails("there is no NVML", section.reason);
   }
   if (section.status == Status::error && crashed(section.reason)) {
-    return failed(fmt::format("NVML crashed: {}", section.reason));
+    return fails("NVML crashed", section.reason);
   }
   if (!section.ok()) return std::nullopt;
   if (!section->trouble.empty() && section->trouble_code != 0) {
-    return failed(fmt::format("NVML cannot be used: {}", section->trouble));
+    return fails("NVML cannot be used", section->trouble);
   }
   if (!section->trouble.empty()) {
     return not_judged(fmt::format("the GPUs are not known: {}", section->trouble));
   }
-  if (section->gpus.empty()) return failed("NVML lists no GPU");
+  if (section->gpus.empty()) return failed("NVML lists no GPU", Remedy::reboot);
   return std::nullopt;
 }
 
@@ -98,9 +95,7 @@ std::optional<std::string> obstacle(const Snapshot& snapshot,
                                     const Row& row,
                                     const CheckLine& line,
                                     ProbeSet needs) {
-  if (!line.unresolved.empty()) {
-    return fmt::format("the variable ${} is not known", printable(line.unresolved, 40));
-  }
+  if (!line.unresolved.empty()) return unknown_variable(line);
   const auto given = line.arguments.size();
   if (given < row.least || given > row.most) return wrong_arity(row, given);
   std::optional<std::string> missing;
@@ -246,8 +241,7 @@ class Lines {
   }
 
   void translate(const CheckLine& line, const Row& row) {
-    Result<std::vector<Preset>> presets;
-    if (row.translate != nullptr) presets = row.translate(line.arguments);
+    const auto presets = presets_of(row, line.arguments);
     if (!presets) return refuse(line, presets.error().message);
     auto batch = std::ranges::find_if(
         batches_, [&](const Batch& each) { return !each.contradicts(*presets); });
@@ -356,20 +350,18 @@ Needs needs_of(const Config& config, bool active) {
     }
     if (!literal) checks.insert(checks.end(), row->checks.begin(), row->checks.end());
     needs.processes = needs.processes || row->all_processes;
-    if (row->judge == judge_net_socket) {
+    if (row->asks_for_users != nullptr) {
       needs.sockets = true;
-      const auto users = asks_for_users(line.arguments);
+      const auto users = row->asks_for_users(line.arguments);
       needs.processes = needs.processes || users;
       if (users) needs.probes = needs.probes | Probe::processes;
     }
-    auto files = row->judge == judge_file_test   ? tested_files(line.arguments)
-                 : row->judge == judge_file_stat ? stat_files(line.arguments)
-                                                 : std::vector<std::string>();
-    if (row->judge == judge_file_contents && argument(line.arguments, 0).starts_with('/')) {
-      files.push_back(line.arguments.front());
-      needs.contents.push_back(line.arguments.front());
+    if (row->files_of == nullptr) continue;
+    const auto files = row->files_of(line.arguments);
+    needs.files.insert(needs.files.end(), files.begin(), files.end());
+    if (row->reads_files) {
+      needs.contents.insert(needs.contents.end(), files.begin(), files.end());
     }
-    std::ranges::move(files, std::back_inserter(needs.files));
   }
   if (checks.empty()) return needs;
   const auto selected = select_checks(Profile{}, {.only = std::move(checks)});

@@ -19,79 +19,11 @@ namespace muster::nhc {
 using Arguments = std::vector<std::string>;
 using Judge = Findings (*)(const Snapshot&, const Arguments&);
 
-// hardware.cpp
-[[nodiscard]] Findings judge_cpuinfo(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_eth(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_ib(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_dmi(const Snapshot& snapshot, const Arguments& arguments);
-// memory.cpp
-[[nodiscard]] Findings judge_physmem(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_swap(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_mem(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_physmem_free(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_swap_free(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_mem_free(const Snapshot& snapshot, const Arguments& arguments);
-// mounts.cpp
-[[nodiscard]] Findings judge_mount(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_mount_rw(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_mount_ro(const Snapshot& snapshot, const Arguments& arguments);
-// space.cpp
-[[nodiscard]] Findings judge_fs_size(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_fs_free(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_fs_used(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_fs_inodes(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_fs_ifree(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_fs_iused(const Snapshot& snapshot, const Arguments& arguments);
-// tasks.cpp
-[[nodiscard]] Findings judge_loadavg(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_service(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_daemon(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_file_test(const Snapshot& snapshot, const Arguments& arguments);
-
-// files.cpp
-[[nodiscard]] Findings judge_file_stat(const Snapshot& snapshot, const Arguments& arguments);
-// contents.cpp
-[[nodiscard]] Findings judge_file_contents(const Snapshot& snapshot, const Arguments& arguments);
-// lineage.cpp
-[[nodiscard]] Findings judge_unauth_users(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_userproc_lineage(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_kswapd(const Snapshot& snapshot, const Arguments& arguments);
-// resources.cpp
-// Users of the system have numbers up to here, on Debian as on Red Hat.
-inline constexpr std::uint64_t kLastSystemUser = 999;
 // `owner`: a number, or a match string for the name that the user has in etc/passwd; an error where
 // there is no such name.
 [[nodiscard]] Result<bool> is_owned_by(const Processes& processes,
                                        const RunningProcess& process,
                                        const std::string& owner);
-[[nodiscard]] Findings judge_ps_cpu(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_ps_mem(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_ps_physmem(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_ps_time(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_ps_blacklist(const Snapshot& snapshot, const Arguments& arguments);
-// sockets.cpp
-[[nodiscard]] Findings judge_net_socket(const Snapshot& snapshot, const Arguments& arguments);
-// Whether such a line names a user.
-[[nodiscard]] bool asks_for_users(const Arguments& arguments);
-// azure.cpp
-[[nodiscard]] Findings judge_vbios(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_amd_count(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings judge_link_flaps(const Snapshot& snapshot, const Arguments& arguments);
-// literal.cpp: as Azure's scripts judge
-[[nodiscard]] Findings literal_gpu_count(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings literal_healthmon(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings literal_xid(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings literal_ecc(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings literal_vbios(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings literal_nvlink(const Snapshot& snapshot, const Arguments& arguments);
-[[nodiscard]] Findings literal_logged(const Snapshot& snapshot, const Arguments& arguments);
-
-// Whether `words` stand in the text as whole words, as grep -w looks for them.
-[[nodiscard]] bool has_words(std::string_view text, std::string_view words);
-
-// The files that a line of check_file_test or check_file_stat names: they have to be observed.
-[[nodiscard]] std::vector<std::string> tested_files(const Arguments& arguments);
-[[nodiscard]] std::vector<std::string> stat_files(const Arguments& arguments);
 
 // The last mount of a point, which lies on top of the others; null for none.
 [[nodiscard]] const Mount* mount_at(const Snapshot& snapshot, std::string_view point);
@@ -102,6 +34,29 @@ inline constexpr std::uint64_t kLastSystemUser = 999;
   return {.device = std::string(device),
           .outcome = Outcome::unknown,
           .message = fmt::format("not judged: {}", why)};
+}
+
+// What does not hold.
+[[nodiscard]] inline Finding failed(std::string message,
+                                    Remedy remedy = Remedy::fix_config,
+                                    std::string_view device = checks::kNode) {
+  return {.device = std::string(device),
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .remedy = remedy};
+}
+
+// As a warning, where the line asks for no more.
+[[nodiscard]] inline Finding softened(Finding finding, bool soft) {
+  if (soft && finding.outcome == Outcome::fail) finding.outcome = Outcome::warn;
+  return finding;
+}
+
+// The same with what was seen and what the line wants.
+[[nodiscard]] inline Finding compared(Finding finding, Value observed, Value limit) {
+  finding.observed = std::move(observed);
+  finding.limit = std::move(limit);
+  return finding;
 }
 
 // "512 kB", "1870.2 GiB".
@@ -125,6 +80,11 @@ struct Options {
   [[nodiscard]] std::vector<std::string> values(char letter) const {
     const auto found = given.find(letter);
     return found == given.end() ? std::vector<std::string>() : found->second;
+  }
+
+  // The last one; empty for none.
+  [[nodiscard]] std::string value(char letter) const {
+    return has(letter) ? given.at(letter).back() : std::string();
   }
 };
 

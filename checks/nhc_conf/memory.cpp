@@ -1,12 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // check_hw_physmem, check_hw_swap, check_hw_mem, and how much of each is free.
-#include "checks/nhc_conf/judging.hpp"
+#include <array>
+
 #include "checks/nhc_conf/size.hpp"
+#include "checks/nhc_conf/table.hpp"
 
 namespace muster::nhc {
 namespace {
 
 using Size = Fact<std::uint64_t>;
+using Parts = std::array<Size Memory::*, 2>;  // the second may be null
+
+// What a check is about, and what its size and what is free of it are the sum of.
+struct Kind {
+  std::string_view name;
+  Parts total, free;
+};
+
+constexpr Kind kMemory{"memory", {&Memory::total_bytes}, {&Memory::available_bytes}};
+constexpr Kind kSwap{"swap", {&Memory::swap_total_bytes}, {&Memory::swap_free_bytes}};
+constexpr Kind kBoth{"memory and swap",
+                     {&Memory::total_bytes, &Memory::swap_total_bytes},
+                     {&Memory::available_bytes, &Memory::swap_free_bytes}};
+
+Size sum(const Memory& memory, const Parts& parts) {
+  const auto& first = memory.*parts[0];
+  if (!first || parts[1] == nullptr) return first;
+  const auto& second = memory.*parts[1];
+  return second ? Size(*first + *second) : second;
+}
 
 Value bytes_value(double bytes) { return checks::count_value(static_cast<std::uint64_t>(bytes)); }
 
@@ -32,89 +54,72 @@ Result<Range> range_of(const Arguments& arguments) {
   return range;
 }
 
+Finding of_bytes(Finding finding, double observed, double limit) {
+  finding.unit = "B";
+  return compared(std::move(finding), bytes_value(observed), bytes_value(limit));
+}
+
 // A share is one of what was found, not of what is wanted: NHC reckons so.
-Findings judge_range(const Snapshot& snapshot,
-                     std::string_view what,
-                     const Size& size,
-                     const Arguments& arguments) {
+template <const Kind& kKind>
+Findings judge_size(const Snapshot& snapshot, const Arguments& arguments) {
   const auto range = range_of(arguments);
   if (!range) return {not_judged(range.error().message)};
-  if (!size) return {checks::not_known(checks::kNode, fmt::format("the size of {}", what), size)};
+  const auto size = sum(*snapshot.memory, kKind.total);
+  if (!size) {
+    return {checks::not_known(checks::kNode, fmt::format("the size of {}", kKind.name), size)};
+  }
   const auto seen = static_cast<double>(*size);
   const double band = range->fudge.percent ? seen * range->fudge.value / 100 : range->fudge.value;
   const bool low = seen + band < range->least;
   const bool high = range->most >= 0 && seen - band > range->most;
-  auto message = fmt::format("{} of {}", size_in_words(seen), what);
+  auto message = fmt::format("{} of {}", size_in_words(seen), kKind.name);
   if (!low && !high) return {checks::passed(std::move(message))};
   const double limit = low ? range->least : range->most;
   const std::string within =
       band > 0 ? fmt::format(" within {}", argument(arguments, 2)) : std::string();
-  return {
-      {.device = std::string(checks::kNode),
-       .outcome = Outcome::fail,
-       .message = fmt::format("{}, {} than the {} wanted{}",
-                              message,
-                              low ? "less" : "more",
-                              size_in_words(limit),
-                              within),
-       .observed = bytes_value(seen),
-       .limit = bytes_value(limit),
-       .unit = "B",
-       .remedy = low && what == "memory" ? checks::hardware_remedy(snapshot) : Remedy::fix_config}};
-}
-
-Findings judge_least(std::string_view what, const Size& size, const Arguments& arguments) {
-  const auto least = parse_size(argument(arguments, 0));
-  if (!least) return {not_judged(least.error().message)};
-  if (*least <= 0) return {checks::passed(fmt::format("no {} has to be free", what))};
-  if (!size)
-    return {checks::not_known(checks::kNode, fmt::format("how much {} is free", what), size)};
-  const auto seen = static_cast<double>(*size);
-  auto message = fmt::format("{} of {} free", size_in_words(seen), what);
-  if (seen >= *least) return {checks::passed(std::move(message))};
-  return {{.device = std::string(checks::kNode),
-           .outcome = Outcome::fail,
-           .message = fmt::format("{}, less than the {} wanted", message, size_in_words(*least)),
-           .observed = bytes_value(seen),
-           .limit = bytes_value(*least),
-           .unit = "B",
-           .remedy = Remedy::watch}};
-}
-
-Size sum(const Size& a, const Size& b) {
-  if (!a) return a;
-  if (!b) return b;
-  return *a + *b;
-}
-
-}  // namespace
-
-Findings judge_physmem(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_range(snapshot, "memory", snapshot.memory->total_bytes, arguments);
-}
-
-Findings judge_swap(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_range(snapshot, "swap", snapshot.memory->swap_total_bytes, arguments);
-}
-
-Findings judge_mem(const Snapshot& snapshot, const Arguments& arguments) {
-  const auto total = sum(snapshot.memory->total_bytes, snapshot.memory->swap_total_bytes);
-  return judge_range(snapshot, "memory and swap", total, arguments);
+  const bool broken = low && kKind.name == kMemory.name;
+  return {of_bytes(failed(fmt::format("{}, {} than the {} wanted{}",
+                                      message,
+                                      low ? "less" : "more",
+                                      size_in_words(limit),
+                                      within),
+                          broken ? checks::hardware_remedy(snapshot) : Remedy::fix_config),
+                   seen,
+                   limit)};
 }
 
 // MemAvailable, where NHC adds what is free, in buffers and in the cache: files in memory (tmpfs)
 // count there as free, and are not.
-Findings judge_physmem_free(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_least("memory", snapshot.memory->available_bytes, arguments);
+template <const Kind& kKind>
+Findings judge_free(const Snapshot& snapshot, const Arguments& arguments) {
+  const auto least = parse_size(argument(arguments, 0));
+  if (!least) return {not_judged(least.error().message)};
+  if (*least <= 0) return {checks::passed(fmt::format("no {} has to be free", kKind.name))};
+  const auto size = sum(*snapshot.memory, kKind.free);
+  if (!size) {
+    return {checks::not_known(checks::kNode, fmt::format("how much {} is free", kKind.name), size)};
+  }
+  const auto seen = static_cast<double>(*size);
+  auto message = fmt::format("{} of {} free", size_in_words(seen), kKind.name);
+  if (seen >= *least) return {checks::passed(std::move(message))};
+  return {
+      of_bytes(failed(fmt::format("{}, less than the {} wanted", message, size_in_words(*least)),
+                      Remedy::watch),
+               seen,
+               *least)};
 }
 
-Findings judge_swap_free(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_least("swap", snapshot.memory->swap_free_bytes, arguments);
-}
+}  // namespace
 
-Findings judge_mem_free(const Snapshot& snapshot, const Arguments& arguments) {
-  const auto total = sum(snapshot.memory->available_bytes, snapshot.memory->swap_free_bytes);
-  return judge_least("memory and swap", total, arguments);
+std::vector<Row> memory_rows() {
+  return {
+      judged("check_hw_physmem", judge_size<kMemory>, Probe::memory, 1, 3),
+      judged("check_hw_physmem_free", judge_free<kMemory>, Probe::memory, 1, 1),
+      judged("check_hw_swap", judge_size<kSwap>, Probe::memory, 1, 3),
+      judged("check_hw_swap_free", judge_free<kSwap>, Probe::memory, 1, 1),
+      judged("check_hw_mem", judge_size<kBoth>, Probe::memory, 1, 3),
+      judged("check_hw_mem_free", judge_free<kBoth>, Probe::memory, 1, 1),
+  };
 }
 
 }  // namespace muster::nhc

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <optional>
 
-#include "checks/nhc_conf/judging.hpp"
 #include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::nhc {
@@ -26,6 +26,7 @@ struct Wanted {
 // What NHC's own two forms ask of the options.
 constexpr std::string_view kWritable = "/(^|,)rw($|,)/";
 constexpr std::string_view kReadOnly = "/(^|,)ro($|,)/";
+constexpr std::string_view kAnyState;
 
 Result<Wanted> wanted_of(const Arguments& arguments) {
   Wanted wanted;
@@ -57,11 +58,10 @@ Result<Wanted> wanted_of(const Arguments& arguments) {
   return wanted;
 }
 
-Finding wrong(const Mount& mount, std::string message) {
-  return {.device = printable(mount.point),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .remedy = Remedy::fix_config};
+Finding wrong(const Mount& mount, std::string message, Value observed, Value limit) {
+  return compared(failed(std::move(message), Remedy::fix_config, printable(mount.point)),
+                  std::move(observed),
+                  std::move(limit));
 }
 
 // The first match string that does not hold, as a finding.
@@ -73,15 +73,14 @@ Findings mismatch(const Mount& mount,
     const auto found = matches(expression, seen);
     if (!found) return {not_judged(found.error().message, mount.point)};
     if (*found) continue;
-    auto finding = wrong(mount,
-                         fmt::format("{} is mounted {} {}, wanted {}",
-                                     printable(mount.point),
-                                     what,
-                                     printable(seen),
-                                     printable(expression, 80)));
-    finding.observed = seen;
-    finding.limit = expression;
-    return {std::move(finding)};
+    return {wrong(mount,
+                  fmt::format("{} is mounted {} {}, wanted {}",
+                              printable(mount.point),
+                              what,
+                              printable(seen),
+                              printable(expression, 80)),
+                  seen,
+                  expression)};
   }
   return {};
 }
@@ -107,14 +106,13 @@ Findings other_state(const Mount& mount, const Words& expressions) {
       return {not_judged("of the options of mounts only rw and ro are observed", mount.point)};
     }
     if (*read_only == mount.read_only) continue;
-    auto finding = wrong(mount,
-                         fmt::format("{} is mounted {}, wanted {}",
-                                     printable(mount.point),
-                                     words(mount.read_only),
-                                     words(*read_only)));
-    finding.observed = mount.read_only ? "ro" : "rw";
-    finding.limit = *read_only ? "ro" : "rw";
-    return {std::move(finding)};
+    return {wrong(mount,
+                  fmt::format("{} is mounted {}, wanted {}",
+                              printable(mount.point),
+                              words(mount.read_only),
+                              words(*read_only)),
+                  mount.read_only ? "ro" : "rw",
+                  *read_only ? "ro" : "rw")};
   }
   return {};
 }
@@ -174,12 +172,7 @@ Findings judge_point(const Snapshot& snapshot, const Wanted& wanted, const std::
         fmt::format("file systems that hold no data are not observed, as {}", printable(point)),
         point)};
   }
-  return {{.device = printable(point),
-           .outcome = Outcome::fail,
-           .message = fmt::format("{} is not mounted", printable(point)),
-           .observed = false,
-           .limit = true,
-           .remedy = Remedy::fix_config}};
+  return {wrong({.point = point}, fmt::format("{} is not mounted", printable(point)), false, true)};
 }
 
 Findings judge_automatic(const Snapshot& snapshot, const Wanted& wanted, const std::string& point) {
@@ -202,10 +195,11 @@ Findings judge_all(const Snapshot& snapshot, const Wanted& wanted) {
   return findings;
 }
 
-Findings judge_with(const Snapshot& snapshot, const Arguments& arguments, std::string_view state) {
+template <const std::string_view& kState>
+Findings judge_mount(const Snapshot& snapshot, const Arguments& arguments) {
   auto wanted = wanted_of(arguments);
   if (!wanted) return {not_judged(wanted.error().message)};
-  if (!state.empty()) wanted->states.emplace_back(state);
+  if (!kState.empty()) wanted->states.emplace_back(kState);
   return judge_all(snapshot, *wanted);
 }
 
@@ -219,16 +213,10 @@ const Mount* mount_at(const Snapshot& snapshot, std::string_view point) {
   return found;
 }
 
-Findings judge_mount(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_with(snapshot, arguments, {});
-}
-
-Findings judge_mount_rw(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_with(snapshot, arguments, kWritable);
-}
-
-Findings judge_mount_ro(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_with(snapshot, arguments, kReadOnly);
+std::vector<Row> mount_rows() {
+  return {judged("check_fs_mount", judge_mount<kAnyState>, Probe::mounts, 1),
+          judged("check_fs_mount_rw", judge_mount<kWritable>, Probe::mounts, 1),
+          judged("check_fs_mount_ro", judge_mount<kReadOnly>, Probe::mounts, 1)};
 }
 
 }  // namespace muster::nhc

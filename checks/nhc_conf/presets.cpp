@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "checks/nhc_conf/size.hpp"
 #include "checks/nhc_conf/table.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/ib.hpp"
@@ -16,34 +16,16 @@ using Presets = std::vector<Preset>;
 
 constexpr std::uint64_t kMost = 2'000'000'000;
 
-Result<int> parse_whole(std::string_view text) {
-  const auto value = parse_unsigned(text);
-  if (!value || *value > kMost) {
-    return make_error(fmt::format("expects a whole number, got \"{}\"", printable(text, 40)));
-  }
-  return static_cast<int>(*value);
-}
-
-// The arguments in order, an empty or missing one left to the profile.
-Result<Presets> in_order(const Arguments& arguments, std::initializer_list<std::string_view> keys) {
-  Presets presets;
-  std::size_t index = 0;
-  for (const auto key : keys) {
-    const auto word = argument(arguments, index++);
-    if (word.empty()) continue;
-    const auto value = parse_whole(word);
-    if (!value) return tl::unexpected(value.error());
-    presets.push_back({.key = std::string(key), .value = std::string(word)});
-  }
-  return presets;
+int whole(const std::string& value) {
+  return static_cast<int>(parse_whole(value, kMost).value_or(0));
 }
 
 template <class T>
 void put(Limit<int> T::*limit, T& limits, const std::string& value) {
-  limits.*limit = parse_whole(value).value_or(0);
+  limits.*limit = whole(value);
 }
 
-Seconds hours(const std::string& value) { return {3600.0 * parse_whole(value).value_or(0)}; }
+Seconds hours(const std::string& value) { return {3600.0 * whole(value)}; }
 
 struct Key {
   std::string_view name;
@@ -67,40 +49,27 @@ constexpr std::array kKeys{
     Key{"ib.flaps.window", [](Profile& p, const std::string& v) { p.ib->flaps.window = hours(v); }},
     // NHC fails at this number, muster above it.
     Key{"ib.flaps.max",
-        [](Profile& p, const std::string& v) {
-          p.ib->flaps.max = std::max(0, parse_whole(v).value_or(0) - 1);
-        }},
+        [](Profile& p, const std::string& v) { p.ib->flaps.max = std::max(0, whole(v) - 1); }},
     Key{"host.nvme.count",
         [](Profile& p, const std::string& v) { put(&NvmeLimits::count, p.host->nvme, v); }},
 };
 
 }  // namespace
 
-Result<Presets> gpu_count_presets(const Arguments& arguments) {
-  return in_order(arguments, {"gpu.present.count"});
-}
-
-Result<Presets> gpu_ecc_presets(const Arguments& arguments) {
-  auto presets = in_order(
-      arguments, {"gpu.ecc_corrected.dram_warn_above", "gpu.ecc_corrected.sram_warn_above"});
+// An empty or missing argument is left to the profile.
+Result<Presets> presets_of(const Row& row, const Arguments& arguments) {
+  Presets presets;
+  for (std::size_t i = 0; i < row.keys.size(); ++i) {
+    const auto word = argument(arguments, i);
+    if (word.empty()) continue;
+    if (auto value = parse_whole(word, kMost); !value) return tl::unexpected(value.error());
+    presets.push_back({.key = std::string(row.keys[i]), .value = std::string(word)});
+  }
   // A line's limit is one to fail above.
-  if (presets && !presets->empty()) {
-    presets->push_back({.key = "gpu.ecc_corrected.warn_as", .value = "fail"});
+  if (!presets.empty() && presets.back().key.ends_with("_warn_above")) {
+    presets.push_back({.key = "gpu.ecc_corrected.warn_as", .value = "fail"});
   }
   return presets;
-}
-
-Result<Presets> gpu_xid_presets(const Arguments& arguments) {
-  return in_order(arguments, {"gpu.xid.window"});
-}
-
-// Files of logs that may follow are not read: the kernel is asked.
-Result<Presets> link_flap_presets(const Arguments& arguments) {
-  return in_order(arguments, {"ib.flaps.window", "ib.flaps.max"});
-}
-
-Result<Presets> nvme_presets(const Arguments& arguments) {
-  return in_order(arguments, {"host.nvme.count"});
 }
 
 Result<void> apply(const Presets& presets, Profile& profile) {

@@ -25,6 +25,12 @@ int take_unit(std::string_view& text) {
 
 }  // namespace
 
+Result<std::uint64_t> parse_whole(std::string_view text, std::uint64_t most) {
+  auto number = parse_unsigned(text);
+  if (number && *number <= most) return number;
+  return make_error(fmt::format("expects a whole number, got \"{}\"", printable(text, 40)));
+}
+
 Result<double> parse_size(std::string_view text) {
   auto number = text;
   if (number.ends_with('b') || number.ends_with('B')) number.remove_suffix(1);

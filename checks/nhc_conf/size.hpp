@@ -11,6 +11,7 @@
 
 namespace muster::nhc {
 
+[[nodiscard]] Result<std::uint64_t> parse_whole(std::string_view text, std::uint64_t most);
 [[nodiscard]] Result<double> parse_size(std::string_view text);   // bytes
 [[nodiscard]] Result<double> parse_count(std::string_view text);  // of inodes
 

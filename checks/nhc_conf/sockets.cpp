@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "checks/nhc_conf/judging.hpp"
 #include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::nhc {
@@ -107,8 +107,6 @@ std::optional<Finding> not_seen(const Snapshot& snapshot, const Options& options
   return checks::not_known(checks::kNode, "the program of a socket", unseen->programs);
 }
 
-}  // namespace
-
 bool asks_for_users(const Arguments& arguments) {
   const auto options = read_options(arguments, kSocketOptions);
   return options && options->has('u');
@@ -128,17 +126,21 @@ Findings judge_net_socket(const Snapshot& snapshot, const Arguments& arguments) 
     if (!meant) return {not_judged(meant.error().message)};
     if (*meant) ++count;
   }
-  const std::string name =
-      options->has('n') ? printable(options->values('n').back(), 80) : "matching";
+  const auto name = options->has('n') ? printable(options->value('n'), 80) : "matching";
   const bool wanted = !options->has('!');
   auto message = fmt::format("{} {} open",
                              checks::counted(count, fmt::format("{} socket", name)),
                              count == 1 ? "is" : "are");
   if ((count > 0) == wanted) return {checks::passed(std::move(message))};
-  return {{.device = std::string(checks::kNode),
-           .outcome = options->has('0') ? Outcome::warn : Outcome::fail,
-           .message = std::move(message),
-           .remedy = Remedy::restart_service}};
+  return {softened(failed(std::move(message), Remedy::restart_service), options->has('0'))};
+}
+
+}  // namespace
+
+std::vector<Row> socket_rows() {
+  auto row = judged("check_net_socket", judge_net_socket, Probe::network, 1);
+  row.asks_for_users = asks_for_users;
+  return {std::move(row)};
 }
 
 }  // namespace muster::nhc

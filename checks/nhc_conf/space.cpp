@@ -3,8 +3,8 @@
 #include <cmath>
 #include <optional>
 
-#include "checks/nhc_conf/judging.hpp"
 #include "checks/nhc_conf/size.hpp"
+#include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::nhc {
@@ -37,45 +37,34 @@ Usage inodes_of(const Space& space) {
   return {.parse = parse_count, .total = total, .used = total - free, .available = free};
 }
 
+using Reckon = Usage (*)(const Space&);
+
 struct Subject {
   std::string point;
   Usage usage;
 };
-
-Finding failed(const Subject& subject, std::string message, Remedy remedy) {
-  return {.device = subject.point,
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .remedy = remedy};
-}
 
 // Calls `judge` where there is something to judge. Where nothing is mounted, and on file systems
 // without space, NHC passes; muster skips and says why.
 template <class Rule>
 Findings on_mount(const Snapshot& snapshot,
                   const Arguments& arguments,
-                  Usage (*usage_of)(const Space&),
+                  Reckon usage_of,
                   const Rule& judge) {
   const std::string point = printable(argument(arguments, 0));
   const Mount* mount = mount_at(snapshot, argument(arguments, 0));
-  const Finding skipped{.device = point, .outcome = Outcome::skip};
-  if (mount == nullptr) {
-    auto finding = skipped;
-    finding.message = fmt::format("nothing is mounted on {}", point);
-    return {std::move(finding)};
-  }
+  const auto skipped = [&](std::string why) {
+    return Findings{{.device = point, .outcome = Outcome::skip, .message = std::move(why)}};
+  };
+  if (mount == nullptr) return skipped(fmt::format("nothing is mounted on {}", point));
   if (mount->hung) {
-    return {failed({point, {}}, fmt::format("{} did not answer", point), Remedy::restart_service)};
+    return {failed(fmt::format("{} did not answer", point), Remedy::restart_service, point)};
   }
   if (!mount->space) {
     return {checks::not_known(point, fmt::format("the space of {}", point), mount->space)};
   }
   const Subject subject{.point = point, .usage = usage_of(*mount->space)};
-  if (subject.usage.total <= 0) {
-    auto finding = skipped;
-    finding.message = fmt::format("{} counts none", point);
-    return {std::move(finding)};
-  }
+  if (subject.usage.total <= 0) return skipped(fmt::format("{} counts none", point));
   Result<Finding> finding = judge(subject);
   if (!finding) return {not_judged(finding.error().message, point)};
   return {std::move(*finding)};
@@ -99,75 +88,59 @@ Result<std::optional<Missed>> missed_by(const Usage& usage, const Arguments& arg
   return std::nullopt;
 }
 
-Findings judge_total(const Snapshot& snapshot,
-                     const Arguments& arguments,
-                     Usage (*usage_of)(const Space&)) {
-  return on_mount(snapshot, arguments, usage_of, [&](const Subject& subject) -> Result<Finding> {
+template <Reckon kUsageOf>
+Findings judge_total(const Snapshot& snapshot, const Arguments& arguments) {
+  return on_mount(snapshot, arguments, kUsageOf, [&](const Subject& subject) -> Result<Finding> {
     const auto& usage = subject.usage;
     const auto missed = missed_by(usage, arguments);
     if (!missed) return tl::unexpected(missed.error());
     auto message = fmt::format("{} has {}", subject.point, usage.words(usage.total));
     if (!*missed) return checks::passed(std::move(message), subject.point);
-    return failed(subject,
-                  fmt::format("{}, {} than the {} wanted",
+    return failed(fmt::format("{}, {} than the {} wanted",
                               message,
                               (*missed)->low ? "less" : "more",
                               usage.words((*missed)->limit)),
-                  Remedy::fix_config);
+                  Remedy::fix_config,
+                  subject.point);
   });
 }
 
 // What is free has to reach the limit, what is in use has to stay below it.
-Findings judge_part(const Snapshot& snapshot,
-                    const Arguments& arguments,
-                    Usage (*usage_of)(const Space&),
-                    bool free) {
-  return on_mount(snapshot, arguments, usage_of, [&](const Subject& subject) -> Result<Finding> {
+template <Reckon kUsageOf, bool kFree>
+Findings judge_part(const Snapshot& snapshot, const Arguments& arguments) {
+  return on_mount(snapshot, arguments, kUsageOf, [&](const Subject& subject) -> Result<Finding> {
     const auto& usage = subject.usage;
     const auto limit = parse_amount(argument(arguments, 1), usage.parse);
     if (!limit) return tl::unexpected(limit.error());
-    const double amount = free ? usage.available : usage.used;
-    const double percent = free ? 100 - usage.used_percent() : usage.used_percent();
+    const double amount = kFree ? usage.available : usage.used;
+    const double percent = kFree ? 100 - usage.used_percent() : usage.used_percent();
     const double seen = limit->percent ? percent : amount;
     auto message = fmt::format("{} has {} {} ({:g}%)",
                                subject.point,
                                usage.words(amount),
-                               free ? "free" : "in use",
+                               kFree ? "free" : "in use",
                                percent);
-    const bool well = free ? seen >= limit->value : seen < limit->value;
+    const bool well = kFree ? seen >= limit->value : seen < limit->value;
     if (well) return checks::passed(std::move(message), subject.point);
     return failed(
-        subject,
         fmt::format(
-            "{}, less than {}{} wanted", message, free ? "the " : "", argument(arguments, 1)),
-        Remedy::fix_config);
+            "{}, less than {}{} wanted", message, kFree ? "the " : "", argument(arguments, 1)),
+        Remedy::fix_config,
+        subject.point);
   });
 }
 
 }  // namespace
 
-Findings judge_fs_size(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_total(snapshot, arguments, bytes_of);
-}
-
-Findings judge_fs_free(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_part(snapshot, arguments, bytes_of, true);
-}
-
-Findings judge_fs_used(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_part(snapshot, arguments, bytes_of, false);
-}
-
-Findings judge_fs_inodes(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_total(snapshot, arguments, inodes_of);
-}
-
-Findings judge_fs_ifree(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_part(snapshot, arguments, inodes_of, true);
-}
-
-Findings judge_fs_iused(const Snapshot& snapshot, const Arguments& arguments) {
-  return judge_part(snapshot, arguments, inodes_of, false);
+std::vector<Row> space_rows() {
+  return {
+      judged("check_fs_size", judge_total<bytes_of>, Probe::mounts, 1, 3),
+      judged("check_fs_free", judge_part<bytes_of, true>, Probe::mounts, 2, 2),
+      judged("check_fs_used", judge_part<bytes_of, false>, Probe::mounts, 2, 2),
+      judged("check_fs_inodes", judge_total<inodes_of>, Probe::mounts, 1, 3),
+      judged("check_fs_ifree", judge_part<inodes_of, true>, Probe::mounts, 2, 2),
+      judged("check_fs_iused", judge_part<inodes_of, false>, Probe::mounts, 2, 2),
+  };
 }
 
 }  // namespace muster::nhc

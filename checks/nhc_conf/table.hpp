@@ -23,9 +23,6 @@ struct Preset {
   bool operator==(const Preset&) const = default;
 };
 
-// The values that a line's arguments stand for.
-using Translate = Result<std::vector<Preset>> (*)(const Arguments&);
-
 // What muster-bench is asked for a line.
 using PlanBenchmark = Result<Benchmark> (*)(const CheckLine& line, std::size_t gpus);
 
@@ -39,13 +36,18 @@ struct Row {
   ProbeSet needs = {};
   bool absence_counts = false;  // a section that is absent is judged, too: there is nothing
   std::vector<std::string_view> checks = {};
-  Translate translate = nullptr;
+  std::vector<std::string_view> keys = {};  // of the profile: what the arguments set, in order
   // … or by nobody, and why.
   Outcome otherwise = Outcome::unknown;
   std::string_view why = {};
   PlanBenchmark benchmark = nullptr;  // where it was run, that answers
   bool all_processes = false;         // the list of them has to be read
-  bool of_gpus = false;               // without GPUs the line fails; a benchmark is run on them
+  // The list of sockets has to be read; and where this says so of the arguments, the users' names.
+  bool (*asks_for_users)(const Arguments&) = nullptr;
+  // The files that the arguments name and that have to be observed; and whether their text is too.
+  std::vector<std::string> (*files_of)(const Arguments&) = nullptr;
+  bool reads_files = false;
+  bool of_gpus = false;  // without GPUs the line fails; a benchmark is run on them
   // To the letter: in place of all above where that is asked for, else where the checks above have
   // nothing to judge by.
   Judge literal = nullptr;
@@ -56,17 +58,35 @@ struct Row {
   bool (*without_limit)(const Profile& profile) = nullptr;
 };
 
+// A check that is judged here.
+[[nodiscard]] Row judged(
+    std::string_view name, Judge judge, ProbeSet needs, std::size_t least, std::size_t most = kAny);
+// One of processes, for which another probe is asked, too.
+[[nodiscard]] Row of_processes(
+    std::string_view name, Judge judge, Probe beside, std::size_t least, std::size_t most = kAny);
+[[nodiscard]] Row unjudged(std::string_view name, std::string_view why);
+
+// The rows of each subject, in the file of what judges them.
+[[nodiscard]] std::vector<Row> azure_rows();
+[[nodiscard]] Row amd_count_row();  // of check_gpu_count where the GPUs are AMD's
+[[nodiscard]] std::vector<Row> benchmark_rows();
+[[nodiscard]] std::vector<Row> command_rows();
+[[nodiscard]] std::vector<Row> file_rows();
+[[nodiscard]] std::vector<Row> hardware_rows();
+[[nodiscard]] std::vector<Row> memory_rows();
+[[nodiscard]] std::vector<Row> mount_rows();
+[[nodiscard]] std::vector<Row> process_rows();
+[[nodiscard]] std::vector<Row> socket_rows();
+[[nodiscard]] std::vector<Row> space_rows();
+[[nodiscard]] std::vector<Row> task_rows();
+
 [[nodiscard]] std::span<const Row> table();
 [[nodiscard]] const Row* row_named(std::string_view name);  // null for none
 // The row of a line, which may be another for GPUs that are AMD's; null for none.
 [[nodiscard]] const Row* row_of(const CheckLine& line);
 
-// For the table: what Azure's checks' arguments mean.
-[[nodiscard]] Result<std::vector<Preset>> gpu_count_presets(const Arguments& arguments);
-[[nodiscard]] Result<std::vector<Preset>> gpu_ecc_presets(const Arguments& arguments);
-[[nodiscard]] Result<std::vector<Preset>> gpu_xid_presets(const Arguments& arguments);
-[[nodiscard]] Result<std::vector<Preset>> link_flap_presets(const Arguments& arguments);
-[[nodiscard]] Result<std::vector<Preset>> nvme_presets(const Arguments& arguments);
+// The values that the arguments of a line stand for.
+[[nodiscard]] Result<std::vector<Preset>> presets_of(const Row& row, const Arguments& arguments);
 
 // Puts values into a profile. An error names the key that is not one of those above.
 [[nodiscard]] Result<void> apply(const std::vector<Preset>& presets, Profile& profile);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check_ps_loadavg, check_ps_service and check_ps_daemon by units and processes, check_file_test.
+// check_ps_loadavg, check_ps_service and check_ps_daemon by units and processes.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "checks/nhc_conf/judging.hpp"
 #include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::nhc {
@@ -87,10 +87,9 @@ Finding by_processes(const Processes& processes, const ServiceSearch& search, bo
   const auto words = runs ? fmt::format("{} runs", words_for(**found))
                           : fmt::format("no process {}{} runs", device, whose);
   if (runs != forbidden) return checks::passed(words, device);
-  return {.device = device,
-          .outcome = Outcome::fail,
-          .message = forbidden ? fmt::format("{}, and must not", words) : words,
-          .remedy = forbidden ? Remedy::fix_config : Remedy::restart_service};
+  return failed(forbidden ? fmt::format("{}, and must not", words) : words,
+                forbidden ? Remedy::fix_config : Remedy::restart_service,
+                device);
 }
 
 Finding not_its_owner(const std::string& unit) {
@@ -110,17 +109,14 @@ Finding unwanted_service(const Snapshot& snapshot,
                                   printable(name, 80)),
                       unit);
   }
-  if (options.has('u') && !is_of(services, unit, options.values('u').back())) {
+  if (options.has('u') && !is_of(services, unit, options.value('u'))) {
     return not_its_owner(unit);
   }
   // NHC would end it, look again, and pass.
   if (options.has('v') || options.has('V')) {
     return not_judged(fmt::format("{} is active, and muster ends nothing", unit), unit);
   }
-  return {.device = unit,
-          .outcome = Outcome::fail,
-          .message = fmt::format("{} is active, and must not be", unit),
-          .remedy = Remedy::fix_config};
+  return failed(fmt::format("{} is active, and must not be", unit), Remedy::fix_config, unit);
 }
 
 // A unit's name without its kind, which no process has.
@@ -134,10 +130,7 @@ Finding service_finding(const Snapshot& snapshot, const std::string& name, std::
   const auto& services = *snapshot.services;
   const auto unit = unit_of(services, name);
   if (lists(services.failed, unit)) {
-    return {.device = unit,
-            .outcome = Outcome::fail,
-            .message = fmt::format("{} has failed", unit),
-            .remedy = Remedy::restart_service};
+    return failed(fmt::format("{} has failed", unit), Remedy::restart_service, unit);
   }
   if (!lists(services.active, unit)) {
     const std::string why =
@@ -152,120 +145,6 @@ Finding service_finding(const Snapshot& snapshot, const std::string& name, std::
   if (!is_of(services, unit, owner)) return not_its_owner(unit);
   return checks::passed(fmt::format("{} is active, and root's", unit), unit);
 }
-
-// The answers below are empty where the facts do not tell. NHC runs as root: what anybody may do,
-// root may do too, and where nobody may, it depends.
-std::optional<bool> is_of_type(const FileFact& file, std::string_view type) {
-  if (file.directory || type == "directory") return file.directory && type == "directory";
-  if (file.executable) return type == "regular";
-  return file.type ? std::optional(*file.type == type) : std::nullopt;
-}
-
-std::optional<bool> has_bit(const FileFact& file, unsigned bits) {
-  return file.mode ? std::optional((*file.mode & bits) != 0) : std::nullopt;
-}
-
-std::optional<bool> may_be_read(const FileFact& file) {
-  return has_bit(file, 0444).value_or(false) ? std::optional(true) : std::nullopt;
-}
-
-// Devices can be written on a file system that takes no writes.
-std::optional<bool> may_be_written(const FileFact& file) {
-  const bool holds_data =
-      is_of_type(file, "regular").value_or(false) || is_of_type(file, "directory").value_or(false);
-  if (holds_data && file.read_only.value_or(false)) return false;
-  return file.writable.value_or(false) ? std::optional(true) : std::nullopt;
-}
-
-std::optional<bool> may_be_executed(const FileFact& file) {
-  const bool regular = is_of_type(file, "regular").value_or(!file.directory);
-  if (regular) return file.executable;
-  return has_bit(file, 0111).value_or(false) ? std::optional(true) : std::nullopt;
-}
-
-std::optional<bool> of_existing(char test, const FileFact& file) {
-  constexpr std::array kTypes{std::pair{'b', "block"},
-                              std::pair{'c', "character"},
-                              std::pair{'d', "directory"},
-                              std::pair{'f', "regular"},
-                              std::pair{'p', "fifo"},
-                              std::pair{'S', "socket"}};
-  constexpr std::array kBits{
-      std::pair{'u', 04000U}, std::pair{'g', 02000U}, std::pair{'k', 01000U}};
-  for (const auto& [letter, type] : kTypes) {
-    if (letter == test) return is_of_type(file, type);
-  }
-  for (const auto& [letter, bits] : kBits) {
-    if (letter == test) return has_bit(file, bits);
-  }
-  if (test == 'r') return may_be_read(file);
-  if (test == 'w') return may_be_written(file);
-  if (test == 'x') return may_be_executed(file);
-  if (test == 'O' && file.owner) return *file.owner == 0;
-  if (test == 'G' && file.group) return *file.group == 0;
-  if (test == 'N' && file.modified_s && file.accessed_s) {
-    return *file.modified_s > *file.accessed_s;
-  }
-  if (test == 's' && file.size_bytes) return *file.size_bytes > 0;
-  return std::nullopt;
-}
-
-std::optional<bool> holds(char test, const FileFact& file) {
-  if (test == 'h' || test == 'L') {
-    if (file.link) return *file.link;
-    // A snapshot of an earlier version does not tell.
-    const bool gone = file.link.is_absent() && file.link != Fact<bool>();
-    return gone ? std::optional(false) : std::nullopt;
-  }
-  if (test == 'a' || test == 'e') return file.exists;
-  return file.exists ? of_existing(test, file) : false;
-}
-
-struct FileTest {
-  std::string letters;
-  std::vector<std::string> files;
-  bool negated = false;
-};
-
-Result<FileTest> file_test_of(const Arguments& arguments) {
-  constexpr std::string_view kLetters = "abcdefghkprstuwxOGLSN";
-  FileTest test;
-  for (const auto& word : arguments) {
-    if (word == "-!") {
-      test.negated = true;
-    } else if (!word.starts_with('-')) {
-      test.files.push_back(word);
-    } else if (word.size() == 2 && kLetters.find(word[1]) != std::string_view::npos) {
-      test.letters += word[1];
-    } else {
-      return make_error(fmt::format("there is no option {}", printable(word, 40)));
-    }
-  }
-  if (test.letters.empty()) return make_error("no test is named");
-  if (test.files.empty()) return make_error("no file is named");
-  return test;
-}
-
-struct Tested {
-  std::vector<std::string> failed, undecided;
-};
-
-Tested test_files(const Snapshot& snapshot, const FileTest& test) {
-  Tested tested;
-  const auto& files = snapshot.environment->files;
-  for (const auto& path : test.files) {
-    const auto file = std::ranges::find(files, path, &FileFact::path);
-    for (const char letter : test.letters) {
-      const auto held = file == files.end() ? std::nullopt : holds(letter, *file);
-      if (held && *held) continue;
-      auto& list = held ? tested.failed : tested.undecided;
-      list.push_back(fmt::format("-{} {}", letter, printable(path)));
-    }
-  }
-  return tested;
-}
-
-}  // namespace
 
 Findings judge_loadavg(const Snapshot& snapshot, const Arguments& arguments) {
   const auto& tasks = *snapshot.processes;
@@ -284,13 +163,9 @@ Findings judge_loadavg(const Snapshot& snapshot, const Arguments& arguments) {
     } else if (!*loads.at(i)) {
       findings.push_back(checks::not_known(checks::kNode, what, *loads.at(i)));
     } else if (**loads.at(i) >= *limit) {
+      auto message = fmt::format("{} is {:g}, less than {:g} wanted", what, **loads.at(i), *limit);
       findings.push_back(
-          {.device = std::string(checks::kNode),
-           .outcome = Outcome::fail,
-           .message = fmt::format("{} is {:g}, less than {:g} wanted", what, **loads.at(i), *limit),
-           .observed = **loads.at(i),
-           .limit = *limit,
-           .remedy = Remedy::watch});
+          compared(failed(std::move(message), Remedy::watch), **loads.at(i), *limit));
     } else {
       seen += fmt::format("{}{} is {:g}", seen.empty() ? "" : ", ", what, **loads.at(i));
     }
@@ -307,13 +182,12 @@ Findings judge_service(const Snapshot& snapshot, const Arguments& arguments) {
     return {not_judged("processes are not observed, so -m cannot be told", options->rest.front())};
   }
   const auto& name = options->rest.front();
-  const auto last = [&](char letter) {
-    return options->has(letter) ? options->values(letter).back() : std::string();
-  };
-  ServiceSearch search{
-      .name = name, .match = last('m'), .whole = options->has('f'), .owner = last('u')};
+  ServiceSearch search{.name = name,
+                       .match = options->value('m'),
+                       .whole = options->has('f'),
+                       .owner = options->value('u')};
   if (search.match.empty()) {
-    search.match = fmt::format("*{}", options->has('d') ? last('d') : plain_name(name));
+    search.match = fmt::format("*{}", options->has('d') ? options->value('d') : plain_name(name));
   }
   const bool unwanted = options->has('s') || options->has('k') || options->has('E');
   auto finding = unwanted ? unwanted_service(snapshot, name, *options)
@@ -328,8 +202,7 @@ Findings judge_service(const Snapshot& snapshot, const Arguments& arguments) {
       finding = not_judged(fmt::format("{}; muster ends nothing", finding.message), finding.device);
     }
   }
-  if (options->has('0') && finding.outcome == Outcome::fail) finding.outcome = Outcome::warn;
-  return {std::move(finding)};
+  return {softened(std::move(finding), options->has('0'))};
 }
 
 Findings judge_daemon(const Snapshot& snapshot, const Arguments& arguments) {
@@ -344,36 +217,12 @@ Findings judge_daemon(const Snapshot& snapshot, const Arguments& arguments) {
   return {by_processes(*snapshot.processes, {.name = wanted, .owner = owner}, false)};
 }
 
-std::vector<std::string> tested_files(const Arguments& arguments) {
-  auto test = file_test_of(arguments);
-  if (!test) return {};
-  std::erase_if(test->files, [](const auto& path) { return !path.starts_with('/'); });
-  return std::move(test->files);
-}
+}  // namespace
 
-Findings judge_file_test(const Snapshot& snapshot, const Arguments& arguments) {
-  const auto test = file_test_of(arguments);
-  if (!test) return {not_judged(test.error().message)};
-  const auto tested = test_files(snapshot, *test);
-  const std::string device = test->files.size() == 1 ? printable(test->files.front()) : "node";
-  const auto fail = [&](std::string message) {
-    return Findings{{.device = device,
-                     .outcome = Outcome::fail,
-                     .message = std::move(message),
-                     .remedy = Remedy::fix_config}};
-  };
-  // One test that does not hold decides, whatever the others are.
-  if (!tested.failed.empty()) {
-    auto message = fmt::format("{} does not hold", tested.failed.front());
-    if (test->negated) return {checks::passed(std::move(message), device)};
-    return fail(std::move(message));
-  }
-  if (!tested.undecided.empty()) {
-    return {not_judged(fmt::format("{} is not observed", tested.undecided.front()), device)};
-  }
-  auto message = fmt::format("-{} holds for {}", test->letters, fmt::join(test->files, " "));
-  if (test->negated) return fail(std::move(message));
-  return {checks::passed(std::move(message), device)};
+std::vector<Row> task_rows() {
+  return {judged("check_ps_loadavg", judge_loadavg, Probe::processes, 1, 3),
+          of_processes("check_ps_service", judge_service, Probe::services, 1),
+          of_processes("check_ps_daemon", judge_daemon, Probe::services, 1, 3)};
 }
 
 }  // namespace muster::nhc

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/nhc_conf/judging.hpp"
+#include "tests/checks/nhc_conf/judge_as.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster::nhc::mounts_test {
@@ -42,45 +43,50 @@ const Finding kNotMounted{.device = "/home",
                           .remedy = Remedy::fix_config};
 
 TEST(NhcMountTest, TakesThePositionalForm) {
-  EXPECT_THAT(judge_mount(kNode, {"/"}), ElementsAre(kRoot));
-  EXPECT_THAT(judge_mount(kNode, {"/", "/dev/sda1", "ext*"}), ElementsAre(kRoot));
-  EXPECT_THAT(judge_mount(kNode, {"/", "", "/ext[34]/"}), ElementsAre(kRoot));
-  EXPECT_THAT(judge_mount(kNode, {"/home"}), ElementsAre(kNotMounted));
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"/"}), ElementsAre(kRoot));
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"/", "/dev/sda1", "ext*"}), ElementsAre(kRoot));
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"/", "", "/ext[34]/"}), ElementsAre(kRoot));
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"/home"}), ElementsAre(kNotMounted));
 }
 
 TEST(NhcMountTest, TakesTheFormWithOptions) {
-  EXPECT_THAT(judge_mount_rw(kNode, {"-t", "lustre", "-s", "fs[0-9]:/*", "-f", "/net/scratch"}),
-              ElementsAre(kScratch));
-  EXPECT_THAT(judge_mount(kNode, {"/home", "-f", "/"}), ElementsAre(kNotMounted));
-  EXPECT_THAT(judge_mount(kNode, {"-f", "/", "--", "/home"}), ElementsAre(kRoot, kNotMounted));
-  EXPECT_THAT(judge_mount(kNode, {"-f/", "/net/scratch"}), ElementsAre(kRoot, kScratch));
+  EXPECT_THAT(
+      judge_as(
+          "check_fs_mount_rw", kNode, {"-t", "lustre", "-s", "fs[0-9]:/*", "-f", "/net/scratch"}),
+      ElementsAre(kScratch));
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"/home", "-f", "/"}), ElementsAre(kNotMounted));
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"-f", "/", "--", "/home"}),
+              ElementsAre(kRoot, kNotMounted));
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"-f/", "/net/scratch"}),
+              ElementsAre(kRoot, kScratch));
 }
 
 TEST(NhcMountTest, TheLastMountOfAPointIsTheOneThatIsSeen) {
   EXPECT_THAT(
-      judge_mount(kNode, {"/net/scratch", "", "nfs"}),
+      judge_as("check_fs_mount", kNode, {"/net/scratch", "", "nfs"}),
       ElementsAre(
           wrong("/net/scratch", "/net/scratch is mounted as lustre, wanted nfs", "lustre", "nfs")));
 }
 
 TEST(NhcMountTest, AnotherSourceFails) {
   EXPECT_THAT(
-      judge_mount(kNode, {"/", "!/dev/sda*"}),
+      judge_as("check_fs_mount", kNode, {"/", "!/dev/sda*"}),
       ElementsAre(
           wrong("/", "/ is mounted from /dev/sda1, wanted !/dev/sda*", "/dev/sda1", "!/dev/sda*")));
 }
 
 TEST(NhcMountTest, ReadOnlyAndWritableAreTold) {
-  EXPECT_THAT(judge_mount_rw(kNode, {"/"}), ElementsAre(kRoot));
-  EXPECT_THAT(judge_mount_rw(kNode, {"/opt"}),
+  EXPECT_THAT(judge_as("check_fs_mount_rw", kNode, {"/"}), ElementsAre(kRoot));
+  EXPECT_THAT(judge_as("check_fs_mount_rw", kNode, {"/opt"}),
               ElementsAre(wrong("/opt", "/opt is mounted read-only, wanted writable", "ro", "rw")));
-  EXPECT_THAT(judge_mount_ro(kNode, {"/"}),
+  EXPECT_THAT(judge_as("check_fs_mount_ro", kNode, {"/"}),
               ElementsAre(wrong("/", "/ is mounted writable, wanted read-only", "rw", "ro")));
-  EXPECT_THAT(judge_mount(kNode, {"-o", "!/(^|,)ro($|,)/", "/"}), ElementsAre(kRoot));
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"-o", "!/(^|,)ro($|,)/", "/"}),
+              ElementsAre(kRoot));
 }
 
 TEST(NhcMountTest, OtherOptionsAreNotObserved) {
-  EXPECT_THAT(judge_mount(kNode, {"-o", "*noatime*", "/"}),
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"-o", "*noatime*", "/"}),
               ElementsAre(Finding{
                   .device = "/",
                   .outcome = Outcome::unknown,
@@ -90,13 +96,14 @@ TEST(NhcMountTest, OtherOptionsAreNotObserved) {
 TEST(NhcMountTest, AFailureThatIsNotFatalWarns) {
   auto warning = kNotMounted;
   warning.outcome = Outcome::warn;
-  EXPECT_THAT(judge_mount(kNode, {"-0", "/home"}), ElementsAre(warning));
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"-0", "/home"}), ElementsAre(warning));
 }
 
 TEST(NhcMountTest, SaysWhatItDoesNotCarryOut) {
   auto finding = kNotMounted;
   finding.message += " (not carried out: -r -e)";
-  EXPECT_THAT(judge_mount(kNode, {"-r", "-e", "mount -a", "-f", "/home"}), ElementsAre(finding));
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"-r", "-e", "mount -a", "-f", "/home"}),
+              ElementsAre(finding));
 }
 
 TEST(NhcMountTest, WhatHoldsNoDataIsJudgedAlike) {
@@ -105,39 +112,41 @@ TEST(NhcMountTest, WhatHoldsNoDataIsJudgedAlike) {
       std::vector<KernelMount>{{.point = "/proc", .type = "proc", .source = "proc"},
                                {.point = "/home", .type = "autofs", .source = "/etc/auto.home"},
                                {.point = "/net/scratch", .type = "autofs", .source = "-hosts"}};
-  EXPECT_THAT(judge_mount_rw(node, {"-t", "proc", "-s", "proc", "-f", "/proc"}),
+  EXPECT_THAT(judge_as("check_fs_mount_rw", node, {"-t", "proc", "-s", "proc", "-f", "/proc"}),
               ElementsAre(Finding{.device = "/proc",
                                   .outcome = Outcome::pass,
                                   .message = "/proc is mounted (proc from proc, writable)"}));
-  EXPECT_EQ(judge_mount_ro(node, {"/proc"}).front().outcome, Outcome::fail);
-  EXPECT_EQ(judge_mount(node, {"/sys"}).front().message, "/sys is not mounted");
-  EXPECT_EQ(judge_mount(node, {"/home"}).front().message,
+  EXPECT_EQ(judge_as("check_fs_mount_ro", node, {"/proc"}).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_as("check_fs_mount", node, {"/sys"}).front().message, "/sys is not mounted");
+  EXPECT_EQ(judge_as("check_fs_mount", node, {"/home"}).front().message,
             "/home is mounted (autofs from /etc/auto.home, writable)");
   // It may well be nfs, and cannot be written, once somebody uses it.
-  EXPECT_EQ(judge_mount_rw(node, {"-f", "/home"}).front().outcome, Outcome::unknown);
-  EXPECT_EQ(judge_mount(node, {"-t", "nfs", "-f", "/home"}).front().outcome, Outcome::unknown);
-  EXPECT_EQ(judge_mount(node, {"-F", "/home"}).front().outcome, Outcome::unknown);
+  EXPECT_EQ(judge_as("check_fs_mount_rw", node, {"-f", "/home"}).front().outcome, Outcome::unknown);
+  EXPECT_EQ(judge_as("check_fs_mount", node, {"-t", "nfs", "-f", "/home"}).front().outcome,
+            Outcome::unknown);
+  EXPECT_EQ(judge_as("check_fs_mount", node, {"-F", "/home"}).front().outcome, Outcome::unknown);
   // What the automounter has mounted lies on top.
-  EXPECT_THAT(judge_mount(node, {"-F", "/net/scratch"}), ElementsAre(kScratch));
+  EXPECT_THAT(judge_as("check_fs_mount", node, {"-F", "/net/scratch"}), ElementsAre(kScratch));
 }
 
 TEST(NhcMountTest, EarlierSnapshotsLackWhatHoldsNoData) {
   for (const auto* point : {"/proc", "/sys/fs/cgroup", "/run/rpc_pipefs"}) {
     EXPECT_THAT(
-        judge_mount(kNode, {point}),
+        judge_as("check_fs_mount", kNode, {point}),
         ElementsAre(Finding{
             .device = point,
             .outcome = Outcome::unknown,
             .message = fmt::format(
                 "not judged: file systems that hold no data are not observed, as {}", point)}));
   }
-  EXPECT_EQ(judge_mount(kNode, {"/dev/shm"}).front().outcome, Outcome::fail);
-  EXPECT_EQ(judge_mount(kNode, {"/misc", "", "autofs"}).front().outcome, Outcome::unknown);
+  EXPECT_EQ(judge_as("check_fs_mount", kNode, {"/dev/shm"}).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_as("check_fs_mount", kNode, {"/misc", "", "autofs"}).front().outcome,
+            Outcome::unknown);
 }
 
 TEST(NhcMountTest, AutomaticMountsAreNotMade) {
-  EXPECT_THAT(judge_mount(kNode, {"-F", "/net/scratch"}), ElementsAre(kScratch));
-  EXPECT_THAT(judge_mount(kNode, {"-F", "/home"}),
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"-F", "/net/scratch"}), ElementsAre(kScratch));
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"-F", "/home"}),
               ElementsAre(Finding{
                   .device = "/home",
                   .outcome = Outcome::unknown,
@@ -154,19 +163,21 @@ TEST(NhcMountTest, AnAutomountThatNobodyHasUsedIsNoFailure) {
         .outcome = Outcome::unknown,
         .message = fmt::format("not judged: {} is mounted when it is used, and nobody has used it",
                                point)};
-    EXPECT_THAT(judge_mount(node, {point}), ElementsAre(expected));
-    EXPECT_THAT(judge_mount(node, {point, "fs1:/home", "nfs4"}), ElementsAre(expected));
-    EXPECT_THAT(judge_mount_rw(node, {"-t", "nfs4", "-f", point}), ElementsAre(expected));
-    EXPECT_THAT(judge_mount_ro(node, {"-0", "-f", point}), ElementsAre(expected));
+    EXPECT_THAT(judge_as("check_fs_mount", node, {point}), ElementsAre(expected));
+    EXPECT_THAT(judge_as("check_fs_mount", node, {point, "fs1:/home", "nfs4"}),
+                ElementsAre(expected));
+    EXPECT_THAT(judge_as("check_fs_mount_rw", node, {"-t", "nfs4", "-f", point}),
+                ElementsAre(expected));
+    EXPECT_THAT(judge_as("check_fs_mount_ro", node, {"-0", "-f", point}), ElementsAre(expected));
   }
-  EXPECT_THAT(judge_mount(node, {"/net/scratch"}), ElementsAre(kScratch));
-  EXPECT_EQ(judge_mount(node, {"/homes"}).front().outcome, Outcome::fail);
-  EXPECT_EQ(judge_mount(node, {"/net"}).front().outcome, Outcome::fail);
+  EXPECT_THAT(judge_as("check_fs_mount", node, {"/net/scratch"}), ElementsAre(kScratch));
+  EXPECT_EQ(judge_as("check_fs_mount", node, {"/homes"}).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_as("check_fs_mount", node, {"/net"}).front().outcome, Outcome::fail);
 }
 
 TEST(NhcMountTest, RefusesWhatItCannotRead) {
   const auto message = [](const Arguments& arguments) {
-    return judge_mount(kNode, arguments).front().message;
+    return judge_as("check_fs_mount", kNode, arguments).front().message;
   };
   EXPECT_EQ(message({"-x", "/"}), "not judged: there is no option -x");
   EXPECT_EQ(message({"-t"}), "not judged: option -t needs a value");

@@ -115,8 +115,8 @@ TEST(NhcTableTest, ChecksOfMustersOwnExist) {
 TEST(NhcTableTest, PresetsAreKeysOfTheProfile) {
   const Profile untouched;
   for (const auto& row : table()) {
-    if (row.translate == nullptr) continue;
-    const auto presets = row.translate({"3"});
+    if (row.keys.empty()) continue;
+    const auto presets = presets_of(row, {"3"});
     ASSERT_TRUE(presets) << row.name;
     ASSERT_FALSE(presets->empty()) << row.name;
     Profile profile;
@@ -133,11 +133,11 @@ TEST(NhcPresetsTest, MeanWhatAzuresArgumentsMean) {
     ASSERT_TRUE(presets);
     ASSERT_TRUE(apply(*presets, profile));
   };
-  take(gpu_count_presets({"8"}));
-  take(gpu_ecc_presets({"20000000", "10000"}));
-  take(gpu_xid_presets({"2"}));
-  take(link_flap_presets({"24", "5", "/var/log/syslog"}));
-  take(nvme_presets({"8"}));
+  take(presets_of(*row_named("check_gpu_count"), {"8"}));
+  take(presets_of(*row_named("check_gpu_ecc"), {"20000000", "10000"}));
+  take(presets_of(*row_named("check_gpu_xid"), {"2"}));
+  take(presets_of(*row_named("check_ib_link_flapping"), {"24", "5", "/var/log/syslog"}));
+  take(presets_of(*row_named("check_nvme_count"), {"8"}));
   EXPECT_EQ(profile.gpu->present.count, 8);
   EXPECT_EQ(profile.gpu->ecc_corrected.dram_warn_above, 20000000);
   EXPECT_EQ(profile.gpu->ecc_corrected.sram_warn_above, 10000);
@@ -149,17 +149,18 @@ TEST(NhcPresetsTest, MeanWhatAzuresArgumentsMean) {
 }
 
 TEST(NhcPresetsTest, LeaveOutWhatIsNotSaid) {
-  EXPECT_THAT(gpu_ecc_presets({}).value(), IsEmpty());
-  EXPECT_THAT(gpu_ecc_presets({"", "7"}).value(),
+  EXPECT_THAT(presets_of(*row_named("check_gpu_ecc"), {}).value(), IsEmpty());
+  EXPECT_THAT(presets_of(*row_named("check_gpu_ecc"), {"", "7"}).value(),
               ElementsAre(Preset{"gpu.ecc_corrected.sram_warn_above", "7"},
                           Preset{"gpu.ecc_corrected.warn_as", "fail"}));
 }
 
 TEST(NhcPresetsTest, RefuseWhatTheyCannotMean) {
-  EXPECT_THAT(gpu_count_presets({"8", "nvidia"}).value(),
+  EXPECT_THAT(presets_of(*row_named("check_gpu_count"), {"8", "nvidia"}).value(),
               ElementsAre(Preset{"gpu.present.count", "8"}));
-  EXPECT_EQ(gpu_count_presets({"many"}).error().message, "expects a whole number, got \"many\"");
-  EXPECT_FALSE(nvme_presets({"99999999999"}));
+  EXPECT_EQ(presets_of(*row_named("check_gpu_count"), {"many"}).error().message,
+            "expects a whole number, got \"many\"");
+  EXPECT_FALSE(presets_of(*row_named("check_nvme_count"), {"99999999999"}));
 }
 
 }  // namespace

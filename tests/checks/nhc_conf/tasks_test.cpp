@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/nhc_conf/judging.hpp"
+#include "tests/checks/nhc_conf/judge_as.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster::nhc::tasks_test {
@@ -19,11 +20,11 @@ Finding said(Outcome outcome, std::string message, std::string device) {
 TEST(NhcLoadTest, ComparesEachAverageThatHasALimit) {
   const Snapshot snapshot{.processes =
                               observed(Processes{.load1 = 20.5, .load5 = 10.0, .load15 = 5.0})};
-  EXPECT_THAT(judge_loadavg(snapshot, {"30", "", "6"}),
+  EXPECT_THAT(judge_as("check_ps_loadavg", snapshot, {"30", "", "6"}),
               ElementsAre(said(Outcome::pass,
                                "the 1-minute load average is 20.5, the 15-minute load average is 5",
                                "node")));
-  EXPECT_THAT(judge_loadavg(snapshot, {"", "10"}),
+  EXPECT_THAT(judge_as("check_ps_loadavg", snapshot, {"", "10"}),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::fail,
                                   .message = "the 5-minute load average is 10, less than 10 wanted",
@@ -31,12 +32,12 @@ TEST(NhcLoadTest, ComparesEachAverageThatHasALimit) {
                                   .limit = 10.0,
                                   .remedy = Remedy::watch}));
   EXPECT_THAT(
-      judge_loadavg(snapshot, {"high"}),
+      judge_as("check_ps_loadavg", snapshot, {"high"}),
       ElementsAre(said(Outcome::unknown, "not judged: expects a load, got \"high\"", "node")));
-  EXPECT_THAT(judge_loadavg(snapshot, {""}),
+  EXPECT_THAT(judge_as("check_ps_loadavg", snapshot, {""}),
               ElementsAre(said(Outcome::pass, "no load is limited", "node")));
   EXPECT_THAT(
-      judge_loadavg({}, {"1"}),
+      judge_as("check_ps_loadavg", {}, {"1"}),
       ElementsAre(
           said(Outcome::unknown, "the 1-minute load average is not known: not observed", "node")));
 }
@@ -53,43 +54,47 @@ const Finding kNtpd{.device = "ntpd.service",
 
 TEST(NhcServiceTest, GoesByTheUnit) {
   const auto active = said(Outcome::pass, "sshd.service is active", "sshd.service");
-  EXPECT_THAT(judge_service(kServices, {"-S", "sshd"}), ElementsAre(active));
-  EXPECT_THAT(judge_daemon(kServices, {"sshd"}), ElementsAre(active));
-  EXPECT_THAT(judge_service(kServices, {"ntpd"}), ElementsAre(kNtpd));
+  EXPECT_THAT(judge_as("check_ps_service", kServices, {"-S", "sshd"}), ElementsAre(active));
+  EXPECT_THAT(judge_as("check_ps_daemon", kServices, {"sshd"}), ElementsAre(active));
+  EXPECT_THAT(judge_as("check_ps_service", kServices, {"ntpd"}), ElementsAre(kNtpd));
   auto warning = kNtpd;
   warning.outcome = Outcome::warn;
-  EXPECT_THAT(judge_service(kServices, {"-0", "ntpd.service"}), ElementsAre(warning));
+  EXPECT_THAT(judge_as("check_ps_service", kServices, {"-0", "ntpd.service"}),
+              ElementsAre(warning));
 }
 
 TEST(NhcServiceTest, KnowsRootsOwn) {
   const auto roots = said(Outcome::pass, "sshd.service is active, and root's", "sshd.service");
-  EXPECT_THAT(judge_service(kServices, {"-u", "root", "-S", "sshd"}), ElementsAre(roots));
-  EXPECT_THAT(judge_service(kServices, {"-u", "0", "sshd"}), ElementsAre(roots));
-  EXPECT_THAT(judge_daemon(kServices, {"sshd", "root"}), ElementsAre(roots));
+  EXPECT_THAT(judge_as("check_ps_service", kServices, {"-u", "root", "-S", "sshd"}),
+              ElementsAre(roots));
+  EXPECT_THAT(judge_as("check_ps_service", kServices, {"-u", "0", "sshd"}), ElementsAre(roots));
+  EXPECT_THAT(judge_as("check_ps_daemon", kServices, {"sshd", "root"}), ElementsAre(roots));
 }
 
 TEST(NhcServiceTest, OneThatIsToBeEndedMustNotRun) {
   for (const auto& ending : {Arguments{"-s"}, {"-k"}, {"-E", "logger it runs"}}) {
     auto arguments = ending;
     arguments.emplace_back("sshd");
-    EXPECT_THAT(judge_service(kServices, arguments),
+    EXPECT_THAT(judge_as("check_ps_service", kServices, arguments),
                 ElementsAre(Finding{.device = "sshd.service",
                                     .outcome = Outcome::fail,
                                     .message = "sshd.service is active, and must not be",
                                     .remedy = Remedy::fix_config}));
     arguments.back() = "ntpd";
-    EXPECT_THAT(judge_service(kServices, arguments),
+    EXPECT_THAT(judge_as("check_ps_service", kServices, arguments),
                 ElementsAre(said(Outcome::unknown,
                                  "not judged: whether ntpd runs is not observed where its unit is "
                                  "not active",
                                  "ntpd.service")));
   }
-  EXPECT_EQ(judge_service(kServices, {"-0", "-s", "sshd"}).front().outcome, Outcome::warn);
-  EXPECT_EQ(judge_service(kServices, {"-u", "root", "-s", "sshd"}).front().outcome, Outcome::fail);
-  EXPECT_EQ(judge_service(kServices, {"-u", "root", "-s", "munge"}).front().outcome,
+  EXPECT_EQ(judge_as("check_ps_service", kServices, {"-0", "-s", "sshd"}).front().outcome,
+            Outcome::warn);
+  EXPECT_EQ(judge_as("check_ps_service", kServices, {"-u", "root", "-s", "sshd"}).front().outcome,
+            Outcome::fail);
+  EXPECT_EQ(judge_as("check_ps_service", kServices, {"-u", "root", "-s", "munge"}).front().outcome,
             Outcome::unknown);
   for (const auto* verify : {"-v", "-V"}) {
-    EXPECT_THAT(judge_service(kServices, {"-k", verify, "sshd"}),
+    EXPECT_THAT(judge_as("check_ps_service", kServices, {"-k", verify, "sshd"}),
                 ElementsAre(said(Outcome::unknown,
                                  "not judged: sshd.service is active, and muster ends nothing",
                                  "sshd.service")));
@@ -100,32 +105,34 @@ TEST(NhcServiceTest, KnowsTheNamesThatDebianGivesUnits) {
   const Snapshot debian{
       .services = observed(Services{.active = std::vector<std::string>{"ssh.service"},
                                     .failed = std::vector<std::string>{"munge.service"}})};
-  EXPECT_THAT(judge_daemon(debian, {"sshd"}),
+  EXPECT_THAT(judge_as("check_ps_daemon", debian, {"sshd"}),
               ElementsAre(said(Outcome::pass, "ssh.service is active", "ssh.service")));
-  EXPECT_EQ(judge_daemon(debian, {"munged"}).front().outcome, Outcome::fail);
-  EXPECT_EQ(judge_daemon(debian, {"crond"}).front().outcome, Outcome::unknown);
+  EXPECT_EQ(judge_as("check_ps_daemon", debian, {"munged"}).front().outcome, Outcome::fail);
+  EXPECT_EQ(judge_as("check_ps_daemon", debian, {"crond"}).front().outcome, Outcome::unknown);
 }
 
 TEST(NhcServiceTest, IsUndecidedWhereOnlyProcessesWouldTell) {
-  EXPECT_THAT(judge_service(kServices, {"crond"}),
+  EXPECT_THAT(judge_as("check_ps_service", kServices, {"crond"}),
               ElementsAre(said(Outcome::unknown,
                                "not judged: no unit crond.service is known to be active, and "
                                "processes are not observed",
                                "crond.service")));
-  EXPECT_THAT(judge_service(kServices, {"-u", "root", "munge"}),
+  EXPECT_THAT(judge_as("check_ps_service", kServices, {"-u", "root", "munge"}),
               ElementsAre(said(Outcome::unknown,
                                "not judged: munge.service is active, and of the owners of its "
                                "processes only root is observed",
                                "munge.service")));
-  EXPECT_EQ(judge_service(kServices, {"-u", "munge", "munge"}).front().outcome, Outcome::unknown);
-  EXPECT_EQ(judge_daemon(kServices, {"sshd", "nobody"}).front().outcome, Outcome::unknown);
-  EXPECT_THAT(judge_service(kServices, {"-m", "*x", "sshd"}),
+  EXPECT_EQ(judge_as("check_ps_service", kServices, {"-u", "munge", "munge"}).front().outcome,
+            Outcome::unknown);
+  EXPECT_EQ(judge_as("check_ps_daemon", kServices, {"sshd", "nobody"}).front().outcome,
+            Outcome::unknown);
+  EXPECT_THAT(judge_as("check_ps_service", kServices, {"-m", "*x", "sshd"}),
               ElementsAre(said(Outcome::unknown,
                                "not judged: processes are not observed, so -m cannot be told",
                                "sshd")));
-  EXPECT_THAT(judge_service(kServices, {"a", "b"}),
+  EXPECT_THAT(judge_as("check_ps_service", kServices, {"a", "b"}),
               ElementsAre(said(Outcome::unknown, "not judged: expects one service", "node")));
-  EXPECT_THAT(judge_service(kServices, {"-x"}),
+  EXPECT_THAT(judge_as("check_ps_service", kServices, {"-x"}),
               ElementsAre(said(Outcome::unknown, "not judged: there is no option -x", "node")));
 }
 
@@ -165,7 +172,7 @@ class NhcFileTest : public ::testing::TestWithParam<Case> {};
 
 TEST_P(NhcFileTest, TestsWhatIsKnownOfAFile) {
   const auto& [arguments, outcome, message] = GetParam();
-  const auto findings = judge_file_test(kFiles, arguments);
+  const auto findings = judge_as("check_file_test", kFiles, arguments);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings.front().outcome, outcome);
   EXPECT_EQ(findings.front().message, message);
