@@ -6,7 +6,6 @@
 #include <span>
 
 #include "checks/app/commands.hpp"
-#include "checks/app/parse.hpp"
 #include "lib/process/startup.hpp"
 #include "lib/report/report.hpp"
 

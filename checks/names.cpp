@@ -5,27 +5,15 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/probes.hpp"
+#include "lib/profile/yaml.hpp"
 
 namespace muster {
 namespace {
-
-const std::vector<std::string>& check_ids() {
-  static const std::vector<std::string> ids = [] {
-    std::vector<std::string> all;
-    all.reserve(checks::kAll.size());
-    for (const Check* check : checks::kAll) all.emplace_back(check->id);
-    return all;
-  }();
-  return ids;
-}
 
 const std::vector<std::string>& probe_names() {
   static const std::vector<std::string> names(kProbeNames.begin(), kProbeNames.end());
@@ -33,8 +21,7 @@ const std::vector<std::string>& probe_names() {
 }
 
 bool is_known_check(const std::string& entry) {
-  const auto matches = [&](const std::string& id) { return matches_glob(entry, id); };
-  if (std::ranges::any_of(check_ids(), matches)) return true;
+  if (names_check(entry)) return true;
   const bool is_glob = entry.find_first_of("*?") != std::string::npos;
   const auto dot = entry.find('.');
   const auto group = std::string_view(entry).substr(0, dot + 1);
@@ -48,10 +35,8 @@ tl::unexpected<Error> wrong(const Profile& profile,
                             std::string_view kind,
                             const std::vector<std::string>& known) {
   const auto origin = profile.origins.find(path);
-  const auto where = origin == profile.origins.end() ? profile.name
-                     : origin->second.line > 0
-                         ? fmt::format("{}:{}", origin->second.file, origin->second.line)
-                         : origin->second.file;
+  const auto where =
+      origin == profile.origins.end() ? profile.name : at(origin->second.file, origin->second.line);
   const auto near = nearest(entry, known);
   return make_error(fmt::format("{}: '{}' names \"{}\", and there is no such {}{}",
                                 where,
@@ -85,6 +70,28 @@ Result<void> check_names(const Profile& profile) {
     return wrong(profile, "muster.probes.fatal", probe, "probe", probe_names());
   }
   return {};
+}
+
+Result<Profile> read_profile_of(const ProfileSources& sources, std::string_view name) {
+  auto profile = load_profile(sources, name);
+  if (!profile) return profile;
+  if (auto known = check_names(*profile); !known) return tl::unexpected(known.error());
+  return profile;
+}
+
+const std::vector<std::string>& check_ids() {
+  static const std::vector<std::string> ids = [] {
+    std::vector<std::string> all;
+    all.reserve(checks::kAll.size());
+    for (const Check* check : checks::kAll) all.emplace_back(check->id);
+    return all;
+  }();
+  return ids;
+}
+
+bool names_check(std::string_view glob) {
+  return std::ranges::any_of(check_ids(),
+                             [&](const std::string& id) { return matches_glob(glob, id); });
 }
 
 }  // namespace muster

@@ -26,11 +26,6 @@ Context context_of(const Profile& profile, const std::string& name) {
   return found == profile.contexts.end() ? Context{} : found->second;
 }
 
-Policy policy_of(const Profile& profile, std::string_view id) {
-  const auto found = profile.policies.find(std::string(id));
-  return found == profile.policies.end() ? Policy{} : found->second;
-}
-
 Outcome outcome_named(std::string_view name) {
   for (const auto each : {Outcome::pass, Outcome::warn, Outcome::fail}) {
     if (to_string(each) == name) return each;
@@ -148,6 +143,11 @@ void merge_same_faults(Findings& findings) {
 }
 
 }  // namespace
+
+Policy policy_of(const Profile& profile, std::string_view id) {
+  const auto found = profile.policies.find(std::string(id));
+  return found == profile.policies.end() ? Policy{} : found->second;
+}
 
 std::vector<const Check*> select_checks(const Profile& profile, const Selection& selection) {
   const Context context = context_of(profile, selection.context);

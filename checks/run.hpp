@@ -13,6 +13,9 @@
 
 namespace muster {
 
+// What the profile says of a check; as usual where it says nothing.
+[[nodiscard]] Policy policy_of(const Profile& profile, std::string_view id);
+
 struct Selection {
   std::string context = "manual";
   std::vector<std::string> only;  // globs; empty for all that the context runs

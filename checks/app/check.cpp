@@ -7,7 +7,6 @@
 
 #include "checks/app/commands.hpp"
 #include "checks/app/inspect.hpp"
-#include "checks/app/rendering.hpp"
 
 namespace muster::app {
 namespace {

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "lib/base/quantity.hpp"
+#include "lib/base/result.hpp"
 #include "lib/command/caller.hpp"
 #include "lib/command/supervise.hpp"
 #include "lib/report/format.hpp"
@@ -126,6 +128,10 @@ using Invocation = std::variant<SayCommand,
                                    const Caller& caller,
                                    Deadline& deadline);
 [[nodiscard]] int run_validate(const ValidateCommand& command, const Caller& caller);
+
+// The command line to a plain struct; `arguments` without the program's name. Everything that can
+// be wrong with the usage itself is found here, before any file is opened: an error is bad usage.
+[[nodiscard]] Result<Invocation> parse(std::span<const char* const> arguments);
 
 // Runs what the command line asked for, and gives up on it at its deadline.
 [[nodiscard]] int run(const Invocation& invocation, const Caller& caller);

@@ -8,6 +8,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "checks/app/commands.hpp"
 #include "checks/app/hook_check.hpp"
@@ -47,6 +48,16 @@ int in_time(const Caller& caller,
       input));
 }
 
+// The commands that take as long as they take.
+constexpr std::tuple kAtOnce{run_list,
+                             run_validate,
+                             run_drain,
+                             run_resume,
+                             run_status,
+                             run_history,
+                             run_events,
+                             run_hostfile};
+
 struct Run {
   const Caller& caller;
 
@@ -64,27 +75,21 @@ struct Run {
   }
 
   int operator()(const CheckCommand& command) const {
-    // A fleet of snapshots takes as long as it takes, unless a deadline is asked for.
     const bool replay = !command.snapshots.empty();
-    if (replay && !command.deadline)
+    const auto work = [&](Deadline& deadline) {
+      return replay ? run_replay(command, caller) : run_check(command, caller, deadline);
+    };
+    // A fleet of snapshots takes as long as it takes, unless a deadline is asked for.
+    if (replay && !command.deadline) {
       return guarded(caller, [&] { return run_replay(command, caller); });
-    if (!replay) {
-      return in_time(caller, command.deadline, [&](Deadline& deadline) {
-        return run_check(command, caller, deadline);
-      });
     }
-    const auto work = [&](Deadline& /*deadline*/) { return run_replay(command, caller); };
-    return in_time(caller, command.deadline, work, Input::kept);
+    return in_time(caller, command.deadline, work, replay ? Input::kept : Input::none);
   }
 
   int operator()(const SnapshotCommand& command) const {
     return in_time(caller, command.deadline, [&](Deadline& deadline) {
       return run_snapshot(command, caller, deadline);
     });
-  }
-
-  int operator()(const ListCommand& command) const {
-    return guarded(caller, [&] { return run_list(command, caller); });
   }
 
   int operator()(const ExplainCommand& command) const {
@@ -98,10 +103,6 @@ struct Run {
     return in_time(caller, std::nullopt, [&](Deadline& deadline) {
       return run_make_profile(command, caller, deadline);
     });
-  }
-
-  int operator()(const ValidateCommand& command) const {
-    return guarded(caller, [&] { return run_validate(command, caller); });
   }
 
   // Whoever reads what a hook says, or does not, changes nothing about its status.
@@ -125,28 +126,10 @@ struct Run {
     return run.status == kHookFailed ? kHookFailed : kHookPassed;
   }
 
-  int operator()(const DrainCommand& command) const {
-    return guarded(caller, [&] { return run_drain(command, caller); });
-  }
-
-  int operator()(const ResumeCommand& command) const {
-    return guarded(caller, [&] { return run_resume(command, caller); });
-  }
-
-  int operator()(const StatusCommand& command) const {
-    return guarded(caller, [&] { return run_status(command, caller); });
-  }
-
-  int operator()(const HistoryCommand& command) const {
-    return guarded(caller, [&] { return run_history(command, caller); });
-  }
-
-  int operator()(const EventsCommand& command) const {
-    return guarded(caller, [&] { return run_events(command, caller); });
-  }
-
-  int operator()(const HostfileCommand& command) const {
-    return guarded(caller, [&] { return run_hostfile(command, caller); });
+  template <class Command>
+  int operator()(const Command& command) const {
+    const auto run = std::get<int (*)(const Command&, const Caller&)>(kAtOnce);
+    return guarded(caller, [&] { return run(command, caller); });
   }
 
   // The folder with the results may be on a file server that does not answer.

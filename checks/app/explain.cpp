@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster explain CHECK`: what it looks at, why, what to do, and the limits in force on this node
 // with the place and the source of each.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
@@ -12,6 +12,7 @@
 #include "checks/app/limits_of.hpp"
 #include "checks/app/observe_node.hpp"
 #include "checks/catalogue.hpp"
+#include "checks/names.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"
@@ -164,24 +165,19 @@ std::string limit_lines(const std::vector<Group>& groups) {
 }
 
 std::string policy_line(const Profile& profile, const Check& check) {
-  const auto found = profile.policies.find(std::string(check.id));
-  const auto policy = found == profile.policies.end() ? Policy{} : found->second;
+  const auto policy = policy_of(profile, check.id);
   if (!policy.enabled) return "  It is off.\n";
   return fmt::format(
       "  A failure counts as {}, a warning as {}.\n", policy.fail_as, policy.warn_as);
 }
 
 std::string contexts_line(const Profile& profile, const Check& check) {
-  std::string runs;
-  std::string left_out;
-  for (const auto& [name, context] : profile.contexts) {
-    const auto selected = select_checks(profile, {.context = name, .only = {}, .skip = {}});
-    auto& target = std::ranges::find(selected, &check) == selected.end() ? left_out : runs;
-    target += fmt::format("{}{}", target.empty() ? "" : ", ", name);
-  }
-  return fmt::format("  Runs in: {}.{}\n",
-                     runs.empty() ? "none" : runs,
-                     left_out.empty() ? "" : fmt::format(" Left out in: {}.", left_out));
+  const auto runs = contexts_of(profile, check, true);
+  const auto left_out = contexts_of(profile, check, false);
+  return fmt::format(
+      "  Runs in: {}.{}\n",
+      runs.empty() ? "none" : fmt::format("{}", fmt::join(runs, ", ")),
+      left_out.empty() ? "" : fmt::format(" Left out in: {}.", fmt::join(left_out, ", ")));
 }
 
 // What a check is, what to do, and by whose limits: `about` are lines on when it runs.
@@ -192,10 +188,8 @@ struct Subject {
 
 std::string explanation(const Subject& subject, const Choice& choice) {
   const auto& profile = choice.profile;
-  std::string evidence;
-  for (const auto& each : choice.evidence) {
-    evidence += fmt::format("{}{}", evidence.empty() ? ": " : "; ", each);
-  }
+  const auto evidence =
+      fmt::format("{}{}", choice.evidence.empty() ? "" : ": ", fmt::join(choice.evidence, "; "));
   auto text = fmt::format(
       "{}\n{}\nWhat to do\n{}\n{}{}",
       wrapped_at(0, fmt::format("{}: {}", subject.id, subject.title)),
@@ -234,36 +228,26 @@ std::string explanation(const BenchCheck& check, const Choice& choice) {
 }  // namespace
 
 int run_explain(const ExplainCommand& command, const Caller& caller, Deadline& deadline) {
-  std::vector<std::string> ids;
-  const Check* wanted = nullptr;
-  for (const auto* check : checks::kAll) {
-    ids.emplace_back(check->id);
-    if (check->id == command.check) wanted = check;
-  }
-  for (const auto& check : kBenchChecks) ids.emplace_back(check.id);
+  const auto* const wanted = std::ranges::find(checks::kAll, command.check, &Check::id);
   const auto* const of_bench = find_bench_check(command.check);
-  if (wanted == nullptr && of_bench == nullptr) {
-    const auto near = nearest(command.check, ids);
-    return fail(
-        caller,
-        {.status = kExitUsage,
-         .message = fmt::format("no check is called \"{}\"{} (muster list names them)",
-                                printable(command.check, 80),
-                                near.empty() ? "" : fmt::format("; did you mean {}?", near))});
+  if (wanted == checks::kAll.end() && of_bench == nullptr) {
+    auto ids = check_ids();
+    for (const auto& check : kBenchChecks) ids.emplace_back(check.id);
+    return fail(caller,
+                {.status = kExitUsage,
+                 .message = fmt::format("no check is called \"{}\"{} (muster list names them)",
+                                        printable(command.check, 80),
+                                        suggestion(command.check, ids))});
   }
+  // Recognition asks the hardware, and nothing else is observed.
   const ObservationRequest request{.profile = command.profile,
                                    .settings = command.settings,
                                    .root = command.root,
-                                   .nvml = {},
-                                   .state = {},
-                                   .context = "manual",
-                                   .deadline = std::nullopt,
                                    .probes = [](const Profile* /*known*/) { return ProbeSet(); }};
-  // Recognition asks the hardware, and nothing else is observed.
   const auto observed = observe_node(request, caller.variables, caller.started, deadline);
   if (!observed) return fail(caller, observed.error());
-  const auto text = wanted != nullptr ? explanation(*wanted, observed->choice)
-                                      : explanation(*of_bench, observed->choice);
+  const auto text = of_bench == nullptr ? explanation(**wanted, observed->choice)
+                                        : explanation(*of_bench, observed->choice);
   return deliver(caller, "", text, kExitHealthy);
 }
 

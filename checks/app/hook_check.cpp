@@ -12,7 +12,6 @@
 
 #include "checks/app/inspect.hpp"
 #include "checks/app/run_benchmarks.hpp"
-#include "lib/process/program.hpp"
 #include "lib/state/job_gpus.hpp"
 
 namespace muster::app {
@@ -95,20 +94,15 @@ Result<Report> sweep_node(const HookCommand& command,
                           const std::string& level,
                           const Caller& caller,
                           Clock::time_point until) {
-  constexpr std::size_t kMostOutput = 8UL * 1024 * 1024;
   if (command.root != "/") return make_error("below --root there is nothing to measure");
   const auto bench = bench_for({.profile = command.profile, .settings = command.settings}, caller);
   const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - Clock::now());
-  std::vector<std::string> arguments{"node",
-                                     fmt::format("--level={}", level),
-                                     fmt::format("--budget={}s", std::max<long>(left.count(), 1)),
-                                     "--format=json"};
-  arguments.insert(arguments.end(), bench.arguments.begin(), bench.arguments.end());
-  const auto ended = run_program({.program = bench.program,
-                                  .arguments = std::move(arguments),
-                                  .environment = bench.environment,
-                                  .deadline = until,
-                                  .most_output = kMostOutput});
+  const auto ended = run_bench(bench,
+                               {"node",
+                                fmt::format("--level={}", level),
+                                fmt::format("--budget={}s", std::max<long>(left.count(), 1)),
+                                "--format=json"},
+                               until);
   if (!ended) return tl::unexpected(ended.error());
   return parse_report(ended->out);
 }

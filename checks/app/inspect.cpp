@@ -185,6 +185,19 @@ Report judge_drained(const Inspected& inspected,
   return judge(snapshot, profile, {.context = context, .also = check});
 }
 
+std::string render(const Report& report,
+                   const CheckCommand& command,
+                   const Console& console,
+                   bool stream) {
+  const bool to_terminal = descriptor_named(command.output) == STDOUT_FILENO;
+  const RenderOptions options{.verbose = command.verbose,
+                              .quiet = command.quiet,
+                              .colour = to_terminal && console.colour,
+                              .width = to_terminal ? console.width : 0,
+                              .indent = stream ? 0 : 2};
+  return row_of(command.format).render(report, options);
+}
+
 void remember(const ObservedNode& observed, const Caller& caller, Deadline& deadline) {
   if (!observed.state_file) return;
   constexpr auto kLongest = std::chrono::seconds(2);

@@ -11,6 +11,7 @@
 #include "checks/nhc_conf/benchmark.hpp"
 #include "checks/nhc_conf/config.hpp"
 #include "checks/run.hpp"
+#include "lib/command/output.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::app {
@@ -45,6 +46,13 @@ struct Inspected {
 [[nodiscard]] Report judge_drained(const Inspected& inspected,
                                    const std::string& context,
                                    const std::string& check);
+
+// The report as the command line asks for it. In a `stream` of reports each JSON document takes one
+// line.
+[[nodiscard]] std::string render(const Report& report,
+                                 const CheckCommand& command,
+                                 const Console& console,
+                                 bool stream);
 
 // Writes the state file, in its own time.
 void remember(const ObservedNode& observed, const Caller& caller, Deadline& deadline);

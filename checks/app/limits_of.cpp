@@ -5,8 +5,10 @@
 
 #include <algorithm>
 
+#include "checks/run.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/types.hpp"
+#include "lib/profile/yaml.hpp"
 
 namespace muster::app {
 namespace {
@@ -43,6 +45,15 @@ std::vector<LimitKey> limit_keys(std::string_view check) {
   const auto* block = of_group->type->item->find(name);
   if (block != nullptr) add_keys("", *block->type, keys);
   return keys;
+}
+
+std::vector<std::string> contexts_of(const Profile& profile, const Check& check, bool running) {
+  std::vector<std::string> names;
+  for (const auto& [name, context] : profile.contexts) {
+    const auto selected = select_checks(profile, {.context = name});
+    if ((std::ranges::count(selected, &check) > 0) == running) names.push_back(name);
+  }
+  return names;
 }
 
 std::vector<std::pair<std::string, LimitValue>> values_at(const Profile& profile,
@@ -100,8 +111,7 @@ std::string shown_value(std::string_view value) {
 }
 
 std::string place_of(const Origin& origin) {
-  return printable(origin.line > 0 ? fmt::format("{}:{}", origin.file, origin.line) : origin.file,
-                   kLongestValue);
+  return printable(at(origin.file, origin.line), kLongestValue);
 }
 
 std::string source_of(const Origin& origin) {

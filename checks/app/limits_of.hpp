@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of a check's block in a profile, from the same lists that YAML is read by.
+// What a profile says of a check: the keys of its block, from the same lists that YAML is read by,
+// and which contexts run it.
 #pragma once
 
 #include <string>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "checks/check.hpp"
 #include "lib/profile/profile.hpp"
 
 namespace muster::app {
@@ -19,6 +21,11 @@ struct LimitKey {
 
 // Empty for a check without limits of its own.
 [[nodiscard]] std::vector<LimitKey> limit_keys(std::string_view check);
+
+// The contexts that run the check, or those that leave it out.
+[[nodiscard]] std::vector<std::string> contexts_of(const Profile& profile,
+                                                   const Check& check,
+                                                   bool running);
 
 struct LimitValue {
   std::string value;  // as written

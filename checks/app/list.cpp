@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster list`: the catalogue, for people, for programs, and as docs/checks.md.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "checks/app/checked_profile.hpp"
 #include "checks/app/commands.hpp"
 #include "checks/app/limits_of.hpp"
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
+#include "lib/choice/choice.hpp"
 #include "lib/command/options.hpp"
 #include "lib/report/bench_checks.hpp"
 
@@ -43,23 +43,18 @@ std::string as_json() {
   return fmt::format("{}\n", list.dump(2));
 }
 
-std::string contexts_of(const Profile& profile, const Check& check) {
-  std::string contexts;
-  for (const auto& [name, context] : profile.contexts) {
-    const auto selected = select_checks(profile, {.context = name, .only = {}, .skip = {}});
-    if (std::ranges::find(selected, &check) == selected.end()) continue;
-    contexts += fmt::format("{}{}", contexts.empty() ? "" : ", ", name);
-  }
-  return contexts.empty() ? "none" : contexts;
+// "a, b", or `none` without any.
+std::string listed(const std::vector<std::string>& names, std::string_view none) {
+  return names.empty() ? std::string(none) : fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string probes_of(const Check& check) {
-  std::string probes;
+std::vector<std::string> probes_of(const Check& check) {
+  std::vector<std::string> probes;
   for (std::size_t i = 0; i < kProbeNames.size(); ++i) {
     if (!(check.needs | check.looks_at).contains(static_cast<Probe>(i))) continue;
-    probes += fmt::format("{}{}", probes.empty() ? "" : ", ", kProbeNames.at(i));
+    probes.emplace_back(kProbeNames.at(i));
   }
-  return probes.empty() ? "nothing of its own" : probes;
+  return probes;
 }
 
 // A pipe would end the cell, and an angle bracket would begin a tag.
@@ -96,8 +91,7 @@ std::string limits_table(const Profile& profile, const Check& check) {
 }
 
 std::string policy_by_default(const Profile& profile, const Check& check) {
-  const auto found = profile.policies.find(std::string(check.id));
-  const auto policy = found == profile.policies.end() ? Policy{} : found->second;
+  const auto policy = policy_of(profile, check.id);
   if (!policy.enabled) return " Off by default.";
   if (policy.fail_as == "fail" && policy.warn_as == "warn") return "";
   return fmt::format(
@@ -111,8 +105,8 @@ std::string section_of(const Profile& profile, const Check& check) {
                      check.title,
                      check.why,
                      check.fix,
-                     contexts_of(profile, check),
-                     probes_of(check),
+                     listed(contexts_of(profile, check, true), "none"),
+                     listed(probes_of(check), "nothing of its own"),
                      policy,
                      limits_table(profile, check));
 }

@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checks/app/observe_node.hpp"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
+#include "checks/names.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/descriptor.hpp"
 #include "lib/base/root.hpp"
+#include "lib/base/text.hpp"
 #include "lib/probes/environment_nccl.hpp"
 #include "lib/probes/observe.hpp"
+#include "lib/profile/limits/environment.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::app {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::string_view kUsualState = "/var/lib/muster";
 
@@ -31,9 +44,13 @@ std::map<std::string, std::string> variables_of(const Root& root,
   return variables;
 }
 
+void append(std::vector<std::string>& target, const std::vector<std::string>& more) {
+  target.insert(target.end(), more.begin(), more.end());
+}
+
 Wanted wanted_by(const ObservationRequest& request, const Profile& profile) {
   auto wanted = wanted_of(profile);
-  wanted.files.insert(wanted.files.end(), request.files.begin(), request.files.end());
+  append(wanted.files, request.files);
   wanted.contents = request.contents;
   return wanted;
 }
@@ -73,7 +90,39 @@ void take_deadline(const ObservationRequest& request,
   deadline.move(std::max(told, Clock::now() + kLeast));
 }
 
+// The *.json of a directory, sorted.
+Result<std::vector<std::string>> json_files(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code failure;
+  fs::directory_iterator entries(directory, failure);
+  for (; !failure && entries != fs::directory_iterator(); entries.increment(failure)) {
+    if (entries->path().extension() == ".json") files.push_back(entries->path().string());
+  }
+  if (failure) {
+    return make_error(fmt::format("list {}: {}", printable(directory), failure.message()));
+  }
+  if (files.empty()) return make_error(fmt::format("no *.json in {}", printable(directory)));
+  std::ranges::sort(files);
+  return files;
+}
+
 }  // namespace
+
+Wanted wanted_of(const Profile& profile) {
+  Wanted wanted;
+  for (const auto& [key, value] : profile.host->sysctl.values) wanted.sysctls.push_back(key);
+  append(wanted.files, profile.host->programs.executable);
+  append(wanted.files, profile.host->programs.present);
+  append(wanted.files, profile.host->container_storage.paths);
+  append(wanted.libraries, profile.env->libraries.required);
+  append(wanted.libraries, profile.env->libraries.optional);
+  wanted.nccl_topology = profile.topo->nccl_file.path.value_or("");
+  const auto statfs = std::chrono::duration<double>(profile.host->mounts.answer_within.value);
+  if (statfs.count() > 0) {
+    wanted.statfs_deadline = std::chrono::duration_cast<std::chrono::milliseconds>(statfs);
+  }
+  return wanted;
+}
 
 Result<Root> open_root(const std::string& path) {
   if (path == "/") return Root();
@@ -119,6 +168,41 @@ Attempt<ObservedNode> observe_node(const ObservationRequest& request,
   if (!choice) return tl::unexpected(choice.error());
   return ObservedNode{
       .snapshot = std::move(snapshot), .choice = std::move(*choice), .state_file = state_file};
+}
+
+Result<std::vector<std::string>> snapshot_files(const std::vector<std::string>& named) {
+  std::vector<std::string> files;
+  for (const auto& each : named) {
+    std::error_code failure;
+    if (each == kStandardInput || !fs::is_directory(each, failure)) {
+      files.push_back(each);
+      continue;
+    }
+    const auto found = json_files(each);
+    if (!found) return found;
+    append(files, *found);
+  }
+  return files;
+}
+
+Result<Snapshot> read_snapshot(const std::string& file) {
+  const Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (opened.is_open()) return read_snapshot(opened.get(), file);
+  return make_error(fmt::format("read {}: {}", file, std::generic_category().message(errno)));
+}
+
+Result<Snapshot> read_snapshot(int descriptor, std::string_view name) {
+  constexpr std::size_t kLargest = 64UL * 1024 * 1024;
+  std::string text;
+  if (const int code = read_all(descriptor, text, kLargest); code != 0) {
+    return make_error(fmt::format("read {}: {}", name, std::generic_category().message(code)));
+  }
+  if (text.size() > kLargest) {
+    return make_error(fmt::format("read {}: more than {} bytes", name, kLargest));
+  }
+  auto snapshot = parse_snapshot(text);
+  if (!snapshot) return make_error(fmt::format("{}: {}", name, snapshot.error().message));
+  return snapshot;
 }
 
 }  // namespace muster::app

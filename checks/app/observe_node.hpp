@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One observation of this node, or of the tree that stands in for it, with the profile found on the
-// way.
+// way; and recorded ones.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "checks/app/checked_profile.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/root.hpp"
+#include "lib/choice/choice.hpp"
 #include "lib/command/supervise.hpp"
 #include "lib/node/snapshot.hpp"
 #include "lib/probes/probes.hpp"
@@ -44,12 +44,24 @@ struct ObservedNode {
   std::optional<std::filesystem::path> state_file;
 };
 
+// What a profile asks the probes to look for.
+[[nodiscard]] Wanted wanted_of(const Profile& profile);
+
 // `deadline` is moved to the context's, where the command line does not say one.
 [[nodiscard]] Attempt<ObservedNode> observe_node(
     const ObservationRequest& request,
     const std::map<std::string, std::string>& variables,
     Clock::time_point started,
     Deadline& deadline);
+
+inline constexpr std::string_view kStandardInput = "-";  // in place of a recorded node's file
+
+// The files that were named, and the *.json of directories, which are sorted.
+[[nodiscard]] Result<std::vector<std::string>> snapshot_files(
+    const std::vector<std::string>& named);
+[[nodiscard]] Result<Snapshot> read_snapshot(const std::string& file);
+// From an open file; `name` is for errors.
+[[nodiscard]] Result<Snapshot> read_snapshot(int descriptor, std::string_view name);
 
 // How long a run may take before a profile has said so.
 inline constexpr std::chrono::seconds kDefaultDeadline{20};

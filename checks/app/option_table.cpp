@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "checks/catalogue.hpp"
+#include "checks/names.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/load.hpp"
 
@@ -18,25 +18,22 @@ using Text = std::string_view;
 using Words = std::vector<std::string>;
 
 // Without its group a name may be that of several.
-std::string meant(Text word, const Words& ids) {
+std::string meant(Text word) {
   Words several;
-  for (const auto& id : ids) {
+  for (const auto& id : check_ids()) {
     if (id.substr(id.find('.') + 1) == word) several.push_back(id);
   }
-  if (several.size() < 2) return suggestion(word, ids);
+  if (several.size() < 2) return suggestion(word, check_ids());
   return fmt::format("; did you mean {}?", fmt::join(several, " or "));
 }
 
 // A name that matches nothing is a slip: a check that was asked for would be missed, and one that
 // was not wanted would run.
 Result<void> take_checks(Words& target, Text value) {
-  Words ids;
-  for (const auto* check : checks::kAll) ids.emplace_back(check->id);
   for (const auto glob : split(value, ',')) {
-    const auto matches = [&](const std::string& id) { return matches_glob(trim(glob), id); };
-    if (std::ranges::any_of(ids, matches)) continue;
+    if (names_check(trim(glob))) continue;
     return make_error(
-        fmt::format("no check matches \"{}\"{}", printable(glob, 80), meant(trim(glob), ids)));
+        fmt::format("no check matches \"{}\"{}", printable(glob, 80), meant(trim(glob))));
   }
   for (const auto glob : split(value, ',')) target.emplace_back(trim(glob));
   return {};
@@ -44,8 +41,7 @@ Result<void> take_checks(Words& target, Text value) {
 
 // The breaker names one check.
 Result<void> take_check(std::string& target, Text value) {
-  Words ids;
-  for (const auto* check : checks::kAll) ids.emplace_back(check->id);
+  const auto& ids = check_ids();
   if (std::ranges::find(ids, value) == ids.end()) {
     return make_error(fmt::format("no check {}{}", printable(value, 80), suggestion(value, ids)));
   }
@@ -426,6 +422,24 @@ std::vector<CommandText> command_texts() {
       text_of<SweepCommand>("[OPTION]...",
                             "Benchmark idle nodes by rotation: one pass, for a timer to call"),
   };
+}
+
+std::string overview_help() {
+  std::string text =
+      "Usage: muster COMMAND [OPTION]...\n\n"
+      "Inspects a node of a GPU cluster, says what is wrong and what to do.\n\n";
+  for (const auto& command : command_texts()) {
+    text += fmt::format("  {:10}{}\n", command.name, wrapped(command.about, 12));
+  }
+  text +=
+      "\n  -h, --help, --version\n\n"
+      "muster COMMAND --help says more about one command, with examples:\n"
+      "  muster check\n"
+      "  muster explain gpu.xid\n"
+      "  muster check --snapshot node.json\n\n"
+      "Exit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"
+      "64 bad usage, 78 bad configuration.\n";
+  return text;
 }
 
 }  // namespace muster::app

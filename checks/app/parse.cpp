@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/parse.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "checks/app/commands.hpp"
 #include "checks/app/option_table.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/command_line.hpp"
@@ -19,21 +19,6 @@ namespace muster::app {
 namespace {
 
 using Words = std::vector<std::string>;
-
-// Any of muster's commands: what the command line says of it.
-class AnyCommand {
- public:
-  AnyCommand() = default;
-  AnyCommand(const AnyCommand&) = delete;
-  AnyCommand(AnyCommand&&) = delete;
-  AnyCommand& operator=(const AnyCommand&) = delete;
-  AnyCommand& operator=(AnyCommand&&) = delete;
-  virtual ~AnyCommand() = default;
-
-  [[nodiscard]] virtual bool chosen() const = 0;
-  // `words` are what is no option.
-  [[nodiscard]] virtual Result<Invocation> result(const Words& words) const = 0;
-};
 
 // Benchmarks run on this machine, and need a line that asks for one.
 Result<void> may_be_active(const CheckCommand& command) {
@@ -49,7 +34,7 @@ Result<void> may_be_active(const CheckCommand& command) {
   return {};
 }
 
-Result<void> finish(const CheckCommand& command, const Words& /*words*/) {
+Result<void> finish(CheckCommand& command, const Words& /*words*/) {
   if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
   if (!command.nhc_conf.empty() && !(command.only.empty() && command.skip.empty())) {
     return make_error("--nhc-conf says which checks run, and goes with neither --only nor --skip");
@@ -135,13 +120,9 @@ Result<void> finish(HookCommand& command, const Words& words) {
   return {};
 }
 
-Result<void> take_hosts(std::vector<std::string>& nodes, const Words& words) {
-  return put(nodes, hosts_of_words(words));
-}
-
 Result<void> take_some_hosts(std::vector<std::string>& nodes, const Words& words) {
   if (words.empty()) return make_error("expects nodes, as gpu-[001-004]");
-  return take_hosts(nodes, words);
+  return put(nodes, hosts_of_words(words));
 }
 
 Result<void> finish(DrainCommand& command, const Words& words) {
@@ -154,23 +135,11 @@ Result<void> finish(DrainCommand& command, const Words& words) {
 }
 
 Result<void> finish(ResumeCommand& command, const Words& words) {
-  if (!command.check.empty()) return take_hosts(command.nodes, words);
+  if (!command.check.empty()) return put(command.nodes, hosts_of_words(words));
   return take_some_hosts(command.nodes, words);
 }
 
-Result<void> finish(StatusCommand& command, const Words& words) {
-  return take_hosts(command.nodes, words);
-}
-
-Result<void> finish(HistoryCommand& command, const Words& words) {
-  return take_hosts(command.nodes, words);
-}
-
-Result<void> finish(EventsCommand& command, const Words& words) {
-  return take_hosts(command.nodes, words);
-}
-
-Result<void> finish(const SweepCommand& command, const Words& /*words*/) {
+Result<void> finish(SweepCommand& command, const Words& /*words*/) {
   if (command.status && command.dry_run) {
     return make_error("--status does nothing, and needs no --dry-run");
   }
@@ -181,38 +150,52 @@ Result<void> finish(HostfileCommand& command, const Words& words) {
   if (!words.empty() && !command.partition.empty()) {
     return make_error("a list and --partition exclude each other");
   }
-  return take_hosts(command.nodes, words);
+  return put(command.nodes, hosts_of_words(words));
 }
 
-Result<void> finish(const ValidateCommand& /*command*/, const Words& /*words*/) { return {}; }
+// Of the other commands the words are nodes, where they take any.
+template <class Command>
+Result<void> finish(Command& command, const Words& words) {
+  if constexpr (requires { command.nodes; }) return put(command.nodes, hosts_of_words(words));
+  return {};
+}
 
-Result<void> finish(const SnapshotCommand& /*command*/, const Words& /*words*/) { return {}; }
-
-Result<void> finish(const ListCommand& /*command*/, const Words& /*words*/) { return {}; }
+// One of muster's commands: whether the command line names it, and what it says of it. `words` are
+// what is no option.
+struct Subcommand {
+  std::function<bool()> chosen;
+  std::function<Result<Invocation>(const Words& words)> result;
+};
 
 template <class Command>
-class Subcommand : public AnyCommand {
- public:
-  Subcommand(CLI::App& app, const CommandText& text, Words* words)
-      : line_(*app.add_subcommand(std::string(text.name)), text, options_of<Command>()) {
-    if (words != nullptr) line_.take_words(*words);
-  }
-
-  [[nodiscard]] bool chosen() const override { return line_.chosen(); }
-
-  [[nodiscard]] Result<Invocation> result(const Words& words) const override {
-    if (line_.help()) return SayCommand{command_help(line_.text())};
-    auto command = line_.result();
+Subcommand add_command(CLI::App& app, const CommandText& text, Words& words) {
+  const auto line = std::make_shared<CommandLine<Command>>(
+      *app.add_subcommand(std::string(text.name)), text, options_of<Command>());
+  const bool takes_words = !text.synopsis.starts_with("[OPTION]");
+  if (takes_words) line->take_words(words);
+  const auto result = [line](const Words& given) -> Result<Invocation> {
+    if (line->help()) return SayCommand{command_help(line->text())};
+    auto command = line->result();
     if (!command) return tl::unexpected(command.error());
-    if (auto finished = finish(*command, words); !finished) {
+    if (auto finished = finish(*command, given); !finished) {
       return tl::unexpected(finished.error());
     }
     return *std::move(command);
-  }
+  };
+  return {.chosen = [line] { return line->chosen(); }, .result = result};
+}
 
- private:
-  CommandLine<Command> line_;
-};
+// All commands, each with its options in `app`; those that take words put them into `words`.
+template <class... Command>
+std::vector<Subcommand> add_commands(const std::variant<SayCommand, Command...>* /*all of them*/,
+                                     CLI::App& app,
+                                     Words& words) {
+  const auto texts = command_texts();
+  const auto text_of = [&](std::string_view name) -> const CommandText& {
+    return *std::ranges::find(texts, name, &CommandText::name);
+  };
+  return {add_command<Command>(app, text_of(Command::kName), words)...};
+}
 
 constexpr std::string_view kHelp = "help";
 
@@ -250,42 +233,9 @@ Result<Invocation> with_hint(Result<Invocation> result, std::string_view command
                                 command));
 }
 
-// All commands, each with its options in `app`; those that take words put them into `words`.
-class Commands {
- public:
-  Commands(CLI::App& app, Words& words) : app_(app), words_(words) {
-    add_all(static_cast<const Invocation*>(nullptr));
-  }
-
-  // Null where the command line names none.
-  [[nodiscard]] const AnyCommand* chosen() const {
-    const auto found = std::ranges::find_if(all_, &AnyCommand::chosen);
-    return found == all_.end() ? nullptr : found->get();
-  }
-
- private:
-  template <class... Command>
-  void add_all(const std::variant<SayCommand, Command...>* /*all of them*/) {
-    (add<Command>(), ...);
-  }
-
-  template <class Command>
-  void add() {
-    const auto& text = *std::ranges::find(texts_, Command::kName, &CommandText::name);
-    const bool takes_words = !text.synopsis.starts_with("[OPTION]");
-    all_.push_back(
-        std::make_unique<Subcommand<Command>>(app_, text, takes_words ? &words_ : nullptr));
-  }
-
-  CLI::App& app_;
-  Words& words_;
-  const std::vector<CommandText> texts_ = command_texts();
-  std::vector<std::unique_ptr<AnyCommand>> all_;
-};
-
 Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> arguments) {
   Words words;
-  const Commands commands(app, words);
+  const auto commands = add_commands(static_cast<const Invocation*>(nullptr), app, words);
   bool help = false;
   bool version = false;
   app.add_flag("-h,--help", help);
@@ -297,7 +247,9 @@ Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> argum
   app.parse(Words(arguments.rbegin(), arguments.rend()));
 
   if (const auto left = app.remaining(); !left.empty()) return refuse_command(left);
-  if (const auto* command = commands.chosen()) return command->result(words);
+  for (const auto& command : commands) {
+    if (command.chosen()) return command.result(words);
+  }
   if (version) return SayCommand{fmt::format("muster {}\n", kVersion)};
   if (help) return SayCommand{overview_help()};
   return refuse_command({});

@@ -9,9 +9,9 @@
 #include <system_error>
 #include <utility>
 
-#include "checks/app/checked_profile.hpp"
 #include "checks/app/commands.hpp"
 #include "checks/app/limits_of.hpp"
+#include "checks/names.hpp"
 #include "lib/base/atomic_file.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"

@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster profiles make NAME`: a profile from this node, or from recorded ones by majority. Sick
 // nodes make no profile: what is wrong with them would become what is expected.
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "checks/app/checked_profile.hpp"
 #include "checks/app/commands.hpp"
 #include "checks/app/observe_node.hpp"
 #include "checks/make_profile/devices.hpp"
 #include "checks/make_profile/make_profile.hpp"
+#include "checks/names.hpp"
 #include "checks/run.hpp"
-#include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/sources.hpp"
 
 namespace muster::app {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct Source {
   std::string name;  // the file, or the node's
@@ -58,43 +51,6 @@ Result<void> check_name(const ProfileSources& sources, const std::string& name) 
   return {};
 }
 
-// The files that were named, and the *.json of directories.
-Result<std::vector<std::string>> files_of(const std::vector<std::string>& named) {
-  std::vector<std::string> files;
-  for (const auto& each : named) {
-    std::error_code failure;
-    if (!fs::is_directory(each, failure)) {
-      files.push_back(each);
-      continue;
-    }
-    const auto before = files.size();
-    fs::directory_iterator entries(each, failure);
-    for (; !failure && entries != fs::directory_iterator(); entries.increment(failure)) {
-      if (entries->path().extension() == ".json") files.push_back(entries->path().string());
-    }
-    if (failure) return make_error(fmt::format("list {}: {}", printable(each), failure.message()));
-    if (files.size() == before) return make_error(fmt::format("no *.json in {}", printable(each)));
-    std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
-  }
-  return files;
-}
-
-Result<Source> read_source(const std::string& path) {
-  constexpr std::size_t kLargest = 64UL * 1024 * 1024;
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  std::string text;
-  const int code = file.is_open() ? read_all(file.get(), text, kLargest) : errno;
-  if (code != 0) {
-    return make_error(
-        fmt::format("read {}: {}", printable(path), std::generic_category().message(code)));
-  }
-  auto snapshot = parse_snapshot(text);
-  if (!snapshot) {
-    return make_error(fmt::format("{}: {}", printable(path), snapshot.error().message));
-  }
-  return Source{.name = printable(path), .snapshot = std::move(*snapshot)};
-}
-
 // Why nothing can be made of this node; empty where something can.
 std::string why_unfit(const Source& source, const Profile& generic) {
   const auto& node = source.snapshot;
@@ -121,7 +77,6 @@ Attempt<std::vector<Source>> observed_here(const ProfilesCommand& command,
                                            Deadline& deadline) {
   const ObservationRequest request{
       .profile = "generic",
-      .settings = {},
       .root = command.root,
       .nvml = command.nvml,
       .probes = [](const Profile* /*known*/) { return ProbeSet::all(); }};
@@ -133,13 +88,13 @@ Attempt<std::vector<Source>> observed_here(const ProfilesCommand& command,
 }
 
 Attempt<std::vector<Source>> recorded(const ProfilesCommand& command) {
-  const auto files = files_of(command.snapshots);
+  const auto files = snapshot_files(command.snapshots);
   if (!files) return undecided(files.error());
   std::vector<Source> sources;
   for (const auto& file : *files) {
-    auto source = read_source(file);
-    if (!source) return undecided(source.error());
-    sources.push_back(std::move(*source));
+    auto snapshot = read_snapshot(file);
+    if (!snapshot) return undecided(snapshot.error());
+    sources.push_back({.name = printable(file), .snapshot = std::move(*snapshot)});
   }
   return sources;
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster check --snapshot`: judges recorded nodes, many of them side by side, and reports on them
 // in the order in which they were named.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,58 +18,65 @@
 #include "checks/app/commands.hpp"
 #include "checks/app/fleet.hpp"
 #include "checks/app/inspect.hpp"
-#include "checks/app/profile_cache.hpp"
-#include "checks/app/rendering.hpp"
+#include "checks/app/observe_node.hpp"
+#include "checks/names.hpp"
 #include "checks/run.hpp"
-#include "lib/base/descriptor.hpp"
 #include "lib/base/in_order.hpp"
-#include "lib/base/text.hpp"
+#include "lib/choice/choice.hpp"
+#include "lib/choice/hardware.hpp"
 #include "lib/command/version.hpp"
+#include "lib/profile/candidates.hpp"
 
 namespace muster::app {
 namespace {
 
-namespace fs = std::filesystem;
+struct SharedChoice {
+  std::shared_ptr<const Profile> profile;
+  std::vector<std::string> evidence;
+};
 
-constexpr std::string_view kStandardInput = "-";
-
-// The files that were named, directories replaced by their *.json, sorted.
-Result<std::vector<std::string>> expand(const std::vector<std::string>& named) {
-  std::vector<std::string> files;
-  for (const auto& each : named) {
-    std::error_code failure;
-    if (each == kStandardInput || !fs::is_directory(each, failure)) {
-      files.push_back(each);
-      continue;
-    }
-    std::vector<std::string> found;
-    fs::directory_iterator entries(each, failure);
-    for (; !failure && entries != fs::directory_iterator(); entries.increment(failure)) {
-      if (entries->path().extension() == ".json") found.push_back(entries->path().string());
-    }
-    if (failure) return make_error(fmt::format("list {}: {}", printable(each), failure.message()));
-    if (found.empty()) return make_error(fmt::format("no *.json in {}", printable(each)));
-    std::ranges::sort(found);
-    files.insert(files.end(), found.begin(), found.end());
+// Profiles for many snapshots: what recognition chooses from is read once, and each profile is
+// loaded once. May be used by several threads at once.
+class ProfileCache {
+ public:
+  // Where a profile is named every snapshot is judged by it.
+  ProfileCache(ProfileSources sources, std::optional<Choice> named)
+      : sources_(std::move(sources)),
+        candidates_(named ? Result<Candidates>() : read_candidates(sources_)) {
+    if (!named) return;
+    named_ = {.profile = std::make_shared<const Profile>(std::move(named->profile)),
+              .evidence = std::move(named->evidence)};
   }
-  return files;
-}
 
-Result<std::string> read_descriptor(int descriptor) {
-  constexpr std::size_t kLargest = 64UL * 1024 * 1024;
-  std::string text;
-  const int code = read_all(descriptor, text, kLargest);
-  if (code != 0) return make_error(std::generic_category().message(code));
-  if (text.size() > kLargest) return make_error(fmt::format("more than {} bytes", kLargest));
-  return text;
-}
+  [[nodiscard]] Attempt<SharedChoice> choose(const Snapshot& snapshot) {
+    if (named_.profile != nullptr) return named_;
+    if (!candidates_) return bad_configuration(candidates_.error());
+    auto recognised = muster::choose(*candidates_, hardware_of(snapshot));
+    const auto profile = load(recognised.profile);
+    if (!profile) return bad_configuration(profile.error());
+    return SharedChoice{.profile = *profile,
+                        .evidence = with_gaps(std::move(recognised.evidence), snapshot)};
+  }
 
-Result<std::string> read_file(const std::string& path) {
-  if (path == kStandardInput) return read_descriptor(STDIN_FILENO);
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file.is_open()) return make_error(std::generic_category().message(errno));
-  return read_descriptor(file.get());
-}
+ private:
+  using Loaded = Result<std::shared_ptr<const Profile>>;
+
+  [[nodiscard]] Loaded load(const std::string& name) {
+    const std::lock_guard lock(guard_);
+    const auto found = profiles_.find(name);
+    if (found != profiles_.end()) return found->second;
+    auto loaded = read_profile_of(sources_, name).map([](Profile profile) {
+      return std::make_shared<const Profile>(std::move(profile));
+    });
+    return profiles_.emplace(name, std::move(loaded)).first->second;
+  }
+
+  ProfileSources sources_;
+  SharedChoice named_;  // without a profile where none is named
+  Result<Candidates> candidates_;
+  std::mutex guard_;
+  std::map<std::string, Loaded> profiles_;  // by name
+};
 
 struct Judged {
   int status = kExitUndecided;
@@ -128,31 +135,21 @@ class Replay {
  private:
   [[nodiscard]] Judged judge_file(const std::string& file) const {
     const auto began = Clock::now();
-    const auto text = read_file(file);
-    if (!text) return refused(fmt::format("read {}: {}", file, text.error().message));
-    const auto snapshot = parse_snapshot(*text);
-    if (!snapshot) return refused(fmt::format("{}: {}", file, snapshot.error().message));
+    const auto snapshot =
+        file == kStandardInput ? read_snapshot(STDIN_FILENO, file) : read_snapshot(file);
+    if (!snapshot) return refused(kExitUndecided, snapshot.error().message);
     const auto choice = profiles_.choose(*snapshot);
-    if (!choice) {
-      return {choice.error().status,
-              "",
-              fmt::format("muster: {}", choice.error().message),
-              std::nullopt};
-    }
-
+    if (!choice) return refused(choice.error().status, choice.error().message);
     const auto own = lines_for(*snapshot);
     if (!own) {
-      return {own.error().status,
-              "",
-              fmt::format("muster: {}: {}", file, own.error().message),
-              std::nullopt};
+      return refused(own.error().status, fmt::format("{}: {}", file, own.error().message));
     }
     auto report = judge_as_asked(command_, *own, *snapshot, *choice->profile);
     report.profile_evidence = choice->evidence;
     report.muster = kVersion;
     report.snapshot = file;
     report.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began).count();
-    Judged judged{.status = exit_status(report.verdict), .text = {}, .complaint = {}, .node = {}};
+    Judged judged{.status = exit_status(report.verdict)};
     if (has_table()) judged.node = fleet_node(*snapshot, report);
     if (has_table() && files_.size() > kFewNodes && !command_.verbose) return judged;
     judged.text = render(report, command_, caller_.console, true);
@@ -170,8 +167,8 @@ class Replay {
     return command_.format == Format::text && files_.size() > 1;
   }
 
-  [[nodiscard]] static Judged refused(std::string_view why) {
-    return {kExitUndecided, "", fmt::format("muster: {}", why), std::nullopt};
+  [[nodiscard]] static Judged refused(int status, std::string_view why) {
+    return {.status = status, .complaint = fmt::format("muster: {}", why)};
   }
 
   const CheckCommand& command_;
@@ -191,17 +188,18 @@ int run_replay(const CheckCommand& command, const Caller& caller) {
   const auto sources = sources_of(caller.variables, command.root, command.settings);
   const auto name = profile_name(sources, command.profile);
   if (!name) return fail(caller, name.error());
-  ProfileCache profiles(sources);
+  std::optional<Choice> named;
   if (*name) {
     auto choice = named_profile(sources, **name, read_profile_of);
     if (!choice) return fail(caller, choice.error());
-    profiles.fix(std::move(*choice));
+    named = std::move(*choice);
   }
-  auto files = expand(command.snapshots);
+  auto files = snapshot_files(command.snapshots);
   if (!files) return fail(caller, undecided(files.error()).value());
   if (row_of(command.format).one_report && files->size() > 1) {
     return fail(caller, {.status = kExitUsage, .message = "this --format takes one snapshot only"});
   }
+  ProfileCache profiles(sources, std::move(named));
   return Replay(command, caller, std::move(*lines), std::move(*files), profiles).run();
 }
 

@@ -19,8 +19,6 @@
 namespace muster::app {
 namespace {
 
-constexpr std::size_t kMostOutput = 4UL * 1024 * 1024;
-
 class Runner {
  public:
   Runner(const Bench& bench, Deadline& deadline)
@@ -46,19 +44,13 @@ class Runner {
 
  private:
   [[nodiscard]] Findings run_once(const nhc::Benchmark& benchmark) {
-    auto arguments = benchmark.words;
-    if (!benchmark.own_profile) {
-      arguments.insert(arguments.end(), bench_.arguments.begin(), bench_.arguments.end());
-    }
-    auto environment = benchmark.environment;
-    environment.insert(bench_.environment.begin(), bench_.environment.end());
+    Bench bench = bench_;
+    if (benchmark.own_profile) bench.arguments.clear();
+    bench.environment = benchmark.environment;
+    bench.environment.insert(bench_.environment.begin(), bench_.environment.end());
     const auto until = Clock::now() + bench_.longest;
     deadline_.move(until + left_);
-    auto ended = run_program({.program = bench_.program,
-                              .arguments = std::move(arguments),
-                              .environment = std::move(environment),
-                              .deadline = until,
-                              .most_output = kMostOutput});
+    auto ended = run_bench(bench, benchmark.words, until);
     deadline_.move(Clock::now() + left_);
     if (!ended) return {nhc::not_judged(ended.error().message)};
     return nhc::findings_of(
@@ -120,7 +112,6 @@ void add(Report& report, std::vector<Finding> findings, const std::vector<std::s
 
 Bench bench_for(const CheckCommand& command, const Caller& caller) {
   Bench bench{.program = caller.bench.empty() ? companion("muster-bench") : caller.bench,
-              .arguments = {},
               .environment = caller.variables};
   if (!command.profile.empty()) {
     bench.arguments.push_back(fmt::format("--profile={}", command.profile));
@@ -130,6 +121,18 @@ Bench bench_for(const CheckCommand& command, const Caller& caller) {
   }
   if (command.deadline) bench.longest = std::max(bench.longest, to_duration(*command.deadline));
   return bench;
+}
+
+Result<Ended> run_bench(const Bench& bench,
+                        std::vector<std::string> words,
+                        Clock::time_point until) {
+  constexpr std::size_t kMostOutput = 8UL * 1024 * 1024;
+  words.insert(words.end(), bench.arguments.begin(), bench.arguments.end());
+  return run_program({.program = bench.program,
+                      .arguments = std::move(words),
+                      .environment = bench.environment,
+                      .deadline = until,
+                      .most_output = kMostOutput});
 }
 
 nhc::Measured run_benchmarks(const nhc::Config& config,
@@ -160,18 +163,14 @@ Clock::duration add_node_tests(Report& report,
   }
   // Starting and ending take their part.
   const auto own = std::chrono::duration<double>(budget).count() - 1;
-  std::vector<std::string> words{"node",
-                                 "--level=quick",
-                                 fmt::format("--only={}", tests),
-                                 fmt::format("--budget={:.1f} s", own),
-                                 "--format=json",
-                                 "--verbose"};
-  words.insert(words.end(), bench.arguments.begin(), bench.arguments.end());
-  const auto ended = run_program({.program = bench.program,
-                                  .arguments = std::move(words),
-                                  .environment = bench.environment,
-                                  .deadline = begin + budget,
-                                  .most_output = kMostOutput});
+  const auto ended = run_bench(bench,
+                               {"node",
+                                "--level=quick",
+                                fmt::format("--only={}", tests),
+                                fmt::format("--budget={:.1f} s", own),
+                                "--format=json",
+                                "--verbose"},
+                               begin + budget);
   auto answer = ended ? parse_report(ended->out) : Result<Report>(tl::unexpected(ended.error()));
   if (answer) {
     add(report, std::move(answer->findings), ids_of(*answer));

@@ -10,6 +10,7 @@
 
 #include "checks/app/commands.hpp"
 #include "checks/nhc_conf/benchmark.hpp"
+#include "lib/process/program.hpp"
 
 namespace muster::app {
 
@@ -24,6 +25,11 @@ struct Bench {
 // Of this node it says the same as `command`. A deadline above five minutes holds for each
 // benchmark, too.
 [[nodiscard]] Bench bench_for(const CheckCommand& command, const Caller& caller);
+
+// Runs it with these words before its own.
+[[nodiscard]] Result<Ended> run_bench(const Bench& bench,
+                                      std::vector<std::string> words,
+                                      Clock::time_point until);
 
 // One after the other. Their time is their own: `deadline` is put off by as long as they take. What
 // cannot be run, hangs or makes no sense is unknown, with the reason.

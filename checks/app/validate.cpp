@@ -9,10 +9,9 @@
 #include <system_error>
 #include <vector>
 
-#include "checks/app/checked_profile.hpp"
 #include "checks/app/commands.hpp"
 #include "checks/app/inspect.hpp"
-#include "checks/catalogue.hpp"
+#include "checks/names.hpp"
 #include "checks/nhc_conf/commands.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"
@@ -84,17 +83,12 @@ class Validation {
   void look_at_slurm(const SiteFile& site) {
     const auto block = validate_slurm_block(site, command_.root);
     for (const auto& trouble : block.troubles) wrong(trouble);
-    std::vector<std::string> ids;
-    for (const auto* check : checks::kAll) ids.emplace_back(check->id);
     for (const auto& [glob, word] : block.rules.unknown) {
-      const auto matches = [&, &pattern = glob](const auto& id) {
-        return matches_glob(pattern, id);
-      };
-      if (std::ranges::any_of(ids, matches)) continue;
+      if (names_check(glob)) continue;
       wrong(fmt::format("{}: 'slurm.unknown' names \"{}\", and there is no such check{}",
                         site.shown,
                         printable(glob, 80),
-                        suggestion(glob, ids)));
+                        suggestion(glob, check_ids())));
     }
     if (!block.rules.nhc_conf.empty()) look_at_nhc_conf(block.rules.nhc_conf);
   }

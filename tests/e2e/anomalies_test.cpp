@@ -11,7 +11,7 @@
 #include <map>
 #include <set>
 
-#include "checks/app/checked_profile.hpp"
+#include "checks/app/observe_node.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"

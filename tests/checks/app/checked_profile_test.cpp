@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a profile makes the probes look for.
-#include "checks/app/checked_profile.hpp"
+#include "checks/app/observe_node.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

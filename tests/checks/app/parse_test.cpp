@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/parse.hpp"
+#include "checks/app/commands.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

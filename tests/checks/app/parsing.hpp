@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "checks/app/parse.hpp"
+#include "checks/app/commands.hpp"
 
 namespace muster::app {
 

@@ -7,7 +7,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "checks/app/checked_profile.hpp"
+#include "checks/app/observe_node.hpp"
+#include "checks/names.hpp"
 #include "checks/app/commands.hpp"
 #include "checks/make_profile/make_profile.hpp"
 #include "checks/run.hpp"

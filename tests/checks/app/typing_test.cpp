@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "checks/app/parse.hpp"
+#include "checks/app/commands.hpp"
 #include "tests/checks/app/test_caller.hpp"
 
 namespace muster::app {
