@@ -16,7 +16,12 @@
 namespace muster::app {
 namespace {
 
-using Told = std::optional<std::string>;
+constexpr std::string_view kNvidia = "10de:";
+constexpr std::string_view kAmd = "1002:";
+
+Told above_zero(const std::optional<int>& count) {
+  return count.value_or(0) > 0 ? told(count) : std::nullopt;
+}
 
 // What each device says, where all that there are say the same.
 class Unanimous {
@@ -41,11 +46,6 @@ ProfileDraft::ValueOf of_gpus(std::function<Told(const Gpu&)> value_of) {
     for (const auto& gpu : node.nvml->gpus) all.say(value_of(gpu));
     return all.value();
   };
-}
-
-Told truth(const Fact<bool>& fact) {
-  if (!fact) return std::nullopt;
-  return *fact ? "true" : "false";
 }
 
 Told links_of(const Gpu& gpu) {
@@ -75,17 +75,12 @@ Told compute_mode_of(const Gpu& gpu) {
 }
 
 void add_gpus(ProfileDraft& draft) {
-  draft.add_if_told("gpu.present.count", [](const Snapshot& node) -> Told {
-    const auto count = gpu_count(node);
-    if (!count || *count == 0) return std::nullopt;
-    return fmt::format("{}", *count);
-  });
+  draft.add_if_told("gpu.present.count",
+                    [](const Snapshot& node) { return above_zero(gpu_count(node)); });
   draft.add_if_told("gpu.present.vendor", [](const Snapshot& node) -> Told {
-    for (const auto& [id, count] : hardware_of(node).gpu_pci_ids.value_or(GpuIds{})) {
-      if (id.starts_with("10de:")) return "nvidia";
-      if (id.starts_with("1002:")) return "amd";
-    }
-    return std::nullopt;
+    const auto ids = compute_gpus(node);
+    if (!ids || ids->empty()) return std::nullopt;
+    return ids->begin()->first.starts_with(kNvidia) ? "nvidia" : "amd";
   });
   draft.add_if_told("gpu.present.model", of_gpus([](const Gpu& gpu) -> Told {
                       if (!gpu.model) return std::nullopt;
@@ -96,21 +91,20 @@ void add_gpus(ProfileDraft& draft) {
                       return fmt::format("{} KiB", gpu.memory->total / 1024);
                     }));
   draft.add_if_told("gpu.ecc_mode.expected",
-                    of_gpus([](const Gpu& gpu) { return truth(gpu.modes.ecc); }));
+                    of_gpus([](const Gpu& gpu) { return told(gpu.modes.ecc); }));
   draft.add_if_told("gpu.nvlink_state.links", of_gpus(links_of));
   draft.add_if_told("gpu.nvlink_state.speed", of_gpus(link_speed_of));
-  draft.add_if_told("gpu.clocks.application_sm", of_gpus([](const Gpu& gpu) -> Told {
-                      if (!gpu.clocks.application_sm_mhz) return std::nullopt;
-                      return fmt::format("{} MHz", *gpu.clocks.application_sm_mhz);
+  draft.add_if_told("gpu.clocks.application_sm", of_gpus([](const Gpu& gpu) {
+                      return told(gpu.clocks.application_sm_mhz, "{} MHz");
                     }));
   draft.add_if_told("gpu.power.limit", of_gpus([](const Gpu& gpu) -> Told {
                       if (!gpu.power.enforced_mw) return std::nullopt;
                       return fmt::format("{} W", *gpu.power.enforced_mw / 1000);
                     }));
   draft.add_if_told("gpu.mig.expected",
-                    of_gpus([](const Gpu& gpu) { return truth(gpu.modes.mig); }));
+                    of_gpus([](const Gpu& gpu) { return told(gpu.modes.mig); }));
   draft.add_if_told("gpu.persistence.expected",
-                    of_gpus([](const Gpu& gpu) { return truth(gpu.modes.persistence); }));
+                    of_gpus([](const Gpu& gpu) { return told(gpu.modes.persistence); }));
   draft.add_if_told("gpu.p2p.expected", of_gpus([](const Gpu& gpu) -> Told {
                       if (!gpu.peers || gpu.peers->empty()) return std::nullopt;
                       const bool all = std::ranges::all_of(
@@ -165,22 +159,14 @@ Told pkeys_of(const IbPort& port) {
 void add_infiniband(ProfileDraft& draft) {
   // Where a number is expected, each port must be ACTIVE.
   draft.add_if_told("ib.present.count", [](const Snapshot& node) -> Told {
-    const auto hcas = hardware_of(node).infiniband_hcas;
-    if (!hcas || *hcas == 0 || has_spare_ports(node)) return std::nullopt;
-    return fmt::format("{}", *hcas);
+    return has_spare_ports(node) ? std::nullopt : above_zero(hardware_of(node).infiniband_hcas);
   });
-  draft.add_if_told("ib.rate.expected", of_ports([](const IbPort& port) -> Told {
-                      if (!port.rate_gbps) return std::nullopt;
-                      return fmt::format("{:g} Gb/s", *port.rate_gbps);
+  draft.add_if_told("ib.rate.expected",
+                    of_ports([](const IbPort& port) { return told(port.rate_gbps, "{:g} Gb/s"); }));
+  draft.add_if_told("ib.rate.width", of_ports([](const IbPort& port) {
+                      return port.width.value_or(0) > 4 ? std::nullopt : told(port.width, "{}X");
                     }));
-  draft.add_if_told("ib.rate.width", of_ports([](const IbPort& port) -> Told {
-                      if (!port.width || *port.width > 4) return std::nullopt;
-                      return fmt::format("{}X", *port.width);
-                    }));
-  draft.add_if_told("ib.rate.speed", of_ports([](const IbPort& port) -> Told {
-                      if (!port.speed) return std::nullopt;
-                      return *port.speed;
-                    }));
+  draft.add_if_told("ib.rate.speed", of_ports([](const IbPort& port) { return told(port.speed); }));
   draft.add_if_told("ib.pkey.require", of_ports(pkeys_of));
   draft.add_if_told("ib.mtu.active", [](const Snapshot& node) -> Told {
     constexpr unsigned kActive = 4;
@@ -211,11 +197,8 @@ ProfileDraft::ValueOf of_links(PciKind kind, bool width) {
 }
 
 void add_bus(ProfileDraft& draft) {
-  draft.add_if_told("pci.devices.nvswitches", [](const Snapshot& node) -> Told {
-    const auto count = hardware_of(node).nvswitches;
-    if (!count || *count == 0) return std::nullopt;
-    return fmt::format("{}", *count);
-  });
+  draft.add_if_told("pci.devices.nvswitches",
+                    [](const Snapshot& node) { return above_zero(hardware_of(node).nvswitches); });
   draft.add_if_told("pci.link.gpu.speed", of_links(PciKind::gpu, false));
   draft.add_if_told("pci.link.gpu.width", of_links(PciKind::gpu, true));
   draft.add_if_told("pci.link.hca.speed", of_links(PciKind::hca, false));
@@ -229,11 +212,7 @@ ProfileDraft::ValueOf numa_of(PciKind kind) {
       if (device->numa_node.value_or(-1) < 0) continue;
       places.push_back(fmt::format("{}: {}", yaml_text(device->address), *device->numa_node));
     }
-    if (places.empty()) return std::nullopt;
-    auto list = flow_list(places);
-    list.front() = '{';
-    list.back() = '}';
-    return list;
+    return flow_map(places);
   };
 }
 
@@ -251,11 +230,7 @@ Told pairs_of(const Snapshot& node) {
     if (near.size() != 1) return std::nullopt;
     pairs.push_back(fmt::format("{}: {}", yaml_text(gpu->address), yaml_text(near.front())));
   }
-  if (pairs.empty()) return std::nullopt;
-  auto list = flow_list(pairs);
-  list.front() = '{';
-  list.back() = '}';
-  return list;
+  return flow_map(pairs);
 }
 
 void add_places(ProfileDraft& draft) {
@@ -287,13 +262,20 @@ void add_devices(ProfileDraft& draft) {
   add_places(draft);
 }
 
+std::optional<GpuIds> compute_gpus(const Snapshot& node) {
+  auto ids = hardware_of(node).gpu_pci_ids;
+  if (!ids) return std::nullopt;
+  std::erase_if(*ids, [](const auto& each) {
+    return !each.first.starts_with(kNvidia) && !each.first.starts_with(kAmd);
+  });
+  return ids;
+}
+
 std::optional<int> gpu_count(const Snapshot& node) {
-  const auto ids = hardware_of(node).gpu_pci_ids;
+  const auto ids = compute_gpus(node);
   if (!ids) return std::nullopt;
   int count = 0;
-  for (const auto& [id, each] : *ids) {
-    if (id.starts_with("10de:") || id.starts_with("1002:")) count += each;
-  }
+  for (const auto& [id, each] : *ids) count += each;
   return count;
 }
 

@@ -7,12 +7,15 @@
 
 #include "checks/make_profile/draft.hpp"
 #include "lib/node/snapshot.hpp"
+#include "lib/profile/recognise.hpp"
 
 namespace muster::app {
 
 void add_devices(ProfileDraft& draft);
 
-// GPUs for computing on the bus; nothing where the bus could not be observed.
+// GPUs for computing on the bus, and how many there are; nothing where the bus could not be
+// observed.
+[[nodiscard]] std::optional<GpuIds> compute_gpus(const Snapshot& node);
 [[nodiscard]] std::optional<int> gpu_count(const Snapshot& node);
 
 // NVML lists the GPUs.

@@ -11,20 +11,6 @@
 #include "lib/base/text.hpp"
 
 namespace muster::app {
-namespace {
-
-std::vector<std::string> parts_of(std::string_view path) {
-  std::vector<std::string> parts;
-  while (!path.empty()) {
-    const auto dot = std::min(path.find('.'), path.size());
-    parts.emplace_back(path.substr(0, dot));
-    path.remove_prefix(std::min(dot + 1, path.size()));
-  }
-  return parts;
-}
-
-}  // namespace
-
 std::string yaml_text(std::string_view text) {
   std::string result = "\"";
   for (const char c : printable(text, 200)) {
@@ -35,8 +21,14 @@ std::string yaml_text(std::string_view text) {
   return result;
 }
 
-std::string flow_list(const std::vector<std::string>& words) {
+Told flow_list(const std::vector<std::string>& words) {
+  if (words.empty()) return std::nullopt;
   return fmt::format("[{}]", fmt::join(words, ", "));
+}
+
+Told flow_map(const std::vector<std::string>& entries) {
+  if (entries.empty()) return std::nullopt;
+  return fmt::format("{{{}}}", fmt::join(entries, ", "));
 }
 
 void ProfileDraft::add(std::string_view path, const ValueOf& value_of) {
@@ -71,9 +63,9 @@ void ProfileDraft::add(std::string_view path, const ValueOf& value_of, bool must
 
 std::string ProfileDraft::yaml() const {
   std::string text;
-  std::vector<std::string> open;
+  std::vector<std::string_view> open;
   for (const auto& line : lines_) {
-    const auto parts = parts_of(line.path);
+    const auto parts = split(line.path, '.');
     std::size_t depth = 0;
     while (depth + 1 < parts.size() && depth < open.size() && open[depth] == parts[depth]) ++depth;
     open.resize(depth);

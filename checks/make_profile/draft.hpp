@@ -2,6 +2,8 @@
 // The lines of a profile that is being made from nodes.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <optional>
 #include <string>
@@ -15,13 +17,23 @@ namespace muster::app {
 // A text in YAML, in quotes.
 [[nodiscard]] std::string yaml_text(std::string_view text);
 
-// "[a, b]" of texts that need no quotes.
-[[nodiscard]] std::string flow_list(const std::vector<std::string>& words);
+// A value as YAML; nothing where a node does not tell it.
+using Told = std::optional<std::string>;
+
+// A fact, or an optional value, in this form.
+template <class Maybe>
+[[nodiscard]] Told told(const Maybe& value, std::string_view form = "{}") {
+  if (!value) return std::nullopt;
+  return fmt::format(fmt::runtime(form), *value);
+}
+
+// "[a, b]" of texts that need no quotes, and "{a: b}" of entries; nothing without any.
+[[nodiscard]] Told flow_list(const std::vector<std::string>& words);
+[[nodiscard]] Told flow_map(const std::vector<std::string>& entries);
 
 class ProfileDraft {
  public:
-  // The value of one node as YAML; nothing where it does not tell.
-  using ValueOf = std::function<std::optional<std::string>(const Snapshot& node)>;
+  using ValueOf = std::function<Told(const Snapshot& node)>;
 
   explicit ProfileDraft(const std::vector<Snapshot>& nodes) : nodes_(nodes) {}
 

@@ -18,20 +18,6 @@
 namespace muster::app {
 namespace {
 
-using Told = std::optional<std::string>;
-
-template <class T>
-Told number(const std::optional<T>& value) {
-  if (!value) return std::nullopt;
-  return fmt::format("{}", *value);
-}
-
-template <class T>
-Told number(const Fact<T>& value) {
-  if (!value) return std::nullopt;
-  return fmt::format("{}", *value);
-}
-
 Told kibibytes(const Fact<std::uint64_t>& bytes) {
   constexpr std::uint64_t kKibi = 1024;
   if (!bytes) return std::nullopt;
@@ -67,10 +53,9 @@ void add_recognise(ProfileDraft& draft, const Told& memory) {
                     [](const Snapshot& node) { return glob(hardware_of(node).dmi_product); });
   draft.add_if_told("recognise.gpu_pci_ids", [](const Snapshot& node) -> Told {
     std::vector<std::string> ids;
-    for (const auto& [id, count] : hardware_of(node).gpu_pci_ids.value_or(GpuIds{})) {
-      if (id.starts_with("10de:") || id.starts_with("1002:")) ids.push_back(yaml_text(id));
+    for (const auto& [id, count] : compute_gpus(node).value_or(GpuIds{})) {
+      ids.push_back(yaml_text(id));
     }
-    if (ids.empty()) return std::nullopt;
     return flow_list(ids);
   });
   draft.add("recognise.infiniband", [](const Snapshot& node) -> Told {
@@ -78,10 +63,10 @@ void add_recognise(ProfileDraft& draft, const Told& memory) {
     if (!hcas) return std::nullopt;
     return *hcas > 0 ? "true" : "false";
   });
-  draft.add_if_told("recognise.gpus", [](const Snapshot& node) { return number(gpu_count(node)); });
+  draft.add_if_told("recognise.gpus", [](const Snapshot& node) { return told(gpu_count(node)); });
   draft.add("recognise.hcas",
-            [](const Snapshot& node) { return number(hardware_of(node).infiniband_hcas); });
-  draft.add("recognise.cores", [](const Snapshot& node) { return number(node.cpu->cores); });
+            [](const Snapshot& node) { return told(hardware_of(node).infiniband_hcas); });
+  draft.add("recognise.cores", [](const Snapshot& node) { return told(node.cpu->cores); });
   draft.add("recognise.memory", [&](const Snapshot& /*node*/) { return memory; });
 }
 
@@ -99,7 +84,6 @@ Told huge_pages(const Snapshot& node) {
     if (!each.total) return std::nullopt;
     pages.push_back(fmt::format("{{size: {} KiB, count: {}}}", each.size_kib, *each.total));
   }
-  if (pages.empty()) return std::nullopt;
   return flow_list(pages);
 }
 
@@ -112,7 +96,6 @@ Told known_among(const Fact<std::vector<std::string>>& names,
   for (const auto name : known) {
     if (std::ranges::count(*names, name) > 0) found.emplace_back(name);
   }
-  if (found.empty()) return std::nullopt;
   return flow_list(found);
 }
 
@@ -138,14 +121,13 @@ Told interfaces(const Snapshot& node) {
         each.speed_mbps ? fmt::format(", speed: {} Mb/s", *each.speed_mbps) : std::string();
     names.push_back(fmt::format("{{name: {}{}}}", yaml_text(each.name), speed));
   }
-  if (names.empty()) return std::nullopt;
   return flow_list(names);
 }
 
 void add_host(ProfileDraft& draft, const Told& memory) {
-  draft.add("host.cpu.sockets", [](const Snapshot& node) { return number(node.cpu->sockets); });
-  draft.add("host.cpu.cores", [](const Snapshot& node) { return number(node.cpu->cores); });
-  draft.add("host.cpu.threads", [](const Snapshot& node) { return number(node.cpu->threads); });
+  draft.add("host.cpu.sockets", [](const Snapshot& node) { return told(node.cpu->sockets); });
+  draft.add("host.cpu.cores", [](const Snapshot& node) { return told(node.cpu->cores); });
+  draft.add("host.cpu.threads", [](const Snapshot& node) { return told(node.cpu->threads); });
   draft.add("host.cpu.numa_nodes", numa_nodes);
   draft.add("host.memory.total", [&](const Snapshot& /*node*/) { return memory; });
   draft.add("host.swap.total",
@@ -185,7 +167,7 @@ std::string first_lines(std::string_view name, const std::vector<Snapshot>& node
                                  yaml_text(fmt::format("muster profiles make, from {}", from)));
   const auto day = first.taken.substr(0, std::min<std::size_t>(first.taken.find('T'), 10));
   if (!day.empty()) text += fmt::format("as_of: {}\n", yaml_text(day));
-  return text + fmt::format("must_observe: {}\n", flow_list(groups));
+  return text + fmt::format("must_observe: {}\n", *flow_list(groups));
 }
 
 }  // namespace
