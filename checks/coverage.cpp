@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/coverage.hpp"
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -9,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "checks/run.hpp"
 #include "lib/base/text.hpp"
 #include "lib/node/pci_bus.hpp"
 #include "lib/profile/limits/gpu.hpp"

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <set>
@@ -41,19 +42,14 @@ const PciDevice* on_bus(const Snapshot& snapshot, const std::string& name) {
   return nullptr;
 }
 
+// Empty for what is never folded.
 std::string_view plural_of(PciKind kind) {
-  switch (kind) {
-    case PciKind::gpu:
-      return "GPUs";
-    case PciKind::nvswitch:
-      return "NVSwitches";
-    case PciKind::hca:
-      return "HCAs";
-    case PciKind::nvme:
-      return "NVMe controllers";
-    case PciKind::ethernet:
-    case PciKind::bridge:
-      break;
+  constexpr std::array kPlurals{std::pair{PciKind::gpu, "GPUs"},
+                                std::pair{PciKind::nvswitch, "NVSwitches"},
+                                std::pair{PciKind::hca, "HCAs"},
+                                std::pair{PciKind::nvme, "NVMe controllers"}};
+  for (const auto& [each, plural] : kPlurals) {
+    if (each == kind) return plural;
   }
   return "";
 }

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
-#include "checks/coverage.hpp"
 #include "checks/fault_codes.hpp"
 #include "checks/folding.hpp"
 #include "lib/base/text.hpp"
@@ -26,17 +25,11 @@ Context context_of(const Profile& profile, const std::string& name) {
   return found == profile.contexts.end() ? Context{} : found->second;
 }
 
-Outcome outcome_named(std::string_view name) {
-  for (const auto each : {Outcome::pass, Outcome::warn, Outcome::fail}) {
-    if (to_string(each) == name) return each;
-  }
-  return Outcome::unknown;  // the loader lets no other word through
-}
-
+// The loader lets no word through that is no outcome.
 Outcome apply(const Policy& policy, Outcome outcome) {
-  if (outcome == Outcome::fail) return outcome_named(policy.fail_as);
-  if (outcome == Outcome::warn) return outcome_named(policy.warn_as);
-  return outcome;
+  if (outcome != Outcome::fail && outcome != Outcome::warn) return outcome;
+  const auto& word = outcome == Outcome::fail ? policy.fail_as : policy.warn_as;
+  return parse_outcome(word).value_or(Outcome::unknown);
 }
 
 // What stands in the way of judging: sections that the check needs and that are not there. One

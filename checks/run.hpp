@@ -41,6 +41,16 @@ template <class T>
 // Which facts of GPUs they ask for.
 [[nodiscard]] NvmlParts parts_asked(const std::vector<const Check*>& checks);
 
+// What a run needed to see and could not: the sections that the selected checks need and that were
+// not observed, in the order of the probes. A section is required where the profile's
+// `must_observe` names its group, or where the PCI bus has such hardware, and a check that needs it
+// counts in the context (`count_unknown`). What is merely absent, and neither required nor on the
+// bus, is left out: nothing was there to see. In coverage.cpp.
+[[nodiscard]] std::vector<NotObserved> not_observed(const Snapshot& snapshot,
+                                                    const Profile& profile,
+                                                    const Context& context,
+                                                    const std::vector<const Check*>& selected);
+
 // Pure. `started`, `duration_ms` and `profile_evidence` of the report are the caller's.
 [[nodiscard]] Report judge(const Snapshot& snapshot,
                            const Profile& profile,

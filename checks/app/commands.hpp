@@ -118,6 +118,9 @@ using Invocation = std::variant<SayCommand,
 [[nodiscard]] int run_snapshot(const SnapshotCommand& command,
                                const Caller& caller,
                                Deadline& deadline);
+// What its --describe prints: the fields of a snapshot as Markdown, from the same lists that its
+// JSON is made of.
+[[nodiscard]] std::string describe_snapshot();
 [[nodiscard]] int run_list(const ListCommand& command, const Caller& caller);
 [[nodiscard]] int run_explain(const ExplainCommand& command,
                               const Caller& caller,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/describe_snapshot.hpp"
-
+// `muster snapshot --describe`.
 #include <fmt/format.h>
 
 #include <map>
@@ -9,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "checks/app/commands.hpp"
 #include "lib/base/fact.hpp"
 #include "lib/base/fields.hpp"
 #include "lib/node/snapshot.hpp"

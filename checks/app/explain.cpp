@@ -51,27 +51,23 @@ std::string_view index_of(std::string_view below) {
 }
 
 // A value on a row of its own, or together with the others of its item: "class fatal, xids [79]".
-void add(const std::pair<std::string, LimitValue>& value,
+void add(const LimitValue& value,
          std::string_view below,
          std::string_view key,
          std::vector<Row>& rows) {
   const auto index = index_of(below);
-  const auto shown = shown_value(value.second.value);
-  if (index.empty()) {
-    rows.push_back({printable(fmt::format("{}{}{}", key, below.empty() ? "" : ".", below)),
-                    shown,
-                    place_of(value.second.origin),
-                    source_of(value.second.origin)});
-    return;
-  }
-  auto name = fmt::format("{} {}", key, index);
-  const auto part = fmt::format("{} {}", printable(below.substr(index.size() + 1)), shown);
-  if (!rows.empty() && rows.back().key == name) {
-    rows.back().value += fmt::format(", {}", part);
-    return;
+  auto shown = shown_value(value.value);
+  auto name = printable(fmt::format("{}{}{}", key, below.empty() ? "" : ".", below));
+  if (!index.empty()) {
+    shown = fmt::format("{} {}", printable(below.substr(index.size() + 1)), shown);
+    name = fmt::format("{} {}", key, index);
+    if (!rows.empty() && rows.back().key == name) {
+      rows.back().value += fmt::format(", {}", shown);
+      return;
+    }
   }
   rows.push_back(
-      {std::move(name), part, place_of(value.second.origin), source_of(value.second.origin)});
+      {std::move(name), std::move(shown), place_of(value.origin), source_of(value.origin)});
 }
 
 // One value, or the first of many with their number.
@@ -89,7 +85,7 @@ Group group_of(const Profile& profile, std::string_view check, const LimitKey& k
   for (const auto& value : values) {
     const auto below =
         std::string_view(value.first).substr(std::min(value.first.size(), path.size() + 1));
-    add(value, below, key.name, group.rows);
+    add(value.second, below, key.name, group.rows);
   }
   if (group.rows.size() > kMost) {
     group.remark =
@@ -164,65 +160,40 @@ std::string limit_lines(const std::vector<Group>& groups) {
   return lines;
 }
 
-std::string policy_line(const Profile& profile, const Check& check) {
-  const auto policy = policy_of(profile, check.id);
-  if (!policy.enabled) return "  It is off.\n";
-  return fmt::format(
-      "  A failure counts as {}, a warning as {}.\n", policy.fail_as, policy.warn_as);
-}
-
-std::string contexts_line(const Profile& profile, const Check& check) {
+// When a check runs, and what its findings count as.
+std::string when_it_runs(const Profile& profile, const Check& check) {
   const auto runs = contexts_of(profile, check, true);
   const auto left_out = contexts_of(profile, check, false);
+  const auto policy = policy_of(profile, check.id);
   return fmt::format(
-      "  Runs in: {}.{}\n",
+      "  Runs in: {}.{}\n  {}\n",
       runs.empty() ? "none" : fmt::format("{}", fmt::join(runs, ", ")),
-      left_out.empty() ? "" : fmt::format(" Left out in: {}.", fmt::join(left_out, ", ")));
+      left_out.empty() ? "" : fmt::format(" Left out in: {}.", fmt::join(left_out, ", ")),
+      policy.enabled
+          ? fmt::format("A failure counts as {}, a warning as {}.", policy.fail_as, policy.warn_as)
+          : "It is off.");
 }
 
-// What a check is, what to do, and by whose limits: `about` are lines on when it runs.
-struct Subject {
-  std::string_view id, title, why, fix;
-  std::string about;
-};
-
-std::string explanation(const Subject& subject, const Choice& choice) {
+// What a check is, of muster or of muster-bench, what to do, and by whose limits. `about`: lines on
+// when it runs.
+template <class AnyCheck>
+std::string explanation(const AnyCheck& check, std::string_view about, const Choice& choice) {
   const auto& profile = choice.profile;
   const auto evidence =
       fmt::format("{}{}", choice.evidence.empty() ? "" : ": ", fmt::join(choice.evidence, "; "));
   auto text = fmt::format(
       "{}\n{}\nWhat to do\n{}\n{}{}",
-      wrapped_at(0, fmt::format("{}: {}", subject.id, subject.title)),
-      paragraph(subject.why),
-      paragraph(subject.fix),
+      wrapped_at(0, fmt::format("{}: {}", check.id, check.title)),
+      paragraph(check.why),
+      paragraph(check.fix),
       wrapped_at(0, fmt::format("Under profile {}{}", profile.name, printable(evidence, 600))),
-      subject.about);
-  const auto keys = limit_keys(subject.id);
+      about);
+  const auto keys = limit_keys(check.id);
   text += keys.empty() ? "\nIt has no limits of its own.\n" : "\nLimits\n";
   std::vector<Group> groups;
   groups.reserve(keys.size());
-  for (const auto& key : keys) groups.push_back(group_of(profile, subject.id, key));
+  for (const auto& key : keys) groups.push_back(group_of(profile, check.id, key));
   return fmt::format("{}{}", text, limit_lines(groups));
-}
-
-std::string explanation(const Check& check, const Choice& choice) {
-  return explanation(
-      {.id = check.id,
-       .title = check.title,
-       .why = check.why,
-       .fix = check.fix,
-       .about = fmt::format(
-           "{}{}", contexts_line(choice.profile, check), policy_line(choice.profile, check))},
-      choice);
-}
-
-std::string explanation(const BenchCheck& check, const Choice& choice) {
-  return explanation({.id = check.id,
-                      .title = check.title,
-                      .why = check.why,
-                      .fix = check.fix,
-                      .about = "  Judged by muster-bench.\n"},
-                     choice);
 }
 
 }  // namespace
@@ -246,8 +217,10 @@ int run_explain(const ExplainCommand& command, const Caller& caller, Deadline& d
                                    .probes = [](const Profile* /*known*/) { return ProbeSet(); }};
   const auto observed = observe_node(request, caller.variables, caller.started, deadline);
   if (!observed) return fail(caller, observed.error());
-  const auto text = of_bench == nullptr ? explanation(**wanted, observed->choice)
-                                        : explanation(*of_bench, observed->choice);
+  const auto& choice = observed->choice;
+  const auto text = of_bench != nullptr
+                        ? explanation(*of_bench, "  Judged by muster-bench.\n", choice)
+                        : explanation(**wanted, when_it_runs(choice.profile, **wanted), choice);
   return deliver(caller, "", text, kExitHealthy);
 }
 

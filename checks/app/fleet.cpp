@@ -23,70 +23,62 @@ constexpr std::size_t kIndent = 9;
 
 using Names = std::vector<std::string>;
 
-// Each value that devices of one node have, once: one where all are alike.
-class Values {
+// What a node is compared by: each value that its devices have, once, by what it is called.
+class Facts {
  public:
   template <class T>
-  void add(const Fact<T>& fact) {
-    if (fact) all_.insert(printable(fmt::format("{}", *fact), 60));
+  void add(const std::string& name, const Fact<T>& fact) {
+    if (fact) values_[name].insert(printable(fmt::format("{}", *fact), 60));
   }
 
-  void put(std::map<std::string, std::string>& facts, const std::string& name) const {
-    if (!all_.empty()) facts[name] = fmt::format("{}", fmt::join(all_, " and "));
+  [[nodiscard]] std::map<std::string, std::string> texts() const {
+    std::map<std::string, std::string> texts;
+    for (const auto& [name, values] : values_) {
+      texts[name] = fmt::format("{}", fmt::join(values, " and "));
+    }
+    return texts;
   }
 
  private:
-  std::set<std::string> all_;
+  std::map<std::string, std::set<std::string>> values_;
 };
 
-void add_gpus(const Nvml& nvml, std::map<std::string, std::string>& facts) {
-  Values driver;
-  driver.add(nvml.driver);
-  driver.put(facts, "driver");
-  Values model;
-  Values vbios;
-  Values power;
-  Values clock;
+void add_gpus(const Nvml& nvml, Facts& facts) {
+  facts.add("driver", nvml.driver);
+  facts.add("GPUs", Fact<std::size_t>(nvml.gpus.size()));
   for (const auto& gpu : nvml.gpus) {
-    model.add(gpu.model);
-    vbios.add(gpu.firmware.vbios);
-    if (gpu.power.enforced_mw) power.add(Fact<std::uint64_t>(*gpu.power.enforced_mw / 1000));
-    clock.add(gpu.clocks.application_sm_mhz);
+    facts.add("GPU model", gpu.model);
+    facts.add("VBIOS", gpu.firmware.vbios);
+    if (const auto& limit = gpu.power.enforced_mw) {
+      facts.add("GPU power limit (W)", Fact<std::uint64_t>(*limit / 1000));
+    }
+    facts.add("GPU clock (MHz)", gpu.clocks.application_sm_mhz);
   }
-  facts["GPUs"] = fmt::format("{}", nvml.gpus.size());
-  model.put(facts, "GPU model");
-  vbios.put(facts, "VBIOS");
-  power.put(facts, "GPU power limit (W)");
-  clock.put(facts, "GPU clock (MHz)");
 }
 
 // Adapters of different types have firmware of their own.
-void add_hcas(const Infiniband& infiniband, std::map<std::string, std::string>& facts) {
-  std::map<std::string, Values> firmware;
+void add_hcas(const Infiniband& infiniband, Facts& facts) {
+  facts.add("HCAs", Fact<std::size_t>(infiniband.hcas.size()));
   for (const auto& hca : infiniband.hcas) {
     const auto type = hca.type.value_or("");
-    firmware[type.empty() ? "HCA firmware" : fmt::format("firmware of {}", printable(type, 40))]
-        .add(hca.firmware);
+    facts.add(type.empty() ? "HCA firmware" : fmt::format("firmware of {}", printable(type, 40)),
+              hca.firmware);
   }
-  for (const auto& [name, values] : firmware) values.put(facts, name);
-  facts["HCAs"] = fmt::format("{}", infiniband.hcas.size());
 }
 
 std::map<std::string, std::string> facts_of(const Snapshot& snapshot) {
   constexpr double kGib = 1024.0 * 1024 * 1024;
-  std::map<std::string, std::string> facts;
+  Facts facts;
   if (snapshot.nvml.ok() && snapshot.nvml->trouble.empty()) add_gpus(*snapshot.nvml, facts);
   if (snapshot.infiniband.ok()) add_hcas(*snapshot.infiniband, facts);
-  Values kernel;
-  kernel.add(snapshot.kernel->release);
-  kernel.put(facts, "kernel");
-  if (snapshot.cpu->cores) facts["cores"] = fmt::format("{}", *snapshot.cpu->cores);
+  facts.add("kernel", snapshot.kernel->release);
+  facts.add("cores", snapshot.cpu->cores);
   if (const auto& total = snapshot.memory->total_bytes) {
     // Firmware takes a little more or less of it.
-    facts["memory"] =
-        fmt::format("{:.0f} GiB", 8 * std::round(static_cast<double>(*total) / kGib / 8));
+    const double rounded = 8 * std::round(static_cast<double>(*total) / kGib / 8);
+    facts.add("memory", Fact<std::string>(fmt::format("{:.0f} GiB", rounded)));
   }
-  return facts;
+  return facts.texts();
 }
 
 FleetNode::Cause cause_of(const Finding& finding) {

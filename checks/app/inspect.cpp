@@ -104,29 +104,25 @@ bool nhc_conf_by_size(const CheckCommand& command) {
 Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command,
                                                 const Fact<std::string>& size) {
   if (command.nhc_conf.empty()) return std::nullopt;
+  const auto wrong = [](std::string_view what) {
+    return bad_configuration({.message = fmt::format("NHC's configuration{}", what)});
+  };
   std::filesystem::path file = command.nhc_conf;
   if (nhc_conf_by_size(command)) {
     if (!size) {
-      return bad_configuration(
-          {.message = fmt::format("NHC's configuration {} is a folder, and which of its files is "
-                                  "for this node is not known: its cloud told no size ({}); name "
-                                  "the file",
-                                  command.nhc_conf,
-                                  size.why())});
+      return wrong(
+          fmt::format(" {} is a folder, and which of its files is for this node is not known: its "
+                      "cloud told no size ({}); name the file",
+                      command.nhc_conf,
+                      size.why()));
     }
     file /= fmt::format("{}.conf", plain_profile_name(*size));
   }
   std::error_code failure;
   const auto path = std::filesystem::absolute(file, failure);
-  if (failure) {
-    return bad_configuration(
-        {.message = fmt::format("NHC's configuration {}: {}", file.string(), failure.message())});
-  }
+  if (failure) return wrong(fmt::format(" {}: {}", file.string(), failure.message()));
   const auto text = Root().read(path.string(), nhc::kLargestConfig);
-  if (!text) {
-    return bad_configuration(
-        {.message = fmt::format("NHC's configuration: {}", text.error().message)});
-  }
+  if (!text) return wrong(fmt::format(": {}", text.error().message));
   auto config = nhc::parse_config(file.string(), *text);
   config.strict = command.nhc_conf_strict;
   return config;

@@ -49,21 +49,15 @@ Result<void> take_check(std::string& target, Text value) {
   return {};
 }
 
-Result<void> take_setting_like(Words& target, Text value, Text example) {
+template <bool kWithExample>
+Result<void> take_setting(Words& target, Text value) {
   if (!well_formed_setting(value)) {
-    return make_error(
-        fmt::format("expects KEY=VALUE{}, got \"{}\"", example, printable(value, 80)));
+    return make_error(fmt::format("expects KEY=VALUE{}, got \"{}\"",
+                                  kWithExample ? " as host.memory.tolerance=3%" : "",
+                                  printable(value, 80)));
   }
   target.emplace_back(value);
   return {};
-}
-
-Result<void> take_setting(Words& target, Text value) {
-  return take_setting_like(target, value, " as host.memory.tolerance=3%");
-}
-
-Result<void> take_setting_of_hook(Words& target, Text value) {
-  return take_setting_like(target, value, "");
 }
 
 constexpr Text kContexts = "manual|prolog|epilog|periodic|boot";
@@ -110,7 +104,7 @@ consteval Option<C> context(Text help) {
 }
 
 template <class C>
-constexpr auto kSet = option<&C::settings, take_setting>(
+constexpr auto kSet = option<&C::settings, take_setting<true>>(
     "--set", "KEY=VALUE", "override one value of the profile; may be repeated");
 template <class C>
 constexpr auto kRoot = option<&C::root>("--root",
@@ -250,7 +244,7 @@ constexpr std::array kOptions<P>{
 template <>
 constexpr std::array kOptions<H>{
     option<&H::profile>("--profile", "NAME|FILE", "judge by this profile"),
-    option<&H::settings, take_setting_of_hook>(
+    option<&H::settings, take_setting<false>>(
         "--set", "KEY=VALUE", "override one value of the profile"),
     option<&H::nhc_conf>(
         "--nhc-conf",

@@ -68,29 +68,25 @@ Result<void> finish(ExplainCommand& command, const Words& words) {
 }
 
 Result<void> finish(ProfilesCommand& command, const Words& words) {
+  const auto without_settings = [&]() -> Result<void> {
+    if (command.settings.empty() && !command.changed) return {};
+    return make_error("--set and --changed go with show NAME");
+  };
   if (!words.empty() && words.front() == "make") {
     if (words.size() < 2) return make_error("make expects a name, as muster profiles make trainer");
-    if (!command.settings.empty() || command.changed)
-      return make_error("--set and --changed go with show NAME");
     command.make = words[1];
     command.snapshots.assign(words.begin() + 2, words.end());
-    return {};
+    return without_settings();
   }
   if (!command.output.empty() || !command.nvml.empty()) {
     return make_error("--output and --nvml go with make NAME");
   }
-  if (words.empty()) {
-    if (command.settings.empty() && !command.changed) return {};
-    return make_error("--set and --changed go with show NAME");
-  }
+  if (words.empty()) return without_settings();
   if (words.front() == "export") {
     if (words.size() != 2)
       return make_error("export expects one folder, as muster profiles export .");
-    if (!command.settings.empty() || command.changed) {
-      return make_error("--set and --changed go with show NAME");
-    }
     command.export_to = words.back();
-    return {};
+    return without_settings();
   }
   if (words.front() != "show") {
     return make_error(

@@ -23,7 +23,6 @@
 #include "checks/run.hpp"
 #include "lib/base/in_order.hpp"
 #include "lib/choice/choice.hpp"
-#include "lib/choice/hardware.hpp"
 #include "lib/command/version.hpp"
 #include "lib/profile/candidates.hpp"
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "checks/app/commands.hpp"
-#include "checks/app/describe_snapshot.hpp"
 #include "checks/app/observe_node.hpp"
 #include "lib/report/report.hpp"
 

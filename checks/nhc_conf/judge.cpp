@@ -8,6 +8,7 @@
 #include <csignal>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "checks/folding.hpp"
@@ -107,6 +108,10 @@ std::optional<std::string> obstacle(const Snapshot& snapshot,
   return missing;
 }
 
+void add_once(std::vector<std::string>& ids, std::string_view id) {
+  if (std::ranges::find(ids, id) == ids.end()) ids.emplace_back(id);
+}
+
 // Checks of muster's own, with limits that do not contradict each other: two lines that set one
 // limit to two values are judged one after the other.
 struct Batch {
@@ -122,9 +127,7 @@ struct Batch {
 
   void add(const Row& row, const std::vector<Preset>& more) {
     presets.insert(presets.end(), more.begin(), more.end());
-    for (const auto check : row.checks) {
-      if (std::ranges::find(checks, check) == checks.end()) checks.emplace_back(check);
-    }
+    for (const auto check : row.checks) add_once(checks, check);
   }
 };
 
@@ -138,11 +141,14 @@ std::vector<std::string_view> own_checks(const Row& row) {
   return checks;
 }
 
-ProbeSet needs_of_row(const Row& row) {
-  if (row.checks.empty()) return row.needs;
-  std::vector<std::string> checks(row.checks.begin(), row.checks.end());
-  return row.needs | probes_needed(select_checks(Profile{}, {.only = std::move(checks)}));
+// Those that answer a line; an empty selection would be all there are.
+std::vector<const Check*> checks_of(const Row& row) {
+  if (row.checks.empty()) return {};
+  std::vector<std::string> ids(row.checks.begin(), row.checks.end());
+  return select_checks(Profile{}, {.only = std::move(ids)});
 }
+
+ProbeSet needs_of_row(const Row& row) { return row.needs | probes_needed(checks_of(row)); }
 
 // Collects what the lines come to: the findings of those that are judged here, and for the others
 // which of muster's own checks run, with which limits.
@@ -212,7 +218,7 @@ class Lines {
 
   void add(const CheckLine& line, Findings findings) {
     const auto id = id_of(line);
-    list(id);
+    add_once(ids_, id);
     for (auto& finding : findings) {
       finding.check = id;
       finding.device = printable(finding.device, kLongestDevice);
@@ -222,10 +228,6 @@ class Lines {
                                     line.number);
       findings_.push_back(std::move(finding));
     }
-  }
-
-  void list(const std::string& id) {
-    if (std::ranges::find(ids_, id) == ids_.end()) ids_.push_back(id);
   }
 
   // nvidia-smi fails where it finds no GPU, and so does a line that asks it. Said once.
@@ -247,7 +249,7 @@ class Lines {
         batches_, [&](const Batch& each) { return !each.contradicts(*presets); });
     if (batch == batches_.end()) batch = batches_.insert(batch, Batch{});
     batch->add(row, *presets);
-    for (const auto check : row.checks) list(std::string(check));
+    for (const auto check : row.checks) add_once(ids_, check);
     translated_.emplace_back(line, &row);
   }
 
@@ -305,50 +307,39 @@ Report judge_batches(const Snapshot& snapshot,
   return report;
 }
 
-// The names of the probes that the lines need and that hang.
-std::vector<std::string> hanging(const Snapshot& snapshot, ProbeSet needs) {
-  std::vector<std::string> names;
-  for_each_section(snapshot, [&](Probe probe, const auto& section) {
-    if (needs.contains(probe) && section.status == Status::timeout) {
-      names.emplace_back(to_string(probe));
-    }
-  });
-  return names;
-}
-
 // What hangs under NHC runs into its watchdog, and the node is drained.
 void add_hangs(const Snapshot& snapshot,
                const Profile& profile,
                ProbeSet needs,
                std::vector<std::string>& ids,
                Report& report) {
-  constexpr std::string_view kProbes = "muster.probes";
-  const auto names = hanging(snapshot, needs);
-  if (names.empty()) return;
-  auto hangs =
-      muster::judge(snapshot, profile, {.context = report.context, .only = {std::string(kProbes)}});
+  const std::string probes = "muster.probes";
+  std::set<std::string_view> hanging;
+  for_each_section(snapshot, [&](Probe probe, const auto& section) {
+    if (!needs.contains(probe) || section.status != Status::timeout) return;
+    hanging.insert(to_string(probe));
+  });
+  if (hanging.empty()) return;
+  auto hangs = muster::judge(snapshot, profile, {.context = report.context, .only = {probes}});
   for (auto& finding : hangs.findings) {
-    if (std::ranges::find(names, finding.device) == names.end()) continue;
-    report.findings.push_back(std::move(finding));
+    if (hanging.contains(finding.device)) report.findings.push_back(std::move(finding));
   }
-  ids.insert(ids.begin(), std::string(kProbes));
+  ids.insert(ids.begin(), probes);
 }
 
 }  // namespace
 
 Needs needs_of(const Config& config, bool active) {
   Needs needs{.probes = Probe::identity};
-  std::vector<std::string> checks;
   for (const auto& line : all_check_lines(config)) {
     const Row* row = row_of(line);
     if (row == nullptr) continue;
     const bool literal = config.strict && row->literal != nullptr;
-    needs.probes = needs.probes | (literal ? row->literal_needs : row->needs);
-    needs.parts = needs.parts | (literal ? row->literal_parts : NvmlParts());
+    needs.probes = needs.probes | (literal ? row->literal_needs : needs_of_row(*row));
+    needs.parts = needs.parts | (literal ? row->literal_parts : parts_asked(checks_of(*row)));
     if (active && row->benchmark != nullptr && row->of_gpus) {
       needs.probes = needs.probes | Probe::nvml;
     }
-    if (!literal) checks.insert(checks.end(), row->checks.begin(), row->checks.end());
     needs.processes = needs.processes || row->all_processes;
     if (row->asks_for_users != nullptr) {
       needs.sockets = true;
@@ -363,10 +354,6 @@ Needs needs_of(const Config& config, bool active) {
       needs.contents.insert(needs.contents.end(), files.begin(), files.end());
     }
   }
-  if (checks.empty()) return needs;
-  const auto selected = select_checks(Profile{}, {.only = std::move(checks)});
-  needs.probes = needs.probes | probes_needed(selected);
-  needs.parts = needs.parts | parts_asked(selected);
   return needs;
 }
 

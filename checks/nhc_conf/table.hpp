@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every check that NHC and Azure's checks for it document: judged here, or by checks of muster's
-// own, or named as what nobody judges. Adding one is one row.
+// own, or named as what nobody judges. Adding one is one row, in the file of what judges it.
 #pragma once
 
 #include <cstddef>

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
 
-#include "lib/choice/hardware.hpp"
+#include "lib/node/pci_bus.hpp"
 
 namespace muster {
 namespace {
@@ -17,6 +19,72 @@ std::filesystem::path named_folder(const std::map<std::string, std::string>& var
   const auto named = variables.find("MUSTER_DATA_DIR");
   if (named == variables.end()) return {};
   return named->second;
+}
+
+const PciDevice* on_bus(const Snapshot& snapshot, const Hca& hca) {
+  return hca.address ? device_at(snapshot, *hca.address) : nullptr;
+}
+
+bool is_ethernet_on_bus(const Snapshot& snapshot, const Hca& hca) {
+  const PciDevice* device = on_bus(snapshot, hca);
+  return device != nullptr && device->kind == PciKind::ethernet;
+}
+
+// A host's own functions made for its guests are no HCAs of their own.
+bool is_for_guests(const Snapshot& snapshot, const Hca& hca) {
+  const PciDevice* device = on_bus(snapshot, hca);
+  return device != nullptr && device->virtual_function;
+}
+
+// An RDMA device that does not tell its link layer may be InfiniBand, unless its class on the bus
+// says otherwise.
+bool may_be_infiniband(const Snapshot& snapshot, const Hca& hca) {
+  if (!hca.ports || hca.ports->empty()) return !is_ethernet_on_bus(snapshot, hca);
+  return std::ranges::any_of(*hca.ports, [&](const IbPort& port) {
+    if (port.link_layer.empty()) return !is_ethernet_on_bus(snapshot, hca);
+    return port.link_layer == "InfiniBand";
+  });
+}
+
+// An HCA that the RDMA stack does not offer is still one: without its driver it is on the bus only.
+// None is known to be there where one of the two could not be asked and the other shows none.
+std::optional<int> count_hcas(const Snapshot& snapshot) {
+  const auto offered = std::ranges::count_if(snapshot.infiniband->hcas, [&](const Hca& hca) {
+    return may_be_infiniband(snapshot, hca) && !is_for_guests(snapshot, hca);
+  });
+  const auto listed = std::ssize(devices_of(snapshot, PciKind::hca));
+  const auto most = static_cast<int>(std::max(offered, listed));
+  const auto rdma = snapshot.infiniband.status;
+  const bool all_told = snapshot.pci.ok() && (rdma == Status::ok || rdma == Status::absent);
+  if (most == 0 && !all_told) return std::nullopt;
+  return most;
+}
+
+std::optional<GpuIds> gpu_ids(const Snapshot& snapshot) {
+  if (!snapshot.pci.ok()) return std::nullopt;
+  GpuIds ids;
+  for (const auto& device : snapshot.pci->devices) {
+    if (device.kind != PciKind::gpu) continue;
+    ++ids[fmt::format("{:04x}:{:04x}", device.vendor, device.device)];
+  }
+  return ids;
+}
+
+std::optional<int> count_on_bus(const Snapshot& snapshot, PciKind kind) {
+  if (!snapshot.pci.ok()) return std::nullopt;
+  return static_cast<int>(std::ranges::count(snapshot.pci->devices, kind, &PciDevice::kind));
+}
+
+// A machine without DMI has no such text; one that could not be read may have any.
+std::optional<std::string> dmi_text(const Snapshot& snapshot, const Fact<std::string>& text) {
+  if (!snapshot.identity.ok() || text.is_unreadable()) return std::nullopt;
+  return text.value_or("");
+}
+
+template <class To, class From>
+std::optional<To> known(const Fact<From>& fact) {
+  if (!fact) return std::nullopt;
+  return static_cast<To>(*fact);
 }
 
 }  // namespace
@@ -59,6 +127,31 @@ Attempt<Choice> named_profile(const ProfileSources& sources, Named named, ReadPr
     return bad_configuration(error);
   }
   return Choice{.profile = std::move(*profile), .evidence = {std::move(named.evidence)}};
+}
+
+Hardware hardware_of(const Snapshot& snapshot) {
+  return {.chassis_asset_tag = dmi_text(snapshot, snapshot.identity->chassis_asset_tag),
+          .dmi_vendor = dmi_text(snapshot, snapshot.identity->dmi_vendor),
+          .dmi_product = dmi_text(snapshot, snapshot.identity->dmi_product),
+          .gpu_pci_ids = gpu_ids(snapshot),
+          .infiniband_hcas = count_hcas(snapshot),
+          .nvme_disks = count_on_bus(snapshot, PciKind::nvme),
+          .nvswitches = count_on_bus(snapshot, PciKind::nvswitch),
+          .cores = known<int>(snapshot.cpu->cores),
+          .memory_bytes = known<double>(snapshot.memory->total_bytes),
+          .instance_size = known<std::string>(snapshot.identity->instance_size)};
+}
+
+std::vector<std::string> with_gaps(std::vector<std::string> evidence, const Snapshot& snapshot) {
+  constexpr ProbeSet kAsked =
+      Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
+  for_each_section(snapshot, [&](Probe probe, const auto& section) {
+    const bool failed = section.status == Status::timeout || section.status == Status::error;
+    if (!failed || !kAsked.contains(probe)) return;
+    evidence.push_back(
+        fmt::format("the {} probe did not help: {}", to_string(probe), section.reason));
+  });
+  return evidence;
 }
 
 Attempt<Choice> recognised_profile(const ProfileSources& sources,

@@ -15,6 +15,7 @@
 #include "lib/profile/candidates.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/profile/profile.hpp"
+#include "lib/profile/recognise.hpp"
 #include "lib/report/failure.hpp"
 
 namespace muster {
@@ -34,6 +35,13 @@ struct Choice {
 [[nodiscard]] ProfileSources sources_of(const std::map<std::string, std::string>& variables,
                                         std::string_view root,
                                         std::vector<std::string> settings);
+
+// What a snapshot tells about the hardware, as far as it tells the node's kind.
+[[nodiscard]] Hardware hardware_of(const Snapshot& snapshot);
+
+// `evidence`, and what recognition could not be told because a probe failed.
+[[nodiscard]] std::vector<std::string> with_gaps(std::vector<std::string> evidence,
+                                                 const Snapshot& snapshot);
 
 // load_profile, or what checks more than that.
 using ReadProfile = Result<Profile> (*)(const ProfileSources& sources, std::string_view name);

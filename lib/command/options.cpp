@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/command/options.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -19,10 +19,7 @@ constexpr std::size_t kHelpColumn = 28;
 
 // "-v, --verbose", "--profile NAME|FILE", "--snapshot FILE|DIR...".
 std::string form_of(const OptionText& option) {
-  std::string form;
-  for (const auto name : split(option.name, ',')) {
-    form += fmt::format("{}{}", form.empty() ? "" : ", ", name);
-  }
+  auto form = fmt::format("{}", fmt::join(split(option.name, ','), ", "));
   if (!option.argument.empty()) form += fmt::format(" {}", option.argument);
   if (option.arity == Arity::many) form += "...";
   return form;

@@ -23,21 +23,16 @@ enum class Arity {
   many,  // all values that follow
 };
 
-template <class Command>
-struct Option {
+struct OptionText {
   std::string_view name;      // "--profile", or "-v,--verbose"
   std::string_view argument;  // "NAME|FILE"; for a choice "text|json"; empty for a flag
   Arity arity;
   std::string_view help;
-  Result<void> (*set)(Command&, std::string_view argument, std::string_view value);
 };
 
-// The same without the type of the command, for texts.
-struct OptionText {
-  std::string_view name;
-  std::string_view argument;
-  Arity arity;
-  std::string_view help;
+template <class Command>
+struct Option : OptionText {
+  Result<void> (*set)(Command&, std::string_view argument, std::string_view value);
 };
 
 struct CommandText {
@@ -52,10 +47,7 @@ struct CommandText {
 // With --help, which every command has.
 template <class Command>
 [[nodiscard]] std::vector<OptionText> texts_of(std::span<const Option<Command>> options) {
-  std::vector<OptionText> texts;
-  for (const auto& option : options) {
-    texts.push_back({option.name, option.argument, option.arity, option.help});
-  }
+  std::vector<OptionText> texts(options.begin(), options.end());
   texts.push_back({"-h,--help", "", Arity::flag, "print this help"});
   return texts;
 }
@@ -139,7 +131,7 @@ template <auto kMember, auto kTake = nullptr>
       return kTake(command.*kMember, value);
     }
   };
-  return Option<Command>{name, argument, arity.value_or(usual), help, set};
+  return Option<Command>{{name, argument, arity.value_or(usual), help}, set};
 }
 
 }  // namespace muster

@@ -11,7 +11,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/parse/processes.hpp"
-#include "lib/state/left_behind.hpp"
+#include "lib/state/state.hpp"
 
 namespace muster {
 namespace {

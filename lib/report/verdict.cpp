@@ -45,6 +45,30 @@ Verdict verdict_of(const Report& report) {
 
 }  // namespace
 
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::healthy:
+      return "healthy";
+    case Verdict::unhealthy:
+      return "unhealthy";
+    case Verdict::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+int exit_status(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::healthy:
+      return kExitHealthy;
+    case Verdict::unhealthy:
+      return kExitUnhealthy;
+    case Verdict::unknown:
+      break;
+  }
+  return kExitUndecided;
+}
+
 void conclude(Report& report,
               const std::vector<std::string>& checks,
               const std::vector<std::string>& count_unknown) {

@@ -22,9 +22,6 @@ void add_port(Counters& counters, const std::string& hca, const IbPort& port) {
       counters.emplace(fmt::format("ib.{}.{}.{}", hca, port.number, name), *value);
     }
   }
-}
-
-void add_link_errors(Counters& counters, const std::string& hca, const IbPort& port) {
   for (const auto& [name, value] : port.link_errors) {
     counters.emplace(fmt::format("ib.{}.{}.{}", hca, port.number, name), value);
   }
@@ -74,10 +71,7 @@ std::map<std::string, std::uint64_t> counters_of(const Snapshot& snapshot) {
   Counters counters;
   for (const auto& hca : snapshot.infiniband->hcas) {
     if (!hca.ports) continue;
-    for (const auto& port : *hca.ports) {
-      add_port(counters, hca.name, port);
-      add_link_errors(counters, hca.name, port);
-    }
+    for (const auto& port : *hca.ports) add_port(counters, hca.name, port);
   }
   for (const auto& device : snapshot.pci->devices) add_device(counters, device);
   for (const auto& interface : snapshot.network->interfaces) {

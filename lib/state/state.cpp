@@ -19,7 +19,6 @@
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 #include "lib/state/counters.hpp"
-#include "lib/state/left_behind.hpp"
 #include "lib/state/xids.hpp"
 
 namespace muster {
@@ -70,10 +69,9 @@ Result<std::string> read_private(const fs::path& file) {
   if (static_cast<std::size_t>(status.st_size) > kLargestState) {
     return make_error(fmt::format("{} is larger than {} bytes", name, kLargestState));
   }
-  std::string content(static_cast<std::size_t>(status.st_size), '\0');
-  const auto got = ::read(held.get(), content.data(), content.size());
-  if (got < 0) return make_error(fmt::format("read {}: {}", name, cause(errno)));
-  content.resize(static_cast<std::size_t>(got));
+  std::string content;
+  const int code = read_all(held.get(), content, kLargestState);
+  if (code != 0) return make_error(fmt::format("read {}: {}", name, cause(code)));
   return content;
 }
 
@@ -124,6 +122,30 @@ void remember_stuck(Earlier& state, const Snapshot& snapshot, double uptime_s) {
     state.stuck.push_back(std::move(stuck));
   }
   state.processes_seen_uptime_s = uptime_s;
+}
+
+fs::path note_of(const fs::path& state_file) { return state_file.parent_path() / "left_behind"; }
+
+bool something_hangs(const Snapshot& snapshot) {
+  bool hangs =
+      std::ranges::any_of(snapshot.mounts->mounts, &Mount::hung) ||
+      std::ranges::any_of(snapshot.nvml->gpus, [](const Gpu& gpu) { return !gpu.stuck.empty(); });
+  for_each_section(snapshot, [&](Probe /*probe*/, const auto& section) {
+    hangs = hangs || section.status == Status::timeout;
+  });
+  return hangs;
+}
+
+// Leaves the note where something hung in `snapshot`, and takes it away where all was asked and
+// answered. A note that cannot be written is missed by the next run only.
+void note_left_behind(const fs::path& state_file, const Snapshot& snapshot) {
+  const std::string note = note_of(state_file).string();
+  if (something_hangs(snapshot)) {
+    const Descriptor made(
+        ::open(note.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  } else if (snapshot.mounts.ok() && snapshot.nvml.asked()) {
+    ::unlink(note.c_str());
+  }
 }
 
 }  // namespace
@@ -187,6 +209,11 @@ Result<void> write_state(const fs::path& file, const Snapshot& snapshot, bool xi
   remember_job(state, snapshot);
   remember_xids(state, snapshot, xids_of_programs);
   return replace_file(file, state_to_json(state), 0600);
+}
+
+bool nothing_left_behind(const fs::path& state_file) {
+  return ::access(note_of(state_file).c_str(), F_OK) != 0 &&
+         ::access(state_file.parent_path().c_str(), W_OK) == 0;
 }
 
 }  // namespace muster

@@ -23,4 +23,8 @@ void recall_stuck_tasks(Snapshot& snapshot);
                                        const Snapshot& snapshot,
                                        bool xids_of_programs = false);
 
+// Whether there is no note, in a folder that could hold one, that something hung in an earlier run
+// and a child may still hang with it: then nobody need look through all processes for one.
+[[nodiscard]] bool nothing_left_behind(const std::filesystem::path& state_file);
+
 }  // namespace muster

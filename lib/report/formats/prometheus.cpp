@@ -3,7 +3,6 @@
 // from fixed lists: devices and messages stay out, so that the number of series is bounded.
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdint>
 #include <ctime>
 #include <optional>
@@ -17,21 +16,7 @@ namespace {
 
 // What the outcome of a check is as a number. Ascending by how much it matters, so that an alert
 // can say `> 0` and a dashboard can take the maximum.
-int number_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::skip:
-      return -1;
-    case Outcome::pass:
-      return 0;
-    case Outcome::warn:
-      return 1;
-    case Outcome::unknown:
-      return 2;
-    case Outcome::fail:
-      break;
-  }
-  return 3;
-}
+int number_of(Outcome outcome) { return rank(Outcome::pass) - rank(outcome); }
 
 // printable() leaves two characters that have a meaning within a label.
 std::string label(std::string_view raw) {
@@ -44,26 +29,10 @@ std::string label(std::string_view raw) {
 }
 
 // Seconds since 1970 of "2026-11-20T12:00:00Z".
-std::optional<std::int64_t> seconds_since_epoch(std::string_view started) {
-  constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
-  if (started.size() != kForm.size() || started.back() != 'Z' || started[10] != 'T') {
-    return std::nullopt;
-  }
-  const std::array places{0, 5, 8, 11, 14, 17};
-  std::array<int, 6> parts{};
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const auto part =
-        parse_unsigned(started.substr(static_cast<std::size_t>(places[i]), i == 0 ? 4 : 2));
-    if (!part) return std::nullopt;
-    parts[i] = static_cast<int>(*part);
-  }
+std::optional<std::int64_t> seconds_since_epoch(const std::string& started) {
   std::tm broken{};
-  broken.tm_year = parts[0] - 1900;
-  broken.tm_mon = parts[1] - 1;
-  broken.tm_mday = parts[2];
-  broken.tm_hour = parts[3];
-  broken.tm_min = parts[4];
-  broken.tm_sec = parts[5];
+  const char* const end = ::strptime(started.c_str(), "%Y-%m-%dT%H:%M:%SZ", &broken);
+  if (end == nullptr || *end != '\0') return std::nullopt;
   return ::timegm(&broken);
 }
 

@@ -3,7 +3,7 @@
 // took, the verdict, and which profile said so.
 #include "lib/base/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -29,19 +29,9 @@ std::string painted(std::string_view text, Paint paint, bool colour) {
 }
 
 Paint paint_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::fail:
-      return Paint::red;
-    case Outcome::unknown:
-      return Paint::magenta;
-    case Outcome::warn:
-      return Paint::yellow;
-    case Outcome::pass:
-      return Paint::green;
-    case Outcome::skip:
-      break;
-  }
-  return Paint::dim;
+  // Worst first, as outcomes are ranked.
+  constexpr std::array kPaints{Paint::red, Paint::magenta, Paint::yellow, Paint::green, Paint::dim};
+  return kPaints.at(static_cast<std::size_t>(rank(outcome)));
 }
 
 Paint paint_of(Verdict verdict) {
@@ -215,9 +205,7 @@ std::string probes_table(const Report& report, const RenderOptions& options) {
 }
 
 std::string joined(const std::vector<std::string>& parts, std::string_view between = "; ") {
-  std::string all;
-  for (const auto& part : parts) all += fmt::format("{}{}", all.empty() ? "" : between, part);
-  return printable(all, 1000);
+  return printable(fmt::format("{}", fmt::join(parts, between)), 1000);
 }
 
 // A line of the end, whose word is as wide as the column of outcomes.
@@ -247,17 +235,15 @@ std::string verdict_line(const Report& report, const RenderOptions& options) {
                           : fmt::format("by what was found on {}", joined(report.accused, ", "));
     why = fmt::format("{}{}{}", whom, why.empty() ? "" : "; ", why);
   }
-  const std::string_view are = "is";
   const auto end = fmt::format("{}{}{}", host, why.empty() ? "" : ": ", printable(why));
   const auto text =
-      wrapped(fmt::format("{} {} {}{}", node, are, word, end), kOutcomeWidth + 2, options.width);
+      wrapped(fmt::format("{} is {}{}", node, word, end), kOutcomeWidth + 2, options.width);
   if (!options.colour) return fmt::format("verdict  {}\n", text);
   // Its colours take no columns.
-  const auto plain = fmt::format("{} {} {}", node, are, word);
+  const auto plain = fmt::format("{} is {}", node, word);
   const auto rest = text.starts_with(plain) ? text.substr(plain.size()) : end;
-  return fmt::format("verdict  {} {} {}{}\n",
+  return fmt::format("verdict  {} is {}{}\n",
                      painted(node, Paint::bold, true),
-                     are,
                      painted(word, paint_of(report.verdict), true),
                      rest);
 }

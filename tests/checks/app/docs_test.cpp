@@ -12,7 +12,7 @@
 #include <regex>
 #include <set>
 
-#include "checks/app/describe_snapshot.hpp"
+#include "checks/app/commands.hpp"
 #include "checks/app/option_table.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/format.hpp"

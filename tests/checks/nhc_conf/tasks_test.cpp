@@ -223,6 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{"-q", "/note"}, Outcome::unknown, "not judged: there is no option -q"}));
 
 TEST(NhcTestedFilesTest, AreThoseToLookFor) {
+  const auto tested_files = row_named("check_file_test")->files_of;
   EXPECT_THAT(tested_files({"-e", "/a", "b", "/c"}), ElementsAre("/a", "/c"));
   EXPECT_THAT(tested_files({"/a"}), IsEmpty());
 }

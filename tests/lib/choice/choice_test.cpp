@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/choice/hardware.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
