@@ -2,26 +2,178 @@
 #include "bench/launch/local.hpp"
 
 #include <fmt/format.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "bench/launch/random.hpp"
-#include "bench/launch/supervisor.hpp"
 #include "bench/sockets/sockets.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/process/process.hpp"
 
 namespace muster::bench {
 namespace {
 
-tl::unexpected<Error> failed(std::string_view what) {
-  return make_error(fmt::format("{}: {}", what, std::strerror(errno)));
-}
+// Ranks that have met notice by themselves, and have more to say.
+constexpr auto kOthersFirst = std::chrono::milliseconds(700);
+
+bool exited_with_failure(int status) { return WIFEXITED(status) && WEXITSTATUS(status) != 0; }
+
+// Waits for child processes, passes signals on to them, and lets none go on alone.
+class Supervisor {
+ public:
+  Supervisor(const HeldSignals& signals, const LocalOptions& options)
+      : signals_(signals), grace_(options.grace), stopped_(options.stopped) {}
+
+  void add(int rank, pid_t pid) { children_.push_back({.rank = rank, .pid = pid}); }
+
+  // Until the last child has ended.
+  [[nodiscard]] LocalEnd wait() {
+    for (reap(); !all_ended(); reap()) {
+      if (const auto signal = signals_.next(next_deadline())) pass_on(*signal);
+      end_stopped();
+      if (Clock::now() >= tell_at_) tell_of_loss();
+      if (!killed_ && Clock::now() >= kill_at_) {
+        for (const auto& child : children_) {
+          if (child.status) continue;
+          notes_.push_back(fmt::format("rank {} (pid {}) did not end within {} ms and was killed",
+                                       child.rank,
+                                       child.pid,
+                                       grace_.count()));
+        }
+        kill_all();
+      }
+    }
+    return {.status = status(), .notes = notes_};
+  }
+
+  void kill_all() {
+    killed_ = true;
+    kill_at_ = Clock::time_point::max();
+    send_all(SIGKILL);
+  }
+
+ private:
+  struct Child {
+    int rank = 0;
+    pid_t pid = -1;
+    std::optional<int> status{};  // as wait(2) has it
+    // Where it is stopped: when it is killed for that.
+    Clock::time_point stopped_until = Clock::time_point::max();
+  };
+
+  void reap() {
+    for (auto& child : children_) {
+      if (!child.status && (child.status = muster::reap(child.pid))) note_end(child);
+    }
+  }
+
+  // Kills those that have been stopped for too long.
+  void end_stopped() {
+    for (auto& child : children_) {
+      siginfo_t change{};
+      const auto id = static_cast<id_t>(child.pid);
+      const bool changed = !child.status &&
+                           ::waitid(P_PID, id, &change, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+                           change.si_pid == child.pid;
+      if (changed && change.si_code == CLD_CONTINUED) {
+        child.stopped_until = Clock::time_point::max();
+      } else if (changed) {
+        child.stopped_until = Clock::now() + stopped_;
+      }
+      if (Clock::now() < child.stopped_until) continue;
+      child.stopped_until = Clock::time_point::max();
+      notes_.push_back(fmt::format("rank {} (pid {}) was stopped, as by SIGSTOP, for {} ms",
+                                   child.rank,
+                                   child.pid,
+                                   stopped_.count()));
+      ::kill(child.pid, SIGKILL);
+    }
+  }
+
+  // When something is to be done though no signal comes.
+  [[nodiscard]] Clock::time_point next_deadline() const {
+    auto next = std::min(kill_at_, tell_at_);
+    for (const auto& child : children_) {
+      if (!child.status) next = std::min(next, child.stopped_until);
+    }
+    return next;
+  }
+
+  void note_end(const Child& child) {
+    const int status = *child.status;
+    if (WIFSIGNALED(status) && !killed_) {
+      notes_.push_back(fmt::format(
+          "rank {} (pid {}) was ended by signal {}", child.rank, child.pid, WTERMSIG(status)));
+    }
+    const bool failed = WIFSIGNALED(status) || exited_with_failure(status);
+    if (!failed || killed_) return;
+    if (kill_at_ == Clock::time_point::max()) {
+      lost_ = child.rank;
+      tell_at_ = Clock::now() + kOthersFirst;
+    }
+    kill_at_ = std::min(kill_at_, Clock::now() + grace_);
+  }
+
+  // To those who wait for a rank that will not come: nothing but this process knows.
+  void tell_of_loss() {
+    tell_at_ = Clock::time_point::max();
+    for (const auto& child : children_) {
+      if (!child.status) ::sigqueue(child.pid, SIGTERM, {.sival_int = told_rank(lost_)});
+    }
+  }
+
+  void pass_on(const siginfo_t& signal) {
+    if (signal.si_signo == SIGCHLD) return;
+    // What comes from the terminal has reached the children already.
+    if (signal.si_code != SI_KERNEL) send_all(signal.si_signo);
+    if (!killed_) kill_at_ = std::min(kill_at_, Clock::now() + grace_);
+  }
+
+  void send_all(int number) const {
+    for (const auto& child : children_) {
+      if (!child.status) ::kill(child.pid, number);
+    }
+  }
+
+  [[nodiscard]] bool all_ended() const {
+    return std::ranges::all_of(children_,
+                               [](const Child& child) { return child.status.has_value(); });
+  }
+
+  [[nodiscard]] int status() const {
+    if (children_.empty()) return 0;
+    if (const int first = *children_.front().status; exited_with_failure(first)) {
+      return WEXITSTATUS(first);
+    }
+    int worst = 0;
+    int signal = 0;
+    for (const auto& child : children_) {
+      if (WIFSIGNALED(*child.status)) signal = std::max(signal, WTERMSIG(*child.status));
+      if (exited_with_failure(*child.status)) worst = std::max(worst, WEXITSTATUS(*child.status));
+    }
+    constexpr int kKilled = 128;  // as shells count
+    return worst == 0 && signal != 0 ? kKilled + signal : worst;
+  }
+
+  const HeldSignals& signals_;
+  std::chrono::milliseconds grace_, stopped_;
+  std::vector<Child> children_;
+  std::vector<std::string> notes_;
+  Clock::time_point kill_at_ = Clock::time_point::max();
+  Clock::time_point tell_at_ = Clock::time_point::max();
+  int lost_ = 0;  // the rank to tell of then
+  bool killed_ = false;
+};
 
 // Rank 0's, on loopback at any free port.
 Result<std::pair<Descriptor, Rendezvous>> listen_on_loopback() {
@@ -94,7 +246,8 @@ Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(const Place& place,
     const pid_t pid = fork_child(1);
     if (pid == 0) return become(*std::move(common), place.rank, index);
     if (pid < 0) {
-      const auto error = failed(fmt::format("start rank {} of {}", index, options.count));
+      const auto error = make_error(
+          fmt::format("start rank {} of {}: {}", index, options.count, std::strerror(errno)));
       supervisor.kill_all();
       [[maybe_unused]] const auto end = supervisor.wait();
       return error;
