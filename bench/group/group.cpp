@@ -9,9 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "bench/group/client.hpp"
 #include "bench/group/phase_monitor.hpp"
-#include "bench/group/server.hpp"
 #include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {
@@ -105,9 +103,9 @@ class TcpGroup final : public Group {
  private:
   void work() {
     if (options_.rank == 0) {
-      Server(options_, *monitor_, std::move(options_.listener)).run();
+      serve_ranks(options_, *monitor_, std::move(options_.listener));
     } else {
-      Client(options_, *monitor_).run();
+      follow_rank_0(options_, *monitor_);
     }
     monitor_->mark_ended();
   }

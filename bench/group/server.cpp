@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/group/server.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "bench/group/bytes.hpp"
+#include "bench/group/listener.hpp"
+#include "bench/group/message_socket.hpp"
+#include "bench/group/phase_monitor.hpp"
+#include "bench/group/poller.hpp"
 #include "bench/group/trouble.hpp"
 #include "lib/base/text.hpp"
 
@@ -22,283 +27,319 @@ std::uint64_t milliseconds_until(Clock::time_point when) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(left, 0));
 }
 
-}  // namespace
-
-Server::Server(const JoinOptions& options, PhaseMonitor& monitor, Descriptor listener)
-    : options_(options),
-      monitor_(monitor),
-      peers_(static_cast<std::size_t>(options.world)),
-      missing_(options.world - 1),
-      patience_ends_(after(options.patience)) {
-  peers_.front().name = options.name;
-  if (missing_ == 0) {
-    start();
-    return;
-  }
-  listener_.emplace(std::move(listener),
-                    ListenerOptions{.world = options.world,
-                                    .secret = options.secret,
-                                    .hello_limit = options.hello_limit,
-                                    .note = options.note});
-}
-
-void Server::run() {
-  while (!ended_) {
-    wait();
-    handle_process();
-    if (!ended_ && listener_) admit_arrivals();
-    for (int rank = 1; rank < options_.world && !ended_; ++rank) hear(rank);
-    if (!ended_) watch_times();
-  }
-}
-
-void Server::admit_arrivals() {
-  const int before = missing_;
-  for (auto& arrival : listener_->serve(poller_)) admit(std::move(arrival));
-  if (missing_ == 0) return start();
-  if (missing_ < before) tell_missing();
-}
-
-void Server::tell_missing() const {
-  if (!options_.missing) return;
-  std::vector<int> ranks;
-  for (int rank = 1; rank < options_.world; ++rank) {
-    if (!peers_[static_cast<std::size_t>(rank)].socket) ranks.push_back(rank);
-  }
-  options_.missing(ranks);
-}
-
-void Server::wait() {
-  auto until = std::min({patience_ends_, losses_end_, answers_end_});
-  const bool watches_deadlines = !overdue_;
-  if (watches_deadlines) until = std::min(until, monitor_.next_look());
-  if (listener_) until = std::min(until, listener_->next_deadline());
-  monitor_.arm(until, watches_deadlines);
-  poller_.clear();
-  poller_.add(monitor_.descriptor());
-  for (auto& peer : peers_) {
-    const bool listens = peer.is_here();
-    peer.slot =
-        poller_.add(listens ? peer.socket->descriptor() : -1, listens && peer.socket->is_sending());
-  }
-  if (listener_) listener_->watch(poller_);
-  poller_.wait(until);
-}
-
-void Server::handle_process() {
-  if (poller_.is_ready(0)) monitor_.woken();
-  // Asked first: what was posted before it left is among the posts then.
-  const bool leaving = monitor_.is_leaving();
-  for (const auto& message : monitor_.take_posts()) send_all(message);
-  if (const auto reason = monitor_.giving_up()) {
-    return give_up(0, trouble_of(*reason, monitor_.stage().phase));
-  }
-  if (leaving) say_goodbye();
-}
-
-void Server::admit(Arrival arrival) {
-  auto& peer = peers_[static_cast<std::size_t>(arrival.rank)];
-  if (arrival.rank == 0 || peer.socket) {
-    const auto why = fmt::format("{} is here already", name_of(arrival.rank));
-    return listener_->turn_away(std::move(arrival), why);
-  }
-  peer.socket = std::move(arrival.socket);
-  peer.name = std::move(arrival.name);
-  peer.slot = 0;  // not polled yet: what it has sent since is read in the next round
-  --missing_;
-  peer.socket->send(
-      pack(Kind::welcome, Writer().number(milliseconds_until(patience_ends_)).take()));
-}
-
-void Server::start() {
-  listener_.reset();
-  patience_ends_ = Clock::time_point::max();
-  send_all(pack(Kind::start));
-  monitor_.mark_joined();
-}
-
-void Server::hear(int rank) {
-  auto& peer = peers_[static_cast<std::size_t>(rank)];
-  if (!peer.is_here() || peer.slot == 0 || !poller_.is_ready(peer.slot)) return;
-  peer.socket->flush();
-  const bool open = peer.socket->receive(kMaxText);
-  while (!ended_) {
-    const auto message = peer.socket->next(kMaxText);
-    if (!message) break;
-    take(rank, *message);
-  }
-  if (ended_ || peer.left) return;
-  if (!open || peer.socket->is_bad()) lose(rank);
-}
-
-void Server::take(int rank, const Message& message) {
-  auto& peer = peers_[static_cast<std::size_t>(rank)];
-  switch (message.kind) {
-    case Kind::gather:
-    case Kind::barrier:
-      if (!monitor_.deliver(static_cast<std::size_t>(rank - 1), message)) lose(rank);
-      break;
-    case Kind::here:
-      if (!peer.answer && overdue_) --unanswered_;
-      peer.answer = read_stage(message.payload);
-      break;
-    case Kind::overdue:
-      if (const auto stage = read_stage(message.payload)) ask_where(*stage);
-      break;
-    case Kind::give_up:
-      if (auto trouble = read_trouble(message.payload)) {
-        give_up(rank, *std::move(trouble));
-      } else {
-        lose(rank);
-      }
-      break;
-    case Kind::goodbye:
-      if (listener_) return lose(rank);  // it has not waited for the others
-      peer.left = true;
-      monitor_.mark_left(static_cast<std::size_t>(rank - 1));
-      if (overdue_ && !peer.answer) --unanswered_;
-      break;
-    default:
-      lose(rank);
-  }
-}
-
-void Server::lose(int rank) {
-  auto& peer = peers_[static_cast<std::size_t>(rank)];
-  if (peer.lost) return;
-  peer.lost = true;
-  losses_end_ = std::min(losses_end_, after(kLossesTogether));
-}
-
-void Server::watch_times() {
-  const auto now = Clock::now();
-  if (now >= losses_end_) return declare_lost();
-  if (now >= patience_ends_) return declare_absent();
-  if (overdue_) {
-    // Who is lost is the news; that others then wait is not.
-    const bool decided = unanswered_ == 0 || now >= answers_end_;
-    if (decided && losses_end_ == Clock::time_point::max()) declare_late();
-    return;
-  }
-  const auto stage = monitor_.stage();
-  if (now < stage.deadline) return;
-  ask_where(stage);
-  if (unanswered_ == 0) declare_late();
-}
-
-void Server::ask_where(const Stage& overdue) {
-  if (overdue_) return;
-  overdue_ = overdue;
-  answers_end_ = after(options_.grace);
-  for (auto& peer : peers_) {
-    if (peer.is_here()) ++unanswered_;
-    peer.answer.reset();
-  }
-  send_all(pack(Kind::where));
-}
-
-void Server::declare_late() {
-  std::vector<Answer> answers{{.rank = 0, .name = peers_.front().name, .stage = monitor_.stage()}};
-  for (int rank = 1; rank < options_.world; ++rank) {
-    const auto& peer = peers_[static_cast<std::size_t>(rank)];
-    if (peer.left || peer.told) continue;
-    answers.push_back({.rank = rank, .name = peer.name, .stage = peer.answer});
-  }
-  auto trouble = late_trouble(*overdue_, answers);
-  const auto more = options_.explain_late ? options_.explain_late() : std::string();
-  if (!more.empty()) trouble.what.append(fmt::format("; {}", more));
-  end(trouble);
-}
-
-void Server::declare_absent() {
-  Trouble trouble{.kind = Trouble::Kind::absent, .phase = kRendezvous};
-  for (int rank = 0; rank < options_.world; ++rank) {
-    const bool here = rank == 0 || peers_[static_cast<std::size_t>(rank)].socket;
-    (here ? trouble.arrived : trouble.ranks).push_back(rank);
-  }
-  trouble.what = fmt::format("{} did not come to the rendezvous within {}; {} of {} came{}",
-                             ranks_in_words(trouble.ranks),
-                             in_words(options_.patience),
-                             trouble.arrived.size(),
-                             options_.world,
-                             listener_->refusals());
-  end(trouble);
-}
-
-void Server::declare_lost() {
-  Trouble trouble{.kind = Trouble::Kind::lost,
-                  .phase = listener_ ? kRendezvous : monitor_.stage().phase};
-  std::vector<std::size_t> sources;
-  for (int rank = 1; rank < options_.world; ++rank) {
-    auto& peer = peers_[static_cast<std::size_t>(rank)];
-    if (!peer.lost || std::exchange(peer.told, true)) continue;
-    trouble.ranks.push_back(rank);
-    sources.push_back(static_cast<std::size_t>(rank - 1));
-    if (overdue_ && !peer.answer) --unanswered_;
-  }
-  const bool one = trouble.ranks.size() == 1;
-  trouble.what = fmt::format("{} ended without a word, or {} gone, in the phase \"{}\"",
-                             one ? name_of(trouble.ranks.front()) : ranks_in_words(trouble.ranks),
-                             one ? "its node is" : "their nodes are",
-                             trouble.phase.name);
-  losses_end_ = Clock::time_point::max();
-  if (!monitor_.pass_over(trouble, sources)) end(trouble);
-}
-
-void Server::give_up(int rank, Trouble trouble) {
-  constexpr std::size_t kMostWords = 4096;
-  trouble.phase.name = printable(trouble.phase.name);
-  trouble.what = printable(trouble.what, kMostWords);
-  trouble.ranks = {rank};
-  end(trouble, rank == 0);
-}
-
-void Server::end(const Trouble& trouble, bool own_doing) {
-  ended_ = true;
-  send_all(pack(Kind::trouble, to_bytes(trouble)));
-  flush_all(options_.grace);
-  if (!own_doing && options_.on_trouble) options_.on_trouble(trouble);
-  monitor_.fail(trouble.what);
-  for (auto& peer : peers_) {
-    if (peer.socket) peer.socket->finish();
-  }
-}
-
-void Server::say_goodbye() {
-  ended_ = true;
-  send_all(pack(Kind::goodbye));
-  flush_all(kServerGoodbye);
-  for (auto& peer : peers_) {
-    if (peer.socket) peer.socket->finish();
-  }
-}
-
-void Server::send_all(const PackedMessage& message) {
-  for (auto& peer : peers_) {
-    if (peer.is_here()) peer.socket->send(message);
-  }
-}
-
-void Server::flush_all(Clock::duration limit) {
-  const auto until = after(limit);
-  for (;;) {
-    poller_.clear();
-    bool waiting = false;
-    for (auto& peer : peers_) {
-      if (!peer.is_here() || !peer.socket->is_sending()) continue;
-      peer.socket->flush();
-      if (!peer.socket->is_sending()) continue;
-      waiting = true;
-      poller_.add_writing(peer.socket->descriptor());
+class Server {
+ public:
+  // With a single rank the listener is closed at once.
+  Server(const JoinOptions& options, PhaseMonitor& monitor, Descriptor listener)
+      : options_(options),
+        monitor_(monitor),
+        peers_(static_cast<std::size_t>(options.world)),
+        missing_(options.world - 1),
+        patience_ends_(after(options.patience)) {
+    peers_.front().name = options.name;
+    if (missing_ == 0) {
+      start();
+      return;
     }
-    if (!waiting || Clock::now() >= until) return;
+    listener_.emplace(std::move(listener),
+                      ListenerOptions{.world = options.world,
+                                      .secret = options.secret,
+                                      .hello_limit = options.hello_limit,
+                                      .note = options.note});
+  }
+
+  void run() {
+    while (!ended_) {
+      wait();
+      handle_process();
+      if (!ended_ && listener_) admit_arrivals();
+      for (int rank = 1; rank < options_.world && !ended_; ++rank) hear(rank);
+      if (!ended_) watch_times();
+    }
+  }
+
+ private:
+  struct Peer {
+    std::optional<MessageSocket> socket{};
+    std::string name{};
+    std::size_t slot = 0;
+    bool left = false;  // said goodbye
+    bool lost = false;
+    bool told = false;  // as lost
+    std::optional<Stage> answer{};
+
+    [[nodiscard]] bool is_here() const { return socket && !left && !lost; }
+  };
+
+  void wait() {
+    auto until = std::min({patience_ends_, losses_end_, answers_end_});
+    const bool watches_deadlines = !overdue_;
+    if (watches_deadlines) until = std::min(until, monitor_.next_look());
+    if (listener_) until = std::min(until, listener_->next_deadline());
+    monitor_.arm(until, watches_deadlines);
+    poller_.clear();
+    poller_.add(monitor_.descriptor());
+    for (auto& peer : peers_) {
+      const bool listens = peer.is_here();
+      peer.slot = poller_.add(listens ? peer.socket->descriptor() : -1,
+                              listens && peer.socket->is_sending());
+    }
+    if (listener_) listener_->watch(poller_);
     poller_.wait(until);
   }
-}
 
-std::string Server::name_of(int rank) const {
-  const auto& name = peers_[static_cast<std::size_t>(rank)].name;
-  return name.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} ({})", rank, name);
+  void handle_process() {
+    if (poller_.is_ready(0)) monitor_.woken();
+    // Asked first: what was posted before it left is among the posts then.
+    const bool leaving = monitor_.is_leaving();
+    for (const auto& message : monitor_.take_posts()) send_all(message);
+    if (const auto reason = monitor_.giving_up()) {
+      return give_up(0, trouble_of(*reason, monitor_.stage().phase));
+    }
+    if (leaving) say_goodbye();
+  }
+
+  void admit_arrivals() {
+    const int before = missing_;
+    for (auto& arrival : listener_->serve(poller_)) admit(std::move(arrival));
+    if (missing_ == 0) return start();
+    if (missing_ < before) tell_missing();
+  }
+
+  void admit(Arrival arrival) {
+    auto& peer = peers_[static_cast<std::size_t>(arrival.rank)];
+    if (arrival.rank == 0 || peer.socket) {
+      const auto why = fmt::format("{} is here already", name_of(arrival.rank));
+      return listener_->turn_away(std::move(arrival), why);
+    }
+    peer.socket = std::move(arrival.socket);
+    peer.name = std::move(arrival.name);
+    peer.slot = 0;  // not polled yet: what it has sent since is read in the next round
+    --missing_;
+    peer.socket->send(
+        pack(Kind::welcome, Writer().number(milliseconds_until(patience_ends_)).take()));
+  }
+
+  void start() {
+    listener_.reset();
+    patience_ends_ = Clock::time_point::max();
+    send_all(pack(Kind::start));
+    monitor_.mark_joined();
+  }
+
+  void tell_missing() const {
+    if (!options_.missing) return;
+    std::vector<int> ranks;
+    for (int rank = 1; rank < options_.world; ++rank) {
+      if (!peers_[static_cast<std::size_t>(rank)].socket) ranks.push_back(rank);
+    }
+    options_.missing(ranks);
+  }
+
+  void hear(int rank) {
+    auto& peer = peers_[static_cast<std::size_t>(rank)];
+    if (!peer.is_here() || peer.slot == 0 || !poller_.is_ready(peer.slot)) return;
+    peer.socket->flush();
+    const bool open = peer.socket->receive(kMaxText);
+    while (!ended_) {
+      const auto message = peer.socket->next(kMaxText);
+      if (!message) break;
+      take(rank, *message);
+    }
+    if (ended_ || peer.left) return;
+    if (!open || peer.socket->is_bad()) lose(rank);
+  }
+
+  void take(int rank, const Message& message) {
+    auto& peer = peers_[static_cast<std::size_t>(rank)];
+    switch (message.kind) {
+      case Kind::gather:
+      case Kind::barrier:
+        if (!monitor_.deliver(static_cast<std::size_t>(rank - 1), message)) lose(rank);
+        break;
+      case Kind::here:
+        if (!peer.answer && overdue_) --unanswered_;
+        peer.answer = read_stage(message.payload);
+        break;
+      case Kind::overdue:
+        if (const auto stage = read_stage(message.payload)) ask_where(*stage);
+        break;
+      case Kind::give_up:
+        if (auto trouble = read_trouble(message.payload)) {
+          give_up(rank, *std::move(trouble));
+        } else {
+          lose(rank);
+        }
+        break;
+      case Kind::goodbye:
+        if (listener_) return lose(rank);  // it has not waited for the others
+        peer.left = true;
+        monitor_.mark_left(static_cast<std::size_t>(rank - 1));
+        if (overdue_ && !peer.answer) --unanswered_;
+        break;
+      default:
+        lose(rank);
+    }
+  }
+
+  void lose(int rank) {
+    auto& peer = peers_[static_cast<std::size_t>(rank)];
+    if (peer.lost) return;
+    peer.lost = true;
+    losses_end_ = std::min(losses_end_, after(kLossesTogether));
+  }
+
+  void watch_times() {
+    const auto now = Clock::now();
+    if (now >= losses_end_) return declare_lost();
+    if (now >= patience_ends_) return declare_absent();
+    if (overdue_) {
+      // Who is lost is the news; that others then wait is not.
+      const bool decided = unanswered_ == 0 || now >= answers_end_;
+      if (decided && losses_end_ == Clock::time_point::max()) declare_late();
+      return;
+    }
+    const auto stage = monitor_.stage();
+    if (now < stage.deadline) return;
+    ask_where(stage);
+    if (unanswered_ == 0) declare_late();
+  }
+
+  void ask_where(const Stage& overdue) {
+    if (overdue_) return;
+    overdue_ = overdue;
+    answers_end_ = after(options_.grace);
+    for (auto& peer : peers_) {
+      if (peer.is_here()) ++unanswered_;
+      peer.answer.reset();
+    }
+    send_all(pack(Kind::where));
+  }
+
+  void declare_late() {
+    std::vector<Answer> answers{
+        {.rank = 0, .name = peers_.front().name, .stage = monitor_.stage()}};
+    for (int rank = 1; rank < options_.world; ++rank) {
+      const auto& peer = peers_[static_cast<std::size_t>(rank)];
+      if (peer.left || peer.told) continue;
+      answers.push_back({.rank = rank, .name = peer.name, .stage = peer.answer});
+    }
+    auto trouble = late_trouble(*overdue_, answers);
+    const auto more = options_.explain_late ? options_.explain_late() : std::string();
+    if (!more.empty()) trouble.what.append(fmt::format("; {}", more));
+    end(trouble);
+  }
+
+  void declare_absent() {
+    Trouble trouble{.kind = Trouble::Kind::absent, .phase = kRendezvous};
+    for (int rank = 0; rank < options_.world; ++rank) {
+      const bool here = rank == 0 || peers_[static_cast<std::size_t>(rank)].socket;
+      (here ? trouble.arrived : trouble.ranks).push_back(rank);
+    }
+    trouble.what = fmt::format("{} did not come to the rendezvous within {}; {} of {} came{}",
+                               ranks_in_words(trouble.ranks),
+                               in_words(options_.patience),
+                               trouble.arrived.size(),
+                               options_.world,
+                               listener_->refusals());
+    end(trouble);
+  }
+
+  void declare_lost() {
+    Trouble trouble{.kind = Trouble::Kind::lost,
+                    .phase = listener_ ? kRendezvous : monitor_.stage().phase};
+    std::vector<std::size_t> sources;
+    for (int rank = 1; rank < options_.world; ++rank) {
+      auto& peer = peers_[static_cast<std::size_t>(rank)];
+      if (!peer.lost || std::exchange(peer.told, true)) continue;
+      trouble.ranks.push_back(rank);
+      sources.push_back(static_cast<std::size_t>(rank - 1));
+      if (overdue_ && !peer.answer) --unanswered_;
+    }
+    const bool one = trouble.ranks.size() == 1;
+    trouble.what = fmt::format("{} ended without a word, or {} gone, in the phase \"{}\"",
+                               one ? name_of(trouble.ranks.front()) : ranks_in_words(trouble.ranks),
+                               one ? "its node is" : "their nodes are",
+                               trouble.phase.name);
+    losses_end_ = Clock::time_point::max();
+    if (!monitor_.pass_over(trouble, sources)) end(trouble);
+  }
+
+  void give_up(int rank, Trouble trouble) {
+    constexpr std::size_t kMostWords = 4096;
+    trouble.phase.name = printable(trouble.phase.name);
+    trouble.what = printable(trouble.what, kMostWords);
+    trouble.ranks = {rank};
+    end(trouble, rank == 0);
+  }
+
+  // Tells everybody, and this process unless it is its own doing.
+  void end(const Trouble& trouble, bool own_doing = false) {
+    ended_ = true;
+    send_all(pack(Kind::trouble, to_bytes(trouble)));
+    flush_all(options_.grace);
+    if (!own_doing && options_.on_trouble) options_.on_trouble(trouble);
+    monitor_.fail(trouble.what);
+    for (auto& peer : peers_) {
+      if (peer.socket) peer.socket->finish();
+    }
+  }
+
+  void say_goodbye() {
+    ended_ = true;
+    send_all(pack(Kind::goodbye));
+    flush_all(kServerGoodbye);
+    for (auto& peer : peers_) {
+      if (peer.socket) peer.socket->finish();
+    }
+  }
+
+  void send_all(const PackedMessage& message) {
+    for (auto& peer : peers_) {
+      if (peer.is_here()) peer.socket->send(message);
+    }
+  }
+
+  void flush_all(Clock::duration limit) {
+    const auto until = after(limit);
+    for (;;) {
+      poller_.clear();
+      bool waiting = false;
+      for (auto& peer : peers_) {
+        if (!peer.is_here() || !peer.socket->is_sending()) continue;
+        peer.socket->flush();
+        if (!peer.socket->is_sending()) continue;
+        waiting = true;
+        poller_.add_writing(peer.socket->descriptor());
+      }
+      if (!waiting || Clock::now() >= until) return;
+      poller_.wait(until);
+    }
+  }
+
+  [[nodiscard]] std::string name_of(int rank) const {
+    const auto& name = peers_[static_cast<std::size_t>(rank)].name;
+    return name.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} ({})", rank, name);
+  }
+
+  const JoinOptions& options_;
+  PhaseMonitor& monitor_;
+  Poller poller_;
+  std::optional<RankListener> listener_;  // until all are here
+  std::vector<Peer> peers_;               // by rank; 0 is this process
+  int missing_ = 0;
+  bool ended_ = false;
+  Clock::time_point patience_ends_ = Clock::time_point::max();
+  Clock::time_point losses_end_ = Clock::time_point::max();   // then those lost are declared
+  Clock::time_point answers_end_ = Clock::time_point::max();  // then those late are declared
+  std::optional<Stage> overdue_;
+  std::size_t unanswered_ = 0;
+};
+
+}  // namespace
+
+void serve_ranks(const JoinOptions& options, PhaseMonitor& monitor, Descriptor listener) {
+  Server(options, monitor, std::move(listener)).run();
 }
 
 }  // namespace muster::bench
