@@ -2,7 +2,6 @@
 // Open MPI's mpirun, hydra as MPICH and Intel MPI have it, and PMIx.
 #include <fmt/format.h>
 
-#include "bench/launch/rendezvous.hpp"
 #include "bench/launch/sightings.hpp"
 
 namespace muster::bench {

@@ -8,6 +8,7 @@
 
 #include "bench/launch/environment.hpp"
 #include "bench/launch/place.hpp"
+#include "lib/base/result.hpp"
 
 namespace muster::bench {
 
@@ -27,5 +28,8 @@ struct Sighting {
 [[nodiscard]] Sighting see_pmix(const Environment& environment, const LaunchFlags& flags);
 [[nodiscard]] Sighting see_slurm(const Environment& environment, const LaunchFlags& flags);
 [[nodiscard]] Sighting see_tf_config(const Environment& environment, const LaunchFlags& flags);
+
+// Tasks of each node as Slurm states them: "2(x3),1" gives 2, 2, 2, 1. At most 65536 nodes.
+[[nodiscard]] Result<std::vector<int>> parse_tasks_per_node(std::string_view text);
 
 }  // namespace muster::bench

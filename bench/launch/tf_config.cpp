@@ -5,7 +5,6 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "bench/launch/rendezvous.hpp"
 #include "bench/launch/sightings.hpp"
 #include "lib/base/text.hpp"
 
@@ -63,8 +62,7 @@ Result<Cluster> read_cluster(const Json& config, const std::string& type, std::u
   return result;
 }
 
-Result<Place> read_tf_place(std::string_view text, std::uint16_t offset) {
-  const auto config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+Result<Place> read_tf_place(const Json& config, std::uint16_t offset) {
   if (!config.is_object()) return wrong("is no JSON object");
   const auto type = member(member(config, "task"), "type");
   const auto index = member(member(config, "task"), "index");
@@ -104,12 +102,11 @@ Sighting see_tf_config(const Environment& environment, const LaunchFlags& flags)
   Sighting result{.launcher = Launcher::tf_config, .missing = environment.missing({kName})};
   if (!environment.has(kName)) return result;
   result.seen = kName;
-  const auto text = environment.text(kName);
-  const auto config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto config = Json::parse(environment.text(kName), nullptr, /*allow_exceptions=*/false);
   if (config.is_object() && member(config, "cluster").empty()) {
     result.unsuited = "it names no cluster";
   }
-  result.place = read_tf_place(text, flags.port_offset);
+  result.place = read_tf_place(config, flags.port_offset);
   return result;
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "bench/launch/rendezvous.hpp"
 #include "bench/launch/sightings.hpp"
 #include "lib/base/text.hpp"
 

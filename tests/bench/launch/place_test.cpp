@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/launch/rendezvous.hpp"
+#include "bench/launch/environment.hpp"
 
 namespace muster::bench {
 namespace {

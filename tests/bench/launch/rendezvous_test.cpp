@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/launch/rendezvous.hpp"
+#include "bench/launch/environment.hpp"
 
 #include <gtest/gtest.h>
 

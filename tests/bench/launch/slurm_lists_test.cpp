@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/launch/slurm_lists.hpp"
+#include "bench/launch/sightings.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
