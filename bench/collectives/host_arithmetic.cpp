@@ -150,33 +150,19 @@ template <class Format>
 constexpr Arithmetic kOf{combine_by<Format>, divide_by<Format>};
 
 const Arithmetic& arithmetic_of(Type type) {
-  switch (type) {
-    case Type::f32:
-      return kOf<Plain<float>>;
-    case Type::f64:
-      return kOf<Plain<double>>;
-    case Type::f16:
-      return kOf<F16>;
-    case Type::bf16:
-      return kOf<Bf16>;
-    case Type::f8e4m3:
-      return kOf<F8<Type::f8e4m3>>;
-    case Type::f8e5m2:
-      return kOf<F8<Type::f8e5m2>>;
-    case Type::i8:
-      return kOf<Plain<std::int8_t>>;
-    case Type::i32:
-      return kOf<Plain<std::int32_t>>;
-    case Type::i64:
-      return kOf<Plain<std::int64_t>>;
-    case Type::u8:
-      return kOf<Plain<std::uint8_t>>;
-    case Type::u32:
-      return kOf<Plain<std::uint32_t>>;
-    case Type::u64:
-      break;
-  }
-  return kOf<Plain<std::uint64_t>>;
+  static constexpr std::array<const Arithmetic*, kTypes> kAll{&kOf<Plain<float>>,
+                                                              &kOf<Plain<double>>,
+                                                              &kOf<F16>,
+                                                              &kOf<Bf16>,
+                                                              &kOf<F8<Type::f8e4m3>>,
+                                                              &kOf<F8<Type::f8e5m2>>,
+                                                              &kOf<Plain<std::int8_t>>,
+                                                              &kOf<Plain<std::int32_t>>,
+                                                              &kOf<Plain<std::int64_t>>,
+                                                              &kOf<Plain<std::uint8_t>>,
+                                                              &kOf<Plain<std::uint32_t>>,
+                                                              &kOf<Plain<std::uint64_t>>};
+  return *kAll.at(static_cast<std::size_t>(type));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "bench/collectives/number.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -54,33 +55,21 @@ std::uint64_t floating_bits(const NumberFormat& format, Type type, double number
 }  // namespace
 
 NumberFormat format_of(Type type) {
-  switch (type) {
-    case Type::f32:
-      return {Kind::floating, 32, 24, -126, 127};
-    case Type::f64:
-      return {Kind::floating, 64, 53, -1022, 1023};
-    case Type::f16:
-      return {Kind::floating, 16, 11, -14, 15};
-    case Type::bf16:
-      return {Kind::floating, 16, 8, -126, 127};
-    case Type::f8e4m3:
-      return {Kind::floating, 8, 4, -6, 8};
-    case Type::f8e5m2:
-      return {Kind::floating, 8, 3, -14, 15};
-    case Type::i8:
-      return {Kind::signed_integer, 8, 7};
-    case Type::i32:
-      return {Kind::signed_integer, 32, 31};
-    case Type::i64:
-      return {Kind::signed_integer, 64, 63};
-    case Type::u8:
-      return {Kind::unsigned_integer, 8, 8};
-    case Type::u32:
-      return {Kind::unsigned_integer, 32, 32};
-    case Type::u64:
-      break;
-  }
-  return {Kind::unsigned_integer, 64, 64};
+  constexpr std::array<NumberFormat, kTypes> kFormats{{
+      {Kind::floating, 32, 24, -126, 127},    // f32
+      {Kind::floating, 64, 53, -1022, 1023},  // f64
+      {Kind::floating, 16, 11, -14, 15},      // f16
+      {Kind::floating, 16, 8, -126, 127},     // bf16
+      {Kind::floating, 8, 4, -6, 8},          // f8e4m3
+      {Kind::floating, 8, 3, -14, 15},        // f8e5m2
+      {Kind::signed_integer, 8, 7},
+      {Kind::signed_integer, 32, 31},
+      {Kind::signed_integer, 64, 63},
+      {Kind::unsigned_integer, 8, 8},
+      {Kind::unsigned_integer, 32, 32},
+      {Kind::unsigned_integer, 64, 64},
+  }};
+  return kFormats.at(static_cast<std::size_t>(type));
 }
 
 double value_of(Type type, std::uint64_t bits) {

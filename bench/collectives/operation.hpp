@@ -41,6 +41,7 @@ enum class Collective { MUSTER_COLLECTIVES(MUSTER_COLLECTIVE) };
 inline constexpr std::size_t kCollectives = MUSTER_COLLECTIVES(MUSTER_COLLECTIVE);
 #undef MUSTER_COLLECTIVE
 
+// Tables of types and of reductions are in this order.
 enum class Type { f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, i32, i64, u8, u32, u64 };
 inline constexpr std::size_t kTypes = 12;
 enum class Reduction { sum, prod, min, max, avg };

@@ -287,48 +287,27 @@ Types::~Types() {
 }
 
 MPI_Datatype Types::datatype(Type type) {
-  switch (type) {
-    case Type::f32:
-      return MPI_FLOAT;
-    case Type::f64:
-      return MPI_DOUBLE;
-    case Type::f16:
-    case Type::bf16:
-      return MPI_UINT16_T;
-    case Type::i8:
-      return MPI_INT8_T;
-    case Type::i32:
-      return MPI_INT32_T;
-    case Type::i64:
-      return MPI_INT64_T;
-    case Type::f8e4m3:
-    case Type::f8e5m2:
-    case Type::u8:
-      return MPI_UINT8_T;
-    case Type::u32:
-      return MPI_UINT32_T;
-    case Type::u64:
-      break;
-  }
-  return MPI_UINT64_T;
+  const std::array<MPI_Datatype, kTypes> all{MPI_FLOAT,
+                                             MPI_DOUBLE,
+                                             MPI_UINT16_T,  // f16
+                                             MPI_UINT16_T,  // bf16
+                                             MPI_UINT8_T,   // f8e4m3
+                                             MPI_UINT8_T,   // f8e5m2
+                                             MPI_INT8_T,
+                                             MPI_INT32_T,
+                                             MPI_INT64_T,
+                                             MPI_UINT8_T,
+                                             MPI_UINT32_T,
+                                             MPI_UINT64_T};
+  return all.at(static_cast<std::size_t>(type));
 }
 
 MPI_Op Types::op(Type type, Reduction reduction) const {
   constexpr std::array kOwn{Type::f16, Type::bf16, Type::f8e4m3, Type::f8e5m2};
   const auto at = static_cast<std::size_t>(std::ranges::find(kOwn, type) - kOwn.begin());
   if (at < kOwn.size()) return own_.at(at).at(static_cast<std::size_t>(reduction));
-  switch (reduction) {
-    case Reduction::prod:
-      return MPI_PROD;
-    case Reduction::min:
-      return MPI_MIN;
-    case Reduction::max:
-      return MPI_MAX;
-    case Reduction::sum:
-    case Reduction::avg:
-      break;
-  }
-  return MPI_SUM;
+  const std::array<MPI_Op, kReductions> all{MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_SUM};
+  return all.at(static_cast<std::size_t>(reduction));
 }
 
 Result<void> can_count(const Operation& operation, int rank, int ranks, std::uint64_t most) {

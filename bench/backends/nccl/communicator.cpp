@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <memory>
 #include <thread>
 
 #include "bench/backends/nccl/errors.hpp"
-#include "bench/backends/nccl/names.hpp"
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {
@@ -24,6 +24,22 @@ constexpr auto kAbortLimit = std::chrono::seconds(1);
 void* address(cuda::Pointer memory) {
   return reinterpret_cast<void*>(memory);  // NOLINT(performance-no-int-to-ptr): as NCCL takes it
 }
+
+// As NCCL numbers them.
+constexpr std::array<int, kTypes> kNcclTypes{nccl::kFloat32,
+                                             nccl::kFloat64,
+                                             nccl::kFloat16,
+                                             nccl::kBfloat16,
+                                             nccl::kFloat8e4m3,
+                                             nccl::kFloat8e5m2,
+                                             nccl::kInt8,
+                                             nccl::kInt32,
+                                             nccl::kInt64,
+                                             nccl::kUint8,
+                                             nccl::kUint32,
+                                             nccl::kUint64};
+constexpr std::array<int, kReductions> kNcclReductions{
+    nccl::kSum, nccl::kProd, nccl::kMin, nccl::kMax, nccl::kAvg};
 
 // One operation, as NCCL's functions take it.
 struct Job {
@@ -40,8 +56,8 @@ class Calls final : public NcclCalls {
       : NcclCalls(self),
         library_(library),
         job_(job),
-        type_(nccl::type_of(job.operation.type)),
-        reduction_(nccl::reduction_of(job.operation.reduction)),
+        type_(kNcclTypes.at(static_cast<std::size_t>(job.operation.type))),
+        reduction_(kNcclReductions.at(static_cast<std::size_t>(job.operation.reduction))),
         part_(job.count * size_of(job.operation.type)) {}
 
   int all_reduce() override {
