@@ -23,7 +23,7 @@ constinit const CollectiveDefinition collectives::all_gather{
     .received = {.what = Received::What::every_rank},
     .bus_factor = factor_of_parts,
     .nccl = {.call = [](NcclCalls& nccl) { return nccl.all_gather(); }, .log_name = "AllGather"},
-    .mpi = {.name = "MPI_Allgather", .call = &MpiCalls::all_gather},
+    .mpi = {.name = "MPI_Allgather"},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.ring_or_tree(); }},
 };

@@ -23,7 +23,7 @@ constinit const CollectiveDefinition collectives::all_reduce{
     .received = {.what = Received::What::reduction},
     .bus_factor = [](double ranks) { return 2 * (ranks - 1) / ranks; },
     .nccl = {.call = [](NcclCalls& nccl) { return nccl.all_reduce(); }, .log_name = "AllReduce"},
-    .mpi = {.name = "MPI_Allreduce", .call = &MpiCalls::all_reduce, .divisible = true},
+    .mpi = {.name = "MPI_Allreduce", .divisible = true},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.ring_or_tree(); }, .passes = 2},
 };

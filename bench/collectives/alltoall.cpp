@@ -38,7 +38,7 @@ constinit const CollectiveDefinition collectives::alltoall{
                    }
                  },
              .in_place = false},
-    .mpi = {.name = "MPI_Alltoall", .call = &MpiCalls::alltoall},
+    .mpi = {.name = "MPI_Alltoall"},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.pairs(); }, .every_pair = true},
 };

@@ -42,7 +42,7 @@ constinit const CollectiveDefinition collectives::alltoallv{
                    }
                  },
              .in_place = false},
-    .mpi = {.name = "MPI_Alltoallv", .call = &MpiCalls::alltoallv, .counts_all = true},
+    .mpi = {.name = "MPI_Alltoallv", .counts_all = true},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.pairs(); }, .every_pair = true},
 };

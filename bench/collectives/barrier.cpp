@@ -8,7 +8,7 @@ constinit const CollectiveDefinition collectives::barrier{
     .name = "barrier",
     .no_data = true,
     .bus_factor = factor_of_one,
-    .mpi = {.name = "MPI_Barrier", .call = &MpiCalls::barrier},
+    .mpi = {.name = "MPI_Barrier"},
     .tcp = [](HostAlgorithms& peers, const HostJob& /*job*/) { return peers.barrier(); },
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.network; }},
 };

@@ -22,7 +22,7 @@ constinit const CollectiveDefinition collectives::biband{
     .messages = window_of,
     .received = kFromPartner,
     .bus_factor = [](double /*ranks*/) { return 2.0; },  // both ways count
-    .mpi = {.name = "MPI_Isend and MPI_Irecv", .call = &MpiCalls::biband},
+    .mpi = {.name = "MPI_Isend and MPI_Irecv"},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return 2 * rates.hca; }},
 };

@@ -25,7 +25,7 @@ constinit const CollectiveDefinition collectives::broadcast{
                  .from = [](const Participant& self) { return self.root; }},
     .bus_factor = factor_of_one,
     .nccl = {.call = [](NcclCalls& nccl) { return nccl.broadcast(); }, .log_name = "Broadcast"},
-    .mpi = {.name = "MPI_Bcast", .call = &MpiCalls::broadcast, .divisible = true},
+    .mpi = {.name = "MPI_Bcast", .divisible = true},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.network; }},
 };

@@ -82,33 +82,8 @@ struct NcclUse {
   [[nodiscard]] bool is_there() const { return call != nullptr || sends != nullptr; }
 };
 
-// The functions of MPI, with the operation's buffers. They return MPI's result codes.
-class MpiCalls {
- public:
-  [[nodiscard]] virtual int all_reduce() const = 0;
-  [[nodiscard]] virtual int all_gather() const = 0;
-  [[nodiscard]] virtual int reduce_scatter_block() const = 0;
-  [[nodiscard]] virtual int broadcast() const = 0;
-  [[nodiscard]] virtual int reduce() const = 0;
-  [[nodiscard]] virtual int alltoall() const = 0;
-  [[nodiscard]] virtual int alltoallv() const = 0;
-  [[nodiscard]] virtual int hypercube() const = 0;
-  [[nodiscard]] virtual int sendrecv() const = 0;  // to the next rank, from the previous one
-  [[nodiscard]] virtual int gather() const = 0;
-  [[nodiscard]] virtual int scatter() const = 0;
-  [[nodiscard]] virtual int pingpong() const = 0;
-  // A window of messages from those that begin to their partners, and their word that all came.
-  [[nodiscard]] virtual int uniband() const = 0;
-  [[nodiscard]] virtual int biband() const = 0;  // a window each way
-  [[nodiscard]] virtual int barrier() const = 0;
-
- protected:
-  ~MpiCalls() = default;
-};
-
 struct MpiUse {
-  std::string_view name;  // of MPI's function, for messages
-  int (MpiCalls::*call)() const = nullptr;
+  std::string_view name;    // of MPI's function, for messages
   bool counts_all = false;  // a call may count the elements of all parts, and not of one alone
   bool divisible = false;   // it may be done in several calls, one after the other
   // In place, what a rank receives lies where the one buffer begins.

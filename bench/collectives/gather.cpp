@@ -39,7 +39,7 @@ constinit const CollectiveDefinition collectives::gather{
                      nccl.receive(peer, part_at(peer));
                    }
                  }},
-    .mpi = {.name = "MPI_Gather", .call = &MpiCalls::gather},
+    .mpi = {.name = "MPI_Gather"},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.one_rank(); },
             .every_pair = true},

@@ -61,7 +61,7 @@ constinit const CollectiveDefinition collectives::hypercube{
     .received = {.what = Received::What::every_rank},
     .bus_factor = factor_of_parts,
     .nccl = {.sends = over_nccl, .rounds = rounds_among},
-    .mpi = {.name = "MPI_Sendrecv", .call = &MpiCalls::hypercube, .counts_all = true},
+    .mpi = {.name = "MPI_Sendrecv", .counts_all = true},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.pairs(); }, .every_pair = true},
 };

@@ -25,7 +25,7 @@ constinit const CollectiveDefinition collectives::pingpong{
     .messages = [](std::uint64_t /*bytes*/) { return kThereAndBack; },
     .received = kFromPartner,
     .bus_factor = factor_of_one,
-    .mpi = {.name = "MPI_Send and MPI_Recv", .call = &MpiCalls::pingpong},
+    .mpi = {.name = "MPI_Send and MPI_Recv"},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.hca; }, .passes = kThereAndBack},
 };

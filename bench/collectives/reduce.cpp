@@ -33,7 +33,7 @@ constinit const CollectiveDefinition collectives::reduce{
     .received = {.what = Received::What::reduction},
     .bus_factor = factor_of_one,
     .nccl = {.call = [](NcclCalls& nccl) { return nccl.reduce(); }, .log_name = "Reduce"},
-    .mpi = {.name = "MPI_Reduce", .call = &MpiCalls::reduce, .divisible = true},
+    .mpi = {.name = "MPI_Reduce", .divisible = true},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.network; }},
 };

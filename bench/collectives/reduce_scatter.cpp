@@ -32,9 +32,7 @@ constinit const CollectiveDefinition collectives::reduce_scatter{
     .bus_factor = factor_of_parts,
     .nccl = {.call = [](NcclCalls& nccl) { return nccl.reduce_scatter(); },
              .log_name = "ReduceScatter"},
-    .mpi = {.name = "MPI_Reduce_scatter_block",
-            .call = &MpiCalls::reduce_scatter_block,
-            .received_first = true},
+    .mpi = {.name = "MPI_Reduce_scatter_block", .received_first = true},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.ring_or_tree(); }},
 };

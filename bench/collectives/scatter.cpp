@@ -43,7 +43,7 @@ constinit const CollectiveDefinition collectives::scatter{
                    }
                    nccl.receive(nccl.root, part_at(0));
                  }},
-    .mpi = {.name = "MPI_Scatter", .call = &MpiCalls::scatter},
+    .mpi = {.name = "MPI_Scatter"},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.one_rank(); },
             .every_pair = true},

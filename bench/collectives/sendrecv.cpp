@@ -30,7 +30,7 @@ constinit const CollectiveDefinition collectives::sendrecv{
                    nccl.receive(nccl.previous(), part_at(0));
                  },
              .in_place = false},
-    .mpi = {.name = "MPI_Sendrecv", .call = &MpiCalls::sendrecv, .divisible = true},
+    .mpi = {.name = "MPI_Sendrecv", .divisible = true},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.hca; }},
 };

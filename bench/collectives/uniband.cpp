@@ -29,7 +29,7 @@ constinit const CollectiveDefinition collectives::uniband{
                 const Participant& self) { (self.begins() ? shape.receive : shape.send) = 0; },
     .received = kFromPartner,
     .bus_factor = factor_of_one,
-    .mpi = {.name = "MPI_Isend and MPI_Irecv", .call = &MpiCalls::uniband},
+    .mpi = {.name = "MPI_Isend and MPI_Irecv"},
     .tcp = over_tcp,
     .sim = {.bandwidth = [](const SimRates& rates) { return rates.hca; }},
 };

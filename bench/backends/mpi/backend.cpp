@@ -79,11 +79,11 @@ class MpiBackend : public Backend {
       return code == MPI_SUCCESS;
     };
     if (!time_operations(pace, run, barrier, samples, progress)) {
-      return tl::unexpected(check(code, plan.name()).error());
+      return tl::unexpected(check(code, plan.use->name).error());
     }
     if (!is_repeatable(operation)) {
       memory_.poison_and_fill(operation, *buffers);
-      if (!counted(run, progress)) return tl::unexpected(check(code, plan.name()).error());
+      if (!counted(run, progress)) return tl::unexpected(check(code, plan.use->name).error());
     }
     return Batch{.samples = {std::move(samples)}, .wrong = memory_.verify(operation, *buffers)};
   }
@@ -97,7 +97,7 @@ class MpiBackend : public Backend {
     const auto plan = plan_of(operation, *buffers, types_, communicator_, rank_, ranks_, most_);
     progress.reset();
     ++progress.started;
-    if (auto run = check(plan.run(), plan.name()); !run) return tl::unexpected(run.error());
+    if (auto run = check(plan.run(), plan.use->name); !run) return tl::unexpected(run.error());
     ++progress.finished;
     return memory_.verify(operation, *buffers);
   }

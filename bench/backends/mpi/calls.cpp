@@ -30,6 +30,11 @@ void make_operations(std::array<MPI_Op, kReductions>& operations) {
   make(Reduction::avg, combine<type, Reduction::avg>);
 }
 
+#define MUSTER_COLLECTIVE(name) &Plan::name,
+constexpr std::array<int (Plan::*)() const, kCollectives> kCalls{
+    MUSTER_COLLECTIVES(MUSTER_COLLECTIVE)};
+#undef MUSTER_COLLECTIVE
+
 std::uint64_t elements_of_block(Type type) { return 16 / size_of(type); }
 
 // What one call has to count.
@@ -38,94 +43,73 @@ std::uint64_t counted(const MpiUse& use, const Shape& shape) {
 }
 
 // From counts that fit into ints.
-void divide_unequally(PlanParts& parts) {
-  const auto unit = parts.count;
-  for (int peer = 0; peer < parts.self.ranks; ++peer) {
-    const auto sent = sent_to(peer, parts.self.rank, parts.self.ranks);
-    const auto received = received_from(peer, parts.self.rank, parts.self.ranks);
-    parts.send_counts.push_back(static_cast<int>(sent.count * unit));
-    parts.send_at.push_back(static_cast<int>(sent.first * unit));
-    parts.receive_counts.push_back(static_cast<int>(received.count * unit));
-    parts.receive_at.push_back(static_cast<int>(received.first * unit));
+void divide_unequally(Plan& plan) {
+  const auto unit = plan.elements;
+  for (int peer = 0; peer < plan.self.ranks; ++peer) {
+    const auto sent = sent_to(peer, plan.self.rank, plan.self.ranks);
+    const auto received = received_from(peer, plan.self.rank, plan.self.ranks);
+    plan.send_counts.push_back(static_cast<int>(sent.count * unit));
+    plan.send_at.push_back(static_cast<int>(sent.first * unit));
+    plan.receive_counts.push_back(static_cast<int>(received.count * unit));
+    plan.receive_at.push_back(static_cast<int>(received.first * unit));
   }
 }
 
 }  // namespace
 
 int Plan::all_reduce() const {
-  return MPI_Allreduce(
-      sent(), parts_.receive, count(), parts_.datatype, parts_.op, parts_.communicator);
+  return MPI_Allreduce(sent(), receive, count(), datatype, op, communicator);
 }
 
 int Plan::all_gather() const {
-  return MPI_Allgather(sent(),
-                       count(),
-                       parts_.datatype,
-                       parts_.receive,
-                       count(),
-                       parts_.datatype,
-                       parts_.communicator);
+  return MPI_Allgather(sent(), count(), datatype, receive, count(), datatype, communicator);
 }
 
-int Plan::reduce_scatter_block() const {
-  return MPI_Reduce_scatter_block(
-      sent(), parts_.receive, count(), parts_.datatype, parts_.op, parts_.communicator);
+int Plan::reduce_scatter() const {
+  return MPI_Reduce_scatter_block(sent(), receive, count(), datatype, op, communicator);
 }
 
 int Plan::broadcast() const {
-  return MPI_Bcast(parts_.receive, count(), parts_.datatype, parts_.self.root, parts_.communicator);
+  return MPI_Bcast(receive, count(), datatype, self.root, communicator);
 }
 
 int Plan::reduce() const {
-  return MPI_Reduce(sent(),
-                    parts_.receive,
-                    count(),
-                    parts_.datatype,
-                    parts_.op,
-                    parts_.self.root,
-                    parts_.communicator);
+  return MPI_Reduce(sent(), receive, count(), datatype, op, self.root, communicator);
 }
 
 int Plan::alltoall() const {
-  return MPI_Alltoall(sent(),
-                      count(),
-                      parts_.datatype,
-                      parts_.receive,
-                      count(),
-                      parts_.datatype,
-                      parts_.communicator);
+  return MPI_Alltoall(sent(), count(), datatype, receive, count(), datatype, communicator);
 }
 
 int Plan::alltoallv() const {
-  return MPI_Alltoallv(parts_.send,
-                       parts_.send_counts.data(),
-                       parts_.send_at.data(),
-                       parts_.datatype,
-                       parts_.receive,
-                       parts_.receive_counts.data(),
-                       parts_.receive_at.data(),
-                       parts_.datatype,
-                       parts_.communicator);
+  return MPI_Alltoallv(send,
+                       send_counts.data(),
+                       send_at.data(),
+                       datatype,
+                       receive,
+                       receive_counts.data(),
+                       receive_at.data(),
+                       datatype,
+                       communicator);
 }
 
 int Plan::hypercube() const {
-  const auto bytes = parts_.part_bytes;
-  const auto own = static_cast<std::uint64_t>(parts_.self.rank);
-  if (!parts_.in_place) std::memcpy(parts_.receive + own * bytes, parts_.send, bytes);
-  for (int round = 0; 1 << round < parts_.self.ranks; ++round) {
-    const auto [peer, there, here] = cube_step(parts_.self.rank, round);
-    const auto elements = static_cast<int>(parts_.count * here.count);
-    const int code = MPI_Sendrecv(parts_.receive + here.first * bytes,
-                                  elements,
-                                  parts_.datatype,
+  const auto own = static_cast<std::uint64_t>(self.rank);
+  if (!in_place) std::memcpy(receive + own * part_bytes, send, part_bytes);
+  for (int round = 0; 1 << round < self.ranks; ++round) {
+    const auto [peer, there, here] = cube_step(self.rank, round);
+    const auto swapped = static_cast<int>(elements * here.count);
+    const int code = MPI_Sendrecv(receive + here.first * part_bytes,
+                                  swapped,
+                                  datatype,
                                   peer,
                                   0,
-                                  parts_.receive + there.first * bytes,
-                                  elements,
-                                  parts_.datatype,
+                                  receive + there.first * part_bytes,
+                                  swapped,
+                                  datatype,
                                   peer,
                                   0,
-                                  parts_.communicator,
+                                  communicator,
                                   MPI_STATUS_IGNORE);
     if (code != MPI_SUCCESS) return code;
   }
@@ -133,71 +117,45 @@ int Plan::hypercube() const {
 }
 
 int Plan::sendrecv() const {
-  if (parts_.in_place) {
-    return MPI_Sendrecv_replace(parts_.receive,
-                                count(),
-                                parts_.datatype,
-                                parts_.self.next(),
-                                0,
-                                parts_.self.previous(),
-                                0,
-                                parts_.communicator,
-                                MPI_STATUS_IGNORE);
+  const int next = self.next();
+  const int previous = self.previous();
+  if (in_place) {
+    return MPI_Sendrecv_replace(
+        receive, count(), datatype, next, 0, previous, 0, communicator, MPI_STATUS_IGNORE);
   }
-  return MPI_Sendrecv(parts_.send,
+  return MPI_Sendrecv(send,
                       count(),
-                      parts_.datatype,
-                      parts_.self.next(),
+                      datatype,
+                      next,
                       0,
-                      parts_.receive,
+                      receive,
                       count(),
-                      parts_.datatype,
-                      parts_.self.previous(),
+                      datatype,
+                      previous,
                       0,
-                      parts_.communicator,
+                      communicator,
                       MPI_STATUS_IGNORE);
 }
 
 int Plan::gather() const {
-  return MPI_Gather(sent(),
-                    count(),
-                    parts_.datatype,
-                    parts_.receive,
-                    count(),
-                    parts_.datatype,
-                    parts_.self.root,
-                    parts_.communicator);
+  return MPI_Gather(sent(), count(), datatype, receive, count(), datatype, self.root, communicator);
 }
 
 int Plan::scatter() const {
-  void* const to = parts_.receive_in_place ? MPI_IN_PLACE : parts_.receive;
-  return MPI_Scatter(parts_.send,
-                     count(),
-                     parts_.datatype,
-                     to,
-                     count(),
-                     parts_.datatype,
-                     parts_.self.root,
-                     parts_.communicator);
+  void* const to = receive_in_place ? MPI_IN_PLACE : receive;
+  return MPI_Scatter(send, count(), datatype, to, count(), datatype, self.root, communicator);
 }
 
 int Plan::send_one() const {
-  return MPI_Send(
-      parts_.send, count(), parts_.datatype, parts_.self.partner(), 0, parts_.communicator);
+  return MPI_Send(send, count(), datatype, self.partner(), 0, communicator);
 }
 
 int Plan::receive_one() const {
-  return MPI_Recv(parts_.receive,
-                  count(),
-                  parts_.datatype,
-                  parts_.self.partner(),
-                  0,
-                  parts_.communicator,
-                  MPI_STATUS_IGNORE);
+  return MPI_Recv(receive, count(), datatype, self.partner(), 0, communicator, MPI_STATUS_IGNORE);
 }
 
 int Plan::pingpong() const {
-  const bool first = parts_.self.begins();
+  const bool first = self.begins();
   const int code = first ? send_one() : receive_one();
   if (code != MPI_SUCCESS) return code;
   return first ? receive_one() : send_one();
@@ -207,24 +165,13 @@ int Plan::window(bool sends, bool receives) const {
   std::array<MPI_Request, 2 * static_cast<std::size_t>(kWindow)> requests{};
   int started = 0;
   int code = MPI_SUCCESS;
-  const int partner = parts_.self.partner();
-  for (int i = 0; receives && code == MPI_SUCCESS && i < parts_.messages; ++i) {
-    code = MPI_Irecv(parts_.receive,
-                     count(),
-                     parts_.datatype,
-                     partner,
-                     0,
-                     parts_.communicator,
-                     &requests.at(static_cast<std::size_t>(started++)));
+  const int partner = self.partner();
+  const auto next = [&] { return &requests.at(static_cast<std::size_t>(started++)); };
+  for (int i = 0; receives && code == MPI_SUCCESS && i < messages; ++i) {
+    code = MPI_Irecv(receive, count(), datatype, partner, 0, communicator, next());
   }
-  for (int i = 0; sends && code == MPI_SUCCESS && i < parts_.messages; ++i) {
-    code = MPI_Isend(parts_.send,
-                     count(),
-                     parts_.datatype,
-                     partner,
-                     0,
-                     parts_.communicator,
-                     &requests.at(static_cast<std::size_t>(started++)));
+  for (int i = 0; sends && code == MPI_SUCCESS && i < messages; ++i) {
+    code = MPI_Isend(send, count(), datatype, partner, 0, communicator, next());
   }
   if (code != MPI_SUCCESS) return code;
   return MPI_Waitall(started, requests.data(), MPI_STATUSES_IGNORE);
@@ -232,36 +179,35 @@ int Plan::window(bool sends, bool receives) const {
 
 int Plan::uniband() const {
   constexpr int kWord = 1;  // the tag of the receiver's word
-  const bool sends = parts_.self.begins();
+  const bool sends = self.begins();
   const int code = window(sends, !sends);
   if (code != MPI_SUCCESS) return code;
   char word = 0;
-  const int partner = parts_.self.partner();
-  return sends
-             ? MPI_Recv(&word, 1, MPI_CHAR, partner, kWord, parts_.communicator, MPI_STATUS_IGNORE)
-             : MPI_Send(&word, 1, MPI_CHAR, partner, kWord, parts_.communicator);
+  const int partner = self.partner();
+  return sends ? MPI_Recv(&word, 1, MPI_CHAR, partner, kWord, communicator, MPI_STATUS_IGNORE)
+               : MPI_Send(&word, 1, MPI_CHAR, partner, kWord, communicator);
 }
 
 int Plan::biband() const { return window(true, true); }
 
-int Plan::barrier() const { return MPI_Barrier(parts_.communicator); }
+int Plan::barrier() const { return MPI_Barrier(communicator); }
 
 int Plan::in_chunks() const {
-  auto chunk = *this;
-  for (std::uint64_t left = parts_.count; left != 0; left -= chunk.parts_.count) {
-    chunk.parts_.count = std::min(left, parts_.chunk);
-    const int code = chunk.call();
+  auto one = *this;
+  for (std::uint64_t left = elements; left != 0; left -= one.elements) {
+    one.elements = std::min(left, chunk);
+    const int code = (one.*call)();
     if (code != MPI_SUCCESS) return code;
-    chunk.parts_.send += parts_.chunk_bytes;
-    chunk.parts_.receive += parts_.chunk_bytes;
+    one.send += chunk_bytes;
+    one.receive += chunk_bytes;
   }
   return MPI_SUCCESS;
 }
 
 int Plan::run() const {
-  const int code = parts_.chunk == 0 ? call() : in_chunks();
-  if (code == MPI_SUCCESS && parts_.averages) {
-    divide(parts_.type, parts_.receive, parts_.received, parts_.self.ranks);
+  const int code = chunk == 0 ? (this->*call)() : in_chunks();
+  if (code == MPI_SUCCESS && averages) {
+    divide(type, receive, received, self.ranks);
   }
   return code;
 }
@@ -336,31 +282,32 @@ Plan plan_of(const Operation& operation,
   const auto& shape = buffers.shape;
   const bool is_root = rank == operation.root;
   const bool averages = definition.reduces && operation.reduction == Reduction::avg;
-  PlanParts parts{.use = &definition.mpi,
-                  .communicator = communicator,
-                  .send = buffers.send,
-                  .receive = buffers.receive,
-                  .in_place = operation.in_place,
-                  .send_in_place = operation.in_place && (!definition.has_root || is_root),
-                  .receive_in_place = operation.in_place && is_root,
-                  .count = shape.count,
-                  .part_bytes = shape.count * size_of(operation.type),
-                  .datatype = Types::datatype(operation.type),
-                  .op = types.op(operation.type, operation.reduction),
-                  .self = {.rank = rank, .ranks = ranks, .root = operation.root},
-                  .messages = messages_of(operation),
-                  .averages = averages && shape.receive != 0,
-                  .received = shape.receive,
-                  .type = operation.type};
+  Plan plan{.use = &definition.mpi,
+            .call = kCalls.at(static_cast<std::size_t>(operation.collective)),
+            .communicator = communicator,
+            .send = buffers.send,
+            .receive = buffers.receive,
+            .in_place = operation.in_place,
+            .send_in_place = operation.in_place && (!definition.has_root || is_root),
+            .receive_in_place = operation.in_place && is_root,
+            .elements = shape.count,
+            .part_bytes = shape.count * size_of(operation.type),
+            .datatype = Types::datatype(operation.type),
+            .op = types.op(operation.type, operation.reduction),
+            .self = {.rank = rank, .ranks = ranks, .root = operation.root},
+            .messages = messages_of(operation),
+            .averages = averages && shape.receive != 0,
+            .received = shape.receive,
+            .type = operation.type};
   if (shape.count > most && definition.mpi.divisible) {
-    parts.chunk = most / 4096 * 4096;
-    parts.chunk_bytes = parts.chunk * size_of(operation.type);
+    plan.chunk = most / 4096 * 4096;
+    plan.chunk_bytes = plan.chunk * size_of(operation.type);
   } else if (counted(definition.mpi, shape) > most) {
-    parts.count = shape.count / elements_of_block(operation.type);
-    parts.datatype = types.block();
+    plan.elements = shape.count / elements_of_block(operation.type);
+    plan.datatype = types.block();
   }
-  if (definition.unequal) divide_unequally(parts);
-  return Plan(parts);
+  if (definition.unequal) divide_unequally(plan);
+  return plan;
 }
 
 }  // namespace muster::bench::mpi

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "bench/backends/host_memory.hpp"
@@ -17,15 +16,20 @@
 
 namespace muster::bench::mpi {
 
-struct PlanParts {
+// Made by plan_of().
+struct Plan {
+  // Runs the whole operation. Returns MPI's result code.
+  [[nodiscard]] int run() const;
+
   const MpiUse* use = nullptr;
+  int (Plan::*call)() const = nullptr;  // one of those below
   MPI_Comm communicator = MPI_COMM_NULL;
   const std::byte* send = nullptr;
   std::byte* receive = nullptr;
   bool in_place = false;
   bool send_in_place = false;  // the send buffer is MPI_IN_PLACE
   bool receive_in_place = false;
-  std::uint64_t count = 0;  // of `datatype`
+  std::uint64_t elements = 0;  // of `datatype`
   std::uint64_t part_bytes = 0;
   // Of `datatype`, for each rank, where parts are unequal.
   std::vector<int> send_counts = {}, send_at = {}, receive_counts = {}, receive_at = {};
@@ -40,52 +44,36 @@ struct PlanParts {
   Type type = Type::f32;
   std::uint64_t chunk = 0;  // elements of a call where there are several; else 0
   std::uint64_t chunk_bytes = 0;
-};
 
-class Plan final : public MpiCalls {
- public:
-  explicit Plan(const PlanParts& parts) : parts_(parts) {}
+  // What is called for each collective.
+  [[nodiscard]] int all_reduce() const;
+  [[nodiscard]] int all_gather() const;
+  [[nodiscard]] int reduce_scatter() const;
+  [[nodiscard]] int broadcast() const;
+  [[nodiscard]] int reduce() const;
+  [[nodiscard]] int alltoall() const;
+  [[nodiscard]] int alltoallv() const;
+  [[nodiscard]] int hypercube() const;
+  [[nodiscard]] int sendrecv() const;  // to the next rank, from the previous one
+  [[nodiscard]] int gather() const;
+  [[nodiscard]] int scatter() const;
+  [[nodiscard]] int pingpong() const;
+  // A window of messages from those that begin to their partners, and their word that all came.
+  [[nodiscard]] int uniband() const;
+  [[nodiscard]] int biband() const;  // a window each way
+  [[nodiscard]] int barrier() const;
 
-  [[nodiscard]] std::string_view name() const { return parts_.use->name; }
-
-  // Runs the whole operation. Returns MPI's result code.
-  [[nodiscard]] int run() const;
-
-  [[nodiscard]] int all_reduce() const override;
-  [[nodiscard]] int all_gather() const override;
-  [[nodiscard]] int reduce_scatter_block() const override;
-  [[nodiscard]] int broadcast() const override;
-  [[nodiscard]] int reduce() const override;
-  [[nodiscard]] int alltoall() const override;
-  [[nodiscard]] int alltoallv() const override;
-  [[nodiscard]] int hypercube() const override;
-  [[nodiscard]] int sendrecv() const override;
-  [[nodiscard]] int gather() const override;
-  [[nodiscard]] int scatter() const override;
-  [[nodiscard]] int pingpong() const override;
-  [[nodiscard]] int uniband() const override;
-  [[nodiscard]] int biband() const override;
-  [[nodiscard]] int barrier() const override;
-
- private:
-  // One call, or as many as its counts, which are ints, make necessary.
-  [[nodiscard]] int call() const { return (this->*parts_.use->call)(); }
-
+  // As many calls as its counts, which are ints, make necessary.
   [[nodiscard]] int in_chunks() const;
-
   // To and from the partner.
   [[nodiscard]] int send_one() const;
   [[nodiscard]] int receive_one() const;
   // Starts a window of sends or receives, and waits for them.
   [[nodiscard]] int window(bool sends, bool receives) const;
 
-  [[nodiscard]] const void* sent() const {
-    return parts_.send_in_place ? MPI_IN_PLACE : parts_.send;
-  }
+  [[nodiscard]] const void* sent() const { return send_in_place ? MPI_IN_PLACE : send; }
 
-  [[nodiscard]] int count() const { return static_cast<int>(parts_.count); }
-
-  PlanParts parts_;
+  [[nodiscard]] int count() const { return static_cast<int>(elements); }
 };
 
 // The types and operations that MPI lacks; made and freed with MPI running.
