@@ -44,12 +44,8 @@ std::span<std::byte> take_block(std::span<std::byte>& rest) { return take_first(
 
 std::span<const std::byte> take_block(std::span<const std::byte>& rest) { return take_first(rest); }
 
-HostAlgorithms::HostAlgorithms(const Peers& peers)
-    : peers_(peers),
-      rank_(peers.rank()),
-      ranks_(peers.ranks()),
-      incoming_(kBlock),
-      outgoing_(kBlock) {}
+HostAlgorithms::HostAlgorithms(int rank, int ranks)
+    : rank_(rank), ranks_(ranks), incoming_(kBlock), outgoing_(kBlock) {}
 
 int HostAlgorithms::at_distance(int distance) const {
   return ((rank_ + distance) % ranks_ + ranks_) % ranks_;

@@ -14,34 +14,6 @@
 
 namespace muster::bench {
 
-// The connections of this rank to all others.
-class Peers {
- public:
-  [[nodiscard]] virtual int rank() const = 0;
-  [[nodiscard]] virtual int ranks() const = 0;
-  // Both at once; either may be empty. Not with this rank itself.
-  [[nodiscard]] virtual Result<void> exchange(int to,
-                                              std::span<const std::byte> out,
-                                              int from,
-                                              std::span<std::byte> in) const = 0;
-
-  [[nodiscard]] Result<void> send(int to, std::span<const std::byte> bytes) const {
-    return exchange(to, bytes, to, {});
-  }
-
-  [[nodiscard]] Result<void> receive(int from, std::span<std::byte> bytes) const {
-    return exchange(from, {}, from, bytes);
-  }
-
- protected:
-  Peers() = default;
-  Peers(const Peers&) = default;
-  Peers(Peers&&) = default;
-  Peers& operator=(const Peers&) = default;
-  Peers& operator=(Peers&&) = default;
-  ~Peers() = default;
-};
-
 // An operation in bytes.
 struct HostJob {
   Operation operation;
@@ -75,13 +47,11 @@ void copy_bytes(std::span<const std::byte> from, std::span<std::byte> to);
 [[nodiscard]] std::span<std::byte> take_block(std::span<std::byte>& rest);
 [[nodiscard]] std::span<const std::byte> take_block(std::span<const std::byte>& rest);
 
-// Every rank calls the same of these in the same order.
+// One rank and its connections to all others. Every rank calls the same of these in the same order.
 class HostAlgorithms {
  public:
   using Bytes = std::span<std::byte>;
   using ConstBytes = std::span<const std::byte>;
-
-  explicit HostAlgorithms(const Peers& peers);
 
   [[nodiscard]] int rank() const { return rank_; }
 
@@ -90,14 +60,15 @@ class HostAlgorithms {
   // The rank so many places after this one.
   [[nodiscard]] int at_distance(int distance) const;
 
-  [[nodiscard]] Result<void> exchange(int to, ConstBytes out, int from, Bytes in) const {
-    return peers_.exchange(to, out, from, in);
+  // Both at once; either may be empty. Not with this rank itself.
+  [[nodiscard]] virtual Result<void> exchange(int to, ConstBytes out, int from, Bytes in) const = 0;
+
+  [[nodiscard]] Result<void> send(int to, ConstBytes bytes) const {
+    return exchange(to, bytes, to, {});
   }
 
-  [[nodiscard]] Result<void> send(int to, ConstBytes bytes) const { return peers_.send(to, bytes); }
-
   [[nodiscard]] Result<void> receive(int from, Bytes bytes) const {
-    return peers_.receive(from, bytes);
+    return exchange(from, {}, from, bytes);
   }
 
   [[nodiscard]] Result<void> barrier() const;
@@ -123,8 +94,13 @@ class HostAlgorithms {
   // Memory for a block that is on its way, of at most so many bytes as take_block() takes.
   [[nodiscard]] Bytes outgoing_block(std::size_t size) { return Bytes(outgoing_).first(size); }
 
+ protected:
+  HostAlgorithms(int rank, int ranks);
+  HostAlgorithms(HostAlgorithms&&) = default;
+  HostAlgorithms& operator=(HostAlgorithms&&) = default;
+  ~HostAlgorithms() = default;
+
  private:
-  const Peers& peers_;
   int rank_, ranks_;
   std::vector<std::byte> incoming_, outgoing_;  // one block each
 };

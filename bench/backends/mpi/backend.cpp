@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "bench/backends/host_backend.hpp"
 #include "bench/backends/mpi/errors.hpp"
-#include "bench/backends/timing.hpp"
 
 namespace muster::bench::mpi {
 namespace {
@@ -25,15 +25,30 @@ std::optional<std::uint64_t> room_of_rank() {
   return *available / static_cast<std::uint64_t>(ranks);
 }
 
-class MpiBackend : public Backend {
+struct MpiRun {
+  Plan plan;
+  int code = MPI_SUCCESS;
+
+  [[nodiscard]] bool run() {
+    code = plan.run();
+    return code == MPI_SUCCESS;
+  }
+
+  [[nodiscard]] bool barrier() {
+    code = MPI_Barrier(plan.communicator);
+    return code == MPI_SUCCESS;
+  }
+
+  [[nodiscard]] Error error() const { return check(code, plan.use->name).error(); }
+};
+
+class MpiBackend final : public HostBackend<MpiRun> {
  public:
   MpiBackend(std::string library, MPI_Comm communicator, int rank, int ranks, std::uint64_t most)
-      : library_(std::move(library)),
+      : HostBackend("MPI", rank, ranks, room_of_rank()),
+        library_(std::move(library)),
         communicator_(communicator),
-        rank_(rank),
-        ranks_(ranks),
-        most_(most),
-        memory_(rank, ranks, room_of_rank()) {}
+        most_(most) {}
 
   MpiBackend(const MpiBackend&) = delete;
   MpiBackend& operator=(const MpiBackend&) = delete;
@@ -44,78 +59,20 @@ class MpiBackend : public Backend {
 
   [[nodiscard]] std::string library() const override { return library_; }
 
-  [[nodiscard]] int ranks() const override { return ranks_; }
-
-  [[nodiscard]] std::vector<Member> members() const override { return {host_member(rank_)}; }
-
-  [[nodiscard]] std::optional<std::uint64_t> memory_free() const override { return memory_.room(); }
-
   [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override {
-    if (pace.graph) return make_error("MPI on host memory has no CUDA graphs");
-    if (pace.together > 1) return make_error("MPI on host memory has no groups of operations");
-    return can_count(operation, rank_, ranks_, most_);
-  }
-
-  [[nodiscard]] Result<void> reserve(const Operation& largest) override {
-    return memory_.reserve(largest);
-  }
-
-  [[nodiscard]] Result<Batch> measure(const Operation& operation,
-                                      const Pace& pace,
-                                      Progress& progress) override {
-    const auto buffers = lay_out(operation);
-    if (!buffers) return tl::unexpected(buffers.error());
-    memory_.poison_and_fill(operation, *buffers);
-    const auto plan = plan_of(operation, *buffers, types_, communicator_, rank_, ranks_, most_);
-
-    Samples samples{.rank = rank_, .seconds = {}};
-    int code = MPI_SUCCESS;
-    const auto run = [&] {
-      code = plan.run();
-      return code == MPI_SUCCESS;
-    };
-    const auto barrier = [&] {
-      code = MPI_Barrier(communicator_);
-      return code == MPI_SUCCESS;
-    };
-    if (!time_operations(pace, run, barrier, samples, progress)) {
-      return tl::unexpected(check(code, plan.use->name).error());
-    }
-    if (!is_repeatable(operation)) {
-      memory_.poison_and_fill(operation, *buffers);
-      if (!counted(run, progress)) return tl::unexpected(check(code, plan.use->name).error());
-    }
-    return Batch{.samples = {std::move(samples)}, .wrong = memory_.verify(operation, *buffers)};
-  }
-
-  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation,
-                                                  const Pace& /*pace*/,
-                                                  Progress& progress) override {
-    const auto buffers = lay_out(operation);
-    if (!buffers) return tl::unexpected(buffers.error());
-    memory_.poison_and_fill(operation, *buffers);
-    const auto plan = plan_of(operation, *buffers, types_, communicator_, rank_, ranks_, most_);
-    progress.reset();
-    ++progress.started;
-    if (auto run = check(plan.run(), plan.use->name); !run) return tl::unexpected(run.error());
-    ++progress.finished;
-    return memory_.verify(operation, *buffers);
+    if (auto paced = HostBackend::supports(operation, pace); !paced) return paced;
+    return can_count(operation, rank(), ranks(), most_);
   }
 
  private:
-  [[nodiscard]] Result<HostMemory::Buffers> lay_out(const Operation& operation) const {
-    auto buffers = memory_.lay_out(operation);
-    if (buffers && definition_of(operation.collective).mpi.received_first) {
-      buffers->receive = buffers->whole;
-    }
-    return buffers;
+  [[nodiscard]] MpiRun calls_of(const Operation& operation, HostMemory::Buffers& buffers) override {
+    if (definition_of(operation.collective).mpi.received_first) buffers.receive = buffers.whole;
+    return {.plan = plan_of(operation, buffers, types_, communicator_, rank(), ranks(), most_)};
   }
 
   std::string library_;
   MPI_Comm communicator_;
-  int rank_, ranks_;
   std::uint64_t most_;
-  HostMemory memory_;
   Types types_;
 };
 

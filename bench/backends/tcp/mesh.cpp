@@ -285,10 +285,7 @@ Result<Mesh> Mesh::connect(int rank,
   return Mesh(rank, count_here(*addresses, rank), assembly.take());
 }
 
-Result<void> Mesh::exchange(int to,
-                            std::span<const std::byte> out,
-                            int from,
-                            std::span<std::byte> in) const {
+Result<void> Mesh::exchange(int to, ConstBytes out, int from, Bytes in) const {
   auto moved = transfer({.socket = sockets_[static_cast<std::size_t>(to)].get(), .bytes = out},
                         {.socket = sockets_[static_cast<std::size_t>(from)].get(), .bytes = in});
   if (moved) return moved;

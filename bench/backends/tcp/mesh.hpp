@@ -2,9 +2,8 @@
 // A connection between every two ranks of a job, and nobody else.
 #pragma once
 
-#include <span>
-#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/backends/backend.hpp"
@@ -13,7 +12,7 @@
 
 namespace muster::bench::tcp {
 
-class Mesh final : public Peers {
+class Mesh final : public HostAlgorithms {
  public:
   // `token` is known to the job's ranks only; who connects and does not know it is turned away.
   [[nodiscard]] static Result<Mesh> connect(int rank,
@@ -22,26 +21,20 @@ class Mesh final : public Peers {
                                             const Exchange& exchange,
                                             std::chrono::milliseconds patience);
 
-  [[nodiscard]] int rank() const override { return rank_; }
-
-  [[nodiscard]] int ranks() const override { return static_cast<int>(sockets_.size()); }
-
   // On this machine, this rank among them.
   [[nodiscard]] int ranks_here() const { return ranks_here_; }
 
-  [[nodiscard]] Result<void> exchange(int to,
-                                      std::span<const std::byte> out,
-                                      int from,
-                                      std::span<std::byte> in) const override;
+  [[nodiscard]] Result<void> exchange(int to, ConstBytes out, int from, Bytes in) const override;
 
   // From any thread: whoever waits for one of these connections gets an error, on both ends.
   void shut_down() const noexcept;
 
  private:
   Mesh(int rank, int ranks_here, std::vector<Descriptor> sockets)
-      : rank_(rank), ranks_here_(ranks_here), sockets_(std::move(sockets)) {}
+      : HostAlgorithms(rank, static_cast<int>(sockets.size())),
+        ranks_here_(ranks_here),
+        sockets_(std::move(sockets)) {}
 
-  int rank_;
   int ranks_here_;
   std::vector<Descriptor> sockets_;  // by rank; none at its own place
 };

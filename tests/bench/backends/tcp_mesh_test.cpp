@@ -178,7 +178,7 @@ TEST(TcpMeshTest, RefusesAListThatIsNotOfAllRanks) {
 // One wrong element on one rank is found at its place on every rank, and no other.
 TEST(TcpCollectivesTest, LetOneWrongElementBeFound) {
   run_ranks(3, [](int rank, const Exchange& exchange) {
-    const auto mesh = Mesh::connect(rank, 3, "token", exchange, 10s);
+    auto mesh = Mesh::connect(rank, 3, "token", exchange, 10s);
     ASSERT_TRUE(mesh);
     const Operation operation{.type = Type::i32, .bytes = 100'000};
     HostMemory memory(rank, 3);
@@ -187,8 +187,7 @@ TEST(TcpCollectivesTest, LetOneWrongElementBeFound) {
     ASSERT_TRUE(buffers);
     memory.poison_and_fill(operation, *buffers);
     if (rank == 1) buffers->send[kElement * 4 + 3] ^= std::byte{0x80};
-    HostAlgorithms peers(*mesh);
-    ASSERT_TRUE(definition_of(operation.collective).tcp(peers, job_of(operation, *buffers)));
+    ASSERT_TRUE(definition_of(operation.collective).tcp(*mesh, job_of(operation, *buffers)));
     const auto wrongs = memory.verify(operation, *buffers);
     ASSERT_EQ(wrongs.size(), 1);
     EXPECT_EQ(wrongs.front().rank, rank);

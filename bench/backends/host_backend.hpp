@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// What back ends on host memory share: they return from an operation when it is done.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bench/backends/backend.hpp"
+#include "bench/backends/cpu_time.hpp"
+#include "bench/backends/host_memory.hpp"
+
+namespace muster::bench {
+
+template <class Calls>
+[[nodiscard]] bool counted(Calls& calls, Progress& progress) {
+  progress.started.fetch_add(1, std::memory_order_relaxed);
+  if (!calls.run()) return false;
+  progress.finished.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+template <class Calls>
+[[nodiscard]] bool time_in_a_row(Calls& calls, Samples& samples, Progress& progress) {
+  auto& seconds = samples.seconds;
+  CpuTimer cpu(!samples.cpu_seconds.empty());
+  cpu.start();
+  const auto start = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    if (!counted(calls, progress)) return false;
+  }
+  const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
+  const auto count = static_cast<double>(seconds.size());
+  std::ranges::fill(samples.cpu_seconds, cpu.seconds() / count);
+  std::ranges::fill(seconds, all.count() / count);
+  return true;
+}
+
+template <class Calls>
+[[nodiscard]] bool time_one_by_one(Calls& calls, Samples& samples, Progress& progress) {
+  CpuTimer cpu(!samples.cpu_seconds.empty());
+  for (std::size_t i = 0; i < samples.seconds.size(); ++i) {
+    progress.started.fetch_add(1, std::memory_order_relaxed);
+    cpu.start();
+    const auto start = std::chrono::steady_clock::now();
+    const bool done = calls.run();
+    const auto end = std::chrono::steady_clock::now();
+    samples.seconds[i] = std::chrono::duration<double>(end - start).count();
+    if (!samples.cpu_seconds.empty()) samples.cpu_seconds[i] = cpu.seconds();
+    if (!done) return false;
+    progress.finished.fetch_add(1, std::memory_order_relaxed);
+    if (!calls.barrier()) return false;
+  }
+  return true;
+}
+
+// Fills in the times of `samples`, which has its rank alone.
+template <class Calls>
+[[nodiscard]] bool time_operations(const Pace& pace,
+                                   Calls& calls,
+                                   Samples& samples,
+                                   Progress& progress) {
+  const auto iterations = static_cast<std::size_t>(pace.iterations);
+  samples.seconds.resize(iterations);
+  samples.cpu_seconds.resize(pace.cpu_time ? iterations : 0);
+  progress.reset();
+  if (!calls.barrier()) return false;
+  for (int i = 0; i < pace.warm_up; ++i) {
+    if (!counted(calls, progress) || (!pace.pipelined && !calls.barrier())) return false;
+  }
+  if (!pace.pipelined) return time_one_by_one(calls, samples, progress);
+  return calls.barrier() && time_in_a_row(calls, samples, progress);
+}
+
+// `Calls` are those of one operation: run() and barrier() return false when they could not, and
+// error() then says why.
+template <class Calls>
+class HostBackend : public Backend {
+ public:
+  // `name`: for messages. `room`: as of HostMemory.
+  HostBackend(std::string_view name, int rank, int ranks, std::optional<std::uint64_t> room)
+      : name_(name), rank_(rank), ranks_(ranks), memory_(rank, ranks, room) {}
+
+  [[nodiscard]] int ranks() const override { return ranks_; }
+
+  [[nodiscard]] std::vector<Member> members() const override { return {host_member(rank_)}; }
+
+  [[nodiscard]] std::optional<std::uint64_t> memory_free() const override { return memory_.room(); }
+
+  [[nodiscard]] Result<void> supports(const Operation& /*operation*/,
+                                      const Pace& pace) const override {
+    if (!pace.graph && pace.together <= 1) return {};
+    return make_error(fmt::format(
+        "{} on host memory has no {}", name_, pace.graph ? "CUDA graphs" : "groups of operations"));
+  }
+
+  [[nodiscard]] Result<void> reserve(const Operation& largest) override {
+    return memory_.reserve(largest);
+  }
+
+  [[nodiscard]] Result<Batch> measure(const Operation& operation,
+                                      const Pace& pace,
+                                      Progress& progress) override {
+    auto buffers = memory_.lay_out(operation);
+    if (!buffers) return tl::unexpected(buffers.error());
+    memory_.poison_and_fill(operation, *buffers);
+    auto calls = calls_of(operation, *buffers);
+    Samples samples{.rank = rank_, .seconds = {}};
+    if (!time_operations(pace, calls, samples, progress)) return tl::unexpected(calls.error());
+    if (!is_repeatable(operation)) {
+      memory_.poison_and_fill(operation, *buffers);
+      if (!counted(calls, progress)) return tl::unexpected(calls.error());
+    }
+    return Batch{.samples = {std::move(samples)}, .wrong = memory_.verify(operation, *buffers)};
+  }
+
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation,
+                                                  const Pace& /*pace*/,
+                                                  Progress& progress) override {
+    auto buffers = memory_.lay_out(operation);
+    if (!buffers) return tl::unexpected(buffers.error());
+    memory_.poison_and_fill(operation, *buffers);
+    auto calls = calls_of(operation, *buffers);
+    progress.reset();
+    if (!counted(calls, progress)) return tl::unexpected(calls.error());
+    return memory_.verify(operation, *buffers);
+  }
+
+ protected:
+  // May change where the operation receives.
+  [[nodiscard]] virtual Calls calls_of(const Operation& operation,
+                                       HostMemory::Buffers& buffers) = 0;
+
+  [[nodiscard]] int rank() const { return rank_; }
+
+ private:
+  std::string_view name_;
+  int rank_, ranks_;
+  HostMemory memory_;
+};
+
+}  // namespace muster::bench
