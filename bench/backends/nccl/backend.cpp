@@ -66,7 +66,26 @@ class NcclBackend final : public Backend, public StreamedOperation {
     if (options_.log) replay_nccl_log();
   }
 
-  [[nodiscard]] Result<void> begin();
+  [[nodiscard]] Result<void> begin() {
+    if (const int code = nccl_.version.call(&version_); code != nccl::kSuccess) {
+      return named<void>(tl::unexpected(trouble(nccl_, nccl_.version.name, code, nullptr)));
+    }
+    if (options_.registered &&
+        (nccl_.memory_take.call == nullptr || nccl_.register_memory.call == nullptr)) {
+      return lacks("registered memory: 2.19 has");
+    }
+    if (options_.diagnose && version_ < kDiagnosisSince) {
+      return make_error(
+          fmt::format("--diagnose: NCCL {} cannot: 2.31 can", nccl_version_text(version_)));
+    }
+    if (auto bound = options_.bind ? bind() : Result<void>{}; !bound) return named(bound);
+    auto gpu = named(Gpu::open(cuda_, ordinal_.ordinal));
+    if (!gpu) return tl::unexpected(gpu.error());
+    gpu_ = std::move(*gpu);
+    memory_.emplace(*gpu_, nccl_, options_.registered);
+    if (ordinal_.device_id.empty()) ordinal_.device_id = gpu_->pci_address();
+    return meet();
+  }
 
   [[nodiscard]] std::string library() const override {
     return fmt::format("NCCL {}", nccl_version_text(version_));
@@ -104,20 +123,57 @@ class NcclBackend final : public Backend, public StreamedOperation {
   }
 
   [[nodiscard]] Result<bool> renew() override {
-    const auto met = meet();
-    if (!met) return tl::unexpected(met.error());
-    return true;
+    return meet().map([] { return true; });
   }
 
-  [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override;
-  [[nodiscard]] Result<void> reserve(const Operation& largest) override;
+  [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override {
+    const auto collective = to_string(operation.collective);
+    if (operation.root < 0 || operation.root >= options_.ranks) {
+      return make_error(fmt::format("there is no rank {} for a root", operation.root));
+    }
+    if (operation.type == Type::bf16 && version_ < kBfloat16Since) return lacks("bf16");
+    const bool eight_bits = operation.type == Type::f8e4m3 || operation.type == Type::f8e5m2;
+    if (eight_bits && version_ < kFloat8Since) return lacks(to_string(operation.type));
+    if (reduces(operation.collective) && operation.reduction == Reduction::avg &&
+        version_ < kAverageSince) {
+      return lacks("average");
+    }
+    const auto& use = definition_of(operation.collective).nccl;
+    if (!use.is_there()) return lacks(collective);
+    if (use.sends != nullptr &&
+        (version_ < kSendSince || nccl_.send.call == nullptr || nccl_.receive.call == nullptr)) {
+      return lacks(fmt::format("sends and receives, which {} is made of", collective));
+    }
+    // What is sent would be overwritten by what is received at the same time.
+    if (operation.in_place && !use.in_place) return lacks(fmt::format("{} in place", collective));
+    if (use.rounds != nullptr && pace.together > 1) {
+      return make_error(fmt::format(
+          "--together: {} is several groups, each of which needs the last", collective));
+    }
+    return pace.graph ? supports_graphs() : Result<void>{};
+  }
+
+  [[nodiscard]] Result<void> reserve(const Operation& largest) override {
+    return named(grow_for(largest));
+  }
+
   [[nodiscard]] Result<Batch> measure(const Operation& operation,
                                       const Pace& pace,
-                                      Progress& progress) override;
+                                      Progress& progress) override {
+    if (auto can = supports(operation, pace); !can) return tl::unexpected(can.error());
+    return named(measured(operation, pace, progress));
+  }
+
   [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation,
                                                   const Pace& pace,
-                                                  Progress& progress) override;
-  [[nodiscard]] Result<void> account_for(const Operation& operation) override;
+                                                  Progress& progress) override {
+    if (auto can = supports(operation, pace); !can) return tl::unexpected(can.error());
+    return named(verified(operation, pace, progress));
+  }
+
+  [[nodiscard]] Result<void> account_for(const Operation& operation) override {
+    return named(logged(operation));
+  }
 
   [[nodiscard]] std::string log() const override { return options_.log ? nccl_log() : ""; }
 
@@ -125,13 +181,21 @@ class NcclBackend final : public Backend, public StreamedOperation {
 
   [[nodiscard]] StreamedOperation* streamed() override { return this; }
 
-  [[nodiscard]] Result<void> choose(const Operation& operation) override;
+  [[nodiscard]] Result<void> choose(const Operation& operation) override {
+    if (auto can = supports(operation, {}); !can) return can;
+    auto run = named(prepare(operation));
+    if (!run) return tl::unexpected(run.error());
+    chosen_ = *std::move(run);
+    return named(fill(*chosen_));
+  }
 
   [[nodiscard]] Result<void> start() override { return once(*chosen_, {}); }
 
   [[nodiscard]] Result<void> healthy() override { return communicator_->healthy(); }
 
-  [[nodiscard]] Result<std::vector<Wrong>> wrong() override { return wrong_elements(*chosen_); }
+  [[nodiscard]] Result<std::vector<Wrong>> wrong() override {
+    return named(wrong_elements(*chosen_));
+  }
 
   [[nodiscard]] Gpu& gpu() override { return *gpu_; }
 
@@ -140,14 +204,43 @@ class NcclBackend final : public Backend, public StreamedOperation {
   [[nodiscard]] const cuda::Library& cuda() const override { return cuda_; }
 
  private:
-  struct Run {
-    Operation operation;
-    Shape shape;
-    Buffers buffers;
-  };
+  // Before the context, so that what the driver sets up for it on the host is near, too.
+  [[nodiscard]] Result<void> bind() {
+    const auto address = pci_address_of(cuda_, ordinal_.ordinal);
+    if (!address) return tl::unexpected(address.error());
+    const auto root = options_.root.empty() ? Result<Root>(Root()) : Root::below(options_.root);
+    if (!root) return tl::unexpected(root.error());
+    binding_ = bind_to_gpu(*address, *root);
+    return {};
+  }
 
-  [[nodiscard]] Result<void> bind();
-  [[nodiscard]] Result<void> meet();  // in a new communicator
+  // In a new communicator.
+  [[nodiscard]] Result<void> meet() {
+    auto made = std::make_shared<Communicator>(nccl_, options_.rank, options_.ranks);
+    {
+      const std::lock_guard lock(guard_);
+      std::swap(made, communicator_);
+    }
+    made.reset();  // leaves the one before
+    unformed_.reset();
+    std::string id;
+    if (options_.rank == 0) {
+      auto unique = named(communicator_->make_id());
+      if (!unique) return tl::unexpected(unique.error());
+      id = *std::move(unique);
+    }
+    auto shared = options_.broadcast(id);
+    if (!shared) return tl::unexpected(shared.error());
+    const auto& limit = options_.forming_limit;
+    std::optional<DiagnosisReader> reader;
+    if (options_.diagnose) reader.emplace();
+    auto joined = communicator_->join(*shared, options_.blocking && !limit, limit);
+    if (reader) diagnosis_ = reader->read();
+    if (joined) return named(memory_->register_with(*communicator_));
+    if (!limit) return named(joined);
+    unformed_ = joined.error();
+    return {};
+  }
 
   // For the thread that aborts, while this one makes another.
   [[nodiscard]] std::shared_ptr<Communicator> communicator() {
@@ -155,29 +248,202 @@ class NcclBackend final : public Backend, public StreamedOperation {
     return communicator_;
   }
 
-  [[nodiscard]] Result<void> supports_graphs() const;
-  [[nodiscard]] Result<Run> prepare(const Operation& operation);
-  [[nodiscard]] Result<void> fill(const Run& run);
-  [[nodiscard]] Result<void> register_buffers();
-  [[nodiscard]] Result<void> once(const Run& run, const Pace& pace);
+  [[nodiscard]] tl::unexpected<Error> lacks(std::string_view what) const {
+    return make_error(fmt::format("NCCL {} has no {}", nccl_version_text(version_), what));
+  }
+
+  [[nodiscard]] Result<void> supports_graphs() const {
+    if (version_ < kGraphsSince) return lacks("support of CUDA graphs");
+    if (cuda_.capture_begin.call == nullptr || cuda_.capture_end.call == nullptr ||
+        cuda_.graph_instantiate.call == nullptr || cuda_.graph_launch.call == nullptr ||
+        cuda_.graph_destroy.call == nullptr || cuda_.graph_run_destroy.call == nullptr) {
+      return make_error("the CUDA driver has no graphs: it is older than CUDA 11.4");
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<void> grow_for(const Operation& largest) {
+    if (auto used = gpu_->use(); !used) return used;
+    communicator_->release_memory();
+    Sizes needed{.send = sizeof(double), .receive = sizeof(double)};
+    for (const bool in_place : {false, true}) {
+      if (largest.in_place && !in_place) continue;
+      auto operation = largest;
+      operation.in_place = in_place;
+      const auto bytes = bytes_of(operation, shape_of(operation, options_.rank, options_.ranks));
+      needed.send = std::max(needed.send, bytes.send);
+      needed.receive = std::max(needed.receive, bytes.receive);
+    }
+    auto grown = memory_->reserve(needed.send, needed.receive);
+    return grown && !unformed_ ? memory_->register_with(*communicator_) : grown;
+  }
+
+  [[nodiscard]] Result<Batch> measured(const Operation& operation,
+                                       const Pace& pace,
+                                       Progress& progress) {
+    const auto run = prepare(operation);
+    if (!run) return tl::unexpected(run.error());
+    auto done = fill(*run);
+    if (!done) return tl::unexpected(done.error());
+    progress.reset();
+    done = warm_up(*run, pace, progress);
+    if (done && pace.graph) done = capture(*run, pace.together);
+    if (done && pace.graph) done = gpu_->launch_graph();  // the first puts the graph on the GPU
+    if (done && pace.graph) done = wait();
+    if (!done) return tl::unexpected(done.error());
+    auto samples = time_on_stream({.gpu = *gpu_,
+                                   .enqueue = [&] { return once(*run, pace); },
+                                   .healthy = [this] { return communicator_->healthy(); }},
+                                  pace,
+                                  progress);
+    if (samples && !is_repeatable(operation)) {
+      done = fill(*run);
+      if (done) done = once(*run, {}, progress);
+    }
+    gpu_->drop_graph();
+    if (!samples) return tl::unexpected(samples.error());
+    if (!done) return tl::unexpected(done.error());
+    for (auto& each : samples->seconds) each /= pace.together;
+    for (auto& each : samples->cpu_seconds) each /= pace.together;
+    samples->rank = options_.rank;
+    return wrong_elements(*run).map([&](std::vector<Wrong> wrong) {
+      return Batch{.samples = {*std::move(samples)}, .wrong = std::move(wrong)};
+    });
+  }
+
+  [[nodiscard]] Result<std::vector<Wrong>> verified(const Operation& operation,
+                                                    const Pace& pace,
+                                                    Progress& progress) {
+    const auto run = prepare(operation);
+    if (!run) return tl::unexpected(run.error());
+    progress.reset();
+    return run_once(*run, pace, progress).and_then([&] { return wrong_elements(*run); });
+  }
+
+  // NCCL before 2.24 cannot be told to log more than at first: then the algorithm stays unknown.
+  [[nodiscard]] Result<void> logged(const Operation& operation) {
+    const auto& reset = nccl_.reset_debug;
+    if (!options_.log || reset.call == nullptr || !log_nccl_operations()) return {};
+    const auto run = prepare(operation);
+    if (!run) return tl::unexpected(run.error());
+    reset.call();
+    auto done = once(*run, {});
+    if (done) done = wait();
+    if (!done) return done;
+    log_no_nccl_operations();  // what is timed after this logs nothing
+    reset.call();
+    return {};
+  }
+
+  [[nodiscard]] Result<Run> prepare(const Operation& operation) {
+    if (unformed_) return tl::unexpected(*unformed_);
+    if (auto used = gpu_->use(); !used) return tl::unexpected(used.error());
+    Run run{.operation = operation, .shape = shape_of(operation, options_.rank, options_.ranks)};
+    const auto bytes = bytes_of(operation, run.shape);
+    const auto& send = memory_->send();
+    const auto& receive = memory_->receive();
+    if (bytes.send > send.bytes || bytes.receive > receive.bytes) {
+      return make_error(fmt::format("{} needs buffers of {} and {} B, and {} and {} B are reserved",
+                                    to_string(operation.collective),
+                                    bytes.send,
+                                    bytes.receive,
+                                    send.bytes,
+                                    receive.bytes));
+    }
+    const auto width = size_of(operation.type);
+    run.receive = receive.begin + run.shape.receive_at * width;
+    run.send = operation.in_place ? receive.begin + run.shape.send_at * width : send.begin;
+    return run;
+  }
+
+  // What is received must have been written: nothing right is there before.
+  [[nodiscard]] Result<void> fill(const Run& run) {
+    auto done = gpu_->poison(memory_->receive().begin, bytes_of(run.operation, run.shape).receive);
+    if (!done) return done;
+    done = gpu_->fill(run.send,
+                      run.shape.send,
+                      size_of(run.operation.type),
+                      input_of(run.operation, options_.rank, options_.ranks));
+    return done ? wait() : done;
+  }
+
+  [[nodiscard]] Result<void> once(const Run& run, const Pace& pace) {
+    if (pace.graph) return gpu_->launch_graph();
+    return communicator_->enqueue(run, gpu_->stream(), pace.together);
+  }
+
   // And waits for it.
-  [[nodiscard]] Result<void> once(const Run& run, const Pace& pace, Progress& progress);
-  [[nodiscard]] Result<void> warm_up(const Run& run, const Pace& pace, Progress& progress);
-  [[nodiscard]] Result<void> capture(const Run& run, int together = 1);
+  [[nodiscard]] Result<void> once(const Run& run, const Pace& pace, Progress& progress) {
+    constexpr std::size_t kBefore = 0;
+    auto done = gpu_->mark(kBefore);
+    if (done) done = once(run, pace);
+    if (!done) return done;
+    const auto begun = progress.started.load() + 1;
+    done = gpu_->wait([&] {
+      if (gpu_->has_reached(kBefore)) progress.started = begun;
+      return communicator_->healthy();
+    });
+    progress.started = begun;
+    if (done) ++progress.finished;
+    return done;
+  }
+
+  // The first operation makes connections, which a graph must not hold.
+  [[nodiscard]] Result<void> warm_up(const Run& run, const Pace& pace, Progress& progress) {
+    const int rounds = pace.graph ? std::max(1, pace.warm_up) : pace.warm_up;
+    for (int i = 0; i < rounds; ++i) {
+      auto done = once(run, {}, progress);
+      if (!done) return done;
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<void> capture(const Run& run, int together = 1) {
+    auto done = gpu_->begin_capture();
+    if (done) done = once(run, {.together = together});
+    if (done) done = gpu_->end_capture();
+    return done;
+  }
+
   // On data filled anew.
-  [[nodiscard]] Result<void> run_once(const Run& run, const Pace& pace, Progress& progress);
-  [[nodiscard]] Result<std::vector<Wrong>> wrong_elements(const Run& run);
+  [[nodiscard]] Result<void> run_once(const Run& run, const Pace& pace, Progress& progress) {
+    auto done = fill(run);
+    if (done && pace.graph) {
+      done = once(run, {});  // makes connections, which a graph must not hold
+      if (done) done = wait();
+      if (done) done = capture(run);
+      if (done) done = fill(run);
+    }
+    if (!done) return done;
+    done = once(run, {.graph = pace.graph}, progress);
+    gpu_->drop_graph();
+    return done;
+  }
+
+  [[nodiscard]] Result<std::vector<Wrong>> wrong_elements(const Run& run) {
+    const auto& operation = run.operation;
+    Wrong wrong{.rank = options_.rank};
+    for (const auto& segment : expected_of(operation, options_.rank, options_.ranks)) {
+      const auto done = gpu_->verify(run.receive, size_of(operation.type), segment, wrong, [this] {
+        return communicator_->healthy();
+      });
+      if (!done) return tl::unexpected(done.error());
+    }
+    if (wrong.elements == 0) return std::vector<Wrong>{};
+    return std::vector<Wrong>{wrong};
+  }
 
   [[nodiscard]] Result<void> wait() {
     return gpu_->wait([this] { return communicator_->healthy(); });
   }
 
   // Where, before what; the rank and its node are said by whoever tells of it.
-  [[nodiscard]] tl::unexpected<Error> named(Error error) const {
-    if (!ordinal_.device_id.empty()) {
-      error.message = fmt::format("{}: {}", ordinal_.device_id, error.message);
+  template <class T>
+  [[nodiscard]] Result<T> named(Result<T> result) const {
+    if (!result && !ordinal_.device_id.empty()) {
+      result.error().message = fmt::format("{}: {}", ordinal_.device_id, result.error().message);
     }
-    return tl::unexpected<Error>(std::move(error));
+    return result;
   }
 
   NcclOptions options_;
@@ -194,311 +460,6 @@ class NcclBackend final : public Backend, public StreamedOperation {
   std::optional<BufferMemory> memory_;  // from the beginning on
   std::optional<Run> chosen_;           // as a StreamedOperation
 };
-
-Result<void> NcclBackend::begin() {
-  const int code = nccl_.version.call(&version_);
-  if (code != nccl::kSuccess) return named(trouble(nccl_, nccl_.version.name, code, nullptr));
-  if (options_.registered &&
-      (nccl_.memory_take.call == nullptr || nccl_.register_memory.call == nullptr)) {
-    return make_error(
-        fmt::format("NCCL {} has no registered memory: 2.19 has", nccl_version_text(version_)));
-  }
-  if (options_.diagnose && version_ < kDiagnosisSince) {
-    return make_error(
-        fmt::format("--diagnose: NCCL {} cannot: 2.31 can", nccl_version_text(version_)));
-  }
-  if (auto bound = options_.bind ? bind() : Result<void>{}; !bound) return named(bound.error());
-  auto gpu = Gpu::open(cuda_, ordinal_.ordinal);
-  if (!gpu) return named(gpu.error());
-  gpu_ = std::move(*gpu);
-  memory_.emplace(*gpu_, nccl_, options_.registered);
-  if (ordinal_.device_id.empty()) ordinal_.device_id = gpu_->pci_address();
-  return meet();
-}
-
-Result<void> NcclBackend::meet() {
-  auto made = std::make_shared<Communicator>(nccl_, options_.rank, options_.ranks);
-  {
-    const std::lock_guard lock(guard_);
-    std::swap(made, communicator_);
-  }
-  made.reset();  // leaves the one before
-  unformed_.reset();
-  std::string id;
-  if (options_.rank == 0) {
-    auto unique = communicator_->make_id();
-    if (!unique) return named(unique.error());
-    id = *std::move(unique);
-  }
-  auto shared = options_.broadcast(id);
-  if (!shared) return tl::unexpected(shared.error());
-  const auto& limit = options_.forming_limit;
-  std::optional<DiagnosisReader> reader;
-  if (options_.diagnose) reader.emplace();
-  auto joined = communicator_->join(*shared, options_.blocking && !limit, limit);
-  if (reader) diagnosis_ = reader->read();
-  if (joined) return register_buffers();
-  auto error = named(joined.error());
-  if (!limit) return error;
-  unformed_ = std::move(error.value());
-  return {};
-}
-
-// Before the context, so that what the driver sets up for it on the host is near, too.
-Result<void> NcclBackend::bind() {
-  const auto address = pci_address_of(cuda_, ordinal_.ordinal);
-  if (!address) return tl::unexpected(address.error());
-  const auto root = options_.root.empty() ? Result<Root>(Root()) : Root::below(options_.root);
-  if (!root) return tl::unexpected(root.error());
-  binding_ = bind_to_gpu(*address, *root);
-  return {};
-}
-
-Result<void> NcclBackend::supports(const Operation& operation, const Pace& pace) const {
-  const auto lacks = [this](std::string_view what) {
-    return make_error(fmt::format("NCCL {} has no {}", nccl_version_text(version_), what));
-  };
-  if (operation.root < 0 || operation.root >= options_.ranks) {
-    return make_error(fmt::format("there is no rank {} for a root", operation.root));
-  }
-  if (operation.type == Type::bf16 && version_ < kBfloat16Since) return lacks("bf16");
-  const bool eight_bits = operation.type == Type::f8e4m3 || operation.type == Type::f8e5m2;
-  if (eight_bits && version_ < kFloat8Since) return lacks(to_string(operation.type));
-  if (reduces(operation.collective) && operation.reduction == Reduction::avg &&
-      version_ < kAverageSince) {
-    return lacks("average");
-  }
-  const auto& use = definition_of(operation.collective).nccl;
-  if (!use.is_there()) return lacks(to_string(operation.collective));
-  if (use.sends != nullptr &&
-      (version_ < kSendSince || nccl_.send.call == nullptr || nccl_.receive.call == nullptr)) {
-    return lacks(
-        fmt::format("sends and receives, which {} is made of", to_string(operation.collective)));
-  }
-  // What is sent would be overwritten by what is received at the same time.
-  if (operation.in_place && !use.in_place) {
-    return lacks(fmt::format("{} in place", to_string(operation.collective)));
-  }
-  if (use.rounds != nullptr && pace.together > 1) {
-    return make_error(fmt::format("--together: {} is several groups, each of which needs the last",
-                                  to_string(operation.collective)));
-  }
-  return pace.graph ? supports_graphs() : Result<void>{};
-}
-
-Result<void> NcclBackend::supports_graphs() const {
-  if (version_ < kGraphsSince) {
-    return make_error(
-        fmt::format("NCCL {} has no support of CUDA graphs", nccl_version_text(version_)));
-  }
-  if (cuda_.capture_begin.call == nullptr || cuda_.capture_end.call == nullptr ||
-      cuda_.graph_instantiate.call == nullptr || cuda_.graph_launch.call == nullptr ||
-      cuda_.graph_destroy.call == nullptr || cuda_.graph_run_destroy.call == nullptr) {
-    return make_error("the CUDA driver has no graphs: it is older than CUDA 11.4");
-  }
-  return {};
-}
-
-Result<void> NcclBackend::register_buffers() {
-  if (unformed_) return {};
-  auto done = memory_->register_with(*communicator_);
-  if (!done) return named(done.error());
-  return {};
-}
-
-Result<void> NcclBackend::reserve(const Operation& largest) {
-  auto used = gpu_->use();
-  if (!used) return named(used.error());
-  communicator_->release_memory();
-  Sizes needed{.send = sizeof(double), .receive = sizeof(double)};
-  for (const bool in_place : {false, true}) {
-    if (largest.in_place && !in_place) continue;
-    auto operation = largest;
-    operation.in_place = in_place;
-    const auto bytes = bytes_of(operation, shape_of(operation, options_.rank, options_.ranks));
-    needed.send = std::max(needed.send, bytes.send);
-    needed.receive = std::max(needed.receive, bytes.receive);
-  }
-  auto grown = memory_->reserve(needed.send, needed.receive);
-  if (!grown) return named(grown.error());
-  return register_buffers();
-}
-
-Result<NcclBackend::Run> NcclBackend::prepare(const Operation& operation) {
-  if (unformed_) return tl::unexpected(*unformed_);
-  auto used = gpu_->use();
-  if (!used) return named(used.error());
-  Run run{.operation = operation, .shape = shape_of(operation, options_.rank, options_.ranks)};
-  const auto bytes = bytes_of(operation, run.shape);
-  const auto& send = memory_->send();
-  const auto& receive = memory_->receive();
-  if (bytes.send > send.bytes || bytes.receive > receive.bytes) {
-    return named({fmt::format("{} needs buffers of {} and {} B, and {} and {} B are reserved",
-                              to_string(operation.collective),
-                              bytes.send,
-                              bytes.receive,
-                              send.bytes,
-                              receive.bytes)});
-  }
-  const auto width = size_of(operation.type);
-  run.buffers.receive = receive.begin + run.shape.receive_at * width;
-  run.buffers.send = operation.in_place ? receive.begin + run.shape.send_at * width : send.begin;
-  return run;
-}
-
-// What is received must have been written: nothing right is there before.
-Result<void> NcclBackend::fill(const Run& run) {
-  auto done = gpu_->poison(memory_->receive().begin, bytes_of(run.operation, run.shape).receive);
-  if (!done) return named(done.error());
-  done = gpu_->fill(run.buffers.send,
-                    run.shape.send,
-                    size_of(run.operation.type),
-                    input_of(run.operation, options_.rank, options_.ranks));
-  if (done) done = wait();
-  if (!done) return named(done.error());
-  return {};
-}
-
-Result<void> NcclBackend::once(const Run& run, const Pace& pace) {
-  if (pace.graph) return gpu_->launch_graph();
-  return communicator_->enqueue(
-      run.operation, run.shape, run.buffers, gpu_->stream(), pace.together);
-}
-
-Result<void> NcclBackend::once(const Run& run, const Pace& pace, Progress& progress) {
-  constexpr std::size_t kBefore = 0;
-  auto done = gpu_->mark(kBefore);
-  if (done) done = once(run, pace);
-  if (!done) return done;
-  const auto begun = progress.started.load() + 1;
-  done = gpu_->wait([&] {
-    if (gpu_->has_reached(kBefore)) progress.started = begun;
-    return communicator_->healthy();
-  });
-  progress.started = begun;
-  if (done) ++progress.finished;
-  return done;
-}
-
-// The first operation makes connections, which a graph must not hold.
-Result<void> NcclBackend::warm_up(const Run& run, const Pace& pace, Progress& progress) {
-  const int rounds = pace.graph ? std::max(1, pace.warm_up) : pace.warm_up;
-  for (int i = 0; i < rounds; ++i) {
-    auto done = once(run, {}, progress);
-    if (!done) return done;
-  }
-  return {};
-}
-
-Result<void> NcclBackend::capture(const Run& run, int together) {
-  auto done = gpu_->begin_capture();
-  if (done) done = once(run, {.together = together});
-  if (done) done = gpu_->end_capture();
-  return done;
-}
-
-Result<Batch> NcclBackend::measure(const Operation& operation,
-                                   const Pace& pace,
-                                   Progress& progress) {
-  auto supported = supports(operation, pace);
-  if (!supported) return tl::unexpected(supported.error());
-  auto run = prepare(operation);
-  if (!run) return tl::unexpected(run.error());
-  auto done = fill(*run);
-  if (!done) return tl::unexpected(done.error());
-  progress.reset();
-  done = warm_up(*run, pace, progress);
-  if (done && pace.graph) done = capture(*run, pace.together);
-  if (done && pace.graph) done = gpu_->launch_graph();  // the first puts the graph on the GPU
-  if (done && pace.graph) done = wait();
-  if (!done) return named(done.error());
-  auto samples = time_on_stream({.gpu = *gpu_,
-                                 .enqueue = [&] { return once(*run, pace); },
-                                 .healthy = [this] { return communicator_->healthy(); }},
-                                pace,
-                                progress);
-  if (samples && !is_repeatable(operation)) {
-    done = fill(*run);
-    if (!done) return tl::unexpected(done.error());
-    done = once(*run, {}, progress);
-  }
-  gpu_->drop_graph();
-  if (!samples) return named(samples.error());
-  if (!done) return named(done.error());
-  for (auto& each : samples->seconds) each /= pace.together;
-  for (auto& each : samples->cpu_seconds) each /= pace.together;
-  samples->rank = options_.rank;
-  auto wrong = wrong_elements(*run);
-  if (!wrong) return tl::unexpected(wrong.error());
-  return Batch{.samples = {*std::move(samples)}, .wrong = *std::move(wrong)};
-}
-
-Result<void> NcclBackend::run_once(const Run& run, const Pace& pace, Progress& progress) {
-  auto done = fill(run);
-  if (!done) return done;
-  if (pace.graph) {
-    done = once(run, {});  // makes connections, which a graph must not hold
-    if (done) done = wait();
-    if (done) done = capture(run);
-    if (!done) return named(done.error());
-    done = fill(run);
-    if (!done) return done;
-  }
-  done = once(run, {.graph = pace.graph}, progress);
-  gpu_->drop_graph();
-  if (!done) return named(done.error());
-  return {};
-}
-
-Result<std::vector<Wrong>> NcclBackend::verify(const Operation& operation,
-                                               const Pace& pace,
-                                               Progress& progress) {
-  auto supported = supports(operation, pace);
-  if (!supported) return tl::unexpected(supported.error());
-  auto run = prepare(operation);
-  if (!run) return tl::unexpected(run.error());
-  progress.reset();
-  auto done = run_once(*run, pace, progress);
-  if (!done) return tl::unexpected(done.error());
-  return wrong_elements(*run);
-}
-
-Result<std::vector<Wrong>> NcclBackend::wrong_elements(const Run& run) {
-  const auto& operation = run.operation;
-  Wrong wrong{.rank = options_.rank};
-  for (const auto& segment : expected_of(operation, options_.rank, options_.ranks)) {
-    const auto done =
-        gpu_->verify(run.buffers.receive, size_of(operation.type), segment, wrong, [this] {
-          return communicator_->healthy();
-        });
-    if (!done) return named(done.error());
-  }
-  if (wrong.elements == 0) return std::vector<Wrong>{};
-  return std::vector<Wrong>{wrong};
-}
-
-Result<void> NcclBackend::choose(const Operation& operation) {
-  if (auto can = supports(operation, {}); !can) return can;
-  auto run = prepare(operation);
-  if (!run) return tl::unexpected(run.error());
-  chosen_ = *std::move(run);
-  return fill(*chosen_);
-}
-
-// NCCL before 2.24 cannot be told to log more than at first: then the algorithm stays unknown.
-Result<void> NcclBackend::account_for(const Operation& operation) {
-  const auto& reset = nccl_.reset_debug;
-  if (!options_.log || reset.call == nullptr || !log_nccl_operations()) return {};
-  auto run = prepare(operation);
-  if (!run) return tl::unexpected(run.error());
-  reset.call();
-  auto done = once(*run, {});
-  if (done) done = wait();
-  if (!done) return named(done.error());
-  log_no_nccl_operations();  // what is timed after this logs nothing
-  reset.call();
-  return {};
-}
 
 }  // namespace
 

@@ -41,64 +41,60 @@ constexpr std::array<int, kTypes> kNcclTypes{nccl::kFloat32,
 constexpr std::array<int, kReductions> kNcclReductions{
     nccl::kSum, nccl::kProd, nccl::kMin, nccl::kMax, nccl::kAvg};
 
-// One operation, as NCCL's functions take it.
-struct Job {
-  const Operation& operation;
-  std::uint64_t count = 0;
-  Buffers buffers;
-  nccl::Communicator handle = nullptr;
-  cuda::Stream stream = nullptr;
-};
-
 class Calls final : public NcclCalls {
  public:
-  Calls(const nccl::Library& library, const Participant& self, const Job& job)
+  Calls(const nccl::Library& library,
+        const Participant& self,
+        const Run& run,
+        nccl::Communicator handle,
+        cuda::Stream stream)
       : NcclCalls(self),
         library_(library),
-        job_(job),
-        type_(kNcclTypes.at(static_cast<std::size_t>(job.operation.type))),
-        reduction_(kNcclReductions.at(static_cast<std::size_t>(job.operation.reduction))),
-        part_(job.count * size_of(job.operation.type)) {}
+        run_(run),
+        handle_(handle),
+        stream_(stream),
+        type_(kNcclTypes.at(static_cast<std::size_t>(run.operation.type))),
+        reduction_(kNcclReductions.at(static_cast<std::size_t>(run.operation.reduction))),
+        part_(run.shape.count * size_of(run.operation.type)) {}
 
   int all_reduce() override {
     return library_.all_reduce.call(
-        sent(), received(), job_.count, type_, reduction_, job_.handle, job_.stream);
+        sent(), received(), run_.shape.count, type_, reduction_, handle_, stream_);
   }
 
   int all_gather() override {
-    return library_.all_gather.call(
-        sent(), received(), job_.count, type_, job_.handle, job_.stream);
+    return library_.all_gather.call(sent(), received(), run_.shape.count, type_, handle_, stream_);
   }
 
   int reduce_scatter() override {
     return library_.reduce_scatter.call(
-        sent(), received(), job_.count, type_, reduction_, job_.handle, job_.stream);
+        sent(), received(), run_.shape.count, type_, reduction_, handle_, stream_);
   }
 
   int broadcast() override {
     return library_.broadcast.call(
-        sent(), received(), job_.count, type_, root, job_.handle, job_.stream);
+        sent(), received(), run_.shape.count, type_, root, handle_, stream_);
   }
 
   int reduce() override {
     return library_.reduce.call(
-        sent(), received(), job_.count, type_, reduction_, root, job_.handle, job_.stream);
+        sent(), received(), run_.shape.count, type_, reduction_, root, handle_, stream_);
   }
 
-  void send(int peer, Stretch parts) override { give(peer, job_.buffers.send, parts); }
+  void send(int peer, Stretch parts) override { give(peer, run_.send, parts); }
 
-  void send_on(int peer, Stretch parts) override { give(peer, job_.buffers.receive, parts); }
+  void send_on(int peer, Stretch parts) override { give(peer, run_.receive, parts); }
 
   void receive(int peer, Stretch parts) override {
-    note(library_.receive.call(address(job_.buffers.receive + parts.first * part_),
-                               parts.count * job_.count,
+    note(library_.receive.call(address(run_.receive + parts.first * part_),
+                               parts.count * run_.shape.count,
                                type_,
                                peer,
-                               job_.handle,
-                               job_.stream));
+                               handle_,
+                               stream_));
   }
 
-  [[nodiscard]] bool in_place() const override { return job_.operation.in_place; }
+  [[nodiscard]] bool in_place() const override { return run_.operation.in_place; }
 
   void begin_group() { failed_ = library_.group_start.call(); }
 
@@ -114,19 +110,21 @@ class Calls final : public NcclCalls {
 
   void give(int peer, cuda::Pointer buffer, Stretch parts) {
     note(library_.send.call(address(buffer + parts.first * part_),
-                            parts.count * job_.count,
+                            parts.count * run_.shape.count,
                             type_,
                             peer,
-                            job_.handle,
-                            job_.stream));
+                            handle_,
+                            stream_));
   }
 
-  [[nodiscard]] void* sent() const { return address(job_.buffers.send); }
+  [[nodiscard]] void* sent() const { return address(run_.send); }
 
-  [[nodiscard]] void* received() const { return address(job_.buffers.receive); }
+  [[nodiscard]] void* received() const { return address(run_.receive); }
 
   const nccl::Library& library_;
-  Job job_;
+  const Run& run_;
+  nccl::Communicator handle_;
+  cuda::Stream stream_;
   int type_;
   int reduction_;
   std::uint64_t part_;  // bytes
@@ -215,44 +213,31 @@ Result<void> Communicator::healthy() {
       trouble(library_, "NCCL reports an error while it works", state_now, handle_.load()));
 }
 
-Result<void> Communicator::enqueue(const Operation& operation,
-                                   const Shape& shape,
-                                   const Buffers& buffers,
-                                   cuda::Stream stream,
-                                   int times) {
+Result<void> Communicator::enqueue(const Run& run, cuda::Stream stream, int times) {
   if (given_up_.load()) return make_error("NCCL's communicator was given up");
-  const auto name = to_string(operation.collective);
+  const auto name = to_string(run.operation.collective);
   if (times == 1) {
-    const auto& use = definition_of(operation.collective).nccl;
+    const auto& use = definition_of(run.operation.collective).nccl;
     const int rounds = use.rounds == nullptr ? 1 : use.rounds(ranks_);
     Result<void> put;
     for (int round = 0; put && round < rounds; ++round) {
-      put = settle(name, call(operation, shape, buffers, stream, round));
+      put = settle(name, call(run, stream, round));
     }
     return put;
   }
   const auto is_fine = [](int code) { return code == nccl::kSuccess || code == nccl::kInProgress; };
   int begun = library_.group_start.call();
   for (int i = 0; i < times && is_fine(begun); ++i) {
-    begun = call(operation, shape, buffers, stream);
+    begun = call(run, stream);
   }
   const int ended = library_.group_end.call();
   return settle(name, is_fine(begun) ? ended : begun);
 }
 
-int Communicator::call(const Operation& operation,
-                       const Shape& shape,
-                       const Buffers& buffers,
-                       cuda::Stream stream,
-                       int round) {
-  Calls calls(library_,
-              {.rank = rank_, .ranks = ranks_, .root = operation.root},
-              {.operation = operation,
-               .count = shape.count,
-               .buffers = buffers,
-               .handle = handle_.load(),
-               .stream = stream});
-  const auto& use = definition_of(operation.collective).nccl;
+int Communicator::call(const Run& run, cuda::Stream stream, int round) {
+  const Participant self{.rank = rank_, .ranks = ranks_, .root = run.operation.root};
+  Calls calls(library_, self, run, handle_.load(), stream);
+  const auto& use = definition_of(run.operation.collective).nccl;
   if (use.call != nullptr) return use.call(calls);
   // NCCL before 2.28 has no functions for these, and makes them of sends and receives in one
   // group, as programs do.

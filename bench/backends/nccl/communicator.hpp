@@ -18,8 +18,10 @@
 
 namespace muster::bench {
 
-// What one rank hands to a collective.
-struct Buffers {
+// An operation of one rank, and where its data lie.
+struct Run {
+  Operation operation;
+  Shape shape;
   cuda::Pointer send = 0;
   cuda::Pointer receive = 0;
 };
@@ -44,12 +46,8 @@ class Communicator {
   [[nodiscard]] Result<void> register_memory(cuda::Pointer memory, std::uint64_t bytes);
   void release_memory();
 
-  // Puts the collective on the stream, in a group so many times, and returns when it is there.
-  [[nodiscard]] Result<void> enqueue(const Operation& operation,
-                                     const Shape& shape,
-                                     const Buffers& buffers,
-                                     cuda::Stream stream,
-                                     int times = 1);
+  // Puts the operation on the stream, in a group so many times, and returns when it is there.
+  [[nodiscard]] Result<void> enqueue(const Run& run, cuda::Stream stream, int times = 1);
 
   // An error that came up meanwhile, or that the communicator was given up.
   [[nodiscard]] Result<void> healthy();
@@ -58,11 +56,7 @@ class Communicator {
   void abort() noexcept;
 
  private:
-  [[nodiscard]] int call(const Operation& operation,
-                         const Shape& shape,
-                         const Buffers& buffers,
-                         cuda::Stream stream,
-                         int round = 0);
+  [[nodiscard]] int call(const Run& run, cuda::Stream stream, int round = 0);
   // The state of the communicator, as far as it can be asked.
   [[nodiscard]] int state(int& asked);
   // Waits until a call that answered "in progress" is done; if it is not by then, gives up.
