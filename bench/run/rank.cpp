@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "bench/backends/nccl/diagnosis.hpp"
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/sim/sim.hpp"
 #include "bench/run/backend_choice.hpp"

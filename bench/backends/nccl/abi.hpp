@@ -92,6 +92,7 @@ struct Choice {
 
 static_assert(sizeof(Algorithm) == 64);
 static_assert(sizeof(Choice) == 96);
+static_assert(kSuccess == cuda::kSuccess);
 
 }  // namespace muster::bench::cublas
 

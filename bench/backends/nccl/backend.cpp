@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -12,12 +11,10 @@
 #include "bench/backends/nccl/binding.hpp"
 #include "bench/backends/nccl/buffer_memory.hpp"
 #include "bench/backends/nccl/communicator.hpp"
-#include "bench/backends/nccl/diagnosis.hpp"
 #include "bench/backends/nccl/errors.hpp"
 #include "bench/backends/nccl/gpu.hpp"
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
-#include "bench/backends/nccl/ordinal.hpp"
 #include "bench/backends/nccl/ras.hpp"
 #include "bench/backends/nccl/stream_timing.hpp"
 #include "bench/backends/nccl/streamed.hpp"
@@ -480,10 +477,8 @@ Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options) {
   MUSTER_CUDA_TRY(*cuda, init, 0);
   int gpus = 0;
   MUSTER_CUDA_TRY(*cuda, device_count, &gpus);
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets it while the back end is made
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   auto ordinal =
-      choose_gpu(options.rank, options.local_rank, gpus, visible == nullptr ? "" : visible);
+      choose_gpu(options.rank, options.local_rank, gpus, variable("CUDA_VISIBLE_DEVICES"));
   if (!ordinal) return tl::unexpected(ordinal.error());
   auto backend = std::make_unique<NcclBackend>(
       std::move(options), *std::move(cuda), *std::move(nccl), std::move(*ordinal));

@@ -72,6 +72,27 @@ Result<Cpus> cpu_list(const Root& root, std::string_view path) {
 
 }  // namespace
 
+Result<Ordinal> choose_gpu(int rank, int local_rank, int gpus, std::string_view visible) {
+  const auto names = visible.empty() ? std::vector<std::string_view>{} : split(visible, ',');
+  Ordinal chosen{.ordinal = names.size() == 1 && gpus == 1 ? 0 : local_rank};
+  if (local_rank < 0 || chosen.ordinal >= gpus) {
+    return make_error(fmt::format(
+        "rank {} is local rank {}, and only {} {} visible{}",
+        rank,
+        local_rank,
+        gpus,
+        gpus == 1 ? "GPU is" : "GPUs are",
+        visible.empty() ? "" : fmt::format(" (CUDA_VISIBLE_DEVICES={})", printable(visible, 100))));
+  }
+  const auto index = static_cast<std::size_t>(chosen.ordinal);
+  if (index >= names.size()) {
+    chosen.device_id = fmt::format("gpu{}", index);
+  } else if (const auto number = parse_unsigned(trim(names[index]))) {
+    chosen.device_id = fmt::format("gpu{}", *number);
+  }
+  return chosen;
+}
+
 std::string bind_to_gpu(std::string_view pci_address, const Root& root) {
   const auto unbound = [](std::string_view why) {
     return fmt::format("CPUs of this rank left as they are: {}", why);

@@ -23,13 +23,6 @@ namespace muster::bench {
 // "cublasLtMatmul: the requested functionality is not supported (cuBLAS 15)".
 [[nodiscard]] Error trouble(const cublas::Library& library, std::string_view call, int code);
 
-[[nodiscard]] inline Result<void> check(const cuda::Library& library,
-                                        std::string_view call,
-                                        int code) {
-  if (code == cuda::kSuccess) return {};
-  return tl::unexpected(trouble(library, call, code));
-}
-
 }  // namespace muster::bench
 
 // Calls a function of the driver, and leaves the function around it with an error where it fails.
@@ -42,12 +35,5 @@ namespace muster::bench {
     }                                                                             \
   } while (false)
 
-// The same of cuBLASLt.
-#define MUSTER_CUBLAS_TRY(library, member, ...)                                   \
-  do {                                                                            \
-    const int muster_code = (library).member.call(__VA_ARGS__);                   \
-    if (muster_code != ::muster::bench::cublas::kSuccess) {                       \
-      return tl::unexpected(                                                      \
-          ::muster::bench::trouble(library, (library).member.name, muster_code)); \
-    }                                                                             \
-  } while (false)
+// The same of cuBLASLt, whose code of success is the same.
+#define MUSTER_CUBLAS_TRY MUSTER_CUDA_TRY

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/backends/nccl/log.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <strings.h>
 #include <sys/mman.h>
@@ -8,12 +9,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
-#include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
@@ -54,15 +56,28 @@ std::size_t& replayed() {
   return bytes;
 }
 
+// Where standard output went, while it is kept from there; else -1.
+std::atomic<int>& standard_output() {
+  static std::atomic<int> descriptor{-1};
+  return descriptor;
+}
+
+// As far as it can be read, up to little more than so many bytes.
+std::string contents_of(const Descriptor& from, std::size_t most) {
+  std::string text;
+  std::array<char, 16384> part{};
+  while (from.is_open() && text.size() < most) {
+    const auto got = ::pread(from.get(), part.data(), part.size(), static_cast<off_t>(text.size()));
+    if (got <= 0) break;
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
 // The file begins anew.
 void keep_as_earlier(std::string log) {
   const std::lock_guard lock(guard());
   earlier() = std::move(log);
-}
-
-void set(const char* name, const std::string& value) {
-  // NCCL has not been called yet, or waits for its next call.
-  ::setenv(name, value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
 }
 
 }  // namespace
@@ -72,15 +87,19 @@ std::string variable(const char* name) {
   return text == nullptr ? "" : text;
 }
 
+void set_variable(const char* name, const std::string& value) {
+  ::setenv(name, value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+}
+
 void keep_nccl_log() {
   if (file().is_open()) return;
   asked() = variable("NCCL_DEBUG");
   if (!asked().empty() && !variable("NCCL_DEBUG_FILE").empty()) return;
   Descriptor made(::memfd_create("muster-nccl-log", MFD_CLOEXEC));
   if (!made.is_open()) return;
-  set("NCCL_DEBUG", "INFO");
-  set("NCCL_DEBUG_SUBSYS", kPassages);
-  set("NCCL_DEBUG_FILE", fmt::format("/proc/self/fd/{}", made.get()));
+  set_variable("NCCL_DEBUG", "INFO");
+  set_variable("NCCL_DEBUG_SUBSYS", kPassages);
+  set_variable("NCCL_DEBUG_FILE", fmt::format("/proc/self/fd/{}", made.get()));
   file() = std::move(made);
 }
 
@@ -116,27 +135,57 @@ void replay_nccl_log() {
 bool log_nccl_operations() {
   if (!file().is_open()) return false;
   keep_as_earlier(nccl_log());
-  set("NCCL_DEBUG_SUBSYS", kWithOperations);
+  set_variable("NCCL_DEBUG_SUBSYS", kWithOperations);
   return true;
 }
 
 void log_no_nccl_operations() {
   if (!file().is_open()) return;
   keep_as_earlier(nccl_log());
-  set("NCCL_DEBUG_SUBSYS", kPassages);
+  set_variable("NCCL_DEBUG_SUBSYS", kPassages);
 }
 
 std::string nccl_log() {
-  std::string text;
-  std::array<char, 16384> part{};
-  while (file().is_open() && text.size() < kLargestLog) {
-    const auto got =
-        ::pread(file().get(), part.data(), part.size(), static_cast<off_t>(text.size()));
-    if (got <= 0) break;
-    text.append(part.data(), static_cast<std::size_t>(got));
-  }
+  const auto text = contents_of(file(), kLargestLog);
   const std::lock_guard lock(guard());
   return earlier() + text;
+}
+
+void ask_for_diagnosis() { set_variable("NCCL_RUN_DIAGNOSTICS", "1"); }
+
+DiagnosisReader::DiagnosisReader() : file_(::memfd_create("muster-diagnosis", MFD_CLOEXEC)) {
+  (void)std::fflush(stdout);
+  const int before = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (!file_.is_open() || before < 0) return;
+  standard_output() = before;
+  (void)::dup2(file_.get(), STDOUT_FILENO);
+}
+
+DiagnosisReader::~DiagnosisReader() { give_back_standard_output(); }
+
+std::vector<std::string> DiagnosisReader::read() {
+  constexpr std::string_view kPrefix = "NCCL DIAG ";
+  give_back_standard_output();
+  std::vector<std::string> lines;
+  constexpr std::size_t kMost = 1UL << 20;
+  const auto text = contents_of(file_, kMost);
+  for (const auto line : split_lines(text)) {
+    if (line.starts_with(kPrefix)) {
+      lines.push_back(printable(line.substr(kPrefix.size())));
+    } else {
+      (void)std::fwrite(line.data(), 1, line.size(), stdout);
+      (void)std::fputc('\n', stdout);
+    }
+  }
+  return lines;
+}
+
+void give_back_standard_output() {
+  const int before = standard_output().exchange(-1);
+  if (before < 0) return;
+  (void)std::fflush(stdout);
+  (void)::dup2(before, STDOUT_FILENO);
+  (void)::close(before);
 }
 
 }  // namespace muster::bench

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <optional>
 #include <vector>
 
@@ -77,8 +76,7 @@ void choose_ras_address() {
   const auto listener = listen_on({.host = "127.0.0.1", .port = 0});
   const auto port = listener ? port_of(*listener) : Result<std::uint16_t>(0);
   if (!port || *port == 0) return;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): NCCL has not been called yet
-  ::setenv(kVariable, fmt::format("127.0.0.1:{}", *port).c_str(), 1);
+  set_variable(kVariable, fmt::format("127.0.0.1:{}", *port));
 }
 
 std::string ask_ras(Clock::duration limit) {

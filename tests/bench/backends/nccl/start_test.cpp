@@ -6,9 +6,9 @@
 
 #include <cstdlib>
 
+#include "bench/backends/nccl/binding.hpp"
 #include "bench/backends/nccl/library.hpp"
 #include "bench/backends/nccl/log.hpp"
-#include "bench/backends/nccl/ordinal.hpp"
 #include "tests/bench/backends/nccl/ranks.hpp"
 #include "tests/support/temp_dir.hpp"
 
