@@ -45,11 +45,10 @@ std::vector<Value> values_of(const std::vector<Row>& rows, std::uint64_t bytes) 
   for (const auto& row : rows) {
     if (row.operation.bytes != bytes) continue;
     std::optional<Value> slower;
-    if (row.out_of_place) slower = value_of(row, *row.out_of_place, "out of place");
-    if (row.in_place) {
-      const auto in_place = value_of(row, *row.in_place, "in place");
-      if (!slower || in_place.bus < slower->bus) slower = in_place;
-    }
+    for_each_placement(row, [&](const Timing& timing, bool in_place) {
+      const auto value = value_of(row, timing, in_place ? "in place" : "out of place");
+      if (!slower || value.bus < slower->bus) slower = value;
+    });
     if (slower) values.push_back(*slower);
   }
   return values;

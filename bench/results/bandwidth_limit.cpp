@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <tuple>
 
@@ -14,6 +15,24 @@ namespace muster::bench {
 namespace {
 
 constexpr std::string_view kMinBusbw = "bench.min_busbw";
+
+// The collectives that a profile may limit over several nodes.
+struct JudgedOverNodes {
+  Collective collective;
+  std::string_view check;
+  std::vector<JobLimit> BenchLimits::*limits;
+};
+
+const JudgedOverNodes* judged_over_nodes(Collective collective) {
+  static constexpr std::array kAll{
+      JudgedOverNodes{Collective::all_reduce, "bench.job_all_reduce", &BenchLimits::job_all_reduce},
+      JudgedOverNodes{Collective::all_gather, "bench.job_all_gather", &BenchLimits::job_all_gather},
+      JudgedOverNodes{
+          Collective::reduce_scatter, "bench.job_reduce_scatter", &BenchLimits::job_reduce_scatter},
+      JudgedOverNodes{Collective::alltoall, "bench.job_alltoall", &BenchLimits::job_alltoall}};
+  const auto* const found = std::ranges::find(kAll, collective, &JudgedOverNodes::collective);
+  return found == kAll.end() ? nullptr : found;
+}
 
 std::string device_of(const RunFacts& facts) {
   return facts.nodes == 1 && !facts.node.empty() ? facts.node : "job";
@@ -123,18 +142,8 @@ class Search {
     if (facts_.nodes == 1) {
       return of == Collective::all_reduce ? std::string_view("bench.node_all_reduce") : kMinBusbw;
     }
-    switch (of) {
-      case Collective::all_reduce:
-        return "bench.job_all_reduce";
-      case Collective::all_gather:
-        return "bench.job_all_gather";
-      case Collective::reduce_scatter:
-        return "bench.job_reduce_scatter";
-      case Collective::alltoall:
-        return "bench.job_alltoall";
-      default:
-        return kMinBusbw;
-    }
+    const auto* judged = judged_over_nodes(of);
+    return judged == nullptr ? kMinBusbw : judged->check;
   }
 
   [[nodiscard]] Finding unknown(std::string why) const {
@@ -251,18 +260,9 @@ class Search {
 }  // namespace
 
 std::span<const JobLimit> job_limits(const Profile& profile, Collective collective) {
-  switch (collective) {
-    case Collective::all_reduce:
-      return profile.bench->job_all_reduce;
-    case Collective::all_gather:
-      return profile.bench->job_all_gather;
-    case Collective::reduce_scatter:
-      return profile.bench->job_reduce_scatter;
-    case Collective::alltoall:
-      return profile.bench->job_alltoall;
-    default:
-      return {};
-  }
+  const auto* judged = judged_over_nodes(collective);
+  if (judged == nullptr) return {};
+  return (*profile.bench).*judged->limits;
 }
 
 std::string algorithm_word(std::string_view name) {

@@ -38,15 +38,6 @@ std::string name_of(const std::vector<Member>& members, int rank) {
   return fmt::format("rank {} ({} on {})", rank, gpu_of(*member), member->host);
 }
 
-// "0-4,6-15"
-std::string list_of(const std::vector<int>& ranks) {
-  std::vector<unsigned> sorted(ranks.size());
-  std::ranges::transform(
-      ranks, sorted.begin(), [](int rank) { return static_cast<unsigned>(std::max(0, rank)); });
-  std::ranges::sort(sorted);
-  return to_cpu_list(sorted);
-}
-
 struct WrongResult {
   const Row* row;
   bool in_place;
@@ -81,11 +72,8 @@ std::string device_of(const std::vector<Member>& members, int rank) {
                            : fmt::format("{}/{}", member->host, gpu_of(*member));
 }
 
-Finding wrong_finding(const WrongResult& first,
-                      std::string device,
-                      std::string message,
-                      const Row& row) {
-  const auto type = row.operation.type;
+Finding wrong_finding(const WrongResult& first, std::string device, std::string message) {
+  const auto type = first.row->operation.type;
   return {.check = "bench.data",
           .device = std::move(device),
           .outcome = Outcome::fail,
@@ -97,13 +85,10 @@ Finding wrong_finding(const WrongResult& first,
 
 std::vector<WrongResult> wrong_results(const std::vector<Row>& rows) {
   std::vector<WrongResult> results;
-  const auto add = [&](const Row& row, const std::optional<Timing>& timing, bool in_place) {
-    if (!timing) return;
-    for (const auto& wrong : timing->wrong) results.push_back({&row, in_place, wrong});
-  };
   for (const auto& row : rows) {
-    add(row, row.out_of_place, false);
-    add(row, row.in_place, true);
+    for_each_placement(row, [&](const Timing& timing, bool in_place) {
+      for (const auto& wrong : timing.wrong) results.push_back({&row, in_place, wrong});
+    });
   }
   return results;
 }
@@ -120,8 +105,7 @@ std::vector<Finding> findings_by_rank(const std::vector<WrongResult>& results,
     const auto others = std::ranges::count_if(
         results, [&](const WrongResult& each) { return each.wrong.rank == rank; });
     if (others > 1) message.append(fmt::format("; wrong in {} results", others));
-    findings.push_back(
-        wrong_finding(first, device_of(members, rank), std::move(message), *first.row));
+    findings.push_back(wrong_finding(first, device_of(members, rank), std::move(message)));
   }
   return findings;
 }
@@ -130,21 +114,19 @@ Finding data_is_right(const std::vector<Row>& rows) {
   std::size_t results = 0;
   std::size_t checked = 0;
   for (const auto& row : rows) {
-    for (const auto* timing : {&row.out_of_place, &row.in_place}) {
-      if (!*timing || !moves_data(row.operation.collective)) continue;
+    if (!moves_data(row.operation.collective)) continue;
+    for_each_placement(row, [&](const Timing& timing, bool /*in_place*/) {
       ++results;
-      if ((*timing)->checked) ++checked;
-    }
+      if (timing.checked) ++checked;
+    });
   }
-  Finding finding{.check = "bench.data", .device = "job"};
-  if (checked == 0) {
-    finding.outcome = Outcome::skip;
-    finding.message = "no result was checked";
-    return finding;
-  }
-  finding.outcome = Outcome::pass;
-  finding.message = fmt::format("every element is right in {} results of {}", checked, results);
-  return finding;
+  return {
+      .check = "bench.data",
+      .device = "job",
+      .outcome = checked == 0 ? Outcome::skip : Outcome::pass,
+      .message = checked == 0
+                     ? "no result was checked"
+                     : fmt::format("every element is right in {} results of {}", checked, results)};
 }
 
 std::string_view verb_of(Trouble::Kind kind, bool many) {
@@ -165,8 +147,7 @@ std::string_view verb_of(Trouble::Kind kind, bool many) {
 
 std::string who(const std::vector<int>& ranks, const std::vector<Member>& members) {
   if (ranks.empty()) return "the job";
-  if (ranks.size() == 1) return name_of(members, ranks.front());
-  return fmt::format("ranks {}", list_of(ranks));
+  return ranks.size() == 1 ? name_of(members, ranks.front()) : ranks_in_words(ranks);
 }
 
 // The node that all of these ranks are on, where there is one.
@@ -274,8 +255,7 @@ std::vector<Finding> judge_data(const std::vector<Row>& rows, const std::vector<
                         "job",
                         fmt::format("{}; {} other ranks have wrong elements too",
                                     text_of(first, members),
-                                    findings.size() - 1),
-                        *first.row)};
+                                    findings.size() - 1))};
 }
 
 Outcome outcome_of(const Trouble& trouble) {

@@ -169,14 +169,12 @@ std::vector<Measurement> measurements_of(const Row& row,
                                          const RunFacts& run,
                                          const std::string& part) {
   std::vector<Measurement> measurements;
-  if (row.out_of_place) {
-    measurements.push_back(measurement_of(row, *row.out_of_place, false, run));
-  }
-  if (row.in_place) measurements.push_back(measurement_of(row, *row.in_place, true, run));
-  for (const bool in_place : {false, true}) {
-    const auto& timing = in_place ? row.in_place : row.out_of_place;
-    if (timing && timing->cpu) measurements.push_back(cpu_time_of(row, *timing, in_place, run));
-  }
+  for_each_placement(row, [&](const Timing& timing, bool in_place) {
+    measurements.push_back(measurement_of(row, timing, in_place, run));
+  });
+  for_each_placement(row, [&](const Timing& timing, bool in_place) {
+    if (timing.cpu) measurements.push_back(cpu_time_of(row, timing, in_place, run));
+  });
   for (auto& each : measurements) each.conditions.device = part;
   return measurements;
 }

@@ -47,6 +47,13 @@ struct Row {
   std::optional<Timing> out_of_place, in_place;
 };
 
+// Calls `use(timing, in_place)` for each placement that was run.
+template <class Use>
+void for_each_placement(const Row& row, Use use) {
+  if (row.out_of_place) use(*row.out_of_place, false);
+  if (row.in_place) use(*row.in_place, true);
+}
+
 // The samples of every rank, each once, with as many iterations each. `shared` as for
 // statistics_of.
 [[nodiscard]] Result<Timing> timing_of(const Operation& operation,

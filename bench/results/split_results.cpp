@@ -26,11 +26,9 @@ std::optional<double> bus_of(const PartResult& part, std::uint64_t bytes) {
   std::optional<double> slower;
   for (const auto& row : part.rows) {
     if (row.operation.bytes != bytes) continue;
-    for (const auto* timing : {&row.out_of_place, &row.in_place}) {
-      if (!*timing) continue;
-      const double bus = (*timing)->judged.bus;
-      slower = slower ? std::min(*slower, bus) : bus;
-    }
+    for_each_placement(row, [&](const Timing& timing, bool /*in_place*/) {
+      slower = std::min(slower.value_or(timing.judged.bus), timing.judged.bus);
+    });
   }
   return slower;
 }

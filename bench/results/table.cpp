@@ -134,13 +134,12 @@ std::string table_row(const Row& row, bool cpu_time) {
 }
 
 void TableTotals::add(const Row& row) {
-  for (const auto* timing : {&row.out_of_place, &row.in_place}) {
-    if (!*timing) continue;
+  for_each_placement(row, [this](const Timing& timing, bool /*in_place*/) {
     ++timings;
-    if ((*timing)->checked) ++checked;
-    out_of_bounds += (*timing)->wrong.size();
-    bus += (*timing)->shown.bus;
-  }
+    if (timing.checked) ++checked;
+    out_of_bounds += timing.wrong.size();
+    bus += timing.shown.bus;
+  });
 }
 
 std::string table_footer(const TableTotals& totals) {

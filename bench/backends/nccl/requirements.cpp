@@ -34,26 +34,32 @@ constexpr std::array kNames{Name{"ib", Way::ib},
                             Name{"p2p/mnnvl", Way::mnnvl},
                             Name{"collnet", Way::sharp}};
 
-bool is_set(const Transport& transport, const char* name) {
+// What the environment sets, as NCCL read it; null where it does not.
+const std::string* setting(const Transport& transport, const char* name) {
   const auto found = transport.settings.find(name);
-  return found != transport.settings.end() && found->second != "0" && !found->second.empty();
+  return found == transport.settings.end() ? nullptr : &found->second;
+}
+
+bool is_set(const Transport& transport, const char* name) {
+  const auto* value = setting(transport, name);
+  return value != nullptr && *value != "0" && !value->empty();
 }
 
 // The first of these that the environment sets, as NAME=value.
 std::string setting_of(const Transport& transport, const std::vector<const char*>& names) {
   for (const auto* name : names) {
-    const auto found = transport.settings.find(name);
-    if (found != transport.settings.end()) return fmt::format("{}={} is set", name, found->second);
+    const auto* value = setting(transport, name);
+    if (value != nullptr) return fmt::format("{}={} is set", name, *value);
   }
   return {};
 }
 
 // NCCL looks for a network plugin on every node; only one that was asked for is missed.
 bool wants_plugin(const Transport& transport) {
-  const auto names = [&](const char* setting, const std::vector<std::string_view>& no_plugins) {
-    const auto found = transport.settings.find(setting);
-    return found != transport.settings.end() && !found->second.empty() &&
-           std::ranges::find(no_plugins, found->second) == no_plugins.end();
+  const auto names = [&](const char* name, const std::vector<std::string_view>& no_plugins) {
+    const auto* value = setting(transport, name);
+    return value != nullptr && !value->empty() &&
+           std::ranges::find(no_plugins, *value) == no_plugins.end();
   };
   return names("NCCL_NET", {"IB", "Socket"}) || names("NCCL_NET_PLUGIN", {"none"});
 }
@@ -91,10 +97,8 @@ std::string cause_without_hcas(const Transport& transport) {
 std::string cause_without_ib(const Transport& transport) {
   if (is_set(transport, "NCCL_IB_DISABLE")) return setting_of(transport, {"NCCL_IB_DISABLE"});
   if (!transport.plugins.empty() && wants_plugin(transport)) return *transport.plugins.begin();
-  const auto net = transport.settings.find("NCCL_NET");
-  if (net != transport.settings.end() && !net->second.starts_with("IB")) {
-    return setting_of(transport, {"NCCL_NET"});
-  }
+  const auto* net = setting(transport, "NCCL_NET");
+  if (net != nullptr && !net->starts_with("IB")) return setting_of(transport, {"NCCL_NET"});
   if (transport.no_hca) return cause_without_hcas(transport);
   return cause_in_interfaces(transport);
 }
@@ -110,11 +114,10 @@ std::string cause_without_gdr(const Transport& transport) {
         fmt::join(transport.without_gdr, ", "));
   }
   if (!transport.with_gdr.empty()) {
-    const auto file = transport.settings.find("NCCL_TOPO_FILE");
-    return fmt::format("the HCAs offer it, and NCCL takes them to be too far from the GPUs ({})",
-                       file == transport.settings.end()
-                           ? "NCCL_TOPO_FILE is not set"
-                           : fmt::format("NCCL_TOPO_FILE={}", file->second));
+    const auto* file = setting(transport, "NCCL_TOPO_FILE");
+    return fmt::format(
+        "the HCAs offer it, and NCCL takes them to be too far from the GPUs ({})",
+        file == nullptr ? "NCCL_TOPO_FILE is not set" : fmt::format("NCCL_TOPO_FILE={}", *file));
   }
   return {};
 }
@@ -130,8 +133,7 @@ std::string cause_without_nvls(const Transport& transport) {
   if (!cause.empty()) return cause;
   if (transport.nvls_missing) {
     return "multicast is not available on the GPUs: they lack it, or the Fabric Manager or IMEX "
-           "has "
-           "not set it up";
+           "has not set it up";
   }
   return {};
 }
@@ -163,6 +165,10 @@ Fit fits_ib(const std::string& way) {
   return is_network(way) && !way.starts_with("NET/Socket") ? Fit::unclear : Fit::wrong;
 }
 
+Fit fits_peers(const std::string& way) {
+  return fit(way.starts_with("P2P") && way != "P2P/indirect");
+}
+
 // The pairs of a kind, and those that do not go the way that they must.
 struct Pairs {
   std::size_t all = 0;
@@ -191,7 +197,13 @@ class Judge {
       : transport_(transport), nodes_(nodes) {}
 
   [[nodiscard]] Taken taken(Way way) const {
-    if (transport_.empty()) return {.way = way, .what = "NCCL's log says nothing"};
+    auto taken = transport_.empty() ? Taken{.what = "NCCL's log says nothing"} : judged(way);
+    taken.way = way;
+    return taken;
+  }
+
+ private:
+  [[nodiscard]] Taken judged(Way way) const {
     switch (way) {
       case Way::ib:
         return of_pairs(way, false, fits_ib);
@@ -200,9 +212,7 @@ class Judge {
           return fit(path.find("/GDRDMA") != std::string::npos || !is_network(path));
         });
       case Way::p2p:
-        return of_pairs(way, true, [](const std::string& path) {
-          return fit(path.starts_with("P2P") && path != "P2P/indirect");
-        });
+        return of_pairs(way, true, fits_peers);
       case Way::nvlink:
         return nvlink();
       case Way::mnnvl:
@@ -215,10 +225,9 @@ class Judge {
                       transport_.collnet_connected || !transport_.in_network.empty() ||
                           uses_algorithm(transport_, "COLLNET"));
     }
-    return {.way = way};
+    return {};
   }
 
- private:
   [[nodiscard]] int node_of(int rank) const {
     const auto index = static_cast<std::size_t>(rank);
     return index < nodes_.size() ? nodes_[index] : -1;
@@ -255,16 +264,14 @@ class Judge {
     }
     const auto* const where = inside ? "one node" : "different nodes";
     if (pairs.all == 0) return no_pairs(way, inside, where);
-    if (pairs.wrong == 0 && pairs.unclear == 0) return {.way = way, .answer = Answer::yes};
+    if (pairs.wrong == 0 && pairs.unclear == 0) return {.answer = Answer::yes};
     auto what = fmt::format("{} of {} pairs of ranks on {} use {}",
                             pairs.wrong == 0 ? pairs.unclear : pairs.wrong,
                             pairs.all,
                             where,
                             fmt::join(with_interfaces(pairs.others, transport_), ", "));
-    if (pairs.wrong == 0) {
-      return {.way = way, .what = what + ", and the log does not say over what that sends"};
-    }
-    return {.way = way, .answer = Answer::no, .what = std::move(what), .cause = cause(way)};
+    if (pairs.wrong == 0) return {.what = what + ", and the log does not say over what that sends"};
+    return {.answer = Answer::no, .what = std::move(what), .cause = cause(way)};
   }
 
   // No data between two ranks of the kind. That is as it must be where there are none; else the
@@ -275,39 +282,30 @@ class Judge {
       exists = inside ? std::ranges::count(nodes_, nodes_[i]) > 1 : nodes_[i] != nodes_[0];
     }
     if (!exists) {
-      return {.way = way,
-              .answer = Answer::does_not_apply,
+      return {.answer = Answer::does_not_apply,
               .what = fmt::format("there are no two ranks on {}", where)};
     }
     if (!inside && transport_.networks.contains("Socket")) {
-      return {.way = way,
-              .answer = Answer::no,
-              .what = "NCCL uses the network Socket",
-              .cause = cause(way)};
+      return {.answer = Answer::no, .what = "NCCL uses the network Socket", .cause = cause(way)};
     }
-    return {.way = way, .what = fmt::format("NCCL's log tells no way between ranks on {}", where)};
+    return {.what = fmt::format("NCCL's log tells no way between ranks on {}", where)};
   }
 
   // A peer may be reached over NVLink or over PCIe; the topology in the log tells which there is.
   [[nodiscard]] Taken nvlink() const {
-    auto taken = of_pairs(Way::nvlink, true, [](const std::string& path) {
-      return fit(path.starts_with("P2P") && path != "P2P/indirect");
-    });
+    auto taken = of_pairs(Way::nvlink, true, fits_peers);
     if (taken.answer != Answer::yes || transport_.links.contains("NVL")) return taken;
     if (transport_.links.empty()) {
-      return {.way = Way::nvlink,
-              .what = "the GPUs are peers, and NCCL's log does not tell over which links"};
+      return {.what = "the GPUs are peers, and NCCL's log does not tell over which links"};
     }
-    return {.way = Way::nvlink,
-            .answer = Answer::no,
+    return {.answer = Answer::no,
             .what = "the GPUs are peers over PCIe",
             .cause = "NCCL finds no NVLink in the topology"};
   }
 
   [[nodiscard]] Taken of_run(Way way, bool used) const {
-    if (used) return {.way = way, .answer = Answer::yes};
-    return {.way = way,
-            .answer = Answer::no,
+    if (used) return {.answer = Answer::yes};
+    return {.answer = Answer::no,
             .what = fmt::format("NCCL's log tells of no {}", way == Way::nvls ? "NVLS" : "CollNet"),
             .cause = cause(way)};
   }
