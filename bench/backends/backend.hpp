@@ -80,9 +80,7 @@ class Backend {
  public:
   Backend() = default;
   Backend(const Backend&) = delete;
-  Backend(Backend&&) = delete;
   Backend& operator=(const Backend&) = delete;
-  Backend& operator=(Backend&&) = delete;
   virtual ~Backend() = default;
 
   [[nodiscard]] virtual std::string library() const = 0;  // "NCCL 2.28.3", "Open MPI 4.1.4"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/backends/mpi_module.hpp"
-
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <string>
 #include <system_error>
+
+#include "bench/backends/mpi/module.hpp"
 
 namespace muster::bench {
 

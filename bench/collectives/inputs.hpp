@@ -21,9 +21,7 @@ class Inputs {
  public:
   Inputs() = default;
   Inputs(const Inputs&) = delete;
-  Inputs(Inputs&&) = delete;
   Inputs& operator=(const Inputs&) = delete;
-  Inputs& operator=(Inputs&&) = delete;
   virtual ~Inputs() = default;
 
   // Odd: libraries cut messages at powers of two, where a period should not end.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connects to rank 0 at one of its addresses, again and again until it is there, and shakes hands.
+// Connections to another rank: to rank 0, again and again until it is there; or to see whether a
+// process is still there.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/group/group.hpp"
 #include "bench/group/message_socket.hpp"
@@ -16,10 +18,15 @@ struct Welcome {
   Clock::duration patience{};  // rank 0's, from now on
 };
 
-// Empty if nobody let this rank in before `until`: `last_failure` then says what the last address
-// answered. An error if rank 0 refused this rank.
+// Tries the addresses of rank 0, and shakes hands. Empty if nobody let this rank in before `until`:
+// `last_failure` then says what the last address answered. An error if rank 0 refused this rank.
 [[nodiscard]] Result<std::optional<Welcome>> connect_to_rank_0(const JoinOptions& options,
                                                                Clock::time_point until,
                                                                std::string& last_failure);
+
+// Whether a connection to one of these addresses can be made in time: the kernel of a process
+// accepts them as long as it keeps a listener open. Loopback addresses are left out: they would
+// lead to this node.
+[[nodiscard]] bool answers(const std::vector<Rendezvous>& addresses, Clock::duration patience);
 
 }  // namespace muster::bench

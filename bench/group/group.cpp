@@ -22,9 +22,7 @@ class TcpGroup final : public Group {
       : options_(std::move(options)), monitor_(std::move(monitor)) {}
 
   TcpGroup(const TcpGroup&) = delete;
-  TcpGroup(TcpGroup&&) = delete;
   TcpGroup& operator=(const TcpGroup&) = delete;
-  TcpGroup& operator=(TcpGroup&&) = delete;
 
   ~TcpGroup() override {
     monitor_->leave();
@@ -48,9 +46,7 @@ class TcpGroup final : public Group {
 
   [[nodiscard]] Result<std::vector<std::string>> gather(std::string_view mine) override {
     if (options_.rank != 0) {
-      if (auto sent = monitor_->post(Kind::gather, mine); !sent)
-        return tl::unexpected(sent.error());
-      return std::vector<std::string>{};
+      return monitor_->post(Kind::gather, mine).map([] { return std::vector<std::string>(); });
     }
     if (mine.size() > kMaxText) return make_error("the text of rank 0 is too long");
     auto others = monitor_->collect(Kind::gather);
@@ -61,24 +57,19 @@ class TcpGroup final : public Group {
 
   [[nodiscard]] Result<std::string> broadcast(std::string_view text) override {
     if (options_.rank == 0) {
-      if (auto sent = monitor_->post(Kind::broadcast, text); !sent) {
-        return tl::unexpected(sent.error());
-      }
-      return std::string(text);
+      return monitor_->post(Kind::broadcast, text).map([&] { return std::string(text); });
     }
-    auto received = monitor_->collect(Kind::broadcast);
-    if (!received) return tl::unexpected(received.error());
-    std::string told = std::move(received->front());
-    return told;
+    return monitor_->collect(Kind::broadcast).map([](std::vector<std::string> texts) {
+      return std::move(texts.front());
+    });
   }
 
   [[nodiscard]] Result<void> barrier() override {
-    if (options_.rank != 0) {
-      if (auto sent = monitor_->post(Kind::barrier, {}); !sent) return sent;
-    }
-    const auto met = monitor_->collect(Kind::barrier);
-    if (!met) return tl::unexpected(met.error());
-    return options_.rank == 0 ? monitor_->post(Kind::barrier, {}) : Result<void>{};
+    const auto post = [this] { return monitor_->post(Kind::barrier, {}); };
+    const auto meet = [this] {
+      return monitor_->collect(Kind::barrier).map([](const std::vector<std::string>& /*none*/) {});
+    };
+    return options_.rank == 0 ? meet().and_then(post) : post().and_then(meet);
   }
 
   void enter(Phase phase, Clock::duration limit, ProgressCounters counters) override {

@@ -61,9 +61,7 @@ class Group {
 
   Group() = default;
   Group(const Group&) = delete;
-  Group(Group&&) = delete;
   Group& operator=(const Group&) = delete;
-  Group& operator=(Group&&) = delete;
   virtual ~Group() = default;  // says goodbye: leaving is no loss
 
   [[nodiscard]] virtual int rank() const = 0;

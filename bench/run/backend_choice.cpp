@@ -5,10 +5,9 @@
 
 #include <utility>
 
-#include "bench/backends/mpi_module.hpp"
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
-#include "bench/backends/sim/sim.hpp"
+#include "bench/backends/sim/cluster.hpp"
 #include "bench/backends/tcp/backend.hpp"
 #include "bench/launch/random.hpp"
 #include "bench/run/meeting.hpp"

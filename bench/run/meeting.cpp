@@ -12,9 +12,8 @@
 #include <thread>
 #include <utility>
 
-#include "bench/backends/mpi_module.hpp"
 #include "bench/backends/nccl/ras.hpp"
-#include "bench/group/reachability.hpp"
+#include "bench/group/connector.hpp"
 #include "bench/group/trouble.hpp"
 #include "bench/launch/random.hpp"
 #include "bench/run/agreement.hpp"

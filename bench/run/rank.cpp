@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/backends/nccl/log.hpp"
-#include "bench/backends/sim/sim.hpp"
+#include "bench/backends/sim/cluster.hpp"
 #include "bench/run/backend_choice.hpp"
 #include "bench/run/concluding.hpp"
 #include "bench/run/measuring.hpp"

@@ -81,9 +81,7 @@ class Types {
  public:
   Types();
   Types(const Types&) = delete;
-  Types(Types&&) = delete;
   Types& operator=(const Types&) = delete;
-  Types& operator=(Types&&) = delete;
   ~Types();
 
   [[nodiscard]] static MPI_Datatype datatype(Type type);

@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "bench/backends/mpi/backend.hpp"
-#include "bench/backends/mpi/errors.hpp"
 
 namespace muster::bench::mpi {
 namespace {

@@ -3,6 +3,7 @@
 // together: the entry's name changes with everything below.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,9 +19,7 @@ class MpiJob {
  public:
   MpiJob() = default;
   MpiJob(const MpiJob&) = delete;
-  MpiJob(MpiJob&&) = delete;
   MpiJob& operator=(const MpiJob&) = delete;
-  MpiJob& operator=(MpiJob&&) = delete;
   virtual ~MpiJob() = default;  // does not finish: what failed must be able to end without MPI
 
   [[nodiscard]] virtual int rank() const = 0;
@@ -40,5 +39,17 @@ class MpiJob {
 // Initialises MPI. Null where that failed, and `why` says why.
 using StartMpi = MpiJob* (*)(std::string* why);
 inline constexpr const char* kMpiEntry = "muster_mpi_start_4";
+
+// In the program, which so runs where there is an MPI library and where there is none.
+
+// MUSTER_MPI_MODULE where that is set; else lib/muster/muster_mpi.so beside the program's folder.
+[[nodiscard]] std::filesystem::path mpi_module_path();
+
+// Opens the module and does not start MPI yet. The error is `missing` where there is no module, or
+// where it cannot be opened for want of an MPI library.
+[[nodiscard]] Result<StartMpi> open_mpi_module(const std::filesystem::path& module);
+
+// Opens the module and initialises MPI.
+[[nodiscard]] Result<std::unique_ptr<MpiJob>> start_mpi(const std::filesystem::path& module);
 
 }  // namespace muster::bench

@@ -15,9 +15,7 @@ class StreamedOperation {
  public:
   StreamedOperation() = default;
   StreamedOperation(const StreamedOperation&) = delete;
-  StreamedOperation(StreamedOperation&&) = delete;
   StreamedOperation& operator=(const StreamedOperation&) = delete;
-  StreamedOperation& operator=(StreamedOperation&&) = delete;
   virtual ~StreamedOperation() = default;
 
   // Fills the buffers, which must be reserved. The operation must leave its own input as it is.

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
+#include "bench/backends/backend.hpp"
 #include "bench/collectives/operation.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
@@ -72,5 +74,10 @@ struct SimCluster {
 
 // The part of it that iteration number `iteration` of the run takes.
 [[nodiscard]] double noise_factor(const SimCluster& cluster, std::uint64_t iteration);
+
+// The model as a back end: one process is all ranks, and no time passes. Nodes are called sim0,
+// sim1 … Its log says in NCCL's words which way data went. Where a rank hangs, a call returns only
+// after abort().
+[[nodiscard]] std::unique_ptr<Backend> make_sim_backend(SimCluster cluster);
 
 }  // namespace muster::bench

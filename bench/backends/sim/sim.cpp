@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/backends/sim/sim.hpp"
-
 #include <fmt/format.h>
 
 #include <condition_variable>
@@ -8,6 +6,8 @@
 #include <optional>
 #include <set>
 #include <utility>
+
+#include "bench/backends/sim/cluster.hpp"
 
 namespace muster::bench {
 namespace {

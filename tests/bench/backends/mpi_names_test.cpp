@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/backends/mpi_module.hpp"
+#include "bench/backends/mpi/module.hpp"
 
 namespace muster::bench {
 namespace {

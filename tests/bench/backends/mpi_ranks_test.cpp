@@ -8,7 +8,7 @@
 #include <iostream>
 
 #include "bench/backends/mpi/backend.hpp"
-#include "bench/backends/mpi_module.hpp"
+#include "bench/backends/mpi/module.hpp"
 #include "tests/bench/backends/battery.hpp"
 
 namespace muster::bench {

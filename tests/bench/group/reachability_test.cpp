@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/group/reachability.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "bench/group/connector.hpp"
 #include "tests/bench/group/harness.hpp"
 
 namespace muster::bench {

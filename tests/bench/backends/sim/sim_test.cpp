@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/backends/sim/sim.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <future>
 #include <thread>
 
+#include "bench/backends/sim/cluster.hpp"
 #include "tests/bench/backends/battery.hpp"
 
 namespace muster::bench {
