@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include "bench/collectives/definition.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/quantity.hpp"
+#include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
@@ -144,15 +144,12 @@ HostJob job_of(const Operation& operation, const HostMemory::Buffers& buffers) {
 }
 
 std::optional<std::uint64_t> host_memory_available() {
-  std::ifstream file("/proc/meminfo");
-  constexpr std::string_view kKey = "MemAvailable:";
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(kKey)) continue;
-    const auto words = split_words(std::string_view(line).substr(kKey.size()));
-    if (words.empty()) return std::nullopt;
-    const auto kib = parse_unsigned(words.front());
-    if (!kib) return std::nullopt;
-    return *kib * 1024;
+  const auto text = Root().read("/proc/meminfo").value_or("");
+  for (const auto line : split_lines(text)) {
+    const auto words = split_words(line);
+    if (words.size() < 2 || words[0] != "MemAvailable:") continue;
+    const auto kib = parse_unsigned(words[1]);
+    return kib ? std::optional(*kib * 1024) : std::nullopt;
   }
   return std::nullopt;
 }

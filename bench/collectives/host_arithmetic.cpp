@@ -21,23 +21,18 @@ struct Plain {
   static Stored store(Value value) { return value; }
 };
 
-struct F16 {
+template <float (*from)(std::uint16_t), std::uint16_t (*to)(float)>
+struct Half {
   using Stored = std::uint16_t;
   using Value = float;
 
-  static Value load(Stored stored) { return from_f16(stored); }
+  static Value load(Stored stored) { return from(stored); }
 
-  static Stored store(Value value) { return to_f16(value); }
+  static Stored store(Value value) { return to(value); }
 };
 
-struct Bf16 {
-  using Stored = std::uint16_t;
-  using Value = float;
-
-  static Value load(Stored stored) { return from_bf16(stored); }
-
-  static Stored store(Value value) { return to_bf16(value); }
-};
+using F16 = Half<from_f16, to_f16>;
+using Bf16 = Half<from_bf16, to_bf16>;
 
 // In software, element by element: no processor adds up numbers of 8 bits.
 template <Type type>

@@ -42,14 +42,6 @@ constexpr std::array<const CollectiveDefinition*, kCollectives> kDefinitions{
 constexpr std::array<std::string_view, kReductions> kReductionNames{
     "sum", "prod", "min", "max", "avg"};
 
-template <class Enum, std::size_t Size>
-std::optional<Enum> at_name(const std::array<std::string_view, Size>& names,
-                            std::string_view word) {
-  const auto* const found = std::ranges::find(names, word);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Enum>(found - names.begin());
-}
-
 // A part begins at a multiple of 16 bytes, as in nccl-tests.
 std::uint64_t part_of(std::uint64_t elements, std::size_t size, std::uint64_t ranks) {
   const std::uint64_t unit = 16 / size;
@@ -88,7 +80,9 @@ std::optional<Type> parse_type(std::string_view word) {
 }
 
 std::optional<Reduction> parse_reduction(std::string_view word) {
-  return at_name<Reduction>(kReductionNames, word);
+  const auto* const found = std::ranges::find(kReductionNames, word);
+  if (found == kReductionNames.end()) return std::nullopt;
+  return static_cast<Reduction>(found - kReductionNames.begin());
 }
 
 std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }

@@ -72,12 +72,10 @@ std::string in_gbps(double value, const BandwidthLimit& limits) {
 
 std::string limits_text(const BandwidthLimit& limits) {
   std::vector<std::string> parts;
-  if (limits.expected) parts.push_back(fmt::format("expected {}", to_string(*limits.expected)));
-  if (limits.warn_below) {
-    parts.push_back(fmt::format("warns below {}", to_string(*limits.warn_below)));
-  }
-  if (limits.fail_below) {
-    parts.push_back(fmt::format("fails below {}", to_string(*limits.fail_below)));
+  for (const auto& [word, limit] : {std::pair("expected", limits.expected),
+                                    std::pair("warns below", limits.warn_below),
+                                    std::pair("fails below", limits.fail_below)}) {
+    if (limit) parts.push_back(fmt::format("{} {}", word, to_string(*limit)));
   }
   return fmt::format("{} ({})", fmt::join(parts, ", "), limits.from);
 }

@@ -25,41 +25,22 @@ constexpr std::size_t kLargestLog = 16UL * 1024 * 1024;
 constexpr const char* kPassages = "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS";
 constexpr const char* kWithOperations = "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS,TUNING";
 
-// A file without a name: it goes away with the process, however that ends. NCCL keeps it open for
-// as long as the process lives, and so does this.
-Descriptor& file() {
-  static Descriptor descriptor;
-  return descriptor;
-}
+struct Kept {
+  // A file without a name: it goes away with the process, however that ends. NCCL keeps it open for
+  // as long as the process lives, and so does this.
+  Descriptor file;
+  std::string asked;  // NCCL_DEBUG as the user has set it
+  // Of the two below: a thread that ends the process reads the log while another may be at work.
+  std::mutex guard;
+  std::string earlier;       // what stood in the file before NCCL opened it anew
+  std::size_t replayed = 0;  // how much of the log was replayed
+  // Where standard output went, while it is kept from there; else -1.
+  std::atomic<int> standard_output{-1};
+};
 
-// Of what stands below: a thread that ends the process reads the log while another may be at work.
-std::mutex& guard() {
-  static std::mutex mutex;
-  return mutex;
-}
-
-// What stood in the file before NCCL opened it anew.
-std::string& earlier() {
-  static std::string text;
-  return text;
-}
-
-// NCCL_DEBUG as the user has set it.
-std::string& asked() {
-  static std::string level;
-  return level;
-}
-
-// How much of the log was replayed.
-std::size_t& replayed() {
-  static std::size_t bytes = 0;
-  return bytes;
-}
-
-// Where standard output went, while it is kept from there; else -1.
-std::atomic<int>& standard_output() {
-  static std::atomic<int> descriptor{-1};
-  return descriptor;
+Kept& kept() {
+  static Kept all;
+  return all;
 }
 
 // As far as it can be read, up to little more than so many bytes.
@@ -76,8 +57,8 @@ std::string contents_of(const Descriptor& from, std::size_t most) {
 
 // The file begins anew.
 void keep_as_earlier(std::string log) {
-  const std::lock_guard lock(guard());
-  earlier() = std::move(log);
+  const std::lock_guard lock(kept().guard);
+  kept().earlier = std::move(log);
 }
 
 }  // namespace
@@ -92,40 +73,40 @@ void set_variable(const char* name, const std::string& value) {
 }
 
 void keep_nccl_log() {
-  if (file().is_open()) return;
-  asked() = variable("NCCL_DEBUG");
-  if (!asked().empty() && !variable("NCCL_DEBUG_FILE").empty()) return;
+  if (kept().file.is_open()) return;
+  kept().asked = variable("NCCL_DEBUG");
+  if (!kept().asked.empty() && !variable("NCCL_DEBUG_FILE").empty()) return;
   Descriptor made(::memfd_create("muster-nccl-log", MFD_CLOEXEC));
   if (!made.is_open()) return;
   set_variable("NCCL_DEBUG", "INFO");
   set_variable("NCCL_DEBUG_SUBSYS", kPassages);
   set_variable("NCCL_DEBUG_FILE", fmt::format("/proc/self/fd/{}", made.get()));
-  file() = std::move(made);
+  kept().file = std::move(made);
 }
 
 std::string nccl_log_remark() {
-  if (asked().empty()) return {};
-  if (!file().is_open()) {
+  if (kept().asked.empty()) return {};
+  if (!kept().file.is_open()) {
     return fmt::format(
         "NCCL_DEBUG={} and NCCL_DEBUG_FILE are set: NCCL's log goes there, and what it says of the "
         "transport is not known here",
-        printable(asked(), 40));
+        printable(kept().asked, 40));
   }
   return fmt::format(
       "NCCL_DEBUG={} is set: NCCL's log is kept to learn the transport from it, and what was asked "
       "for is written to standard error in the end (NCCL_DEBUG_FILE keeps it from that)",
-      printable(asked(), 40));
+      printable(kept().asked, 40));
 }
 
 void replay_nccl_log() {
-  if (asked().empty() || !file().is_open()) return;
-  const bool all =
-      ::strcasecmp(asked().c_str(), "INFO") == 0 || ::strcasecmp(asked().c_str(), "TRACE") == 0;
+  if (kept().asked.empty() || !kept().file.is_open()) return;
+  const bool all = ::strcasecmp(kept().asked.c_str(), "INFO") == 0 ||
+                   ::strcasecmp(kept().asked.c_str(), "TRACE") == 0;
   const auto log = nccl_log();
   std::size_t begin = log.size();
   {
-    const std::lock_guard lock(guard());
-    std::swap(begin, replayed());
+    const std::lock_guard lock(kept().guard);
+    std::swap(begin, kept().replayed);
   }
   for (const auto line : split_lines(std::string_view(log).substr(std::min(begin, log.size())))) {
     if (all || line.find("NCCL WARN ") != std::string_view::npos) fmt::print(stderr, "{}\n", line);
@@ -133,22 +114,22 @@ void replay_nccl_log() {
 }
 
 bool log_nccl_operations() {
-  if (!file().is_open()) return false;
+  if (!kept().file.is_open()) return false;
   keep_as_earlier(nccl_log());
   set_variable("NCCL_DEBUG_SUBSYS", kWithOperations);
   return true;
 }
 
 void log_no_nccl_operations() {
-  if (!file().is_open()) return;
+  if (!kept().file.is_open()) return;
   keep_as_earlier(nccl_log());
   set_variable("NCCL_DEBUG_SUBSYS", kPassages);
 }
 
 std::string nccl_log() {
-  const auto text = contents_of(file(), kLargestLog);
-  const std::lock_guard lock(guard());
-  return earlier() + text;
+  const auto text = contents_of(kept().file, kLargestLog);
+  const std::lock_guard lock(kept().guard);
+  return kept().earlier + text;
 }
 
 void ask_for_diagnosis() { set_variable("NCCL_RUN_DIAGNOSTICS", "1"); }
@@ -157,7 +138,7 @@ DiagnosisReader::DiagnosisReader() : file_(::memfd_create("muster-diagnosis", MF
   (void)std::fflush(stdout);
   const int before = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   if (!file_.is_open() || before < 0) return;
-  standard_output() = before;
+  kept().standard_output = before;
   (void)::dup2(file_.get(), STDOUT_FILENO);
 }
 
@@ -181,7 +162,7 @@ std::vector<std::string> DiagnosisReader::read() {
 }
 
 void give_back_standard_output() {
-  const int before = standard_output().exchange(-1);
+  const int before = kept().standard_output.exchange(-1);
   if (before < 0) return;
   (void)std::fflush(stdout);
   (void)::dup2(before, STDOUT_FILENO);

@@ -64,21 +64,13 @@ class Reader {
 // bit of the first digit.
 std::string text_of(const std::vector<int>& ranks) {
   constexpr std::size_t kFew = 64;
-  std::vector<std::string> runs;
   std::string bits((static_cast<std::size_t>(ranks.back()) / 4) + 1, '\0');
-  for (std::size_t at = 0; at < ranks.size();) {
-    auto end = at + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    runs.push_back(end - at == 1 ? fmt::format("{}", ranks[at])
-                                 : fmt::format("{}-{}", ranks[at], ranks[end - 1]));
-    at = end;
-  }
   for (const int rank : ranks) {
     auto& digit = bits[static_cast<std::size_t>(rank) / 4];
     digit = static_cast<char>(digit | 1 << rank % 4);
   }
   for (auto& digit : bits) digit = "0123456789abcdef"[static_cast<std::size_t>(digit)];
-  auto list = fmt::format("{}", fmt::join(runs, ","));
+  auto list = to_cpu_list({ranks.begin(), ranks.end()});
   return list.size() <= std::max(kFew, bits.size()) ? list : "x" + bits;
 }
 

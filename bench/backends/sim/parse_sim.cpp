@@ -86,21 +86,22 @@ Result<void> set_seed(SimCluster& cluster, std::string_view text) {
   return {};
 }
 
+// What the numbers of a fault count; empty where any number will do.
 struct FaultForm {
   std::string_view name;
   SimFault::Kind kind;
   std::string_view arguments;
-  bool factor;
+  std::string_view first, second = {};
 };
 
 constexpr std::array kFaults{
-    FaultForm{"slow_hca", SimFault::Kind::slow_hca, "NODE:INDEX:FACTOR", true},
-    FaultForm{"slow_gpu", SimFault::Kind::slow_gpu, "NODE:INDEX:FACTOR", true},
-    FaultForm{"slow_node", SimFault::Kind::slow_node, "NODE:FACTOR", true},
-    FaultForm{"slow_link", SimFault::Kind::slow_link, "NODE:NODE:FACTOR", true},
-    FaultForm{"tcp_fallback", SimFault::Kind::tcp_fallback, "", false},
-    FaultForm{"wrong", SimFault::Kind::wrong, "RANK:ELEMENT", false},
-    FaultForm{"hang", SimFault::Kind::hang, "RANK:OPERATION", false}};
+    FaultForm{"slow_hca", SimFault::Kind::slow_hca, "NODE:INDEX:FACTOR", "node", "HCA"},
+    FaultForm{"slow_gpu", SimFault::Kind::slow_gpu, "NODE:INDEX:FACTOR", "node", "GPU"},
+    FaultForm{"slow_node", SimFault::Kind::slow_node, "NODE:FACTOR", "node"},
+    FaultForm{"slow_link", SimFault::Kind::slow_link, "NODE:NODE:FACTOR", "node", "node"},
+    FaultForm{"tcp_fallback", SimFault::Kind::tcp_fallback, "", ""},
+    FaultForm{"wrong", SimFault::Kind::wrong, "RANK:ELEMENT", "rank"},
+    FaultForm{"hang", SimFault::Kind::hang, "RANK:OPERATION", "rank"}};
 
 Result<SimFault> parse_fault(std::string_view text) {
   auto words = split(text, ':');
@@ -117,7 +118,7 @@ Result<SimFault> parse_fault(std::string_view text) {
                              form->arguments));
   }
   SimFault fault{.kind = form->kind};
-  if (form->factor) {
+  if (form->arguments.ends_with("FACTOR")) {
     if (auto done = set_share(fault.factor, fmt::format("the factor of {}", text), words.back());
         !done) {
       return tl::unexpected(done.error());
@@ -172,41 +173,24 @@ Result<void> set_word(SimCluster& cluster, std::string_view word) {
   return key->set(cluster, word.substr(equals + 1));
 }
 
-// What the numbers of a fault count, and how many of those there are.
-std::optional<std::string> out_of_range(const SimCluster& cluster, const SimFault& fault) {
-  struct Range {
-    std::string_view what;
-    std::uint64_t number, count;
-  };
+// How many there are of what a number counts.
+std::optional<int> count_of(const SimCluster& cluster, std::string_view what) {
+  if (what == "node") return cluster.nodes;
+  if (what == "HCA") return cluster.hcas;
+  if (what == "GPU") return cluster.gpus;
+  return what == "rank" ? std::optional(ranks_of(cluster)) : std::nullopt;
+}
 
-  const auto nodes = static_cast<std::uint64_t>(cluster.nodes);
-  std::vector<Range> ranges;
-  switch (fault.kind) {
-    case SimFault::Kind::slow_hca:
-      ranges = {{"node", fault.first, nodes},
-                {"HCA", fault.second, static_cast<std::uint64_t>(cluster.hcas)}};
-      break;
-    case SimFault::Kind::slow_gpu:
-      ranges = {{"node", fault.first, nodes},
-                {"GPU", fault.second, static_cast<std::uint64_t>(cluster.gpus)}};
-      break;
-    case SimFault::Kind::slow_node:
-      ranges = {{"node", fault.first, nodes}};
-      break;
-    case SimFault::Kind::slow_link:
-      if (fault.first == fault.second) return "slow_link is between two nodes";
-      ranges = {{"node", fault.first, nodes}, {"node", fault.second, nodes}};
-      break;
-    case SimFault::Kind::wrong:
-    case SimFault::Kind::hang:
-      ranges = {{"rank", fault.first, static_cast<std::uint64_t>(ranks_of(cluster))}};
-      break;
-    case SimFault::Kind::tcp_fallback:
-      break;
+std::optional<std::string> out_of_range(const SimCluster& cluster, const SimFault& fault) {
+  if (fault.kind == SimFault::Kind::slow_link && fault.first == fault.second) {
+    return "slow_link is between two nodes";
   }
-  for (const auto& [what, number, count] : ranges) {
-    if (number < count) continue;
-    return fmt::format("there is no {} {}; there are {}, numbered from 0", what, number, count);
+  const auto* const form = std::ranges::find(kFaults, fault.kind, &FaultForm::kind);
+  for (const auto& [what, number] :
+       {std::pair(form->first, fault.first), std::pair(form->second, fault.second)}) {
+    const auto count = count_of(cluster, what);
+    if (!count || number < static_cast<std::uint64_t>(*count)) continue;
+    return fmt::format("there is no {} {}; there are {}, numbered from 0", what, number, *count);
   }
   return {};
 }
