@@ -18,9 +18,6 @@ constexpr std::size_t kRoomForStrangers = 64;
 
 }  // namespace
 
-RankListener::RankListener(Descriptor listener, ListenerOptions options)
-    : listener_(std::move(listener)), options_(std::move(options)) {}
-
 void RankListener::watch(Poller& poller) {
   const bool open = Clock::now() >= closed_until_;
   listener_slot_ = poller.add(open ? listener_.get() : -1);

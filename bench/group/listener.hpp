@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/group/group.hpp"
@@ -18,13 +18,6 @@
 #include "bench/group/poller.hpp"
 
 namespace muster::bench {
-
-struct ListenerOptions {
-  int world = 1;
-  std::string secret;
-  Clock::duration hello_limit{};
-  std::function<void(std::string_view)> note;
-};
 
 struct Arrival {
   int rank = 0;
@@ -35,7 +28,9 @@ struct Arrival {
 
 class RankListener {
  public:
-  RankListener(Descriptor listener, ListenerOptions options);
+  // The options must live longer.
+  RankListener(Descriptor listener, const JoinOptions& options)
+      : listener_(std::move(listener)), options_(options) {}
 
   void watch(Poller& poller);
   // To be called after the poller has waited. Returns those who have proved who they are.
@@ -71,7 +66,7 @@ class RankListener {
   [[nodiscard]] std::vector<Arrival> collect();
 
   Descriptor listener_;
-  ListenerOptions options_;
+  const JoinOptions& options_;
   std::vector<Newcomer> newcomers_;
   std::size_t listener_slot_ = 0;
   Clock::time_point closed_until_{};

@@ -41,11 +41,7 @@ class Server {
       start();
       return;
     }
-    listener_.emplace(std::move(listener),
-                      ListenerOptions{.world = options.world,
-                                      .secret = options.secret,
-                                      .hello_limit = options.hello_limit,
-                                      .note = options.note});
+    listener_.emplace(std::move(listener), options);
   }
 
   void run() {

@@ -85,8 +85,7 @@ Result<void> add_rendezvous(const Environment& environment, Place& place) {
 }
 
 Result<Place> read_slurm_place(const Environment& environment) {
-  const SizeNames names{
-      .rank = kRank, .world = world_name(environment), .local_rank = "SLURM_LOCALID"};
+  SizeNames names{.rank = kRank, .world = world_name(environment), .local_rank = "SLURM_LOCALID"};
   auto place = read_place(environment, names);
   if (!place) return place;
   place->launcher = Launcher::slurm;
@@ -95,19 +94,11 @@ Result<Place> read_slurm_place(const Environment& environment) {
                                         setting(environment, names.world)));
   place->evidence.emplace_back(
       "MPI_Init is not called: under srun it works with --mpi=pmix only, which sets PMIX_RANK");
-  if (const auto added = add_local_world(environment, *place); !added) {
-    return tl::unexpected(added.error());
-  }
-  if (const auto added = add_rendezvous(environment, *place); !added) {
-    return tl::unexpected(added.error());
-  }
-  const auto fits = check_place(*place,
-                                {.rank = kRank,
-                                 .world = names.world,
-                                 .local_rank = "SLURM_LOCALID",
-                                 .local_world = kPerNode});
-  if (!fits) return tl::unexpected(fits.error());
-  return place;
+  names.local_world = kPerNode;  // no number, and not read as one
+  return add_local_world(environment, *place)
+      .and_then([&] { return add_rendezvous(environment, *place); })
+      .and_then([&] { return check_place(*place, names); })
+      .map([&] { return *std::move(place); });
 }
 
 constexpr std::uint64_t kMostNodes = 65536;

@@ -107,51 +107,46 @@ Result<SimCluster> part_of(const SimCluster& cluster, const std::vector<int>& ra
   part.nodes = static_cast<int>(nodes.size());
   part.gpus = static_cast<int>(gpus.size());
   // Each GPU's share of the HCAs, in their order.
-  const auto place = [&](const std::vector<std::uint64_t>& all, std::uint64_t which) {
-    return static_cast<std::uint64_t>(std::ranges::find(all, which) - all.begin());
-  };
   const auto gpu_of_hca = [&](std::uint64_t hca) {
     return hca * static_cast<std::uint64_t>(cluster.gpus) /
            static_cast<std::uint64_t>(std::max(1, cluster.hcas));
   };
+  // To its place among them; false where it is none of them.
+  const auto move = [](std::uint64_t& number, const auto& all) {
+    const auto at = std::ranges::find(all, number);
+    number = static_cast<std::uint64_t>(at - all.begin());
+    return at != all.end();
+  };
   part.hcas = 0;
   for (int hca = 0; hca < cluster.hcas; ++hca) {
-    if (place(gpus, gpu_of_hca(static_cast<std::uint64_t>(hca))) < gpus.size()) ++part.hcas;
+    auto gpu = gpu_of_hca(static_cast<std::uint64_t>(hca));
+    if (move(gpu, gpus)) ++part.hcas;
   }
+  const std::vector<std::uint64_t> numbers(ranks.begin(), ranks.end());
   part.faults.clear();
   for (auto fault : cluster.faults) {
+    bool stays = true;
     switch (fault.kind) {
       case SimFault::Kind::slow_hca:
-        if (place(gpus, gpu_of_hca(fault.second)) == gpus.size()) continue;
-        fault.second = place(gpus, gpu_of_hca(fault.second));
-        fault.first = place(nodes, fault.first);
-        break;
+        fault.second = gpu_of_hca(fault.second);
+        [[fallthrough]];
       case SimFault::Kind::slow_gpu:
-        fault.second = place(gpus, fault.second);
-        if (fault.second == gpus.size()) continue;
-        fault.first = place(nodes, fault.first);
+        stays = move(fault.first, nodes) && move(fault.second, gpus);
         break;
       case SimFault::Kind::slow_node:
-        fault.first = place(nodes, fault.first);
+        stays = move(fault.first, nodes);
         break;
       case SimFault::Kind::slow_link:
-        fault.first = place(nodes, fault.first);
-        fault.second = place(nodes, fault.second);
-        if (fault.second == nodes.size()) continue;
+        stays = move(fault.first, nodes) && move(fault.second, nodes);
         break;
       case SimFault::Kind::tcp_fallback:
         break;
       case SimFault::Kind::wrong:
-      case SimFault::Kind::hang: {
-        const auto at = std::ranges::find(ranks, static_cast<int>(fault.first));
-        if (at == ranks.end()) continue;
-        fault.first = static_cast<std::uint64_t>(at - ranks.begin());
-        part.faults.push_back(fault);
-        continue;
-      }
+      case SimFault::Kind::hang:
+        stays = move(fault.first, numbers);
+        break;
     }
-    if (fault.kind != SimFault::Kind::tcp_fallback && fault.first == nodes.size()) continue;
-    part.faults.push_back(fault);
+    if (stays) part.faults.push_back(fault);
   }
   return part;
 }

@@ -63,7 +63,8 @@ TEST(DescriptorsTest, TheListenerTellsWhyItCouldNotLetSomebodyIn) {
   ASSERT_TRUE(addresses);
   const auto caller = start_connecting(addresses->front());
   ASSERT_TRUE(caller);
-  RankListener rank_listener(std::move(listener.socket), {.world = 2, .hello_limit = kLong});
+  const JoinOptions options{.world = 2, .hello_limit = kLong};
+  RankListener rank_listener(std::move(listener.socket), options);
   EXPECT_THAT(rank_listener.refusals(), IsEmpty());
   Poller poller;
   std::size_t let_in = 0;
