@@ -8,8 +8,6 @@
 namespace muster::bench {
 namespace {
 
-// Small enough to stay in a cache between coming and being added, large enough for few calls.
-constexpr std::size_t kBlock = std::size_t{256} << 10U;
 constexpr std::size_t kShort = std::size_t{64} << 10U;
 
 // The whole elements of one rank, as even as they come.
@@ -25,13 +23,6 @@ std::span<std::byte> segment_of(std::span<std::byte> vector,
   return vector.subspan(begin * width, length * width);
 }
 
-template <class Byte>
-std::span<Byte> take_first(std::span<Byte>& rest) {
-  const auto block = rest.first(std::min(rest.size(), kBlock));
-  rest = rest.subspan(block.size());
-  return block;
-}
-
 }  // namespace
 
 void copy_bytes(std::span<const std::byte> from, std::span<std::byte> to) {
@@ -40,12 +31,8 @@ void copy_bytes(std::span<const std::byte> from, std::span<std::byte> to) {
 
 bool is_short(std::span<const std::byte> vector) { return vector.size() < kShort; }
 
-std::span<std::byte> take_block(std::span<std::byte>& rest) { return take_first(rest); }
-
-std::span<const std::byte> take_block(std::span<const std::byte>& rest) { return take_first(rest); }
-
 HostAlgorithms::HostAlgorithms(int rank, int ranks)
-    : rank_(rank), ranks_(ranks), incoming_(kBlock), outgoing_(kBlock) {}
+    : rank_(rank), ranks_(ranks), incoming_(kBlockBytes), outgoing_(kBlockBytes) {}
 
 int HostAlgorithms::at_distance(int distance) const {
   return ((rank_ + distance) % ranks_ + ranks_) % ranks_;

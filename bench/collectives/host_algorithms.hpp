@@ -3,6 +3,7 @@
 // vectors go around rings in blocks, short ones up and down trees.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -40,12 +41,20 @@ struct HostJob {
   }
 };
 
+// Small enough to stay in a cache between coming and being added, large enough for few calls.
+inline constexpr std::size_t kBlockBytes = std::size_t{256} << 10U;
+
 void copy_bytes(std::span<const std::byte> from, std::span<std::byte> to);
 // Not worth the steps around a ring.
 [[nodiscard]] bool is_short(std::span<const std::byte> vector);
+
 // The next block of a vector that is worked off from its front.
-[[nodiscard]] std::span<std::byte> take_block(std::span<std::byte>& rest);
-[[nodiscard]] std::span<const std::byte> take_block(std::span<const std::byte>& rest);
+template <class Byte>
+[[nodiscard]] std::span<Byte> take_block(std::span<Byte>& rest) {
+  const auto block = rest.first(std::min(rest.size(), kBlockBytes));
+  rest = rest.subspan(block.size());
+  return block;
+}
 
 // One rank and its connections to all others. Every rank calls the same of these in the same order.
 class HostAlgorithms {

@@ -4,7 +4,6 @@
 #include <array>
 #include <type_traits>
 
-#include "bench/collectives/half.hpp"
 #include "bench/collectives/number.hpp"
 
 namespace muster::bench {

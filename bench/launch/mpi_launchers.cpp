@@ -29,10 +29,7 @@ Result<Place> read_mpi_place(const Environment& environment,
                                         program,
                                         setting(environment, names.rank),
                                         setting(environment, names.world)));
-  if (const auto added = add_mpi_rendezvous(environment, *place); !added) {
-    return tl::unexpected(added.error());
-  }
-  return place;
+  return add_mpi_rendezvous(environment, *place).map([&] { return *std::move(place); });
 }
 
 Sighting see(const Environment& environment,

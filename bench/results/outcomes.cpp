@@ -147,7 +147,10 @@ std::string_view verb_of(Trouble::Kind kind, bool many) {
 
 std::string who(const std::vector<int>& ranks, const std::vector<Member>& members) {
   if (ranks.empty()) return "the job";
-  return ranks.size() == 1 ? name_of(members, ranks.front()) : ranks_in_words(ranks);
+  if (ranks.size() == 1) return name_of(members, ranks.front());
+  std::vector<unsigned> sorted(ranks.begin(), ranks.end());
+  std::ranges::sort(sorted);
+  return fmt::format("ranks {}", to_cpu_list(sorted));  // "ranks 0-4,6-15"
 }
 
 // The node that all of these ranks are on, where there is one.

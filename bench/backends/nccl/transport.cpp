@@ -335,46 +335,28 @@ std::string of_any_channel(std::string_view text) {
 }
 
 // The pairs of a rank with each of many others, in few lines.
-class PairsByWay {
- public:
-  void add(const RankPairs& pairs) {
+std::string lines_of(const RankPairs& pairs) {
+  std::string lines;
+  for (std::size_t way = 0; way < pairs.names().size(); ++way) {
+    std::map<int, std::vector<int>> to_many, from_many;
     pairs.for_each([&](int from, int to, RankPairs::Ways ways) {
-      for (const auto& way : pairs.names_of(ways)) of(way).insert({from, to});
+      if ((ways >> way & 1U) != 0) to_many[from].push_back(to);
     });
-  }
-
-  [[nodiscard]] std::string lines() {
-    std::string lines;
-    for (auto& [way, pairs] : ways_) {
-      std::map<int, std::vector<int>> to_many, from_many;
-      for (const auto& [from, to] : pairs) to_many[from].push_back(to);
-      std::erase_if(to_many, [&](const auto& row) {
-        if (row.second.size() > 1) return false;
-        from_many[row.second.front()].push_back(row.first);
-        return true;
-      });
-      for (const auto& [from, to] : to_many) {
-        lines += fmt::format("Ways {} -> {} via {}\n", from, text_of(to), way);
-      }
-      for (const auto& [to, from] : from_many) {
-        lines += fmt::format("Ways {} -> {} via {}\n", text_of(from), to, way);
-      }
+    std::erase_if(to_many, [&](const auto& row) {
+      if (row.second.size() > 1) return false;
+      from_many[row.second.front()].push_back(row.first);
+      return true;
+    });
+    const auto& name = pairs.names()[way];
+    for (const auto& [from, to] : to_many) {
+      lines += fmt::format("Ways {} -> {} via {}\n", from, text_of(to), name);
     }
-    return lines;
-  }
-
- private:
-  using Pairs = std::set<std::pair<int, int>>;
-
-  [[nodiscard]] Pairs& of(const std::string& way) {
-    for (auto& [name, pairs] : ways_) {
-      if (name == way) return pairs;
+    for (const auto& [to, from] : from_many) {
+      lines += fmt::format("Ways {} -> {} via {}\n", text_of(from), to, name);
     }
-    return ways_.emplace_back(way, Pairs()).second;
   }
-
-  std::vector<std::pair<std::string, Pairs>> ways_;  // in the order of the log
-};
+  return lines;
+}
 
 }  // namespace
 
@@ -408,11 +390,14 @@ std::set<std::string> with_interfaces(const std::set<std::string>& ways,
 std::string telling_lines(std::string_view log) {
   std::set<std::string> seen;
   std::string lines;
-  PairsByWay pairs;
+  RankPairs pairs;
   for (const auto raw : split_lines(log.substr(0, kMostRead))) {
     Transport said;
     take_line(raw, said);
-    pairs.add(std::exchange(said.pairs, {}));
+    const auto found = std::exchange(said.pairs, {});
+    found.for_each([&](int from, int to, RankPairs::Ways ways) {
+      for (const auto& way : found.names_of(ways)) pairs.add(from, to, way);
+    });
     if (said.empty()) continue;
     const auto line = without_prefix(raw);
     auto text = of_any_channel(trim(line.text));
@@ -422,7 +407,7 @@ std::string telling_lines(std::string_view log) {
     lines += text;
     lines.push_back('\n');
   }
-  return lines + pairs.lines();
+  return lines + lines_of(pairs);
 }
 
 }  // namespace muster::bench

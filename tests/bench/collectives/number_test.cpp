@@ -7,8 +7,6 @@
 #include <cmath>
 #include <limits>
 
-#include "bench/collectives/half.hpp"
-
 namespace muster::bench {
 namespace {
 
