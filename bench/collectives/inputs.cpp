@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/collectives/inputs.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "bench/collectives/number.hpp"
+#include "bench/collectives/pattern.hpp"
 #include "lib/base/mixing.hpp"
 
 namespace muster::bench {

@@ -73,18 +73,6 @@ std::optional<Collective> parse_collective(std::string_view word) {
   return static_cast<Collective>(found - kDefinitions.begin());
 }
 
-std::optional<Type> parse_type(std::string_view word) {
-  const auto* const found = std::ranges::find(kTypeRows, word, &TypeRow::name);
-  if (found == kTypeRows.end()) return std::nullopt;
-  return found->type;
-}
-
-std::optional<Reduction> parse_reduction(std::string_view word) {
-  const auto* const found = std::ranges::find(kReductionNames, word);
-  if (found == kReductionNames.end()) return std::nullopt;
-  return static_cast<Reduction>(found - kReductionNames.begin());
-}
-
 std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }
 
 std::size_t size_of(Type type) { return kTypeRows.at(static_cast<std::size_t>(type)).size; }

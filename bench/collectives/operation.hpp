@@ -64,8 +64,6 @@ struct Operation {
 // As nccl-tests' table writes them: float, double, half, bfloat16, int32, uint8 …
 [[nodiscard]] std::string_view table_name(Type type);
 [[nodiscard]] std::optional<Collective> parse_collective(std::string_view word);
-[[nodiscard]] std::optional<Type> parse_type(std::string_view word);
-[[nodiscard]] std::optional<Reduction> parse_reduction(std::string_view word);
 
 // "8 MiB".
 [[nodiscard]] std::string size_text(std::uint64_t bytes);

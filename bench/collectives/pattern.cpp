@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "bench/collectives/definition.hpp"
-#include "bench/collectives/inputs.hpp"
 
 namespace muster::bench {
 namespace {

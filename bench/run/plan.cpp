@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "bench/collectives/inputs.hpp"
+#include "bench/collectives/pattern.hpp"
 #include "bench/results/bandwidth.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"

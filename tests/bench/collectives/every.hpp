@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "bench/collectives/inputs.hpp"
 #include "bench/collectives/operation.hpp"
+#include "bench/collectives/pattern.hpp"
 
 namespace muster::bench {
 

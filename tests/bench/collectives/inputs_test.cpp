@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/collectives/inputs.hpp"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 
 #include "bench/collectives/host_arithmetic.hpp"
 #include "bench/collectives/number.hpp"
+#include "bench/collectives/pattern.hpp"
 #include "tests/bench/collectives/every.hpp"
 
 namespace muster::bench {

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/bench/collectives/every.hpp"
@@ -17,15 +19,12 @@ TEST(OperationTest, ReadsTheNamesItWrites) {
     const auto collective = static_cast<Collective>(i);
     EXPECT_EQ(parse_collective(to_string(collective)), collective);
   }
-  for (const auto type : every_type()) {
-    EXPECT_EQ(parse_type(to_string(type)), type);
-  }
-  for (const auto reduction : every_reduction(Type::f32)) {
-    EXPECT_EQ(parse_reduction(to_string(reduction)), reduction);
-  }
   EXPECT_FALSE(parse_collective("allreduce"));
-  EXPECT_FALSE(parse_type("float"));
-  EXPECT_FALSE(parse_reduction("product"));
+  std::set<std::string_view> words;
+  for (const auto type : every_type()) EXPECT_TRUE(words.insert(to_string(type)).second);
+  for (const auto reduction : every_reduction(Type::f32)) {
+    EXPECT_TRUE(words.insert(to_string(reduction)).second);
+  }
 }
 
 TEST(OperationTest, NamesTypesAsTheTableDoes) {

@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "bench/collectives/inputs.hpp"
 #include "tests/bench/collectives/every.hpp"
 
 namespace muster::bench {
