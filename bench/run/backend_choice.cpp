@@ -8,7 +8,7 @@
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/sim/cluster.hpp"
-#include "bench/backends/tcp/backend.hpp"
+#include "bench/backends/tcp/mesh.hpp"
 #include "bench/launch/random.hpp"
 #include "bench/run/meeting.hpp"
 #include "lib/base/host_name.hpp"

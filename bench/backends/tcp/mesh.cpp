@@ -12,7 +12,10 @@
 #include <cstring>
 #include <set>
 #include <thread>
+#include <utility>
 
+#include "bench/backends/host_backend.hpp"
+#include "bench/collectives/definition.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench::tcp {
@@ -256,6 +259,45 @@ int count_here(const std::vector<Endpoints>& all, int rank) {
       std::ranges::count_if(all, [&](const auto& one) { return hosts_of(one) == mine; }));
 }
 
+struct TcpCalls {
+  Mesh& mesh;
+  HostJob job;
+  Result<void> (*collective)(HostAlgorithms& peers, const HostJob& job);
+  Result<void> last{};
+
+  [[nodiscard]] bool run() {
+    last = collective(mesh, job);
+    return last.has_value();
+  }
+
+  [[nodiscard]] bool barrier() {
+    last = mesh.barrier();
+    return last.has_value();
+  }
+
+  [[nodiscard]] const Error& error() const { return last.error(); }
+};
+
+class TcpBackend final : public HostBackend<TcpCalls> {
+ public:
+  TcpBackend(Mesh mesh, std::optional<std::uint64_t> room)
+      : HostBackend("TCP", mesh.rank(), mesh.ranks(), room), mesh_(std::move(mesh)) {}
+
+  [[nodiscard]] std::string library() const override { return "TCP of muster-bench"; }
+
+  void abort() noexcept override { mesh_.shut_down(); }
+
+ private:
+  [[nodiscard]] TcpCalls calls_of(const Operation& operation,
+                                  HostMemory::Buffers& buffers) override {
+    return {.mesh = mesh_,
+            .job = job_of(operation, buffers),
+            .collective = definition_of(operation.collective).tcp};
+  }
+
+  Mesh mesh_;
+};
+
 }  // namespace
 
 Result<Mesh> Mesh::connect(int rank,
@@ -298,6 +340,15 @@ void Mesh::shut_down() const noexcept {
   for (const auto& socket : sockets_) {
     if (socket.is_open()) (void)::shutdown(socket.get(), SHUT_RDWR);
   }
+}
+
+Result<std::unique_ptr<Backend>> make_backend(const Options& options) {
+  auto available = host_memory_available();  // all have asked when they are connected
+  auto mesh =
+      Mesh::connect(options.rank, options.ranks, options.token, options.exchange, options.patience);
+  if (!mesh) return tl::unexpected(mesh.error());
+  if (available) *available /= static_cast<std::uint64_t>(mesh->ranks_here());
+  return std::make_unique<TcpBackend>(*std::move(mesh), available);
 }
 
 }  // namespace muster::bench::tcp

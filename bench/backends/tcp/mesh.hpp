@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection between every two ranks of a job, and nobody else.
+// A connection between every two ranks of a job, and nobody else; and collectives on host memory
+// over these: for runs without a GPU and without MPI.
 #pragma once
 
+#include <chrono>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -38,5 +42,16 @@ class Mesh final : public HostAlgorithms {
   int ranks_here_;
   std::vector<Descriptor> sockets_;  // by rank; none at its own place
 };
+
+struct Options {
+  int rank = 0;
+  int ranks = 1;
+  std::string token;  // the same on all ranks of the job, at most 64 bytes; nobody else knows it
+  Exchange exchange;  // how the ranks tell each other their addresses; used once
+  std::chrono::milliseconds patience{30'000};  // for all connections
+};
+
+// Connects every two ranks.
+[[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(const Options& options);
 
 }  // namespace muster::bench::tcp

@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-#include "bench/backends/tcp/backend.hpp"
+#include "bench/backends/tcp/mesh.hpp"
 #include "tests/bench/backends/battery.hpp"
 #include "tests/bench/backends/tcp_ranks.hpp"
 
