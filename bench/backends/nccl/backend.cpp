@@ -320,14 +320,14 @@ class NcclBackend final : public Backend, public StreamedOperation {
   // NCCL before 2.24 cannot be told to log more than at first: then the algorithm stays unknown.
   [[nodiscard]] Result<void> logged(const Operation& operation) {
     const auto& reset = nccl_.reset_debug;
-    if (!options_.log || reset.call == nullptr || !log_nccl_operations()) return {};
+    if (!options_.log || reset.call == nullptr || !log_nccl_operations(true)) return {};
     const auto run = prepare(operation);
     if (!run) return tl::unexpected(run.error());
     reset.call();
     auto done = once(*run, {});
     if (done) done = wait();
     if (!done) return done;
-    log_no_nccl_operations();  // what is timed after this logs nothing
+    (void)log_nccl_operations(false);  // what is timed after this logs nothing
     reset.call();
     return {};
   }

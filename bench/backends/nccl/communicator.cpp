@@ -176,10 +176,12 @@ Result<void> Communicator::join(const std::string& id,
   return settle(what, code, until);
 }
 
-int Communicator::state(int& asked) {
+int Communicator::state() {
   const std::scoped_lock lock(asking_);
-  if (given_up_.load() || handle_.load() == nullptr) return nccl::kSuccess;
-  return library_.async_error.call(handle_.load(), &asked);
+  int now = nccl::kInProgress;
+  if (given_up_.load() || handle_.load() == nullptr) return now;
+  const int code = library_.async_error.call(handle_.load(), &now);
+  return code == nccl::kSuccess ? now : code;
 }
 
 Result<void> Communicator::settle(std::string_view what, int code, SteadyClock::time_point until) {
@@ -187,8 +189,7 @@ Result<void> Communicator::settle(std::string_view what, int code, SteadyClock::
   const auto begin = SteadyClock::now();
   while (state_now == nccl::kInProgress) {
     if (given_up_.load()) return make_error(fmt::format("{}: given up", what));
-    code = state(state_now);
-    if (code != nccl::kSuccess) state_now = code;
+    state_now = state();
     const auto now = SteadyClock::now();
     if (state_now == nccl::kInProgress && now >= until) {
       abort();
@@ -204,9 +205,7 @@ Result<void> Communicator::settle(std::string_view what, int code, SteadyClock::
 
 Result<void> Communicator::healthy() {
   if (given_up_.load()) return make_error("NCCL's communicator was given up");
-  int state_now = nccl::kSuccess;
-  const int code = state(state_now);
-  if (code != nccl::kSuccess) state_now = code;
+  const int state_now = state();
   if (state_now == nccl::kSuccess || state_now == nccl::kInProgress) return {};
   failed_ = true;
   return tl::unexpected(

@@ -57,8 +57,8 @@ class Communicator {
 
  private:
   [[nodiscard]] int call(const Run& run, cuda::Stream stream, int round = 0);
-  // The state of the communicator, as far as it can be asked.
-  [[nodiscard]] int state(int& asked);
+  // The state of the communicator; in progress where it cannot be asked.
+  [[nodiscard]] int state();
   // Waits until a call that answered "in progress" is done; if it is not by then, gives up.
   [[nodiscard]] Result<void> settle(
       std::string_view what,

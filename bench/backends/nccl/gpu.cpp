@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "bench/backends/nccl/errors.hpp"
-#include "bench/backends/nccl/kernels.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
 
@@ -195,32 +194,22 @@ Result<void> Gpu::verify(cuda::Pointer memory,
   std::uint64_t shift = segment.shift;
   cuda::Pointer high = table_ + period * kWord;
   std::array<void*, 8> arguments{&at, &first, &count, &table_, &high, &period, &shift, &result_};
-  auto launched = launch(verify_.at(index_of(width)), count, arguments.data());
-  if (!launched) return launched;
-  return find_wrong(memory, width, segment, first, wrong, watch);
-}
-
-// Reads what the kernel counted, and the wrong element itself. A copy to the host may return only
-// when all before it is done, and nobody would look round meanwhile: hence the wait before it.
-Result<void> Gpu::find_wrong(cuda::Pointer memory,
-                             std::size_t width,
-                             const Segment& segment,
-                             std::uint64_t first,
-                             Wrong& wrong,
-                             const Watch& watch) {
-  auto waited = wait(watch);
-  if (!waited) return waited;
+  auto done = launch(verify_.at(index_of(width)), count, arguments.data());
+  // Reads what the kernel counted, and the wrong element itself. A copy to the host may return only
+  // when all before it is done, and nobody would look round meanwhile: hence the wait before it.
+  if (done) done = wait(watch);
+  if (!done) return done;
   MUSTER_CUDA_TRY(library_, copy_out, counts_.data(), result_, sizeof counts_, stream_);
-  waited = wait(watch);
-  if (!waited || counts_[0] == 0) return waited;
+  done = wait(watch);
+  if (!done || counts_[0] == 0) return done;
   const bool earlier = wrong.elements == 0 || counts_[1] < wrong.first;
   wrong.elements += counts_[0];
   if (!earlier) return {};
   wrong.first = counts_[1];
   element_ = 0;  // an element is shorter than the word, which begins with its low bytes
   MUSTER_CUDA_TRY(library_, copy_out, &element_, memory + wrong.first * width, width, stream_);
-  waited = wait(watch);
-  if (!waited) return waited;
+  done = wait(watch);
+  if (!done) return done;
   wrong.observed = element_;
   const auto entry = (wrong.first - first + segment.shift) % segment.low.size();
   wrong.low = segment.low[entry];

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,9 @@
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
+
+// The kernels that fill and verify, as the driver takes them: kernels.ptx, held by the program.
+[[nodiscard]] std::string_view kernels_ptx();
 
 // Whether who has waited this long may sleep for a moment: not where the end is near, since a rank
 // that sleeps comes late to the next operation. `expected` is zero where nobody knows.
@@ -97,12 +101,6 @@ class Gpu {
   [[nodiscard]] Result<void> upload(const std::vector<std::uint64_t>& first,
                                     const std::vector<std::uint64_t>& second);
   [[nodiscard]] Result<void> launch(cuda::Kernel kernel, std::uint64_t count, void** arguments);
-  [[nodiscard]] Result<void> find_wrong(cuda::Pointer memory,
-                                        std::size_t width,
-                                        const Segment& segment,
-                                        std::uint64_t first,
-                                        Wrong& wrong,
-                                        const Watch& watch);
 
   cuda::Library library_;
   int device_ = 0;

@@ -55,12 +55,6 @@ std::string contents_of(const Descriptor& from, std::size_t most) {
   return text;
 }
 
-// The file begins anew.
-void keep_as_earlier(std::string log) {
-  const std::lock_guard lock(kept().guard);
-  kept().earlier = std::move(log);
-}
-
 }  // namespace
 
 std::string variable(const char* name) {
@@ -113,17 +107,13 @@ void replay_nccl_log() {
   }
 }
 
-bool log_nccl_operations() {
+bool log_nccl_operations(bool wanted) {
   if (!kept().file.is_open()) return false;
-  keep_as_earlier(nccl_log());
-  set_variable("NCCL_DEBUG_SUBSYS", kWithOperations);
+  auto log = nccl_log();
+  const std::lock_guard lock(kept().guard);
+  kept().earlier = std::move(log);  // the file begins anew
+  set_variable("NCCL_DEBUG_SUBSYS", wanted ? kWithOperations : kPassages);
   return true;
-}
-
-void log_no_nccl_operations() {
-  if (!kept().file.is_open()) return;
-  keep_as_earlier(nccl_log());
-  set_variable("NCCL_DEBUG_SUBSYS", kPassages);
 }
 
 std::string nccl_log() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/backends/nccl/rank_pairs.hpp"
-
 #include <algorithm>
 #include <limits>
+
+#include "bench/backends/nccl/transport.hpp"
 
 namespace muster::bench {
 
