@@ -109,19 +109,13 @@ Result<HostMemory::Buffers> HostMemory::lay_out(const Operation& operation) cons
   return buffers;
 }
 
-void HostMemory::fill(const Operation& operation, const Buffers& buffers) const {
-  if (buffers.shape.send == 0) return;
-  fill_host(buffers.send,
-            buffers.shape.send,
-            size_of(operation.type),
-            input_of(operation, rank_, ranks_));
-}
-
 void HostMemory::poison_and_fill(const Operation& operation, const Buffers& buffers) const {
   const auto& shape = buffers.shape;
   const auto used = in_one_buffer(operation) ? std::max(shape.send, shape.receive) : shape.receive;
-  std::memset(buffers.whole, kPoison, used * size_of(operation.type));
-  fill(operation, buffers);
+  const auto width = size_of(operation.type);
+  std::memset(buffers.whole, kPoison, used * width);
+  if (shape.send == 0) return;
+  fill_host(buffers.send, shape.send, width, input_of(operation, rank_, ranks_));
 }
 
 std::vector<Wrong> HostMemory::verify(const Operation& operation, const Buffers& buffers) const {

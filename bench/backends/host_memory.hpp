@@ -38,7 +38,6 @@ class HostMemory {
 
   [[nodiscard]] Result<Buffers> lay_out(const Operation& operation) const;
 
-  void fill(const Operation& operation, const Buffers& buffers) const;
   // Overwrites what may be a right result from before, and fills.
   void poison_and_fill(const Operation& operation, const Buffers& buffers) const;
   // Empty when every element is right.

@@ -132,11 +132,9 @@ Result<std::unique_ptr<Group>> Group::join(JoinOptions options) {
   if (const auto ready = prepare(options); !ready) return tl::unexpected(ready.error());
   constexpr std::size_t kOthers = 256;  // what the process itself has open
   const auto others = static_cast<std::size_t>(options.world - 1);
-  if (options.rank == 0 && others > 0) {
-    if (auto enough = allow_descriptors("rank 0", others + kOthers); !enough) {
-      return tl::unexpected(enough.error());
-    }
-  }
+  const bool listens = options.rank == 0 && others > 0;
+  const auto enough = listens ? allow_descriptors("rank 0", others + kOthers) : Result<void>();
+  if (!enough) return tl::unexpected(enough.error());
   auto monitor = PhaseMonitor::make(options.rank == 0 ? others : 1);
   if (!monitor) return tl::unexpected(monitor.error());
   auto group = std::make_unique<TcpGroup>(std::move(options), *std::move(monitor));

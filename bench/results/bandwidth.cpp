@@ -134,7 +134,7 @@ Finding compare(const std::vector<Row>& rows,
                 const std::vector<Value>& values) {
   std::vector<double> runs(values.size());
   std::ranges::transform(values, runs.begin(), &Value::bus);
-  const double decided = decide(runs);
+  const double decided = median_of(runs);  // of all runs, never the best of them
   Finding finding{.check = limits.check,
                   .device = limits.device,
                   .outcome = Outcome::pass,
@@ -196,8 +196,6 @@ bool needs_repeat(double value, const std::optional<Interval>& confidence, doubl
   if (value <= limit * (1 + kNear)) return true;
   return confidence && confidence->low <= limit && limit <= confidence->high;
 }
-
-double decide(const std::vector<double>& values) { return median_of(values); }
 
 std::optional<Operation> to_repeat(const std::vector<Row>& rows,
                                    const Profile& profile,

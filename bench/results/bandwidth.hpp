@@ -71,8 +71,6 @@ inline constexpr double kRunToRun = 0.006;
 [[nodiscard]] bool needs_repeat(double value,
                                 const std::optional<Interval>& confidence,
                                 double limit);
-// The median of all runs, never the best of them.
-[[nodiscard]] double decide(const std::vector<double>& values);
 
 // What has to be run twice more before `judge` may decide; empty where nothing has, or where it has
 // been. A row for each run: repeats of an operation stand in `rows` beside the first.
