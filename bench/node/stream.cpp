@@ -2,18 +2,18 @@
 #include "bench/node/stream.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 
 #include "bench/node/cpus.hpp"
+#include "lib/base/clock.hpp"
 
 namespace muster::bench::node {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
 constexpr std::size_t kPeriod = 4099;  // prime: no page and no stripe is as long
 constexpr std::size_t kLine = 64 / sizeof(double);
+constexpr int kLeastRounds = 3;
+constexpr int kMostRounds = 100;
 
 const std::array<double, kPeriod>& values() {
   static const auto table = [] {
@@ -64,38 +64,35 @@ class Run {
     }
     // Both forms once, to choose from and to warm up.
     std::array<double, kStreamKernels> ordinary{};
-    for (std::size_t k = 0; k < kStreamKernels; ++k) ordinary.at(k) = once(thread, mine, k, false);
-    std::array<bool, kStreamKernels> past{};
+    for (std::size_t k = 0; k < kStreamKernels; ++k) ordinary.at(k) = once(mine, k, false);
     for (std::size_t k = 0; k < kStreamKernels; ++k) {
-      const double seconds = once(thread, mine, k, true);
+      const double seconds = once(mine, k, true);
       if (thread == 0) past_.at(k) = seconds < ordinary.at(k);
     }
     gate_.pass();
-    past = past_;
-    const auto begin = SteadyClock::now();
+    const auto begin = Clock::now();
     for (int round = 0;; ++round) {
       if (thread == 0) {
-        goes_on_ = round < plan_.least_rounds ||
-                   (round < plan_.most_rounds && SteadyClock::now() - begin < plan_.time);
+        goes_on_ =
+            round < kLeastRounds || (round < kMostRounds && Clock::now() - begin < plan_.time);
       }
       gate_.pass();
       if (!goes_on_) break;
       for (std::size_t k = 0; k < kStreamKernels; ++k) {
-        const double seconds = once(thread, mine, k, past.at(k));
+        const double seconds = once(mine, k, past_.at(k));
         if (thread == 0) outcome_.seconds.at(k).push_back(seconds);
         verify(thread, mine, first, k);
       }
     }
-    if (thread == 0) outcome_.past_caches = past;
   }
 
-  double once(std::size_t /*thread*/, const Arrays& mine, std::size_t k, bool past_caches) {
+  double once(const Arrays& mine, std::size_t k, bool past_caches) {
     const auto& kernel = stream_kernels().at(k);
     gate_.pass();
-    const auto begin = SteadyClock::now();
+    const auto begin = Clock::now();
     (past_caches ? kernel.past_caches : kernel.ordinary)(mine);
     gate_.pass();
-    return std::chrono::duration<double>(SteadyClock::now() - begin).count();
+    return std::chrono::duration<double>(Clock::now() - begin).count();
   }
 
   void verify(std::size_t thread, const Arrays& mine, std::size_t first, std::size_t k) {
@@ -122,7 +119,7 @@ class Run {
   FreshMemory a_, b_, c_;
   Gate gate_;
   StreamOutcome outcome_;
-  std::array<bool, kStreamKernels> past_{};
+  std::array<bool, kStreamKernels> past_{};  // the form past the caches is the faster one
   bool goes_on_ = true;
   std::mutex mutex_;
 };

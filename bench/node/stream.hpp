@@ -16,14 +16,11 @@ struct StreamPlan {
   std::vector<unsigned> cpus;
   std::uint64_t array_bytes = 0;
   std::chrono::duration<double> time{1};
-  int least_rounds = 3;
-  int most_rounds = 100;
 };
 
 struct StreamOutcome {
   std::array<std::vector<double>, kStreamKernels> seconds;  // of each round, by kernel
-  std::array<bool, kStreamKernels> past_caches{};           // which form was the faster
-  std::uint64_t bytes = 0;                                  // of an array, as it was in the end
+  std::uint64_t bytes = 0;                                  // of an array
   std::uint64_t wrong = 0;                                  // elements, over all rounds
   unsigned wrong_cpu = 0;                                   // that saw the first of them
 };
