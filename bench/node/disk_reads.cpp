@@ -14,13 +14,12 @@
 #include <random>
 
 #include "bench/node/cpus.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench::node {
 namespace {
-
-using SteadyClock = std::chrono::steady_clock;
 
 Error failed(std::string_view what) {
   return {.message = fmt::format("{}: {}", what, std::strerror(errno))};
@@ -146,17 +145,16 @@ class Reading {
     for (unsigned tag = 0; tag < plan_.depth; ++tag) ask(tag);
     constexpr int kSlices = 10;
     for (int slice = 0; slice < kSlices; ++slice) {
-      const auto begin = SteadyClock::now();
-      const auto end =
-          begin + std::chrono::duration_cast<SteadyClock::duration>(plan_.time / kSlices);
+      const auto begin = Clock::now();
+      const auto end = begin + std::chrono::duration_cast<Clock::duration>(plan_.time / kSlices);
       bytes_ = 0;
       bool last = false;
       while (!last) {
         if (auto waited = ring_.submit_and_wait(); !waited) return tl::unexpected(waited.error());
-        last = SteadyClock::now() >= end;
+        last = Clock::now() >= end;
         ring_.each_come([&](std::uint64_t tag, std::int32_t result) { take(tag, result, true); });
       }
-      const std::chrono::duration<double> took = SteadyClock::now() - begin;
+      const std::chrono::duration<double> took = Clock::now() - begin;
       outcome_.bytes_per_second.push_back(static_cast<double>(bytes_) / took.count());
     }
     return finish();

@@ -8,11 +8,11 @@
 #include "bench/backends/nccl/errors.hpp"
 #include "bench/node/gpus.hpp"
 #include "bench/node/tests.hpp"
+#include "lib/base/clock.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster::bench::node {
 namespace {
-
-using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::string_view kCheck = "bench.host_copy";
 constexpr int kLeast = 3;
@@ -47,10 +47,8 @@ Result<Lane> prepare(NodeGpu& gpu, std::uint64_t bytes, std::uint64_t seed) {
     if (!made) return tl::unexpected(made.error());
     *host = *std::move(made);
   }
-  for (auto* memory : {&lane.first, &lane.second}) {
-    auto made = gpu.allocate(bytes);
-    if (!made) return tl::unexpected(made.error());
-    *memory = *made;
+  if (auto done = gpu.allocate({&lane.first, &lane.second}, bytes); !done) {
+    return tl::unexpected(done.error());
   }
   const auto words = bytes / sizeof(std::uint64_t);
   for (std::uint64_t i = 0; i < words; ++i) {
@@ -96,13 +94,13 @@ Result<double> both_ways(const Lane& lane) {
   const auto second = out.seconds_between(0, 1);
   if (!first) return first;
   if (!second) return second;
-  return 2 * static_cast<double>(lane.bytes()) / std::max(*first, *second) / 1e9;
+  return 2 * static_cast<double>(lane.bytes()) / std::max(*first, *second) / kGiga;
 }
 
 Result<void> measure_alone(Lane& lane, std::chrono::duration<double> time) {
   const auto bytes = static_cast<double>(lane.bytes());
-  const auto end = SteadyClock::now() + time;
-  for (int i = 0; i < kMost && (i < kLeast || SteadyClock::now() < end); ++i) {
+  const auto end = Clock::now() + time;
+  for (int i = 0; i < kMost && (i < kLeast || Clock::now() < end); ++i) {
     const auto in = lane.gpu->timed([&] { return copy_in(lane, lane.gpu->gpu().stream()); });
     if (!in) return tl::unexpected(in.error());
     const auto out =
@@ -110,8 +108,8 @@ Result<void> measure_alone(Lane& lane, std::chrono::duration<double> time) {
     if (!out) return tl::unexpected(out.error());
     const auto both = both_ways(lane);
     if (!both) return tl::unexpected(both.error());
-    lane.to_device.push_back(bytes / *in / 1e9);
-    lane.to_host.push_back(bytes / *out / 1e9);
+    lane.to_device.push_back(bytes / *in / kGiga);
+    lane.to_host.push_back(bytes / *out / kGiga);
     lane.both.push_back(*both);
   }
   return {};
@@ -120,20 +118,20 @@ Result<void> measure_alone(Lane& lane, std::chrono::duration<double> time) {
 // Every GPU has a burst of copies under way at the same time; each tells its own rate.
 Result<void> measure_together(std::vector<Lane>& lanes, bool to_device) {
   for (auto& lane : lanes) {
-    auto& gpu = lane.gpu->gpu();
-    auto done = gpu.use();
-    if (done) done = gpu.mark(0);
-    for (int i = 0; done && i < kBurst; ++i) {
-      done = to_device ? copy_in(lane, gpu.stream()) : copy_out(lane, lane.first, gpu.stream());
-    }
-    if (done) done = gpu.mark(1);
-    if (!done) return done;
+    const auto stream = lane.gpu->gpu().stream();
+    auto begun = lane.gpu->begin_timed([&] {
+      Result<void> done;
+      for (int i = 0; done && i < kBurst; ++i) {
+        done = to_device ? copy_in(lane, stream) : copy_out(lane, lane.first, stream);
+      }
+      return done;
+    });
+    if (!begun) return begun;
   }
   for (auto& lane : lanes) {
-    if (auto waited = lane.gpu->wait(); !waited) return waited;
-    const auto seconds = lane.gpu->gpu().seconds_between(0, 1);
+    const auto seconds = lane.gpu->end_timed();
     if (!seconds) return tl::unexpected(seconds.error());
-    const double rate = kBurst * static_cast<double>(lane.bytes()) / *seconds / 1e9;
+    const double rate = kBurst * static_cast<double>(lane.bytes()) / *seconds / kGiga;
     (to_device ? lane.all_to_device : lane.all_to_host).push_back(rate);
   }
   return {};
@@ -166,10 +164,9 @@ void add_series(const std::vector<Lane>& lanes, TestResult& result) {
       const auto& rates = lane.*way.rates;
       if (rates.empty()) continue;
       series.size_bytes = static_cast<std::int64_t>(lane.bytes());
-      series.iterations = std::ssize(rates);
-      series.values.push_back(value_of(lane.gpu->name(), rates));
+      series.add(lane.gpu->name(), rates);
     }
-    if (!series.values.empty()) result.series.push_back(std::move(series));
+    result.add(std::move(series));
   }
 }
 
@@ -191,17 +188,14 @@ Result<TestResult> run_gpu_copy(const TestInput& input) {
     auto measured =
         differs ? measure_alone(*lane, share) : Result<void>(tl::unexpected(differs.error()));
     if (!measured) {
-      result.findings.push_back(gave_up(kCheck, gpu, measured.error()));
+      result.findings.push_back(unjudged(kCheck, gpu.name(), measured.error().message));
       continue;
     }
     if (*differs) {
-      result.findings.push_back({.check = std::string(kCheck),
-                                 .device = gpu.name(),
-                                 .outcome = Outcome::fail,
-                                 .message = fmt::format("a copy to the GPU and back differs from "
-                                                        "byte {} on",
-                                                        **differs),
-                                 .remedy = Remedy::reseat_or_replace});
+      result.findings.push_back(
+          broken(kCheck,
+                 gpu.name(),
+                 fmt::format("a copy to the GPU and back differs from byte {} on", **differs)));
     }
     lanes.push_back(*std::move(lane));
   }

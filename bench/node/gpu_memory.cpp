@@ -9,6 +9,7 @@
 
 #include "bench/node/gpus.hpp"
 #include "bench/node/tests.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -34,11 +35,6 @@ class Triad {
   Triad(NodeGpu& gpu, std::uint64_t count) : gpu_(gpu), count_(count) {}
 
   Result<void> prepare() {
-    for (auto* memory : {&a_, &b_, &c_}) {
-      auto made = gpu_.allocate(count_ * sizeof(float));
-      if (!made) return tl::unexpected(made.error());
-      *memory = *made;
-    }
     Fill a;
     Fill b;
     for (std::uint64_t i = 0; i < kPeriod; ++i) {
@@ -48,7 +44,8 @@ class Triad {
       b.bits.push_back(std::bit_cast<std::uint32_t>(y));
       answer_.push_back(std::bit_cast<std::uint32_t>(std::fma(3.0F, y, x)));
     }
-    auto done = gpu_.gpu().fill(a_, count_, sizeof(float), a);
+    auto done = gpu_.allocate({&a_, &b_, &c_}, count_ * sizeof(float));
+    if (done) done = gpu_.gpu().fill(a_, count_, sizeof(float), a);
     if (done) done = gpu_.wait();
     if (done) done = gpu_.gpu().fill(b_, count_, sizeof(float), b);
     if (done) done = gpu_.gpu().poison(c_, count_ * sizeof(float));
@@ -60,7 +57,7 @@ class Triad {
   Result<double> once() {
     const auto seconds = gpu_.timed([this] { return gpu_.triad(c_, a_, b_, count_); });
     if (!seconds) return seconds;
-    return 3 * sizeof(float) * static_cast<double>(count_) / *seconds / 1e9;
+    return 3 * sizeof(float) * static_cast<double>(count_) / *seconds / kGiga;
   }
 
   Result<Wrong> verify() {
@@ -80,11 +77,7 @@ class Triad {
 };
 
 Finding wrong_memory(const NodeGpu& gpu, std::string message) {
-  return {.check = std::string(kCheck),
-          .device = gpu.name(),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .remedy = Remedy::reset_gpu};
+  return broken(kCheck, gpu.name(), std::move(message), Remedy::reset_gpu);
 }
 
 Result<void> measure(NodeGpu& gpu, std::uint64_t bytes, Series& series, TestResult& result) {
@@ -107,8 +100,7 @@ Result<void> measure(NodeGpu& gpu, std::uint64_t bytes, Series& series, TestResu
                     wrong->observed)));
   }
   series.size_bytes = static_cast<std::int64_t>(bytes);
-  series.iterations = kRepeats;
-  series.values.push_back(value_of(gpu.name(), rates));
+  series.add(gpu.name(), rates);
   gpu.release_all();
   return {};
 }
@@ -196,9 +188,9 @@ Result<TestResult> run_gpu_memory(const TestInput& input) {
   for (auto& gpu : all->gpus) {
     auto done = measure(*gpu, bytes, series, result);
     if (done) done = try_patterns(*gpu, most, result);
-    if (!done) result.findings.push_back(gave_up(kCheck, *gpu, done.error()));
+    if (!done) result.findings.push_back(unjudged(kCheck, gpu->name(), done.error().message));
   }
-  if (!series.values.empty()) result.series.push_back(std::move(series));
+  result.add(std::move(series));
   return result;
 }
 

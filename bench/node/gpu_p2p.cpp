@@ -9,6 +9,7 @@
 #include "bench/node/gpus.hpp"
 #include "bench/node/matrix.hpp"
 #include "bench/node/tests.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -73,17 +74,13 @@ Result<void> open_way(const NodeGpu& reader, const NodeGpu& other) {
 
 Result<End> prepare(NodeGpu& gpu, std::uint64_t bytes, std::uint64_t seed) {
   End end{.gpu = &gpu};
-  for (auto* memory : {&end.from, &end.to}) {
-    auto made = gpu.allocate(bytes);
-    if (!made) return tl::unexpected(made.error());
-    *memory = *made;
-  }
   for (std::uint64_t i = 0; i < kPeriod; ++i) {
     end.data.push_back((seed * kPeriod + i + 1) * 0x9e3779b97f4a7c15U);
   }
-  auto filled = gpu.gpu().fill(end.from, bytes / 8, 8, {.bits = end.data, .shift = 0});
-  if (filled) filled = gpu.wait();
-  if (!filled) return tl::unexpected(filled.error());
+  auto done = gpu.allocate({&end.from, &end.to}, bytes);
+  if (done) done = gpu.gpu().fill(end.from, bytes / 8, 8, {.bits = end.data, .shift = 0});
+  if (done) done = gpu.wait();
+  if (!done) return tl::unexpected(done.error());
   return end;
 }
 
@@ -132,29 +129,18 @@ class Pairs {
         auto done = one_way(i, j);
         if (done && i < j) done = both_ways(i, j);
         if (!done) {
-          result_.findings.push_back(finding(i, j, Outcome::unknown, done.error().message));
+          result_.findings.push_back(unjudged(kCheck, pair(i, j), done.error().message));
         }
       }
     }
     result_.series = {std::move(one_series_), std::move(both_series_)};
-    if (!hosts_series_.values.empty()) result_.series.push_back(std::move(hosts_series_));
+    result_.add(std::move(hosts_series_));
     result_.matrices = {with_usual(std::move(one_way_)), with_usual(std::move(both_ways_))};
   }
 
  private:
   [[nodiscard]] std::string pair(std::size_t i, std::size_t j) const {
     return fmt::format("{}-{}", ends_[i].gpu->name(), ends_[j].gpu->name());
-  }
-
-  [[nodiscard]] Finding finding(std::size_t i,
-                                std::size_t j,
-                                Outcome outcome,
-                                std::string message) const {
-    return {.check = std::string(kCheck),
-            .device = pair(i, j),
-            .outcome = outcome,
-            .message = std::move(message),
-            .remedy = outcome == Outcome::fail ? Remedy::reseat_or_replace : Remedy::none};
   }
 
   Result<void> one_way(std::size_t i, std::size_t j) {
@@ -165,13 +151,13 @@ class Pairs {
     for (int repeat = 0; repeat < kRepeats; ++repeat) {
       const auto seconds = reader.gpu->timed([&] { return read(reader, other, bytes_); });
       if (!seconds) return tl::unexpected(seconds.error());
-      if (repeat > 0) rates.push_back(static_cast<double>(bytes_) / *seconds / 1e9);
+      if (repeat > 0) rates.push_back(static_cast<double>(bytes_) / *seconds / kGiga);
     }
     const auto wrong = wrong_words(reader, other, bytes_);
     if (!wrong) return tl::unexpected(wrong.error());
     if (*wrong != 0) {
-      result_.findings.push_back(finding(
-          i, j, Outcome::fail, fmt::format("{} words of 8 bytes came over changed", *wrong)));
+      result_.findings.push_back(
+          broken(kCheck, pair(i, j), fmt::format("{} words of 8 bytes came over changed", *wrong)));
     }
     const bool around = in_groups_ && group_of(*reader.gpu, *other.gpu) == kThroughHost;
     add(around ? hosts_series_ : one_series_, one_way_, i, j, rates);
@@ -184,20 +170,17 @@ class Pairs {
     for (int repeat = 0; repeat < kRepeats; ++repeat) {
       double longest = 0;
       for (const auto& [reader, other] : {std::pair(i, j), std::pair(j, i)}) {
-        auto& gpu = ends_[reader].gpu->gpu();
-        auto done = gpu.use();
-        if (done) done = gpu.mark(0);
-        if (done) done = read(ends_[reader], ends_[other], bytes_);
-        if (done) done = gpu.mark(1);
-        if (!done) return done;
+        const auto& from = ends_[other];
+        const auto& to = ends_[reader];
+        auto begun = to.gpu->begin_timed([&] { return read(to, from, bytes_); });
+        if (!begun) return begun;
       }
       for (const auto reader : {i, j}) {
-        if (auto waited = ends_[reader].gpu->wait(); !waited) return waited;
-        const auto seconds = ends_[reader].gpu->gpu().seconds_between(0, 1);
+        const auto seconds = ends_[reader].gpu->end_timed();
         if (!seconds) return tl::unexpected(seconds.error());
         longest = std::max(longest, *seconds);
       }
-      if (repeat > 0) rates.push_back(2 * static_cast<double>(bytes_) / longest / 1e9);
+      if (repeat > 0) rates.push_back(2 * static_cast<double>(bytes_) / longest / kGiga);
     }
     add(both_series_, both_ways_, i, j, rates);
     both_ways_.cells[j][i] = both_ways_.cells[i][j];
@@ -209,12 +192,10 @@ class Pairs {
            std::size_t i,
            std::size_t j,
            const std::vector<double>& rates) const {
-    auto value = value_of(pair(i, j), rates);
+    auto& value = series.add(pair(i, j), rates);
     value.group = group_of(*ends_[i].gpu, *ends_[j].gpu);
     matrix.cells[i][j] = value.value;
     series.size_bytes = static_cast<std::int64_t>(bytes_);
-    series.iterations = std::ssize(rates);
-    series.values.push_back(std::move(value));
   }
 
   std::vector<End>& ends_;
@@ -256,7 +237,7 @@ Result<TestResult> run_gpu_p2p(const TestInput& input) {
     if (end) {
       ends.push_back(*std::move(end));
     } else {
-      result.findings.push_back(gave_up(kCheck, *gpu, end.error()));
+      result.findings.push_back(unjudged(kCheck, gpu->name(), end.error().message));
     }
   }
   Pairs(ends, bytes / 4096 * 4096, result).measure();

@@ -6,11 +6,12 @@
 
 #include "bench/node/products.hpp"
 #include "bench/node/tests.hpp"
+#include "lib/base/clock.hpp"
 
 namespace muster::bench::node {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
+constexpr std::string_view kCheck = "bench.gpu_truth";
 
 // The launches of one GPU with one answer; the first that is wrong is told.
 Result<std::optional<Finding>> look_for_wrong(NodeGpu& gpu,
@@ -21,15 +22,13 @@ Result<std::optional<Finding>> look_for_wrong(NodeGpu& gpu,
   Products products(gpu, answer);
   auto ready = products.prepare();
   if (!ready) return tl::unexpected(ready.error());
-  const auto end = SteadyClock::now() + time;
-  for (int i = 0; i < kLeast || SteadyClock::now() < end; ++i) {
+  const auto end = Clock::now() + time;
+  for (int i = 0; i < kLeast || Clock::now() < end; ++i) {
     if (auto started = products.start(); !started) return tl::unexpected(started.error());
     const auto counts = products.compare();
     if (!counts) return tl::unexpected(counts.error());
     ++launches;
-    if (counts->wrong != 0) {
-      return std::optional(wrong_product("bench.gpu_truth", gpu, *counts, launches));
-    }
+    if (counts->wrong != 0) return std::optional(wrong_product(kCheck, gpu, *counts, launches));
   }
   gpu.release_all();
   return std::optional<Finding>();
@@ -38,7 +37,6 @@ Result<std::optional<Finding>> look_for_wrong(NodeGpu& gpu,
 }  // namespace
 
 Result<TestResult> run_gpu_truth(const TestInput& input) {
-  constexpr std::string_view kCheck = "bench.gpu_truth";
   constexpr std::uint64_t kAnswers = 3;
   auto all = open_gpus(input, kCheck);
   if (!all) return tl::unexpected(all.error());
@@ -54,7 +52,7 @@ Result<TestResult> run_gpu_truth(const TestInput& input) {
       auto wrong = look_for_wrong(*all->gpus[i], answer, share, launches[i]);
       over[i] = !wrong || wrong->has_value();
       if (!wrong) {
-        result.findings.push_back(gave_up(kCheck, *all->gpus[i], wrong.error()));
+        result.findings.push_back(unjudged(kCheck, all->gpus[i]->name(), wrong.error().message));
       } else if (*wrong) {
         result.findings.push_back(**std::move(wrong));
       }

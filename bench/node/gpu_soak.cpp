@@ -8,6 +8,7 @@
 #include "bench/node/products.hpp"
 #include "bench/node/tests.hpp"
 #include "bench/results/statistics.hpp"
+#include "lib/base/units.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster::bench::node {
@@ -83,7 +84,7 @@ class Soak {
     auto ready = gpus_.back().products.prepare();
     if (ready) ready = gpus_.back().products.take(kLaunch);
     if (ready) return;
-    result_.findings.push_back(gave_up(kCheck, gpu, ready.error()));
+    result_.findings.push_back(unjudged(kCheck, gpu.name(), ready.error().message));
     gpus_.pop_back();
   }
 
@@ -101,12 +102,8 @@ class Soak {
   void round() {
     for (auto& each : gpus_) {
       if (!goes_on(each)) continue;
-      auto& gpu = each.products.gpu().gpu();
-      auto done = gpu.use();
-      if (done) done = gpu.mark(0);
-      if (done) done = each.products.start();
-      if (done) done = gpu.mark(1);
-      if (!done) give_up(each, done.error());
+      auto begun = each.products.gpu().begin_timed([&] { return each.products.start(); });
+      if (!begun) give_up(each, begun.error());
     }
     const bool look = std::ranges::any_of(gpus_, slows_unexplained);
     const auto nvml = look ? probe_nvml(Root(),
@@ -123,11 +120,10 @@ class Soak {
   }
 
   Result<void> end_launch(Soaked& each) {
-    if (auto waited = each.products.gpu().wait(); !waited) return waited;
-    const auto seconds = each.products.gpu().gpu().seconds_between(0, 1);
+    const auto seconds = each.products.gpu().end_timed();
     if (!seconds) return tl::unexpected(seconds.error());
     each.seconds += *seconds;
-    each.rates.emplace_back(each.seconds, each.products.operations() / *seconds / 1e12);
+    each.rates.emplace_back(each.seconds, each.products.operations() / *seconds / kTera);
     ++each.launches;
     const auto counts = each.products.compare();
     if (!counts) return tl::unexpected(counts.error());
@@ -138,7 +134,7 @@ class Soak {
   }
 
   void give_up(Soaked& each, const Error& error) {
-    result_.findings.push_back(gave_up(kCheck, each.products.gpu(), error));
+    result_.findings.push_back(unjudged(kCheck, each.products.gpu().name(), error.message));
     each.over = true;
   }
 
@@ -157,29 +153,28 @@ class Soak {
                   .tolerance = 0.05};
     for (const auto& each : gpus_) {
       if (each.over || each.rates.empty()) continue;
-      auto value = value_of(each.products.gpu().name(),
-                            rates_between(each, 0.8 * each.seconds, each.rates.back().first));
-      const double last = value.value;
+      const double last = series
+                              .add(each.products.gpu().name(),
+                                   rates_between(each, 0.8 * each.seconds, each.rates.back().first))
+                              .value;
       series.iterations = std::ssize(each.rates);
-      series.values.push_back(std::move(value));
       const double first = rate_between(each, 0, std::min(kBeginning, each.seconds / 2));
       if (last < kFallen * first) result_.findings.push_back(fallen(each, first, last));
     }
-    if (!series.values.empty()) result_.series.push_back(std::move(series));
+    result_.add(std::move(series));
   }
 
   [[nodiscard]] static Finding fallen(const Soaked& each, double first, double last) {
     const auto when = std::ranges::find_if(
         each.rates, [&](const auto& rate) { return rate.second < kFallen * first; });
-    return {.check = std::string(kCheck),
-            .device = each.products.gpu().name(),
-            .outcome = Outcome::fail,
-            .message = fmt::format("fell from {:.3g} to {:.3g} TFLOPS after {:.0f} s of work; {}",
-                                   first,
-                                   last,
-                                   when == each.rates.end() ? each.seconds : when->first,
-                                   each.nvml.empty() ? "NVML was not asked" : each.nvml),
-            .remedy = Remedy::report_to_provider};
+    return broken(kCheck,
+                  each.products.gpu().name(),
+                  fmt::format("fell from {:.3g} to {:.3g} TFLOPS after {:.0f} s of work; {}",
+                              first,
+                              last,
+                              when == each.rates.end() ? each.seconds : when->first,
+                              each.nvml.empty() ? "NVML was not asked" : each.nvml),
+                  Remedy::report_to_provider);
   }
 
   const TestInput& input_;

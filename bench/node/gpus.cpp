@@ -86,6 +86,16 @@ Result<cuda::Pointer> NodeGpu::allocate(std::uint64_t bytes) {
   return memory;
 }
 
+Result<void> NodeGpu::allocate(std::initializer_list<cuda::Pointer*> memories,
+                               std::uint64_t bytes) {
+  for (auto* memory : memories) {
+    const auto made = allocate(bytes);
+    if (!made) return tl::unexpected(made.error());
+    *memory = *made;
+  }
+  return {};
+}
+
 void NodeGpu::release_all() {
   if (!first_->use()) return;
   for (const auto memory : memory_) first_->release(memory);
@@ -195,12 +205,19 @@ Result<void> NodeGpu::wait() const {
 }
 
 Result<double> NodeGpu::timed(const std::function<Result<void>()>& work) {
-  if (auto used = first_->use(); !used) return tl::unexpected(used.error());
-  auto done = first_->mark(0);
+  if (auto begun = begin_timed(work); !begun) return tl::unexpected(begun.error());
+  return end_timed();
+}
+
+Result<void> NodeGpu::begin_timed(const std::function<Result<void>()>& work) {
+  auto done = first_->use();
+  if (done) done = first_->mark(0);
   if (done) done = work();
-  if (done) done = first_->mark(1);
-  if (done) done = wait();
-  if (!done) return tl::unexpected(done.error());
+  return done ? first_->mark(1) : done;
+}
+
+Result<double> NodeGpu::end_timed() {
+  if (auto waited = wait(); !waited) return tl::unexpected(waited.error());
   return first_->seconds_between(0, 1);
 }
 
@@ -234,19 +251,9 @@ Result<NodeGpus> open_gpus(const TestInput& input, std::string_view check) {
       all.gpus.push_back(*std::move(gpu));
       continue;
     }
-    all.refused.push_back({.check = std::string(check),
-                           .device = std::move(name),
-                           .outcome = Outcome::unknown,
-                           .message = gpu.error().message});
+    all.refused.push_back(unjudged(check, std::move(name), gpu.error().message));
   }
   return all;
-}
-
-Finding gave_up(std::string_view check, const NodeGpu& gpu, const Error& error) {
-  return {.check = std::string(check),
-          .device = gpu.name(),
-          .outcome = Outcome::unknown,
-          .message = error.message};
 }
 
 }  // namespace muster::bench::node

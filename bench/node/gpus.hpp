@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -77,6 +78,9 @@ class NodeGpu {
   [[nodiscard]] std::uint64_t blocks() const { return blocks_; }
 
   [[nodiscard]] Result<cuda::Pointer> allocate(std::uint64_t bytes);
+  // So much for each of these.
+  [[nodiscard]] Result<void> allocate(std::initializer_list<cuda::Pointer*> memories,
+                                      std::uint64_t bytes);
   void release_all();
   // On the NUMA node that is local to the GPU, where the kernel tells which that is.
   [[nodiscard]] Result<std::unique_ptr<PinnedMemory>> pin(std::uint64_t bytes) const;
@@ -111,6 +115,9 @@ class NodeGpu {
   [[nodiscard]] Result<void> wait() const;
   // Seconds of the GPU's own clock that `work`, which puts something on the first stream, took.
   [[nodiscard]] Result<double> timed(const std::function<Result<void>()>& work);
+  // The same in two steps, between which other GPUs begin.
+  [[nodiscard]] Result<void> begin_timed(const std::function<Result<void>()>& work);
+  [[nodiscard]] Result<double> end_timed();
 
  private:
   NodeGpu(cuda::Library library, std::string name)
@@ -140,8 +147,5 @@ struct NodeGpus {
 // All that are visible. An error whose `missing` is set: there is no driver, or no GPU. `check` is
 // that of the test, for the findings.
 [[nodiscard]] Result<NodeGpus> open_gpus(const TestInput& input, std::string_view check);
-
-// A GPU that failed while it was at work.
-[[nodiscard]] Finding gave_up(std::string_view check, const NodeGpu& gpu, const Error& error);
 
 }  // namespace muster::bench::node

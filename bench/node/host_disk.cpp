@@ -25,14 +25,6 @@ constexpr std::array kWays{
     Way{"sequential read", "sequential_read", "GB/s", 1U << 20U, 32, false, 1e9},
     Way{"random read of 4 KiB", "random_read", "kIOPS", kSmall, 128, true, 1e3 * kSmall}};
 
-Finding of(const LocalDisk& disk, Outcome outcome, std::string message) {
-  return {.check = std::string(kCheck),
-          .device = disk.name,
-          .outcome = outcome,
-          .message = std::move(message),
-          .remedy = outcome == Outcome::fail ? Remedy::reseat_or_replace : Remedy::none};
-}
-
 }  // namespace
 
 Result<TestResult> run_host_disk(const TestInput& input) {
@@ -58,25 +50,22 @@ Result<TestResult> run_host_disk(const TestInput& input) {
                                    .random = way.random,
                                    .time = share});
       if (!read) {
-        result.findings.push_back(of(disk, Outcome::unknown, read.error().message));
+        result.findings.push_back(unjudged(kCheck, disk.name, read.error().message));
         continue;
       }
       if (read->failed > 0) {
-        result.findings.push_back(of(disk,
-                                     Outcome::fail,
-                                     fmt::format("{} of {} reads failed, the first {}",
-                                                 read->failed,
-                                                 read->reads,
-                                                 read->first_failure)));
+        result.findings.push_back(broken(kCheck,
+                                         disk.name,
+                                         fmt::format("{} of {} reads failed, the first {}",
+                                                     read->failed,
+                                                     read->reads,
+                                                     read->first_failure)));
       }
       std::vector<double> rates;
       for (const double rate : read->bytes_per_second) rates.push_back(rate / way.unit_bytes);
-      auto value = value_of(disk.name, rates);
-      value.group = disk.model;
-      series.iterations = std::ssize(rates);
-      series.values.push_back(std::move(value));
+      series.add(disk.name, rates).group = disk.model;
     }
-    if (!series.values.empty()) result.series.push_back(std::move(series));
+    result.add(std::move(series));
   }
   return result;
 }

@@ -13,12 +13,12 @@
 #include "bench/node/matrix.hpp"
 #include "bench/node/tests.hpp"
 #include "bench/results/statistics.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench::node {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
 using Nanoseconds = std::chrono::duration<double, std::nano>;
 using Span = std::chrono::duration<double>;
 
@@ -46,11 +46,11 @@ Chase chase(const Line* lines, std::uint64_t count, Span time) {
   constexpr std::size_t kLeast = 5;
   Chase result;
   std::uint64_t at = 0;
-  const auto end = SteadyClock::now() + time;
-  while (result.nanoseconds.size() < kLeast || SteadyClock::now() < end) {
-    const auto begin = SteadyClock::now();
+  const auto end = Clock::now() + time;
+  while (result.nanoseconds.size() < kLeast || Clock::now() < end) {
+    const auto begin = Clock::now();
     for (int i = 0; i < kBatch; ++i) at = lines[at < count ? at : 0].next;
-    result.nanoseconds.push_back(Nanoseconds(SteadyClock::now() - begin).count() / kBatch);
+    result.nanoseconds.push_back(Nanoseconds(Clock::now() - begin).count() / kBatch);
     result.lost = result.lost || at >= count;
   }
   return result;
@@ -109,21 +109,16 @@ class Memory {
       const std::array one{cpus[cpus.size() / 2]};
       auto ran = on_each(one, [&](std::size_t) { steps = chase(lines, count, share); });
       if (!ran) return ran;
-      auto value =
-          value_of(from == memory ? matrix.names[from]
-                                  : fmt::format("{}-{}", matrix.names[from], matrix.names[memory]),
-                   steps.nanoseconds);
+      auto& value = series.add(from == memory
+                                   ? matrix.names[from]
+                                   : fmt::format("{}-{}", matrix.names[from], matrix.names[memory]),
+                               steps.nanoseconds);
       value.group = distance_of(Root(), nodes_[from].node, memory);
       matrix.cells[from][memory] = value.value;
       if (steps.lost) {
-        result.findings.push_back({.check = std::string(kCheck),
-                                   .device = value.device,
-                                   .outcome = Outcome::fail,
-                                   .message = "memory did not hold the chain that was written",
-                                   .remedy = Remedy::reseat_or_replace});
+        result.findings.push_back(
+            broken(kCheck, value.device, "memory did not hold the chain that was written"));
       }
-      series.iterations = std::ssize(steps.nanoseconds);
-      series.values.push_back(std::move(value));
     }
     return {};
   }
@@ -146,7 +141,7 @@ Result<double> between(unsigned first, unsigned second) {
   const std::array both{first, second};
   auto ran = on_each(both, [&](std::size_t self) {
     for (int batch = 0; batch < kBatches; ++batch) {
-      const auto begin = SteadyClock::now();
+      const auto begin = Clock::now();
       const std::uint64_t origin = static_cast<std::uint64_t>(batch) * 2 * kTrips;
       for (std::uint64_t trip = 0; trip < kTrips; ++trip) {
         const auto mine = origin + 2 * trip + self;
@@ -154,7 +149,7 @@ Result<double> between(unsigned first, unsigned second) {
         }
         ball.holder.store(mine + 1, std::memory_order_release);
       }
-      const double trip = Nanoseconds(SteadyClock::now() - begin).count() / kTrips;
+      const double trip = Nanoseconds(Clock::now() - begin).count() / kTrips;
       if (self == 0) best = std::min(best, trip / 2);
     }
   });

@@ -7,7 +7,7 @@
 #include "bench/node/cpus.hpp"
 #include "bench/node/stream.hpp"
 #include "bench/node/tests.hpp"
-#include "lib/base/text.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -21,7 +21,7 @@ void add_values(const std::string& device,
     const auto bytes = static_cast<double>(outcome.bytes) / sizeof(double) *
                        stream_kernels().at(k).bytes_per_element;
     std::vector<double> rates;
-    for (const double seconds : outcome.seconds.at(k)) rates.push_back(bytes / seconds / 1e9);
+    for (const double seconds : outcome.seconds.at(k)) rates.push_back(bytes / seconds / kGiga);
     series.at(k).values.push_back(best_of(device, rates));
     series.at(k).size_bytes = static_cast<std::int64_t>(outcome.bytes);
     series.at(k).iterations = std::ssize(rates);
@@ -39,17 +39,6 @@ std::array<Series, kStreamKernels> empty_series(bool whole) {
     series.at(k).limited = whole;  // a limit holds for the node
   }
   return series;
-}
-
-Finding wrong_data(const std::string& device, const StreamOutcome& outcome) {
-  return {.check = std::string(kCheck),
-          .device = device,
-          .outcome = Outcome::fail,
-          .message = fmt::format(
-              "{} elements were not what was computed; CPU {} saw the first: memory or processor",
-              outcome.wrong,
-              outcome.wrong_cpu),
-          .remedy = Remedy::reseat_or_replace};
 }
 
 }  // namespace
@@ -74,7 +63,14 @@ Result<TestResult> run_host_stream(const TestInput& input) {
     const auto outcome = run_stream({.cpus = cpus, .array_bytes = bytes, .time = share});
     if (!outcome) return tl::unexpected(outcome.error());
     add_values(device, *outcome, series);
-    if (outcome->wrong != 0) result.findings.push_back(wrong_data(device, *outcome));
+    if (outcome->wrong == 0) return {};
+    result.findings.push_back(broken(
+        kCheck,
+        device,
+        fmt::format(
+            "{} elements were not what was computed; CPU {} saw the first: memory or processor",
+            outcome->wrong,
+            outcome->wrong_cpu)));
     return {};
   };
   auto whole = empty_series(true);

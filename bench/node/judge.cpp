@@ -175,6 +175,30 @@ DeviceValue with_noise(std::string device, const std::vector<double>& repeats, d
 
 }  // namespace
 
+DeviceValue& Series::add(std::string device, const std::vector<double>& repeats) {
+  iterations = std::ssize(repeats);
+  return values.emplace_back(value_of(std::move(device), repeats));
+}
+
+void TestResult::add(Series measured) {
+  if (!measured.values.empty()) series.push_back(std::move(measured));
+}
+
+Finding broken(std::string_view check, std::string device, std::string message, Remedy remedy) {
+  return {.check = std::string(check),
+          .device = std::move(device),
+          .outcome = Outcome::fail,
+          .message = std::move(message),
+          .remedy = remedy};
+}
+
+Finding unjudged(std::string_view check, std::string device, std::string message) {
+  return {.check = std::string(check),
+          .device = std::move(device),
+          .outcome = Outcome::unknown,
+          .message = std::move(message)};
+}
+
 DeviceValue value_of(std::string device, const std::vector<double>& repeats) {
   return with_noise(std::move(device), repeats, median_of(repeats));
 }

@@ -71,10 +71,9 @@ Result<void> Products::prepare() {
     *memory = *made;
   }
   copies_ = std::max<std::uint64_t>(1, gpu_.blocks() / kTiles);
-  const auto made = gpu_.allocate(copies_ * kElements * sizeof(float));
-  if (!made) return tl::unexpected(made.error());
-  c_ = *made;
-  auto done = gpu_.gpu().poison(c_, copies_ * kElements * sizeof(float));
+  const auto bytes = copies_ * kElements * sizeof(float);
+  auto done = gpu_.allocate({&c_}, bytes);
+  if (done) done = gpu_.gpu().poison(c_, bytes);
   return done ? gpu_.wait() : done;
 }
 
@@ -108,18 +107,15 @@ Finding wrong_product(std::string_view check,
                       const Counts& counts,
                       std::uint64_t launch) {
   const auto place = counts.first % kElements;
-  return {.check = std::string(check),
-          .device = gpu.name(),
-          .outcome = Outcome::fail,
-          .message = fmt::format(
-              "{} numbers of product {} are wrong, the first in row {}, column {}; bits {:08x} "
-              "differ",
-              counts.wrong,
-              launch,
-              place / kProductSize,
-              place % kProductSize,
-              counts.bits),
-          .remedy = Remedy::reseat_or_replace};
+  return broken(check,
+                gpu.name(),
+                fmt::format("{} numbers of product {} are wrong, the first in row {}, column {}; "
+                            "bits {:08x} differ",
+                            counts.wrong,
+                            launch,
+                            place / kProductSize,
+                            place % kProductSize,
+                            counts.bits));
 }
 
 }  // namespace muster::bench::node

@@ -44,6 +44,9 @@ struct Series {
   std::int64_t iterations = 0;
   std::vector<DeviceValue> values;
 
+  // Adds what a device's repeats come to: their median, and how far they lie apart.
+  DeviceValue& add(std::string device, const std::vector<double>& repeats);
+
   bool operator==(const Series&) const = default;
 };
 
@@ -52,7 +55,18 @@ struct TestResult {
   std::vector<Finding> findings;   // what needs no limit: wrong data, a device that does not answer
   std::vector<std::string> lines;  // for people
   std::vector<Matrix> matrices;    // likewise
+
+  // One without any value is left out.
+  void add(Series measured);
 };
+
+// A device that does not do what it must.
+[[nodiscard]] Finding broken(std::string_view check,
+                             std::string device,
+                             std::string message,
+                             Remedy remedy = Remedy::reseat_or_replace);
+// A device of which nobody can tell.
+[[nodiscard]] Finding unjudged(std::string_view check, std::string device, std::string message);
 
 // A profile's limit, in the base unit of its kind.
 struct Bounds {
@@ -97,15 +111,20 @@ struct NodeTest {
   std::string_view about;  // what it measures, on one line
   std::string_view check;  // bench.stream
   Level from = Level::quick;
-  bool gpus = false;       // it works on the GPUs, which must be idle
-  bool hcas = false;       // it works on the HCAs, while no job works on the GPUs
-  int least_gpus = 1;      // a node with fewer has nothing of the kind
-  double quick_s = 1;      // how long it measures
-  double full_s = 10;      // the same at the levels full and soak
-  std::string_view limit;  // the profile's, below `bench`; empty where there is none
-  Bounds (*bounds)(const BenchLimits&) = nullptr;
+  bool gpus = false;   // it works on the GPUs, which must be idle
+  bool hcas = false;   // it works on the HCAs, while no job works on the GPUs
+  int least_gpus = 1;  // a node with fewer has nothing of the kind
+  double quick_s = 1;  // how long it measures
+  double full_s = 10;  // the same at the levels full and soak
+  Bounds (*bounds)(const BenchLimits&) = nullptr;  // null where a profile has no limit for it
   // An error whose `missing` is set: this node has nothing of the kind.
   Result<TestResult> (*run)(const TestInput&) = nullptr;
+
+  // The profile's key, below `bench`; empty where there is none.
+  [[nodiscard]] std::string_view limit() const {
+    constexpr std::string_view kBench = "bench.";
+    return bounds == nullptr ? std::string_view() : check.substr(kBench.size());
+  }
 };
 
 // A series' value from its repeats: the median, and how far they lie apart.

@@ -21,52 +21,29 @@ constexpr std::uint64_t kComputed = 64;        // numbers that the host computes
 constexpr std::uint64_t kSlowSize = 4096;
 
 constexpr std::array kKinds{
-    GemmKind{.name = "bf16",
-             .in = kBf16,
-             .out = kBf16,
-             .in_type = cublas::kBf16,
-             .out_type = cublas::kBf16,
-             .compute = cublas::kComputeFp32,
-             .scale = cublas::kFp32},
-    GemmKind{.name = "fp16",
-             .in = kFp16,
-             .out = kFp16,
-             .in_type = cublas::kFp16,
-             .out_type = cublas::kFp16,
-             .compute = cublas::kComputeFp32,
-             .scale = cublas::kFp32},
-    GemmKind{.name = "fp8",
-             .in = kFp8,
-             .out = kBf16,
-             .in_type = cublas::kFp8,
-             .out_type = cublas::kBf16,
-             .compute = cublas::kComputeFp32,
-             .scale = cublas::kFp32,
-             .tolerance = 0.1},
-    GemmKind{.name = "tf32",
-             .in = kFp32,
-             .out = kFp32,
-             .in_type = cublas::kFp32,
-             .out_type = cublas::kFp32,
-             .compute = cublas::kComputeTf32,
-             .scale = cublas::kFp32},
-    GemmKind{.name = "fp32",
-             .in = kFp32,
-             .out = kFp32,
-             .in_type = cublas::kFp32,
-             .out_type = cublas::kFp32,
-             .compute = cublas::kComputeFp32,
-             .scale = cublas::kFp32,
-             .size = kSlowSize},
+    GemmKind{.name = "bf16", .in = kBf16, .out = kBf16},
+    GemmKind{.name = "fp16", .in = kFp16, .out = kFp16},
+    GemmKind{.name = "fp8", .in = kFp8, .out = kBf16, .tolerance = 0.1},
+    GemmKind{.name = "tf32", .in = kFp32, .out = kFp32, .compute = cublas::kComputeTf32},
+    GemmKind{.name = "fp32", .in = kFp32, .out = kFp32, .size = kSlowSize},
     GemmKind{.name = "fp64",
              .in = kFp64,
              .out = kFp64,
-             .in_type = cublas::kFp64,
-             .out_type = cublas::kFp64,
              .compute = cublas::kComputeFp64,
              .scale = cublas::kFp64,
              .size = kSlowSize},
 };
+
+// As cuBLAS numbers it.
+int type_of(const NumberType& type) {
+  for (const auto& [known, number] : {std::pair(kFp64, cublas::kFp64),
+                                      std::pair(kBf16, cublas::kBf16),
+                                      std::pair(kFp16, cublas::kFp16),
+                                      std::pair(kFp8, cublas::kFp8)}) {
+    if (type == known) return number;
+  }
+  return cublas::kFp32;
+}
 
 void* as_memory(cuda::Pointer address) {
   return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): CUDA's are numbers
@@ -110,12 +87,13 @@ Result<void> Gemm::describe() {
       library_, operation_set, operation_, cublas::kTransposeFirst, &transposed, sizeof transposed);
   const auto& [rows, columns, depth] = shape_;
   const auto stride = static_cast<std::int64_t>(depth);
-  MUSTER_CUBLAS_TRY(library_, layout_create, &first_in_, kind_.in_type, depth, rows, stride);
-  MUSTER_CUBLAS_TRY(library_, layout_create, &second_in_, kind_.in_type, depth, columns, stride);
+  const int in = type_of(kind_.in);
+  MUSTER_CUBLAS_TRY(library_, layout_create, &first_in_, in, depth, rows, stride);
+  MUSTER_CUBLAS_TRY(library_, layout_create, &second_in_, in, depth, columns, stride);
   MUSTER_CUBLAS_TRY(library_,
                     layout_create,
                     &out_,
-                    kind_.out_type,
+                    type_of(kind_.out),
                     rows,
                     columns,
                     static_cast<std::int64_t>(rows));
@@ -154,16 +132,11 @@ Result<void> Gemm::fill() {
   if (!b) return tl::unexpected(b.error());
   b_ = *b;
   const auto bytes = out_bytes();
-  for (auto* memory : {&first_, &last_}) {
-    const auto made = gpu_.allocate(bytes);
-    if (!made) return tl::unexpected(made.error());
-    *memory = *made;
-    if (auto done = gpu_.gpu().poison(*made, bytes); !done) return done;
-  }
-  const auto made = gpu_.allocate(kWorkspace);
-  if (!made) return tl::unexpected(made.error());
-  workspace_ = *made;
-  return gpu_.wait();
+  auto done = gpu_.allocate({&first_, &last_}, bytes);
+  if (done) done = gpu_.gpu().poison(first_, bytes);
+  if (done) done = gpu_.gpu().poison(last_, bytes);
+  if (done) done = gpu_.allocate({&workspace_}, kWorkspace);
+  return done ? gpu_.wait() : done;
 }
 
 Result<void> Gemm::multiply(const Algorithm& algorithm, cuda::Pointer to) {

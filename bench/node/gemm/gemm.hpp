@@ -22,8 +22,8 @@ namespace muster::bench::node {
 struct GemmKind {
   std::string_view name;  // as a profile's limit has it
   NumberType in, out;
-  int in_type = 0, out_type = 0, compute = 0, scale = 0;  // as cuBLAS numbers them
-  std::uint64_t size = 8192;                              // of the square matrices
+  int compute = cublas::kComputeFp32, scale = cublas::kFp32;  // as cuBLAS numbers them
+  std::uint64_t size = 8192;                                  // of the square matrices
   double tolerance = 0.015;  // of what a sum of so many numbers usually is
 };
 

@@ -8,12 +8,13 @@
 #include "bench/node/gemm/gemm.hpp"
 #include "bench/node/products.hpp"
 #include "bench/node/tests.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster::bench::node {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
 using Span = std::chrono::duration<double>;
 using Rates = Result<std::vector<double>>;
 
@@ -28,11 +29,11 @@ Rates rates_of(NodeGpu& gpu,
   constexpr std::size_t kLeast = 5;
   constexpr std::size_t kMost = 500;
   std::vector<double> rates;
-  const auto end = SteadyClock::now() + time;
-  while (rates.size() < kLeast || (rates.size() < kMost && SteadyClock::now() < end)) {
+  const auto end = Clock::now() + time;
+  while (rates.size() < kLeast || (rates.size() < kMost && Clock::now() < end)) {
     const auto seconds = gpu.timed(work);
     if (!seconds) return tl::unexpected(seconds.error());
-    rates.push_back(operations / *seconds / 1e12);
+    rates.push_back(operations / *seconds / kTera);
   }
   return rates;
 }
@@ -95,15 +96,6 @@ class GemmTest {
             .tolerance = 0.05};
   }
 
-  static void add(Series& series, const NodeGpu& gpu, const std::vector<double>& rates) {
-    series.iterations = std::ssize(rates);
-    series.values.push_back(value_of(gpu.name(), rates));
-  }
-
-  void keep(Series series) {
-    if (!series.values.empty()) result_.series.push_back(std::move(series));
-  }
-
   void measure(const cublas::Library& library, const GemmKind& kind, Span time) {
     auto series = series_of(fmt::format("products in {} by cuBLASLt", kind.name),
                             fmt::format("gemm_{}", kind.name));
@@ -111,13 +103,11 @@ class GemmTest {
     const auto n = size_of(kind, input_.bytes);
     series.size_bytes = static_cast<std::int64_t>(n * n * kind.in.bytes());
     for (auto& gpu : all_.gpus) {
-      if (auto done = measure_one(library, kind, n, time, *gpu, series);
-          !done && !done.error().missing) {
-        result_.findings.push_back(gave_up(kCheck, *gpu, done.error()));
-      }
+      const auto done = measure_one(library, kind, n, time, *gpu, series);
+      if (!done && !done.error().missing) give_up(*gpu, done.error());
       gpu->release_all();
     }
-    keep(std::move(series));
+    result_.add(std::move(series));
   }
 
   Result<void> measure_one(const cublas::Library& library,
@@ -132,14 +122,8 @@ class GemmTest {
     if (!rates) return tl::unexpected(rates.error());
     const auto wrong = (*gemm)->wrong();
     if (!wrong) return tl::unexpected(wrong.error());
-    if (*wrong) {
-      result_.findings.push_back({.check = std::string(kCheck),
-                                  .device = gpu.name(),
-                                  .outcome = Outcome::fail,
-                                  .message = **wrong,
-                                  .remedy = Remedy::reseat_or_replace});
-    }
-    add(series, gpu, *rates);
+    if (*wrong) result_.findings.push_back(broken(kCheck, gpu.name(), **wrong));
+    series.add(gpu.name(), *rates);
     return {};
   }
 
@@ -147,12 +131,10 @@ class GemmTest {
     auto series = series_of("products in fp32 by muster's own kernel", "gemm_f32_own");
     const auto answer = make_answer(0);
     for (auto& gpu : all_.gpus) {
-      if (auto done = measure_own(answer, time, *gpu, series); !done) {
-        result_.findings.push_back(gave_up(kCheck, *gpu, done.error()));
-      }
+      if (auto done = measure_own(answer, time, *gpu, series); !done) give_up(*gpu, done.error());
       gpu->release_all();
     }
-    keep(std::move(series));
+    result_.add(std::move(series));
   }
 
   Result<void> measure_own(const Answer& answer, Span time, NodeGpu& gpu, Series& series) {
@@ -167,8 +149,12 @@ class GemmTest {
     if (counts->wrong != 0) {
       result_.findings.push_back(wrong_product(kCheck, gpu, *counts, rates->size()));
     }
-    add(series, gpu, *rates);
+    series.add(gpu.name(), *rates);
     return {};
+  }
+
+  void give_up(const NodeGpu& gpu, const Error& error) {
+    result_.findings.push_back(unjudged(kCheck, gpu.name(), error.message));
   }
 
   const TestInput& input_;

@@ -37,13 +37,6 @@ bool is_named(std::string_view variable, std::string_view device) {
   });
 }
 
-Finding refusal(std::string_view check, const std::string& device, std::string message) {
-  return {.check = std::string(check),
-          .device = device,
-          .outcome = Outcome::unknown,
-          .message = std::move(message)};
-}
-
 Result<std::pair<ibv_device**, int>> list_devices(const VerbsLibrary& library) {
   int count = 0;
   errno = 0;
@@ -173,7 +166,7 @@ Result<OpenHcas> open_hcas(const TestInput& input, std::string_view check) {
     if (hca) {
       all.hcas.push_back(*std::move(hca));
     } else if (!hca.error().missing) {
-      all.refused.push_back(refusal(check, name, hca.error().message));
+      all.refused.push_back(unjudged(check, name, hca.error().message));
     }
   }
   library->free_list(list);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <barrier>
 #include <iterator>
-#include <map>
 #include <thread>
 
 #include "bench/node/cpus.hpp"
@@ -16,13 +15,12 @@
 #include "bench/node/rdma/way.hpp"
 #include "bench/node/tests.hpp"
 #include "bench/results/statistics.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench::node {
 namespace {
-
-using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::string_view kCheck = "bench.hca_write";
 constexpr int kLeast = 3;
@@ -72,11 +70,11 @@ Sizes sizes_for(const TestInput& input, std::size_t hcas) {
 // themselves.
 double clock_step() {
   constexpr int kTries = 5;
-  auto step = SteadyClock::duration::max();
+  auto step = Clock::duration::max();
   for (int i = 0; i < kTries; ++i) {
-    const auto first = SteadyClock::now();
+    const auto first = Clock::now();
     auto next = first;
-    while (next == first) next = SteadyClock::now();
+    while (next == first) next = Clock::now();
     step = std::min(step, next - first);
   }
   return std::chrono::duration<double>(step).count();
@@ -131,10 +129,7 @@ class Loopback {
 
   void give_up(Lane& lane, const Error& error) {
     lane.self.reset();
-    result_.findings.push_back({.check = std::string(kCheck),
-                                .device = lane.hca->name(),
-                                .outcome = Outcome::unknown,
-                                .message = error.message});
+    result_.findings.push_back(unjudged(kCheck, lane.hca->name(), error.message));
   }
 
   // Of memory that a transfer has just ended in: what is still on its way through the PCI bus comes
@@ -158,13 +153,11 @@ class Loopback {
     const auto& wrong = *compared;
     if (!wrong || std::exchange(lane.spoilt, true)) return {};
     result_.findings.push_back(
-        {.check = std::string(kCheck),
-         .device = device,
-         .outcome = Outcome::fail,
-         .message = fmt::format("{} words of 8 bytes came over changed, the first at byte {}",
-                                wrong->words,
-                                wrong->first_byte),
-         .remedy = Remedy::reseat_or_replace});
+        broken(kCheck,
+               device,
+               fmt::format("{} words of 8 bytes came over changed, the first at byte {}",
+                           wrong->words,
+                           wrong->first_byte)));
     return {};
   }
 
@@ -206,22 +199,6 @@ class Loopback {
             .count = sizes_.count};
   }
 
-  Result<void> write_once(Lane& lane) {
-    const auto rate =
-        move_once(lane, all_of(IBV_WR_RDMA_WRITE, *lane.source, *lane.target), *lane.target);
-    if (!rate) return tl::unexpected(rate.error());
-    lane.write.push_back(*rate);
-    return {};
-  }
-
-  Result<void> read_once(Lane& lane) {
-    const auto rate =
-        move_once(lane, all_of(IBV_WR_RDMA_READ, *lane.target, *lane.source), *lane.target);
-    if (!rate) return tl::unexpected(rate.error());
-    lane.read.push_back(*rate);
-    return {};
-  }
-
   // From memory of the GPU next to it to memory of that GPU.
   Result<void> measure_gpu(Lane& lane, Gpu& gpu, std::chrono::duration<double> time) {
     const auto source = RdmaMemory::reserve_on(*lane.hca, gpu, gpus_.cuda(), sizes_.bytes());
@@ -229,8 +206,8 @@ class Loopback {
     const auto target = RdmaMemory::reserve_on(*lane.hca, gpu, gpus_.cuda(), sizes_.bytes());
     if (!target) return tl::unexpected(target.error());
     if (auto filled = (*source)->fill(lane.seed); !filled) return filled;
-    const auto end = SteadyClock::now() + time;
-    for (int i = 0; i < kMost && (i < kLeast || SteadyClock::now() < end); ++i) {
+    const auto end = Clock::now() + time;
+    for (int i = 0; i < kMost && (i < kLeast || Clock::now() < end); ++i) {
       const auto rate = move_once(lane, all_of(IBV_WR_RDMA_WRITE, **source, **target), **target);
       if (!rate) return tl::unexpected(rate.error());
       if (i > 0) lane.gpu.push_back(*rate);
@@ -249,10 +226,7 @@ class Loopback {
       }
       const auto done = measure_gpu(lanes_[i], *gpu, time / 2);
       if (done) continue;
-      auto finding = unknown(
-          "node", fmt::format("memory of GPUs is left out: {}", printable(done.error().message)));
-      finding.outcome = Outcome::skip;
-      result_.findings.push_back(std::move(finding));
+      skip(fmt::format("memory of GPUs is left out: {}", printable(done.error().message)));
       return;
     }
   }
@@ -274,10 +248,16 @@ class Loopback {
   }
 
   Result<void> measure_alone(Lane& lane, std::chrono::duration<double> time) {
-    const auto end = SteadyClock::now() + time;
-    for (int i = 0; i < kMost && (i < kLeast || SteadyClock::now() < end); ++i) {
-      if (auto done = write_once(lane); !done) return done;
-      if (auto done = read_once(lane); !done) return done;
+    const auto end = Clock::now() + time;
+    const auto write = all_of(IBV_WR_RDMA_WRITE, *lane.source, *lane.target);
+    const auto read = all_of(IBV_WR_RDMA_READ, *lane.target, *lane.source);
+    for (int i = 0; i < kMost && (i < kLeast || Clock::now() < end); ++i) {
+      for (const auto& [transfers, rates] :
+           {std::pair(&write, &lane.write), std::pair(&read, &lane.read)}) {
+        const auto rate = move_once(lane, *transfers, *lane.target);
+        if (!rate) return tl::unexpected(rate.error());
+        rates->push_back(*rate);
+      }
     }
     // The first round finds nothing in its place.
     lane.write.erase(lane.write.begin());
@@ -350,11 +330,11 @@ class Loopback {
     std::vector<Finding> unreached;
     std::size_t left = 0;
     // Each that does not answer takes its time.
-    const auto end = SteadyClock::now() + input_.time + std::chrono::seconds(1);
+    const auto end = Clock::now() + input_.time + std::chrono::seconds(1);
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       for (std::size_t j = 0; j < lanes_.size(); ++j) {
         if (i == j) continue;
-        if (SteadyClock::now() > end) {
+        if (Clock::now() > end) {
           ++left;
           continue;
         }
@@ -365,7 +345,7 @@ class Loopback {
           rate->noise = 0;  // of so few repeats it is not known
           series.values.push_back(*std::move(rate));
         } else {
-          unreached.push_back(unknown(device, rate.error().message));
+          unreached.push_back(unjudged(kCheck, device, rate.error().message));
         }
       }
     }
@@ -378,25 +358,22 @@ class Loopback {
                       std::vector<Finding> unreached,
                       std::size_t left) {
     if (series.values.empty()) {
-      auto finding = unknown("node", "no HCA of this node reaches another through the fabric");
-      finding.outcome = Outcome::skip;
-      result_.findings.push_back(std::move(finding));
-      return;
+      return skip("no HCA of this node reaches another through the fabric");
     }
     std::ranges::move(unreached, std::back_inserter(result_.findings));
     if (left > 0) {
       result_.findings.push_back(
-          unknown("node", fmt::format("no time was left for {} pairs of HCAs", left)));
+          unjudged(kCheck, "node", fmt::format("no time was left for {} pairs of HCAs", left)));
     }
     result_.series.push_back(std::move(series));
     result_.matrices.push_back(with_usual(std::move(matrix)));
   }
 
-  [[nodiscard]] static Finding unknown(const std::string& device, std::string message) {
-    return {.check = std::string(kCheck),
-            .device = device,
-            .outcome = Outcome::unknown,
-            .message = std::move(message)};
+  void skip(std::string message) {
+    result_.findings.push_back({.check = std::string(kCheck),
+                                .device = "node",
+                                .outcome = Outcome::skip,
+                                .message = std::move(message)});
   }
 
   [[nodiscard]] Series empty_series(std::string_view what, std::string_view quantity) const {
@@ -413,12 +390,9 @@ class Loopback {
     for (const auto& lane : lanes_) {
       const auto& repeats = lane.*values;
       if (repeats.empty()) continue;
-      auto value = value_of(lane.hca->name(), repeats);
-      value.group = lane.hca->model();
-      series.iterations = std::ssize(repeats);
-      series.values.push_back(std::move(value));
+      series.add(lane.hca->name(), repeats).group = lane.hca->model();
     }
-    if (!series.values.empty()) result_.series.push_back(std::move(series));
+    result_.add(std::move(series));
   }
 
   void add_series() {

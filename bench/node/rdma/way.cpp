@@ -7,10 +7,10 @@
 #include <array>
 #include <cerrno>
 
+#include "lib/base/clock.hpp"
+
 namespace muster::bench::node {
 namespace {
-
-using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t kPairs = 2;  // one alone does not keep the fastest HCAs busy
 constexpr int kDepth = 128;        // transfers under way
@@ -162,7 +162,7 @@ Result<std::uint64_t> Way::poll() {
 Result<double> Way::move(const Transfers& transfers) {
   std::uint64_t posted = 0;
   std::uint64_t done = 0;
-  const auto begin = SteadyClock::now();
+  const auto begin = Clock::now();
   auto last = begin;
   while (done < transfers.count) {
     for (; posted < transfers.count && posted - done < depth_; ++posted) {
@@ -172,8 +172,8 @@ Result<double> Way::move(const Transfers& transfers) {
     if (!more) return tl::unexpected(more.error());
     done += *more;
     if (*more > 0) {
-      last = SteadyClock::now();
-    } else if (SteadyClock::now() - last > patience_) {
+      last = Clock::now();
+    } else if (Clock::now() - last > patience_) {
       return make_error(fmt::format("{} of {} transfers do not complete within {:.1f} s",
                                     posted - done,
                                     transfers.count,

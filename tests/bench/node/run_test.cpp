@@ -63,9 +63,9 @@ TEST(NodeTestsTest, EveryTestHasACheckThatCanBeExplained) {
   for (const auto& test : node_tests()) {
     EXPECT_NE(find_bench_check(test.check), nullptr) << test.name;
     EXPECT_NE(test.run, nullptr) << test.name;
-    EXPECT_EQ(test.limit.empty(), test.bounds == nullptr) << test.name;
-    const auto check = test.limit.empty() ? test.check : test.check.substr(6);
-    EXPECT_EQ(check, test.limit.empty() ? test.check : test.limit) << test.name;
+    EXPECT_EQ(test.limit().empty(), test.bounds == nullptr) << test.name;
+    const auto check = test.limit().empty() ? test.check : test.check.substr(6);
+    EXPECT_EQ(check, test.limit().empty() ? test.check : test.limit()) << test.name;
   }
 }
 
