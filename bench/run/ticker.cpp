@@ -32,34 +32,18 @@ std::string progress_line(const Going& going) {
 }
 
 Ticker::Ticker(std::function<std::string(Clock::duration since)> line,
-               std::function<void(std::string_view)> show)
-    : line_(std::move(line)), show_(std::move(show)) {
-  show_(line_({}));
+               std::function<void(std::string_view)> show) {
+  show(line({}));
   // Signals are the process' own: none is handled on this thread.
   sigset_t all{};
   sigset_t before{};
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::jthread([line = std::move(line), show = std::move(show), begin = Clock::now()](
+                             const std::stop_token& stop) {
+    while (sleep_for(stop, kEvery)) show(line(Clock::now() - begin));
+  });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-Ticker::~Ticker() {
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
-
-void Ticker::run() {
-  std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, kEvery, [this] { return ended_; })) {
-    lock.unlock();
-    show_(line_(Clock::now() - begin_));
-    lock.lock();
-  }
 }
 
 }  // namespace muster::bench

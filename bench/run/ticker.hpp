@@ -2,10 +2,8 @@
 // A line for somebody at a terminal, anew every second while one operation runs.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -33,22 +31,9 @@ class Ticker {
   // `line` is asked at once, and then every second on a thread of its own, and `show` given it.
   Ticker(std::function<std::string(Clock::duration since)> line,
          std::function<void(std::string_view)> show);
-  Ticker(const Ticker&) = delete;
-  Ticker(Ticker&&) = delete;
-  Ticker& operator=(const Ticker&) = delete;
-  Ticker& operator=(Ticker&&) = delete;
-  ~Ticker();
 
  private:
-  void run();
-
-  std::function<std::string(Clock::duration since)> line_;
-  std::function<void(std::string_view)> show_;
-  Clock::time_point begin_ = Clock::now();
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace muster::bench

@@ -4,7 +4,9 @@
 #include <fmt/chrono.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <ctime>
+#include <mutex>
 
 namespace muster {
 
@@ -12,6 +14,13 @@ Clock::duration to_duration(Seconds seconds) {
   constexpr double kForever = 1e9;  // what is longer would overflow
   return std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(std::min(seconds.value, kForever)));
+}
+
+bool sleep_for(const std::stop_token& stop, Clock::duration time) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any stopped;
+  return !stopped.wait_for(lock, stop, time, [&stop] { return stop.stop_requested(); });
 }
 
 std::string utc_now() {

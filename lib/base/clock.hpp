@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <stop_token>
 #include <string>
 
 #include "lib/base/quantity.hpp"
@@ -13,6 +14,9 @@ using Clock = std::chrono::steady_clock;
 
 // The same span of time as the clock counts it; at most about 30 years, which it can still add.
 [[nodiscard]] Clock::duration to_duration(Seconds seconds);
+
+// Lets a thread sleep so long. False at once when it is to stop.
+[[nodiscard]] bool sleep_for(const std::stop_token& stop, Clock::duration time);
 
 // The time now in RFC 3339: "2026-11-20T12:00:00Z". Nothing is judged by it.
 [[nodiscard]] std::string utc_now();
