@@ -5,17 +5,14 @@
 
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <exception>
 #include <span>
-#include <string>
 #include <string_view>
-#include <variant>
 
-#include "bench/locate/locate_run.hpp"
-#include "bench/node/node_run.hpp"
+#include "bench/locate/locate_command.hpp"
+#include "bench/node/node_command.hpp"
 #include "bench/run/bench_run.hpp"
-#include "bench/train/train_run.hpp"
+#include "bench/train/train_command.hpp"
 #include "lib/command/output.hpp"
 #include "lib/process/startup.hpp"
 #include "lib/report/report.hpp"
@@ -41,15 +38,10 @@ int run(std::span<const char* const> arguments) {
   const std::string_view first = arguments.empty() ? "" : arguments.front();
   const auto* const named = std::ranges::find(kSubcommands, first, &Subcommand::name);
   if (named != kSubcommands.end()) return named->run(arguments.subspan(1), input);
-  const auto invocation = bench::parse(arguments);
-  if (!invocation) {
-    input.console.note(fmt::format("muster-bench: {}", invocation.error().message));
-    return muster::kExitUsage;
-  }
-  if (const auto* say = std::get_if<bench::SayCommand>(&*invocation)) {
-    return input.console.out(say->text) ? muster::kExitHealthy : muster::kExitUndecided;
-  }
-  return bench::run(std::get<bench::BenchCommand>(*invocation), input);
+  return bench::run_parsed(
+      bench::parse(arguments), input, [&input](const bench::BenchCommand& command) {
+        return bench::run(command, input);
+      });
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ namespace muster::bench {
 namespace {
 
 using Words = std::vector<std::string>;
+using Invocation = std::variant<std::string, BenchCommand>;
 
 Words collective_names() {
   Words names;
@@ -211,10 +212,10 @@ Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> argum
   if (!given) return tl::unexpected(given.error());
   std::ranges::reverse(*given);
   app.parse(*std::move(given));
-  if (line.help()) return SayCommand{help_text()};
+  if (line.help()) return help_text();
   auto command = line.result();
   if (!command) return tl::unexpected(command.error());
-  if (command->version) return SayCommand{fmt::format("muster-bench {}\n", kVersion)};
+  if (command->version) return fmt::format("muster-bench {}\n", kVersion);
   if (auto taken = take_collective(*command, words); !taken) return tl::unexpected(taken.error());
   choose_judged(*command);
   if (auto finished = finish(*command); !finished) return tl::unexpected(finished.error());
@@ -277,7 +278,7 @@ std::string help_text() {
       kExitStatuses);
 }
 
-Result<Invocation> parse(std::span<const char* const> arguments) {
+Result<std::variant<std::string, BenchCommand>> parse(std::span<const char* const> arguments) {
   const auto with_hint = [](std::string_view message) {
     return make_error(fmt::format("{} (muster-bench --help says more)", message));
   };

@@ -98,15 +98,10 @@ struct BenchCommand {
 // all_reduce_perf, with that name as the collective; `words` begins with the program's own.
 [[nodiscard]] std::vector<const char*> with_collective_of_name(std::span<const char* const> words);
 
-// --help and --version: the text is the answer.
-struct SayCommand {
-  std::string text;
-};
-
-using Invocation = std::variant<SayCommand, BenchCommand>;
-
-// `arguments` without the program's name. An error is bad usage.
-[[nodiscard]] Result<Invocation> parse(std::span<const char* const> arguments);
+// The text of --help or --version, or what is to be done. `arguments` without the program's name;
+// an error is bad usage.
+[[nodiscard]] Result<std::variant<std::string, BenchCommand>> parse(
+    std::span<const char* const> arguments);
 
 // A command for each of its collectives.
 [[nodiscard]] std::vector<BenchCommand> of_each_collective(const BenchCommand& command);

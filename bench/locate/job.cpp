@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
-#include <set>
+#include <thread>
 #include <utility>
 
 #include "bench/group/bytes.hpp"
-#include "bench/locate/patience.hpp"
 #include "bench/run/messages.hpp"
 #include "bench/run/operation_timer.hpp"
 #include "bench/run/rank_backend.hpp"
@@ -23,6 +23,29 @@ constexpr int kWarmUp = 2;
 const std::string kTooLong = "did not finish an operation within its deadline";
 constexpr std::size_t kHungWith = 3;
 constexpr unsigned kSmall = 4;  // bytes of a small number
+
+// Aborts a back end once it has finished no operation for `limit`: the back end is given up, the
+// process goes on. All must live longer.
+class Patience {
+ public:
+  Patience(Backend& backend, const Progress& progress, Clock::duration limit)
+      : thread_([this, &backend, &progress, limit](const std::stop_token& stop) {
+          auto finished = progress.finished.load();
+          while (sleep_for(stop, limit)) {
+            const auto before = std::exchange(finished, progress.finished.load());
+            if (finished != before) continue;
+            over_ = true;
+            backend.abort();
+            return;
+          }
+        }) {}
+
+  [[nodiscard]] bool is_over() const { return over_; }
+
+ private:
+  std::atomic<bool> over_{false};
+  std::jthread thread_;
+};
 
 // The samples of the repeat with this index.
 std::vector<Samples> samples_of(const std::vector<Samples>& all, int repeat, int per_repeat) {
@@ -136,21 +159,7 @@ std::vector<RankPart> Job::parts_of(const std::vector<Group>& groups) const {
 
 Result<void> Job::introduce(const Backend& backend) {
   introduced_ = true;
-  const auto told = parts_.met.group->gather(to_message(backend.members()));
-  if (!told) return tl::unexpected(told.error());
-  std::vector<Member> members;
-  for (std::size_t rank = 0; rank < told->size(); ++rank) {
-    const auto number = static_cast<int>(rank);
-    auto& member = members.emplace_back();
-    if (!(*told)[rank].empty()) {
-      auto own = from_message<std::vector<Member>>((*told)[rank], number);
-      if (!own) return tl::unexpected(own.error());
-      member = std::move(own->front());
-    }
-    member.rank = number;  // in its group, a rank has another number
-  }
-  self_.reporter.set_members(
-      std::move(members), backend.library(), self_.kind == BackendKind::nccl);
+  if (auto done = bench::introduce(self_, parts_.met, backend); !done) return done;
   // Rank 0 has waited for communicators that do not form. Its partner would wait for it in vain.
   return parts_.met.group->barrier();
 }
@@ -164,15 +173,8 @@ Job::Told Job::run(Backend& backend, int repeats) {
   const Pace pace{.warm_up = kWarmUp, .iterations = repeats * command_.per_repeat};
   progress_->reset();
   const Patience patience(backend, *progress_, to_duration(self_.command.operation_deadline));
-  const auto end = [&](const Error& error) {
-    return failed(patience.is_over() ? kTooLong : error.message);
-  };
-  auto wrong = backend.verify(operation_, pace, *progress_);
-  if (!wrong) return end(wrong.error());
-  auto batch = backend.measure(operation_, pace, *progress_);
-  if (!batch) return end(batch.error());
-  for (auto& each : batch->wrong) each.timed = true;
-  if (!wrong->empty()) batch->wrong = *std::move(wrong);
+  auto batch = verified_batch(backend, operation_, pace, *progress_);
+  if (!batch) return failed(patience.is_over() ? kTooLong : batch.error().message);
   return {.finished = true, .trouble = {}, .batch = *std::move(batch)};
 }
 

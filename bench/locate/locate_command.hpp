@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line of `muster-bench locate` asks for.
+// What the command line of `muster-bench locate` asks for, and its run.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "bench/command/bench_command.hpp"
 #include "bench/locate/locate.hpp"
 #include "bench/locate/model.hpp"
+#include "bench/run/bench_run.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
 #include "lib/command/options.hpp"
@@ -40,6 +41,9 @@ struct LocateCommand : BenchCommand {
     std::span<const char* const> arguments);
 
 [[nodiscard]] CommandText command_text();
+
+// One run, from these arguments to the exit status.
+[[nodiscard]] int run(std::span<const char* const> arguments, const RunInput& input);
 
 // "nodes=64,leaf=16,noise=3%,fault=slow_hca:7:3:0.48": what is not named is as in `defaults`.
 [[nodiscard]] Result<ModelCluster> parse_model(std::string_view text, ModelCluster defaults);

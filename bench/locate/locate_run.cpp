@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/locate/locate_run.hpp"
-
+// A run of `muster-bench locate`: the search, its report, and what else is written of it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,14 +18,15 @@
 #include "bench/locate/topology.hpp"
 #include "bench/results/bandwidth.hpp"
 #include "bench/results/outcomes.hpp"
+#include "bench/run/conclusion.hpp"
 #include "bench/run/messages.hpp"
 #include "bench/run/node_settings.hpp"
+#include "bench/run/printer.hpp"
 #include "lib/base/atomic_file.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
-#include "lib/command/version.hpp"
 #include "lib/hosts/hostlist.hpp"
 #include "lib/process/program.hpp"
 #include "lib/process/startup.hpp"
@@ -124,17 +124,10 @@ class Run {
     std::ranges::move(others, std::back_inserter(report_.findings));
     report_.node = fold_hostlist(nodes_.names);
     report_.nodes = nodes_.names;
-    report_.profile = choice_.profile.name;
-    report_.profile_evidence = choice_.evidence;
-    report_.context = "manual";
-    report_.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin_).count();
-    report_.muster = kVersion;
+    sign(report_, choice_, begin_);
     muster::conclude(report_, checks);
     if (const auto written = write(); !written) {
-      if (!written.error().message.empty()) {
-        input_.console.note(fmt::format("muster-bench: {}", written.error().message));
-      }
-      return kExitUndecided;
+      return input_.refuse(kExitUndecided, written.error().message);
     }
     if (command_.drain && !report_.accused.empty()) drain();
     return exit_status(report_.verdict);
@@ -170,7 +163,7 @@ class Run {
                      .environment = input_.variables,
                      .deadline = Clock::now() + kDeadline,
                      .input = row_of(Format::json).render(report_, {.verbose = true})});
-    if (!ended) return input_.console.note(fmt::format("muster-bench: {}", ended.error().message));
+    if (!ended) return input_.say(ended.error().message);
     for (const auto* text : {&ended->out, &ended->err}) {
       for (const auto line : split_lines(*text)) input_.console.note(std::string(line));
     }
@@ -194,17 +187,9 @@ class Run {
     if (auto done = file(command_.csv, pairs_csv(search_, nodes_)); !done) return done;
     const auto excluded = fold_hostlist(excluded_);
     if (auto done = file(command_.exclude, fmt::format("{}\n", excluded)); !done) return done;
-    auto text = row_of(command_.format)
-                    .render(report_,
-                            {.verbose = command_.verbose,
-                             .quiet = command_.quiet,
-                             .colour = input_.console.colour && command_.output.empty(),
-                             .width = command_.output.empty() ? input_.console.width : 0});
+    auto text = report_text(report_, command_, input_.console);
     if (command_.format == Format::text && !command_.quiet) text += summary(excluded);
-    auto destination = Destination::open(input_.console, command_.output);
-    if (!destination) return tl::unexpected(destination.error());
-    if (auto done = destination->write(text); !done) return done;
-    return destination->finish();
+    return write_answer(input_.console, command_.output, text);
   }
 
   [[nodiscard]] std::string summary(std::string_view excluded) const {
@@ -243,26 +228,22 @@ Result<void> can_write(const LocateCommand& command, const RunInput& input) {
 }
 
 int search_model(const LocateCommand& command, const RunInput& input) {
-  const auto refuse = [&](int status, std::string_view message) {
-    if (!message.empty()) input.console.note(fmt::format("muster-bench: {}", message));
-    return status;
-  };
   auto choice = choose_profile(command.profile, command.settings, input.variables);
-  if (!choice) return refuse(choice.error().status, choice.error().message);
+  if (!choice) return input.refuse(choice.error().status, choice.error().message);
   const auto cluster = command.model.value_or(ModelCluster{.noise = 0});
   auto nodes = nodes_of(cluster, command.topology.empty());
   if (const auto added = add_topology(nodes, command); !added) {
-    return refuse(kExitConfiguration, added.error().message);
+    return input.refuse(kExitConfiguration, added.error().message);
   }
   if (const auto can = can_write(command, input); !can) {
-    return refuse(kExitUndecided, can.error().message);
+    return input.refuse(kExitUndecided, can.error().message);
   }
   Model model(cluster);
   const auto limit = limit_of_pairs(choice->profile, true);
   const auto floor = floor_of(command, limit, limit.bytes);
   Run run(command, input, *std::move(choice), std::move(nodes), floor);
   if (const auto done = run.search(model); !done) {
-    return refuse(kExitUndecided, done.error().message);
+    return input.refuse(kExitUndecided, done.error().message);
   }
   return run.conclude();
 }
@@ -331,18 +312,11 @@ Result<int> search_job(const LocateCommand& command, RankContext& self, Parts& p
 }  // namespace
 
 int run(std::span<const char* const> arguments, const RunInput& input) {
-  const auto parsed = parse(arguments);
-  if (!parsed) {
-    input.console.note(fmt::format("muster-bench: {}", parsed.error().message));
-    return kExitUsage;
-  }
-  if (const auto* help = std::get_if<std::string>(&*parsed)) {
-    return input.console.out(*help) ? kExitHealthy : kExitUndecided;
-  }
-  const auto& command = std::get<LocateCommand>(*parsed);
-  if (command.backend == BackendKind::sim) return search_model(command, input);
-  return bench::run(command, input, [&command](RankContext& self, Parts& parts) {
-    return search_job(command, self, parts);
+  return run_parsed(parse(arguments), input, [&input](const LocateCommand& command) {
+    if (command.backend == BackendKind::sim) return search_model(command, input);
+    return bench::run(command, input, [&command](RankContext& self, Parts& parts) {
+      return search_job(command, self, parts);
+    });
   });
 }
 

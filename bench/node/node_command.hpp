@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line of `muster-bench node` asks for.
+// What the command line of `muster-bench node` asks for, and its run.
 #pragma once
 
 #include <optional>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/node/test.hpp"
+#include "bench/run/bench_run.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
 #include "lib/command/options.hpp"
@@ -37,6 +38,9 @@ struct NodeCommand {
     std::span<const char* const> arguments);
 
 [[nodiscard]] CommandText command_text();
+
+// One run, from these arguments to the exit status.
+[[nodiscard]] int run(std::span<const char* const> arguments, const RunInput& input);
 
 // In the order of the table. A test that is named runs at whatever level.
 [[nodiscard]] std::vector<const NodeTest*> selected_tests(const NodeCommand& command);

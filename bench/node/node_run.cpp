@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/node/node_run.hpp"
-
+// A run of `muster-bench node`. Each test runs in a process of its own with a deadline: what hangs
+// in a driver costs its own answer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,11 +12,12 @@
 #include "bench/node/node_command.hpp"
 #include "bench/node/outcome.hpp"
 #include "bench/node/result_json.hpp"
+#include "bench/run/conclusion.hpp"
 #include "bench/run/node_settings.hpp"
+#include "bench/run/printer.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
-#include "lib/command/version.hpp"
 #include "lib/process/child.hpp"
 #include "lib/report/verdict.hpp"
 
@@ -154,35 +155,16 @@ class Run {
 
   [[nodiscard]] int conclude() {
     report_.node = host_name();
-    report_.profile = choice_.profile.name;
-    report_.profile_evidence = choice_.evidence;
-    report_.context = "manual";
-    report_.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin_).count();
-    report_.muster = kVersion;
+    sign(report_, choice_, begin_);
     leave_undecided_without_tests(report_.findings);
     muster::conclude(report_, checks_);
     // What was measured is said, whatever came of it.
     const std::vector<std::string_view> shown(checks_.begin(), checks_.end());
-    const auto text = row_of(command_.format)
-                          .render(report_,
-                                  {.verbose = command_.verbose,
-                                   .quiet = command_.quiet,
-                                   .colour = input_.console.colour && command_.output.empty(),
-                                   .width = command_.output.empty() ? input_.console.width : 0,
-                                   .always = shown});
-    const auto written = write(fmt::format("{}{}", screen_.cleared(), text));
+    const auto text = report_text(report_, command_, input_.console, shown);
+    const auto written =
+        write_answer(input_.console, command_.output, fmt::format("{}{}", screen_.cleared(), text));
     if (written) return exit_status(report_.verdict);
-    if (!written.error().message.empty()) {
-      input_.console.note(fmt::format("muster-bench: {}", written.error().message));
-    }
-    return kExitUndecided;
-  }
-
-  [[nodiscard]] Result<void> write(std::string_view text) const {
-    auto destination = Destination::open(input_.console, command_.output);
-    if (!destination) return tl::unexpected(destination.error());
-    if (auto done = destination->write(text); !done) return done;
-    return destination->finish();
+    return input_.refuse(kExitUndecided, written.error().message);
   }
 
   const NodeCommand& command_;
@@ -197,27 +179,22 @@ class Run {
   std::vector<std::string> checks_;
 };
 
-int refuse(const RunInput& input, int status, std::string_view message) {
-  input.console.note(fmt::format("muster-bench: {}", message));
-  return status;
+int run_tests(const NodeCommand& command, const RunInput& input) {
+  auto choice = choose_profile(command.profile, command.settings, input.variables);
+  if (!choice) return input.refuse(choice.error().status, choice.error().message);
+  // Nothing is measured for a report that cannot be written.
+  if (const auto open = Destination::open(input.console, command.output); !open) {
+    return input.refuse(kExitUndecided, open.error().message);
+  }
+  return Run(command, input, *std::move(choice)).run();
 }
 
 }  // namespace
 
 int run(std::span<const char* const> arguments, const RunInput& input) {
-  const auto parsed = parse(arguments);
-  if (!parsed) return refuse(input, kExitUsage, parsed.error().message);
-  if (const auto* help = std::get_if<std::string>(&*parsed)) {
-    return input.console.out(*help) ? kExitHealthy : kExitUndecided;
-  }
-  const auto& command = std::get<NodeCommand>(*parsed);
-  auto choice = choose_profile(command.profile, command.settings, input.variables);
-  if (!choice) return refuse(input, choice.error().status, choice.error().message);
-  // Nothing is measured for a report that cannot be written.
-  if (const auto open = Destination::open(input.console, command.output); !open) {
-    return refuse(input, kExitUndecided, open.error().message);
-  }
-  return Run(command, input, *std::move(choice)).run();
+  return run_parsed(parse(arguments), input, [&input](const NodeCommand& command) {
+    return run_tests(command, input);
+  });
 }
 
 }  // namespace muster::bench::node

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <utility>
 
 #include "bench/backends/nccl/log.hpp"
@@ -73,19 +74,8 @@ Result<std::unique_ptr<Backend>> make_nccl(const BackendParts& parts) {
 }  // namespace
 
 std::string_view to_string(BackendKind kind) {
-  switch (kind) {
-    case BackendKind::nccl:
-      return "nccl";
-    case BackendKind::mpi:
-      return "mpi";
-    case BackendKind::tcp:
-      return "tcp";
-    case BackendKind::sim:
-      return "sim";
-    case BackendKind::automatic:
-      break;
-  }
-  return "auto";
+  constexpr std::array<std::string_view, 5> kNames{"auto", "nccl", "mpi", "tcp", "sim"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 Attempt<BackendKind> pick_backend(const BenchCommand& command,

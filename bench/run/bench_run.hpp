@@ -4,11 +4,15 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
 
 #include "bench/command/bench_command.hpp"
 #include "bench/launch/place.hpp"
 #include "lib/base/result.hpp"
 #include "lib/command/output.hpp"
+#include "lib/report/report.hpp"
 
 namespace muster::bench {
 
@@ -17,7 +21,25 @@ struct RunInput {
   Console console;
   Variables variables;  // the environment
   std::string asked;    // the command line, less what each process has of its own
+
+  // Writes a line to standard error, with the program's name, unless there is nothing to say.
+  void say(std::string_view line) const;
+  // The same of why a run cannot be, or cannot go on. Returns its exit status.
+  [[nodiscard]] int refuse(int status, std::string_view why) const;
 };
+
+// Says what is wrong with a command line, writes the text that it asks for, or goes on with the
+// command. Returns the exit status.
+template <class Command, class GoOn>
+[[nodiscard]] int run_parsed(const Result<std::variant<std::string, Command>>& parsed,
+                             const RunInput& input,
+                             const GoOn& go_on) {
+  if (!parsed) return input.refuse(kExitUsage, parsed.error().message);
+  if (const auto* text = std::get_if<std::string>(&*parsed)) {
+    return input.console.out(*text) ? kExitHealthy : kExitUndecided;
+  }
+  return go_on(std::get<Command>(*parsed));
+}
 
 struct RankContext;
 struct Parts;

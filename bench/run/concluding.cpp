@@ -2,14 +2,15 @@
 #include "bench/run/concluding.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <string_view>
 #include <thread>
 
 #include "bench/backends/nccl/log.hpp"
+#include "bench/launch/local.hpp"
 #include "bench/run/conclusion.hpp"
-#include "bench/run/stop_signals.hpp"
 #include "bench/run/time_limit.hpp"
 #include "lib/base/clock.hpp"
 
@@ -23,16 +24,19 @@ std::string_view signal_name(int number) {
 
 // A launcher that ends all ranks because one has ended is not what went wrong: who notices the
 // loss has time to say so. Other ranks leave the report to rank 0.
-void stop(RankContext& self, const StopSignal& signal) {
+void stop(RankContext& self, int number, const siginfo_t& info) {
   constexpr auto kOthersFirst = std::chrono::milliseconds(300);
   constexpr auto kReportFirst = std::chrono::seconds(2);
-  if (signal.lost) {
+  // A parent says which rank's end is the reason.
+  const int told = info.si_value.sival_int;
+  if (info.si_code == SI_QUEUE && info.si_pid == ::getppid() && told > 0) {
+    const int lost = rank_told(told);
     self.emergency.end({.kind = Trouble::Kind::lost,
                         .phase = self.phase.get(),
-                        .what = fmt::format("rank {} has ended before all had met", *signal.lost),
-                        .ranks = {*signal.lost},
+                        .what = fmt::format("rank {} has ended before all had met", lost),
+                        .ranks = {lost},
                         .arrived = {},
-                        .without_rank_0 = *signal.lost == 0});
+                        .without_rank_0 = lost == 0});
   }
   self.emergency.begin_stop();
   std::this_thread::sleep_for(kOthersFirst);
@@ -40,7 +44,7 @@ void stop(RankContext& self, const StopSignal& signal) {
   self.emergency.end(
       {.kind = Trouble::Kind::stopped,
        .phase = self.phase.get(),
-       .what = fmt::format("it was told to end by the signal {}", signal_name(signal.number)),
+       .what = fmt::format("it was told to end by the signal {}", signal_name(number)),
        .ranks = {self.place.rank},
        .arrived = {}});
 }
@@ -48,7 +52,16 @@ void stop(RankContext& self, const StopSignal& signal) {
 }  // namespace
 
 void end_on_signals(RankContext& self) {
-  on_stop_signal([&self](const StopSignal& signal) { stop(self, signal); });
+  sigset_t taken;
+  sigemptyset(&taken);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&taken, number);
+  if (::pthread_sigmask(SIG_BLOCK, &taken, nullptr) != 0) return;
+  std::thread([taken, &self] {
+    siginfo_t info{};
+    int number = -1;
+    while (number < 0) number = ::sigwaitinfo(&taken, &info);
+    stop(self, number, info);
+  }).detach();
 }
 
 int give_up(RankContext& self, Parts& parts, const Error& error) {

@@ -122,18 +122,20 @@ void add_before(Report& report, const RunRecord& record) {
 
 }  // namespace
 
+void sign(Report& report, const Choice& choice, Clock::time_point begin) {
+  report.profile = choice.profile.name;
+  report.profile_evidence = choice.evidence;
+  report.context = "manual";
+  report.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  report.muster = kVersion;
+}
+
 Report begin_report(const RunRecord& record) {
   Report report;
   report.node = named(record.hosts);
   if (record.hosts.size() > 1) report.nodes = record.hosts;
-  report.profile = record.choice.profile.name;
-  report.profile_evidence = record.choice.evidence;
-  report.context = "manual";
   report.started = record.started;
-  report.duration_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - record.begin)
-          .count();
-  report.muster = kVersion;
+  sign(report, record.choice, record.begin);
   return report;
 }
 

@@ -2,7 +2,7 @@
 // What is known about a run, and the report of it, however the run ended.
 #pragma once
 
-#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +12,7 @@
 #include "bench/results/outcomes.hpp"
 #include "bench/results/row.hpp"
 #include "bench/results/split_results.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/choice/choice.hpp"
 #include "lib/report/report.hpp"
 
@@ -20,7 +21,7 @@ namespace muster::bench {
 struct RunRecord {
   Choice choice;  // the profile of rank 0's node, and why
   std::string started;
-  std::chrono::steady_clock::time_point begin;
+  Clock::time_point begin;
   std::vector<std::string> hosts;  // in the order of their first ranks
   std::vector<Member> members;     // of all ranks, in order
   std::string backend;             // nccl, mpi, tcp, sim
@@ -48,6 +49,8 @@ struct RunRecord {
 // Judges what was measured of a collective, and goes on to the next one.
 void end_collective(RunRecord& record, const BenchCommand& command);
 
+// Says in a report by which profile it judges, and how long it took since `begin`.
+void sign(Report& report, const Choice& choice, Clock::time_point begin);
 // Who and when; nothing is judged yet.
 [[nodiscard]] Report begin_report(const RunRecord& record);
 // A run that came to its end.

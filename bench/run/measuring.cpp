@@ -13,8 +13,28 @@
 
 namespace muster::bench {
 
+Result<std::vector<std::uint64_t>> agree_on_sizes(RankContext& self,
+                                                  const BenchCommand& command,
+                                                  Group& group,
+                                                  const Backend& backend,
+                                                  int ranks) {
+  const auto mine = backend.memory_free();
+  const auto free = group.gather(mine ? std::to_string(*mine) : "");
+  if (!free) return tl::unexpected(free.error());
+  const auto room = least_room(*free);
+  if (!room) return tl::unexpected(room.error());
+  const auto& record = self.reporter.record();
+  auto facts = facts_of(record);
+  facts.ranks = ranks;
+  const auto sizes = sizes_of(command, record.choice.profile, facts, *room);
+  if (self.leads() && !sizes.remark.empty()) self.reporter.remark(sizes.remark);
+  return broadcast(group, sizes.bytes);
+}
+
 Result<int> Measuring::prepare() {
-  if (auto agreed = agree_on_sizes(); !agreed) return tl::unexpected(agreed.error());
+  auto agreed = agree_on_sizes(self_, command_, group_, backend_, backend_.ranks());
+  if (!agreed) return tl::unexpected(agreed.error());
+  sizes_ = *std::move(agreed);
   std::string mine;
   std::vector<std::string> left_out;
   for (const auto& variant : variants_of(command_)) {
@@ -36,24 +56,6 @@ Result<int> Measuring::prepare() {
   const auto refusal = self_.leads() ? first_refusal(*refusals) : Failure{.status = kExitHealthy};
   if (!refusal.message.empty()) self_.say(refusal.message);
   return broadcast(group_, refusal.status);
-}
-
-// Nodes may be of several kinds; rank 0's limits name the sizes.
-Result<void> Measuring::agree_on_sizes() {
-  const auto mine = backend_.memory_free();
-  const auto free = group_.gather(mine ? std::to_string(*mine) : "");
-  if (!free) return tl::unexpected(free.error());
-  const auto room = least_room(*free);
-  if (!room) return tl::unexpected(room.error());
-  const auto& record = self_.reporter.record();
-  auto facts = facts_of(record);
-  facts.ranks = backend_.ranks();  // rank 0 alone knows the members of all
-  const auto sizes = sizes_of(command_, record.choice.profile, facts, *room);
-  if (self_.leads() && !sizes.remark.empty()) self_.reporter.remark(sizes.remark);
-  auto agreed = broadcast(group_, sizes.bytes);
-  if (!agreed) return tl::unexpected(agreed.error());
-  sizes_ = *std::move(agreed);
-  return {};
 }
 
 // That of the first rank that cannot run it, or of a report that cannot be written in the end.

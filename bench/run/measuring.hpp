@@ -14,6 +14,15 @@
 
 namespace muster::bench {
 
+// The sizes to run among so many ranks, of which rank 0 may know more than this one: nodes may be
+// of several kinds, and rank 0's limits name the sizes. `backend` says how much memory is free
+// here.
+[[nodiscard]] Result<std::vector<std::uint64_t>> agree_on_sizes(RankContext& self,
+                                                                const BenchCommand& command,
+                                                                Group& group,
+                                                                const Backend& backend,
+                                                                int ranks);
+
 // Every rank does the same; rank 0 gathers what was measured, and reports it.
 class Measuring {
  public:
@@ -28,7 +37,6 @@ class Measuring {
   [[nodiscard]] Result<void> run();
 
  private:
-  [[nodiscard]] Result<void> agree_on_sizes();
   [[nodiscard]] Failure first_refusal(const std::vector<std::string>& refusals) const;
   // How many iterations in a row are one mean.
   [[nodiscard]] std::size_t shared() const;

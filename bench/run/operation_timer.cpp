@@ -42,6 +42,19 @@ void add_first(std::vector<Wrong>& all, const std::vector<Wrong>& more) {
 
 }  // namespace
 
+Result<Batch> verified_batch(Backend& backend,
+                             const Operation& operation,
+                             const Pace& pace,
+                             Progress& progress) {
+  auto wrong = backend.verify(operation, pace, progress);
+  if (!wrong) return tl::unexpected(wrong.error());
+  auto batch = backend.measure(operation, pace, progress);
+  if (!batch) return batch;
+  for (auto& each : batch->wrong) each.timed = true;
+  if (!wrong->empty()) batch->wrong = *std::move(wrong);
+  return batch;
+}
+
 ProgressCounters counters_of(const std::shared_ptr<const Progress>& progress) {
   return {.started = [progress] { return progress->started.load(); },
           .finished = [progress] { return progress->finished.load(); }};

@@ -70,6 +70,13 @@ class OperationTimer {
   bool connected_ = false;
 };
 
+// Verifies an operation and measures it once, on this rank. What was wrong before it was timed
+// stands for what is wrong of the rank.
+[[nodiscard]] Result<Batch> verified_batch(Backend& backend,
+                                           const Operation& operation,
+                                           const Pace& pace,
+                                           Progress& progress);
+
 // For the thread that watches this process.
 [[nodiscard]] ProgressCounters counters_of(const std::shared_ptr<const Progress>& progress);
 

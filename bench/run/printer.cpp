@@ -62,17 +62,10 @@ Result<void> Printer::finish(const Report& report) {
   if (!said_) return said_;
   const auto text = rendered(report, command_);
   if (!to_file()) return console_.out(text);
-  auto written = write(kept_ + text);
+  auto written = write_answer(console_, command_.output, kept_ + text);
   // What took its time to measure is not lost with a disk that is full by now.
   if (!written) (void)console_.out(kept_ + text);
   return written;
-}
-
-Result<void> Printer::write(std::string_view text) const {
-  auto destination = Destination::open(console_, command_.output);
-  if (!destination) return tl::unexpected(destination.error());
-  if (auto written = destination->write(text); !written) return written;
-  return destination->finish();
 }
 
 Result<void> Printer::can_finish() const {

@@ -3,15 +3,34 @@
 // another program reads it.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "bench/command/bench_command.hpp"
 #include "lib/base/result.hpp"
 #include "lib/command/output.hpp"
+#include "lib/report/format.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::bench {
+
+// The report in the form that a command asks for. `always`: the checks that are shown whatever came
+// of them.
+template <class Command>
+[[nodiscard]] std::string report_text(const Report& report,
+                                      const Command& command,
+                                      const Console& console,
+                                      std::span<const std::string_view> always = {}) {
+  const bool shown = command.output.empty();
+  return row_of(command.format)
+      .render(report,
+              {.verbose = command.verbose,
+               .quiet = command.quiet,
+               .colour = shown && console.colour,
+               .width = shown ? console.width : 0,
+               .always = always});
+}
 
 class Printer {
  public:
@@ -37,8 +56,6 @@ class Printer {
   [[nodiscard]] Result<void> finish(const Report& report);
 
  private:
-  [[nodiscard]] Result<void> write(std::string_view text) const;
-
   void clear_progress();
 
   [[nodiscard]] bool to_file() const { return !command_.output.empty(); }

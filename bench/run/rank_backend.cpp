@@ -66,26 +66,24 @@ Result<std::unique_ptr<Backend>> make_part_backend(RankContext& self,
 }
 
 Result<void> introduce(RankContext& self, Met& met, const Backend& backend) {
-  auto told = gather(*met.group, backend.members());
+  const auto told = met.group->gather(to_message(backend.members()));
   if (!told) return tl::unexpected(told.error());
   std::vector<Member> members;
-  for (auto& each : *told) std::ranges::move(each, std::back_inserter(members));
-  const bool gpus = self.kind == BackendKind::nccl || self.kind == BackendKind::sim;
+  for (std::size_t rank = 0; rank < told->size(); ++rank) {
+    const auto& text = (*told)[rank];
+    auto own = text.empty() ? std::vector<Member>(1)
+                            : from_message<std::vector<Member>>(text, static_cast<int>(rank));
+    if (!own) return tl::unexpected(own.error());
+    std::ranges::move(*own, std::back_inserter(members));
+  }
   // In its part, a rank has another number.
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     members[rank].rank = static_cast<int>(rank);
   }
+  const bool gpus = self.kind == BackendKind::nccl || self.kind == BackendKind::sim;
   self.reporter.set_diagnosis(backend.diagnosis());
   self.reporter.set_members(std::move(members), backend.library(), gpus);
   return {};
-}
-
-std::vector<RankPlace> places_of(const Agreement& agreed) {
-  std::vector<RankPlace> places;
-  for (std::size_t rank = 0; rank < agreed.nodes.size(); ++rank) {
-    places.push_back({agreed.nodes[rank], agreed.local_ranks[rank]});
-  }
-  return places;
 }
 
 }  // namespace muster::bench

@@ -25,10 +25,8 @@ namespace muster::bench {
     const std::vector<RankPart>& parts,
     std::optional<std::chrono::nanoseconds> forming_limit = {});
 
-// Tells rank 0 who all ranks are, by whatever back end they have.
+// Tells rank 0 who all ranks are, by whatever back end they have. Of one that is lost it stays
+// unknown.
 [[nodiscard]] Result<void> introduce(RankContext& self, Met& met, const Backend& backend);
-
-// Where each rank is.
-[[nodiscard]] std::vector<RankPlace> places_of(const Agreement& agreed);
 
 }  // namespace muster::bench

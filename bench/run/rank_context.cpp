@@ -17,10 +17,6 @@ RankContext::RankContext(const BenchCommand& asked, const RunInput& from_outside
       emergency(place.rank),
       reporter(command, input.console, emergency) {}
 
-void RankContext::say(std::string_view line) const {
-  input.console.note(fmt::format("muster-bench: {}", line));
-}
-
 std::string RankContext::name() const {
   return fmt::format("rank {} on {}", place.rank, host_name());
 }

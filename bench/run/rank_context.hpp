@@ -38,7 +38,8 @@ struct RankContext {
   [[nodiscard]] bool leads() const { return place.rank == 0; }
 
   // Writes a line to standard error, with the program's name.
-  void say(std::string_view line) const;
+  void say(std::string_view line) const { input.say(line); }
+
   // "rank 3 on gpu-0007: ", to begin a line that several ranks may write; empty on rank 0.
   [[nodiscard]] std::string prefix() const;
   // "rank 3 on gpu-0007".

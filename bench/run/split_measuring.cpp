@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "bench/run/measuring.hpp"
 #include "bench/run/messages.hpp"
 #include "bench/run/operation_timer.hpp"
 #include "bench/run/plan.hpp"
@@ -15,24 +16,11 @@
 
 namespace muster::bench {
 
-int SplitMeasuring::largest_part() const {
+Result<int> SplitMeasuring::prepare() {
   std::size_t most = 0;
   for (const auto& part : parts_) most = std::max(most, part.ranks.size());
-  return static_cast<int>(most);
-}
-
-Result<int> SplitMeasuring::prepare() {
-  const auto& record = self_.reporter.record();
-  auto facts = facts_of(record);
-  facts.ranks = largest_part();
-  const auto mine = own_.front().backend->memory_free();
-  const auto free = group_.gather(mine ? std::to_string(*mine) : "");
-  if (!free) return tl::unexpected(free.error());
-  const auto room = least_room(*free);
-  if (!room) return tl::unexpected(room.error());
-  const auto sizes = sizes_of(self_.command, record.choice.profile, facts, *room);
-  if (self_.leads() && !sizes.remark.empty()) self_.reporter.remark(sizes.remark);
-  auto agreed = broadcast(group_, sizes.bytes);
+  auto agreed =
+      agree_on_sizes(self_, self_.command, group_, *own_.front().backend, static_cast<int>(most));
   if (!agreed) return tl::unexpected(agreed.error());
   sizes_ = *std::move(agreed);
   std::string refusal;
@@ -110,12 +98,8 @@ Result<std::vector<Batch>> SplitMeasuring::measure(const Operation& operation,
   for (std::size_t at = 0; at < own_.size(); ++at) {
     const auto& [part, backend] = own_[at];
     if (std::ranges::find(active, part) == active.end()) continue;
-    auto wrong = backend->verify(operation, pace_of(command), *progress_);
-    if (!wrong) return tl::unexpected(wrong.error());
-    auto batch = backend->measure(operation, pace_of(command), *progress_);
+    auto batch = verified_batch(*backend, operation, pace_of(command), *progress_);
     if (!batch) return tl::unexpected(batch.error());
-    for (auto& each : batch->wrong) each.timed = true;
-    if (!wrong->empty()) batch->wrong = *std::move(wrong);
     batches[at] = *std::move(batch);
   }
   return batches;

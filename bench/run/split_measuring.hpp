@@ -37,7 +37,6 @@ class SplitMeasuring {
   [[nodiscard]] Result<void> run();
 
  private:
-  [[nodiscard]] int largest_part() const;
   [[nodiscard]] Result<void> run_size(std::uint64_t size);
   // Those of these parts measure; the others wait. A batch of each own part.
   [[nodiscard]] Result<std::vector<Batch>> measure(const Operation& operation,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line of `muster-bench train_step` asks for.
+// What the command line of `muster-bench train_step` asks for, and its run.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "bench/command/bench_command.hpp"
+#include "bench/run/bench_run.hpp"
 #include "bench/train/transformer.hpp"
 #include "lib/base/result.hpp"
 #include "lib/command/options.hpp"
@@ -32,5 +33,8 @@ struct TrainCommand : BenchCommand {
     std::span<const char* const> arguments);
 
 [[nodiscard]] CommandText command_text();
+
+// One run, from these arguments to the exit status.
+[[nodiscard]] int run(std::span<const char* const> arguments, const RunInput& input);
 
 }  // namespace muster::bench::train

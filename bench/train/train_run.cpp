@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/train/train_run.hpp"
-
+// A run of `muster-bench train_step` over the ranks of a job.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -173,17 +172,10 @@ class Training {
 }  // namespace
 
 int run(std::span<const char* const> arguments, const RunInput& input) {
-  const auto parsed = parse(arguments);
-  if (!parsed) {
-    input.console.note(fmt::format("muster-bench: {}", parsed.error().message));
-    return kExitUsage;
-  }
-  if (const auto* help = std::get_if<std::string>(&*parsed)) {
-    return input.console.out(*help) ? kExitHealthy : kExitUndecided;
-  }
-  const auto& command = std::get<TrainCommand>(*parsed);
-  return bench::run(command, input, [&command](RankContext& self, Parts& parts) {
-    return Training(command, self, parts).run();
+  return run_parsed(parse(arguments), input, [&input](const TrainCommand& command) {
+    return bench::run(command, input, [&command](RankContext& self, Parts& parts) {
+      return Training(command, self, parts).run();
+    });
   });
 }
 

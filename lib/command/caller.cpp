@@ -16,12 +16,7 @@ int deliver(const Caller& caller,
             std::string_view text,
             int status,
             unsigned mode) {
-  const auto written = [&]() -> Result<void> {
-    auto destination = Destination::open(caller.console, file, mode);
-    if (!destination) return tl::unexpected(destination.error());
-    if (auto sent = destination->write(text); !sent) return sent;
-    return destination->finish();
-  }();
+  const auto written = write_answer(caller.console, file, text, mode);
   if (written) return status;
   const int failed = fail(caller, undecided(written.error()).value());
   // What was found out is not lost with the file, unless only its owner may read it.

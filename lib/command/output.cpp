@@ -99,4 +99,14 @@ Result<void> Destination::finish() {
   return file_->finish();
 }
 
+Result<void> write_answer(const Console& console,
+                          const std::string& file,
+                          std::string_view text,
+                          unsigned mode) {
+  auto destination = Destination::open(console, file, mode);
+  if (!destination) return tl::unexpected(destination.error());
+  if (auto written = destination->write(text); !written) return written;
+  return destination->finish();
+}
+
 }  // namespace muster

@@ -54,4 +54,10 @@ class Destination {
   std::optional<FileReplacement> file_;
 };
 
+// All of an answer at once.
+[[nodiscard]] Result<void> write_answer(const Console& console,
+                                        const std::string& file,
+                                        std::string_view text,
+                                        unsigned mode = kReportMode);
+
 }  // namespace muster

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/locate/locate_command.hpp"
-#include "bench/locate/locate_run.hpp"
 #include "bench/locate/topology.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "lib/report/report.hpp"

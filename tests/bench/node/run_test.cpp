@@ -10,7 +10,6 @@
 
 #include "bench/node/in_use.hpp"
 #include "bench/node/node_command.hpp"
-#include "bench/node/node_run.hpp"
 #include "bench/node/outcome.hpp"
 #include "bench/node/result_json.hpp"
 #include "bench/node/tests.hpp"
