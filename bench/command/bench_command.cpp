@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <limits>
 #include <utility>
 
 #include "bench/backends/sim/cluster.hpp"
-#include "bench/command/bench_options.hpp"
 #include "bench/command/nccl_tests.hpp"
 #include "bench/command/shared_options.hpp"
 #include "lib/command/command_line.hpp"
@@ -23,27 +21,14 @@ namespace {
 using Words = std::vector<std::string>;
 using Invocation = std::variant<std::string, BenchCommand>;
 
-Words collective_names() {
+template <class Word, std::size_t kCount>
+Words names_of() {
   Words names;
-  for (std::size_t i = 0; i < kCollectives; ++i) {
-    names.emplace_back(to_string(static_cast<Collective>(i)));
-  }
+  for (const auto word : all_of<Word, kCount>()) names.emplace_back(to_string(word));
   return names;
 }
 
-Words type_names() {
-  Words names;
-  for (std::size_t i = 0; i < kTypes; ++i) names.emplace_back(to_string(static_cast<Type>(i)));
-  return names;
-}
-
-Words reduction_names() {
-  Words names;
-  for (std::size_t i = 0; i < kReductions; ++i) {
-    names.emplace_back(to_string(static_cast<Reduction>(i)));
-  }
-  return names;
-}
+Words collective_names() { return names_of<Collective, kCollectives>(); }
 
 // As nccl-tests, MPI and torch call them: all_reduce_perf, allreduce, MPI_Alltoall, bcast.
 std::string plain_name(std::string_view word) {
@@ -85,7 +70,7 @@ Result<void> take_collective(BenchCommand& command, const Words& words) {
   auto& all = command.collectives;
   if (words.front() == "all") {
     command.whichever = true;
-    for (std::size_t i = 0; i < kCollectives; ++i) all.push_back(static_cast<Collective>(i));
+    all = all_of<Collective, kCollectives>();
   } else {
     for (const auto word : split(words.front(), ',')) {
       const auto found = collective_called(trim(word));
@@ -102,43 +87,35 @@ Result<void> take_collective(BenchCommand& command, const Words& words) {
 }
 
 Result<void> sizes_fit(const BenchCommand& command) {
+  constexpr std::uint64_t kMostSteps = 10'000;
   const bool range = command.min || command.max;
-  const bool sized = range || !command.sizes.empty() || command.step;
+  const bool listed = !command.sizes.empty();
+  const bool sized = range || listed || command.step;
   if (!moves_data(command.collective) && (sized || command.min_busbw || command.acceptance)) {
     return make_error(fmt::format("{} moves no data: it has neither sizes nor a bandwidth",
                                   to_string(command.collective)));
   }
-  if (!command.sizes.empty() && range) {
-    return make_error("--sizes and --min or --max exclude each other");
-  }
-  constexpr std::uint64_t kMostSteps = 10'000;
-  if (command.step && !command.sizes.empty())
-    return make_error("--sizes and --step exclude each other");
-  if (command.step && command.max && *command.max / *command.step > kMostSteps) {
-    return make_error("--step: that makes more than 10000 sizes");
-  }
+  const bool many = command.step && command.max && *command.max / *command.step > kMostSteps;
+  auto fit = refuse_any({{listed && range, "--sizes and --min or --max exclude each other"},
+                         {listed && command.step, "--sizes and --step exclude each other"},
+                         {many, "--step: that makes more than 10000 sizes"}});
+  if (!fit) return fit;
   // Two of one size would pass for its repeats.
   auto sizes = command.sizes;
   std::ranges::sort(sizes);
   if (const auto twice = std::ranges::adjacent_find(sizes); twice != sizes.end()) {
     return make_error(fmt::format("--sizes: {} is listed twice", size_text(*twice)));
   }
-  if (command.min && command.max && *command.min > *command.max) {
-    return make_error("--min is larger than --max");
-  }
-  if (command.at && !command.min_busbw) return make_error("--at goes with --min-busbw");
-  if (command.acceptance && command.min_busbw) {
-    return make_error("--acceptance takes the profile's limit; it excludes --min-busbw");
-  }
-  if (!command.at) return {};
   // Nothing would be judged where the size that counts is not among those that run.
-  const bool named = std::ranges::find(command.sizes, *command.at) != command.sizes.end();
-  const bool listed = command.sizes.empty() || named;
-  const bool within =
-      command.min.value_or(0) <= *command.at &&
-      *command.at <= command.max.value_or(std::numeric_limits<std::uint64_t>::max());
-  if (listed && within) return {};
-  return make_error("--at: that size is not among those that are run");
+  const auto at = command.at.value_or(0);
+  const bool named = !listed || std::ranges::find(sizes, at) != sizes.end();
+  const bool within = command.min.value_or(0) <= at && at <= command.max.value_or(at);
+  return refuse_any(
+      {{command.min && command.max && *command.min > *command.max, "--min is larger than --max"},
+       {command.at && !command.min_busbw, "--at goes with --min-busbw"},
+       {command.acceptance && command.min_busbw,
+        "--acceptance takes the profile's limit; it excludes --min-busbw"},
+       {command.at && !(named && within), "--at: that size is not among those that are run"}});
 }
 
 // Of several types and reductions those are judged that limits are for, or else the first.
@@ -159,49 +136,34 @@ Result<void> finish(const BenchCommand& command) {
   if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
   if (auto fit = sizes_fit(command); !fit) return fit;
   if (auto fits = place_fits(command); !fits) return fits;
-  if (command.each_iteration && command.format != Format::json) {
-    return make_error("--each-iteration goes with --format json");
-  }
-  if (!command.sim.empty() && command.backend != BackendKind::sim) {
-    return make_error("--sim goes with --backend sim");
-  }
+  auto fit = refuse_any({{command.each_iteration && command.format != Format::json,
+                          "--each-iteration goes with --format json"},
+                         {!command.sim.empty() && command.backend != BackendKind::sim,
+                          "--sim goes with --backend sim"}});
+  if (!fit) return fit;
   if (auto cluster = parse_sim(command.sim); !cluster) {
     return tl::unexpected(cluster.error());
   }
-  const bool several = !command.types.empty() || !command.reductions.empty();
-  if (command.split && several) {
-    return make_error("--split and several types or operations exclude each other");
-  }
-  if (command.split && !command.collectives.empty()) {
-    return make_error("--split runs one collective");
-  }
-  if (!command.collectives.empty() && command.min_busbw) {
-    return make_error("--min-busbw holds for one collective, and several are to be run");
-  }
-  if (command.split && command.precision)
-    return make_error("--split and --precision exclude each other");
-  if (!command.split && command.split_order != SplitOrder::at_once) {
-    return make_error("--split-order goes with --split");
-  }
-  if (command.split && (command.cycles > 1 || command.soak)) {
-    return make_error("--split runs all sizes once: it excludes --cycles and --soak");
-  }
-  if (command.split && command.diagnose) {
-    return make_error("--split and --diagnose exclude each other");
-  }
-  if (command.split && command.acceptance) {
-    return make_error("--split and --acceptance exclude each other");
-  }
-  const bool may_be_nccl =
-      command.backend == BackendKind::nccl || command.backend == BackendKind::automatic;
-  for (const auto& [asked, option] : {std::pair(command.graph, "--graph"),
-                                      std::pair(command.registered, "--registered"),
-                                      std::pair(command.diagnose, "--diagnose"),
-                                      std::pair(command.together > 1, "--together")}) {
-    if (asked && !may_be_nccl)
-      return make_error(fmt::format("{} goes with --backend nccl", option));
-  }
-  return {};
+  const bool is_split = command.split.has_value();
+  const bool types = !command.types.empty() || !command.reductions.empty();
+  const bool collectives = !command.collectives.empty();
+  const bool other_backend =
+      command.backend != BackendKind::nccl && command.backend != BackendKind::automatic;
+  return refuse_any(
+      {{is_split && types, "--split and several types or operations exclude each other"},
+       {is_split && collectives, "--split runs one collective"},
+       {collectives && command.min_busbw,
+        "--min-busbw holds for one collective, and several are to be run"},
+       {is_split && command.precision, "--split and --precision exclude each other"},
+       {!is_split && command.split_order != SplitOrder::at_once, "--split-order goes with --split"},
+       {is_split && (command.cycles > 1 || command.soak),
+        "--split runs all sizes once: it excludes --cycles and --soak"},
+       {is_split && command.diagnose, "--split and --diagnose exclude each other"},
+       {is_split && command.acceptance, "--split and --acceptance exclude each other"},
+       {other_backend && command.graph, "--graph goes with --backend nccl"},
+       {other_backend && command.registered, "--registered goes with --backend nccl"},
+       {other_backend && command.diagnose, "--diagnose goes with --backend nccl"},
+       {other_backend && command.together > 1, "--together goes with --backend nccl"}});
 }
 
 Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> arguments) {
@@ -273,8 +235,8 @@ std::string help_text() {
       "{}",
       command_help(command_text()),
       wrapped(fmt::format("{}", fmt::join(collective_names(), ", ")), 13),
-      wrapped(fmt::format("{}", fmt::join(type_names(), ", ")), 7),
-      fmt::join(reduction_names(), ", "),
+      wrapped(fmt::format("{}", fmt::join(names_of<Type, kTypes>(), ", ")), 7),
+      fmt::join(names_of<Reduction, kReductions>(), ", "),
       kExitStatuses);
 }
 

@@ -113,6 +113,12 @@ struct BenchCommand {
 // It is the same for all processes of a run.
 [[nodiscard]] std::string common_words(std::span<const char* const> arguments);
 
+// The one table of options: parsing, --help and the man page's test read it.
+[[nodiscard]] std::span<const Option<BenchCommand>> options();
+// Those among them that any run of a job has: what runs it, among whom, by which profile it is
+// judged, and how that is told.
+[[nodiscard]] std::span<const Option<BenchCommand>> job_options();
+
 [[nodiscard]] CommandText command_text();
 [[nodiscard]] std::string help_text();
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options of `muster-bench` and what their values mean.
-#include "bench/command/bench_options.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
 #include "bench/backends/nccl/requirements.hpp"
+#include "bench/command/bench_command.hpp"
 #include "bench/command/shared_options.hpp"
 #include "lib/base/text.hpp"
 
@@ -60,7 +58,7 @@ template <class Word, std::size_t Count, class TakeOne>
 Result<void> take_several(std::vector<Word>& target, Text value, TakeOne take_one) {
   target.clear();
   if (value == "all") {
-    for (std::size_t i = 0; i < Count; ++i) target.push_back(static_cast<Word>(i));
+    target = all_of<Word, Count>();
     return {};
   }
   for (const auto part : split(value, ',')) {

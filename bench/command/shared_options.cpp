@@ -21,6 +21,13 @@ std::string with_whole_unit(std::string_view value) {
 
 }  // namespace
 
+Result<void> refuse_any(std::initializer_list<Refusal> refusals) {
+  for (const auto& [is_so, message] : refusals) {
+    if (is_so) return make_error(std::string(message));
+  }
+  return {};
+}
+
 Result<void> add_setting(std::vector<std::string>& target,
                          std::string_view value,
                          std::string_view example) {

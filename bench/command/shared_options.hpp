@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,7 +17,7 @@
 #include <variant>
 #include <vector>
 
-#include "bench/command/bench_options.hpp"
+#include "bench/command/bench_command.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
@@ -26,6 +28,20 @@ namespace muster::bench {
 inline constexpr std::string_view kExitStatuses =
     "Exit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"
     "64 bad usage, 78 bad configuration.\n";
+
+// Every value of an enumeration of so many, in order.
+template <class Word, std::size_t kCount>
+[[nodiscard]] std::vector<Word> all_of() {
+  std::vector<Word> all;
+  for (std::size_t i = 0; i < kCount; ++i) all.push_back(static_cast<Word>(i));
+  return all;
+}
+
+// What may not be, and what is said of it.
+using Refusal = std::pair<bool, std::string_view>;
+
+// The first of these that is, as an error.
+[[nodiscard]] Result<void> refuse_any(std::initializer_list<Refusal> refusals);
 
 // KEY=VALUE of --set. `example` follows "expects KEY=VALUE" where the value is none; may be empty.
 [[nodiscard]] Result<void> add_setting(std::vector<std::string>& target,

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "bench/command/bench_options.hpp"
 #include "bench/command/shared_options.hpp"
 #include "bench/node/tests.hpp"
 
@@ -94,21 +93,15 @@ Result<std::variant<std::string, LocateCommand>> parse(std::span<const char* con
       kOptions,
       [] { return fmt::format("{}\n{}", command_help(command_text()), kExitStatuses); },
       [](const LocateCommand& command) -> Result<void> {
-        if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
-        if (command.model && command.backend != BackendKind::sim) {
-          return make_error("--sim goes with --backend sim");
-        }
-        if (command.size && command.backend == BackendKind::sim) {
-          return make_error("--size goes with no model: it knows rates, whatever the size");
-        }
-        if (command.drain && command.backend == BackendKind::sim) {
-          return make_error("--drain goes with no model");
-        }
-        if (command.strategy == Strategy::fabric && command.topology.empty() &&
-            command.backend != BackendKind::sim) {
-          return make_error("--strategy fabric needs --topology");
-        }
-        return place_fits(command);
+        const bool sim = command.backend == BackendKind::sim;
+        const bool unknown = command.strategy == Strategy::fabric && command.topology.empty();
+        auto fit = refuse_any(
+            {{command.verbose && command.quiet, "-v and -q exclude each other"},
+             {command.model && !sim, "--sim goes with --backend sim"},
+             {command.size && sim, "--size goes with no model: it knows rates, whatever the size"},
+             {command.drain && sim, "--drain goes with no model"},
+             {unknown && !sim, "--strategy fabric needs --topology"}});
+        return fit ? place_fits(command) : fit;
       });
 }
 

@@ -97,17 +97,15 @@ CommandText command_text() {
 }
 
 Result<std::variant<std::string, NodeCommand>> parse(std::span<const char* const> arguments) {
-  return parse_subcommand<NodeCommand>(arguments,
-                                       command_text(),
-                                       kOptions,
-                                       help_text,
-                                       [](const NodeCommand& command) -> Result<void> {
-                                         if (command.verbose && command.quiet)
-                                           return make_error("-v and -q exclude each other");
-                                         if (selected_tests(command).empty())
-                                           return make_error("no test is left to run");
-                                         return {};
-                                       });
+  return parse_subcommand<NodeCommand>(
+      arguments,
+      command_text(),
+      kOptions,
+      help_text,
+      [](const NodeCommand& command) -> Result<void> {
+        return refuse_any({{command.verbose && command.quiet, "-v and -q exclude each other"},
+                           {selected_tests(command).empty(), "no test is left to run"}});
+      });
 }
 
 std::vector<const NodeTest*> selected_tests(const NodeCommand& command) {

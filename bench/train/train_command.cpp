@@ -8,7 +8,6 @@
 #include <iterator>
 #include <string_view>
 
-#include "bench/command/bench_options.hpp"
 #include "bench/command/shared_options.hpp"
 #include "lib/base/text.hpp"
 
@@ -78,11 +77,12 @@ Result<std::variant<std::string, TrainCommand>> parse(std::span<const char* cons
       kOptions,
       [] { return fmt::format("{}\n{}", command_help(command_text()), kExitStatuses); },
       [](const TrainCommand& command) -> Result<void> {
-        if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
-        if (command.backend != BackendKind::automatic && command.backend != BackendKind::nccl) {
-          return make_error("a training step runs on GPUs: it goes with --backend nccl");
-        }
-        return place_fits(command);
+        const bool other =
+            command.backend != BackendKind::automatic && command.backend != BackendKind::nccl;
+        auto fit =
+            refuse_any({{command.verbose && command.quiet, "-v and -q exclude each other"},
+                        {other, "a training step runs on GPUs: it goes with --backend nccl"}});
+        return fit ? place_fits(command) : fit;
       });
 }
 
