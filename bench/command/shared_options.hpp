@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,16 +58,33 @@ using Refusal = std::pair<bool, std::string_view>;
 // A rate above zero.
 [[nodiscard]] Result<void> take_rate(std::optional<BytesPerSecond>& target, std::string_view value);
 
+// Of a subcommand. One whose command is a BenchCommand has the options of a job as well, first.
+template <class Command>
+[[nodiscard]] CommandText subcommand_text(std::string_view name,
+                                          std::string_view about,
+                                          std::span<const Option<Command>> options) {
+  std::vector<OptionText> texts;
+  if constexpr (std::is_base_of_v<BenchCommand, Command>) {
+    texts = texts_of(job_options());
+    texts.pop_back();  // --help, which comes last
+  }
+  std::ranges::copy(texts_of(options), std::back_inserter(texts));
+  return {.program = "muster-bench",
+          .name = name,
+          .synopsis = "[OPTION]...",
+          .about = about,
+          .options = std::move(texts)};
+}
+
 // The arguments behind a subcommand's name: the text of --help, or what is to be done. `check` says
-// what the options together leave to refuse. A command that is a BenchCommand has the options of a
-// job as well.
+// what the options together leave to refuse; `more` stands in the help before the exit statuses.
 template <class Command>
 [[nodiscard]] Result<std::variant<std::string, Command>> parse_subcommand(
     std::span<const char* const> arguments,
     const CommandText& text,
     std::span<const Option<Command>> options,
-    const std::function<std::string()>& help,
-    const std::function<Result<void>(const Command&)>& check) {
+    const std::function<Result<void>(const Command&)>& check,
+    std::string_view more = "") {
   const auto with_hint = [&](std::string_view message) {
     return make_error(fmt::format("{} ({} {} --help says more)", message, text.program, text.name));
   };
@@ -75,7 +94,7 @@ template <class Command>
     if constexpr (std::is_base_of_v<BenchCommand, Command>) line.take_options(job_options());
     std::vector<std::string> words(arguments.rbegin(), arguments.rend());
     app.parse(std::move(words));
-    if (line.help()) return help();
+    if (line.help()) return fmt::format("{}\n{}{}", command_help(text), more, kExitStatuses);
     auto command = line.result();
     if (!command) return with_hint(command.error().message);
     if (const auto fits = check(*command); !fits) return with_hint(fits.error().message);

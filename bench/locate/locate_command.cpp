@@ -72,27 +72,16 @@ std::string LocateCommand::tests(BackendKind kind) const {
 }
 
 CommandText command_text() {
-  auto texts = texts_of(job_options());
-  texts.pop_back();  // --help, which comes last
-  std::ranges::copy(texts_of(std::span<const Option<LocateCommand>>(kOptions)),
-                    std::back_inserter(texts));
-  return {
-      .program = "muster-bench",
-      .name = "locate",
-      .synopsis = "[OPTION]...",
-      .about =
-          "Names the node, device, link or leaf switch that is slow: runs pairs of a job's nodes "
-          "side by side, and suspects again with partners that have proven good",
-      .options = std::move(texts)};
+  return subcommand_text<LocateCommand>(
+      "locate",
+      "Names the node, device, link or leaf switch that is slow: runs pairs of a job's nodes "
+      "side by side, and suspects again with partners that have proven good",
+      kOptions);
 }
 
 Result<std::variant<std::string, LocateCommand>> parse(std::span<const char* const> arguments) {
   return parse_subcommand<LocateCommand>(
-      arguments,
-      command_text(),
-      kOptions,
-      [] { return fmt::format("{}\n{}", command_help(command_text()), kExitStatuses); },
-      [](const LocateCommand& command) -> Result<void> {
+      arguments, command_text(), kOptions, [](const LocateCommand& command) {
         const bool sim = command.backend == BackendKind::sim;
         const bool unknown = command.strategy == Strategy::fabric && command.topology.empty();
         auto fit = refuse_any(

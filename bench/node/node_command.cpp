@@ -69,15 +69,15 @@ constexpr std::array kOptions{
     option<&C::quiet>("-q,--quiet", "", "only what is wrong"),
 };
 
-std::string help_text() {
-  auto text = fmt::format("{}\nTests:\n", command_help(command_text()));
+std::string tests_text() {
+  std::string text = "Tests:\n";
   for (const auto& test : node_tests()) {
     constexpr std::array<std::string_view, 3> kFrom{"", " (level full)", " (level soak)"};
     const auto about =
         fmt::format("{}{}", test.about, kFrom.at(static_cast<std::size_t>(test.from)));
     text += fmt::format("  {:<14}{}\n", test.name, wrapped(about, 16));
   }
-  return text.append("\n").append(kExitStatuses);
+  return text.append("\n");
 }
 
 bool matches_any(const std::vector<std::string>& globs, std::string_view name) {
@@ -87,13 +87,11 @@ bool matches_any(const std::vector<std::string>& globs, std::string_view name) {
 }  // namespace
 
 CommandText command_text() {
-  return {.program = "muster-bench",
-          .name = "node",
-          .synopsis = "[OPTION]...",
-          .about =
-              "Measures this node's memory, disks, GPUs and links, verifies every transfer, "
-              "and judges by the limits of the node's profile and by comparing equal devices",
-          .options = texts_of(std::span<const Option<NodeCommand>>(kOptions))};
+  return subcommand_text<NodeCommand>(
+      "node",
+      "Measures this node's memory, disks, GPUs and links, verifies every transfer, and judges by "
+      "the limits of the node's profile and by comparing equal devices",
+      kOptions);
 }
 
 Result<std::variant<std::string, NodeCommand>> parse(std::span<const char* const> arguments) {
@@ -101,11 +99,11 @@ Result<std::variant<std::string, NodeCommand>> parse(std::span<const char* const
       arguments,
       command_text(),
       kOptions,
-      help_text,
-      [](const NodeCommand& command) -> Result<void> {
+      [](const NodeCommand& command) {
         return refuse_any({{command.verbose && command.quiet, "-v and -q exclude each other"},
                            {selected_tests(command).empty(), "no test is left to run"}});
-      });
+      },
+      tests_text());
 }
 
 std::vector<const NodeTest*> selected_tests(const NodeCommand& command) {

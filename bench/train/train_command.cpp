@@ -57,26 +57,16 @@ constexpr std::array kOptions{
 }  // namespace
 
 CommandText command_text() {
-  auto texts = texts_of(job_options());
-  texts.pop_back();  // --help, which comes last
-  std::ranges::copy(texts_of(std::span<const Option<TrainCommand>>(kOptions)),
-                    std::back_inserter(texts));
-  return {.program = "muster-bench",
-          .name = "train_step",
-          .synopsis = "[OPTION]...",
-          .about =
-              "Times the shape of a training step: the matrix products of a transformer's "
-              "layers, and beside them the all-reduce of their gradients over NCCL",
-          .options = std::move(texts)};
+  return subcommand_text<TrainCommand>(
+      "train_step",
+      "Times the shape of a training step: the matrix products of a transformer's layers, and "
+      "beside them the all-reduce of their gradients over NCCL",
+      kOptions);
 }
 
 Result<std::variant<std::string, TrainCommand>> parse(std::span<const char* const> arguments) {
   return parse_subcommand<TrainCommand>(
-      arguments,
-      command_text(),
-      kOptions,
-      [] { return fmt::format("{}\n{}", command_help(command_text()), kExitStatuses); },
-      [](const TrainCommand& command) -> Result<void> {
+      arguments, command_text(), kOptions, [](const TrainCommand& command) {
         const bool other =
             command.backend != BackendKind::automatic && command.backend != BackendKind::nccl;
         auto fit =
