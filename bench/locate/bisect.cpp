@@ -186,12 +186,12 @@ class Bisection {
       for (const auto& part : parts_of(suspects, parts)) {
         const auto rest = without(all_, part);
         if (rest.size() < 2) return {};
-        const auto round = rounds_.measure("all but a part of them", {{.nodes = rest}});
-        if (!round) return tl::unexpected(round.error());
+        const auto gbps = rounds_.measure_one("all but a part of them", rest);
+        if (!gbps) return tl::unexpected(gbps.error());
         ++tried;
-        if (is_low(round->gbps.front(), usual_)) continue;
+        if (is_low(*gbps, usual_)) continue;
         guilty.push_back(part);
-        control_ = round->gbps.front();
+        control_ = *gbps;
       }
       if (guilty.size() == 1) {
         suspects = guilty.front();
@@ -212,17 +212,17 @@ class Bisection {
   }
 
   [[nodiscard]] Result<std::optional<Culprit>> confirm() {
-    const auto again = rounds_.measure("what is slow together, alone", {{.nodes = shown_}});
+    const auto again = rounds_.measure_one("what is slow together, alone", shown_);
     if (!again) return tl::unexpected(again.error());
-    const auto& gbps = again->gbps.front();
+    const auto& gbps = *again;
     if (!is_low(gbps, usual_)) {
       return shown_.size() < all_.size() ? jam(gbps) : std::optional<Culprit>{};
     }
     auto others = without(all_, shown_);
     if (control_) {
-      const auto rest = rounds_.measure("all but one", {{.nodes = without(all_, suspects_)}});
+      const auto rest = rounds_.measure_one("all but one", without(all_, suspects_));
       if (!rest) return tl::unexpected(rest.error());
-      control_ = rest->gbps.front();
+      control_ = *rest;
       // What changes by itself from one time to the next is nobody's doing.
       const bool better = control_ && (1 - kLossOfGroups) * *control_ > gbps.value_or(0);
       if (!better || is_low(control_, usual_)) return std::optional<Culprit>{};
@@ -230,10 +230,10 @@ class Bisection {
     }
     if (others.size() >= shown_.size()) {
       others.resize(shown_.size());
-      const auto control = rounds_.measure("as many others", {{.nodes = others}});
+      const auto control = rounds_.measure_one("as many others", others);
       if (!control) return tl::unexpected(control.error());
-      if (is_low(control->gbps.front(), usual_)) return std::optional<Culprit>{};
-      control_ = control->gbps.front();
+      if (is_low(*control, usual_)) return std::optional<Culprit>{};
+      control_ = *control;
     } else if (shown_.size() == all_.size()) {
       return std::optional<Culprit>{};  // nobody is left to compare with
     }

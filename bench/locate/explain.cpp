@@ -110,11 +110,7 @@ class Explanation {
     }
     const auto first_rail = groups.size();
     for (const auto* list : {&rails, &rail_controls}) {
-      for (const auto& [a, b] : *list) {
-        for (int i = 0; i < nodes_.devices; ++i) {
-          groups.push_back({.nodes = {a, b}, .device = i});
-        }
-      }
+      std::ranges::move(device_groups_of(*list, nodes_.devices), std::back_inserter(groups));
     }
     const auto round = rounds_.measure_in_turns("suspects alone", std::move(groups), few());
     if (!round) return tl::unexpected(round.error());

@@ -47,15 +47,6 @@ std::vector<double> clearly_good(const std::vector<double>& values, const Rule& 
   return best_of_bad < kApart * std::ranges::min(good) ? good : std::vector<double>{};
 }
 
-// What is expected, where too few rates are there to compare: about this one.
-Scale scale_of_limit(double limit, double about, double noise, std::size_t count) {
-  constexpr double kLeastDeviation = 0.005;
-  return {.count = count,
-          .median = about,
-          .deviation = std::max(noise, kLeastDeviation) * about,
-          .limit = limit};
-}
-
 // Where pairs reach one of two rates, which lie further from each other than their values do: which
 // pairs do what; else empty.
 std::string two_rates(std::span<const PairRate> pairs, const Nodes& nodes) {
@@ -316,11 +307,11 @@ std::optional<Scale> first_scale(const std::vector<double>& values,
                                  const Rule& rule) {
   if (const auto good = clearly_good(values, rule); !good.empty()) {
     const auto scale = scale_of(good, noise, rule);
-    return scale ? scale : scale_of_limit(*rule.floor_gbps, median_of(good), noise, good.size());
+    return scale ? scale : scale_about(median_of(good), noise, *rule.floor_gbps, good.size());
   }
   if (const auto scale = scale_of(values, noise, rule)) return scale;
   if (!rule.floor_gbps || values.empty()) return {};
-  return scale_of_limit(*rule.floor_gbps, *rule.floor_gbps, noise, values.size());
+  return scale_about(*rule.floor_gbps, noise, *rule.floor_gbps, values.size());
 }
 
 void Search::keep(const Round& round) {

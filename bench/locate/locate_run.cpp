@@ -14,7 +14,6 @@
 #include "bench/locate/inside.hpp"
 #include "bench/locate/job.hpp"
 #include "bench/locate/locate_command.hpp"
-#include "bench/locate/pair_table.hpp"
 #include "bench/locate/topology.hpp"
 #include "bench/results/bandwidth.hpp"
 #include "bench/results/outcomes.hpp"

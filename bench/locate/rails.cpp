@@ -42,13 +42,7 @@ Result<Rails> measure_rails(const std::string& title,
                             Rounds& rounds) {
   Rails rails{
       .pairs = std::move(pairs), .devices = static_cast<std::size_t>(nodes.devices), .round = {}};
-  std::vector<Group> groups;
-  for (const auto& [a, b] : rails.pairs) {
-    for (int device = 0; device < nodes.devices; ++device) {
-      groups.push_back({.nodes = {a, b}, .device = device});
-    }
-  }
-  auto round = rounds.measure(title, std::move(groups));
+  auto round = rounds.measure(title, device_groups_of(rails.pairs, nodes.devices));
   if (!round) return tl::unexpected(round.error());
   rails.round = *std::move(round);
   return rails;

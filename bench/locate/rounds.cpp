@@ -20,12 +20,8 @@ std::vector<std::vector<double>> repeats_of(const std::vector<Answer>& answers) 
   return repeats;
 }
 
-Round round_of(std::string_view title,
-               std::vector<Group> groups,
-               std::vector<Answer> answers,
-               int repeats) {
-  Round round{.title = std::string(title), .groups = std::move(groups), .gbps = {}};
-  round.repeats = repeats;
+Round round_of(std::vector<Group> groups, std::vector<Answer> answers, int repeats) {
+  Round round{.groups = std::move(groups), .gbps = {}};
   round.noise = noise_of_median(noise_of(repeats_of(answers)), static_cast<std::size_t>(repeats));
   round.gbps.reserve(answers.size());
   for (auto& answer : answers) {
@@ -87,20 +83,27 @@ Result<Round> Rounds::measure(std::string_view title, std::vector<Group> groups)
     }
     repeats = needed;
   }
-  return round_of(title, std::move(groups), std::move(answers), repeats);
+  return round_of(std::move(groups), std::move(answers), repeats);
 }
 
 Result<Round> Rounds::measure(std::string_view title, std::vector<Group> groups, int repeats) {
   begin(title, groups);
   std::vector<Answer> answers(groups.size());
   if (auto done = add(groups, repeats, answers); !done) return tl::unexpected(done.error());
-  return round_of(title, std::move(groups), std::move(answers), repeats);
+  return round_of(std::move(groups), std::move(answers), repeats);
+}
+
+Result<std::optional<double>> Rounds::measure_one(std::string_view title,
+                                                  const std::vector<Node>& nodes) {
+  const auto round = measure(title, {{.nodes = nodes}});
+  if (!round) return tl::unexpected(round.error());
+  return round->gbps.front();
 }
 
 Result<Round> Rounds::measure_in_turns(std::string_view title,
                                        std::vector<Group> groups,
                                        std::size_t most_nodes) {
-  Round all{.title = std::string(title), .groups = {}, .gbps = {}};
+  Round all;
   for (auto next = groups.begin(); next != groups.end();) {
     std::set<Node> working;
     auto end = next;
@@ -113,7 +116,6 @@ Result<Round> Rounds::measure_in_turns(std::string_view title,
     all.groups.insert(all.groups.end(), turn->groups.begin(), turn->groups.end());
     all.gbps.insert(all.gbps.end(), turn->gbps.begin(), turn->gbps.end());
     all.noise = std::max(all.noise, turn->noise);
-    all.repeats = std::max(all.repeats, turn->repeats);
     next = end;
   }
   return all;
@@ -125,8 +127,7 @@ Result<std::optional<double>> Rounds::together(const std::vector<Node>& nodes) {
   if (auto done = add({{.nodes = nodes}}, rule_.first_repeats, answers); !done) {
     return tl::unexpected(done.error());
   }
-  return round_of("all together", {{.nodes = nodes}}, std::move(answers), rule_.first_repeats)
-      .gbps.front();
+  return round_of({{.nodes = nodes}}, std::move(answers), rule_.first_repeats).gbps.front();
 }
 
 }  // namespace muster::bench::locate

@@ -16,11 +16,9 @@
 namespace muster::bench::locate {
 
 struct Round {
-  std::string title;
   std::vector<Group> groups;
   std::vector<std::optional<double>> gbps;  // the median of each group; empty: it did not finish
   double noise = 0;                         // the deviation of such a median, as a share
-  int repeats = 0;
 
   [[nodiscard]] std::size_t size() const { return groups.size(); }
 };
@@ -40,6 +38,10 @@ class Rounds {
   [[nodiscard]] Result<Round> measure(std::string_view title,
                                       std::vector<Group> groups,
                                       int repeats);
+
+  // One group of these nodes.
+  [[nodiscard]] Result<std::optional<double>> measure_one(std::string_view title,
+                                                          const std::vector<Node>& nodes);
 
   // As one round where so few nodes work in it, else turn after turn.
   [[nodiscard]] Result<Round> measure_in_turns(std::string_view title,

@@ -66,6 +66,14 @@ std::optional<Scale> scale_of(const std::vector<double>& values, double noise, c
   return better ? better : all;
 }
 
+Scale scale_about(double usual, double noise, double limit, std::size_t count) {
+  constexpr double kLeastDeviation = 0.005;
+  return {.count = count,
+          .median = usual,
+          .deviation = std::max(noise, kLeastDeviation) * usual,
+          .limit = limit};
+}
+
 double noise_of(const std::vector<std::vector<double>>& repeats) {
   std::vector<double> steps;
   for (const auto& values : repeats) {

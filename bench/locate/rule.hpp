@@ -45,6 +45,9 @@ struct Scale {
                                                 double deviation,
                                                 const Rule& rule);
 
+// Where too few values are there to compare, and only what is usual of so many is known.
+[[nodiscard]] Scale scale_about(double usual, double noise, double limit, std::size_t count);
+
 // In GB/s: "93.5", "187.0", "0.0118".
 [[nodiscard]] std::string rate_text(double gbps);
 

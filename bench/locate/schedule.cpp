@@ -92,4 +92,14 @@ std::vector<Group> groups_of(const std::vector<Pair>& pairs) {
   return groups;
 }
 
+std::vector<Group> device_groups_of(const std::vector<Pair>& pairs, int devices) {
+  std::vector<Group> groups;
+  for (const auto& [a, b] : pairs) {
+    for (int device = 0; device < devices; ++device) {
+      groups.push_back({.nodes = {a, b}, .device = device});
+    }
+  }
+  return groups;
+}
+
 }  // namespace muster::bench::locate

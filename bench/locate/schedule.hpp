@@ -43,5 +43,7 @@ using Pair = std::pair<Node, Node>;
                                           const Nodes& nodes);
 
 [[nodiscard]] std::vector<Group> groups_of(const std::vector<Pair>& pairs);
+// Each device of these pairs by itself: pair after pair.
+[[nodiscard]] std::vector<Group> device_groups_of(const std::vector<Pair>& pairs, int devices);
 
 }  // namespace muster::bench::locate

@@ -243,11 +243,7 @@ class SwitchSearch {
   }
 
   [[nodiscard]] Scale scale() const {
-    constexpr double kLeastDeviation = 0.005;
-    return {.count = 1,
-            .median = found_.base,
-            .deviation = std::max(noise_, kLeastDeviation) * found_.base,
-            .limit = (1 - kLossOfSwitches) * found_.base};
+    return scale_about(found_.base, noise_, (1 - kLossOfSwitches) * found_.base, 1);
   }
 
   // Its rate is the median of these; nothing where none of them finished.

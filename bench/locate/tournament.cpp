@@ -147,12 +147,7 @@ std::optional<Scale> scale_of_hangs(const std::vector<double>& scores, double no
   std::vector<double> rates;
   std::ranges::copy_if(scores, std::back_inserter(rates), [](double score) { return score > 0; });
   if (rates.empty()) return {};
-  const double median = median_of(rates);
-  constexpr double kLeastDeviation = 0.005;
-  return Scale{.count = rates.size(),
-               .median = median,
-               .deviation = std::max(noise, kLeastDeviation) * median,
-               .limit = std::numeric_limits<double>::min()};
+  return scale_about(median_of(rates), noise, std::numeric_limits<double>::min(), rates.size());
 }
 
 // Nobody is accused by one partner.
