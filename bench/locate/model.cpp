@@ -148,7 +148,6 @@ double Model::normal() {
 }
 
 Result<std::vector<Answer>> Model::measure(const std::vector<Group>& groups, int repeats) {
-  ++questions_;
   level_ *= 1 + cluster_.drift * normal();
   std::vector<bool> works(cluster_.nodes);
   for (const auto& group : groups) {

@@ -62,9 +62,6 @@ class Model final : public Measurer {
   // What the group reaches without noise; 0 where it does not finish.
   [[nodiscard]] double rate_of(const Group& group, bool crowded) const;
 
-  // How often it was asked: jobs, where each question is one.
-  [[nodiscard]] int questions() const { return questions_; }
-
  private:
   struct NodeState {
     double inside = 1;   // of what its GPUs reach among themselves
@@ -92,7 +89,6 @@ class Model final : public Measurer {
   double level_ = 1;
   double spare_ = 0;
   bool has_spare_ = false;
-  int questions_ = 0;
 };
 
 }  // namespace muster::bench::locate

@@ -21,26 +21,6 @@ std::vector<Pair> pairs_across(const Nodes& nodes) {
   return pairs;
 }
 
-std::vector<Pair> pairs_between(std::vector<Node> some, const std::function<int(Node)>& where) {
-  std::ranges::stable_sort(some, {}, where);
-  const auto half = some.size() / 2;
-  std::vector<Pair> pairs;
-  for (std::size_t i = 0; i < half; ++i) {
-    if (where(some[i]) != where(some[i + half])) pairs.emplace_back(some[i], some[i + half]);
-  }
-  return pairs;
-}
-
-std::vector<std::vector<Node>> by_place(std::size_t nodes, const std::function<int(Node)>& where) {
-  std::map<int, std::vector<Node>> places;
-  for (Node node = 0; node < nodes; ++node) {
-    if (where(node) != kNoLeaf) places[where(node)].push_back(node);
-  }
-  std::vector<std::vector<Node>> found;
-  for (auto& [place, members] : places) found.push_back(std::move(members));
-  return found;
-}
-
 std::size_t tournament_rounds(std::size_t nodes) { return nodes < 2 ? 0 : nodes - 1 + nodes % 2; }
 
 std::vector<Pair> tournament_round(std::size_t nodes, std::size_t round) {

@@ -2,7 +2,6 @@
 // Which nodes are paired in which round. No node is twice in a round.
 #pragma once
 
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -16,14 +15,6 @@ using Pair = std::pair<Node, Node>;
 // different leaf switches wherever that is possible; without a topology they are far apart in the
 // list, which mostly comes to the same.
 [[nodiscard]] std::vector<Pair> pairs_across(const Nodes& nodes);
-
-// The same among these alone, in the order of `where`: no pair has both nodes of one place.
-[[nodiscard]] std::vector<Pair> pairs_between(std::vector<Node> some,
-                                              const std::function<int(Node)>& where);
-
-// The nodes of each place, in the order of the places; those without one are left out.
-[[nodiscard]] std::vector<std::vector<Node>> by_place(std::size_t nodes,
-                                                      const std::function<int(Node)>& where);
 
 // All pairs, each once, by the circle method: n - 1 rounds, n of them where n is odd.
 [[nodiscard]] std::size_t tournament_rounds(std::size_t nodes);

@@ -30,12 +30,77 @@ class Retry {
 
   // In as many rounds as partners need; then once more who was neither low nor fine, and who is
   // slow by one measurement only. Who stays unclear is said to be.
-  [[nodiscard]] Result<void> run(std::vector<Suspect> suspects);
+  [[nodiscard]] Result<void> run(std::vector<Suspect> suspects) {
+    if (auto done = measure(std::move(suspects)); !done) return done;
+    auto once = std::exchange(unclear_, {});
+    std::erase_if(suspicion_.slow, [&](const Suspect& suspect) {
+      if (suspect.meetings.size() > 1) return false;
+      once.push_back(suspect);
+      return true;
+    });
+    if (auto done = measure(std::move(once)); !done) return done;
+    for (const auto& suspect : unclear_) {
+      search_.culprits.push_back(
+          {.kind = Culprit::Kind::not_enough_data,
+           .nodes = {suspect.node},
+           .evidence = {fmt::format("{} is neither slow nor fine with two partners: it has met {}",
+                                    nodes_.names[suspect.node],
+                                    suspect.meetings.size())}});
+    }
+    return {};
+  }
 
  private:
-  [[nodiscard]] Result<void> measure(std::vector<Suspect> suspects);
+  // Of two measurements with one partner, a slow path between the two would make a slow node.
   [[nodiscard]] Result<void> measure_some(std::vector<Suspect> suspects,
-                                          std::vector<Node> partners);
+                                          std::vector<Node> partners) {
+    std::vector<Pair> pairs;
+    std::erase_if(suspects, [&](Suspect& suspect) {
+      const auto partner = partner_of(suspect.node, partners, met_by(suspect), nodes_);
+      if (partner == partners.end()) {
+        waiting_.push_back(std::move(suspect));
+        return true;
+      }
+      pairs.emplace_back(suspect.node, *partner);
+      partners.erase(partner);
+      return false;
+    });
+    if (pairs.empty()) return {};
+    const auto count = pairs.size();
+    std::ranges::move(take_controls(partners, kMostControls, nodes_), std::back_inserter(pairs));
+    const auto round = rounds_.measure("suspects with proven partners", groups_of(pairs));
+    if (!round) return tl::unexpected(round.error());
+    search_.keep(*round);
+    const auto scale = scale_from(*round, count, suspicion_.scale, rounds_.rule());
+    for (std::size_t i = 0; i < count; ++i) {
+      auto& suspect = suspects[i];
+      suspect.meetings.push_back({pairs[i].second, round->gbps[i], scale});
+      if (is_low(round->gbps[i], scale)) {
+        suspicion_.slow.push_back(std::move(suspect));
+      } else if (is_fine(round->gbps[i], scale)) {
+        suspicion_.proven.push_back(suspect.node);
+      } else {
+        unclear_.push_back(std::move(suspect));
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<void> measure(std::vector<Suspect> suspects) {
+    const auto proven = suspicion_.proven;
+    while (!suspects.empty() && !proven.empty()) {
+      const auto end =
+          suspects.begin() + static_cast<std::ptrdiff_t>(std::min(suspects.size(), proven.size()));
+      std::vector<Suspect> now(suspects.begin(), end);
+      suspects.erase(suspects.begin(), end);
+      const auto asked = now.size();
+      if (auto done = measure_some(std::move(now), proven); !done) return done;
+      // They have met everybody, or others have taken whom they had not.
+      auto& to = waiting_.size() == asked ? unclear_ : suspects;
+      std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(to));
+    }
+    return {};
+  }
 
   const Nodes& nodes_;
   Rounds& rounds_;
@@ -44,76 +109,6 @@ class Retry {
   std::vector<Suspect> unclear_;
   std::vector<Suspect> waiting_;  // for whom there was no partner that they had not met
 };
-
-// Of two measurements with one partner, a slow path between the two would make a slow node.
-Result<void> Retry::measure_some(std::vector<Suspect> suspects, std::vector<Node> partners) {
-  std::vector<Pair> pairs;
-  std::erase_if(suspects, [&](Suspect& suspect) {
-    const auto partner = partner_of(suspect.node, partners, met_by(suspect), nodes_);
-    if (partner == partners.end()) {
-      waiting_.push_back(std::move(suspect));
-      return true;
-    }
-    pairs.emplace_back(suspect.node, *partner);
-    partners.erase(partner);
-    return false;
-  });
-  if (pairs.empty()) return {};
-  const auto count = pairs.size();
-  std::ranges::move(take_controls(partners, kMostControls, nodes_), std::back_inserter(pairs));
-  const auto round = rounds_.measure("suspects with proven partners", groups_of(pairs));
-  if (!round) return tl::unexpected(round.error());
-  search_.keep(*round);
-  const auto scale = scale_from(*round, count, suspicion_.scale, rounds_.rule());
-  for (std::size_t i = 0; i < count; ++i) {
-    auto& suspect = suspects[i];
-    suspect.meetings.push_back({pairs[i].second, round->gbps[i], scale});
-    if (is_low(round->gbps[i], scale)) {
-      suspicion_.slow.push_back(std::move(suspect));
-    } else if (is_fine(round->gbps[i], scale)) {
-      suspicion_.proven.push_back(suspect.node);
-    } else {
-      unclear_.push_back(std::move(suspect));
-    }
-  }
-  return {};
-}
-
-Result<void> Retry::measure(std::vector<Suspect> suspects) {
-  const auto proven = suspicion_.proven;
-  while (!suspects.empty() && !proven.empty()) {
-    const auto end =
-        suspects.begin() + static_cast<std::ptrdiff_t>(std::min(suspects.size(), proven.size()));
-    std::vector<Suspect> now(suspects.begin(), end);
-    suspects.erase(suspects.begin(), end);
-    const auto asked = now.size();
-    if (auto done = measure_some(std::move(now), proven); !done) return done;
-    // They have met everybody, or others have taken whom they had not.
-    auto& to = waiting_.size() == asked ? unclear_ : suspects;
-    std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(to));
-  }
-  return {};
-}
-
-Result<void> Retry::run(std::vector<Suspect> suspects) {
-  if (auto done = measure(std::move(suspects)); !done) return done;
-  auto once = std::exchange(unclear_, {});
-  std::erase_if(suspicion_.slow, [&](const Suspect& suspect) {
-    if (suspect.meetings.size() > 1) return false;
-    once.push_back(suspect);
-    return true;
-  });
-  if (auto done = measure(std::move(once)); !done) return done;
-  for (const auto& suspect : unclear_) {
-    search_.culprits.push_back(
-        {.kind = Culprit::Kind::not_enough_data,
-         .nodes = {suspect.node},
-         .evidence = {fmt::format("{} is neither slow nor fine with two partners: it has met {}",
-                                  nodes_.names[suspect.node],
-                                  suspect.meetings.size())}});
-  }
-  return {};
-}
 
 }  // namespace
 

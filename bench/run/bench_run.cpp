@@ -104,21 +104,13 @@ Result<void> start_backend(RankContext& self, Parts& parts) {
   return introduce(self, parts.met, any);
 }
 
-template <class How>
-Result<int> measure(How measuring) {
-  const auto status = measuring.prepare();
-  if (!status || *status != kExitHealthy) return status;
-  if (auto measured = measuring.run(); !measured) return tl::unexpected(measured.error());
-  return status;
-}
-
 // One after the other. What cannot be run here is left out, unless that is all of them.
 Result<int> measure_each(RankContext& self, Group& group, Backend& backend) {
   const auto commands = of_each_collective(self.command);
   const bool several = commands.size() > 1;
   int all = several ? kExitUsage : kExitHealthy;
   for (const auto& command : commands) {
-    const auto status = measure(Measuring(self, command, group, backend));
+    const auto status = measure(self, command, group, backend);
     const bool left_out = several && status && *status == kExitUsage;
     if (left_out) continue;
     if (!status || *status != kExitHealthy) return status;
@@ -139,9 +131,8 @@ Result<int> measure_and_report(RankContext& self, Parts& parts) {
   }
   if (auto started = start_backend(self, parts); !started) return tl::unexpected(started.error());
   auto& group = *parts.met.group;
-  const auto status = parts.own.empty()
-                          ? measure_each(self, group, *parts.backend)
-                          : measure(SplitMeasuring(self, group, parts.split, parts.own));
+  const auto status = parts.own.empty() ? measure_each(self, group, *parts.backend)
+                                        : measure_parts(self, group, parts.split, parts.own);
   if (!status || *status != kExitHealthy) return status;
   self.enter(*parts.met.group, "report", to_duration(self.command.operation_deadline));
   return broadcast(*parts.met.group, self.leads() ? self.reporter.conclude() : kExitHealthy);

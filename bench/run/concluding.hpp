@@ -15,8 +15,8 @@ namespace muster::bench {
 struct Parts {
   Met met;
   std::unique_ptr<Backend> backend;
-  std::vector<RankPart> split;             // of --split
-  std::vector<SplitMeasuring::Own> own{};  // and their back ends here
+  std::vector<RankPart> split;  // of --split
+  std::vector<OwnPart> own{};   // and their back ends here
 };
 
 // From here on a thread of its own takes SIGTERM, SIGINT and SIGHUP, and ends this process with a
