@@ -68,9 +68,7 @@ class Bisection {
 
   // Nothing where as many others are as slow: then it is what so many nodes reach.
   [[nodiscard]] Result<std::optional<Culprit>> run() {
-    auto fewest = shrink();
-    if (!fewest) return tl::unexpected(fewest.error());
-    shown_ = *std::move(fewest);
+    if (auto done = put(shown_, shrink()); !done) return tl::unexpected(done.error());
     suspects_ = shown_;
     const bool most = 2 * shown_.size() > all_.size();
     auto followed = most && shown_.size() > 2 ? leave_out() : follow();

@@ -125,9 +125,8 @@ Result<Job::Told> Job::told_in(std::string_view text, int rank) {
   if (!reader.complete()) {
     return make_error(fmt::format("the answer of rank {} was not whole", rank));
   }
-  auto read = from_message<Batch>(batch, rank);
+  const auto read = put(told.batch, from_message<Batch>(batch, rank));
   if (!read) return tl::unexpected(read.error());
-  told.batch = *std::move(read);
   return told;
 }
 
@@ -199,9 +198,8 @@ Result<std::vector<std::string>> Job::measure_part(const Task& task) {
   auto& group = *parts_.met.group;
   const auto parts = parts_of(task.groups);
   const auto limit = to_duration(self_.command.operation_deadline);
-  auto made = make_part_backend(self_, parts_.met, parts, limit);
+  auto made = put(parts_.backend, make_part_backend(self_, parts_.met, parts, limit));
   if (!made) return tl::unexpected(made.error());
-  parts_.backend = *std::move(made);
   self_.emergency.watch(parts_.backend.get());
   if (!introduced_) {
     if (auto done = introduce(*parts_.backend); !done) return tl::unexpected(done.error());

@@ -195,9 +195,8 @@ class Locator {
   [[nodiscard]] Result<void> suspect() {
     if (strategy_ == Strategy::fabric && nodes_.zones.empty()) return {};  // first the switches
     const auto before = search_.pairs.size();
-    auto found = measure(strategy_, nodes_, rounds_, search_);
-    if (!found) return tl::unexpected(found.error());
-    found_ = *std::move(found);
+    if (auto found = put(found_, measure(strategy_, nodes_, rounds_, search_)); !found)
+      return found;
     const std::span pairs(search_.pairs.begin() + static_cast<std::ptrdiff_t>(before),
                           search_.pairs.end());
     general_ = judge_all(search_.scale, pairs, found_, rule(), nodes_);

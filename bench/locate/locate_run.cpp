@@ -97,10 +97,9 @@ class Run {
     plan.watch = [this](const std::string& title, std::size_t groups) {
       progress(fmt::format("{} ({} groups)", title, groups));
     };
-    auto search = locate(nodes_, measurer, plan);
+    auto found = put(search_, locate(nodes_, measurer, plan));
     progress("");
-    if (!search) return tl::unexpected(search.error());
-    search_ = *std::move(search);
+    if (!found) return found;
     if (auto tested = test_slow_nodes(test); !tested) return tested;
     report_.findings = findings_of(search_, nodes_, plan.rule);
     report_.accused = accused_of(search_, nodes_, plan.rule);

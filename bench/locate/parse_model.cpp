@@ -15,6 +15,7 @@ namespace {
 using Kind = ModelFault::Kind;
 
 constexpr std::size_t kMostNodes = 4096;
+constexpr std::size_t kMostGpus = 64;
 
 // What the numbers of a fault count.
 enum class Counts { nodes, sizes, leaves, levels, devices, nothing };
@@ -80,16 +81,11 @@ Result<ModelFault> parse_fault(std::string_view text, const ModelCluster& cluste
         fmt::format("fault {} takes {} numbers, got \"{}\"", form->name, needed - 1, text));
   }
   ModelFault fault{.kind = form->kind};
-  const auto first = number_of(words[1], cluster, form->first);
-  if (!first) return tl::unexpected(first.error());
-  fault.first = *first;
-  if (second) {
-    const auto number = number_of(words[2], cluster, form->second);
-    if (!number) return tl::unexpected(number.error());
-    fault.second = *number;
-    if (form->second == Counts::nodes && fault.first == fault.second) {
-      return wrong(fmt::format("fault {} is between two nodes", form->name));
-    }
+  auto numbers = put(fault.first, number_of(words[1], cluster, form->first));
+  if (numbers && second) numbers = put(fault.second, number_of(words[2], cluster, form->second));
+  if (!numbers) return tl::unexpected(numbers.error());
+  if (form->second == Counts::nodes && fault.first == fault.second) {
+    return wrong(fmt::format("fault {} is between two nodes", form->name));
   }
   if (form->factor) {
     const auto factor = parse_number(words.back());
@@ -122,38 +118,18 @@ struct Key {
   Result<void> (*set)(ModelCluster& cluster, std::string_view text);
 };
 
-Result<void> set_number(std::size_t& target, std::string_view text, std::size_t least) {
-  const auto number = number_in(text, least, kMostNodes);
-  if (!number) return tl::unexpected(number.error());
-  target = *number;
-  return {};
-}
-
-Result<void> set_devices(ModelCluster& cluster, std::string_view text) {
-  constexpr std::size_t kMostDevices = 64;
-  const auto number = number_in(text, 1, kMostDevices);
-  if (!number) return tl::unexpected(number.error());
-  cluster.devices = static_cast<int>(*number);
-  return {};
-}
-
-Result<void> set_seed(ModelCluster& cluster, std::string_view text) {
-  const auto number = parse_unsigned(text);
-  if (!number) return tl::unexpected(number.error());
-  cluster.seed = *number;
-  return {};
-}
-
 constexpr std::array kKeys{
-    Key{"nodes", [](auto& c, auto text) { return set_number(c.nodes, text, 2); }},
-    Key{"gpus", set_devices},
-    Key{"leaf", [](auto& c, auto text) { return set_number(c.nodes_per_leaf, text, 1); }},
-    Key{"pod", [](auto& c, auto text) { return set_number(c.leaves_per_pod, text, 1); }},
+    Key{"nodes", [](auto& c, auto text) { return put(c.nodes, number_in(text, 2, kMostNodes)); }},
+    Key{"gpus", [](auto& c, auto text) { return put(c.devices, number_in(text, 1, kMostGpus)); }},
+    Key{"leaf",
+        [](auto& c, auto text) { return put(c.nodes_per_leaf, number_in(text, 1, kMostNodes)); }},
+    Key{"pod",
+        [](auto& c, auto text) { return put(c.leaves_per_pod, number_in(text, 1, kMostNodes)); }},
     Key{"rate", [](auto& c, auto text) { return set_rate(c.gbps, text); }},
     Key{"inside", [](auto& c, auto text) { return set_rate(c.inside_gbps, text); }},
     Key{"noise", [](auto& c, auto text) { return set_share(c.noise, text); }},
     Key{"drift", [](auto& c, auto text) { return set_share(c.drift, text); }},
-    Key{"seed", set_seed}};
+    Key{"seed", [](auto& c, auto text) { return put(c.seed, parse_unsigned(text)); }}};
 
 Result<void> set_word(ModelCluster& cluster, std::string_view word) {
   const auto equals = word.find('=');

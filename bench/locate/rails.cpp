@@ -42,9 +42,9 @@ Result<Rails> measure_rails(const std::string& title,
                             Rounds& rounds) {
   Rails rails{
       .pairs = std::move(pairs), .devices = static_cast<std::size_t>(nodes.devices), .round = {}};
-  auto round = rounds.measure(title, device_groups_of(rails.pairs, nodes.devices));
-  if (!round) return tl::unexpected(round.error());
-  rails.round = *std::move(round);
+  const auto measured =
+      put(rails.round, rounds.measure(title, device_groups_of(rails.pairs, nodes.devices)));
+  if (!measured) return tl::unexpected(measured.error());
   return rails;
 }
 

@@ -43,9 +43,7 @@ Result<void> copy_out(const Lane& lane, cuda::Pointer from, cuda::Stream stream)
 Result<Lane> prepare(NodeGpu& gpu, std::uint64_t bytes, std::uint64_t seed) {
   Lane lane{.gpu = &gpu};
   for (auto* host : {&lane.out, &lane.in}) {
-    auto made = gpu.pin(bytes);
-    if (!made) return tl::unexpected(made.error());
-    *host = *std::move(made);
+    if (auto made = put(*host, gpu.pin(bytes)); !made) return tl::unexpected(made.error());
   }
   if (auto done = gpu.allocate({&lane.first, &lane.second}, bytes); !done) {
     return tl::unexpected(done.error());

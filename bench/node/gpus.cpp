@@ -47,12 +47,9 @@ Result<void> NodeGpu::set_up(int ordinal) {
   int multiprocessors = 0;
   MUSTER_CUDA_TRY(library_, device_attribute, &multiprocessors, cuda::kMultiprocessors, device_);
   blocks_ = kBlocksPerMultiprocessor * static_cast<std::uint64_t>(std::max(1, multiprocessors));
-  auto first = Gpu::open(library_, ordinal);
-  if (!first) return tl::unexpected(first.error());
-  first_ = *std::move(first);
-  auto second = Gpu::open(library_, ordinal);
-  if (!second) return tl::unexpected(second.error());
-  second_ = *std::move(second);
+  auto opened = put(first_, Gpu::open(library_, ordinal));
+  if (opened) opened = put(second_, Gpu::open(library_, ordinal));
+  if (!opened) return opened;
   const std::string ptx(kernels_ptx());
   MUSTER_CUDA_TRY(library_, module_load, &module_, ptx.c_str());
   const auto find = [this](cuda::Kernel& kernel, const char* name) -> Result<void> {
@@ -64,11 +61,7 @@ Result<void> NodeGpu::set_up(int ordinal) {
   if (found) found = find(check_, "muster_pattern_check");
   if (found) found = find(product_, "muster_product");
   if (found) found = find(compare_, "muster_compare");
-  if (!found) return found;
-  auto counts = first_->allocate(sizeof counts_);
-  if (!counts) return tl::unexpected(counts.error());
-  result_ = *counts;
-  return {};
+  return found ? put(result_, first_->allocate(sizeof counts_)) : found;
 }
 
 // As with Gpu: where the GPU no longer answers, giving back fails, and nothing can be done.
@@ -89,9 +82,7 @@ Result<cuda::Pointer> NodeGpu::allocate(std::uint64_t bytes) {
 Result<void> NodeGpu::allocate(std::initializer_list<cuda::Pointer*> memories,
                                std::uint64_t bytes) {
   for (auto* memory : memories) {
-    const auto made = allocate(bytes);
-    if (!made) return tl::unexpected(made.error());
-    *memory = *made;
+    if (auto made = put(*memory, allocate(bytes)); !made) return made;
   }
   return {};
 }

@@ -66,9 +66,7 @@ Result<void> Products::prepare() {
   for (const auto& [memory, matrix] : {std::pair(&a_, &answer_.a),
                                        std::pair(&b_, &answer_.b),
                                        std::pair(&expected_, &answer_.c)}) {
-    const auto made = upload(*matrix);
-    if (!made) return tl::unexpected(made.error());
-    *memory = *made;
+    if (auto made = put(*memory, upload(*matrix)); !made) return made;
   }
   copies_ = std::max<std::uint64_t>(1, gpu_.blocks() / kTiles);
   const auto bytes = copies_ * kElements * sizeof(float);

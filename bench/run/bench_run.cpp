@@ -92,9 +92,8 @@ Result<void> start_backend(RankContext& self, Parts& parts) {
     const auto part = part_with(parts.split, parts.met.group->rank());
     parts.own.push_back({.part = part, .backend = *std::move(backend)});
   } else {
-    auto backend = make_whole_backend(self, parts.met);
-    if (!backend) return tl::unexpected(backend.error());
-    parts.backend = *std::move(backend);
+    auto made = put(parts.backend, make_whole_backend(self, parts.met));
+    if (!made) return made;
     if (self.command.split) {
       if (auto begun = start_models(self, parts); !begun) return begun;
     }

@@ -27,9 +27,9 @@ class Measuring {
   // Settles which sizes are run. Returns the exit status of a run that cannot be, for all ranks;
   // rank 0 has said why. kExitHealthy if the run may go on.
   [[nodiscard]] Result<int> prepare() {
-    auto agreed = agree_on_sizes(self_, command_, group_, backend_, backend_.ranks());
+    const auto agreed =
+        put(sizes_, agree_on_sizes(self_, command_, group_, backend_, backend_.ranks()));
     if (!agreed) return tl::unexpected(agreed.error());
-    sizes_ = *std::move(agreed);
     std::string mine;
     std::vector<std::string> left_out;
     for (const auto& variant : variants_of(command_)) {

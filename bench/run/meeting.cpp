@@ -119,9 +119,7 @@ Result<void> join_group(RankContext& self, Met& met, Descriptor listener, std::s
     std::iota(others.begin(), others.end(), 1);
     show_wait(self, others, patience);
   }
-  auto group = Group::join(std::move(options));
-  if (!group) return tl::unexpected(group.error());
-  met.group = *std::move(group);
+  if (auto joined = put(met.group, Group::join(std::move(options))); !joined) return joined;
   self.emergency.watch(met.group.get());
   return {};
 }
@@ -237,14 +235,11 @@ Result<void> meet(RankContext& self, Met& met, Descriptor listener, std::string 
                           self.place.rank,
                           {"start of MPI", Part::meeting},
                           to_duration(self.command.join_deadline));
-    auto mpi = join_mpi(self.place, self.kind == BackendKind::mpi);
-    if (!mpi) return tl::unexpected(mpi.error());
-    met.mpi = *std::move(mpi);
+    const bool needed = self.kind == BackendKind::mpi;
+    if (auto joined = put(met.mpi, join_mpi(self.place, needed)); !joined) return joined;
   }
   if (secret.empty()) {
-    auto given = job_secret(self.command, self.variables);
-    if (!given) return tl::unexpected(given.error());
-    secret = *std::move(given);
+    if (auto given = put(secret, job_secret(self.command, self.variables)); !given) return given;
   }
   if (self.place.world > 1 && met.mpi == nullptr && secret.empty()) {
     constexpr std::string_view kWarning =

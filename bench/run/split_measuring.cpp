@@ -32,10 +32,10 @@ class SplitMeasuring {
   [[nodiscard]] Result<int> prepare() {
     std::size_t most = 0;
     for (const auto& part : parts_) most = std::max(most, part.ranks.size());
-    auto agreed =
-        agree_on_sizes(self_, self_.command, group_, *own_.front().backend, static_cast<int>(most));
+    const auto& any = *own_.front().backend;
+    const auto agreed =
+        put(sizes_, agree_on_sizes(self_, self_.command, group_, any, static_cast<int>(most)));
     if (!agreed) return tl::unexpected(agreed.error());
-    sizes_ = *std::move(agreed);
     std::string refusal;
     for (const auto& [part, backend] : own_) {
       auto operations = operations_of(self_.command, sizes_, *backend);
@@ -113,9 +113,9 @@ class SplitMeasuring {
     for (std::size_t at = 0; at < own_.size(); ++at) {
       const auto& [part, backend] = own_[at];
       if (std::ranges::find(active, part) == active.end()) continue;
-      auto batch = verified_batch(*backend, operation, pace_of(command), *progress_);
-      if (!batch) return tl::unexpected(batch.error());
-      batches[at] = *std::move(batch);
+      const auto measured =
+          put(batches[at], verified_batch(*backend, operation, pace_of(command), *progress_));
+      if (!measured) return tl::unexpected(measured.error());
     }
     return batches;
   }

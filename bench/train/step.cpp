@@ -22,9 +22,8 @@ Result<std::unique_ptr<Step>> Step::prepare(StreamedOperation& reduce,
                                             std::uint64_t tokens) {
   // NOLINTNEXTLINE(modernize-make-unique): private
   std::unique_ptr<Step> step(new Step(reduce, model.layers));
-  auto gpu = node::NodeGpu::open(reduce.cuda(), reduce.ordinal(), "");
-  if (!gpu) return tl::unexpected(gpu.error());
-  step->gpu_ = *std::move(gpu);
+  const auto opened = put(step->gpu_, node::NodeGpu::open(reduce.cuda(), reduce.ordinal(), ""));
+  if (!opened) return tl::unexpected(opened.error());
   const auto shapes = products_of_layer(model, tokens);
   for (const auto& [of, made] : {std::pair(&shapes.forward, &step->forward_),
                                  std::pair(&shapes.backward, &step->backward_)}) {

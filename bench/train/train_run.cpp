@@ -70,9 +70,8 @@ class Training {
   [[nodiscard]] Clock::duration limit() const { return to_duration(command_.operation_deadline); }
 
   [[nodiscard]] Result<void> prepare() {
-    auto backend = make_whole_backend(self_, parts_.met);
-    if (!backend) return tl::unexpected(backend.error());
-    parts_.backend = *std::move(backend);
+    auto made = put(parts_.backend, make_whole_backend(self_, parts_.met));
+    if (!made) return made;
     self_.emergency.watch(parts_.backend.get());
     if (auto done = introduce(self_, parts_.met, *parts_.backend); !done) return done;
     self_.enter(group_,
@@ -83,14 +82,12 @@ class Training {
     auto& backend_now = *parts_.backend;
     if (auto done = backend_now.reserve(operation_); !done) return done;
     if (auto done = backend_now.streamed()->choose(operation_); !done) return done;
-    auto step = Step::prepare(*backend_now.streamed(),
-                              *cublas,
-                              kind_of(command_.number),
-                              command_.model,
-                              command_.tokens);
-    if (!step) return tl::unexpected(step.error());
-    step_ = *std::move(step);
-    return {};
+    return put(step_,
+               Step::prepare(*backend_now.streamed(),
+                             *cublas,
+                             kind_of(command_.number),
+                             command_.model,
+                             command_.tokens));
   }
 
   // In turns, so that what heats up or slows down meets all of them; the first of each makes

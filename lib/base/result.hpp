@@ -27,4 +27,12 @@ using Result = tl::expected<T, Error>;
   return tl::unexpected<Error>(Error{.message = std::move(message), .missing = true});
 }
 
+// Puts the value, where there is one, into `target`.
+template <class Target, class Value>
+[[nodiscard]] Result<void> put(Target& target, Result<Value> value) {
+  if (!value) return tl::unexpected(std::move(value.error()));
+  target = static_cast<Target>(*std::move(value));
+  return {};
+}
+
 }  // namespace muster

@@ -69,14 +69,6 @@ template <class Command>
 [[nodiscard]] Result<Seconds> take_duration(std::string_view value);
 [[nodiscard]] Result<int> take_number(std::string_view value, int least);
 
-// The value where there is one.
-template <class Member, class Value>
-[[nodiscard]] Result<void> put(Member& target, const Result<Value>& value) {
-  if (!value) return tl::unexpected(value.error());
-  target = static_cast<Member>(*value);
-  return {};
-}
-
 // Puts `value` into a member by the member's type. The words of a choice stand in the order of its
 // enumeration.
 template <class Member>

@@ -125,14 +125,10 @@ Result<cuda::Pointer> Gemm::matrix_of(std::uint64_t first, std::uint64_t count) 
 }
 
 Result<void> Gemm::fill() {
-  const auto a = matrix_of(0, shape_.rows * shape_.depth);
-  if (!a) return tl::unexpected(a.error());
-  a_ = *a;
-  const auto b = matrix_of(kSecond, shape_.columns * shape_.depth);
-  if (!b) return tl::unexpected(b.error());
-  b_ = *b;
   const auto bytes = out_bytes();
-  auto done = gpu_.allocate({&first_, &last_}, bytes);
+  auto done = put(a_, matrix_of(0, shape_.rows * shape_.depth));
+  if (done) done = put(b_, matrix_of(kSecond, shape_.columns * shape_.depth));
+  if (done) done = gpu_.allocate({&first_, &last_}, bytes);
   if (done) done = gpu_.gpu().poison(first_, bytes);
   if (done) done = gpu_.gpu().poison(last_, bytes);
   if (done) done = gpu_.allocate({&workspace_}, kWorkspace);

@@ -116,15 +116,11 @@ class Loopback {
  private:
   [[nodiscard]] Result<void> prepare(Lane& lane) const {
     for (auto* memory : {&lane.source, &lane.target}) {
-      auto made = RdmaMemory::reserve(*lane.hca, sizes_.bytes());
-      if (!made) return tl::unexpected(made.error());
-      *memory = *std::move(made);
+      auto made = put(*memory, RdmaMemory::reserve(*lane.hca, sizes_.bytes()));
+      if (!made) return made;
     }
     if (auto filled = lane.source->fill(lane.seed); !filled) return filled;
-    auto self = Way::join(*lane.hca, *lane.hca, patience_);
-    if (!self) return tl::unexpected(self.error());
-    lane.self = *std::move(self);
-    return {};
+    return put(lane.self, Way::join(*lane.hca, *lane.hca, patience_));
   }
 
   void give_up(Lane& lane, const Error& error) {

@@ -111,9 +111,7 @@ class GpuMemory final : public RdmaMemory {
     constexpr std::uint64_t kPage = 2UL << 20U;
     if (auto used = gpu_.use(); !used) return used;
     const auto whole = (bytes_ + kPage - 1) / kPage * kPage;
-    const auto memory = gpu_.allocate(whole);
-    if (!memory) return tl::unexpected(memory.error());
-    memory_ = *memory;
+    if (auto taken = put(memory_, gpu_.allocate(whole)); !taken) return taken;
     address_ = memory_;
     errno = 0;
     region_ = as_dma_buf(whole);

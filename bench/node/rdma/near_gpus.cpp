@@ -30,9 +30,7 @@ NearGpus::NearGpus(const TestInput& input) {
 }
 
 Result<void> NearGpus::find(const TestInput& input) {
-  auto library = cuda::open_library(input.cuda);
-  if (!library) return tl::unexpected(library.error());
-  cuda_ = *std::move(library);
+  if (auto opened = put(cuda_, cuda::open_library(input.cuda)); !opened) return opened;
   MUSTER_CUDA_TRY(cuda_, init, 0);
   int count = 0;
   MUSTER_CUDA_TRY(cuda_, device_count, &count);
@@ -59,12 +57,11 @@ Gpu* NearGpus::near(const std::string& hca, std::size_t place) {
   const auto ordinal = nearest[place % nearest.size()];
   auto& known = gpus_[ordinal];
   if (!known.gpu) {
-    auto gpu = Gpu::open(cuda_, static_cast<int>(ordinal));
-    if (!gpu) {
-      trouble_ = gpu.error();
+    const auto opened = put(known.gpu, Gpu::open(cuda_, static_cast<int>(ordinal)));
+    if (!opened) {
+      trouble_ = opened.error();
       return nullptr;
     }
-    known.gpu = *std::move(gpu);
   }
   return known.gpu.get();
 }
