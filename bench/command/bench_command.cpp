@@ -166,6 +166,25 @@ Result<void> finish(const BenchCommand& command) {
        {other_backend && command.together > 1, "--together goes with --backend nccl"}});
 }
 
+std::string help_text() {
+  return fmt::format(
+      "{}\nCollectives: {}.\n"
+      "Several with commas, or all, run one after the other in one launch.\n\n"
+      "muster-bench node runs the active tests of this node (muster-bench node --help),\n"
+      "muster-bench locate names what is slow among nodes (muster-bench locate --help),\n"
+      "muster-bench train_step times a training step (muster-bench train_step --help).\n\n"
+      "Types: {}.\n"
+      "Operations: {}.\n\n"
+      "nccl-tests' own command lines are taken, too:\n"
+      "all_reduce_perf -b 8 -e 8G -f 2 -g 1\n\n"
+      "{}",
+      command_help(command_text()),
+      wrapped(fmt::format("{}", fmt::join(collective_names(), ", ")), 13),
+      wrapped(fmt::format("{}", fmt::join(names_of<Type, kTypes>(), ", ")), 7),
+      fmt::join(names_of<Reduction, kReductions>(), ", "),
+      kExitStatuses);
+}
+
 Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> arguments) {
   CommandLine<BenchCommand> line(app, command_text(), options());
   Words words;
@@ -219,25 +238,6 @@ CommandText command_text() {
               "Times a collective over the ranks that a launcher started, verifies what every "
               "rank received, and judges the bandwidth by the limits of the nodes' profile",
           .options = texts_of(options())};
-}
-
-std::string help_text() {
-  return fmt::format(
-      "{}\nCollectives: {}.\n"
-      "Several with commas, or all, run one after the other in one launch.\n\n"
-      "muster-bench node runs the active tests of this node (muster-bench node --help),\n"
-      "muster-bench locate names what is slow among nodes (muster-bench locate --help),\n"
-      "muster-bench train_step times a training step (muster-bench train_step --help).\n\n"
-      "Types: {}.\n"
-      "Operations: {}.\n\n"
-      "nccl-tests' own command lines are taken, too:\n"
-      "all_reduce_perf -b 8 -e 8G -f 2 -g 1\n\n"
-      "{}",
-      command_help(command_text()),
-      wrapped(fmt::format("{}", fmt::join(collective_names(), ", ")), 13),
-      wrapped(fmt::format("{}", fmt::join(names_of<Type, kTypes>(), ", ")), 7),
-      fmt::join(names_of<Reduction, kReductions>(), ", "),
-      kExitStatuses);
 }
 
 Result<std::variant<std::string, BenchCommand>> parse(std::span<const char* const> arguments) {

@@ -120,7 +120,6 @@ struct BenchCommand {
 [[nodiscard]] std::span<const Option<BenchCommand>> job_options();
 
 [[nodiscard]] CommandText command_text();
-[[nodiscard]] std::string help_text();
 
 // --sizes, or --min to --max by the factor; `smallest` and `largest` where those were not given.
 [[nodiscard]] std::vector<std::uint64_t> sizes_of(const BenchCommand& command,

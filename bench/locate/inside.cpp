@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 #include "bench/group/bytes.hpp"
 #include "bench/run/own_run.hpp"

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/locate/locate_command.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
-#include <iterator>
 #include <string_view>
-#include <utility>
 
 #include "bench/command/shared_options.hpp"
 #include "bench/node/tests.hpp"

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "bench/command/bench_command.hpp"
 #include "bench/locate/locate.hpp"

@@ -9,7 +9,6 @@
 #include <limits>
 #include <optional>
 
-#include "bench/locate/explain.hpp"
 #include "bench/locate/locate.hpp"
 #include "bench/results/statistics.hpp"
 

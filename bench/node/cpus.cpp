@@ -75,6 +75,15 @@ std::uint64_t group_leaves(const Root& root, std::uint64_t most) {
   }
 }
 
+// Keeps the calling thread on one CPU.
+Result<void> stay_on(unsigned cpu) {
+  Mask mask(kMostCpus / kBits);
+  mask[cpu / kBits] = 1UL << (cpu % kBits);
+  const auto* set = reinterpret_cast<const cpu_set_t*>(mask.data());
+  if (::sched_setaffinity(0, mask.size() * sizeof(unsigned long), set) == 0) return {};
+  return tl::unexpected(failed(fmt::format("run on CPU {}", cpu)));
+}
+
 }  // namespace
 
 Result<std::vector<unsigned>> own_cpus() {
@@ -132,14 +141,6 @@ std::uint64_t memory_available(const Root& root) {
     return kib ? group_leaves(root, *kib << 10U) : 0;
   }
   return 0;
-}
-
-Result<void> stay_on(unsigned cpu) {
-  Mask mask(kMostCpus / kBits);
-  mask[cpu / kBits] = 1UL << (cpu % kBits);
-  const auto* set = reinterpret_cast<const cpu_set_t*>(mask.data());
-  if (::sched_setaffinity(0, mask.size() * sizeof(unsigned long), set) == 0) return {};
-  return tl::unexpected(failed(fmt::format("run on CPU {}", cpu)));
 }
 
 Result<void> on_each(std::span<const unsigned> cpus, const std::function<void(std::size_t)>& work) {

@@ -33,9 +33,6 @@ struct NumaCpus {
 // the control groups of this process leave it. Zero where nobody tells.
 [[nodiscard]] std::uint64_t memory_available(const Root& root);
 
-// Keeps the calling thread on one CPU.
-[[nodiscard]] Result<void> stay_on(unsigned cpu);
-
 // Runs `work(index)` on one thread for each CPU, each on its own, and waits for all. The first
 // error of any.
 [[nodiscard]] Result<void> on_each(std::span<const unsigned> cpus,

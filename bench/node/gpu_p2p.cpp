@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "bench/backends/nccl/errors.hpp"
 #include "bench/node/gpus.hpp"

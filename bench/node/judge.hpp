@@ -3,7 +3,6 @@
 // sisters on the same node.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -13,7 +13,6 @@
 #include "bench/run/own_run.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
-#include "lib/base/text.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::bench::node {

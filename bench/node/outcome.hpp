@@ -3,12 +3,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "bench/node/test.hpp"
 #include "lib/profile/profile.hpp"
-#include "lib/report/report.hpp"
 
 namespace muster::bench::node {
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "bench/run/messages.hpp"
-#include "lib/base/result.hpp"
 
 namespace muster::bench {
 

@@ -168,22 +168,8 @@ Result<void> introduce(RankContext& self, Met& met) {
   return {};
 }
 
-}  // namespace
-
-Result<bool> fits(const MpiSizes& told, Place& place, bool needed) {
-  if (told.rank == place.rank && told.size == place.world) return true;
-  auto contradiction = fmt::format(
-      "MPI says rank {} of {}, and the launcher's variables say rank {} of {}: was this process "
-      "started by another MPI's mpirun?",
-      told.rank,
-      told.size,
-      place.rank,
-      place.world);
-  if (needed) return make_error(std::move(contradiction));
-  place.evidence.push_back(fmt::format("without MPI: {}", contradiction));
-  return false;
-}
-
+// Initialises MPI if its launcher started this process and its module can be opened. Null if that
+// fails and MPI is not `needed`; the reason is added to the place's evidence.
 Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed) {
   if (!place.mpi) {
     if (!needed) return nullptr;
@@ -205,6 +191,22 @@ Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed) {
     return nullptr;
   }
   return std::move(*job);
+}
+
+}  // namespace
+
+Result<bool> fits(const MpiSizes& told, Place& place, bool needed) {
+  if (told.rank == place.rank && told.size == place.world) return true;
+  auto contradiction = fmt::format(
+      "MPI says rank {} of {}, and the launcher's variables say rank {} of {}: was this process "
+      "started by another MPI's mpirun?",
+      told.rank,
+      told.size,
+      place.rank,
+      place.world);
+  if (needed) return make_error(std::move(contradiction));
+  place.evidence.push_back(fmt::format("without MPI: {}", contradiction));
+  return false;
 }
 
 Result<std::string> job_secret(const BenchCommand& command, const Variables& variables) {

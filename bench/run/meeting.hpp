@@ -16,10 +16,6 @@
 
 namespace muster::bench {
 
-// Initialises MPI if its launcher started this process and its module can be opened. Null if that
-// fails and MPI is not `needed`; the reason is added to the place's evidence.
-[[nodiscard]] Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed);
-
 // What MPI says of this process.
 struct MpiSizes {
   int rank = 0;

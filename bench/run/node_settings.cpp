@@ -14,7 +14,6 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "bench/results/statistics.hpp"
-#include "lib/base/quantity.hpp"
 #include "lib/base/units.hpp"
 
 namespace muster::bench::train {

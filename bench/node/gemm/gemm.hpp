@@ -2,7 +2,6 @@
 // Matrix products on a GPU by cuBLASLt, in one type of numbers.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>

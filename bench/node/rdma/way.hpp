@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "bench/node/rdma/hca.hpp"
