@@ -29,35 +29,34 @@ struct Foreign {
   char letter;
   std::string_view name;  // the long form
   Use use;
-  std::string_view option;   // ours; or the only value that is taken
-  std::string_view instead;  // why others are refused
+  std::string_view option;  // ours; or the only value that is taken
 };
 
 constexpr std::string_view kNotHere = "there is nothing like it here";
 
 constexpr std::array kForeign{
-    Foreign{'b', "--minbytes", Use::option, "--min", ""},
-    Foreign{'e', "--maxbytes", Use::option, "--max", ""},
-    Foreign{'f', "--stepfactor", Use::option, "--factor", ""},
-    Foreign{'i', "--stepbytes", Use::option, "--step", ""},
-    Foreign{'n', "--iters", Use::option, "--iterations", ""},
-    Foreign{'w', "--warmup_iters", Use::option, "--warm-up", ""},
-    Foreign{'o', "", Use::option, "--op", ""},
-    Foreign{'d', "--datatype", Use::option, "--type", ""},
-    Foreign{'r', "", Use::option, "--root", ""},
-    Foreign{'g', "--ngpus", Use::count, "", ""},
-    Foreign{'t', "--nthreads", Use::count, "", ""},
-    Foreign{'G', "--cudagraph", Use::flag, "--graph", ""},
-    Foreign{'z', "--blocking", Use::waits, "", ""},
-    Foreign{'c', "--check", Use::no_matter, "", ""},          // every element, always
-    Foreign{'a', "--average", Use::no_matter, "", ""},        // the JSON report has all of them
-    Foreign{'p', "--parallel_init", Use::no_matter, "", ""},  // ranks begin side by side
-    Foreign{'T', "--timeout", Use::no_matter, "", ""},        // --operation-deadline
-    Foreign{'m', "--agg_iters", Use::option, "--together", ""},
-    Foreign{'N', "--run_cycles", Use::option, "--cycles", ""},
-    Foreign{'y', "--stream_null", Use::only, "0", kNotHere},
-    Foreign{'C', "--report_cputime", Use::one_flag, "--cpu-time", kNotHere},
-    Foreign{'R', "--local_register", Use::one_flag, "--registered", kNotHere}};
+    Foreign{'b', "--minbytes", Use::option, "--min"},
+    Foreign{'e', "--maxbytes", Use::option, "--max"},
+    Foreign{'f', "--stepfactor", Use::option, "--factor"},
+    Foreign{'i', "--stepbytes", Use::option, "--step"},
+    Foreign{'n', "--iters", Use::option, "--iterations"},
+    Foreign{'w', "--warmup_iters", Use::option, "--warm-up"},
+    Foreign{'o', "", Use::option, "--op"},
+    Foreign{'d', "--datatype", Use::option, "--type"},
+    Foreign{'r', "", Use::option, "--root"},
+    Foreign{'g', "--ngpus", Use::count, ""},
+    Foreign{'t', "--nthreads", Use::count, ""},
+    Foreign{'G', "--cudagraph", Use::flag, "--graph"},
+    Foreign{'z', "--blocking", Use::waits, ""},
+    Foreign{'c', "--check", Use::no_matter, ""},          // every element, always
+    Foreign{'a', "--average", Use::no_matter, ""},        // the JSON report has all of them
+    Foreign{'p', "--parallel_init", Use::no_matter, ""},  // ranks begin side by side
+    Foreign{'T', "--timeout", Use::no_matter, ""},        // --operation-deadline
+    Foreign{'m', "--agg_iters", Use::option, "--together"},
+    Foreign{'N', "--run_cycles", Use::option, "--cycles"},
+    Foreign{'y', "--stream_null", Use::only, "0"},
+    Foreign{'C', "--report_cputime", Use::one_flag, "--cpu-time"},
+    Foreign{'R', "--local_register", Use::one_flag, "--registered"}};
 
 struct Asked {
   const Foreign* option = nullptr;
@@ -91,7 +90,7 @@ struct Translation {
 };
 
 Result<void> take(const Asked& asked, const std::string& value, Translation& translation) {
-  const auto& [letter, name, use, option, instead] = *asked.option;
+  const auto& [letter, name, use, option] = *asked.option;
   const auto refused = [&](std::string_view why) {
     return make_error(
         fmt::format("{} {}, of nccl-tests: {}", asked.shown, printable(value, 40), why));
@@ -114,7 +113,7 @@ Result<void> take(const Asked& asked, const std::string& value, Translation& tra
       if (value != "0") translation.words.emplace_back(option);
       break;
     case Use::one_flag:
-      if (value != "0" && value != "1") return refused(instead);
+      if (value != "0" && value != "1") return refused(kNotHere);
       if (value == "1") translation.words.emplace_back(option);
       break;
     case Use::waits:
@@ -123,7 +122,7 @@ Result<void> take(const Asked& asked, const std::string& value, Translation& tra
     case Use::no_matter:
       break;
     case Use::only:
-      if (value != option) return refused(instead);
+      if (value != option) return refused(kNotHere);
       break;
   }
   return {};

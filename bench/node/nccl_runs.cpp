@@ -86,6 +86,23 @@ std::vector<Finding> wrong_data(const Report& report, std::string_view check) {
   return findings;
 }
 
+// Of what this program reported, one number of the node.
+Result<Series> series_of(const Report& report,
+                         std::string_view check,
+                         std::string_view what,
+                         std::string_view quantity) {
+  const auto value = value_of(report, quantity);
+  if (!value) return tl::unexpected(value.error());
+  const auto& conditions = report.measurements.front().conditions;
+  return Series{.check = std::string(check),
+                .what = std::string(what),
+                .quantity = std::string(quantity),
+                .unit = "GB/s",
+                .size_bytes = conditions.size_bytes,
+                .iterations = conditions.iterations,
+                .values = {{.device = "node", .value = *value}}};
+}
+
 Result<TestResult> measure(const TestInput& input,
                            std::string_view check,
                            std::string_view what,
@@ -94,17 +111,9 @@ Result<TestResult> measure(const TestInput& input,
   if (!gpus) return tl::unexpected(gpus.error());
   const auto report = all_reduce(input, *gpus, more);
   if (!report) return tl::unexpected(report.error());
-  const auto busbw = value_of(*report, "busbw");
+  auto busbw = series_of(*report, check, what, "busbw");
   if (!busbw) return tl::unexpected(busbw.error());
-  TestResult result{.findings = wrong_data(*report, check)};
-  result.series.push_back({.check = std::string(check),
-                           .what = std::string(what),
-                           .quantity = "busbw",
-                           .unit = "GB/s",
-                           .size_bytes = report->measurements.front().conditions.size_bytes,
-                           .iterations = report->measurements.front().conditions.iterations,
-                           .values = {{.device = "node", .value = *busbw}}});
-  return result;
+  return TestResult{.series = {*std::move(busbw)}, .findings = wrong_data(*report, check)};
 }
 
 }  // namespace
@@ -154,17 +163,12 @@ Result<TestResult> run_train_step(const TestInput& input) {
         Told{"tokens_per_second", "tokens", "1/s", false},
         Told{"step_tflops", "products on each GPU, beside all-reduces", "TFLOPS", false},
         Told{"lost_by_each_other", "products and all-reduces lose by each other", "%", true}}) {
-    const auto value = value_of(*report, quantity);
-    if (!value) return tl::unexpected(value.error());
-    result.series.push_back({.check = std::string(kCheck),
-                             .what = std::string(what),
-                             .quantity = std::string(quantity),
-                             .unit = std::string(unit),
-                             .less_is_better = less_is_better,
-                             .limited = false,
-                             .size_bytes = report->measurements.front().conditions.size_bytes,
-                             .iterations = report->measurements.front().conditions.iterations,
-                             .values = {{.device = "node", .value = *value}}});
+    auto series = series_of(*report, kCheck, what, quantity);
+    if (!series) return tl::unexpected(series.error());
+    series->unit = unit;
+    series->less_is_better = less_is_better;
+    series->limited = false;
+    result.series.push_back(*std::move(series));
   }
   return result;
 }

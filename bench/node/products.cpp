@@ -8,21 +8,15 @@
 #include <cmath>
 
 #include "bench/backends/nccl/errors.hpp"
+#include "bench/node/gemm/numbers.hpp"
 
 namespace muster::bench::node {
 namespace {
 
 constexpr std::uint64_t kElements = kProductSize * kProductSize;
 
-// From 0.5 up to 2, of either sign.
 float element(std::uint64_t i) {
-  auto bits = (i + 1) * 0x9e3779b97f4a7c15U;
-  bits ^= bits >> 29U;
-  bits *= 0xbf58476d1ce4e5b9U;
-  const auto mantissa = static_cast<std::uint32_t>(bits >> 41U) | 1U;
-  const auto exponent = 126U + static_cast<std::uint32_t>(bits & 1U);
-  const auto sign = static_cast<std::uint32_t>(bits >> 1U & 1U) << 31U;
-  return std::bit_cast<float>(sign | exponent << 23U | mantissa);
+  return std::bit_cast<float>(static_cast<std::uint32_t>(varied_number(kFp32, i)));
 }
 
 }  // namespace

@@ -43,12 +43,16 @@ Result<std::pair<ibv_device**, int>> list_devices(const VerbsLibrary& library) {
   ibv_device** const list = library.list(&count);
   if (list != nullptr) return std::pair(list, count);
   if (errno == ENOSYS) return make_missing("libibverbs finds no RDMA devices: no ib_uverbs");
-  return make_error(fmt::format("list RDMA devices: {}", cause_of(errno)));
+  return refused("list RDMA devices", errno);
 }
 
 }  // namespace
 
 std::string cause_of(int error) { return std::generic_category().message(error); }
+
+tl::unexpected<Error> refused(std::string_view what, int error) {
+  return make_error(fmt::format("{}: {}", what, cause_of(error)));
+}
 
 Hca::~Hca() {
   if (domain_ != nullptr) library_.dealloc_pd(domain_);
@@ -61,20 +65,15 @@ Result<std::unique_ptr<Hca>> Hca::open(const VerbsLibrary& library,
   std::unique_ptr<Hca> hca(new Hca(library, printable(library.name(device), 64)));
   errno = 0;
   hca->context_ = library.open(device);
-  if (hca->context_ == nullptr) {
-    return make_error(fmt::format("it cannot be opened: {}", cause_of(errno)));
-  }
+  if (hca->context_ == nullptr) return refused("it cannot be opened", errno);
   if (const int error = library.query_device(hca->context_, &hca->limits_); error != 0) {
-    return make_error(fmt::format("it cannot be asked: {}", cause_of(error)));
+    return refused("it cannot be asked", error);
   }
-  if (auto chosen = hca->choose_port(ethernet_too); !chosen) {
-    return tl::unexpected(chosen.error());
-  }
-  if (auto chosen = hca->choose_address(); !chosen) return tl::unexpected(chosen.error());
+  auto chosen = hca->choose_port(ethernet_too);
+  if (chosen) chosen = hca->choose_address();
+  if (!chosen) return tl::unexpected(chosen.error());
   hca->domain_ = library.alloc_pd(hca->context_);
-  if (hca->domain_ == nullptr) {
-    return make_error(fmt::format("a protection domain is refused: {}", cause_of(errno)));
-  }
+  if (hca->domain_ == nullptr) return refused("a protection domain is refused", errno);
   return hca;
 }
 
@@ -83,7 +82,7 @@ Result<void> Hca::choose_port(bool ethernet_too) {
   for (unsigned number = 1; number <= limits_.phys_port_cnt; ++number) {
     ibv_port_attr port{};
     if (const int error = library_.port(context_, number, port); error != 0) {
-      return make_error(fmt::format("port {} cannot be asked: {}", number, cause_of(error)));
+      return refused(fmt::format("port {} cannot be asked", number), error);
     }
     if (port.link_layer == IBV_LINK_LAYER_ETHERNET && !ethernet_too) continue;
     if (port.state == IBV_PORT_ACTIVE) {

@@ -79,5 +79,7 @@ struct OpenHcas {
 
 // "Connection refused" of an error number.
 [[nodiscard]] std::string cause_of(int error);
+// The same as an error of what is refused.
+[[nodiscard]] tl::unexpected<Error> refused(std::string_view what, int error);
 
 }  // namespace muster::bench::node

@@ -16,10 +16,6 @@ constexpr std::size_t kPairs = 2;  // one alone does not keep the fastest HCAs b
 constexpr int kDepth = 128;        // transfers under way
 constexpr int kMostReads = 16;     // that a queue pair has under way
 
-tl::unexpected<Error> refused(std::string_view what, int error) {
-  return make_error(fmt::format("{}: {}", what, cause_of(error)));
-}
-
 Result<void> initialise(const Hca& hca, ibv_qp* pair) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
