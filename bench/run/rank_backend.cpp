@@ -4,9 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <utility>
 
+#include "bench/backends/nccl/log.hpp"
+#include "bench/backends/nccl/nccl.hpp"
+#include "bench/backends/sim/sim.hpp"
+#include "bench/backends/tcp/backend.hpp"
+#include "bench/launch/random.hpp"
 #include "bench/run/backend_choice.hpp"
 #include "bench/run/messages.hpp"
 #include "lib/base/clock.hpp"
@@ -15,54 +21,119 @@
 namespace muster::bench {
 namespace {
 
-Exchange exchange_of(Group& group) {
-  return {.gather = [&group](std::string_view mine) { return group.gather(mine); },
-          .broadcast = [&group](std::string_view text) { return group.broadcast(text); }};
+// Among whom a back end runs: all ranks, or those of a part of them.
+struct Among {
+  int rank = 0;
+  int ranks = 1;
+  Exchange exchange;
+  std::optional<int> colour = {};  // of a part, for MPI
+  // See NcclOptions.
+  std::optional<std::chrono::nanoseconds> forming_limit = {};
+};
+
+Among all_of(Group& group) {
+  return {
+      .rank = group.rank(),
+      .ranks = group.size(),
+      .exchange = {.gather = [&group](std::string_view mine) { return group.gather(mine); },
+                   .broadcast = [&group](std::string_view text) { return group.broadcast(text); }}};
 }
 
-// Of a back end among all ranks, which begins to start here.
-BackendParts begin(RankContext& self, Met& met) {
+Result<std::unique_ptr<Backend>> make_sim(const BenchCommand& command) {
+  auto cluster = parse_sim(command.sim);
+  if (!cluster) return tl::unexpected(cluster.error());
+  return make_sim_backend(*std::move(cluster));
+}
+
+Result<std::unique_ptr<Backend>> make_tcp(const Among& among) {
+  auto drawn = random_secret();
+  if (!drawn) return tl::unexpected(drawn.error());
+  auto token = among.exchange.broadcast(*drawn);
+  if (!token) return tl::unexpected(token.error());
+  return tcp::make_backend({.rank = among.rank,
+                            .ranks = among.ranks,
+                            .token = *std::move(token),
+                            .exchange = among.exchange});
+}
+
+// 1 once NCCL has logged that this rank is there; versions before 2.17 do not.
+std::uint64_t has_begun_to_meet() {
+  return nccl_log().find("Init START") == std::string::npos ? 0 : 1;
+}
+
+// `meet` is called before the ranks meet in NCCL itself, with how far this one is in it; and again
+// where connections are made anew.
+Result<std::unique_ptr<Backend>> make_nccl(const BenchCommand& command,
+                                           int local_rank,
+                                           const Among& among,
+                                           const std::function<void(ProgressCounters)>& meet) {
+  return make_nccl_backend(
+      {.cuda = command.cuda,
+       .nccl = command.nccl,
+       .rank = among.rank,
+       .ranks = among.ranks,
+       .local_rank = local_rank,
+       .host = host_name(),
+       .broadcast =
+           [tell = among.exchange.broadcast, meet](std::string_view text) {
+             meet({.started = has_begun_to_meet, .finished = [] { return 0; }, .unit = ""});
+             return tell(text);
+           },
+       // As programs call it. A call that hangs is reported by another thread,
+       // and ends with the process.
+       .blocking = true,
+       .forming_limit = among.forming_limit,
+       .registered = command.registered,
+       .diagnose = command.diagnose,
+       .bind = command.bind == Bind::gpu,
+       .log = true});
+}
+
+Result<std::unique_ptr<Backend>> make_backend(RankContext& self, Met& met, const Among& among) {
   const auto limit =
       to_duration(self.command.join_deadline) + to_duration(self.command.operation_deadline);
   const Phase phase{fmt::format("start of {}", to_string(self.kind)), Part::starting};
   self.enter(*met.group, phase, limit);
-  // Called again where the back end makes its connections anew.
   const auto meet = [&self, &group = *met.group, phase, limit](ProgressCounters counters) {
     self.enter(group,
                {fmt::format("{}'s communicator", phase.name), Part::starting},
                limit,
                std::move(counters));
   };
-  return {.command = &self.command,
-          .kind = self.kind,
-          .rank = met.group->rank(),
-          .ranks = met.group->size(),
-          .exchange = exchange_of(*met.group),
-          .mpi = met.mpi.get(),
-          .local_rank = met.local_rank,
-          .host = host_name(),
-          .before_meeting = meet};
+  switch (self.kind) {
+    case BackendKind::nccl:
+      return make_nccl(self.command, met.local_rank, among, meet);
+    case BackendKind::mpi:
+      return met.mpi->make_backend(among.colour);
+    case BackendKind::tcp:
+      return make_tcp(among);
+    case BackendKind::sim:
+    case BackendKind::automatic:
+      break;
+  }
+  return make_sim(self.command);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self, Met& met) {
-  return make_backend(begin(self, met));
+  return make_backend(self, met, all_of(*met.group));
 }
 
 Result<std::unique_ptr<Backend>> make_part_backend(RankContext& self,
                                                    Met& met,
                                                    const std::vector<RankPart>& parts,
                                                    std::optional<std::chrono::nanoseconds> limit) {
-  auto made_of = begin(self, met);
-  const auto part = part_with(parts, made_of.rank);
+  const int rank = met.group->rank();
+  const auto part = part_with(parts, rank);
   const auto& ranks = parts[part].ranks;
-  made_of.exchange = exchange_within(*met.group, parts);
-  made_of.forming_limit = limit;
-  made_of.colour = static_cast<int>(part);
-  made_of.rank = static_cast<int>(std::ranges::find(ranks, made_of.rank) - ranks.begin());
-  made_of.ranks = static_cast<int>(ranks.size());
-  return make_backend(made_of);
+  return make_backend(self,
+                      met,
+                      {.rank = static_cast<int>(std::ranges::find(ranks, rank) - ranks.begin()),
+                       .ranks = static_cast<int>(ranks.size()),
+                       .exchange = exchange_within(*met.group, parts),
+                       .colour = static_cast<int>(part),
+                       .forming_limit = limit});
 }
 
 Result<void> introduce(RankContext& self, Met& met, const Backend& backend) {
