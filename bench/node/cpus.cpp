@@ -21,6 +21,7 @@
 
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -31,13 +32,6 @@ using Mask = std::vector<unsigned long>;
 
 Error failed(std::string_view what) {
   return {.message = fmt::format("{}: {}", what, std::strerror(errno))};
-}
-
-std::optional<std::uint64_t> number_in(const Root& root, std::string_view path) {
-  const auto line = root.read_line(path);
-  if (!line) return std::nullopt;
-  const auto number = parse_unsigned(*line);
-  return number ? std::optional(*number) : std::nullopt;
 }
 
 // "32768K" of a cache.
@@ -66,8 +60,8 @@ std::uint64_t group_leaves(const Root& root, std::uint64_t most) {
   auto path = std::string(trim(text->substr(3, text->find('\n') - 3)));
   for (;;) {
     const auto folder = fmt::format("/sys/fs/cgroup{}", path == "/" ? "" : path);
-    const auto limit = number_in(root, fmt::format("{}/memory.max", folder));
-    const auto used = number_in(root, fmt::format("{}/memory.current", folder));
+    const auto limit = read_unsigned(root, fmt::format("{}/memory.max", folder));
+    const auto used = read_unsigned(root, fmt::format("{}/memory.current", folder));
     if (limit && used) most = std::min(most, *limit > *used ? *limit - *used : 0);
     if (path.size() <= 1) return most;
     path.resize(path.rfind('/'));

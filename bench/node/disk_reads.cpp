@@ -17,6 +17,7 @@
 #include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -215,8 +216,7 @@ Result<std::vector<LocalDisk>> local_disks(const Root& root) {
     const auto folder = fmt::format("/sys/block/{}", name);
     const auto transport = root.read_line(fmt::format("{}/device/transport", folder));
     if (!name.starts_with("nvme") || !transport || *transport != "pcie") continue;
-    const auto sectors = root.read_line(fmt::format("{}/size", folder));
-    const auto count = sectors ? parse_unsigned(*sectors) : Result<std::uint64_t>(0);
+    const auto count = read_unsigned(root, fmt::format("{}/size", folder));
     if (!count || *count == 0) continue;
     constexpr std::uint64_t kSector = 512;  // whatever the disk's own is
     disks.push_back(

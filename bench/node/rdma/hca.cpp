@@ -13,6 +13,7 @@
 
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -143,9 +144,8 @@ std::string Hca::model() const {
 }
 
 std::optional<unsigned> Hca::numa_node() const {
-  const auto line =
-      Root().read_line(fmt::format("/sys/class/infiniband/{}/device/numa_node", name_));
-  const auto node = line ? parse_unsigned(*line) : Result<std::uint64_t>(make_error(""));
+  const auto node =
+      read_unsigned(Root(), fmt::format("/sys/class/infiniband/{}/device/numa_node", name_));
   return node ? std::optional(static_cast<unsigned>(*node)) : std::nullopt;
 }
 
