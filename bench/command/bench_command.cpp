@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "bench/backends/sim/cluster.hpp"
-#include "bench/command/nccl_tests.hpp"
 #include "bench/command/shared_options.hpp"
 #include "lib/command/command_line.hpp"
 #include "lib/command/version.hpp"

@@ -103,6 +103,12 @@ struct BenchCommand {
 [[nodiscard]] Result<std::variant<std::string, BenchCommand>> parse(
     std::span<const char* const> arguments);
 
+// The words with nccl-tests' own options turned into muster-bench's: "-b 8 -e 8G -f 2 -g 1" into
+// "--min 8 --max 8G --factor 2". An error names one that asks for what there is not, and what to
+// write in its place.
+[[nodiscard]] Result<std::vector<std::string>> from_nccl_tests(
+    std::span<const char* const> arguments);
+
 // A command for each of its collectives.
 [[nodiscard]] std::vector<BenchCommand> of_each_collective(const BenchCommand& command);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/command/nccl_tests.hpp"
-
+// Command lines as people have them for nccl-tests.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "bench/command/bench_command.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/locate/nodes.hpp"
+#include "bench/locate/measurer.hpp"
 #include "bench/locate/rounds.hpp"
 #include "bench/locate/rule.hpp"
 #include "bench/locate/schedule.hpp"

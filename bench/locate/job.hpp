@@ -12,7 +12,6 @@
 #include "bench/locate/inside.hpp"
 #include "bench/locate/locate_command.hpp"
 #include "bench/locate/measurer.hpp"
-#include "bench/locate/nodes.hpp"
 #include "bench/results/row.hpp"
 #include "bench/run/concluding.hpp"
 #include "bench/run/rank_context.hpp"

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -13,6 +14,34 @@ namespace muster::bench::locate {
 using Node = std::size_t;  // its index in the list of nodes
 
 inline constexpr int kAllDevices = -1;
+inline constexpr int kNoLeaf = -1;
+
+// The nodes among which a slow one is searched for, and the switches that they hang from.
+struct Nodes {
+  std::vector<std::string> names;
+  int devices = 1;          // GPUs of a node, each with its HCA
+  std::vector<int> leaves;  // each node's leaf switch, or kNoLeaf; empty where none is known
+  std::vector<std::string> leaf_names;
+  std::vector<int> pods;  // of each leaf switch: the switch above it; empty where none is known
+  // Only nodes of one zone are measured with each other; empty where all are. The paths between
+  // zones are known to be slow.
+  std::vector<int> zones{};
+
+  [[nodiscard]] std::size_t count() const { return names.size(); }
+
+  [[nodiscard]] int leaf(Node node) const { return leaves.empty() ? kNoLeaf : leaves[node]; }
+
+  [[nodiscard]] int pod(Node node) const {
+    return pods.empty() || leaf(node) == kNoLeaf ? kNoLeaf
+                                                 : pods[static_cast<std::size_t>(leaf(node))];
+  }
+
+  [[nodiscard]] int zone(Node node) const { return zones.empty() ? 0 : zones[node]; }
+
+  [[nodiscard]] bool share_leaf(Node a, Node b) const {
+    return leaf(a) != kNoLeaf && leaf(a) == leaf(b);
+  }
+};
 
 // Nodes that run one all-reduce among themselves; of a single node, its own GPUs do.
 struct Group {

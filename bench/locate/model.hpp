@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "bench/locate/measurer.hpp"
-#include "bench/locate/nodes.hpp"
 
 namespace muster::bench::locate {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/locate/nodes.hpp"
+#include "bench/locate/measurer.hpp"
 
 namespace muster::bench::locate {
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "bench/locate/nodes.hpp"
+#include "bench/locate/measurer.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench::locate {

@@ -11,7 +11,7 @@
 #include "bench/node/in_use.hpp"
 #include "bench/node/node_command.hpp"
 #include "bench/node/outcome.hpp"
-#include "bench/node/result_json.hpp"
+#include "bench/node/test.hpp"
 #include "bench/run/conclusion.hpp"
 #include "bench/run/node_settings.hpp"
 #include "bench/run/printer.hpp"

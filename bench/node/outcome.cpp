@@ -8,7 +8,6 @@
 #include <iterator>
 #include <utility>
 
-#include "bench/node/judge.hpp"
 #include "bench/node/matrix.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/node/result_json.hpp"
-
+// The result of a node's test as text, and back.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 #include <optional>
+
+#include "bench/node/test.hpp"
 
 // Null where there is no value.
 template <class T>

@@ -127,6 +127,12 @@ struct NodeTest {
   }
 };
 
+// The result as text, for the pipe between the process that ran the test and the one that judges
+// it.
+[[nodiscard]] std::string to_json(const Result<TestResult>& result);
+// The result, or the error of the test; an error too where the text is none.
+[[nodiscard]] Result<TestResult> parse_result(std::string_view text);
+
 // A series' value from its repeats: the median, and how far they lie apart.
 [[nodiscard]] DeviceValue value_of(std::string device, const std::vector<double>& repeats);
 // The same with their best, as STREAM counts.

@@ -12,7 +12,6 @@
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/sim/sim.hpp"
 #include "bench/launch/local.hpp"
-#include "bench/run/backend_choice.hpp"
 #include "bench/run/concluding.hpp"
 #include "bench/run/measuring.hpp"
 #include "bench/run/meeting.hpp"

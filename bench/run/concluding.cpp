@@ -11,7 +11,7 @@
 #include "bench/backends/nccl/log.hpp"
 #include "bench/launch/local.hpp"
 #include "bench/run/conclusion.hpp"
-#include "bench/run/time_limit.hpp"
+#include "bench/run/emergency.hpp"
 #include "lib/base/clock.hpp"
 
 namespace muster::bench {

@@ -8,8 +8,8 @@
 #include <iterator>
 
 #include "bench/results/row.hpp"
+#include "bench/run/emergency.hpp"
 #include "bench/run/messages.hpp"
-#include "bench/run/time_limit.hpp"
 #include "lib/base/clock.hpp"
 
 namespace muster::bench {

@@ -16,7 +16,7 @@
 #include "bench/node/matrix.hpp"
 #include "bench/node/outcome.hpp"
 #include "bench/node/products.hpp"
-#include "bench/node/result_json.hpp"
+#include "bench/node/test.hpp"
 #include "bench/node/tests.hpp"
 #include "lib/process/child.hpp"
 #include "tests/support/temp_dir.hpp"

@@ -12,7 +12,7 @@
 #include "bench/node/matrix.hpp"
 #include "bench/node/outcome.hpp"
 #include "bench/node/rdma/near_gpus.hpp"
-#include "bench/node/result_json.hpp"
+#include "bench/node/test.hpp"
 #include "bench/node/tests.hpp"
 #include "lib/process/child.hpp"
 #include "tests/support/printers.hpp"

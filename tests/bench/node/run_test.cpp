@@ -11,7 +11,7 @@
 #include "bench/node/in_use.hpp"
 #include "bench/node/node_command.hpp"
 #include "bench/node/outcome.hpp"
-#include "bench/node/result_json.hpp"
+#include "bench/node/test.hpp"
 #include "bench/node/tests.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "tests/bench/command/command_run.hpp"
