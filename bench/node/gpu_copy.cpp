@@ -14,7 +14,6 @@
 namespace muster::bench::node {
 namespace {
 
-constexpr std::string_view kCheck = "bench.host_copy";
 constexpr int kLeast = 3;
 constexpr int kMost = 200;
 constexpr int kBurst = 8;  // copies in a row where all GPUs copy at once
@@ -152,8 +151,7 @@ constexpr std::array kWays{
 
 void add_series(const std::vector<Lane>& lanes, TestResult& result) {
   for (const auto& way : kWays) {
-    Series series{.check = std::string(kCheck),
-                  .what = std::string(way.what),
+    Series series{.what = std::string(way.what),
                   .quantity = std::string(way.quantity),
                   .unit = "GB/s",
                   .limited = way.limited,
@@ -173,7 +171,7 @@ void add_series(const std::vector<Lane>& lanes, TestResult& result) {
 Result<TestResult> run_gpu_copy(const TestInput& input) {
   const std::uint64_t bytes =
       input.bytes != 0 ? input.bytes : (input.level == Level::quick ? 64UL : 256UL) << 20U;
-  auto all = open_gpus(input, kCheck);
+  auto all = open_gpus(input);
   if (!all) return tl::unexpected(all.error());
   TestResult result{.findings = std::move(all->refused)};
   std::vector<Lane> lanes;
@@ -186,13 +184,12 @@ Result<TestResult> run_gpu_copy(const TestInput& input) {
     auto measured =
         differs ? measure_alone(*lane, share) : Result<void>(tl::unexpected(differs.error()));
     if (!measured) {
-      result.findings.push_back(unjudged(kCheck, gpu.name(), measured.error().message));
+      result.findings.push_back(unjudged(gpu.name(), measured.error().message));
       continue;
     }
     if (*differs) {
       result.findings.push_back(
-          broken(kCheck,
-                 gpu.name(),
+          broken(gpu.name(),
                  fmt::format("a copy to the GPU and back differs from byte {} on", **differs)));
     }
     lanes.push_back(*std::move(lane));

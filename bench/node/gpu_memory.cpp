@@ -14,7 +14,6 @@
 namespace muster::bench::node {
 namespace {
 
-constexpr std::string_view kCheck = "bench.gpu_memory";
 constexpr std::uint64_t kPeriod = 1021;
 constexpr int kRepeats = 10;
 constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15U;
@@ -77,7 +76,7 @@ class Triad {
 };
 
 Finding wrong_memory(const NodeGpu& gpu, std::string message) {
-  return broken(kCheck, gpu.name(), std::move(message), Remedy::reset_gpu);
+  return broken(gpu.name(), std::move(message), Remedy::reset_gpu);
 }
 
 Result<void> measure(NodeGpu& gpu, std::uint64_t bytes, Series& series, TestResult& result) {
@@ -180,15 +179,14 @@ Result<TestResult> run_gpu_memory(const TestInput& input) {
   const std::uint64_t most = input.bytes != 0              ? input.bytes
                              : input.level == Level::quick ? 4UL << 30U
                                                            : ~std::uint64_t{0};
-  auto all = open_gpus(input, kCheck);
+  auto all = open_gpus(input);
   if (!all) return tl::unexpected(all.error());
   TestResult result{.findings = std::move(all->refused)};
-  Series series{
-      .check = std::string(kCheck), .what = "triad", .quantity = "gpu_triad", .unit = "GB/s"};
+  Series series{.what = "triad", .quantity = "gpu_triad", .unit = "GB/s"};
   for (auto& gpu : all->gpus) {
     auto done = measure(*gpu, bytes, series, result);
     if (done) done = try_patterns(*gpu, most, result);
-    if (!done) result.findings.push_back(unjudged(kCheck, gpu->name(), done.error().message));
+    if (!done) result.findings.push_back(unjudged(gpu->name(), done.error().message));
   }
   result.add(std::move(series));
   return result;

@@ -13,7 +13,6 @@
 namespace muster::bench::node {
 namespace {
 
-constexpr std::string_view kCheck = "bench.peer_copy";
 constexpr int kRepeats = 5;
 constexpr std::string_view kThroughHost = "through the host";
 constexpr std::uint64_t kPeriod = 1021;  // prime: no row of memory is as long
@@ -128,7 +127,7 @@ class Pairs {
         auto done = one_way(i, j);
         if (done && i < j) done = both_ways(i, j);
         if (!done) {
-          result_.findings.push_back(unjudged(kCheck, pair(i, j), done.error().message));
+          result_.findings.push_back(unjudged(pair(i, j), done.error().message));
         }
       }
     }
@@ -156,7 +155,7 @@ class Pairs {
     if (!wrong) return tl::unexpected(wrong.error());
     if (*wrong != 0) {
       result_.findings.push_back(
-          broken(kCheck, pair(i, j), fmt::format("{} words of 8 bytes came over changed", *wrong)));
+          broken(pair(i, j), fmt::format("{} words of 8 bytes came over changed", *wrong)));
     }
     const bool around = in_groups_ && group_of(*reader.gpu, *other.gpu) == kThroughHost;
     add(around ? hosts_series_ : one_series_, one_way_, i, j, rates);
@@ -202,16 +201,13 @@ class Pairs {
   TestResult& result_;
   bool in_groups_;
   Matrix one_way_, both_ways_;
-  Series one_series_{
-      .check = std::string(kCheck), .what = "peer copy", .quantity = "peer_copy", .unit = "GB/s"};
-  Series both_series_{.check = std::string(kCheck),
-                      .what = "peer copy both ways",
+  Series one_series_{.what = "peer copy", .quantity = "peer_copy", .unit = "GB/s"};
+  Series both_series_{.what = "peer copy both ways",
                       .quantity = "peer_copy_both",
                       .unit = "GB/s",
                       .limited = false,
                       .tolerance = 0.05};
-  Series hosts_series_{.check = std::string(kCheck),
-                       .what = "peer copy through the host",
+  Series hosts_series_{.what = "peer copy through the host",
                        .quantity = "peer_copy_through_host",
                        .unit = "GB/s",
                        .limited = false,
@@ -223,7 +219,7 @@ class Pairs {
 Result<TestResult> run_gpu_p2p(const TestInput& input) {
   const std::uint64_t bytes =
       input.bytes != 0 ? input.bytes : (input.level == Level::quick ? 64UL : 256UL) << 20U;
-  auto all = open_gpus(input, kCheck);
+  auto all = open_gpus(input);
   if (!all) return tl::unexpected(all.error());
   if (all->gpus.size() + all->refused.size() < 2) return make_missing("there is one GPU only");
   TestResult result{.findings = std::move(all->refused)};
@@ -236,7 +232,7 @@ Result<TestResult> run_gpu_p2p(const TestInput& input) {
     if (end) {
       ends.push_back(*std::move(end));
     } else {
-      result.findings.push_back(unjudged(kCheck, gpu->name(), end.error().message));
+      result.findings.push_back(unjudged(gpu->name(), end.error().message));
     }
   }
   Pairs(ends, bytes / 4096 * 4096, result).measure();

@@ -11,8 +11,6 @@
 namespace muster::bench::node {
 namespace {
 
-constexpr std::string_view kCheck = "bench.gpu_truth";
-
 // The launches of one GPU with one answer; the first that is wrong is told.
 Result<std::optional<Finding>> look_for_wrong(NodeGpu& gpu,
                                               const Answer& answer,
@@ -28,7 +26,7 @@ Result<std::optional<Finding>> look_for_wrong(NodeGpu& gpu,
     const auto counts = products.compare();
     if (!counts) return tl::unexpected(counts.error());
     ++launches;
-    if (counts->wrong != 0) return std::optional(wrong_product(kCheck, gpu, *counts, launches));
+    if (counts->wrong != 0) return std::optional(wrong_product(gpu, *counts, launches));
   }
   gpu.release_all();
   return std::optional<Finding>();
@@ -38,7 +36,7 @@ Result<std::optional<Finding>> look_for_wrong(NodeGpu& gpu,
 
 Result<TestResult> run_gpu_truth(const TestInput& input) {
   constexpr std::uint64_t kAnswers = 3;
-  auto all = open_gpus(input, kCheck);
+  auto all = open_gpus(input);
   if (!all) return tl::unexpected(all.error());
   TestResult result{.findings = std::move(all->refused)};
   const auto share = input.time / (static_cast<double>(kAnswers) *
@@ -52,7 +50,7 @@ Result<TestResult> run_gpu_truth(const TestInput& input) {
       auto wrong = look_for_wrong(*all->gpus[i], answer, share, launches[i]);
       over[i] = !wrong || wrong->has_value();
       if (!wrong) {
-        result.findings.push_back(unjudged(kCheck, all->gpus[i]->name(), wrong.error().message));
+        result.findings.push_back(unjudged(all->gpus[i]->name(), wrong.error().message));
       } else if (*wrong) {
         result.findings.push_back(**std::move(wrong));
       }
@@ -61,8 +59,7 @@ Result<TestResult> run_gpu_truth(const TestInput& input) {
   for (std::size_t i = 0; i < all->gpus.size(); ++i) {
     if (over[i]) continue;
     result.findings.push_back(
-        {.check = std::string(kCheck),
-         .device = all->gpus[i]->name(),
+        {.device = all->gpus[i]->name(),
          .outcome = Outcome::pass,
          .message = fmt::format(
              "{} products of {} answers were right to the last bit", launches[i], kAnswers)});

@@ -14,7 +14,6 @@
 namespace muster::bench::node {
 namespace {
 
-constexpr std::string_view kCheck = "bench.gpu_soak";
 constexpr double kLaunch = 0.25;   // seconds of a GPU
 constexpr double kBeginning = 10;  // seconds that later ones are compared with
 constexpr double kFallen = 0.93;   // of the beginning's rate: it is held back
@@ -84,7 +83,7 @@ class Soak {
     auto ready = gpus_.back().products.prepare();
     if (ready) ready = gpus_.back().products.take(kLaunch);
     if (ready) return;
-    result_.findings.push_back(unjudged(kCheck, gpu.name(), ready.error().message));
+    result_.findings.push_back(unjudged(gpu.name(), ready.error().message));
     gpus_.pop_back();
   }
 
@@ -128,13 +127,13 @@ class Soak {
     const auto counts = each.products.compare();
     if (!counts) return tl::unexpected(counts.error());
     if (counts->wrong == 0) return {};
-    result_.findings.push_back(wrong_product(kCheck, each.products.gpu(), *counts, each.launches));
+    result_.findings.push_back(wrong_product(each.products.gpu(), *counts, each.launches));
     each.over = true;
     return {};
   }
 
   void give_up(Soaked& each, const Error& error) {
-    result_.findings.push_back(unjudged(kCheck, each.products.gpu().name(), error.message));
+    result_.findings.push_back(unjudged(each.products.gpu().name(), error.message));
     each.over = true;
   }
 
@@ -145,8 +144,7 @@ class Soak {
   }
 
   void judge() {
-    Series series{.check = std::string(kCheck),
-                  .what = "products at the end",
+    Series series{.what = "products at the end",
                   .quantity = "soak_f32_own",
                   .unit = "TFLOPS",
                   .limited = false,
@@ -167,8 +165,7 @@ class Soak {
   [[nodiscard]] static Finding fallen(const Soaked& each, double first, double last) {
     const auto when = std::ranges::find_if(
         each.rates, [&](const auto& rate) { return rate.second < kFallen * first; });
-    return broken(kCheck,
-                  each.products.gpu().name(),
+    return broken(each.products.gpu().name(),
                   fmt::format("fell from {:.3g} to {:.3g} TFLOPS after {:.0f} s of work; {}",
                               first,
                               last,
@@ -186,7 +183,7 @@ class Soak {
 }  // namespace
 
 Result<TestResult> run_gpu_soak(const TestInput& input) {
-  auto all = open_gpus(input, kCheck);
+  auto all = open_gpus(input);
   if (!all) return tl::unexpected(all.error());
   TestResult result{.findings = std::move(all->refused)};
   Soak soak(input, result);

@@ -212,7 +212,7 @@ Result<double> NodeGpu::end_timed() {
   return first_->seconds_between(0, 1);
 }
 
-Result<NodeGpus> open_gpus(const TestInput& input, std::string_view check) {
+Result<NodeGpus> open_gpus(const TestInput& input) {
   // The driver's numbers are those of NVML, which counts along the bus.
   // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread runs yet
   ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
@@ -242,7 +242,7 @@ Result<NodeGpus> open_gpus(const TestInput& input, std::string_view check) {
       all.gpus.push_back(*std::move(gpu));
       continue;
     }
-    all.refused.push_back(unjudged(check, std::move(name), gpu.error().message));
+    all.refused.push_back(unjudged(std::move(name), gpu.error().message));
   }
   return all;
 }

@@ -144,8 +144,7 @@ struct NodeGpus {
   std::vector<Finding> refused;  // GPUs that could not be opened: unknown, with the reason
 };
 
-// All that are visible. An error whose `missing` is set: there is no driver, or no GPU. `check` is
-// that of the test, for the findings.
-[[nodiscard]] Result<NodeGpus> open_gpus(const TestInput& input, std::string_view check);
+// All that are visible. An error whose `missing` is set: there is no driver, or no GPU.
+[[nodiscard]] Result<NodeGpus> open_gpus(const TestInput& input);
 
 }  // namespace muster::bench::node

@@ -10,8 +10,6 @@
 namespace muster::bench::node {
 namespace {
 
-constexpr std::string_view kCheck = "bench.disk_read";
-
 struct Way {
   std::string_view what, quantity, unit;
   std::uint32_t block;
@@ -35,8 +33,7 @@ Result<TestResult> run_host_disk(const TestInput& input) {
   TestResult result;
   const auto share = input.time / static_cast<double>(disks->size() * kWays.size());
   for (const auto& way : kWays) {
-    Series series{.check = std::string(kCheck),
-                  .what = std::string(way.what),
+    Series series{.what = std::string(way.what),
                   .quantity = std::string(way.quantity),
                   .unit = std::string(way.unit),
                   .limited = false,
@@ -50,12 +47,11 @@ Result<TestResult> run_host_disk(const TestInput& input) {
                                    .random = way.random,
                                    .time = share});
       if (!read) {
-        result.findings.push_back(unjudged(kCheck, disk.name, read.error().message));
+        result.findings.push_back(unjudged(disk.name, read.error().message));
         continue;
       }
       if (read->failed > 0) {
-        result.findings.push_back(broken(kCheck,
-                                         disk.name,
+        result.findings.push_back(broken(disk.name,
                                          fmt::format("{} of {} reads failed, the first {}",
                                                      read->failed,
                                                      read->reads,

@@ -21,8 +21,6 @@ namespace {
 using Nanoseconds = std::chrono::duration<double, std::nano>;
 using Span = std::chrono::duration<double>;
 
-constexpr std::string_view kCheck = "bench.memory_latency";
-
 // A cache line that names the next one.
 struct alignas(64) Line {
   std::uint64_t next = 0;
@@ -69,8 +67,7 @@ class Memory {
       : input_(input), nodes_(std::move(nodes)), bytes_(bytes) {}
 
   Result<void> measure(TestResult& result) {
-    Series series{.check = std::string(kCheck),
-                  .what = "memory latency",
+    Series series{.what = "memory latency",
                   .quantity = "memory_latency",
                   .unit = "ns",
                   .less_is_better = true,
@@ -116,7 +113,7 @@ class Memory {
       matrix.cells[from][memory] = value.value;
       if (steps.lost) {
         result.findings.push_back(
-            broken(kCheck, value.device, "memory did not hold the chain that was written"));
+            broken(value.device, "memory did not hold the chain that was written"));
       }
     }
     return {};
@@ -169,8 +166,7 @@ Result<void> between_cpus(const TestInput& input,
                           TestResult& result) {
   const auto cpus = sample_of(own, input.level == Level::quick ? 16 : 24);
   if (cpus.size() < 2) return {};
-  Series series{.check = std::string(kCheck),
-                .what = "latency between CPUs",
+  Series series{.what = "latency between CPUs",
                 .quantity = "core_to_core_latency",
                 .unit = "ns",
                 .less_is_better = true,

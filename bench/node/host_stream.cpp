@@ -12,8 +12,6 @@
 namespace muster::bench::node {
 namespace {
 
-constexpr std::string_view kCheck = "bench.stream";
-
 void add_values(const std::string& device,
                 const StreamOutcome& outcome,
                 std::array<Series, kStreamKernels>& series) {
@@ -32,7 +30,6 @@ std::array<Series, kStreamKernels> empty_series(bool whole) {
   std::array<Series, kStreamKernels> series;
   for (std::size_t k = 0; k < kStreamKernels; ++k) {
     const auto name = stream_kernels().at(k).name;
-    series.at(k).check = kCheck;
     series.at(k).what = whole ? std::string(name) : fmt::format("{} per NUMA node", name);
     series.at(k).quantity = fmt::format("stream_{}", name);
     series.at(k).unit = "GB/s";
@@ -65,7 +62,6 @@ Result<TestResult> run_host_stream(const TestInput& input) {
     add_values(device, *outcome, series);
     if (outcome->wrong == 0) return {};
     result.findings.push_back(broken(
-        kCheck,
         device,
         fmt::format(
             "{} elements were not what was computed; CPU {} saw the first: memory or processor",

@@ -29,8 +29,8 @@ std::string number(double value) {
 
 class Judge {
  public:
-  Judge(const Series& series, const Bounds& bounds, std::string_view from)
-      : series_(series), bounds_(series.limited ? bounds : Bounds{}), from_(from) {
+  Judge(std::string_view check, const Series& series, const Bounds& bounds, std::string_view from)
+      : check_(check), series_(series), bounds_(series.limited ? bounds : Bounds{}), from_(from) {
     std::map<std::string, std::vector<double>> values;
     std::vector<double> noises;
     for (const auto& each : series.values) {
@@ -70,7 +70,7 @@ class Judge {
     const bool failed = misses(each, bounds_.fail_below);
     const bool warned = misses(each, bounds_.warn_below) || behind;
     Finding finding{
-        .check = series_.check,
+        .check = std::string(check_),
         .device = each.device,
         .outcome = failed   ? Outcome::fail
                    : warned ? Outcome::warn
@@ -109,7 +109,7 @@ class Judge {
 
   // No device is bad: a pass where something was judged.
   [[nodiscard]] Finding of_all() const {
-    Finding finding{.check = series_.check,
+    Finding finding{.check = std::string(check_),
                     .device = "node",
                     .outcome = Outcome::skip,
                     .message = fmt::format("{}: nothing was measured", series_.what)};
@@ -144,6 +144,7 @@ class Judge {
     return from == to ? from : fmt::format("{} to {}", from, to);
   }
 
+  std::string_view check_;
   const Series& series_;
   Bounds bounds_;
   std::string_view from_;
@@ -184,19 +185,15 @@ void TestResult::add(Series measured) {
   if (!measured.values.empty()) series.push_back(std::move(measured));
 }
 
-Finding broken(std::string_view check, std::string device, std::string message, Remedy remedy) {
-  return {.check = std::string(check),
-          .device = std::move(device),
+Finding broken(std::string device, std::string message, Remedy remedy) {
+  return {.device = std::move(device),
           .outcome = Outcome::fail,
           .message = std::move(message),
           .remedy = remedy};
 }
 
-Finding unjudged(std::string_view check, std::string device, std::string message) {
-  return {.check = std::string(check),
-          .device = std::move(device),
-          .outcome = Outcome::unknown,
-          .message = std::move(message)};
+Finding unjudged(std::string device, std::string message) {
+  return {.device = std::move(device), .outcome = Outcome::unknown, .message = std::move(message)};
 }
 
 DeviceValue value_of(std::string device, const std::vector<double>& repeats) {
@@ -207,8 +204,11 @@ DeviceValue best_of(std::string device, const std::vector<double>& repeats) {
   return with_noise(std::move(device), repeats, std::ranges::max(repeats));
 }
 
-std::vector<Finding> judge(const Series& series, const Bounds& bounds, std::string_view from) {
-  return Judge(series, bounds, from).findings();
+std::vector<Finding> judge(std::string_view check,
+                           const Series& series,
+                           const Bounds& bounds,
+                           std::string_view from) {
+  return Judge(check, series, bounds, from).findings();
 }
 
 }  // namespace muster::bench::node

@@ -81,21 +81,16 @@ std::vector<Finding> wrong_data(const Report& report, std::string_view check) {
     const bool of_data = finding.check == "bench.data" || finding.check == check;
     if (!of_data || finding.outcome != Outcome::fail) continue;
     findings.push_back(finding);
-    findings.back().check = check;
   }
   return findings;
 }
 
 // Of what this program reported, one number of the node.
-Result<Series> series_of(const Report& report,
-                         std::string_view check,
-                         std::string_view what,
-                         std::string_view quantity) {
+Result<Series> series_of(const Report& report, std::string_view what, std::string_view quantity) {
   const auto value = value_of(report, quantity);
   if (!value) return tl::unexpected(value.error());
   const auto& conditions = report.measurements.front().conditions;
-  return Series{.check = std::string(check),
-                .what = std::string(what),
+  return Series{.what = std::string(what),
                 .quantity = std::string(quantity),
                 .unit = "GB/s",
                 .size_bytes = conditions.size_bytes,
@@ -111,7 +106,7 @@ Result<TestResult> measure(const TestInput& input,
   if (!gpus) return tl::unexpected(gpus.error());
   const auto report = all_reduce(input, *gpus, more);
   if (!report) return tl::unexpected(report.error());
-  auto busbw = series_of(*report, check, what, "busbw");
+  auto busbw = series_of(*report, what, "busbw");
   if (!busbw) return tl::unexpected(busbw.error());
   return TestResult{.series = {*std::move(busbw)}, .findings = wrong_data(*report, check)};
 }
@@ -135,7 +130,6 @@ Result<TestResult> run_nccl_nic(const TestInput& input) {
 }
 
 Result<TestResult> run_train_step(const TestInput& input) {
-  constexpr std::string_view kCheck = "bench.train_step";
   const auto gpus = gpus_for_nccl(input);
   if (!gpus) return tl::unexpected(gpus.error());
   Words words{"train_step", "--steps=5"};
@@ -151,7 +145,7 @@ Result<TestResult> run_train_step(const TestInput& input) {
   }
   const auto report = run_program(input, *gpus, std::move(words), {});
   if (!report) return tl::unexpected(report.error());
-  TestResult result{.findings = wrong_data(*report, kCheck)};
+  TestResult result{.findings = wrong_data(*report, "bench.train_step")};
 
   struct Told {
     std::string_view quantity, what, unit;
@@ -163,7 +157,7 @@ Result<TestResult> run_train_step(const TestInput& input) {
         Told{"tokens_per_second", "tokens", "1/s", false},
         Told{"step_tflops", "products on each GPU, beside all-reduces", "TFLOPS", false},
         Told{"lost_by_each_other", "products and all-reduces lose by each other", "%", true}}) {
-    auto series = series_of(*report, kCheck, what, quantity);
+    auto series = series_of(*report, what, quantity);
     if (!series) return tl::unexpected(series.error());
     series->unit = unit;
     series->less_is_better = less_is_better;

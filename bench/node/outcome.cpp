@@ -30,14 +30,13 @@ bool is_pair_with(std::string_view pair, const std::string& device) {
   return pair.starts_with(fmt::format("{}-", device)) || pair.ends_with(fmt::format("-{}", device));
 }
 
-// Where a device fails, that it is behind in other numbers of the same check is no news; and so is
-// that pairs with it are, where the device itself is named.
+// Where a device fails, that it is behind in other numbers of the test is no news; and so is that
+// pairs with it are, where the device itself is named.
 void drop_consequences(std::vector<Finding>& findings) {
   const auto all = findings;
   std::erase_if(findings, [&](const Finding& finding) {
     if (finding.outcome != Outcome::warn) return false;
     return std::ranges::any_of(all, [&](const Finding& other) {
-      if (other.check != finding.check) return false;
       const bool named = other.outcome == Outcome::fail || other.outcome == Outcome::warn;
       return (other.outcome == Outcome::fail && other.device == finding.device) ||
              (named && is_pair_with(finding.device, other.device));
@@ -80,10 +79,11 @@ std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
              .message = fmt::format("{}: {}", ran.test->name, ran.result.error().message)}};
   }
   auto findings = ran.result->findings;
+  for (auto& finding : findings) finding.check = check;
   const auto bounds = bounds_of_test(*ran.test, profile);
   const auto from = limits_of(*ran.test, profile);
   for (const auto& series : ran.result->series) {
-    std::ranges::move(judge(series, bounds, from), std::back_inserter(findings));
+    std::ranges::move(judge(check, series, bounds, from), std::back_inserter(findings));
   }
   drop_consequences(findings);
   const bool measured =

@@ -23,7 +23,8 @@ struct Ran {
 // tolerance and by more than five times what repeats differ by, among at least four. That alone is
 // a warning; below the limit it fails. Without a limit and without sisters nothing can be judged,
 // and that is a skip. `from`: whose limits those are.
-[[nodiscard]] std::vector<Finding> judge(const Series& series,
+[[nodiscard]] std::vector<Finding> judge(std::string_view check,
+                                         const Series& series,
                                          const Bounds& bounds,
                                          std::string_view from);
 

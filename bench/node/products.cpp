@@ -94,13 +94,9 @@ double Products::operations() const {
   return 2.0 * static_cast<double>(kElements * kProductSize * copies_ * repeats_);
 }
 
-Finding wrong_product(std::string_view check,
-                      const NodeGpu& gpu,
-                      const Counts& counts,
-                      std::uint64_t launch) {
+Finding wrong_product(const NodeGpu& gpu, const Counts& counts, std::uint64_t launch) {
   const auto place = counts.first % kElements;
-  return broken(check,
-                gpu.name(),
+  return broken(gpu.name(),
                 fmt::format("{} numbers of product {} are wrong, the first in row {}, column {}; "
                             "bits {:08x} differ",
                             counts.wrong,

@@ -50,9 +50,6 @@ class Products {
 };
 
 // "3 numbers of a product are wrong, the first in row 7, column 1; bits 00002000 differ".
-[[nodiscard]] Finding wrong_product(std::string_view check,
-                                    const NodeGpu& gpu,
-                                    const Counts& counts,
-                                    std::uint64_t launch);
+[[nodiscard]] Finding wrong_product(const NodeGpu& gpu, const Counts& counts, std::uint64_t launch);
 
 }  // namespace muster::bench::node

@@ -22,7 +22,7 @@ struct nlohmann::adl_serializer<std::optional<T>> {
 namespace muster {
 
 // cppcheck-suppress unknownMacro ; nlohmann's
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, check, device, outcome, message, remedy)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, device, outcome, message, remedy)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
     MeasurementRepeats, count, min, median, max, deviation, median_low, median_high)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Matrix, title, unit, names, cells, usual, more_is_better)
@@ -33,7 +33,6 @@ namespace muster::bench::node {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceValue, device, value, noise, group, repeats)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Series,
-                                   check,
                                    what,
                                    quantity,
                                    unit,

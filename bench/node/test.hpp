@@ -33,7 +33,6 @@ struct DeviceValue {
 
 // One number of each device, all taken under the same conditions.
 struct Series {
-  std::string check;     // bench.host_copy
   std::string what;      // "host to device", as messages begin
   std::string quantity;  // "host_to_device", as programs call it
   std::string unit;      // GB/s, Gb/s, TFLOPS, ns
@@ -52,7 +51,8 @@ struct Series {
 
 struct TestResult {
   std::vector<Series> series;
-  std::vector<Finding> findings;   // what needs no limit: wrong data, a device that does not answer
+  // What needs no limit: wrong data, a device that does not answer. Who judges names the check.
+  std::vector<Finding> findings;
   std::vector<std::string> lines;  // for people
   std::vector<Matrix> matrices;    // likewise
 
@@ -61,12 +61,11 @@ struct TestResult {
 };
 
 // A device that does not do what it must.
-[[nodiscard]] Finding broken(std::string_view check,
-                             std::string device,
+[[nodiscard]] Finding broken(std::string device,
                              std::string message,
                              Remedy remedy = Remedy::reseat_or_replace);
 // A device of which nobody can tell.
-[[nodiscard]] Finding unjudged(std::string_view check, std::string device, std::string message);
+[[nodiscard]] Finding unjudged(std::string device, std::string message);
 
 // A profile's limit, in the base unit of its kind.
 struct Bounds {

@@ -18,7 +18,6 @@ namespace {
 using Span = std::chrono::duration<double>;
 using Rates = Result<std::vector<double>>;
 
-constexpr std::string_view kCheck = "bench.gemm";
 constexpr double kLaunch = 0.02;  // seconds of a GPU that are timed at once
 
 // `work` does so many operations; TFLOPS.
@@ -88,8 +87,7 @@ class GemmTest {
   }
 
   [[nodiscard]] static Series series_of(std::string what, std::string quantity) {
-    return {.check = std::string(kCheck),
-            .what = std::move(what),
+    return {.what = std::move(what),
             .quantity = std::move(quantity),
             .unit = "TFLOPS",
             .limited = false,
@@ -122,7 +120,7 @@ class GemmTest {
     if (!rates) return tl::unexpected(rates.error());
     const auto wrong = (*gemm)->wrong();
     if (!wrong) return tl::unexpected(wrong.error());
-    if (*wrong) result_.findings.push_back(broken(kCheck, gpu.name(), **wrong));
+    if (*wrong) result_.findings.push_back(broken(gpu.name(), **wrong));
     series.add(gpu.name(), *rates);
     return {};
   }
@@ -147,14 +145,14 @@ class GemmTest {
     const auto counts = products.compare();
     if (!counts) return tl::unexpected(counts.error());
     if (counts->wrong != 0) {
-      result_.findings.push_back(wrong_product(kCheck, gpu, *counts, rates->size()));
+      result_.findings.push_back(wrong_product(gpu, *counts, rates->size()));
     }
     series.add(gpu.name(), *rates);
     return {};
   }
 
   void give_up(const NodeGpu& gpu, const Error& error) {
-    result_.findings.push_back(unjudged(kCheck, gpu.name(), error.message));
+    result_.findings.push_back(unjudged(gpu.name(), error.message));
   }
 
   const TestInput& input_;
@@ -166,7 +164,7 @@ class GemmTest {
 }  // namespace
 
 Result<TestResult> run_gpu_gemm(const TestInput& input) {
-  auto all = open_gpus(input, kCheck);
+  auto all = open_gpus(input);
   if (!all) return tl::unexpected(all.error());
   TestResult result{.findings = std::move(all->refused)};
   GemmTest(input, *all, result).run();

@@ -149,7 +149,7 @@ std::optional<unsigned> Hca::numa_node() const {
   return node ? std::optional(static_cast<unsigned>(*node)) : std::nullopt;
 }
 
-Result<OpenHcas> open_hcas(const TestInput& input, std::string_view check) {
+Result<OpenHcas> open_hcas(const TestInput& input) {
   const auto library = open_verbs(input.verbs);
   if (!library) return tl::unexpected(library.error());
   const auto devices = list_devices(*library);
@@ -165,7 +165,7 @@ Result<OpenHcas> open_hcas(const TestInput& input, std::string_view check) {
     if (hca) {
       all.hcas.push_back(*std::move(hca));
     } else if (!hca.error().missing) {
-      all.refused.push_back(unjudged(check, name, hca.error().message));
+      all.refused.push_back(unjudged(name, hca.error().message));
     }
   }
   library->free_list(list);

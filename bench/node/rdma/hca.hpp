@@ -75,7 +75,7 @@ struct OpenHcas {
 
 // All with an InfiniBand port, and of the others those that NCCL_IB_HCA names. An error whose
 // `missing` is set: there is none, or no libibverbs.
-[[nodiscard]] Result<OpenHcas> open_hcas(const TestInput& input, std::string_view check);
+[[nodiscard]] Result<OpenHcas> open_hcas(const TestInput& input);
 
 // "Connection refused" of an error number.
 [[nodiscard]] std::string cause_of(int error);

@@ -22,7 +22,6 @@
 namespace muster::bench::node {
 namespace {
 
-constexpr std::string_view kCheck = "bench.hca_write";
 constexpr int kLeast = 3;
 constexpr int kMost = 100;
 constexpr std::uint64_t kMessage = 8UL << 20U;
@@ -125,7 +124,7 @@ class Loopback {
 
   void give_up(Lane& lane, const Error& error) {
     lane.self.reset();
-    result_.findings.push_back(unjudged(kCheck, lane.hca->name(), error.message));
+    result_.findings.push_back(unjudged(lane.hca->name(), error.message));
   }
 
   // Of memory that a transfer has just ended in: what is still on its way through the PCI bus comes
@@ -149,8 +148,7 @@ class Loopback {
     const auto& wrong = *compared;
     if (!wrong || std::exchange(lane.spoilt, true)) return {};
     result_.findings.push_back(
-        broken(kCheck,
-               device,
+        broken(device,
                fmt::format("{} words of 8 bytes came over changed, the first at byte {}",
                            wrong->words,
                            wrong->first_byte)));
@@ -341,7 +339,7 @@ class Loopback {
           rate->noise = 0;  // of so few repeats it is not known
           series.values.push_back(*std::move(rate));
         } else {
-          unreached.push_back(unjudged(kCheck, device, rate.error().message));
+          unreached.push_back(unjudged(device, rate.error().message));
         }
       }
     }
@@ -359,22 +357,19 @@ class Loopback {
     std::ranges::move(unreached, std::back_inserter(result_.findings));
     if (left > 0) {
       result_.findings.push_back(
-          unjudged(kCheck, "node", fmt::format("no time was left for {} pairs of HCAs", left)));
+          unjudged("node", fmt::format("no time was left for {} pairs of HCAs", left)));
     }
     result_.series.push_back(std::move(series));
     result_.matrices.push_back(with_usual(std::move(matrix)));
   }
 
   void skip(std::string message) {
-    result_.findings.push_back({.check = std::string(kCheck),
-                                .device = "node",
-                                .outcome = Outcome::skip,
-                                .message = std::move(message)});
+    result_.findings.push_back(
+        {.device = "node", .outcome = Outcome::skip, .message = std::move(message)});
   }
 
   [[nodiscard]] Series empty_series(std::string_view what, std::string_view quantity) const {
-    return {.check = std::string(kCheck),
-            .what = std::string(what),
+    return {.what = std::string(what),
             .quantity = std::string(quantity),
             .unit = "Gb/s",
             .limited = false,
@@ -424,7 +419,7 @@ class Loopback {
 }  // namespace
 
 Result<TestResult> run_ib_loopback(const TestInput& input) {
-  auto all = open_hcas(input, kCheck);
+  auto all = open_hcas(input);
   if (!all) return tl::unexpected(all.error());
   TestResult result{.findings = std::move(all->refused)};
   Loopback loopback(input, result, all->hcas.size());

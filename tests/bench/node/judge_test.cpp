@@ -17,10 +17,7 @@ using ::testing::HasSubstr;
 constexpr Bounds kLimits{.expected = 55e9, .warn_below = 52e9, .fail_below = 48e9};
 
 Series copies(std::vector<double> rates) {
-  Series series{.check = "bench.host_copy",
-                .what = "host to device",
-                .quantity = "host_to_device",
-                .unit = "GB/s"};
+  Series series{.what = "host to device", .quantity = "host_to_device", .unit = "GB/s"};
   for (std::size_t i = 0; i < rates.size(); ++i) {
     series.values.push_back({.device = fmt::format("gpu{}", i), .value = rates[i]});
   }
@@ -33,7 +30,7 @@ Finding only(const std::vector<Finding>& findings) {
 }
 
 TEST(NodeJudgeTest, HealthySistersPassInOneFindingWithTheirRange) {
-  EXPECT_EQ(only(judge(copies({54.9, 55.1, 55.0, 54.8}), kLimits, "profile x")),
+  EXPECT_EQ(only(judge("bench.host_copy", copies({54.9, 55.1, 55.0, 54.8}), kLimits, "profile x")),
             (Finding{.check = "bench.host_copy",
                      .device = "node",
                      .outcome = Outcome::pass,
@@ -45,61 +42,66 @@ TEST(NodeJudgeTest, HealthySistersPassInOneFindingWithTheirRange) {
 }
 
 TEST(NodeJudgeTest, ASlowLinkIsNamedWithItsSistersAndItsLimit) {
-  EXPECT_EQ(only(judge(copies({55, 55, 55, 27.5, 55, 55, 55, 55}), kLimits, "profile x")),
-            (Finding{.check = "bench.host_copy",
-                     .device = "gpu3",
-                     .outcome = Outcome::fail,
-                     .message = "host to device 27.5 GB/s; the median of 8 is 55.0 (-50.0%, 100 "
-                                "deviations); fails below 48.0, warns below 52.0, expected 55.0 "
-                                "(profile x)",
-                     .observed = 27.5,
-                     .limit = 48.0,
-                     .unit = "GB/s",
-                     .remedy = Remedy::report_to_provider}));
+  EXPECT_EQ(
+      only(judge(
+          "bench.host_copy", copies({55, 55, 55, 27.5, 55, 55, 55, 55}), kLimits, "profile x")),
+      (Finding{.check = "bench.host_copy",
+               .device = "gpu3",
+               .outcome = Outcome::fail,
+               .message = "host to device 27.5 GB/s; the median of 8 is 55.0 (-50.0%, 100 "
+                          "deviations); fails below 48.0, warns below 52.0, expected 55.0 "
+                          "(profile x)",
+               .observed = 27.5,
+               .limit = 48.0,
+               .unit = "GB/s",
+               .remedy = Remedy::report_to_provider}));
 }
 
 TEST(NodeJudgeTest, BehindSistersAloneIsAWarning) {
-  const auto finding = only(judge(copies({55, 55, 55, 50, 55, 55}), {}, "profile x"));
+  const auto finding =
+      only(judge("bench.host_copy", copies({55, 55, 55, 50, 55, 55}), {}, "profile x"));
   EXPECT_EQ(finding.device, "gpu3");
   EXPECT_EQ(finding.outcome, Outcome::warn);
   EXPECT_EQ(finding.remedy, Remedy::watch);
 }
 
 TEST(NodeJudgeTest, AllBelowTheLimitFailEach) {
-  const auto findings = judge(copies({20, 20, 20, 20}), kLimits, "profile x");
+  const auto findings = judge("bench.host_copy", copies({20, 20, 20, 20}), kLimits, "profile x");
   ASSERT_EQ(findings.size(), 4U);
   for (const auto& finding : findings) EXPECT_EQ(finding.outcome, Outcome::fail);
 }
 
 TEST(NodeJudgeTest, BetweenTheLimitsIsAWarning) {
-  EXPECT_EQ(only(judge(copies({50}), kLimits, "profile x")).outcome, Outcome::warn);
+  EXPECT_EQ(only(judge("bench.host_copy", copies({50}), kLimits, "profile x")).outcome,
+            Outcome::warn);
 }
 
 TEST(NodeJudgeTest, ThreeAreTooFewToCompareAndWithoutALimitNothingIsJudged) {
-  const auto finding = only(judge(copies({55, 55, 20}), {}, "profile x"));
+  const auto finding = only(judge("bench.host_copy", copies({55, 55, 20}), {}, "profile x"));
   EXPECT_EQ(finding.outcome, Outcome::skip);
   EXPECT_THAT(finding.message, HasSubstr("20.0 to 55.0 GB/s for 3; not judged: profile x has no"));
-  EXPECT_EQ(only(judge(copies({55, 55, 55, 55}), {}, "profile x")).outcome, Outcome::pass);
+  EXPECT_EQ(only(judge("bench.host_copy", copies({55, 55, 55, 55}), {}, "profile x")).outcome,
+            Outcome::pass);
 }
 
 TEST(NodeJudgeTest, ASeriesThatTheLimitIsNotForIsOnlyCompared) {
   auto series = copies({20, 20, 20, 20});
   series.limited = false;
-  EXPECT_EQ(only(judge(series, kLimits, "profile x")).outcome, Outcome::pass);
+  EXPECT_EQ(only(judge("bench.host_copy", series, kLimits, "profile x")).outcome, Outcome::pass);
 }
 
 TEST(NodeJudgeTest, OnlyDevicesOfOneGroupAreCompared) {
   auto series = copies({250, 250, 250, 250, 20, 20, 20, 20});
   for (std::size_t i = 4; i < 8; ++i) series.values[i].group = "through the host";
-  EXPECT_EQ(only(judge(series, {}, "profile x")).outcome, Outcome::pass);
+  EXPECT_EQ(only(judge("bench.host_copy", series, {}, "profile x")).outcome, Outcome::pass);
   series.values[6].value = 10;
-  EXPECT_EQ(only(judge(series, {}, "profile x")).device, "gpu6");
+  EXPECT_EQ(only(judge("bench.host_copy", series, {}, "profile x")).device, "gpu6");
 }
 
 TEST(NodeJudgeTest, WhereLessIsBetterTheLargeOneIsBehind) {
   auto series = copies({90, 91, 90, 140, 90});
   series.less_is_better = true;
-  const auto finding = only(judge(series, {}, "profile x"));
+  const auto finding = only(judge("bench.host_copy", series, {}, "profile x"));
   EXPECT_EQ(finding.device, "gpu3");
   EXPECT_EQ(finding.outcome, Outcome::warn);
 }
@@ -127,7 +129,7 @@ TEST(NodeJudgeTest, HealthyNodesWithNoiseAlwaysPass) {
   NoisyNode node;
   int passed = 0;
   for (int run = 0; run < 1000; ++run) {
-    const auto findings = judge(node.measure(), kLimits, "profile x");
+    const auto findings = judge("bench.host_copy", node.measure(), kLimits, "profile x");
     passed += static_cast<int>(findings.size() == 1 && findings[0].outcome == Outcome::pass);
   }
   EXPECT_EQ(passed, 1000);
@@ -136,7 +138,7 @@ TEST(NodeJudgeTest, HealthyNodesWithNoiseAlwaysPass) {
 TEST(NodeJudgeTest, ALinkAtThreeQuartersIsFoundInAllThatNoise) {
   NoisyNode node;
   for (int run = 0; run < 1000; ++run) {
-    const auto finding = only(judge(node.measure(0.75), kLimits, "profile x"));
+    const auto finding = only(judge("bench.host_copy", node.measure(0.75), kLimits, "profile x"));
     EXPECT_EQ(finding.device, "gpu5");
     EXPECT_EQ(finding.outcome, Outcome::fail);
   }

@@ -207,8 +207,7 @@ TEST(NodeOutcomeTest, AMeasurementSaysHowItsRepeatsLieAndNoTimesOfOperations) {
   const std::vector<double> repeats{11, 8, 9, 10, 12, 14, 10, 9, 11, 10, 9, 12};
   TestResult result;
   result.series.push_back(
-      {.check = "bench.stream",
-       .what = "copy",
+      {.what = "copy",
        .quantity = "stream_copy",
        .unit = "GB/s",
        .values = {best_of("numa0", repeats), value_of("numa1", {7}), {.device = "node"}}});
@@ -231,15 +230,13 @@ TEST(NodeOutcomeTest, AMeasurementSaysHowItsRepeatsLieAndNoTimesOfOperations) {
 
 TEST(NodeResultTest, ComesThroughThePipeAsItWas) {
   TestResult result;
-  result.series.push_back({.check = "bench.stream",
-                           .what = "copy",
+  result.series.push_back({.what = "copy",
                            .quantity = "stream_copy",
                            .unit = "GB/s",
                            .values = {{.device = "node", .value = 1.5, .noise = 0.1, .group = "g"},
                                       value_of("numa0", {1, 2, 3}),
                                       value_of("numa1", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})}});
-  result.findings.push_back({.check = "bench.stream",
-                             .device = "gpu1",
+  result.findings.push_back({.device = "gpu1",
                              .outcome = Outcome::fail,
                              .message = "a \xff byte",
                              .remedy = Remedy::reset_gpu});
