@@ -18,7 +18,6 @@ namespace muster::bench {
 namespace {
 
 using Words = std::vector<std::string>;
-using Invocation = std::variant<std::string, BenchCommand>;
 
 template <class Word, std::size_t kCount>
 Words names_of() {
@@ -184,7 +183,7 @@ std::string help_text() {
       kExitStatuses);
 }
 
-Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> arguments) {
+Parsed<BenchCommand> parse_words(CLI::App& app, std::span<const char* const> arguments) {
   CommandLine<BenchCommand> line(app, command_text(), options());
   Words words;
   line.take_words(words);
@@ -239,7 +238,7 @@ CommandText command_text() {
           .options = texts_of(options())};
 }
 
-Result<std::variant<std::string, BenchCommand>> parse(std::span<const char* const> arguments) {
+Parsed<BenchCommand> parse(std::span<const char* const> arguments) {
   const auto with_hint = [](std::string_view message) {
     return make_error(fmt::format("{} (muster-bench --help says more)", message));
   };

@@ -98,10 +98,12 @@ struct BenchCommand {
 // all_reduce_perf, with that name as the collective; `words` begins with the program's own.
 [[nodiscard]] std::vector<const char*> with_collective_of_name(std::span<const char* const> words);
 
-// The text of --help or --version, or what is to be done. `arguments` without the program's name;
-// an error is bad usage.
-[[nodiscard]] Result<std::variant<std::string, BenchCommand>> parse(
-    std::span<const char* const> arguments);
+// The text of --help or --version, or what is to be done; an error is bad usage.
+template <class Command>
+using Parsed = Result<std::variant<std::string, Command>>;
+
+// `arguments` without the program's name.
+[[nodiscard]] Parsed<BenchCommand> parse(std::span<const char* const> arguments);
 
 // The words with nccl-tests' own options turned into muster-bench's: "-b 8 -e 8G -f 2 -g 1" into
 // "--min 8 --max 8G --factor 2". An error names one that asks for what there is not, and what to

@@ -17,14 +17,8 @@ namespace {
 using C = BenchCommand;
 using Text = std::string_view;
 
-constexpr Text kBackends = "auto|nccl|mpi|tcp|sim";
-constexpr Text kBinds = "gpu|none";
-constexpr Text kEnvironments = "profile|job";
-constexpr Text kSplitOrders = "at_once|in_turn";
-constexpr Text kPlacements = "both|out|in";
 constexpr Text kTypeWords = "f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64";
 constexpr Text kReductionWords = "sum|prod|min|max|avg";
-constexpr Text kLaunchers = "torchrun|open_mpi|hydra|pmix|slurm|tf_config|alone";
 
 // The types as nccl-tests and torch call them.
 Result<void> take_one_type(Type& target, Text value) {
@@ -151,7 +145,7 @@ constexpr std::array kOptions{
     option<&C::root, AtLeast<0>{}>(
         "--root", "RANK", "of broadcast, reduce, gather, scatter (default 0)"),
     option<&C::placement>(
-        "--placement", kPlacements, "out of place, in place, or both (default both)"),
+        "--placement", "both|out|in", "out of place, in place, or both (default both)"),
     option<&C::warm_up, AtLeast<0>{}>(
         "--warm-up", "N", "operations before the timed ones of each size (default 5)"),
     option<&C::iterations, AtLeast<1>{}>(
@@ -181,21 +175,24 @@ constexpr std::array kOptions{
         "run it in communicators of their own: of the ranks of each "
         "node, of those with the same GPU of each node, or of N in a row; "
         "they are compared"),
-    option<&C::split_order>(
-        "--split-order", kSplitOrders, "all of them at once, or one after the other (at_once)"),
+    option<&C::split_order>("--split-order",
+                            "at_once|in_turn",
+                            "all of them at once, or one after the other (at_once)"),
 
     // What every run of a job has.
     option<&C::backend>("--backend",
-                        kBackends,
+                        "auto|nccl|mpi|tcp|sim",
                         "what runs them (default auto: nccl where there are GPUs, mpi under an MPI "
                         "launcher, else tcp)"),
     option<&C::local, AtLeast<1>{}>(
         "--local", "N", "start N ranks on this node (default: one per GPU where no launcher says)"),
     option<&C::bind>("--bind",
-                     kBinds,
+                     "gpu|none",
                      "on GPUs, run each rank on the CPUs local to its own unless its launcher "
                      "bound it (default gpu)"),
-    option<&C::launch, take_launcher>("--launch", kLaunchers, "trust this launcher's variables"),
+    option<&C::launch, take_launcher>("--launch",
+                                      "torchrun|open_mpi|hydra|pmix|slurm|tf_config|alone",
+                                      "trust this launcher's variables"),
     option<&C::launch, take_rank>("--rank", "N", "who this process is"),
     option<&C::launch, take_world>("--world", "N", "among how many"),
     option<&C::launch, take_rendezvous>(
@@ -211,7 +208,7 @@ constexpr std::array kOptions{
     option<&C::settings, take_setting>(
         "--set", "KEY=VALUE", "override one value of the profile; may be repeated"),
     option<&C::environment>("--environment",
-                            kEnvironments,
+                            "profile|job",
                             "profile: set the profile's variables of NCCL where neither the job "
                             "nor /etc/nccl.conf does; job: set none (default profile)"),
     option<&C::format>("--format", kFormats, "form of the report (default text)"),

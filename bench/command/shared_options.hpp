@@ -16,7 +16,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "bench/command/bench_command.hpp"
@@ -79,7 +78,7 @@ template <class Command>
 // The arguments behind a subcommand's name: the text of --help, or what is to be done. `check` says
 // what the options together leave to refuse; `more` stands in the help before the exit statuses.
 template <class Command>
-[[nodiscard]] Result<std::variant<std::string, Command>> parse_subcommand(
+[[nodiscard]] Parsed<Command> parse_subcommand(
     std::span<const char* const> arguments,
     const CommandText& text,
     std::span<const Option<Command>> options,

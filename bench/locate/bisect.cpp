@@ -187,7 +187,7 @@ class Bisection {
         const auto gbps = rounds_.measure_one("all but a part of them", rest);
         if (!gbps) return tl::unexpected(gbps.error());
         ++tried;
-        if (is_low(*gbps, usual_)) continue;
+        if (usual_.low(*gbps)) continue;
         guilty.push_back(part);
         control_ = *gbps;
       }
@@ -213,7 +213,7 @@ class Bisection {
     const auto again = rounds_.measure_one("what is slow together, alone", shown_);
     if (!again) return tl::unexpected(again.error());
     const auto& gbps = *again;
-    if (!is_low(gbps, usual_)) {
+    if (!usual_.low(gbps)) {
       return shown_.size() < all_.size() ? jam(gbps) : std::optional<Culprit>{};
     }
     auto others = without(all_, shown_);
@@ -223,14 +223,14 @@ class Bisection {
       control_ = *rest;
       // What changes by itself from one time to the next is nobody's doing.
       const bool better = control_ && (1 - kLossOfGroups) * *control_ > gbps.value_or(0);
-      if (!better || is_low(control_, usual_)) return std::optional<Culprit>{};
+      if (!better || usual_.low(control_)) return std::optional<Culprit>{};
       return conclude(gbps);
     }
     if (others.size() >= shown_.size()) {
       others.resize(shown_.size());
       const auto control = rounds_.measure_one("as many others", others);
       if (!control) return tl::unexpected(control.error());
-      if (is_low(*control, usual_)) return std::optional<Culprit>{};
+      if (usual_.low(*control)) return std::optional<Culprit>{};
       control_ = *control;
     } else if (shown_.size() == all_.size()) {
       return std::optional<Culprit>{};  // nobody is left to compare with
@@ -243,7 +243,7 @@ class Bisection {
                    .nodes = shown_,
                    .together = shown_.size(),
                    .gbps = alone.value_or(0),
-                   .share = usual_.share(alone.value_or(0)),
+                   .share = usual_.share(alone),
                    .evidence = {fmt::format("{} nodes are slow together while the others work; "
                                             "alone they reach {} GB/s",
                                             shown_.size(),
@@ -252,7 +252,7 @@ class Bisection {
 
   [[nodiscard]] std::optional<Culprit> conclude(const std::optional<double>& gbps) const {
     using Kind = Culprit::Kind;
-    const double odds = odds_of(gbps.value_or(0), usual_);
+    const double odds = odds_of(gbps, usual_);
     Culprit culprit{.kind = suspects_.size() == 1 ? Kind::node
                             : shown_.size() == 2  ? Kind::link
                                                   : Kind::group,
@@ -260,7 +260,7 @@ class Bisection {
                     .together = shown_.size(),
                     .hung = !gbps,
                     .gbps = gbps.value_or(0),
-                    .share = usual_.share(gbps.value_or(0)),
+                    .share = usual_.share(gbps),
                     .probability = probability_of({odds, odds})};
     culprit.evidence.push_back(fmt::format(
         "all {} nodes together, then parts of them, then {} alone: {}",

@@ -26,10 +26,6 @@ std::string rate(const std::optional<double>& gbps, const Scale& scale) {
       scale.count == 1 ? "one healthy one" : fmt::format("{} healthy ones", scale.count));
 }
 
-double odds(const std::optional<double>& gbps, const Scale& scale) {
-  return odds_of(gbps.value_or(0), scale);
-}
-
 class Explanation {
  public:
   Explanation(const Suspicion& suspicion, const Nodes& nodes, Rounds& rounds)
@@ -78,7 +74,7 @@ class Explanation {
   [[nodiscard]] Slow evidence_of(const Suspect& suspect) const {
     Slow slow{.suspect = &suspect};
     for (const auto& meeting : suspect.meetings) {
-      slow.odds.push_back(odds(meeting.gbps, meeting.scale));
+      slow.odds.push_back(odds_of(meeting.gbps, meeting.scale));
       slow.evidence.push_back(fmt::format(
           "with {}: {}", nodes_.names[meeting.partner], rate(meeting.gbps, meeting.scale)));
     }
@@ -139,7 +135,7 @@ class Explanation {
     const auto scale = scale_from(*round, count, scale_, rounds_.rule());
     for (std::size_t i = 0; i < count; ++i) {
       const auto slow = of(pairs[i].first);
-      slow->jammed = !is_low(round->gbps[i], scale);
+      slow->jammed = !scale.low(round->gbps[i]);
       slow->evidence.push_back(fmt::format(
           "alone, with {}: {}", nodes_.names[pairs[i].second], rate(round->gbps[i], scale)));
     }
@@ -174,8 +170,8 @@ class Explanation {
     std::vector<Group> groups;
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       const auto& few = round.gbps[i];
-      if (!few || !is_low(few, scale)) continue;
-      const double among_all = pairs_[i]->scale.share(pairs_[i]->gbps.value_or(0));
+      if (!few || !scale.low(few)) continue;
+      const double among_all = pairs_[i]->scale.share(pairs_[i]->gbps);
       if (scale.share(*few) <= among_all + rounds_.rule().tolerance) continue;
       low.push_back(i);
       groups.push_back(round.groups[i]);
@@ -202,11 +198,11 @@ class Explanation {
                   Culprit& jam) {
     const auto [a, b] = pair.pair;
     const auto names = fmt::format("{} with {}", nodes_.names[a], nodes_.names[b]);
-    if (!is_low(again, scale)) {
+    if (!scale.low(again)) {
       jam.nodes.insert(jam.nodes.end(), {a, b});
       jam.gbps = pair.gbps.value_or(0);
       jam.share = pair.scale.share(jam.gbps);
-      jam.probability = probability_of({odds(pair.gbps, pair.scale)});
+      jam.probability = probability_of({odds_of(pair.gbps, pair.scale)});
       jam.evidence.push_back(fmt::format("{}: {} while all nodes worked; alone {}",
                                          names,
                                          rate(pair.gbps, pair.scale),
@@ -218,8 +214,8 @@ class Explanation {
          .nodes = {a, b},
          .hung = !again && !pair.gbps,
          .gbps = again.value_or(0),
-         .share = scale.share(again.value_or(0)),
-         .probability = probability_of({odds(pair.gbps, pair.scale), odds(again, scale)}),
+         .share = scale.share(again),
+         .probability = probability_of({odds_of(pair.gbps, pair.scale), odds_of(again, scale)}),
          .evidence = {fmt::format("{}: {}", names, rate(pair.gbps, pair.scale)),
                       fmt::format("alone again: {}", rate(again, scale))},
          .ruled_out = {"the two nodes: each reaches its bandwidth with another partner",
@@ -239,9 +235,9 @@ class Explanation {
       for (std::size_t device = 0; device < devices; ++device) {
         const auto& gbps = round.gbps[first + i * devices + device];
         const bool common = std::ranges::count(common_, static_cast<int>(device)) > 0;
-        if (common || !is_low(gbps, scale)) continue;
+        if (common || !scale.low(gbps)) continue;
         slow->low.push_back(static_cast<int>(device));
-        if (lines.empty()) slow->odds.push_back(odds(gbps, scale));
+        if (lines.empty()) slow->odds.push_back(odds_of(gbps, scale));
         lines.push_back(fmt::format(
             "device {} alone, with that of {}: {}", device, partner, rate(gbps, scale)));
       }
@@ -274,7 +270,7 @@ class Explanation {
     if (!scale) return {};
     for (std::size_t i = 0; i < slow_.size(); ++i) {
       slow_[i].inside = true;
-      slow_[i].inside_low = is_low(round->gbps[i], *scale);
+      slow_[i].inside_low = scale->low(round->gbps[i]);
       if (slow_[i].inside_low) {
         slow_[i].evidence.push_back(
             fmt::format("by itself, over its own links: {}", rate(round->gbps[i], *scale)));
@@ -365,14 +361,6 @@ std::vector<Pair> take_controls(std::vector<Node>& proven, std::size_t most, con
 Scale scale_from(const Round& round, std::size_t from, const Scale& usual, const Rule& rule) {
   const double deviation = std::max(usual.deviation / usual.median, round.noise);
   return scale_around(finished(round, from), deviation, rule).value_or(usual);
-}
-
-bool is_low(const std::optional<double>& gbps, const Scale& scale) {
-  return !gbps || scale.low(*gbps);
-}
-
-bool is_fine(const std::optional<double>& gbps, const Scale& scale) {
-  return gbps && 2 * *gbps >= scale.median + scale.limit;
 }
 
 }  // namespace muster::bench::locate

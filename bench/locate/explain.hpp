@@ -25,9 +25,4 @@ namespace muster::bench::locate {
                                const Scale& usual,
                                const Rule& rule);
 
-[[nodiscard]] bool is_low(const std::optional<double>& gbps, const Scale& scale);
-
-// Nearer to the median than to the limit. What is neither low nor fine is measured again.
-[[nodiscard]] bool is_fine(const std::optional<double>& gbps, const Scale& scale);
-
 }  // namespace muster::bench::locate

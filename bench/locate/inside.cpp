@@ -23,13 +23,7 @@ std::vector<std::string> words_of(const BenchCommand& command, std::string_view 
                                  "--format=json",
                                  fmt::format("--only={}", only),
                                  fmt::format("--budget={}s", kInsideBudget.count())};
-  const auto add = [&](std::string_view name, const std::string& value) {
-    if (!value.empty()) words.push_back(fmt::format("{}={}", name, value));
-  };
-  add("--profile", command.profile);
-  add("--cuda", command.cuda);
-  add("--nccl", command.nccl);
-  for (const auto& setting : command.settings) add("--set", setting);
+  hand_on(command, words);
   return words;
 }
 

@@ -74,7 +74,7 @@ CommandText command_text() {
       kOptions);
 }
 
-Result<std::variant<std::string, LocateCommand>> parse(std::span<const char* const> arguments) {
+Parsed<LocateCommand> parse(std::span<const char* const> arguments) {
   return parse_subcommand<LocateCommand>(
       arguments, command_text(), kOptions, [](const LocateCommand& command) {
         const bool sim = command.backend == BackendKind::sim;

@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 
 #include "bench/command/bench_command.hpp"
 #include "bench/locate/locate.hpp"
@@ -35,9 +34,8 @@ struct LocateCommand : BenchCommand {
   [[nodiscard]] std::string tests(BackendKind kind) const;
 };
 
-// The text of --help, or what is to be done. `arguments` without "locate"; an error is bad usage.
-[[nodiscard]] Result<std::variant<std::string, LocateCommand>> parse(
-    std::span<const char* const> arguments);
+// `arguments` without "locate".
+[[nodiscard]] Parsed<LocateCommand> parse(std::span<const char* const> arguments);
 
 [[nodiscard]] CommandText command_text();
 

@@ -100,7 +100,7 @@ class Suspects {
       const auto [a, b] = rails.pairs[pair];
       for (std::size_t device = 0; device < rails.devices; ++device) {
         const auto& gbps = rails.at(pair, device);
-        if (is_of(slow, device) || !is_low(gbps, scale)) continue;
+        if (is_of(slow, device) || !scale.low(gbps)) continue;
         low_[a][device].push_back({b, gbps, scale});
         low_[b][device].push_back({a, gbps, scale});
       }

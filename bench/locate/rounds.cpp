@@ -41,11 +41,6 @@ std::vector<double> finished(const Round& round, std::size_t from) {
   return values;
 }
 
-void Rounds::begin(std::string_view title, const std::vector<Group>& groups) {
-  ++count_;
-  if (watch_) watch_(fmt::format("round {}: {}", count_, title), groups.size());
-}
-
 // What did not finish once is not asked again: it would cost its deadline each time.
 Result<void> Rounds::add(const std::vector<Group>& groups,
                          int repeats,
@@ -71,25 +66,21 @@ Result<void> Rounds::add(const std::vector<Group>& groups,
   return {};
 }
 
-Result<Round> Rounds::measure(std::string_view title, std::vector<Group> groups) {
-  begin(title, groups);
+Result<Round> Rounds::measure(std::string_view title,
+                              std::vector<Group> groups,
+                              std::optional<int> fixed) {
+  ++count_;
+  if (watch_) watch_(fmt::format("round {}: {}", count_, title), groups.size());
   std::vector<Answer> answers(groups.size());
-  int repeats = rule_.first_repeats;
+  int repeats = fixed.value_or(rule_.first_repeats);
   if (auto done = add(groups, repeats, answers); !done) return tl::unexpected(done.error());
-  const int needed = repeats_for(noise_of(repeats_of(answers)), rule_);
+  const int needed = fixed.value_or(repeats_for(noise_of(repeats_of(answers)), rule_));
   if (needed > repeats) {
     if (auto done = add(groups, needed - repeats, answers); !done) {
       return tl::unexpected(done.error());
     }
     repeats = needed;
   }
-  return round_of(std::move(groups), std::move(answers), repeats);
-}
-
-Result<Round> Rounds::measure(std::string_view title, std::vector<Group> groups, int repeats) {
-  begin(title, groups);
-  std::vector<Answer> answers(groups.size());
-  if (auto done = add(groups, repeats, answers); !done) return tl::unexpected(done.error());
   return round_of(std::move(groups), std::move(answers), repeats);
 }
 

@@ -33,11 +33,10 @@ class Rounds {
   Rounds(Measurer& measurer, const Rule& rule, Watch watch)
       : measurer_(measurer), rule_(rule), watch_(std::move(watch)) {}
 
-  [[nodiscard]] Result<Round> measure(std::string_view title, std::vector<Group> groups);
-  // As many repeats as are said.
+  // As many repeats as the noise needs, or `fixed`.
   [[nodiscard]] Result<Round> measure(std::string_view title,
                                       std::vector<Group> groups,
-                                      int repeats);
+                                      std::optional<int> fixed = {});
 
   // One group of these nodes.
   [[nodiscard]] Result<std::optional<double>> measure_one(std::string_view title,
@@ -59,7 +58,6 @@ class Rounds {
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
 
  private:
-  void begin(std::string_view title, const std::vector<Group>& groups);
   [[nodiscard]] Result<void> add(const std::vector<Group>& groups,
                                  int repeats,
                                  std::vector<Answer>& answers);

@@ -95,8 +95,8 @@ double noise_of_median(double noise, std::size_t repeats) {
   return repeats < 3 ? noise : noise * kOfMedian / std::sqrt(static_cast<double>(repeats));
 }
 
-double odds_of(double value, const Scale& scale) {
-  const double away = (scale.median - value) / scale.deviation;
+double odds_of(const std::optional<double>& value, const Scale& scale) {
+  const double away = (scale.median - value.value_or(0)) / scale.deviation;
   if (away <= 0) return 1;
   return std::min(kMostOdds, std::exp(std::min(away * away / 2, 100.0)));
 }

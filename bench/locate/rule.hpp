@@ -29,9 +29,19 @@ struct Scale {
   double deviation = 0;  // of a healthy value
   double limit = 0;      // below it a value is low
 
-  [[nodiscard]] bool low(double value) const { return value < limit; }
+  // What did not finish is low, too.
+  [[nodiscard]] bool low(const std::optional<double>& value) const {
+    return !value || *value < limit;
+  }
 
-  [[nodiscard]] double share(double value) const { return value / median; }
+  // Nearer to the median than to the limit. What is neither low nor fine is measured again.
+  [[nodiscard]] bool fine(const std::optional<double>& value) const {
+    return value && 2 * *value >= median + limit;
+  }
+
+  [[nodiscard]] double share(const std::optional<double>& value) const {
+    return value.value_or(0) / median;
+  }
 };
 
 // `noise`: the deviation of a value that its own repeats make, as a share of it. What is low does
@@ -66,7 +76,7 @@ struct Scale {
 
 // How much more likely this value is for a slow unit than for a healthy one. Measurements are no
 // bell curve far out, so no single one counts for more than 10,000.
-[[nodiscard]] double odds_of(double value, const Scale& scale);
+[[nodiscard]] double odds_of(const std::optional<double>& value, const Scale& scale);
 
 // The probability that a unit is slow of which these measurements were taken.
 [[nodiscard]] double probability_of(const std::vector<double>& odds);

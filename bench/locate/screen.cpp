@@ -75,9 +75,9 @@ class Retry {
     for (std::size_t i = 0; i < count; ++i) {
       auto& suspect = suspects[i];
       suspect.meetings.push_back({pairs[i].second, round->gbps[i], scale});
-      if (is_low(round->gbps[i], scale)) {
+      if (scale.low(round->gbps[i])) {
         suspicion_.slow.push_back(std::move(suspect));
-      } else if (is_fine(round->gbps[i], scale)) {
+      } else if (scale.fine(round->gbps[i])) {
         suspicion_.proven.push_back(suspect.node);
       } else {
         unclear_.push_back(std::move(suspect));
@@ -127,13 +127,13 @@ Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, Search& search) {
     const auto [a, b] = pairs[i];
     met[a] = met[b] = true;
     const auto& gbps = round->gbps[i];
-    if (is_fine(gbps, suspicion.scale)) {
+    if (suspicion.scale.fine(gbps)) {
       suspicion.proven.insert(suspicion.proven.end(), {a, b});
       continue;
     }
     suspects.push_back({.node = a, .meetings = {{b, gbps, suspicion.scale}}});
     suspects.push_back({.node = b, .meetings = {{a, gbps, suspicion.scale}}});
-    if (!is_low(gbps, suspicion.scale)) continue;
+    if (!suspicion.scale.low(gbps)) continue;
     slow.push_back({.pair = {a, b}, .gbps = gbps, .scale = suspicion.scale});
   }
   // Of an odd number one rested; it is measured now, and once more if it is slow.

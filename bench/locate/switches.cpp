@@ -252,7 +252,7 @@ class SwitchSearch {
     std::vector<double> odds;
     for (const auto& each : rates) {
       if (each) values.push_back(*each);
-      if (odds.size() < 3) odds.push_back(odds_of(each.value_or(0), scale()));
+      if (odds.size() < 3) odds.push_back(odds_of(each, scale()));
     }
     culprit.hung = values.empty();
     if (!values.empty()) culprit.gbps = median_of(std::move(values));

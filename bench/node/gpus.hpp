@@ -23,8 +23,6 @@ struct Counts {
   std::uint64_t wrong = 0;
   std::uint64_t first = ~std::uint64_t{0};  // the least index
   std::uint64_t bits = 0;                   // all that differed
-
-  bool operator==(const Counts&) const = default;
 };
 
 // Word i of memory: the seed, or with `spread` its own number in all bits.

@@ -34,27 +34,15 @@ Result<int> gpus_for_nccl(const TestInput& input) {
   return gpus;
 }
 
-// `words` with what every run over this node's GPUs has.
-Words words_of(const TestInput& input, int gpus, Words words) {
-  words.insert(words.end(), {"--backend=nccl", "--format=json", fmt::format("--local={}", gpus)});
-  const auto add = [&](std::string_view name, const std::string& value) {
-    if (!value.empty()) words.push_back(fmt::format("{}={}", name, value));
-  };
-  add("--profile", input.profile);
-  add("--cuda", input.cuda);
-  add("--nccl", input.nccl);
-  for (const auto& setting : input.settings) add("--set", setting);
-  return words;
-}
-
 Result<Report> run_program(const TestInput& input, int gpus, Words words, const Variables& more) {
   // The ranks meet, NCCL starts, and a large message goes round some dozen times.
   constexpr auto kStart = std::chrono::seconds(45);
   const auto time = std::chrono::duration_cast<Clock::duration>(2 * input.time);
   auto variables = input.variables;
   for (const auto& [name, value] : more) variables[name] = value;
-  return run_own(
-      words_of(input, gpus, std::move(words)), std::move(variables), Clock::now() + time + kStart);
+  words.insert(words.end(), {"--backend=nccl", "--format=json", fmt::format("--local={}", gpus)});
+  hand_on(input, words);
+  return run_own(words, std::move(variables), Clock::now() + time + kStart);
 }
 
 Result<Report> all_reduce(const TestInput& input, int gpus, const Variables& more) {

@@ -94,7 +94,7 @@ CommandText command_text() {
       kOptions);
 }
 
-Result<std::variant<std::string, NodeCommand>> parse(std::span<const char* const> arguments) {
+Parsed<NodeCommand> parse(std::span<const char* const> arguments) {
   return parse_subcommand<NodeCommand>(
       arguments,
       command_text(),

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "bench/node/test.hpp"
@@ -33,9 +32,8 @@ struct NodeCommand {
   bool verbose = false, quiet = false;
 };
 
-// The text of --help, or what is to be done. `arguments` without "node"; an error is bad usage.
-[[nodiscard]] Result<std::variant<std::string, NodeCommand>> parse(
-    std::span<const char* const> arguments);
+// `arguments` without "node".
+[[nodiscard]] Parsed<NodeCommand> parse(std::span<const char* const> arguments);
 
 [[nodiscard]] CommandText command_text();
 

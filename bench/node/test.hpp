@@ -75,8 +75,6 @@ struct Bounds {
   std::optional<std::string> memory = {};  // "gpu" or "host", likewise
 
   [[nodiscard]] bool judges() const { return warn_below || fail_below; }
-
-  bool operator==(const Bounds&) const = default;
 };
 
 struct TestInput {

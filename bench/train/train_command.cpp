@@ -62,7 +62,7 @@ CommandText command_text() {
       kOptions);
 }
 
-Result<std::variant<std::string, TrainCommand>> parse(std::span<const char* const> arguments) {
+Parsed<TrainCommand> parse(std::span<const char* const> arguments) {
   return parse_subcommand<TrainCommand>(
       arguments, command_text(), kOptions, [](const TrainCommand& command) {
         const bool other =

@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 
 #include "bench/command/bench_command.hpp"
 #include "bench/run/bench_run.hpp"
@@ -27,10 +26,8 @@ struct TrainCommand : BenchCommand {
   std::string cublas;                // a library in place of the system's
 };
 
-// The text of --help, or what is to be done. `arguments` without "train_step"; an error is bad
-// usage.
-[[nodiscard]] Result<std::variant<std::string, TrainCommand>> parse(
-    std::span<const char* const> arguments);
+// `arguments` without "train_step".
+[[nodiscard]] Parsed<TrainCommand> parse(std::span<const char* const> arguments);
 
 [[nodiscard]] CommandText command_text();
 

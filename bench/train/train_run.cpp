@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -143,10 +144,9 @@ class Training {
     }
     auto report = begin_report(record);
     report.findings.push_back(completed(static_cast<int>(ranks.size())));
-    for (auto& finding : judge_data({row}, record.members)) report.findings.push_back(finding);
-    for (auto& finding : findings_of(ranks, record.members, command_)) {
-      report.findings.push_back(finding);
-    }
+    auto found = judge_data({row}, record.members);
+    std::ranges::move(findings_of(ranks, record.members, command_), std::back_inserter(found));
+    std::ranges::move(found, std::back_inserter(report.findings));
     report.measurements = measurements_of(times_of(ranks), command_, facts_of(record));
     bench::conclude(report);
     const auto held = self_.emergency.hold();
