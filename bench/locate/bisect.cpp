@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "bench/locate/explain.hpp"
 #include "bench/locate/findings.hpp"
 #include "lib/base/units.hpp"
 

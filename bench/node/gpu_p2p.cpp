@@ -6,7 +6,6 @@
 
 #include "bench/backends/nccl/errors.hpp"
 #include "bench/node/gpus.hpp"
-#include "bench/node/matrix.hpp"
 #include "bench/node/tests.hpp"
 #include "lib/base/units.hpp"
 

@@ -9,7 +9,6 @@
 #include <random>
 
 #include "bench/node/cpus.hpp"
-#include "bench/node/matrix.hpp"
 #include "bench/node/tests.hpp"
 #include "bench/results/statistics.hpp"
 #include "lib/base/clock.hpp"

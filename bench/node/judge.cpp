@@ -152,57 +152,7 @@ class Judge {
   double noise_ = 0;  // of the middle device
 };
 
-std::optional<MeasurementRepeats> repeats_of(const std::vector<double>& values) {
-  if (values.size() < 2) return std::nullopt;
-  const auto statistics = statistics_of(values);
-  MeasurementRepeats repeats{.count = std::ssize(values),
-                             .min = statistics.min,
-                             .median = statistics.median,
-                             .max = std::ranges::max(values),
-                             .deviation = deviation_of(values, statistics.median)};
-  if (statistics.confidence) {
-    repeats.median_low = statistics.confidence->low;
-    repeats.median_high = statistics.confidence->high;
-  }
-  return repeats;
-}
-
-DeviceValue with_noise(std::string device, const std::vector<double>& repeats, double value) {
-  const double middle = median_of(repeats);
-  const double noise = middle > 0 ? deviation_of(repeats, middle) / middle : 0;
-  return {
-      .device = std::move(device), .value = value, .noise = noise, .repeats = repeats_of(repeats)};
-}
-
 }  // namespace
-
-DeviceValue& Series::add(std::string device, const std::vector<double>& repeats) {
-  iterations = std::ssize(repeats);
-  return values.emplace_back(value_of(std::move(device), repeats));
-}
-
-void TestResult::add(Series measured) {
-  if (!measured.values.empty()) series.push_back(std::move(measured));
-}
-
-Finding broken(std::string device, std::string message, Remedy remedy) {
-  return {.device = std::move(device),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .remedy = remedy};
-}
-
-Finding unjudged(std::string device, std::string message) {
-  return {.device = std::move(device), .outcome = Outcome::unknown, .message = std::move(message)};
-}
-
-DeviceValue value_of(std::string device, const std::vector<double>& repeats) {
-  return with_noise(std::move(device), repeats, median_of(repeats));
-}
-
-DeviceValue best_of(std::string device, const std::vector<double>& repeats) {
-  return with_noise(std::move(device), repeats, std::ranges::max(repeats));
-}
 
 std::vector<Finding> judge(std::string_view check,
                            const Series& series,

@@ -10,7 +10,6 @@
 #include "bench/node/test.hpp"
 #include "bench/run/bench_run.hpp"
 #include "lib/base/quantity.hpp"
-#include "lib/base/result.hpp"
 #include "lib/command/options.hpp"
 #include "lib/report/format.hpp"
 

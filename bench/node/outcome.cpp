@@ -8,13 +8,17 @@
 #include <iterator>
 #include <utility>
 
-#include "bench/node/matrix.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::bench::node {
 namespace {
+
+std::string cell(const std::optional<double>& value) {
+  if (!value) return "-";
+  return *value < 100 ? fmt::format("{:.1f}", *value) : fmt::format("{:.0f}", *value);
+}
 
 std::string values_text(const Series& series) {
   if (series.values.empty()) return fmt::format("{} nothing", series.what);
@@ -138,6 +142,19 @@ std::vector<Measurement> measurements_of(const Ran& ran) {
     }
   }
   return measurements;
+}
+
+std::vector<std::string> lines_of(const Matrix& matrix) {
+  std::size_t width = 5;
+  for (const auto& name : matrix.names) width = std::max(width, name.size());
+  std::vector<std::string> lines{matrix.title};
+  auto& header = lines.emplace_back(fmt::format("{:{}}", "", width));
+  for (const auto& name : matrix.names) header += fmt::format(" {:>{}}", name, width);
+  for (std::size_t row = 0; row < matrix.names.size(); ++row) {
+    auto& line = lines.emplace_back(fmt::format("{:{}}", matrix.names[row], width));
+    for (const auto& value : matrix.cells[row]) line += fmt::format(" {:>{}}", cell(value), width);
+  }
+  return lines;
 }
 
 std::string summary_of(const Ran& ran) {

@@ -41,6 +41,9 @@ void leave_undecided_without_tests(std::vector<Finding>& findings);
 
 [[nodiscard]] std::vector<Measurement> measurements_of(const Ran& ran);
 
+// The title, the names of the columns, and a line for each row; "-" where there is no number.
+[[nodiscard]] std::vector<std::string> lines_of(const Matrix& matrix);
+
 // "host.stream: copy 13.1 GB/s, scale 13.0 GB/s (4.1 s)", and below it the test's own lines.
 [[nodiscard]] std::string summary_of(const Ran& ran);
 

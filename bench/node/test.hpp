@@ -135,4 +135,12 @@ struct NodeTest {
 // The same with their best, as STREAM counts.
 [[nodiscard]] DeviceValue best_of(std::string device, const std::vector<double>& repeats);
 
+// With a row and a column for each name, and no number yet. The title says the unit.
+[[nodiscard]] Matrix empty_matrix(std::string title,
+                                  std::string unit,
+                                  std::vector<std::string> names);
+
+// The same with what is usual among its numbers: their median.
+[[nodiscard]] Matrix with_usual(Matrix matrix);
+
 }  // namespace muster::bench::node

@@ -3,13 +3,17 @@
 // it reports.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "bench/run/bench_run.hpp"
 #include "bench/run/emergency.hpp"
 #include "bench/run/reporter.hpp"
+#include "lib/base/host_name.hpp"
 
 namespace muster::bench {
 
@@ -33,7 +37,13 @@ class CurrentPhase {
 
 struct RankContext {
   // Both references must live longer.
-  RankContext(const BenchCommand& asked, const RunInput& from_outside, Place own_place);
+  RankContext(const BenchCommand& asked, const RunInput& from_outside, Place own_place)
+      : command(asked),
+        input(from_outside),
+        variables(from_outside.variables),
+        place(std::move(own_place)),
+        emergency(place.rank),
+        reporter(command, input.console, emergency) {}
 
   [[nodiscard]] bool leads() const { return place.rank == 0; }
 
@@ -41,14 +51,23 @@ struct RankContext {
   void say(std::string_view line) const { input.say(line); }
 
   // "rank 3 on gpu-0007: ", to begin a line that several ranks may write; empty on rank 0.
-  [[nodiscard]] std::string prefix() const;
+  [[nodiscard]] std::string prefix() const {
+    return leads() ? std::string() : fmt::format("{}: ", name());
+  }
+
   // "rank 3 on gpu-0007".
-  [[nodiscard]] std::string name() const;
+  [[nodiscard]] std::string name() const {
+    return fmt::format("rank {} on {}", place.rank, host_name());
+  }
+
   // From here on this process is in that phase, and must enter the next one within `limit`.
   void enter(Group& group,
              const Phase& phase_to_enter,
              Clock::duration limit,
-             ProgressCounters counters = {});
+             ProgressCounters counters = {}) {
+    phase.set(phase_to_enter);
+    group.enter(phase_to_enter, limit, std::move(counters));
+  }
 
   const BenchCommand& command;
   const RunInput& input;

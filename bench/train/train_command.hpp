@@ -10,7 +10,6 @@
 #include "bench/command/bench_command.hpp"
 #include "bench/run/bench_run.hpp"
 #include "bench/train/transformer.hpp"
-#include "lib/base/result.hpp"
 #include "lib/command/options.hpp"
 
 namespace muster::bench::train {

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "bench/node/cpus.hpp"
-#include "bench/node/matrix.hpp"
 #include "bench/node/rdma/memory.hpp"
 #include "bench/node/rdma/near_gpus.hpp"
 #include "bench/node/rdma/way.hpp"

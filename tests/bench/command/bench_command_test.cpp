@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-Result<Invocation> parsed(const std::vector<std::string>& words) {
+Parsed<BenchCommand> parsed(const std::vector<std::string>& words) {
   std::vector<const char*> pointers;
   pointers.reserve(words.size());
   for (const auto& word : words) pointers.push_back(word.c_str());

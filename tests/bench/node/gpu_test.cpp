@@ -13,7 +13,6 @@
 #include <set>
 
 #include "bench/node/gemm/numbers.hpp"
-#include "bench/node/matrix.hpp"
 #include "bench/node/outcome.hpp"
 #include "bench/node/products.hpp"
 #include "bench/node/test.hpp"

@@ -6,7 +6,7 @@
 
 #include "bench/node/cpus.hpp"
 #include "bench/node/disk_reads.hpp"
-#include "bench/node/matrix.hpp"
+#include "bench/node/outcome.hpp"
 #include "bench/node/stream.hpp"
 #include "bench/node/tests.hpp"
 #include "tests/support/temp_dir.hpp"

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "bench/node/matrix.hpp"
 #include "bench/node/outcome.hpp"
 #include "bench/node/rdma/near_gpus.hpp"
 #include "bench/node/test.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/run/ticker.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <future>
 #include <string>
+
+#include "bench/run/printer.hpp"
 
 namespace muster::bench {
 namespace {
