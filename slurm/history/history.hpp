@@ -17,6 +17,8 @@
 
 namespace muster::slurm {
 
+struct HistoryFile;
+
 struct EventFilter {
   std::vector<std::string> nodes;  // empty: all
   std::vector<std::string> kinds;
@@ -101,11 +103,9 @@ class History {
   [[nodiscard]] Result<std::vector<SweepRun>> sweeps() const;
 
  private:
-  struct Database;
+  explicit History(HistoryFile&& file);
 
-  explicit History(std::unique_ptr<Database> database);
-
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<HistoryFile> file_;
 };
 
 }  // namespace muster::slurm

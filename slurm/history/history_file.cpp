@@ -10,7 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -127,23 +127,20 @@ Result<std::int64_t> recognise_at_once(Connection& connection, const fs::path& f
 }
 
 Result<void> make_schema(Connection& connection, const fs::path& file) {
-  auto transaction = Transaction::begin(connection);
-  if (!transaction) return tl::unexpected(transaction.error());
-  const auto there = recognise(connection, file);  // another process may have been faster
-  if (!there) return tl::unexpected(there.error());
-  if (*there == kSchema) return {};
-  const auto run_all = [&](const auto& statements) -> Result<void> {
-    for (const auto* sql : statements) {
-      if (auto made = connection.run(sql); !made) return made;
-    }
-    return {};
-  };
-  auto made = *there == 0   ? run_all(kMakeSchema)
-              : *there == 1 ? run_all(kToSecond)
-                            : Result<void>();
-  if (made && *there != 0) made = run_all(kToThird);
-  if (!made) return made;
-  return transaction->commit();
+  return in_transaction(connection, [&]() -> Result<void> {
+    const auto there = recognise(connection, file);  // another process may have been faster
+    if (!there) return tl::unexpected(there.error());
+    Result<void> made;
+    const auto run_all = [&](std::span<const char* const> statements) {
+      for (const auto* sql : statements) {
+        if (made) made = connection.run(sql);
+      }
+    };
+    if (*there == 0) run_all(kMakeSchema);
+    if (*there == 1) run_all(kToSecond);
+    if (*there == 1 || *there == 2) run_all(kToThird);
+    return made;
+  });
 }
 
 struct Attempt {
@@ -215,7 +212,7 @@ Result<HistoryFile> begin_again(const fs::path& file) {
     again = attempt(file);
   }
   if (!again.connection) return tl::unexpected(again.connection.error());
-  return HistoryFile{std::move(*again.connection), std::move(note)};
+  return HistoryFile{std::move(*again.connection), std::move(note), file};
 }
 
 // Neither the file nor what SQLite keeps beside it is a link or somebody else's.
@@ -236,10 +233,10 @@ Result<HistoryFile> open_history_file(const fs::path& file) {
   auto first = attempt(file);
   if (first.damaged) return begin_again(file);
   if (!first.connection) return tl::unexpected(first.connection.error());
-  return HistoryFile{std::move(*first.connection), {}};
+  return HistoryFile{std::move(*first.connection), {}, file};
 }
 
-Result<Connection> read_history_file(const fs::path& file, Connection::Access access) {
+Result<HistoryFile> read_history_file(const fs::path& file, Connection::Access access) {
   struct stat status {};
 
   if (::stat(file.c_str(), &status) != 0) {
@@ -247,11 +244,11 @@ Result<Connection> read_history_file(const fs::path& file, Connection::Access ac
     return errno == ENOENT ? make_missing(error.value().message) : error;
   }
   auto connection = Connection::open(file, access);
-  if (!connection) return connection;
+  if (!connection) return tl::unexpected(connection.error());
   const auto there = recognise_at_once(*connection, file);
   if (!there) return tl::unexpected(there.error());
   if (*there == 0) return make_missing(fmt::format("{}: nothing is in it yet", file.string()));
-  return connection;
+  return HistoryFile{std::move(*connection), {}, file};
 }
 
 }  // namespace muster::slurm

@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
-#include "slurm/history/history_database.hpp"
+#include "slurm/history/history.hpp"
+#include "slurm/history/history_file.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -27,60 +28,46 @@ SweepRun run_of(const Statement& row) {
 }
 
 Result<void> insert_sweep(Connection& connection, const SweepRun& run) {
-  return connection
-      .prepare(
-          "INSERT INTO sweeps (kind, partition, nodes, token, job, submitted, ended, outcome) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
-      .bind(run.kind)
-      .bind(run.partition)
-      .bind(fmt::format("{}", fmt::join(run.nodes, " ")))
-      .bind(run.token)
-      .bind(run.job)
-      .bind(to_number(run.submitted))
-      .bind(to_number(run.ended))
-      .bind(to_string(run.outcome))
-      .run();
+  return connection.run(
+      "INSERT INTO sweeps (kind, partition, nodes, token, job, submitted, ended, outcome) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+      run.kind,
+      run.partition,
+      fmt::format("{}", fmt::join(run.nodes, " ")),
+      run.token,
+      run.job,
+      to_number(run.submitted),
+      to_number(run.ended),
+      to_string(run.outcome));
 }
 
 }  // namespace
 
 Result<std::int64_t> History::begin_sweep(const SweepRun& run) {
-  auto& connection = database_->connection;
-  std::int64_t id = 0;
-  auto done = in_transaction(connection, [&]() -> Result<void> {
-    auto old = connection.prepare("DELETE FROM sweeps WHERE id <= (SELECT max(id) FROM sweeps) - ?")
-                   .bind(kMostRows)
-                   .run();
-    if (!old) return old;
-    if (auto added = insert_sweep(connection, run); !added) return added;
-    const auto last = connection.ask_number("SELECT last_insert_rowid()");
-    if (!last) return tl::unexpected(last.error());
-    id = *last;
-    return {};
+  auto& connection = file_->connection;
+  return in_transaction(connection, [&]() -> Result<std::int64_t> {
+    const auto old = connection.run(
+        "DELETE FROM sweeps WHERE id <= (SELECT max(id) FROM sweeps) - ?", kMostRows);
+    if (!old) return tl::unexpected(old.error());
+    if (auto added = insert_sweep(connection, run); !added) return tl::unexpected(added.error());
+    return connection.ask_number("SELECT last_insert_rowid()");
   });
-  if (!done) return tl::unexpected(done.error());
-  return id;
 }
 
 Result<void> History::note_sweep_job(std::int64_t id, std::string_view job) {
-  return database_->connection.prepare("UPDATE sweeps SET job = ? WHERE id = ?")
-      .bind(job)
-      .bind(id)
-      .run();
+  return file_->connection.run("UPDATE sweeps SET job = ? WHERE id = ?", job, id);
 }
 
 Result<void> History::end_sweep(const SweepRun& run,
                                 const std::vector<Event>& events,
                                 const std::vector<SweepRun>& further) {
-  auto& connection = database_->connection;
+  auto& connection = file_->connection;
   return in_transaction(connection, [&]() -> Result<void> {
-    auto ended =
-        connection.prepare("UPDATE sweeps SET nodes = ?, ended = ?, outcome = ? WHERE id = ?")
-            .bind(fmt::format("{}", fmt::join(run.nodes, " ")))
-            .bind(to_number(run.ended))
-            .bind(to_string(run.outcome))
-            .bind(run.id)
-            .run();
+    auto ended = connection.run("UPDATE sweeps SET nodes = ?, ended = ?, outcome = ? WHERE id = ?",
+                                fmt::format("{}", fmt::join(run.nodes, " ")),
+                                to_number(run.ended),
+                                to_string(run.outcome),
+                                run.id);
     for (const auto& each : further) {
       if (!ended) return ended;
       ended = insert_sweep(connection, each);
@@ -94,22 +81,17 @@ Result<void> History::end_sweep(const SweepRun& run,
 }
 
 Result<std::vector<SweepRun>> History::sweeps() const {
-  auto& connection = database_->connection;
+  auto& connection = file_->connection;
   // A file that was not written since an older muster has none.
   const auto tables =
       connection.ask_number("SELECT count(*) FROM sqlite_master WHERE name = 'sweeps'");
   if (!tables) return tl::unexpected(tables.error());
-  std::vector<SweepRun> runs;
-  if (*tables == 0) return runs;
-  auto rows = connection.prepare(
-      "SELECT id, kind, partition, nodes, token, job, submitted, ended, outcome FROM sweeps "
-      "ORDER BY outcome = 'open', ended, id");
-  for (;;) {
-    const auto row = rows.step();
-    if (!row) return tl::unexpected(row.error());
-    if (!*row) return runs;
-    runs.push_back(run_of(rows));
-  }
+  if (*tables == 0) return std::vector<SweepRun>();
+  return connection
+      .prepare(
+          "SELECT id, kind, partition, nodes, token, job, submitted, ended, outcome FROM sweeps "
+          "ORDER BY outcome = 'open', ended, id")
+      .rows(run_of);
 }
 
 }  // namespace muster::slurm

@@ -5,7 +5,6 @@
 #include <sqlite3.h>
 
 #include <system_error>
-#include <utility>
 
 namespace muster::slurm {
 namespace {
@@ -40,13 +39,12 @@ Statement::Statement(Connection& connection, const char* sql) : connection_(&con
   statement_.reset(prepared);
 }
 
-Statement& Statement::bind(std::int64_t number) {
+void Statement::bind_next(std::int64_t number) {
   if (code_ == SQLITE_OK) code_ = ::sqlite3_bind_int64(statement_.get(), ++bound_, number);
-  return *this;
 }
 
-Statement& Statement::bind(std::string_view text) {
-  if (code_ != SQLITE_OK) return *this;
+void Statement::bind_next(std::string_view text) {
+  if (code_ != SQLITE_OK) return;
   // A null pointer would be NULL, not an empty text. The text need not outlive the call.
   const char* data = text.empty() ? "" : text.data();
   code_ = ::sqlite3_bind_text64(statement_.get(),
@@ -55,7 +53,6 @@ Statement& Statement::bind(std::string_view text) {
                                 text.size(),
                                 SQLITE_TRANSIENT,  // NOLINT(*-cstyle-cast): a macro of SQLite
                                 SQLITE_UTF8);
-  return *this;
 }
 
 Result<bool> Statement::step() {
@@ -115,27 +112,6 @@ tl::unexpected<Error> Connection::failure(int code) {
   const char* cause =
       database_ == nullptr ? ::sqlite3_errstr(code) : ::sqlite3_errmsg(database_.get());
   return make_error(fmt::format("{}: {}", name_, cause));
-}
-
-Result<Transaction> Transaction::begin(Connection& connection) {
-  if (auto begun = connection.run("BEGIN IMMEDIATE"); !begun) {
-    return tl::unexpected(begun.error());
-  }
-  return Transaction(connection);
-}
-
-Transaction::Transaction(Transaction&& other) noexcept
-    : connection_(std::exchange(other.connection_, nullptr)) {}
-
-Transaction::~Transaction() {
-  // Where this fails, closing the connection does it.
-  if (connection_ != nullptr) static_cast<void>(connection_->run("ROLLBACK"));
-}
-
-Result<void> Transaction::commit() {
-  auto committed = connection_->run("COMMIT");
-  if (committed) connection_ = nullptr;
-  return committed;
 }
 
 }  // namespace muster::slurm

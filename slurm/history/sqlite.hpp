@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/base/result.hpp"
 
@@ -19,13 +20,29 @@ class Connection;
 
 class Statement {
  public:
-  // The next parameter, from the first one on. What fails, here or in the statement's text, is told
-  // by `step`.
-  Statement& bind(std::int64_t number);
-  Statement& bind(std::string_view text);
+  // The next parameters, from the first one on: numbers and texts. What fails, here or in the
+  // statement's text, is told by `step`.
+  template <class... Values>
+  Statement& bind(const Values&... values) {
+    (bind_next(values), ...);
+    return *this;
+  }
 
   [[nodiscard]] Result<bool> step();  // whether there is a row
   [[nodiscard]] Result<void> run();   // to its end
+
+  // What `make` makes of each row, to the last one.
+  template <class Make>
+  [[nodiscard]] auto rows(const Make& make) -> Result<std::vector<decltype(make(*this))>> {
+    std::vector<decltype(make(*this))> made;
+    for (;;) {
+      const auto row = step();
+      if (!row) return tl::unexpected(row.error());
+      if (!*row) return made;
+      made.push_back(make(*this));
+    }
+  }
+
   [[nodiscard]] std::int64_t number(int column) const;
   [[nodiscard]] std::string text(int column) const;
 
@@ -37,6 +54,9 @@ class Statement {
   };
 
   Statement(Connection& connection, const char* sql);
+
+  void bind_next(std::int64_t number);
+  void bind_next(std::string_view text);
 
   Connection* connection_;
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
@@ -60,7 +80,10 @@ class Connection {
   // nor the connection be moved meanwhile.
   [[nodiscard]] Statement prepare(const char* sql) { return {*this, sql}; }
 
-  [[nodiscard]] Result<void> run(const char* sql) { return prepare(sql).run(); }
+  template <class... Values>
+  [[nodiscard]] Result<void> run(const char* sql, const Values&... values) {
+    return prepare(sql).bind(values...).run();
+  }
 
   [[nodiscard]] Result<std::int64_t> ask_number(const char* sql);
 
@@ -83,23 +106,18 @@ class Connection {
   bool damaged_ = false;
 };
 
-// Undone at its end unless it was committed. Others that write wait.
-class Transaction {
- public:
-  [[nodiscard]] static Result<Transaction> begin(Connection& connection);
-
-  Transaction(Transaction&& other) noexcept;
-  Transaction(const Transaction&) = delete;
-  Transaction& operator=(const Transaction&) = delete;
-  Transaction& operator=(Transaction&&) = delete;
-  ~Transaction();
-
-  [[nodiscard]] Result<void> commit();
-
- private:
-  explicit Transaction(Connection& connection) : connection_(&connection) {}
-
-  Connection* connection_;
-};
+// Several statements that happen together, or not at all where `work` fails. Others that write
+// wait.
+template <class Work>
+[[nodiscard]] auto in_transaction(Connection& connection, const Work& work) -> decltype(work()) {
+  if (auto begun = connection.run("BEGIN IMMEDIATE"); !begun) return tl::unexpected(begun.error());
+  auto done = work();
+  const auto committed = done ? connection.run("COMMIT") : Result<void>();
+  if (done && committed) return done;
+  // Where this fails, closing the connection does it.
+  static_cast<void>(connection.run("ROLLBACK"));
+  if (!committed) return tl::unexpected(committed.error());
+  return done;
+}
 
 }  // namespace muster::slurm

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slurm/history/sweep_run.hpp"
 
+#include <array>
+#include <cstddef>
+
 namespace muster::slurm {
 
 std::string_view to_string(SweepOutcome outcome) {
-  switch (outcome) {
-    case SweepOutcome::open:
-      return "open";
-    case SweepOutcome::healthy:
-      return "healthy";
-    case SweepOutcome::unhealthy:
-      return "unhealthy";
-    case SweepOutcome::undecided:
-      break;
-  }
-  return "undecided";
+  constexpr std::array<std::string_view, 4> kWords{"open", "healthy", "unhealthy", "undecided"};
+  return kWords.at(static_cast<std::size_t>(outcome));
 }
 
 SweepOutcome parse_sweep_outcome(std::string_view word) {
