@@ -10,8 +10,8 @@
 
 namespace muster {
 
-std::map<std::string, std::string> environment() {
-  std::map<std::string, std::string> variables;
+Variables environment() {
+  Variables variables;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view line = *entry;
     const auto equals = line.find('=');
@@ -19,6 +19,11 @@ std::map<std::string, std::string> environment() {
     variables.emplace(line.substr(0, equals), line.substr(equals + 1));
   }
   return variables;
+}
+
+std::string value_of(const Variables& variables, const std::string& name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? "" : found->second;
 }
 
 std::filesystem::path companion(std::string_view name) {

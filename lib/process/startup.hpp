@@ -9,8 +9,13 @@
 
 namespace muster {
 
+using Variables = std::map<std::string, std::string>;
+
 // The variables of this process.
-[[nodiscard]] std::map<std::string, std::string> environment();
+[[nodiscard]] Variables environment();
+
+// Empty where the variable is not set.
+[[nodiscard]] std::string value_of(const Variables& variables, const std::string& name);
 
 // The path of another program of ours: beside this one, else where packages put it. PATH is not
 // searched.

@@ -191,7 +191,7 @@ class Setup {
     check_tell();
     check_tests();
     if (!rules_.nhc_conf.empty()) {
-      const auto file = below_root(rules_.nhc_conf);
+      const auto file = below_root(command_.root, rules_.nhc_conf);
       if (::access(file.c_str(), R_OK) == 0) {
         lines_.ok("nhc_conf", printable(rules_.nhc_conf));
       } else {
@@ -211,10 +211,6 @@ class Setup {
     if (script.empty() || ::access(script.c_str(), R_OK) == 0) return;
     lines_.warn("sweep.script",
                 fmt::format("{} cannot be read on this machine", printable(script)));
-  }
-
-  [[nodiscard]] std::string below_root(const std::string& file) const {
-    return (fs::path(command_.root) / fs::path(file).relative_path()).lexically_normal().string();
   }
 
   void check_state() {
@@ -263,13 +259,9 @@ class Setup {
 
   // As a hook does it, but nothing is written.
   void check_profile() {
-    auto command = command_;
+    auto command = with_site(command_, rules_);
     command.context = "boot";
     command.dry_run = true;
-    if (command.nhc_conf.empty() && !rules_.nhc_conf.empty()) {
-      command.nhc_conf = below_root(rules_.nhc_conf);
-    }
-    command.nhc_conf_strict = command.nhc_conf_strict || rules_.nhc_conf_strict;
     const auto checked = check_node_(command, "", caller_, deadline_);
     if (!checked) return lines_.fail("profile", checked.error().message);
     const auto& report = checked->report;

@@ -16,6 +16,7 @@
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
+#include "lib/process/startup.hpp"
 #include "lib/report/summary.hpp"
 #include "slurm/commands/end_leftovers.hpp"
 #include "slurm/commands/new_node.hpp"
@@ -24,7 +25,6 @@
 #include "slurm/commands/syslog.hpp"
 #include "slurm/commands/tell_user.hpp"
 #include "slurm/drains/enforce.hpp"
-#include "slurm/policy/reason.hpp"
 #include "slurm/tell/tell.hpp"
 
 namespace muster::app {
@@ -33,10 +33,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // What Slurm calls this node, as far as nobody asks it.
-std::string slurm_node(const std::map<std::string, std::string>& variables) {
-  const auto name = variables.find("SLURMD_NODENAME");
-  if (name != variables.end() && !name->second.empty()) return name->second;
-  return std::string(without_domain(host_name()));
+std::string slurm_node(const Variables& variables) {
+  auto name = value_of(variables, "SLURMD_NODENAME");
+  return name.empty() ? std::string(without_domain(host_name())) : name;
 }
 
 // A sweep of each level, with time for what it says that it takes.
@@ -89,14 +88,12 @@ class Hook {
   void tell_the_site() {
     if (command_.dry_run) return;
     node_lock_ = {};
-    const auto events = said_;
-    const auto told = slurm::tell_site(rules_.tell, events, deadline_.when() - kReserve);
+    const auto told = slurm::tell_site(rules_.tell, said_, deadline_.when() - kReserve);
     if (!told) static_cast<void>(trouble(told.error().message));
   }
 
   [[nodiscard]] std::string variable(const char* name) const {
-    const auto found = caller_.variables.find(name);
-    return found == caller_.variables.end() ? "" : found->second;
+    return value_of(caller_.variables, name);
   }
 
   [[nodiscard]] bool is_prolog() const { return command_.context == "prolog"; }
@@ -121,16 +118,19 @@ class Hook {
     static_cast<void>(caller_.console.out(fmt::format("muster: {}\n", slurm::summary(event))));
   }
 
-  // muster's own fault, which is not the node's.
-  int trouble(const std::string& message) {
-    const slurm::Event event{.at = wall_time(),
-                             .node = node_,
-                             .kind = "trouble",
-                             .context = command_.context,
-                             .job = variable("SLURM_JOB_ID"),
-                             .message = message};
+  // Says it, and writes it to the history. What all events of this run have in common is added.
+  void note(slurm::Event event) {
+    event.at = wall_time();
+    event.node = node_;
+    event.context = command_.context;
+    event.job = variable("SLURM_JOB_ID");
     if (history_ && !command_.dry_run) static_cast<void>(history_->add(event));
     say(event);
+  }
+
+  // muster's own fault, which is not the node's.
+  int trouble(const std::string& message) {
+    note({.kind = "trouble", .message = message});
     return when_broken();
   }
 
@@ -178,14 +178,6 @@ class Hook {
     return drain && *drain ? (*drain)->check : "";
   }
 
-  // The caller's file, or the site's, which lies below the root as muster.yaml does; empty for
-  // none.
-  [[nodiscard]] std::string nhc_conf() const {
-    if (!command_.nhc_conf.empty() || rules_.nhc_conf.empty()) return command_.nhc_conf;
-    const auto file = fs::path(rules_.nhc_conf).relative_path();
-    return (fs::path(command_.root) / file).lexically_normal().string();
-  }
-
   // slurmd says which node this is. Where somebody else starts the hook, Slurm is asked: it may
   // call the node otherwise than the host is called, and another node as this host.
   void find_node() {
@@ -213,9 +205,7 @@ class Hook {
     const auto begin = Clock::now();
     const auto share = (deadline_.when() - begin) * 3 / 5;
     Deadline observing(begin + share);
-    auto command = command_;
-    command.nhc_conf = nhc_conf();
-    command.nhc_conf_strict = command.nhc_conf_strict || rules_.nhc_conf_strict;
+    auto command = with_site(command_, rules_);
     // Nobody works on a new node, and a health check accepts it as well as the one after a boot.
     is_new_ = rules_.gate_new_nodes && history_ && is_new(*history_, node_);
     if (is_new_ && command.context == "periodic") command.context = "boot";
@@ -230,10 +220,9 @@ class Hook {
   }
 
   // A health check that accepts a new node has no time for them.
-  [[nodiscard]] const std::string& tests() const {
-    static const std::string none;
+  [[nodiscard]] std::string tests() const {
     if (command_.context == "epilog") return rules_.epilog_tests;
-    return command_.context == "boot" ? rules_.boot_tests : none;
+    return command_.context == "boot" ? rules_.boot_tests : "";
   }
 
   // The hook's own time stands still while the tests run.
@@ -262,7 +251,7 @@ class Hook {
                                          fmt::join(pids, ", "),
                                          *user);
     if (command_.dry_run) {
-      say_of_leftovers("dry_run", fmt::format("would end {}", left_by_job));
+      note({.kind = "dry_run", .message = fmt::format("would end {}", left_by_job)});
       return false;
     }
     constexpr std::chrono::seconds kUntilTheDriverLetsGo{3};
@@ -270,97 +259,48 @@ class Hook {
         static_cast<unsigned>(*user),
         pids,
         std::min(Clock::now() + kUntilTheDriverLetsGo, deadline_.when() - 2 * kReserve));
-    say_of_leftovers("ended",
-                     gone.size() == pids.size() ? fmt::format("ended {}", left_by_job)
+    note({.kind = "ended",
+          .message = gone.size() == pids.size() ? fmt::format("ended {}", left_by_job)
                                                 : fmt::format("killed {}: {} of {} will not die",
                                                               left_by_job,
                                                               pids.size() - gone.size(),
-                                                              pids.size()));
+                                                              pids.size())});
     return !gone.empty();
   }
 
-  void say_of_leftovers(std::string_view kind, std::string message) {
-    const slurm::Event event{.at = wall_time(),
-                             .node = node_,
-                             .kind = std::string(kind),
-                             .context = command_.context,
-                             .job = variable("SLURM_JOB_ID"),
-                             .message = std::move(message)};
-    if (history_ && !command_.dry_run) static_cast<void>(history_->add(event));
-    say(event);
+  // The time that a sweep takes is its own: what comes after it has what was left before.
+  Result<Report> sweep() {
+    const auto left = deadline_.when() - Clock::now();
+    const auto until = Clock::now() + longest_sweep(rules_.gate_sweep);
+    deadline_.move(until + left);
+    auto swept = sweep_node_(command_, rules_.gate_sweep, caller_, until);
+    deadline_.move(Clock::now() + left);
+    return swept;
   }
 
-  // What is done to a node of which nobody knows anything yet.
-  Gate at_the_gate(const CheckedNode& checked,
-                   slurm::Controller& controller,
-                   const Report* sweep = nullptr) {
-    const auto say_of_gate = [&](std::string_view kind, std::string message) {
-      const slurm::Event event{.at = wall_time(),
-                               .node = node_,
-                               .kind = std::string(kind),
-                               .context = command_.context,
-                               .job = variable("SLURM_JOB_ID"),
-                               .message = std::move(message),
-                               .reason = kind == "drained" ? std::string(slurm::kNewNode) : "",
-                               .boot_id = checked.boot_id};
-      if (!command_.dry_run) static_cast<void>(history_->add(event));
-      say(event);
-    };
+  Gate keep_gate_for(const CheckedNode& checked, slurm::Controller& controller) {
+    GateServices services{.controller = &controller,
+                          .history = &*history_,
+                          .note = [this](slurm::Event event) { note(std::move(event)); },
+                          .reach = [this] { return reach(); }};
+    // A health check has no time for it: the hook of the boot has.
+    const bool may_sweep = command_.context == "boot" && sweep_node_ && !command_.dry_run;
+    if (may_sweep) services.sweep = [this] { return sweep(); };
     return keep_gate({.name = node_,
                       .boot_id = checked.boot_id,
                       .report = &checked.report,
                       .accepts = command_.context == "boot" || command_.context == "periodic",
                       .needs_sweep = rules_.gate_sweep != "none",
-                      .can_sweep = may_sweep(),
-                      .sweep = sweep,
                       .dry_run = command_.dry_run},
-                     {.controller = &controller, .history = &*history_, .say = say_of_gate});
-  }
-
-  [[nodiscard]] Report not_swept(std::string why) const {
-    Report report;
-    report.node = node_;
-    report.verdict = Verdict::unknown;
-    report.findings.push_back({.check = "bench.node",
-                               .device = "node",
-                               .outcome = Outcome::unknown,
-                               .message = std::move(why)});
-    return report;
-  }
-
-  // A health check has no time for it: the hook of the boot has.
-  [[nodiscard]] bool may_sweep() const {
-    return command_.context == "boot" && sweep_node_ && !command_.dry_run;
-  }
-
-  // The time that a sweep takes is its own: what comes after it has what was left before.
-  Gate sweep_at_the_gate(const CheckedNode& checked) {
-    const auto left = deadline_.when() - Clock::now();
-    const auto until = Clock::now() + longest_sweep(rules_.gate_sweep);
-    deadline_.move(until + left);
-    const auto swept = sweep_node_(command_, rules_.gate_sweep, caller_, until);
-    deadline_.move(Clock::now() + left);
-    const auto report = swept ? *swept : not_swept(swept.error().message);
-    const auto controller = reach();
-    return controller ? at_the_gate(checked, **controller, &report) : Gate::closed;
-  }
-
-  // Whether the node is in service, as far as new nodes are let in; the answer of the hook if not.
-  [[nodiscard]] std::optional<int> held_at_the_gate(const CheckedNode& checked,
-                                                    slurm::Controller& controller) {
-    auto gate = at_the_gate(checked, controller);
-    // One that was drained just now is looked at again.
-    if (gate == Gate::sweep) gate = at_the_gate(checked, controller);
-    if (gate == Gate::sweep) gate = sweep_at_the_gate(checked);
-    if (gate == Gate::open) return std::nullopt;
-    if (gate == Gate::others) return kHookPassed;
-    return hold_back("the node is new, and not accepted yet", true);
+                     services);
   }
 
   int act(const CheckedNode& checked) {
     auto controller = reach();
     if (is_new_ && controller && !checked.boot_id.empty()) {
-      if (const auto answer = held_at_the_gate(checked, **controller)) return *answer;
+      const auto gate = keep_gate_for(checked, **controller);
+      if (gate == Gate::others) return kHookPassed;
+      if (gate == Gate::closed) return hold_back("the node is new, and not accepted yet", true);
       controller = reach();  // a sweep took the other's time
     }
     std::optional<Report> of_drained;
@@ -425,13 +365,6 @@ class Hook {
   // does once in each boot.
   void say_unreachable(const std::string& why, const std::string& boot_id) {
     constexpr std::string_view kUnreachable = "Slurm could not be asked: ";
-    const slurm::Event event{.at = wall_time(),
-                             .node = node_,
-                             .kind = "trouble",
-                             .context = command_.context,
-                             .job = variable("SLURM_JOB_ID"),
-                             .message = fmt::format("{}{}", kUnreachable, why),
-                             .boot_id = boot_id};
     if (history_ && !command_.dry_run) {
       const auto earlier = history_->events({.nodes = {node_}, .kinds = {"trouble"}});
       const bool was_said =
@@ -439,9 +372,9 @@ class Hook {
             return each.boot_id == boot_id && each.message.starts_with(kUnreachable);
           });
       if (was_said) return;
-      static_cast<void>(history_->add(event));
     }
-    say(event);
+    note(
+        {.kind = "trouble", .message = fmt::format("{}{}", kUnreachable, why), .boot_id = boot_id});
   }
 
   // For Slurm: what comes after has its own.

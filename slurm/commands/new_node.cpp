@@ -17,79 +17,147 @@ using slurm::Standing;
 
 constexpr std::size_t kLongestLine = 300;
 
-// From now on the node is as any other.
-Gate accept(const NewNode& node, const GateServices& services, const std::string& why) {
-  if (!node.dry_run) {
-    const auto noted = services.history->note_boot(node.name, node.boot_id);
-    if (!noted) services.say("trouble", noted.error().message);
-  }
-  services.say(node.dry_run ? "dry_run" : "resumed", why);
-  return Gate::open;
+// What comes of one look at the node: beside what the gate says, that it is closed and nothing but
+// a clean sweep is missing.
+enum class Look { open, closed, others, sweep };
+
+Report not_swept(const std::string& node, std::string why) {
+  Report report;
+  report.node = node;
+  report.verdict = Verdict::unknown;
+  report.findings.push_back({.check = "bench.node",
+                             .device = "node",
+                             .outcome = Outcome::unknown,
+                             .message = std::move(why)});
+  return report;
 }
 
-bool was_kept_out(const NewNode& node, const GateServices& services) {
-  const auto drains = services.history->events({.nodes = {node.name}, .kinds = {"drained"}});
-  return drains && std::ranges::any_of(
-                       *drains, [](const slurm::Event& event) { return event.reason == kNewNode; });
-}
+class GateKeeper {
+ public:
+  GateKeeper(const NewNode& node, const GateServices& services)
+      : node_(node), services_(services) {}
 
-Gate drain(const NewNode& node, const GateServices& services) {
-  if (node.dry_run) {
-    services.say("dry_run", "would drain: a new node");
-    return Gate::closed;
+  Gate run() {
+    auto look = look_at(*services_.controller, nullptr);
+    // One that was drained just now is looked at again.
+    if (look == Look::sweep) look = look_at(*services_.controller, nullptr);
+    if (look == Look::sweep) look = sweep();
+    if (look == Look::others) return Gate::others;
+    return look == Look::open ? Gate::open : Gate::closed;
   }
-  if (auto sent = services.controller->drain(node.name, kNewNode); !sent) {
-    services.say("trouble", sent.error().message);
-    return Gate::open;
-  }
-  services.say("drained",
-               fmt::format("a new node, drained until {} in",
-                           node.needs_sweep ? "a clean boot check and a clean sweep are"
-                                            : "a clean boot check is"));
-  return Gate::closed;
-}
 
-std::string_view what_is_in(const NewNode& node) {
-  return node.needs_sweep ? "a clean boot check and a clean sweep are in"
-                          : "a clean boot check is in";
-}
+ private:
+  Look sweep() {
+    auto swept = services_.sweep();
+    const auto report = swept ? *swept : not_swept(node_.name, std::move(swept.error().message));
+    const auto controller = services_.reach();
+    return controller ? look_at(**controller, &report) : Look::closed;
+  }
 
-Gate resume(const NewNode& node, const GateServices& services) {
-  if (node.dry_run) {
-    services.say("dry_run", fmt::format("would resume: {}", what_is_in(node)));
-    return Gate::closed;
+  // `swept` is what came of its sweep, where it was run.
+  Look look_at(slurm::Controller& controller, const Report* swept) {
+    const auto nodes = controller.nodes(node_.name);
+    if (!nodes) {
+      say("trouble", fmt::format("Slurm could not be asked: {}", nodes.error().message));
+      return Look::open;
+    }
+    const auto own = std::ranges::find(*nodes, node_.name, &slurm::NodeState::name);
+    if (own == nodes->end()) return Look::open;
+    const bool is_clean = node_.accepts && node_.report->verdict == Verdict::healthy;
+    const auto standing = slurm::standing_of(*own);
+    if (standing == Standing::in_service) {
+      if (was_kept_out()) return accept("accepted: somebody put it into service");
+      if (is_clean && !node_.needs_sweep) return accept("accepted: a clean boot check is in");
+      const auto look = drain(controller);
+      return look == Look::closed && is_clean && services_.sweep ? Look::sweep : look;
+    }
+    if (standing != Standing::drained || own->reason != kNewNode) return Look::others;
+    if (!is_clean) {
+      return keep_out(node_.accepts ? one_line(*node_.report, kLongestLine)
+                                    : "a clean boot check is missing");
+    }
+    return node_.needs_sweep ? judge_sweep(*own, controller, swept) : resume(controller);
   }
-  if (auto sent = services.controller->resume(node.name); !sent) {
-    services.say("trouble", sent.error().message);
-    return Gate::closed;
-  }
-  return accept(node, services, fmt::format("accepted: {}", what_is_in(node)));
-}
 
-// Why it is not accepted, once.
-void say_kept(const NewNode& node, const GateServices& services, std::string why) {
-  const auto last = services.history->events({.nodes = {node.name}, .kinds = {"kept"}, .most = 1});
-  if (!node.dry_run && last && !last->empty() && last->back().message == why) return;
-  services.say("kept", std::move(why));
-}
+  // A node whose boot check is clean. Jobs that were there before it was drained come to their end.
+  Look judge_sweep(const slurm::NodeState& own,
+                   slurm::Controller& controller,
+                   const Report* swept) {
+    if (own.state != "drained") {
+      return keep_out("jobs still run here, and a clean sweep is missing");
+    }
+    if (swept == nullptr && services_.sweep) return Look::sweep;
+    if (swept == nullptr) return keep_out("a clean sweep is missing, which muster hook boot runs");
+    if (swept->verdict == Verdict::healthy) return resume(controller);
+    return keep_out(fmt::format("its sweep: {}", one_line(*swept, kLongestLine)));
+  }
 
-// A node whose boot check is clean. Jobs that were there before it was drained come to their end.
-Gate swept(const NewNode& node, const slurm::NodeState& own, const GateServices& services) {
-  if (own.state != "drained") {
-    say_kept(node, services, "not accepted: jobs still run here, and a clean sweep is missing");
-    return Gate::closed;
+  Look drain(slurm::Controller& controller) {
+    if (node_.dry_run) {
+      say("dry_run", "would drain: a new node");
+      return Look::closed;
+    }
+    if (auto sent = controller.drain(node_.name, kNewNode); !sent) {
+      say("trouble", sent.error().message);
+      return Look::open;
+    }
+    services_.note({.kind = "drained",
+                    .message = fmt::format("a new node, drained until {}", what_is_in()),
+                    .reason = std::string(kNewNode),
+                    .boot_id = node_.boot_id});
+    return Look::closed;
   }
-  if (node.sweep == nullptr && node.can_sweep) return Gate::sweep;
-  if (node.sweep == nullptr) {
-    say_kept(node, services, "not accepted: a clean sweep is missing, which muster hook boot runs");
-    return Gate::closed;
+
+  Look resume(slurm::Controller& controller) {
+    if (node_.dry_run) {
+      say("dry_run", fmt::format("would resume: {}", what_is_in()));
+      return Look::closed;
+    }
+    if (auto sent = controller.resume(node_.name); !sent) {
+      say("trouble", sent.error().message);
+      return Look::closed;
+    }
+    return accept(fmt::format("accepted: {}", what_is_in()));
   }
-  if (node.sweep->verdict == Verdict::healthy) return resume(node, services);
-  say_kept(node,
-           services,
-           fmt::format("not accepted: its sweep: {}", one_line(*node.sweep, kLongestLine)));
-  return Gate::closed;
-}
+
+  // From now on the node is as any other.
+  Look accept(std::string why) {
+    if (!node_.dry_run) {
+      const auto noted = services_.history->note_boot(node_.name, node_.boot_id);
+      if (!noted) say("trouble", noted.error().message);
+    }
+    say(node_.dry_run ? "dry_run" : "resumed", std::move(why));
+    return Look::open;
+  }
+
+  // Says why it is not accepted, once.
+  Look keep_out(std::string_view why) {
+    auto message = fmt::format("not accepted: {}", why);
+    const auto last =
+        services_.history->events({.nodes = {node_.name}, .kinds = {"kept"}, .most = 1});
+    const bool was_said = last && !last->empty() && last->back().message == message;
+    if (node_.dry_run || !was_said) say("kept", std::move(message));
+    return Look::closed;
+  }
+
+  void say(std::string_view kind, std::string message) {
+    services_.note(
+        {.kind = std::string(kind), .message = std::move(message), .boot_id = node_.boot_id});
+  }
+
+  [[nodiscard]] bool was_kept_out() const {
+    const auto drains = services_.history->events({.nodes = {node_.name}, .kinds = {"drained"}});
+    return drains && std::ranges::count(*drains, kNewNode, &slurm::Event::reason) > 0;
+  }
+
+  [[nodiscard]] std::string_view what_is_in() const {
+    return node_.needs_sweep ? "a clean boot check and a clean sweep are in"
+                             : "a clean boot check is in";
+  }
+
+  const NewNode& node_;
+  const GateServices& services_;
+};
 
 }  // namespace
 
@@ -99,34 +167,7 @@ bool is_new(const slurm::History& history, std::string_view node) {
 }
 
 Gate keep_gate(const NewNode& node, const GateServices& services) {
-  const auto nodes = services.controller->nodes(node.name);
-  if (!nodes) {
-    services.say("trouble", fmt::format("Slurm could not be asked: {}", nodes.error().message));
-    return Gate::open;
-  }
-  const auto own = std::ranges::find(*nodes, node.name, &slurm::NodeState::name);
-  if (own == nodes->end()) return Gate::open;
-  const bool is_clean = node.accepts && node.report->verdict == Verdict::healthy;
-  const auto standing = slurm::standing_of(*own);
-  if (standing == Standing::in_service) {
-    if (was_kept_out(node, services)) {
-      return accept(node, services, "accepted: somebody put it into service");
-    }
-    if (is_clean && !node.needs_sweep) {
-      return accept(node, services, "accepted: a clean boot check is in");
-    }
-    const auto gate = drain(node, services);
-    return gate == Gate::closed && is_clean && node.can_sweep ? Gate::sweep : gate;
-  }
-  if (standing != Standing::drained || own->reason != kNewNode) return Gate::others;
-  if (!is_clean) {
-    say_kept(node,
-             services,
-             node.accepts ? fmt::format("not accepted: {}", one_line(*node.report, kLongestLine))
-                          : std::string("not accepted: a clean boot check is missing"));
-    return Gate::closed;
-  }
-  return node.needs_sweep ? swept(node, *own, services) : resume(node, services);
+  return GateKeeper(node, services).run();
 }
 
 }  // namespace muster::app

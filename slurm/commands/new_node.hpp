@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -16,24 +17,23 @@ struct NewNode {
   std::string name;  // as Slurm calls it
   std::string boot_id;
   const Report* report = nullptr;
-  bool accepts = false;           // the report is such as a node is accepted by
-  bool needs_sweep = false;       // before it is accepted
-  bool can_sweep = false;         // here and now
-  const Report* sweep = nullptr;  // what came of it, where it was run
+  bool accepts = false;      // the report is such as a node is accepted by
+  bool needs_sweep = false;  // before it is accepted
   bool dry_run = false;
 };
 
 struct GateServices {
   slurm::Controller* controller = nullptr;
   slurm::History* history = nullptr;
-  // Says what was done, or would be: the kind of the event, and a sentence.
-  std::function<void(std::string_view kind, std::string message)> say;
+  std::function<void(slurm::Event)> note;  // says what was done, or would be
+  // A sweep takes the time that `controller` has: this one is asked after it.
+  std::function<Result<std::unique_ptr<slurm::Controller>>()> reach;
+  std::function<Result<Report>()> sweep = {};  // of this node; none: not here and now
 };
 
 enum class Gate {
   open,    // the node is in service, or was accepted just now
   closed,  // it is drained as a new node
-  sweep,   // as closed, and nothing but a clean sweep is missing
   others,  // somebody else drained it, or it is away
 };
 
@@ -41,8 +41,8 @@ enum class Gate {
 [[nodiscard]] bool is_new(const slurm::History& history, std::string_view node);
 
 // Drains a new node, resumes it once a clean report is there, and where it is wanted a clean sweep,
-// and leaves alone one that somebody else drained. One that somebody put back into service counts
-// as accepted.
+// which it runs, and leaves alone one that somebody else drained. One that somebody put back into
+// service counts as accepted.
 [[nodiscard]] Gate keep_gate(const NewNode& node, const GateServices& services);
 
 }  // namespace muster::app

@@ -36,6 +36,19 @@ std::filesystem::path history_file(const std::filesystem::path& folder) {
   return folder / "history.db";
 }
 
+std::string below_root(std::string_view root, std::string_view file) {
+  const auto below = std::filesystem::path(file).relative_path();
+  return (std::filesystem::path(root) / below).lexically_normal().string();
+}
+
+HookCommand with_site(HookCommand command, const slurm::Rules& rules) {
+  if (command.nhc_conf.empty() && !rules.nhc_conf.empty()) {
+    command.nhc_conf = below_root(command.root, rules.nhc_conf);
+  }
+  command.nhc_conf_strict = command.nhc_conf_strict || rules.nhc_conf_strict;
+  return command;
+}
+
 Result<std::unique_ptr<slurm::Controller>> reach_slurm(
     const slurm::Rules& rules,
     const std::map<std::string, std::string>& variables,

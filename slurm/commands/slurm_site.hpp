@@ -8,9 +8,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "lib/command/caller.hpp"
 #include "slurm/cluster/controller.hpp"
+#include "slurm/commands/slurm_commands.hpp"
 #include "slurm/history/history.hpp"
 #include "slurm/rules/rules.hpp"
 
@@ -24,6 +26,13 @@ namespace muster::app {
 // empty.
 [[nodiscard]] std::filesystem::path state_folder(const std::string& state, std::string_view root);
 [[nodiscard]] std::filesystem::path history_file(const std::filesystem::path& folder);
+
+// Where a file that muster.yaml names lies: below the root, as muster.yaml does.
+[[nodiscard]] std::string below_root(std::string_view root, std::string_view file);
+
+// The command as the site's rules complete it: judged by the site's configuration of NHC where the
+// caller names none.
+[[nodiscard]] HookCommand with_site(HookCommand command, const slurm::Rules& rules);
 
 // All of its calls end by `end`.
 [[nodiscard]] Result<std::unique_ptr<slurm::Controller>> reach_slurm(
