@@ -16,6 +16,8 @@ namespace muster {
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 // Words between runs of blanks, tabs and newlines.
 [[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
+// Of ASCII's letters.
+[[nodiscard]] std::string lower_case(std::string_view text);
 // Lines without their newline; a last line without one counts.
 [[nodiscard]] std::vector<std::string_view> split_lines(std::string_view text);
 

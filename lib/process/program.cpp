@@ -15,11 +15,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/base/text.hpp"
 #include "lib/process/process.hpp"
 
 namespace muster {
@@ -283,6 +283,14 @@ Result<Ended> run_program(const Execution& execution) {
   if (ended) return running.result();
   const std::chrono::duration<double> allowed = execution.deadline - begun;
   return make_error(fmt::format("{} did not answer within {:.3g} s", name, allowed.count()));
+}
+
+std::string last_line(std::string_view output) {
+  std::string_view last;
+  for (const auto line : split_lines(output)) {
+    if (!trim(line).empty()) last = trim(line);
+  }
+  return printable(last, 200);
 }
 
 }  // namespace muster

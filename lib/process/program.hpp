@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -28,8 +29,12 @@ struct Ended {
   std::string out, err;
 };
 
-// At the deadline its process group is killed; what will not die
-// is left behind, and the error says "sinfo did not answer within 8 s". It dies with this process.
+// At the deadline its process group is killed; what will not die is left behind, and the error says
+// "sinfo did not answer within 8 s". It dies with this process.
 [[nodiscard]] Result<Ended> run_program(const Execution& execution);
+
+// The last line that is not blank, which says why where a program failed: printable and of bounded
+// length; empty where there is none.
+[[nodiscard]] std::string last_line(std::string_view output);
 
 }  // namespace muster

@@ -13,14 +13,9 @@
 namespace muster::slurm {
 namespace {
 
-// The last line is the one that says why.
 std::string complaint_of(const Ended& ended) {
   for (const auto* stream : {&ended.err, &ended.out}) {
-    std::string_view last;
-    for (const auto line : split_lines(*stream)) {
-      if (!trim(line).empty()) last = trim(line);
-    }
-    if (!last.empty()) return printable(last, 200);
+    if (auto line = last_line(*stream); !line.empty()) return line;
   }
   return "it said nothing";
 }
@@ -50,11 +45,7 @@ Result<void> check_node_name(std::string_view node) {
                        return letter < 0x80 && (std::isalnum(letter) != 0 || letter == '.' ||
                                                 letter == '_' || letter == '-');
                      });
-  std::string upper(node);
-  for (char& letter : upper) {
-    letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
-  }
-  if (plain && upper != "ALL") return {};
+  if (plain && lower_case(node) != "all") return {};
   return make_error(fmt::format("\"{}\" is not the name of one node", printable(node)));
 }
 

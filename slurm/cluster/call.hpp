@@ -2,21 +2,21 @@
 // One of Slurm's programs, executed directly with a deadline: its output, or what it complained of.
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::slurm {
 
 // One call ends within `deadline`, and all calls together by `end`.
 struct CallLimits {
-  std::chrono::steady_clock::duration deadline;
-  std::chrono::steady_clock::time_point end;
+  Clock::duration deadline;
+  Clock::time_point end;
 };
 
 // `environment` is all that the program gets.

@@ -13,7 +13,7 @@
 
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
-#include "slurm/cluster/call.hpp"
+#include "lib/process/startup.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -37,12 +37,11 @@ bool is_file(const fs::path& path) {
 }
 
 // Empty where there is none.
-Result<fs::path> find_conf(const Rules& rules,
-                           const std::map<std::string, std::string>& variables) {
-  const auto named = variables.find("SLURM_CONF");
-  const bool is_set = named != variables.end() && !named->second.empty();
+Result<fs::path> find_conf(const Rules& rules, const Variables& variables) {
+  const auto named = value_of(variables, "SLURM_CONF");
+  const bool is_set = !named.empty();
   if (is_set || !rules.conf.empty()) {
-    const fs::path conf = fs::path(is_set ? named->second : rules.conf).lexically_normal();
+    const fs::path conf = fs::path(is_set ? named : rules.conf).lexically_normal();
     const std::string_view where = is_set ? "SLURM_CONF" : "slurm.conf in muster.yaml";
     if (!conf.is_absolute()) {
       return make_error(fmt::format("{} is no absolute path: {}", where, printable(conf.string())));
@@ -100,32 +99,28 @@ std::string make_nonce() {
 
 class ControlPrograms final : public Controller {
  public:
-  ControlPrograms(Installation installation,
-                  std::chrono::steady_clock::duration deadline,
-                  std::chrono::steady_clock::time_point end)
-      : installation_(std::move(installation)), limits_{.deadline = deadline, .end = end} {}
+  ControlPrograms(Installation installation, const CallLimits& limits)
+      : installation_(std::move(installation)), limits_(limits) {}
 
   Result<std::vector<NodeState>> nodes(std::string_view node) override {
     if (node.empty()) return ask({"-a"});
     if (auto plain = check_node_name(node); !plain) return tl::unexpected(plain.error());
     auto alone = ask({"-a", "-n", std::string(node)});
     if (!alone) return alone;
-    const auto* found = find(*alone, node);
+    const auto* found = find_node(*alone, node);
     if (found == nullptr) return make_missing(fmt::format("Slurm knows no node {}", node));
     if (found->partitions.empty()) return alone;
     // With -p, hidden partitions are told of, and -a is an error.
     auto cluster = ask({"-p", fmt::format("{}", fmt::join(found->partitions, ","))});
-    if (cluster && find(*cluster, node) == nullptr) {
+    if (cluster && find_node(*cluster, node) == nullptr) {
       return make_error(fmt::format("sinfo does not list {} in its own partitions", node));
     }
     return cluster;
   }
 
   Result<std::vector<NodeName>> names() override {
-    const auto out =
-        run(installation_.sinfo, {"--local", "-h", "-N", "-o", std::string(kNamesFormat), "-a"});
-    if (!out) return tl::unexpected(out.error());
-    return parse_names(*out);
+    return run(installation_.sinfo, {"--local", "-h", "-N", "-o", std::string(kNamesFormat), "-a"})
+        .and_then(parse_names);
   }
 
   Result<void> drain(std::string_view node,
@@ -144,21 +139,15 @@ class ControlPrograms final : public Controller {
   }
 
  private:
-  static const NodeState* find(const std::vector<NodeState>& nodes, std::string_view name) {
-    const auto found = std::find_if(
-        nodes.begin(), nodes.end(), [&](const NodeState& each) { return each.name == name; });
-    return found == nodes.end() ? nullptr : &*found;
-  }
-
   Result<std::vector<NodeState>> ask(std::vector<std::string> selection) {
     // A member of a federation would list other clusters' nodes, too, and tell them by nothing.
     const auto nonce = make_nonce();
     std::vector<std::string> arguments{
         "--local", "-h", "-N", "-O", sinfo_format(installation_.memory, nonce)};
     arguments.insert(arguments.end(), selection.begin(), selection.end());
-    const auto out = run(installation_.sinfo, std::move(arguments));
-    if (!out) return tl::unexpected(out.error());
-    return parse_sinfo(*out, nonce);
+    return run(installation_.sinfo, std::move(arguments)).and_then([&](const std::string& out) {
+      return parse_sinfo(out, nonce);
+    });
   }
 
   [[nodiscard]] std::string in_field(std::string_view memory) const {
@@ -181,18 +170,14 @@ class ControlPrograms final : public Controller {
     if (auto plain = check_node_name(node); !plain) return plain;
     std::vector<std::string> arguments{"update", fmt::format("nodename={}", node)};
     arguments.insert(arguments.end(), changes.begin(), changes.end());
-    const auto out = run(installation_.scontrol, std::move(arguments));
-    if (!out) return tl::unexpected(out.error());
-    return {};
+    return run(installation_.scontrol, std::move(arguments)).map([](const std::string& /*out*/) {});
   }
 
   Result<std::string> run(const fs::path& program, std::vector<std::string> arguments) const {
     auto out = call(program, std::move(arguments), installation_.environment, limits_);
     if (out || !installation_.conf.empty()) return out;
     if (out.error().message.find(kNoSource) == std::string::npos) return out;
-    const auto server = installation_.environment.find(kServer);
-    const bool is_named = server != installation_.environment.end();
-    return tl::unexpected(no_conf(is_named ? server->second : ""));
+    return tl::unexpected(no_conf(value_of(installation_.environment, kServer)));
   }
 
   Installation installation_;
@@ -201,8 +186,7 @@ class ControlPrograms final : public Controller {
 
 }  // namespace
 
-Result<Installation> find_installation(const Rules& rules,
-                                       const std::map<std::string, std::string>& variables) {
+Result<Installation> find_installation(const Rules& rules, const Variables& variables) {
   auto conf = find_conf(rules, variables);
   if (!conf) return tl::unexpected(conf.error());
   Installation found{.scontrol = find_program(rules.programs, "scontrol"),
@@ -222,19 +206,17 @@ Result<Installation> find_installation(const Rules& rules,
   }
   found.environment = {
       {"SLURM_TIME_FORMAT", "%s"}, {"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}, {"LANG", "C"}};
-  const auto server = variables.find(kServer);
+  const auto server = value_of(variables, kServer);
   if (!found.conf.empty()) {
     found.environment["SLURM_CONF"] = found.conf.string();
-  } else if (server != variables.end() && !server->second.empty()) {
-    found.environment[kServer] = server->second;
+  } else if (!server.empty()) {
+    found.environment[kServer] = server;
   }
   return found;
 }
 
-std::unique_ptr<Controller> make_controller(Installation installation,
-                                            std::chrono::steady_clock::duration deadline,
-                                            std::chrono::steady_clock::time_point end) {
-  return std::make_unique<ControlPrograms>(std::move(installation), deadline, end);
+std::unique_ptr<Controller> make_controller(Installation installation, const CallLimits& limits) {
+  return std::make_unique<ControlPrograms>(std::move(installation), limits);
 }
 
 }  // namespace muster::slurm

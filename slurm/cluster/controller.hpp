@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
+#include "slurm/cluster/call.hpp"
 #include "slurm/cluster/node_names.hpp"
 #include "slurm/cluster/node_state.hpp"
 #include "slurm/rules/rules.hpp"
@@ -65,10 +66,7 @@ struct Installation {
 [[nodiscard]] Result<Installation> find_installation(
     const Rules& rules, const std::map<std::string, std::string>& variables);
 
-// One call ends within `deadline`, and all calls together by `end`.
-[[nodiscard]] std::unique_ptr<Controller> make_controller(
-    Installation installation,
-    std::chrono::steady_clock::duration deadline,
-    std::chrono::steady_clock::time_point end);
+[[nodiscard]] std::unique_ptr<Controller> make_controller(Installation installation,
+                                                          const CallLimits& limits);
 
 }  // namespace muster::slurm

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "lib/base/text.hpp"
 
@@ -20,6 +22,15 @@ void add_words(std::string_view line, std::map<std::string, std::string, std::le
     if (equals == std::string_view::npos) continue;
     values.emplace(word.substr(0, equals), word.substr(equals + 1));
   }
+}
+
+// What scontrol says to `arguments`, which are about the job.
+Result<std::string> ask_about(const Installation& installation,
+                              const std::string& id,
+                              std::vector<std::string> arguments,
+                              const CallLimits& limits) {
+  if (!parse_unsigned(id)) return make_error(fmt::format("no job's number: {}", printable(id, 40)));
+  return call(installation.scontrol, std::move(arguments), installation.environment, limits);
 }
 
 }  // namespace
@@ -56,22 +67,16 @@ Result<Job> parse_job(std::string_view text, std::string_view id) {
 Result<Job> ask_job(const Installation& installation,
                     const std::string& id,
                     const CallLimits& limits) {
-  if (!parse_unsigned(id)) return make_error(fmt::format("no job's number: {}", printable(id, 40)));
-  const auto out =
-      call(installation.scontrol, {"show", "job", id}, installation.environment, limits);
-  if (!out) return tl::unexpected(out.error());
-  return parse_job(*out, id);
+  return ask_about(installation, id, {"show", "job", id}, limits)
+      .and_then([&](const std::string& out) { return parse_job(out, id); });
 }
 
 Result<void> notify_job(const Installation& installation,
                         const std::string& id,
                         const std::string& line,
                         const CallLimits& limits) {
-  if (!parse_unsigned(id)) return make_error(fmt::format("no job's number: {}", printable(id, 40)));
-  const auto out =
-      call(installation.scontrol, {"notify", id, line}, installation.environment, limits);
-  if (!out) return tl::unexpected(out.error());
-  return {};
+  return ask_about(installation, id, {"notify", id, line}, limits)
+      .map([](const std::string& /*out*/) {});
 }
 
 }  // namespace muster::slurm

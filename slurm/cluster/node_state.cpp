@@ -54,14 +54,6 @@ Standing standing_of_word(std::string_view word) {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (auto& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 std::vector<std::string_view> split_at(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> parts;
   for (;;) {
@@ -141,6 +133,11 @@ std::optional<Time> parse_time(std::string_view text) {
   constexpr std::uint64_t kLast = 253402300799;  // of the year 9999
   if (!seconds || *seconds > kLast) return std::nullopt;
   return Time(std::chrono::seconds(static_cast<std::int64_t>(*seconds)));
+}
+
+const NodeState* find_node(const std::vector<NodeState>& nodes, std::string_view name) {
+  const auto found = std::ranges::find(nodes, name, &NodeState::name);
+  return found == nodes.end() ? nullptr : &*found;
 }
 
 Standing standing_of(const NodeState& node) {

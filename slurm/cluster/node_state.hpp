@@ -35,6 +35,10 @@ struct NodeState {
   bool operator==(const NodeState&) const = default;
 };
 
+// Null where it is not among them.
+[[nodiscard]] const NodeState* find_node(const std::vector<NodeState>& nodes,
+                                         std::string_view name);
+
 [[nodiscard]] Standing standing_of(const NodeState& node);
 
 // Reserved for maintenance, drained or not.

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
-#include "slurm/cluster/call.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -30,15 +29,9 @@ constexpr std::array<std::string_view, 11> kOver = {"BOOT_FAIL",
 constexpr std::array<std::string_view, 6> kOnTheWay = {
     "timed out", "Unable to contact", "Zero Bytes", "Message ", "Communication", "data received"};
 
-constexpr std::uint64_t kLastTime = 253402300799;  // of the year 9999
-
-bool is_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 class QueuePrograms final : public Queue {
  public:
-  QueuePrograms(Installation installation, CallLimits limits)
+  QueuePrograms(Installation installation, const CallLimits& limits)
       : installation_(std::move(installation)), limits_(limits) {}
 
   Result<std::vector<QueuedJob>> jobs(const std::vector<std::string>& names) override {
@@ -53,8 +46,7 @@ class QueuePrograms final : public Queue {
                            std::string(kSqueueFormat)},
                           installation_.environment,
                           limits_);
-    if (!out) return tl::unexpected(out.error());
-    return parse_squeue(*out);
+    return out.and_then(parse_squeue);
   }
 
   Result<std::string> submit(const std::vector<std::string>& arguments,
@@ -72,7 +64,7 @@ class QueuePrograms final : public Queue {
     if (!out) return tl::unexpected(out.error());
     // "4711", or "4711;cluster".
     const auto job = trim(split(trim(*out), ';').front());
-    if (is_number(job)) return std::string(job);
+    if (parse_unsigned(job)) return std::string(job);
     return make_error(
         fmt::format("sbatch: \"{}\" is no number of a job", printable(trim(*out), 80)));
   }
@@ -98,25 +90,20 @@ Result<std::vector<QueuedJob>> parse_squeue(std::string_view text) {
   for (const auto line : split_lines(text)) {
     constexpr std::size_t kFields = 4;
     const auto fields = split(line, '|');
-    if (fields.size() < kFields || !is_number(fields[0])) {
+    if (fields.size() < kFields || !parse_unsigned(fields[0])) {
       return make_error(fmt::format(
           "squeue: \"{}\" is no line of the form {}", printable(line, 80), kSqueueFormat));
     }
     auto& job = jobs.emplace_back();
     job.job = fields[0];
     job.state = fields[1];
-    const auto ended = parse_unsigned(fields[2]);
-    if (ended && *ended > 0 && *ended <= kLastTime) {
-      job.ended = Time(std::chrono::seconds(static_cast<std::int64_t>(*ended)));
-    }
+    if (const auto ended = parse_time(fields[2]); ended != Time{}) job.ended = ended;
     job.comment = fields[3];
   }
   return jobs;
 }
 
-Result<std::unique_ptr<Queue>> make_queue(Installation installation,
-                                          std::chrono::steady_clock::duration deadline,
-                                          std::chrono::steady_clock::time_point end) {
+Result<std::unique_ptr<Queue>> make_queue(Installation installation, const CallLimits& limits) {
   for (const auto& [name, program] :
        {std::pair{"sbatch", &installation.sbatch}, std::pair{"squeue", &installation.squeue}}) {
     if (!program->empty()) continue;
@@ -125,8 +112,7 @@ Result<std::unique_ptr<Queue>> make_queue(Installation installation,
                     name,
                     installation.sinfo.string()));
   }
-  return std::make_unique<QueuePrograms>(std::move(installation),
-                                         CallLimits{.deadline = deadline, .end = end});
+  return std::make_unique<QueuePrograms>(std::move(installation), limits);
 }
 
 }  // namespace muster::slurm

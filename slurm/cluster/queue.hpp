@@ -3,7 +3,6 @@
 // those of before.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
+#include "slurm/cluster/call.hpp"
 #include "slurm/cluster/controller.hpp"
 #include "slurm/cluster/node_state.hpp"
 
@@ -54,11 +54,8 @@ class Queue {
 inline constexpr std::string_view kSqueueFormat = "%A|%T|%e|%k";
 [[nodiscard]] Result<std::vector<QueuedJob>> parse_squeue(std::string_view text);
 
-// An error names a program that is not there. One call ends within `deadline`, and all calls
-// together by `end`.
-[[nodiscard]] Result<std::unique_ptr<Queue>> make_queue(
-    Installation installation,
-    std::chrono::steady_clock::duration deadline,
-    std::chrono::steady_clock::time_point end);
+// An error names a program that is not there.
+[[nodiscard]] Result<std::unique_ptr<Queue>> make_queue(Installation installation,
+                                                        const CallLimits& limits);
 
 }  // namespace muster::slurm

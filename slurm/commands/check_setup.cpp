@@ -100,8 +100,8 @@ class Setup {
     const auto installation = slurm::find_installation(rules_, caller_.variables);
     if (!installation) return lines_.fail("Slurm", installation.error().message);
     const auto end = deadline_.when() - std::chrono::seconds(20);  // what is left is for the node
-    const auto patience = to_duration(rules_.controller_deadline);
-    const auto config = slurm::ask_config(*installation, {.deadline = patience, .end = end});
+    const slurm::CallLimits limits{.deadline = to_duration(rules_.controller_deadline), .end = end};
+    const auto config = slurm::ask_config(*installation, limits);
     if (!config) return no_answer(*installation, config.error().message);
     lines_.ok("Slurm",
               fmt::format("{} answers{}{}",
@@ -109,7 +109,7 @@ class Setup {
                           installation->conf.empty() ? ", without a slurm.conf here" : ", by ",
                           printable(installation->conf.string())));
     check_slurm_conf(*config, rules_, ::geteuid(), lines_);
-    check_node_name(*slurm::make_controller(*installation, patience, end));
+    check_node_name(*slurm::make_controller(*installation, limits));
   }
 
   // Where the caller has a SLURM_CONF, that is what hooks lack.
@@ -143,9 +143,8 @@ class Setup {
     }
     const auto nodes = controller.nodes(node);
     if (!nodes) return say_unlisted(nodes.error());
-    const auto own = std::ranges::find(*nodes, node, &slurm::NodeState::name);
-    if (own == nodes->end())
-      return lines_.fail("node", fmt::format("Slurm does not list {}", node));
+    const auto* const own = slurm::find_node(*nodes, node);
+    if (own == nullptr) return lines_.fail("node", fmt::format("Slurm does not list {}", node));
     lines_.ok("node", fmt::format("{} is \"{}\" in Slurm", node, printable(own->state, 40)));
     check_memory(*own);
   }

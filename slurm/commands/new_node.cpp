@@ -61,8 +61,8 @@ class GateKeeper {
       say("trouble", fmt::format("Slurm could not be asked: {}", nodes.error().message));
       return Look::open;
     }
-    const auto own = std::ranges::find(*nodes, node_.name, &slurm::NodeState::name);
-    if (own == nodes->end()) return Look::open;
+    const auto* const own = slurm::find_node(*nodes, node_.name);
+    if (own == nullptr) return Look::open;
     const bool is_clean = node_.accepts && node_.report->verdict == Verdict::healthy;
     const auto standing = slurm::standing_of(*own);
     if (standing == Standing::in_service) {

@@ -55,8 +55,8 @@ Result<std::unique_ptr<slurm::Controller>> reach_slurm(
     Clock::time_point end) {
   auto installation = slurm::find_installation(rules, variables);
   if (!installation) return tl::unexpected(installation.error());
-  return slurm::make_controller(
-      *std::move(installation), to_duration(rules.controller_deadline), end);
+  return slurm::make_controller(*std::move(installation),
+                                {.deadline = to_duration(rules.controller_deadline), .end = end});
 }
 
 slurm::Time wall_time() { return slurm::Time(std::chrono::seconds(std::time(nullptr))); }

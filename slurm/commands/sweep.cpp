@@ -130,9 +130,9 @@ class Sweep {
     const auto end = deadline_.when() - kReserve;
     const auto installation = slurm::find_installation(rules_, caller_.variables);
     if (!installation) return undecided_by(installation.error().message);
-    const auto patience = to_duration(rules_.controller_deadline);
-    const auto controller = slurm::make_controller(*installation, patience, end);
-    const auto queue = slurm::make_queue(*installation, patience, end);
+    const slurm::CallLimits limits{.deadline = to_duration(rules_.controller_deadline), .end = end};
+    const auto controller = slurm::make_controller(*installation, limits);
+    const auto queue = slurm::make_queue(*installation, limits);
     if (!queue) return undecided_by(queue.error().message);
     const slurm::SweepServices hands{.controller = controller.get(),
                                      .queue = queue->get(),

@@ -53,8 +53,8 @@ std::string send(const NodeState& node, const AdminRequest& request, Controller&
 
 // Whether Slurm shows it, as of a second look at all nodes.
 bool shows_accepted(const std::vector<NodeState>& cluster, const std::string& name) {
-  const auto node = std::ranges::find(cluster, name, &NodeState::name);
-  return node != cluster.end() && cause_of(*node).accepted;
+  const auto* const node = find_node(cluster, name);
+  return node != nullptr && cause_of(*node).accepted;
 }
 
 void note(AdminAnswer& answer,

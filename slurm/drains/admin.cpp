@@ -47,9 +47,8 @@ std::optional<std::string> without_drain(const NodeState& node) {
 Result<NodeState> read(Controller& controller, const std::string& name) {
   const auto nodes = controller.nodes(name);
   if (!nodes) return tl::unexpected(nodes.error());
-  const auto node = std::ranges::find(*nodes, name, &NodeState::name);
-  if (node == nodes->end()) return make_error("Slurm does not list it");
-  return *node;
+  const auto* const node = find_node(*nodes, name);
+  return node == nullptr ? make_error("Slurm does not list it") : Result<NodeState>(*node);
 }
 
 // Sends it, and says what came of it.
@@ -125,7 +124,7 @@ Result<std::vector<AdminAnswer>> carry_out(const AdminRequest& request,
   if (!cluster) return tl::unexpected(cluster.error());
   std::vector<AdminAnswer> answers;
   for (const auto& name : request.nodes) {
-    if (std::ranges::find(*cluster, name, &NodeState::name) != cluster->end()) {
+    if (find_node(*cluster, name) != nullptr) {
       answers.push_back(treat(name, request, controller, history, task));
       continue;
     }

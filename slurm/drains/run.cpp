@@ -83,8 +83,8 @@ bool Run::look() {
     situation.trouble = nodes.error().message;
     return false;
   }
-  const auto own = std::ranges::find(*nodes, request.node, &NodeState::name);
-  if (own == nodes->end()) {
+  const auto* const own = find_node(*nodes, request.node);
+  if (own == nullptr) {
     situation.trouble = fmt::format("Slurm does not list {}", request.node);
     return false;
   }

@@ -59,14 +59,6 @@ std::string become(const std::string& name) {
   return done ? "" : cause(fmt::format("become {}", name));
 }
 
-std::string last_line(std::string_view text) {
-  std::string_view last;
-  for (const auto line : split_lines(text)) {
-    if (!trim(line).empty()) last = trim(line);
-  }
-  return printable(last, 200);
-}
-
 // In a child, since names of users may be asked of a server that does not answer. Empty when done.
 std::string run_as(const TellRules& rules, const Event& event, Clock::time_point deadline) {
   if (auto trouble = become(rules.user); !trouble.empty()) return trouble;

@@ -67,8 +67,8 @@ class ControllerTest : public testing::Test, protected FakePrograms {
                                                        steady_clock::duration all = 60s) const {
     auto installation = find_installation(rules(), {});
     EXPECT_TRUE(installation) << installation.error().message;
-    return make_controller(
-        installation.value_or(Installation{}), deadline, steady_clock::now() + all);
+    return make_controller(installation.value_or(Installation{}),
+                           {deadline, steady_clock::now() + all});
   }
 };
 
@@ -125,7 +125,7 @@ TEST_F(ControllerTest, TheMemoryGoesInTheSameRequest) {
   auto none = rules();
   none.memory = "none";
   auto programs =
-      make_controller(find_installation(none, {}).value(), 20s, steady_clock::now() + 60s);
+      make_controller(find_installation(none, {}).value(), {20s, steady_clock::now() + 60s});
   EXPECT_TRUE(programs->drain("n1", "r", std::string(kMemory)));
   EXPECT_TRUE(programs->remember("n1", kMemory));
   EXPECT_THAT(calls(),
@@ -144,7 +144,7 @@ TEST_F(ControllerTest, AnOlderScontrolThatDoesNotKnowTheFieldDrainsAllTheSame) {
   auto comment = rules();
   comment.memory = "comment";
   const auto programs =
-      make_controller(find_installation(comment, {}).value(), 20s, steady_clock::now() + 60s);
+      make_controller(find_installation(comment, {}).value(), {20s, steady_clock::now() + 60s});
   EXPECT_TRUE(programs->drain("n1", "r", "muster/1"));
   EXPECT_EQ(calls().back(), "[scontrol][update][nodename=n1][state=drain][reason=r]");
   EXPECT_FALSE(programs->remember("n1", "muster/1"));
@@ -294,7 +294,7 @@ TEST_F(ControllerTest, WithoutAFileTheProgramsFetchTheirs) {
   auto installation = find_installation(rules(), {}).value();
   installation.conf.clear();
   installation.environment.erase("SLURM_CONF");
-  const auto programs = make_controller(installation, 20s, steady_clock::now() + 60s);
+  const auto programs = make_controller(installation, {20s, steady_clock::now() + 60s});
   EXPECT_TRUE(programs->nodes("n1"));
   script("sinfo",
          "echo 'sinfo: error: fetch_config: DNS SRV lookup failed' >&2\n"
@@ -308,7 +308,7 @@ TEST_F(ControllerTest, WithoutAFileTheProgramsFetchTheirs) {
       HasSubstr("/usr/local/etc/slurm.conf; slurm.conf in muster.yaml names another place"));
   installation.environment["SLURM_CONF_SERVER"] = "ctl1";
   EXPECT_THAT(
-      make_controller(installation, 20s, steady_clock::now() + 60s)->names().error().message,
+      make_controller(installation, {20s, steady_clock::now() + 60s})->names().error().message,
       HasSubstr("/usr/local/etc/slurm.conf, nor from SLURM_CONF_SERVER=ctl1; slurm.conf in"));
 }
 

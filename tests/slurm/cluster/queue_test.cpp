@@ -43,7 +43,7 @@ class QueueTest : public ::testing::Test, protected FakePrograms {
   }
 
   [[nodiscard]] std::unique_ptr<Queue> queue(steady_clock::duration deadline = 20s) const {
-    auto made = make_queue(installation(), deadline, steady_clock::now() + 60s);
+    auto made = make_queue(installation(), {deadline, steady_clock::now() + 60s});
     EXPECT_TRUE(made) << made.error().message;
     return *std::move(made);
   }
@@ -128,7 +128,7 @@ TEST_F(QueueTest, WhatIsNoNumberIsAnError) {
 
 TEST_F(QueueTest, NamesAProgramThatIsNotThere) {
   dir.remove("squeue");
-  const auto made = make_queue(installation(), 20s, steady_clock::now() + 60s);
+  const auto made = make_queue(installation(), {20s, steady_clock::now() + 60s});
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().message,
             fmt::format("no squeue beside {}/sinfo; slurm.programs in muster.yaml names other "
