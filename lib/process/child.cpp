@@ -196,4 +196,22 @@ std::pair<std::string, ChildAnswer> Children::next() {
   return {};
 }
 
+Result<std::string> ask_child(std::string name,
+                              Clock::time_point deadline,
+                              const std::function<std::string()>& work) {
+  Children children;
+  children.start(std::move(name), deadline, work);
+  auto answer = children.next().second;
+  if (answer.end != ChildAnswer::End::answered) return make_error(std::move(answer.reason));
+  return std::move(answer.bytes);
+}
+
+Result<void> run_in_child(std::string name,
+                          Clock::time_point deadline,
+                          const std::function<std::string()>& work) {
+  const auto trouble = ask_child(std::move(name), deadline, work);
+  if (!trouble) return tl::unexpected(trouble.error());
+  return trouble->empty() ? Result<void>() : make_error(*trouble);
+}
+
 }  // namespace muster

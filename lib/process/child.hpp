@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/base/clock.hpp"
+#include "lib/base/result.hpp"
 
 namespace muster {
 
@@ -57,5 +58,15 @@ class Children {
   std::vector<std::pair<std::string, ChildAnswer>> failed_;  // those that could not be started
   std::vector<int> ended_;                                   // pids still to be reaped
 };
+
+// What `work` returns, run in one child. An error says why there is no answer.
+[[nodiscard]] Result<std::string> ask_child(std::string name,
+                                            Clock::time_point deadline,
+                                            const std::function<std::string()>& work);
+
+// The same of work that returns what went wrong, or nothing.
+[[nodiscard]] Result<void> run_in_child(std::string name,
+                                        Clock::time_point deadline,
+                                        const std::function<std::string()>& work);
 
 }  // namespace muster

@@ -15,6 +15,8 @@ namespace muster::slurm {
 // Seconds of wall time, as Slurm and the history keep it.
 using Time = std::chrono::sys_seconds;
 
+[[nodiscard]] Time wall_time();
+
 // What a state means for somebody who may drain or resume.
 enum class Standing {
   in_service,  // jobs run or can run: idle, mixed, allocated, completing, planned …

@@ -18,7 +18,6 @@
 #include "lib/process/startup.hpp"
 #include "slurm/cluster/config.hpp"
 #include "slurm/cluster/node_memory.hpp"
-#include "slurm/commands/setup_lines.hpp"
 #include "slurm/commands/setup_slurm.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "slurm/tell/tell.hpp"
@@ -28,29 +27,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kNode = "SLURMD_NODENAME";
-constexpr std::string_view kConf = "SLURM_CONF";
+constexpr const char* kNode = "SLURMD_NODENAME";
 
 // All that slurmd gives every hook.
-std::map<std::string, std::string> hooks_environment(
-    const std::map<std::string, std::string>& variables) {
-  const auto node = variables.find(std::string(kNode));
-  if (node == variables.end()) return {};
-  return {*node};
-}
-
-std::string_view word_of(SetupMark mark) {
-  switch (mark) {
-    case SetupMark::ok:
-      return "ok";
-    case SetupMark::warning:
-      return "warning";
-    case SetupMark::failure:
-      return "failure";
-    case SetupMark::unreachable:
-      break;
-  }
-  return "no answer";
+Variables hooks_environment(const Variables& variables) {
+  const auto node = variables.find(kNode);
+  return node == variables.end() ? Variables() : Variables{*node};
 }
 
 class Setup {
@@ -64,9 +46,7 @@ class Setup {
                 .variables = hooks_environment(caller.variables),
                 .started = caller.started,
                 .bench = caller.bench},
-        given_conf_(caller.variables.contains(std::string(kConf))
-                        ? caller.variables.at(std::string(kConf))
-                        : ""),
+        given_conf_(value_of(caller.variables, "SLURM_CONF")),
         deadline_(deadline),
         check_node_(check_node) {}
 
@@ -77,7 +57,7 @@ class Setup {
     }
     check_state();
     check_profile();
-    return answer();
+    return deliver(caller_, "", lines_.text(), lines_.status());
   }
 
  private:
@@ -130,11 +110,8 @@ class Setup {
   }
 
   void check_node_name(slurm::Controller& controller) {
-    const auto named = caller_.variables.find(std::string(kNode));
-    std::string node;
-    if (named != caller_.variables.end()) {
-      node = named->second;
-    } else {
+    auto node = value_of(caller_.variables, kNode);
+    if (!caller_.variables.contains(kNode)) {
       const auto names = controller.names();
       if (!names) return lines_.unreachable("node", names.error().message);
       const auto found = slurm::node_on(*names, host_name());
@@ -179,11 +156,10 @@ class Setup {
     if (rules_.epilog_tests.empty() && rules_.boot_tests.empty()) return;
     const auto* const key = rules_.epilog_tests.empty() ? "boot_tests" : "epilog_tests";
     const auto program = caller_.bench.empty() ? companion("muster-bench") : caller_.bench;
-    if (::access(program.c_str(), X_OK) == 0) {
-      lines_.ok(key, program.string());
-    } else {
-      lines_.fail(key, fmt::format("{} cannot be run: no node could be tested", program.string()));
-    }
+    lines_.expect(::access(program.c_str(), X_OK) == 0,
+                  key,
+                  program.string(),
+                  fmt::format("{} cannot be run: no node could be tested", program.string()));
   }
 
   void check_files() {
@@ -191,21 +167,18 @@ class Setup {
     check_tests();
     if (!rules_.nhc_conf.empty()) {
       const auto file = below_root(command_.root, rules_.nhc_conf);
-      if (::access(file.c_str(), R_OK) == 0) {
-        lines_.ok("nhc_conf", printable(rules_.nhc_conf));
-      } else {
-        lines_.fail("nhc_conf",
+      lines_.expect(::access(file.c_str(), R_OK) == 0,
+                    "nhc_conf",
+                    printable(rules_.nhc_conf),
                     fmt::format("{} cannot be read: no node could be judged", printable(file)));
-      }
     }
     if (rules_.sweep.results.empty()) return;
     std::error_code ignored;
-    if (fs::is_directory(rules_.sweep.results, ignored)) {
-      lines_.ok("sweep.results", printable(rules_.sweep.results));
-    } else {
-      lines_.fail("sweep.results",
-                  fmt::format("{} is no folder on this node", printable(rules_.sweep.results)));
-    }
+    const auto results = printable(rules_.sweep.results);
+    lines_.expect(fs::is_directory(rules_.sweep.results, ignored),
+                  "sweep.results",
+                  results,
+                  fmt::format("{} is no folder on this node", results));
     const auto& script = rules_.sweep.script;
     if (script.empty() || ::access(script.c_str(), R_OK) == 0) return;
     lines_.warn("sweep.script",
@@ -223,11 +196,10 @@ class Setup {
       while (!fs::exists(parent, failure) && parent.has_relative_path()) {
         parent = parent.parent_path();
       }
-      if (::access(parent.c_str(), W_OK | X_OK) == 0) {
-        return lines_.ok(kSubject, fmt::format("{} is made by the first run", shown));
-      }
-      return lines_.fail(
+      return lines_.expect(
+          ::access(parent.c_str(), W_OK | X_OK) == 0,
           kSubject,
+          fmt::format("{} is made by the first run", shown),
           fmt::format(
               "{} cannot be made: {} cannot be written to", shown, printable(parent.string())));
     }
@@ -273,19 +245,6 @@ class Setup {
       lines_.ok("profile", printable(report.profile, 100));
     }
     lines_.ok("users", "are told in a batch job's output, and on the terminal of srun and salloc");
-  }
-
-  int answer() {
-    bool failed = false;
-    bool unreachable = false;
-    std::string text;
-    for (const auto& line : lines_.all()) {
-      failed = failed || line.mark == SetupMark::failure;
-      unreachable = unreachable || line.mark == SetupMark::unreachable;
-      text += fmt::format("{:<9} {}: {}\n", word_of(line.mark), line.subject, line.text);
-    }
-    const int status = failed ? kExitConfiguration : unreachable ? kExitUndecided : kExitHealthy;
-    return deliver(caller_, "", text, status);
   }
 
   const HookCommand& command_;

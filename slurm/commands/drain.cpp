@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "lib/process/startup.hpp"
 #include "slurm/commands/drain_confirmed.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/commands/slurm_site.hpp"
@@ -25,9 +25,8 @@ namespace {
 
 // Whom sudo or the login knows.
 std::string user_of(const Caller& caller) {
-  const auto sudo = caller.variables.find("SUDO_USER");
-  if (sudo != caller.variables.end() && !sudo->second.empty()) return sudo->second;
-  return user_name(::getuid());
+  auto user = value_of(caller.variables, "SUDO_USER");
+  return user.empty() ? user_name(::getuid()) : user;
 }
 
 using Carry = std::function<Result<std::vector<slurm::AdminAnswer>>(
@@ -71,19 +70,15 @@ struct Means {
   std::unique_ptr<slurm::Controller> controller;
 };
 
-// The exit status where there are none.
 template <class Command>
-tl::expected<Means, int> means_of(const Command& command, const Caller& caller) {
+Attempt<Means> means_of(const Command& command, const Caller& caller) {
   auto rules = read_rules(command.root, caller.variables);
-  if (!rules) return tl::unexpected(fail(caller, bad_configuration(rules.error()).value()));
+  if (!rules) return bad_configuration(rules.error());
   const auto folder = state_folder(command.state, command.root);
-  if (folder.empty()) {
-    return tl::unexpected(
-        fail(caller, undecided(Error{"below --root this needs --state for the history"}).value()));
-  }
+  if (folder.empty()) return undecided(Error{"below --root this needs --state for the history"});
   auto history = open_history(folder, command.dry_run, caller);
   auto controller = reach_slurm(*rules, caller.variables, Clock::time_point::max());
-  if (!controller) return tl::unexpected(fail(caller, undecided(controller.error()).value()));
+  if (!controller) return undecided(controller.error());
   return Means{*std::move(rules), std::move(history), *std::move(controller)};
 }
 
@@ -93,7 +88,7 @@ int carry(const Command& command,
           const Caller& caller,
           const Carry& carry_out) {
   const auto means = means_of(command, caller);
-  if (!means) return means.error();
+  if (!means) return fail(caller, means.error());
   std::vector<slurm::Event> events;
   const auto answers = carry_out({.nodes = command.nodes,
                                   .user = user_of(caller),
@@ -145,26 +140,23 @@ int drain_reported(const DrainCommand& command, const Caller& caller) {
     return kExitHealthy;
   }
   const auto means = means_of(command, caller);
-  if (!means) return means.error();
+  if (!means) return fail(caller, means.error());
   const auto names = means->controller->names();
   if (!names) return fail(caller, undecided(names.error()).value());
   std::string lines;
   std::vector<slurm::Event> events;
-  const bool all = drain_accused(
-      *report,
-      *names,
-      means->rules,
-      {.controller = means->controller.get(),
-       .history = means->history.get(),
-       .now = wall_time,
-       .sleep = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); },
-       .tell =
-           [&](const slurm::Event& event) {
-             if (!command.dry_run) log_event(event);
-             lines += to_line(event);
-             events.push_back(event);
-           }},
-      command.dry_run);
+  const bool all = drain_accused(*report,
+                                 *names,
+                                 means->rules,
+                                 {.controller = means->controller.get(),
+                                  .history = means->history.get(),
+                                  .tell =
+                                      [&](const slurm::Event& event) {
+                                        if (!command.dry_run) log_event(event);
+                                        lines += to_line(event);
+                                        events.push_back(event);
+                                      }},
+                                 command.dry_run);
   if (!command.dry_run) tell_the_site(means->rules.tell, events, means->history.get(), caller);
   return deliver(caller, "", lines, all ? kExitHealthy : kExitUnhealthy);
 }

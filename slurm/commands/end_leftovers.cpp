@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -67,11 +68,9 @@ std::vector<unsigned> end_processes(unsigned user,
                                     const std::vector<unsigned>& pids,
                                     Clock::time_point end) {
   constexpr std::chrono::milliseconds kForItsAnswer{200};
-  Children children;
-  children.start("end", end + kForItsAnswer, [&] { return end_as(user, pids, end); });
+  const auto ended = ask_child("end", end + kForItsAnswer, [&] { return end_as(user, pids, end); });
   std::vector<unsigned> gone;
-  const auto answer = children.next().second.bytes;
-  for (const auto word : split_words(answer)) {
+  for (const auto word : split_words(ended ? *ended : std::string_view())) {
     if (const auto pid = parse_unsigned(word)) gone.push_back(static_cast<unsigned>(*pid));
   }
   return gone;

@@ -317,17 +317,15 @@ class Hook {
                              .dry_run = command_.dry_run};
     // What an epilog drained for would pass in a health check, which looks beside running jobs.
     if (command_.context == "periodic") order.judge_drained = judge_again;
-    const auto enforced = slurm::enforce(
-        order,
-        {.controller = controller ? controller->get() : nullptr,
-         .trouble = controller ? std::string() : controller.error().message,
-         .history = history_ ? &*history_ : nullptr,
-         .now = wall_time,
-         .sleep = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); },
-         .tell = [&](const slurm::Event& event) { say(event); },
-         .exclude_others = [&] { return exclude_others(); },
-         .ask_again = [&] { slurm::History::forget_boots(history_file(folder())); },
-         .left = [&] { return time_left(); }});
+    const auto enforced =
+        slurm::enforce(order,
+                       {.controller = controller ? controller->get() : nullptr,
+                        .trouble = controller ? std::string() : controller.error().message,
+                        .history = history_ ? &*history_ : nullptr,
+                        .tell = [&](const slurm::Event& event) { say(event); },
+                        .exclude_others = [&] { return exclude_others(); },
+                        .ask_again = [&] { slurm::History::forget_boots(history_file(folder())); },
+                        .left = [&] { return time_left(); }});
     if (enforced.events.empty()) {
       const auto why = enforced.out_of_reach ? enforced.decision.why
                        : command_.dry_run    ? why_unreachable(controller)
@@ -439,8 +437,8 @@ void report_lost_hook(const HookCommand& command, const Caller& caller, std::str
   const auto folder = state_folder(command.state, command.root);
   if (folder.empty()) return;
   constexpr auto kLongest = std::chrono::milliseconds(500);
-  Children children;  // what took the hook may take this, too
-  children.start("history", Clock::now() + kLongest, [&] {
+  // What took the hook may take this, too.
+  static_cast<void>(ask_child("history", Clock::now() + kLongest, [&] {
     auto history = slurm::History::open(history_file(folder));
     if (!history) return history.error().message;
     const auto added = history->add({.at = wall_time(),
@@ -449,8 +447,7 @@ void report_lost_hook(const HookCommand& command, const Caller& caller, std::str
                                      .context = command.context,
                                      .message = std::string(message)});
     return added ? std::string() : added.error().message;
-  });
-  static_cast<void>(children.next());
+  }));
 }
 
 }  // namespace muster::app

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "lib/hosts/hostlist.hpp"
+#include "lib/process/startup.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/commands/slurm_site.hpp"
 
@@ -50,9 +51,9 @@ Attempt<std::vector<std::string>> nodes_in_service(const HostfileCommand& comman
 
 Attempt<std::vector<std::string>> nodes_of_job(const Caller& caller) {
   for (const auto* name : {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) {
-    const auto list = caller.variables.find(name);
-    if (list == caller.variables.end() || list->second.empty()) continue;
-    auto nodes = expand_hostlist(list->second);
+    const auto list = value_of(caller.variables, name);
+    if (list.empty()) continue;
+    auto nodes = expand_hostlist(list);
     if (nodes) return *std::move(nodes);
     return undecided(Error{fmt::format("{}: {}", name, nodes.error().message)});
   }

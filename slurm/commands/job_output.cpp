@@ -18,11 +18,10 @@
 #include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
 #include "lib/process/child.hpp"
+#include "lib/process/startup.hpp"
 
 namespace muster::app {
 namespace {
-
-using Variables = std::map<std::string, std::string>;
 
 std::string cause(std::string_view what) {
   return fmt::format("{}: {}", what, std::generic_category().message(errno));
@@ -72,11 +71,6 @@ std::string append_as(uid_t user, gid_t group, const OutputFile& file, std::stri
   if (::fstat(output.get(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
   errno = write_all(output.get(), text);
   return errno == 0 ? "" : cause(fmt::format("write {}", printable(file.path)));
-}
-
-std::string value_of(const Variables& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
 }
 
 // What the patterns of sbatch stand for in the output of a batch script.
@@ -215,14 +209,10 @@ Result<void> append_to_job_output(const OutputFile& file,
   const auto user = parse_unsigned(value_of(variables, "SLURM_JOB_UID"));
   const auto group = parse_unsigned(value_of(variables, "SLURM_JOB_GID"));
   if (file.path.empty() || !user || !group) return {};
-  Children children;  // a dead file server costs this message, not the prolog
-  children.start("job output", deadline, [&] {
+  // A dead file server costs this message, not the prolog.
+  return run_in_child("job output", deadline, [&] {
     return append_as(static_cast<uid_t>(*user), static_cast<gid_t>(*group), file, text);
   });
-  const auto answer = children.next().second;
-  const auto& trouble = answer.end == ChildAnswer::End::answered ? answer.bytes : answer.reason;
-  if (!trouble.empty()) return make_error(trouble);
-  return {};
 }
 
 }  // namespace muster::app

@@ -19,28 +19,28 @@ namespace {
 namespace fs = std::filesystem;
 using slurm::Config;
 
-std::string value_of(const Config& config, std::string_view key) {
+std::string setting_of(const Config& config, std::string_view key) {
   const auto found = config.find(key);
   return found == config.end() ? "" : found->second;
 }
 
 // The number at the beginning of "60 sec"; nothing where there is none.
 std::optional<std::uint64_t> number_of(const Config& config, std::string_view key) {
-  const auto value = value_of(config, key);
+  const auto value = setting_of(config, key);
   const auto number = parse_unsigned(std::string_view(value).substr(
       0, std::min(value.find_first_not_of("0123456789"), value.size())));
   return number ? std::optional(*number) : std::nullopt;
 }
 
 bool has_word(const Config& config, std::string_view key, std::string_view wanted) {
-  const auto value = value_of(config, key);
+  const auto value = setting_of(config, key);
   return std::ranges::any_of(split(value, ','),
                              [&](std::string_view word) { return trim(word) == wanted; });
 }
 
 // The user id in "slurm(64030)".
 std::optional<::uid_t> user_of(const Config& config, std::string_view key) {
-  const auto value = value_of(config, key);
+  const auto value = setting_of(config, key);
   const auto open = value.rfind('(');
   if (open == std::string::npos || !value.ends_with(')')) return std::nullopt;
   const auto number = parse_unsigned(value.substr(open + 1, value.size() - open - 2));
@@ -58,7 +58,7 @@ void check_user(const Config& config, ::uid_t user, SetupLines& lines) {
         fmt::format("{} may not drain nodes: hooks run as root, or as SlurmUser ({}), "
                     "and so must this",
                     self,
-                    value_of(config, "SlurmUser")));
+                    setting_of(config, "SlurmUser")));
   }
   if (daemon && *daemon != user) {
     return lines.warn("user",
@@ -124,7 +124,7 @@ std::string fault_of(const std::string& file, bool& calls_muster) {
 }
 
 void check_hook(const Config& config, const HookEntry& hook, SetupLines& lines) {
-  const auto value = value_of(config, hook.key);
+  const auto value = setting_of(config, hook.key);
   if (value.empty()) {
     return lines.warn(hook.key, fmt::format("is not set in slurm.conf: {}", hook.without));
   }
@@ -150,7 +150,7 @@ void check_hook(const Config& config, const HookEntry& hook, SetupLines& lines) 
 }
 
 void check_prolog_flags(const Config& config, SetupLines& lines) {
-  if (value_of(config, "Prolog").empty()) return;
+  if (setting_of(config, "Prolog").empty()) return;
   if (has_word(config, "PrologFlags", "Alloc")) return lines.ok("PrologFlags", "Alloc");
   lines.fail("PrologFlags",
              "has no Alloc: the prologs of all nodes but the first run after the job has begun; "
@@ -158,12 +158,12 @@ void check_prolog_flags(const Config& config, SetupLines& lines) {
 }
 
 void check_health(const Config& config, const slurm::Rules& rules, SetupLines& lines) {
-  if (value_of(config, "HealthCheckProgram").empty()) return;
+  if (setting_of(config, "HealthCheckProgram").empty()) return;
   if (number_of(config, "HealthCheckInterval").value_or(0) == 0) {
     return lines.fail("HealthCheckInterval",
                       "is 0, and the health check never runs: set it to 300 in slurm.conf");
   }
-  const auto states = value_of(config, "HealthCheckNodeState");
+  const auto states = setting_of(config, "HealthCheckNodeState");
   if (!has_word(config, "HealthCheckNodeState", "ANY")) {
     return lines.fail("HealthCheckNodeState",
                       fmt::format("is {}: drained nodes are not checked{}; write ANY,CYCLE",
@@ -200,7 +200,7 @@ void check_timeout(const Config& config, const slurm::Rules& rules, SetupLines& 
 }
 
 void check_jobs(const Config& config, SetupLines& lines) {
-  if (value_of(config, "Prolog").empty()) return;
+  if (setting_of(config, "Prolog").empty()) return;
   if (!has_word(config, "SchedulerParameters", "nohold_on_prolog_fail")) {
     lines.warn("SchedulerParameters",
                "has no nohold_on_prolog_fail: a job that is kept from a sick node is held until an "

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <pwd.h>
 
-#include <ctime>
 #include <utility>
 
 #include "lib/base/clock.hpp"
@@ -13,12 +12,6 @@
 #include "lib/profile/site.hpp"
 
 namespace muster::app {
-namespace {
-
-constexpr std::string_view kUsualState = "/var/lib/muster";
-
-}  // namespace
-
 Result<slurm::Rules> read_rules(std::string_view root,
                                 const std::map<std::string, std::string>& variables) {
   slurm::Rules rules;
@@ -29,7 +22,7 @@ Result<slurm::Rules> read_rules(std::string_view root,
 
 std::filesystem::path state_folder(const std::string& state, std::string_view root) {
   if (!state.empty()) return state;
-  return root == "/" ? std::filesystem::path(kUsualState) : std::filesystem::path();
+  return root == "/" ? "/var/lib/muster" : std::filesystem::path();
 }
 
 std::filesystem::path history_file(const std::filesystem::path& folder) {
@@ -59,17 +52,14 @@ Result<std::unique_ptr<slurm::Controller>> reach_slurm(
                                 {.deadline = to_duration(rules.controller_deadline), .end = end});
 }
 
-slurm::Time wall_time() { return slurm::Time(std::chrono::seconds(std::time(nullptr))); }
-
 std::string user_name(::uid_t user) {
   constexpr auto kLongest = std::chrono::seconds(2);
-  Children children;  // a directory server that does not answer costs the name
-  children.start("user", Clock::now() + kLongest, [user] {
+  // A directory server that does not answer costs the name.
+  const auto name = ask_child("user", Clock::now() + kLongest, [user] {
     const auto* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): one thread
     return entry == nullptr ? std::string() : std::string(entry->pw_name);
   });
-  const auto name = children.next().second.bytes;
-  return name.empty() ? fmt::format("{}", user) : name;
+  return name && !name->empty() ? *name : fmt::format("{}", user);
 }
 
 }  // namespace muster::app

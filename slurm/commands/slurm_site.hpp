@@ -18,6 +18,8 @@
 
 namespace muster::app {
 
+using slurm::wall_time;
+
 // The block `slurm` of muster.yaml below `root`.
 [[nodiscard]] Result<slurm::Rules> read_rules(std::string_view root,
                                               const std::map<std::string, std::string>& variables);
@@ -39,8 +41,6 @@ namespace muster::app {
     const slurm::Rules& rules,
     const std::map<std::string, std::string>& variables,
     Clock::time_point end);
-
-[[nodiscard]] slurm::Time wall_time();
 
 // What this machine calls a user; the number where it does not know it.
 [[nodiscard]] std::string user_name(::uid_t user);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <map>
 #include <random>
-#include <thread>
 #include <utility>
 
 #include "lib/base/clock.hpp"
@@ -155,12 +154,10 @@ class Sweep {
         rules_,
         {.controller = &controller,
          .history = history_ ? &*history_ : nullptr,
-         .now = wall_time,
-         .sleep = [](std::chrono::milliseconds time) { std::this_thread::sleep_for(time); },
          .tell =
              [this](const slurm::Event& event) {
                log_event(event);
-               say(command_.form == EventForm::json ? to_json_line(event) : to_line(event));
+               say(event);
                told_.push_back(event);
              },
          .left =
@@ -178,6 +175,10 @@ class Sweep {
     if (event.kind == "confirmed" || event.kind == "cleared" || event.kind == "trouble") {
       log_event(event);
     }
+    say(event);
+  }
+
+  void say(const slurm::Event& event) {
     say(command_.form == EventForm::json ? to_json_line(event) : to_line(event));
   }
 

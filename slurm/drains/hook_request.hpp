@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "slurm/cluster/controller.hpp"
@@ -32,16 +33,18 @@ struct HookServices {
   Controller* controller = nullptr;  // none: Slurm cannot be asked, `trouble` says why
   std::string trouble;
   History* history = nullptr;  // none: what is drained stays so until an admin resumes it
-  std::function<Time()> now;
-  std::function<void(std::chrono::milliseconds)> sleep;
+  std::function<Time()> now = wall_time;
+  std::function<void(std::chrono::milliseconds)> sleep = [](std::chrono::milliseconds time) {
+    std::this_thread::sleep_for(time);
+  };
   std::function<void(const Event&)> tell;  // syslog and standard output
   // Waits until no other hook of this node acts, until this run ends: why it goes on without, empty
   // where it did. None: nobody else is there.
   std::function<std::string()> exclude_others = {};
   // A drain that the history could not take was sent: a later run is to ask Slurm about it.
   std::function<void()> ask_again = {};
-  std::function<std::chrono::milliseconds()> left =
-      {};  // of the hook's time; none: as long as it takes
+  // Of the hook's time; none: as long as it takes.
+  std::function<std::chrono::milliseconds()> left = {};
 };
 
 struct HookResult {

@@ -105,15 +105,11 @@ Result<void> check_program(const fs::path& program) {
 }
 
 Result<void> check_tell_program(const TellRules& rules, Clock::time_point end) {
-  Children children;
-  children.start("tell", end, [&] {
+  return run_in_child("tell", end, [&] {
     const auto fine = check_program(rules.program);
     if (!fine) return fine.error().message;
     return find_user(rules.user) == nullptr ? unknown_user(rules.user) : std::string();
   });
-  const auto answer = children.next().second;
-  const auto& trouble = answer.end == ChildAnswer::End::answered ? answer.bytes : answer.reason;
-  return trouble.empty() ? Result<void>() : make_error(trouble);
 }
 
 Result<void> tell_site(const TellRules& rules, const Event& event, Clock::time_point end) {
@@ -124,14 +120,11 @@ Result<void> tell_site(const TellRules& rules, const Event& event, Clock::time_p
     return make_error(fmt::format("tell.program {}: {}", printable(rules.program, 200), what));
   };
   if (Clock::now() >= deadline) return about("not run: no time is left");
-  Children children;
-  children.start("tell", deadline + kForItsDeath, [&] {
+  const auto told = run_in_child("tell", deadline + kForItsDeath, [&] {
     const auto fine = check_program(rules.program);
     return fine ? run_as(rules, event, deadline) : fine.error().message;
   });
-  const auto answer = children.next().second;
-  const auto& trouble = answer.end == ChildAnswer::End::answered ? answer.bytes : answer.reason;
-  return trouble.empty() ? Result<void>() : about(trouble);
+  return told ? Result<void>() : about(told.error().message);
 }
 
 Result<void> tell_site(const TellRules& rules,
