@@ -18,11 +18,6 @@
 namespace muster {
 namespace {
 
-tl::unexpected<Error> write_error(std::string_view operation, std::string_view file, int code) {
-  return make_error(
-      fmt::format("{} {}: {}", operation, file, std::generic_category().message(code)));
-}
-
 // The umask can only be asked for by setting it: for a moment to the strictest one.
 unsigned less_umask(unsigned mode) {
   const auto mask = ::umask(0777);
@@ -39,18 +34,18 @@ Result<FileReplacement> FileReplacement::begin(const std::filesystem::path& file
   struct stat status {};
 
   const bool exists = ::stat(made.name_.c_str(), &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) return write_error("write", made.name_, EISDIR);
+  if (exists && S_ISDIR(status.st_mode)) return os_error("write", made.name_, EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {
     made.descriptor_ = ::open(made.name_.c_str(), O_WRONLY | O_CLOEXEC);
-    if (made.descriptor_ < 0) return write_error("open", made.name_, errno);
+    if (made.descriptor_ < 0) return os_error("open", made.name_, errno);
     return made;
   }
   std::string temporary = fmt::format("{}.XXXXXX", made.name_);
   made.descriptor_ = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (made.descriptor_ < 0) return write_error("create", fmt::format("{}.*", made.name_), errno);
+  if (made.descriptor_ < 0) return os_error("create", fmt::format("{}.*", made.name_), errno);
   made.temporary_ = std::move(temporary);
   const auto new_mode = exists ? status.st_mode & 0777 : less_umask(mode);
-  if (::fchmod(made.descriptor_, new_mode) != 0) return write_error("write", made.name_, errno);
+  if (::fchmod(made.descriptor_, new_mode) != 0) return os_error("write", made.name_, errno);
   return made;
 }
 
@@ -66,15 +61,15 @@ FileReplacement::~FileReplacement() {
 
 Result<void> FileReplacement::append(std::string_view content) {
   const int code = write_all(descriptor_, content);
-  if (code != 0) return write_error("write", name_, code);
+  if (code != 0) return os_error("write", name_, code);
   return {};
 }
 
 Result<void> FileReplacement::finish() {
   // Some file systems tell only here that the disk is full.
-  if (::close(std::exchange(descriptor_, -1)) != 0) return write_error("write", name_, errno);
+  if (::close(std::exchange(descriptor_, -1)) != 0) return os_error("write", name_, errno);
   if (temporary_.empty()) return {};
-  if (::rename(temporary_.c_str(), name_.c_str()) != 0) return write_error("write", name_, errno);
+  if (::rename(temporary_.c_str(), name_.c_str()) != 0) return os_error("write", name_, errno);
   temporary_.clear();
   return {};
 }

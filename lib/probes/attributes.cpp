@@ -2,40 +2,23 @@
 #include "lib/probes/attributes.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <system_error>
 
-#include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
+#include "lib/probes/parse/processes.hpp"
 
 namespace muster {
 namespace {
 
 constexpr std::size_t kLongestText = 400;
 
-Error about(std::string_view path, const Error& error) {
-  return {.message = fmt::format("read {}: {}", path, error.message), .missing = error.missing};
-}
-
 bool all_hex(std::string_view text) {
   return std::all_of(
       text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
-}
-
-// "0001:00:00.0"
-bool is_pci_address(std::string_view text) {
-  // A domain has four digits, or up to eight under VMD and some hypervisors.
-  const auto domain = text.find(':');
-  if (domain == std::string_view::npos || domain < 4 || domain > 8) return false;
-  const auto rest = text.substr(domain + 1);  // bb:dd.f
-  if (rest.size() != 7 || rest[2] != ':' || rest[5] != '.') return false;
-  return all_hex(text.substr(0, domain)) && all_hex(rest.substr(0, 2)) &&
-         all_hex(rest.substr(3, 2)) && rest[6] >= '0' && rest[6] <= '7';
 }
 
 }  // namespace
@@ -47,33 +30,52 @@ Result<std::string> read_text(const Root& root, std::string_view path) {
 }
 
 Result<std::uint64_t> read_unsigned(const Root& root, std::string_view path) {
-  const auto line = root.read_line(path);
-  if (!line) return tl::unexpected(line.error());
-  auto number = parse_unsigned(*line);
-  if (!number) return tl::unexpected(about(path, number.error()));
-  return number;
+  return read_and_parse(root, path, parse_unsigned);
 }
 
 Result<std::int64_t> read_signed(const Root& root, std::string_view path) {
-  const auto line = root.read_line(path);
-  if (!line) return tl::unexpected(line.error());
-  auto number = parse_signed(*line);
-  if (!number) return tl::unexpected(about(path, number.error()));
-  return number;
+  return read_and_parse(root, path, parse_signed);
+}
+
+Result<double> read_scaled(const Root& root, std::string_view path, double per_unit) {
+  return read_signed(root, path).map([&](std::int64_t value) {
+    return static_cast<double>(value) / per_unit;
+  });
+}
+
+Result<std::uint64_t> read_user(const Root& root, std::string_view folder) {
+  return root.read(fmt::format("{}/status", folder)).and_then(parse_user);
+}
+
+Result<struct stat> status_of(const Descriptor& opened, std::string_view path) {
+  struct stat status = {};
+  if (::fstat(opened.get(), &status) != 0) return os_error("stat", path, errno);
+  return status;
+}
+
+Result<struct stat> read_status(const Root& root, std::string_view path, int flags) {
+  return root.open(path, O_PATH | flags).and_then([&](const Descriptor& opened) {
+    return status_of(opened, path);
+  });
+}
+
+std::string printable_lines(std::string_view text, std::size_t most) {
+  std::string lines;
+  while (!text.empty()) {
+    const auto end = std::min(text.find_first_of("\n\t"), text.size());
+    lines += printable(text.substr(0, end), most);
+    if (end < text.size()) lines += text[end];
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
 }
 
 Result<double> read_uptime(const Root& root) {
-  constexpr std::string_view kPath = "/proc/uptime";
-  const auto line = root.read_line(kPath);
-  if (!line) return tl::unexpected(line.error());
-  const auto words = split_words(*line);
-  if (words.empty()) return make_error(fmt::format("read {}: no number", kPath));
-  auto seconds = parse_number(words.front());
-  if (!seconds || *seconds < 0) {
-    return make_error(
-        fmt::format("read {}: expected seconds, got \"{}\"", kPath, printable(*line, 40)));
-  }
-  return seconds;
+  return read_and_parse(root, "/proc/uptime", [](std::string_view line) -> Result<double> {
+    auto seconds = parse_number(line.substr(0, line.find(' ')));
+    if (seconds && *seconds >= 0) return seconds;
+    return make_error(fmt::format("expected seconds, got \"{}\"", printable(line, 40)));
+  });
 }
 
 Result<std::string> read_head(const Root& root, std::string_view path, std::size_t max_bytes) {
@@ -85,13 +87,22 @@ Result<std::string> read_head(const Root& root, std::string_view path, std::size
   while (filled < max_bytes) {
     const ssize_t got = read_some(file->get(), head.data() + filled, max_bytes - filled);
     if (got < 0) {
-      return make_error(fmt::format("read {}: {}", path, std::generic_category().message(errno)));
+      return os_error("read", path, errno);
     }
     if (got == 0) break;
     filled += static_cast<std::size_t>(got);
   }
   head.resize(filled);
   return head;
+}
+
+bool is_pci_address(std::string_view text) {
+  const auto domain = text.find(':');
+  if (domain == std::string_view::npos || domain < 4 || domain > 8) return false;
+  const auto rest = text.substr(domain + 1);  // bb:dd.f
+  if (rest.size() != 7 || rest[2] != ':' || rest[5] != '.') return false;
+  return all_hex(text.substr(0, domain)) && all_hex(rest.substr(0, 2)) &&
+         all_hex(rest.substr(3, 2)) && rest[6] >= '0' && rest[6] <= '7';
 }
 
 Result<std::string> read_pci_address(const Root& root, std::string_view device_link) {

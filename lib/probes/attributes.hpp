@@ -2,12 +2,16 @@
 // Short ways to turn a small file of sysfs or procfs into a fact, shared by the probes.
 #pragma once
 
+#include <fmt/format.h>
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "lib/base/descriptor.hpp"
 #include "lib/base/fact.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/root.hpp"
@@ -40,9 +44,35 @@ template <class T>
 
 // The first line, printable and of bounded length.
 [[nodiscard]] Result<std::string> read_text(const Root& root, std::string_view path);
-// The first line as a number.
+
+// The first line as `parse` understands it. Its error is said with the path.
+template <class Parse>
+[[nodiscard]] auto read_and_parse(const Root& root, std::string_view path, const Parse& parse)
+    -> decltype(parse(std::string_view())) {
+  const auto line = root.read_line(path);
+  if (!line) return tl::unexpected(line.error());
+  auto value = parse(*line);
+  if (!value) return make_error(fmt::format("read {}: {}", path, value.error().message));
+  return value;
+}
+
+// The first line as a number; scaled: in units of which the file has `per_unit` to one.
 [[nodiscard]] Result<std::uint64_t> read_unsigned(const Root& root, std::string_view path);
 [[nodiscard]] Result<std::int64_t> read_signed(const Root& root, std::string_view path);
+[[nodiscard]] Result<double> read_scaled(const Root& root, std::string_view path, double per_unit);
+
+// The real user of the process or thread in this folder of /proc.
+[[nodiscard]] Result<std::uint64_t> read_user(const Root& root, std::string_view folder);
+
+// What stat(2) says; of a path with `flags` as for open(2): O_NOFOLLOW for a link itself.
+[[nodiscard]] Result<struct stat> status_of(const Descriptor& opened, std::string_view path);
+[[nodiscard]] Result<struct stat> read_status(const Root& root,
+                                              std::string_view path,
+                                              int flags = 0);
+
+// Tabs and ends of lines as they are, and the rest printable, `most` bytes between them: JSON takes
+// no bytes that are no text.
+[[nodiscard]] std::string printable_lines(std::string_view text, std::size_t most);
 
 // Seconds since the node was started.
 [[nodiscard]] Result<double> read_uptime(const Root& root);
@@ -57,8 +87,12 @@ template <class T>
 [[nodiscard]] Fact<double> read_link_speed(const Root& root, const std::string& path);
 [[nodiscard]] Fact<unsigned> read_link_width(const Root& root, const std::string& path);
 
-// The PCI function that a `device` link leads to or sits below (virtio), as "0001:00:00.0"; missing
-// when there is none.
+// Four or more digits of domain, then bus, device and function: "0001:00:00.0". A domain has up to
+// eight under VMD and some hypervisors.
+[[nodiscard]] bool is_pci_address(std::string_view text);
+
+// The PCI function that a `device` link leads to or sits below (virtio); missing when there is
+// none.
 [[nodiscard]] Result<std::string> read_pci_address(const Root& root, std::string_view device_link);
 
 }  // namespace muster

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 #include "lib/process/child.hpp"
 #include "lib/process/program.hpp"
 
@@ -49,17 +50,6 @@ std::string why_not_safe(const std::string& program) {
     return fmt::format("{} can be written by others than root", program);
   }
   return {};
-}
-
-// Lines as they are, but for what is not text.
-std::string as_text(std::string_view output) {
-  std::vector<std::string> lines;
-  for (const auto line : split_lines(output)) {
-    std::vector<std::string> parts;
-    for (const auto part : split(line, '\t')) parts.push_back(printable(part, kMostOutput));
-    lines.push_back(fmt::format("{}", fmt::join(parts, "\t")));
-  }
-  return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 void refuse(CommandFact& fact, const Fact<int>& why) {
@@ -104,7 +94,9 @@ CommandFact run(CommandFact fact, Clock::time_point own_end, Clock::time_point d
                             .most_output = kMostOutput});
   if (ended) {
     fact.status = ended->status;
-    fact.output = as_text(ended->out);
+    auto output = printable_lines(ended->out, kMostOutput);
+    if (output.ends_with('\n')) output.pop_back();
+    fact.output = std::move(output);
     return fact;
   }
   fact.timed_out = Clock::now() >= own_end;

@@ -33,12 +33,7 @@ struct Core {
 };
 
 Result<std::vector<unsigned>> read_list(const Root& root, std::string_view path) {
-  const auto line = root.read_line(path);
-  if (!line) return tl::unexpected(line.error());
-  auto members = parse_cpu_list(*line);
-  if (members && members->empty()) return make_error(fmt::format("read {}: an empty list", path));
-  if (!members) return make_error(fmt::format("read {}: {}", path, members.error().message));
-  return members;
+  return read_and_parse(root, path, parse_cpu_list);
 }
 
 Result<std::set<Core>> read_cores(const Root& root, const std::vector<unsigned>& online) {
@@ -122,32 +117,18 @@ Result<std::vector<NumaNode>> read_nodes(const Root& root) {
   return nodes;
 }
 
-void fill_from_online(const Root& root, const std::vector<unsigned>& online, Cpu& cpu) {
-  cpu.threads = static_cast<unsigned>(online.size());
-  cpu.offline = required(read_offline(root, online));
-  const auto cores = read_cores(root, online);
-  if (cores) {
-    cpu.sockets = count_sockets(*cores);
-    cpu.cores = static_cast<unsigned>(cores->size());
-  } else {
-    cpu.sockets = Fact<unsigned>::unreadable(cores.error().message);
-    cpu.cores = cpu.sockets;
-  }
-}
-
 }  // namespace
 
 Section<Cpu> probe_cpu(const Root& root) {
   Cpu cpu;
   const auto online = read_list(root, fmt::format("{}/online", kCpus));
-  if (online) {
-    fill_from_online(root, *online, cpu);
-  } else {
-    cpu.threads = Fact<unsigned>::unreadable(online.error().message);
-    cpu.sockets = cpu.threads;
-    cpu.cores = cpu.threads;
-    cpu.offline = Fact<std::string>::unreadable(online.error().message);
-  }
+  const auto count = [](const auto& all) { return static_cast<unsigned>(all.size()); };
+  const auto cores = online.and_then([&](const auto& cpus) { return read_cores(root, cpus); });
+  cpu.threads = required(online.map(count));
+  cpu.offline =
+      required(online.and_then([&](const auto& cpus) { return read_offline(root, cpus); }));
+  cpu.cores = required(cores.map(count));
+  cpu.sockets = cores ? count_sockets(*cores) : cpu.cores;
   cpu.model = read_model(root);
   cpu.numa_nodes = read_nodes(root);
   if (!online && !cpu.model && !cpu.numa_nodes) {

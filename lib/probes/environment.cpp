@@ -23,14 +23,15 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/commands.hpp"
 #include "lib/probes/environment_nccl.hpp"
+#include "lib/probes/mounts_space.hpp"
 #include "lib/probes/probes.hpp"
+#include "lib/process/startup.hpp"
 
 namespace muster {
 namespace {
-
-using Variables = std::map<std::string, std::string>;
 
 constexpr std::string_view kNcclConf = "/etc/nccl.conf";
 constexpr std::size_t kMaxTopology = 1024UL * 1024;
@@ -56,12 +57,10 @@ Result<void> add_file(const Root& root, std::string_view path, std::vector<NcclS
 Fact<std::vector<NcclSetting>> read_nccl(const Root& root, const Variables& variables) {
   using Settings = Fact<std::vector<NcclSetting>>;
   std::vector<NcclSetting> settings;
-  const auto node = add_file(root, kNcclConf, settings);
-  if (!node && !node.error().missing) return Settings::unreadable(node.error().message);
-  if (const auto named = variables.find("NCCL_CONF_FILE");
-      named != variables.end() && !named->second.empty()) {
-    const auto user = add_file(root, named->second, settings);
-    if (!user && !user.error().missing) return Settings::unreadable(user.error().message);
+  for (const auto& path : {std::string(kNcclConf), value_of(variables, "NCCL_CONF_FILE")}) {
+    if (path.empty()) continue;
+    const auto added = add_file(root, path, settings);
+    if (!added && !added.error().missing) return Settings::unreadable(added.error().message);
   }
   for (const auto& [name, value] : variables) {
     if (!steers_nccl(name)) continue;
@@ -114,13 +113,7 @@ Fact<Space> read_space(int descriptor, bool& read_only) {
     return Fact<Space>::unreadable(
         fmt::format("statfs: {}", std::generic_category().message(errno)));
   read_only = (static_cast<unsigned long>(status.f_flags) & ST_RDONLY) != 0;
-  const auto block =
-      static_cast<std::uint64_t>(status.f_frsize > 0 ? status.f_frsize : status.f_bsize);
-  return Space{.total_bytes = status.f_blocks * block,
-               .available_bytes = status.f_bavail * block,
-               .used_bytes = (status.f_blocks - status.f_bfree) * block,
-               .inodes_total = status.f_files,
-               .inodes_free = status.f_ffree};
+  return space_of(status);
 }
 
 std::string type_of(mode_t mode) {
@@ -134,26 +127,9 @@ std::string type_of(mode_t mode) {
 
 // One that leads nowhere is a link, too.
 Fact<bool> is_link(const Root& root, const std::string& path) {
-  const auto opened = root.open(path, O_PATH | O_NOFOLLOW);
-  if (!opened) return Fact<bool>::failed(opened.error());
-
-  struct stat status {};
-
-  if (::fstat(opened->get(), &status) == 0) return S_ISLNK(status.st_mode);
-  return Fact<bool>::unreadable(
-      fmt::format("stat {}: {}", path, std::generic_category().message(errno)));
-}
-
-// JSON takes no bytes that are no text; tabs and ends of lines are.
-std::string printable_lines(std::string_view text) {
-  std::string lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find_first_of("\n\t"), text.size());
-    lines += printable(text.substr(0, end), kMaxContents);
-    if (end < text.size()) lines += text[end];
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
+  return read_status(root, path, O_NOFOLLOW).map([](const struct stat& status) -> bool {
+    return S_ISLNK(status.st_mode);
+  });
 }
 
 FileFact read_file(const Root& root, const std::string& path) {
@@ -161,40 +137,32 @@ FileFact read_file(const Root& root, const std::string& path) {
   file.path = path;
   file.link = is_link(root, path);
   const auto opened = root.open(path, O_PATH);
-  if (!opened) {
-    file.writable = Fact<bool>::failed(opened.error());
-    file.space = Fact<Space>::failed(opened.error());
+  const auto status = opened ? status_of(*opened, path) : tl::unexpected(opened.error());
+  if (!status) {
+    file.writable = Fact<bool>::failed(status.error());
+    file.space = Fact<Space>::failed(status.error());
     return file;
   }
-
-  struct stat status {};
-
-  if (::fstat(opened->get(), &status) == 0) {
-    constexpr unsigned kAnyExecute = S_IXUSR | S_IXGRP | S_IXOTH;
-    constexpr unsigned kAnyWrite = S_IWUSR | S_IWGRP | S_IWOTH;
-    bool read_only = false;
-    file.exists = true;
-    file.directory = S_ISDIR(status.st_mode);
-    file.executable = S_ISREG(status.st_mode) && (status.st_mode & kAnyExecute) != 0;
-    file.type = type_of(status.st_mode);
-    file.mode = static_cast<unsigned>(status.st_mode & 07777);
-    file.size_bytes = static_cast<std::uint64_t>(status.st_size);
-    file.owner = std::uint64_t{status.st_uid};
-    file.group = std::uint64_t{status.st_gid};
-    file.accessed_s = static_cast<std::uint64_t>(status.st_atim.tv_sec);
-    file.modified_s = static_cast<std::uint64_t>(status.st_mtim.tv_sec);
-    file.changed_s = static_cast<std::uint64_t>(status.st_ctim.tv_sec);
-    file.space = read_space(opened->get(), read_only);
-    if (file.space) {
-      file.writable = !read_only && (status.st_mode & kAnyWrite) != 0;
-      file.read_only = read_only;
-    } else {
-      file.writable = file.read_only = Fact<bool>::unreadable(file.space.why());
-    }
+  constexpr unsigned kAnyExecute = S_IXUSR | S_IXGRP | S_IXOTH;
+  constexpr unsigned kAnyWrite = S_IWUSR | S_IWGRP | S_IWOTH;
+  bool read_only = false;
+  file.exists = true;
+  file.directory = S_ISDIR(status->st_mode);
+  file.executable = S_ISREG(status->st_mode) && (status->st_mode & kAnyExecute) != 0;
+  file.type = type_of(status->st_mode);
+  file.mode = static_cast<unsigned>(status->st_mode & 07777);
+  file.size_bytes = static_cast<std::uint64_t>(status->st_size);
+  file.owner = std::uint64_t{status->st_uid};
+  file.group = std::uint64_t{status->st_gid};
+  file.accessed_s = static_cast<std::uint64_t>(status->st_atim.tv_sec);
+  file.modified_s = static_cast<std::uint64_t>(status->st_mtim.tv_sec);
+  file.changed_s = static_cast<std::uint64_t>(status->st_ctim.tv_sec);
+  file.space = read_space(opened->get(), read_only);
+  if (file.space) {
+    file.writable = !read_only && (status->st_mode & kAnyWrite) != 0;
+    file.read_only = read_only;
   } else {
-    file.writable = Fact<bool>::unreadable(
-        fmt::format("stat {}: {}", path, std::generic_category().message(errno)));
-    file.space = Fact<Space>::unreadable(file.writable.why());
+    file.writable = file.read_only = Fact<bool>::unreadable(file.space.why());
   }
   return file;
 }
@@ -251,7 +219,7 @@ Section<Environment> probe_environment(const Root& root,
     if (std::ranges::find(wanted.contents, path) == wanted.contents.end()) continue;
     auto& contents = environment.files.back().contents;
     contents = Fact<std::string>(root.read(path, kMaxContents));
-    if (contents) contents = printable_lines(*contents);
+    if (contents) contents = printable_lines(*contents, kMaxContents);
   }
   environment.libraries = read_libraries(root, wanted.libraries);
   for (const auto name : kJobVariables) {

@@ -31,10 +31,7 @@ bool is_bridge(const XmlElement& pci, std::string_view address) {
 
 // "0001:00:00.0", also where the domain is left out or the letters are large.
 std::string full_address(std::string_view busid) {
-  std::string address = printable(busid, 64);
-  std::transform(address.begin(), address.end(), address.begin(), [](char c) {
-    return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  auto address = lower_case(printable(busid, 64));
   if (std::count(address.begin(), address.end(), ':') == 1) return fmt::format("0000:{}", address);
   return address;
 }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/link_errors.hpp"
 #include "lib/probes/probes.hpp"
 
@@ -47,16 +48,6 @@ constexpr std::array<std::uint64_t, 10> kVirtualFunctionIds{
     0x101e,  // ConnectX-6 Dx and everything since: ConnectX-7 and 8
     0xa2d3,  // BlueField
 };
-
-template <class Parse>
-auto read_and_parse(const Root& root, const std::string& path, Parse parse)
-    -> decltype(parse(std::string_view{})) {
-  const auto text = root.read_line(path);
-  if (!text) return tl::unexpected(text.error());
-  auto value = parse(*text);
-  if (!value) return make_error(fmt::format("read {}: {}", path, value.error().message));
-  return value;
-}
 
 Result<std::string> parse_word(std::string_view text) { return printable(text, 100); }
 
@@ -110,16 +101,12 @@ Fact<std::vector<unsigned>> read_pkeys(const Root& root, const std::string& port
 
 void read_rate(const Root& root, const std::string& folder, IbPort& port) {
   const auto rate = read_and_parse(root, fmt::format("{}/rate", folder), parse_link_rate);
-  if (!rate) {
-    port.rate_gbps = Result<double>(tl::unexpected(rate.error()));
-    port.width = Result<unsigned>(tl::unexpected(rate.error()));
-    port.speed = Result<std::string>(tl::unexpected(rate.error()));
-    return;
+  port.rate_gbps = rate.map(&LinkRate::gbps);
+  port.width = rate.map(&LinkRate::lanes);
+  port.speed = rate.map(&LinkRate::speed);
+  if (rate && rate->speed.empty()) {
+    port.speed = Fact<std::string>::absent("the kernel names no lane speed");
   }
-  port.rate_gbps = rate->gbps;
-  port.width = rate->lanes;
-  port.speed = rate->speed.empty() ? Fact<std::string>::absent("the kernel names no lane speed")
-                                   : Fact<std::string>(rate->speed);
 }
 
 IbPort read_port(const Root& root, const std::string& folder, bool virtual_function) {
@@ -217,15 +204,12 @@ Hca read_hca(const Root& root, const std::string& name) {
 }  // namespace
 
 Section<Infiniband> probe_infiniband(const Root& root, bool link_errors) {
-  Section<Infiniband> section;
   const auto names = root.list(kClass);
-  if (!names) {
-    section.status = names.error().missing ? Status::absent : Status::error;
-    section.reason = names.error().missing
-                         ? fmt::format("no RDMA core is loaded: {} does not exist", kClass)
-                         : names.error().message;
-    return section;
+  if (!names && names.error().missing) {
+    return not_observed<Infiniband>(
+        Status::absent, fmt::format("no RDMA core is loaded: {} does not exist", kClass));
   }
+  if (!names) return not_observed<Infiniband>(names.error().message);
   Infiniband facts;
   for (const std::string& name : *names) {
     facts.hcas.push_back(read_hca(root, name));

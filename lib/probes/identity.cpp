@@ -11,7 +11,6 @@
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/cpu.hpp"
-#include "lib/probes/parse/instance_data.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

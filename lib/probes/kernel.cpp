@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The running kernel: release, command line, the settings that the profile names, modules, the
-// limits of the process that starts jobs, the clock, and the memory controllers' error counters.
+// limits of the process that starts jobs, the clock, the memory controllers' error counters, and
+// the temperatures that it knows.
 
 #include <fmt/format.h>
 #include <sys/timex.h>
@@ -20,7 +21,6 @@
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/processes.hpp"
 #include "lib/probes/probes.hpp"
-#include "lib/probes/thermal.hpp"
 
 namespace muster {
 namespace {
@@ -78,10 +78,8 @@ Fact<std::string> read_command_line(const Root& root) {
 // By the real user id: a set-uid program that a user starts, under any name, keeps his. A recorded
 // node may come without the file.
 bool started_by_root(const Root& root, std::uint64_t pid) {
-  const auto status = root.read(fmt::format("/proc/{}/status", pid));
-  if (!status) return status.error().missing && root.foreign();
-  const auto user = parse_user(*status);
-  return user && *user == 0;
+  const auto user = read_user(root, fmt::format("/proc/{}", pid));
+  return user ? *user == 0 : user.error().missing && root.foreign();
 }
 
 // Those of that name, which any process can take.
@@ -183,6 +181,40 @@ Fact<std::vector<EdacController>> read_edac(const Root& root) {
   if (controllers.empty())
     return Controllers::absent("no EDAC driver is loaded for this memory controller");
   return controllers;
+}
+
+constexpr std::string_view kZones = "/sys/class/thermal";
+constexpr double kPerDegree = 1000;  // the files are in thousandths of a degree
+
+// The first trip point of a type. A zone without one has no such limit.
+Fact<double> read_trip(const Root& root, const std::string& folder, std::string_view type) {
+  constexpr int kMostTrips = 16;
+  for (int i = 0; i < kMostTrips; ++i) {
+    const auto point = fmt::format("{}/trip_point_{}", folder, i);
+    const auto found = read_text(root, fmt::format("{}_type", point));
+    if (!found && found.error().missing) break;
+    if (!found) return Fact<double>::failed(found.error());
+    if (*found == type) return read_scaled(root, fmt::format("{}_temp", point), kPerDegree);
+  }
+  return Fact<double>::absent(fmt::format("the zone has no {} trip point", type));
+}
+
+Fact<std::vector<ThermalZone>> read_thermal_zones(const Root& root) {
+  using Zones = Fact<std::vector<ThermalZone>>;
+  const auto names = root.list(kZones);
+  if (!names) return Zones::failed(names.error());
+  std::vector<ThermalZone> zones;
+  for (const auto& name : *names) {
+    if (!name.starts_with("thermal_zone")) continue;
+    const auto folder = fmt::format("{}/{}", kZones, name);
+    const auto type = read_text(root, fmt::format("{}/type", folder));
+    zones.push_back({.name = type ? fmt::format("{} ({})", name, *type) : name,
+                     .now_c = read_scaled(root, fmt::format("{}/temp", folder), kPerDegree),
+                     .critical_c = read_trip(root, folder, "critical"),
+                     .hot_c = read_trip(root, folder, "hot")});
+  }
+  if (zones.empty()) return Zones::absent(fmt::format("no zone in {}", kZones));
+  return zones;
 }
 
 }  // namespace

@@ -134,20 +134,16 @@ Section<KernelLog> probe_kernel_log(const Root& root) {
         "{} (with kernel.dmesg_restrict only root reads the kernel log)", file.error().message));
   }
 
-  struct stat status {};
-
-  if (::fstat(file->get(), &status) != 0) {
-    return not_observed<KernelLog>(
-        fmt::format("stat {}: {}", kPath, std::generic_category().message(errno)));
-  }
-
-  if (!S_ISCHR(status.st_mode) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
+  const auto status = status_of(*file, kPath);
+  if (!status) return not_observed<KernelLog>(status.error().message);
+  const auto mode = status->st_mode;
+  if (!S_ISCHR(mode) && !S_ISREG(mode) && !S_ISDIR(mode)) {
     return not_observed<KernelLog>(
         fmt::format("read {}: neither the device nor a regular file", kPath));
   }
 
   KmsgCollector collector;
-  const std::string why = read_records(file->get(), S_ISCHR(status.st_mode), collector);
+  const std::string why = read_records(file->get(), S_ISCHR(mode), collector);
   if (!why.empty()) return not_observed<KernelLog>(fmt::format("read {}: {}", kPath, why));
   KernelLog log = collector.finish();
   if (log.seen == log.unparsable) {

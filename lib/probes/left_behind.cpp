@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/processes.hpp"
 #include "lib/state/state.hpp"
 
@@ -52,9 +53,11 @@ std::optional<std::uint64_t> start_of_hanging(const Root& host, const std::strin
     const auto text = host.read(fmt::format("{}/stat", folder));
     const auto stat = text ? parse_process_stat(*text) : make_error("gone");
     const auto status = host.read(fmt::format("{}/status", folder));
-    if (!stat || !status || !is_ours(host, folder, *status)) return std::nullopt;
-    if (stat->state == 'D') return stat->start_ticks;
-    if (!is_being_killed(*status)) return std::nullopt;
+    if (!stat || !status) return std::nullopt;
+    const bool hangs = stat->state == 'D';
+    if (!hangs && !is_being_killed(*status)) return std::nullopt;
+    if (!is_ours(host, folder, *status)) return std::nullopt;
+    if (hangs) return stat->start_ticks;
     std::this_thread::sleep_for(kBetween);
   }
   return std::nullopt;
@@ -95,9 +98,7 @@ bool runs_muster(const Root& root, const std::string& folder) {
 std::vector<LeftBehind> find_left_behind(const std::optional<std::filesystem::path>& state_file) {
   if (!state_file || nothing_left_behind(*state_file)) return {};
   const Root host;
-  const auto uptime = host.read_line("/proc/uptime");
-  const auto uptime_s =
-      uptime ? parse_number(uptime->substr(0, uptime->find(' '))) : make_error("no uptime");
+  const auto uptime_s = read_uptime(host);
   const auto names = host.list("/proc", kMostProcesses);
   if (!uptime_s || !names) return {};
   std::vector<LeftBehind> found;

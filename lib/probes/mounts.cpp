@@ -13,8 +13,8 @@
 #include <cerrno>
 #include <map>
 #include <set>
-#include <system_error>
 
+#include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/left_behind.hpp"
@@ -95,17 +95,8 @@ Result<Space> read_space(const Root& root, const std::string& point) {
   const auto directory = root.open(point, O_PATH | O_CLOEXEC);
   if (!directory) return tl::unexpected(directory.error());
   struct statfs raw = {};
-  const int failure = ::fstatfs(directory->get(), &raw) == 0 ? 0 : errno;
-  if (failure != 0) {
-    return make_error(
-        fmt::format("statfs {}: {}", point, std::generic_category().message(failure)));
-  }
-  const auto unit = static_cast<std::uint64_t>(raw.f_frsize != 0 ? raw.f_frsize : raw.f_bsize);
-  return Space{.total_bytes = raw.f_blocks * unit,
-               .available_bytes = raw.f_bavail * unit,
-               .used_bytes = (raw.f_blocks - std::min(raw.f_bfree, raw.f_blocks)) * unit,
-               .inodes_total = raw.f_files,
-               .inodes_free = raw.f_ffree};
+  if (::fstatfs(directory->get(), &raw) != 0) return os_error("statfs", point, errno);
+  return space_of(raw);
 }
 
 using Devices = std::map<std::string, std::string>;  // by mount point
@@ -184,11 +175,10 @@ void find_folders_of_users(const Root& root, Mounts& mounts) {
     }
   };
   const auto look = [&](std::string_view folder, Mount* mount) {
-    struct stat status = {};
     if (mount == nullptr || !mount->space || mount->users_write || !is_local(*mount)) return;
-    const auto held = root.open(folder, O_PATH);
-    if (!held || ::fstat(held->get(), &status) != 0 || !S_ISDIR(status.st_mode)) return;
-    if ((status.st_mode & S_IWOTH) != 0 || folder == "/home") {
+    const auto status = read_status(root, folder);
+    if (!status || !S_ISDIR(status->st_mode)) return;
+    if ((status->st_mode & S_IWOTH) != 0 || folder == "/home") {
       mount->users_write = printable(folder);
     }
   };

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "lib/base/text.hpp"
+#include "lib/node/snapshot.hpp"
 #include "lib/process/child.hpp"
 
 namespace muster {
@@ -17,38 +18,24 @@ namespace {
 constexpr std::size_t kAtOnce = 64;  // children side by side once something hangs
 constexpr int kMaxBatches = 4;
 
-// One line for each answer: five numbers, or "missing" or "error" and the reason.
-std::string encode(const Result<Space>& answer) {
-  if (answer) {
-    return fmt::format("{} {} {} {} {}\n",
-                       answer->total_bytes,
-                       answer->available_bytes,
-                       answer->used_bytes,
-                       answer->inodes_total,
-                       answer->inodes_free);
+// The answers as a section of mounts that have nothing but their space.
+std::string ask_all_of(std::span<const std::string> points, const AskSpace& ask) {
+  Mounts asked;
+  for (const auto& point : points) {
+    auto answer = ask(point);
+    if (!answer) answer.error().message = printable(answer.error().message);
+    asked.mounts.emplace_back().space = std::move(answer);
   }
-  return fmt::format(
-      "{} {}\n", answer.error().missing ? "missing" : "error", printable(answer.error().message));
+  return section_to_json(observed(std::move(asked)));
 }
 
-std::optional<Fact<Space>> decode_space(std::string_view line) {
-  const auto words = split_words(line);
-  if (words.empty()) return std::nullopt;
-  const std::string why(trim(line.substr(words[0].size())));
-  if (words[0] == "missing") return Fact<Space>::absent(why);
-  if (words[0] == "error") return Fact<Space>::unreadable(why);
-  std::array<std::uint64_t, 5> numbers{};
-  if (words.size() != numbers.size()) return std::nullopt;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const auto number = parse_unsigned(words[i]);
-    if (!number) return std::nullopt;
-    numbers.at(i) = *number;
-  }
-  return Fact<Space>(Space{.total_bytes = numbers[0],
-                           .available_bytes = numbers[1],
-                           .used_bytes = numbers[2],
-                           .inodes_total = numbers[3],
-                           .inodes_free = numbers[4]});
+// One for each point; empty where it is not that.
+std::vector<SpaceAnswer> decode_answers(std::string_view bytes, std::size_t points) {
+  std::vector<SpaceAnswer> answers;
+  auto read = parse_section<Mounts>(bytes);
+  if (!read || read->facts.mounts.size() != points) return answers;
+  for (auto& mount : read->facts.mounts) answers.push_back({.space = std::move(mount.space)});
+  return answers;
 }
 
 SpaceAnswer single_answer(const ChildAnswer& answer) {
@@ -59,31 +46,18 @@ SpaceAnswer single_answer(const ChildAnswer& answer) {
   if (answer.end == ChildAnswer::End::died) {
     return {.space = Fact<Space>::unreadable(fmt::format("statfs: {}", answer.reason))};
   }
-  auto space = decode_space(answer.bytes);
-  if (!space) return {.space = Fact<Space>::unreadable("statfs: no valid answer from the child")};
-  return {.space = *std::move(space)};
+  auto answers = decode_answers(answer.bytes, 1);
+  if (!answers.empty()) return std::move(answers.front());
+  return {.space = Fact<Space>::unreadable("statfs: no valid answer from the child")};
 }
 
 // The usual case: everything answers, and one child is enough. Empty when something did not.
 std::vector<SpaceAnswer> ask_in_one_child(const std::vector<std::string>& points,
                                           std::chrono::milliseconds deadline,
                                           const AskSpace& ask) {
-  Children children;
-  children.start("all", Clock::now() + deadline, [&] {
-    std::string lines;
-    for (const auto& point : points) lines.append(encode(ask(point)));
-    return lines;
-  });
-  const auto answer = children.next().second;
-  if (answer.end != ChildAnswer::End::answered) return {};
-  std::vector<SpaceAnswer> result;
-  for (const auto line : split_lines(answer.bytes)) {
-    auto space = decode_space(line);
-    if (!space) return {};
-    result.push_back({.space = *std::move(space)});
-  }
-  if (result.size() != points.size()) return {};
-  return result;
+  const auto answer =
+      ask_child("all", Clock::now() + deadline, [&] { return ask_all_of(points, ask); });
+  return answer ? decode_answers(*answer, points.size()) : std::vector<SpaceAnswer>();
 }
 
 struct Asking {
@@ -100,7 +74,7 @@ void ask_one_by_one(std::span<const std::string> points,
   for (std::size_t i = 0; i < points.size(); ++i) {
     children.start(fmt::format("{}", i), Clock::now() + deadline, [&, i] {
       if (asking.announce) asking.announce(points[i]);
-      return encode(asking.ask(points[i]));
+      return ask_all_of(points.subspan(i, 1), asking.ask);
     });
   }
   for (auto next = children.next(); !next.first.empty(); next = children.next()) {
@@ -110,6 +84,16 @@ void ask_one_by_one(std::span<const std::string> points,
 }
 
 }  // namespace
+
+Space space_of(const struct statfs& status) {
+  const auto unit =
+      static_cast<std::uint64_t>(status.f_frsize > 0 ? status.f_frsize : status.f_bsize);
+  return {.total_bytes = status.f_blocks * unit,
+          .available_bytes = status.f_bavail * unit,
+          .used_bytes = (status.f_blocks - std::min(status.f_bfree, status.f_blocks)) * unit,
+          .inodes_total = status.f_files,
+          .inodes_free = status.f_ffree};
+}
 
 std::vector<SpaceAnswer> ask_spaces(const std::vector<std::string>& points,
                                     std::chrono::milliseconds deadline,

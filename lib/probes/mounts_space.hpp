@@ -2,6 +2,8 @@
 // Asks many file systems how full they are, of which any may hang for ever (a dead NFS server).
 #pragma once
 
+#include <sys/statfs.h>
+
 #include <chrono>
 #include <functional>
 #include <string>
@@ -12,6 +14,8 @@
 #include "lib/node/mounts.hpp"
 
 namespace muster {
+
+[[nodiscard]] Space space_of(const struct statfs& status);
 
 struct SpaceAnswer {
   bool hung = false;

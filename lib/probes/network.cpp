@@ -8,8 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <limits>
-#include <system_error>
 
+#include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/probes.hpp"
@@ -35,8 +35,7 @@ Answer ask_driver(const Root& root, const std::string& path) {
   const int failure = got < 0 ? errno : 0;
   if (failure != 0) {
     return {.refused = failure == EINVAL || failure == EOPNOTSUPP,
-            .line = make_error(
-                fmt::format("read {}: {}", path, std::generic_category().message(failure)))};
+            .line = os_error("read", path, failure)};
   }
   const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
   return {.line = std::string(trim(text.substr(0, text.find('\n'))))};

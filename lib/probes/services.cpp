@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -74,9 +73,8 @@ Result<Process> first_process(const Root& root,
 
 // Its folder is its effective user's, whatever the process hides.
 bool acts_as_root(const Root& root, std::uint64_t pid) {
-  struct stat status = {};
-  const auto folder = root.open(fmt::format("/proc/{}", pid), O_PATH | O_DIRECTORY);
-  return folder && ::fstat(folder->get(), &status) == 0 && status.st_uid == 0;
+  const auto status = read_status(root, fmt::format("/proc/{}", pid), O_DIRECTORY);
+  return status && status->st_uid == 0;
 }
 
 void examine_unit(const Root& root,

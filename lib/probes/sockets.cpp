@@ -4,28 +4,62 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/socket_programs.hpp"
+#include "lib/probes/parse/processes.hpp"
 
 namespace muster {
 namespace {
 
 constexpr std::size_t kMostOfSockets = 32UL * 1024 * 1024;  // some 200,000 connections
 
-std::optional<std::uint32_t> parse_hex(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [stopped, failure] = std::from_chars(text.data(), end, number, 16);
-  if (failure != std::errc() || stopped != end) return std::nullopt;
-  return number;
+// Names of processes by the inode of a socket, from the links in proc/<pid>/fd.
+using SocketPrograms = std::map<std::uint64_t, std::vector<std::string>>;
+
+// "socket:[12345]".
+std::optional<std::uint64_t> inode_of(std::string_view link) {
+  constexpr std::string_view kPrefix = "socket:[";
+  if (!link.starts_with(kPrefix) || !link.ends_with(']')) return std::nullopt;
+  const auto inode = parse_unsigned(link.substr(kPrefix.size(), link.size() - kPrefix.size() - 1));
+  return inode ? std::optional(*inode) : std::nullopt;
+}
+
+Result<void> add_process(const Root& root, const std::string& pid, SocketPrograms& programs) {
+  const auto folder = fmt::format("/proc/{}", pid);
+  const auto files = root.list(fmt::format("{}/fd", folder));
+  if (!files && files.error().missing) return {};  // it has ended meanwhile
+  if (!files) return tl::unexpected(files.error());
+  std::string name;
+  for (const auto& file : *files) {
+    const auto link = root.read_link(fmt::format("{}/fd/{}", folder, file));
+    const auto inode = link ? inode_of(*link) : std::nullopt;
+    if (!inode) continue;
+    if (name.empty()) name = printable(root.read_line(fmt::format("{}/comm", folder)).value_or(""));
+    auto& names = programs[*inode];
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return {};
+}
+
+// A process whose files may not be seen is an error: only root sees those of all.
+Result<SocketPrograms> read_socket_programs(const Root& root) {
+  const auto names = root.list("/proc", kMostProcesses);
+  if (!names) return tl::unexpected(names.error());
+  SocketPrograms programs;
+  for (const auto& name : *names) {
+    if (!parse_unsigned(name)) continue;
+    if (auto added = add_process(root, name, programs); !added)
+      return tl::unexpected(added.error());
+  }
+  return programs;
 }
 
 // "0100007F:0016": words of 32 bits, each in the machine's order.
@@ -36,7 +70,7 @@ std::optional<std::string> address_of(std::string_view text) {
   for (std::size_t i = 0; i < colon / 8; ++i) {
     const auto word = parse_hex(text.substr(8 * i, 8));
     if (!word) return std::nullopt;
-    words.at(i) = *word;
+    words.at(i) = static_cast<std::uint32_t>(*word);
   }
   const auto port = parse_hex(text.substr(colon + 1));
   std::array<char, INET6_ADDRSTRLEN> name{};
@@ -47,7 +81,7 @@ std::optional<std::string> address_of(std::string_view text) {
   return fmt::format("{}:{}", name.data(), *port);
 }
 
-std::string state_of(std::string_view protocol, std::uint32_t code) {
+std::string state_of(std::string_view protocol, std::uint64_t code) {
   constexpr std::array<std::string_view, 12> kStates{"",
                                                      "ESTABLISHED",
                                                      "SYN_SENT",
@@ -109,8 +143,8 @@ std::string unix_type(std::string_view code) {
 }
 
 // The states as netstat names them; of those that only wait for connections the flags tell.
-std::string unix_state(std::uint32_t flags, std::string_view code) {
-  constexpr std::uint32_t kAccepts = 0x10000;
+std::string unix_state(std::uint64_t flags, std::string_view code) {
+  constexpr std::uint64_t kAccepts = 0x10000;
   if ((flags & kAccepts) != 0) return "LISTENING";
   if (code == "02") return "CONNECTING";
   if (code == "03") return "CONNECTED";

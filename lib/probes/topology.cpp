@@ -12,12 +12,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/pci_class.hpp"
 #include "lib/probes/probes.hpp"
 
@@ -70,8 +71,7 @@ Result<TopologyHandle> load(const Root& root) {
   if (hwloc_topology_init(&raw) != 0) return make_error("start hwloc: out of memory");
   TopologyHandle topology(raw);
   if (!choose_what_to_load(raw) || hwloc_topology_load(raw) != 0) {
-    return make_error(
-        fmt::format("load the topology with hwloc: {}", std::generic_category().message(errno)));
+    return os_error("load", "the topology with hwloc", errno);
   }
   return topology;
 }
@@ -142,12 +142,7 @@ std::optional<std::string> name_of(const Root& root,
 
 Section<Topology> probe_topology(const Root& root) {
   const auto topology = load(root);
-  if (!topology) {
-    Section<Topology> section;
-    section.status = Status::error;
-    section.reason = topology.error().message;
-    return section;
-  }
+  if (!topology) return not_observed<Topology>(topology.error().message);
   Topology facts;
   hwloc_obj_t device = nullptr;
   while ((device = hwloc_get_next_pcidev(topology->get(), device)) != nullptr) {

@@ -306,8 +306,7 @@ Result<void> History::note_boot(std::string_view node, std::string_view boot) {
   const Descriptor made(
       ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (made.is_open()) return {};
-  return make_error(
-      fmt::format("create {}: {}", file.string(), std::generic_category().message(errno)));
+  return os_error("create", file.native(), errno);
 }
 
 void History::forget_boots(const std::filesystem::path& file) {

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
@@ -64,11 +63,6 @@ constexpr std::array kToThird = {
     "PRAGMA user_version = 3",
 };
 
-tl::unexpected<Error> failure(std::string_view what, const fs::path& path, int code) {
-  return make_error(
-      fmt::format("{} {}: {}", what, path.string(), std::generic_category().message(code)));
-}
-
 // Folders of mode 0755 whatever the umask is.
 Result<void> make_folder(const fs::path& folder) {
   struct stat status {};
@@ -80,18 +74,18 @@ Result<void> make_folder(const fs::path& folder) {
   } else if (errno == EEXIST) {
     return {};
   }
-  return failure("create", folder, errno);
+  return os_error("create", folder.native(), errno);
 }
 
 // What SQLite makes beside the file takes its mode from it. A file that exists is not opened here:
 // closing it would release the locks of another connection of this process.
 Result<void> make_file(const fs::path& file) {
   const Descriptor made(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!made.is_open() && errno != EEXIST) return failure("create", file, errno);
+  if (!made.is_open() && errno != EEXIST) return os_error("create", file.native(), errno);
 
   struct stat status {};
 
-  if (::stat(file.c_str(), &status) != 0) return failure("open", file, errno);
+  if (::stat(file.c_str(), &status) != 0) return os_error("open", file.native(), errno);
   if (!S_ISREG(status.st_mode)) {
     return make_error(fmt::format("open {}: no regular file", file.string()));
   }
@@ -192,10 +186,11 @@ Result<void> put_aside(const fs::path& file, const fs::path& aside) {
     const auto from = fmt::format("{}{}", file.string(), suffix);
     const auto to = fmt::format("{}{}", aside.string(), suffix);
     if (::rename(from.c_str(), to.c_str()) != 0 && errno != ENOENT) {
-      return failure("put aside", from, errno);
+      return os_error("put aside", from, errno);
     }
   }
-  if (::rename(file.c_str(), aside.c_str()) != 0) return failure("put aside", file, errno);
+  if (::rename(file.c_str(), aside.c_str()) != 0)
+    return os_error("put aside", file.native(), errno);
   return {};
 }
 
@@ -240,7 +235,7 @@ Result<HistoryFile> read_history_file(const fs::path& file, Connection::Access a
   struct stat status {};
 
   if (::stat(file.c_str(), &status) != 0) {
-    const auto error = failure("open", file, errno);
+    const auto error = os_error("open", file.native(), errno);
     return errno == ENOENT ? make_missing(error.value().message) : error;
   }
   auto connection = Connection::open(file, access);

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/ib.hpp"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name

@@ -22,7 +22,8 @@ void parse(std::span<const std::uint8_t> bytes, PciKind kind) {
     std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
     return true;
   };
-  const PciConfig config = parse_pci_config(read, kind);
+  PciDevice config{.kind = kind};
+  parse_pci_config(read, config);
   for (const auto& fact : {config.payload_bytes, config.payload_max_bytes}) {
     require(!fact || (*fact >= 128 && *fact <= 4096));
     require(fact.known() || !fact.why().empty());

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,7 +18,6 @@
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/gpu/caller.hpp"
 #include "lib/probes/gpu/reader.hpp"
-#include "lib/probes/parse/processes.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {
@@ -171,20 +171,13 @@ std::string unit_of(std::string_view cgroups) {
   return printable(rest.substr(0, rest.find_first_of("/\n")), 128);
 }
 
-Fact<unsigned> user_of(const Root& root, unsigned pid) {
-  const auto status = root.read(fmt::format("/proc/{}/status", pid));
-  if (!status) return Fact<unsigned>::failed(status.error());
-  const auto user = parse_user(*status);
-  if (!user) return Fact<unsigned>::unreadable(user.error().message);
-  return static_cast<unsigned>(*user);
-}
-
 void name_processes(const Root& root, Fact<std::vector<GpuProcess>>& processes) {
   if (!processes) return;
   for (auto& process : *processes) {
     const auto name = root.read_line(fmt::format("/proc/{}/comm", process.pid));
     process.name = name ? printable(*name, 64) : "";
-    process.user = user_of(root, process.pid);
+    process.user = nvml::as<unsigned>(
+        Fact<std::uint64_t>(read_user(root, fmt::format("/proc/{}", process.pid))));
     const auto cgroups = root.read(fmt::format("/proc/{}/cgroup", process.pid)).value_or("");
     process.job = job_of(cgroups);
     process.unit = unit_of(cgroups);

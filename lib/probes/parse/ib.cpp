@@ -18,25 +18,16 @@ tl::unexpected<Error> not_a(std::string_view what, std::string_view text) {
   return make_error(fmt::format("expected {}, got \"{}\"", what, printable(text, 60)));
 }
 
-bool is_hex_digit(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-bool is_hex(std::string_view text, std::size_t least, std::size_t most) {
-  return text.size() >= least && text.size() <= most && std::ranges::all_of(text, is_hex_digit);
-}
-
-char to_lower(char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 // `count` groups of four hex digits, in lower case.
 Result<std::string> parse_groups(std::string_view text, std::size_t count, std::string_view what) {
-  const auto groups = split(text, ':');
-  const bool right = groups.size() == count && std::ranges::all_of(groups, [](std::string_view g) {
-                       return is_hex(g, 4, 4);
-                     });
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  auto lower = lower_case(text);
+  const auto groups = split(lower, ':');
+  const bool right =
+      groups.size() == count && std::ranges::all_of(groups, [&](auto group) {
+        return group.size() == 4 && group.find_first_not_of(kDigits) == std::string_view::npos;
+      });
   if (!right) return not_a(what, text);
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), to_lower);
   return lower;
 }
 
@@ -104,14 +95,6 @@ Result<std::string> parse_gid(std::string_view text) {
 
 Result<std::string> parse_guid(std::string_view text) {
   return parse_groups(text, 4, "a GUID of four groups of hex digits");
-}
-
-bool is_pci_address(std::string_view text) {
-  const auto groups = split(text, ':');
-  if (groups.size() != 3 || !is_hex(groups[0], 4, 8) || !is_hex(groups[1], 2, 2)) return false;
-  const std::string_view last = groups[2];
-  return last.size() == 4 && is_hex(last.substr(0, 2), 2, 2) && last[2] == '.' && last[3] >= '0' &&
-         last[3] <= '7';
 }
 
 }  // namespace muster

@@ -35,7 +35,4 @@ struct LinkRate {
 [[nodiscard]] Result<std::string> parse_gid(std::string_view text);
 [[nodiscard]] Result<std::string> parse_guid(std::string_view text);
 
-// "0001:00:00.0": four or more digits of domain, then bus, device and function.
-[[nodiscard]] bool is_pci_address(std::string_view text);
-
 }  // namespace muster

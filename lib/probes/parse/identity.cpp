@@ -2,7 +2,11 @@
 #include "lib/probes/parse/identity.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/text.hpp"
 
 namespace muster {
 namespace {
@@ -24,6 +28,41 @@ bool is_host_name(std::string_view text) {
          });
 }
 
+using nlohmann::json;
+
+// What the clouds' metadata services call the size: Azure's `vmSize` stands at
+// ds.meta_data.imds.compute, AWS's names at ds.meta_data and at
+// ds.dynamic.instance-identity.document, Google's `machineType` at ds.meta_data or its `instance`.
+constexpr std::array<std::string_view, 6> kNames{
+    "vmSize", "instance-type", "instance_type", "instanceType", "machineType", "machine-type"};
+constexpr int kDeepestBlock = 8;  // the deepest of them is the fourth
+constexpr std::size_t kLongestSize = 100;
+
+// "a3-highgpu-8g" of Google's "projects/123/machineTypes/a3-highgpu-8g"; empty where the text is no
+// size, as "redacted for non-root user" is not.
+std::string_view size_in(std::string_view text) {
+  text = trim(text.substr(text.rfind('/') + 1));
+  const bool plain = std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
+  return plain && text.size() <= kLongestSize ? text : std::string_view{};
+}
+
+std::string find_size(const json& block, std::string_view name, int depth) {
+  if (!block.is_object() || depth > kDeepestBlock) return {};
+  for (const auto& [key, value] : block.items()) {
+    if (key != name || !value.is_string()) continue;
+    if (const auto size = size_in(value.get_ref<const std::string&>()); !size.empty()) {
+      return std::string(size);
+    }
+  }
+  for (const auto& [key, value] : block.items()) {
+    if (auto size = find_size(value, name, depth + 1); !size.empty()) return size;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> parse_physical_host(std::string_view pool) {
@@ -37,6 +76,20 @@ Result<std::string> parse_physical_host(std::string_view pool) {
   }
   if (!pool.empty()) return make_error("the key-value pool ends within a record");
   return make_missing("the host has not given its name in the key-value pool");
+}
+
+Result<std::string> parse_instance_size(std::string_view text) {
+  const auto document = json::parse(text, nullptr, false);
+  if (document.is_discarded() || !document.is_object()) {
+    return make_error("cloud-init's instance data cannot be understood as JSON");
+  }
+  const auto source = document.find("ds");
+  if (source != document.end()) {
+    for (const auto name : kNames) {
+      if (auto size = find_size(*source, name, 0); !size.empty()) return size;
+    }
+  }
+  return make_missing("cloud-init's instance data does not tell the instance's size");
 }
 
 }  // namespace muster

@@ -73,12 +73,6 @@ Fact<AmdBadPages> read_bad_pages(const Root& root, std::string_view folder) {
   return pages;
 }
 
-Fact<double> read_scaled(const Root& root, const std::string& path, double unit) {
-  const auto value = read_signed(root, path);
-  if (!value) return Fact<double>::failed(value.error());
-  return static_cast<double>(*value) / unit;
-}
-
 // The folder of the GPU's sensors: its number is the order in which drivers were loaded.
 Result<std::string> sensors_of(const Root& root, std::string_view folder) {
   const auto names = root.list(fmt::format("{}/hwmon", folder));
@@ -86,8 +80,7 @@ Result<std::string> sensors_of(const Root& root, std::string_view folder) {
   for (const auto& name : *names) {
     if (name.starts_with("hwmon")) return fmt::format("{}/hwmon/{}", folder, name);
   }
-  return tl::unexpected(
-      Error{.message = fmt::format("{}/hwmon has no sensors", folder), .missing = true});
+  return make_missing(fmt::format("{}/hwmon has no sensors", folder));
 }
 
 // Those that do not answer are left out, as in a GPU that sleeps.

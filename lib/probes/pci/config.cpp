@@ -5,7 +5,6 @@
 #include <array>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace muster {
 namespace {
@@ -86,7 +85,7 @@ Fact<unsigned> payload(unsigned encoded) {
   return 128U << encoded;
 }
 
-void read_payload(const ReadConfig& read, const Header& header, PciConfig& result) {
+void read_payload(const ReadConfig& read, const Header& header, PciDevice& device) {
   constexpr std::size_t kDeviceCapabilities = 4;
   constexpr std::size_t kDeviceControl = 8;
   Fact<unsigned> missing = Fact<unsigned>::absent("the device has no PCI Express capability");
@@ -97,76 +96,71 @@ void read_payload(const ReadConfig& read, const Header& header, PciConfig& resul
   if (express.offset != 0) {
     if (read_number<4>(read, express.offset + kDeviceCapabilities, capabilities) &&
         read_number<2>(read, express.offset + kDeviceControl, control)) {
-      result.payload_max_bytes = payload(capabilities & 7U);
-      result.payload_bytes = payload(control >> 5U & 7U);
+      device.payload_max_bytes = payload(capabilities & 7U);
+      device.payload_bytes = payload(control >> 5U & 7U);
       return;
     }
     missing = Fact<unsigned>::unreadable(std::string(kTooShort));
   }
-  result.payload_bytes = missing;
-  result.payload_max_bytes = missing;
+  device.payload_bytes = device.payload_max_bytes = missing;
+}
+
+// A register of `Size` bytes of an extended capability; absent where the device has none.
+template <std::size_t Size>
+Fact<unsigned> read_register(const ReadConfig& read,
+                             unsigned capability,
+                             std::size_t place,
+                             const char* none) {
+  const Found found = find_extended_capability(read, capability);
+  if (!found.trouble.empty()) return Fact<unsigned>::unreadable(found.trouble);
+  if (found.offset == 0) return Fact<unsigned>::absent(none);
+  unsigned value = 0;
+  if (read_number<Size>(read, found.offset + place, value)) return value;
+  return Fact<unsigned>::unreadable(std::string(kTooShort));
 }
 
 Fact<unsigned> read_acs(const ReadConfig& read) {
   constexpr std::size_t kControl = 6;
-  const Found acs = find_extended_capability(read, kAcsCapability);
-  if (!acs.trouble.empty()) return Fact<unsigned>::unreadable(acs.trouble);
-  if (acs.offset == 0) return Fact<unsigned>::absent("the bridge has no access control services");
-  unsigned control = 0;
-  if (!read_number<2>(read, acs.offset + kControl, control))
-    return Fact<unsigned>::unreadable(std::string(kTooShort));
-  return control;
+  return read_register<2>(
+      read, kAcsCapability, kControl, "the bridge has no access control services");
 }
 
 Fact<unsigned> read_uncorrectable(const ReadConfig& read) {
   constexpr std::size_t kStatus = 4;
-  const Found aer = find_extended_capability(read, kAerCapability);
-  if (!aer.trouble.empty()) return Fact<unsigned>::unreadable(aer.trouble);
-  if (aer.offset == 0) return Fact<unsigned>::absent("the device has no AER capability");
-  unsigned status = 0;
-  if (!read_number<4>(read, aer.offset + kStatus, status))
-    return Fact<unsigned>::unreadable(std::string(kTooShort));
-  return status;
+  return read_register<4>(read, kAerCapability, kStatus, "the device has no AER capability");
 }
 
-Fact<unsigned> not_asked(std::string why) { return Fact<unsigned>::absent(std::move(why)); }
-
-void set_all(PciConfig& result, const Fact<unsigned>& why) {
-  result.payload_bytes = why;
-  result.payload_max_bytes = why;
-  result.acs_control = why;
-  result.uncorrectable_status = why;
+void set_silent(PciDevice& device, const std::string& why) {
+  device.responding = Fact<bool>::unreadable(why);
+  set_config(device, Fact<unsigned>::unreadable(why));
 }
 
 }  // namespace
 
-PciConfig parse_pci_config(const ReadConfig& read, PciKind kind) {
-  PciConfig result;
+void set_config(PciDevice& device, const Fact<unsigned>& why) {
+  device.payload_bytes = device.payload_max_bytes = why;
+  device.acs_control = device.uncorrectable_status = why;
+}
+
+void parse_pci_config(const ReadConfig& read, PciDevice& device) {
   Header header{};
-  if (!read(0, header)) {
-    result.responding = Fact<bool>::unreadable("configuration space is shorter than its header");
-    set_all(result, Fact<unsigned>::unreadable(result.responding.why()));
-    return result;
-  }
+  if (!read(0, header)) return set_silent(device, "configuration space is shorter than its header");
   if (std::all_of(header.begin(), header.end(), [](std::uint8_t byte) { return byte == 0xff; })) {
-    result.responding = false;
-    set_all(result,
-            Fact<unsigned>::unreadable(
-                "the device does not answer: configuration space reads all ones"));
-    return result;
+    device.responding = false;
+    return set_config(device,
+                      Fact<unsigned>::unreadable(
+                          "the device does not answer: configuration space reads all ones"));
   }
   // A virtual function's own vendor id reads ffff; 0000 is nobody's.
   if (header[0] == 0 && header[1] == 0) {
-    result.responding = Fact<bool>::unreadable("configuration space names vendor 0000");
-    set_all(result, Fact<unsigned>::unreadable(result.responding.why()));
-    return result;
+    return set_silent(device, "configuration space names vendor 0000");
   }
-  result.responding = true;
-  read_payload(read, header, result);
-  result.acs_control = kind == PciKind::bridge ? read_acs(read) : not_asked("not a bridge");
-  result.uncorrectable_status =
-      kind == PciKind::hca ? read_uncorrectable(read) : not_asked("not an HCA");
-  return result;
+  device.responding = true;
+  read_payload(read, header, device);
+  device.acs_control =
+      device.kind == PciKind::bridge ? read_acs(read) : Fact<unsigned>::absent("not a bridge");
+  device.uncorrectable_status =
+      device.kind == PciKind::hca ? read_uncorrectable(read) : Fact<unsigned>::absent("not an HCA");
 }
 
 }  // namespace muster

@@ -17,17 +17,10 @@ namespace muster {
 // asked for one by one, because under a hypervisor each of them may leave the guest.
 using ReadConfig = std::function<bool(std::size_t offset, std::span<std::uint8_t> into)>;
 
-struct PciConfig {
-  Fact<bool> responding;
-  Fact<unsigned> payload_bytes;
-  Fact<unsigned> payload_max_bytes;
-  Fact<unsigned> acs_control;
-  Fact<unsigned> uncorrectable_status;
-
-  bool operator==(const PciConfig&) const = default;
-};
-
 // Of a bridge the access control services are looked for, of an HCA its own record of errors.
-[[nodiscard]] PciConfig parse_pci_config(const ReadConfig& read, PciKind kind);
+void parse_pci_config(const ReadConfig& read, PciDevice& device);
+
+// The same for all but whether it answers, where the configuration space cannot be read.
+void set_config(PciDevice& device, const Fact<unsigned>& why);
 
 }  // namespace muster

@@ -67,15 +67,6 @@ bool class_may_matter(unsigned device_class) {
   return kind_of(device_class, pci_class::kNvidia).has_value();
 }
 
-bool is_address(std::string_view name) {
-  // 0001:00:00.0; domains above 16 bits have more digits.
-  const auto dot = name.rfind('.');
-  const auto parts = split(name.substr(0, dot), ':');
-  if (dot == std::string_view::npos || parts.size() != 3 || parts[0].size() < 4) return false;
-  return parse_hex(parts[0]) && parts[1].size() == 2 && parse_hex(parts[1]) &&
-         parts[2].size() == 2 && parse_hex(parts[2]) && parse_hex(name.substr(dot + 1));
-}
-
 Fact<int> read_numa_node(const Root& root, std::string_view address) {
   const std::string path = file_of(address, "numa_node");
   const auto line = root.read_line(path);
@@ -142,24 +133,19 @@ Fact<AerCounts> read_aer(const Root& root, std::string_view address) {
   return AerCounts{.fatal = *fatal, .non_fatal = *non_fatal, .correctable = *correctable};
 }
 
-PciConfig read_config(const Root& root, std::string_view address, PciKind kind) {
-  const auto opened = root.open(file_of(address, "config"), O_RDONLY | O_NONBLOCK);
+void read_config(const Root& root, PciDevice& device) {
+  const auto opened = root.open(file_of(device.address, "config"), O_RDONLY | O_NONBLOCK);
   if (!opened) {
-    PciConfig result;
-    result.responding = Fact<bool>::failed(opened.error());
-    const auto why = Fact<unsigned>::failed(opened.error());
-    result.payload_bytes = why;
-    result.payload_max_bytes = why;
-    result.acs_control = why;
-    result.uncorrectable_status = why;
-    return result;
+    device.responding = Fact<bool>::failed(opened.error());
+    set_config(device, Fact<unsigned>::failed(opened.error()));
+    return;
   }
   const int descriptor = opened->get();
   const auto read = [descriptor](std::size_t offset, std::span<std::uint8_t> into) {
     const ssize_t got = ::pread(descriptor, into.data(), into.size(), static_cast<off_t>(offset));
     return got >= 0 && static_cast<std::size_t>(got) == into.size();
   };
-  return parse_pci_config(read, kind);
+  parse_pci_config(read, device);
 }
 
 std::string read_driver(const Root& root, std::string_view address) {
@@ -174,7 +160,7 @@ std::vector<std::string> read_upstream(const Root& root, std::string_view addres
   const auto place = root.resolve(fmt::format("{}/{}", kDevices, address));
   if (!place) return bridges;
   for (const auto part : split(*place, '/')) {
-    if (part != address && is_address(part)) bridges.emplace_back(part);
+    if (part != address && is_pci_address(part)) bridges.emplace_back(part);
   }
   return bridges;
 }
@@ -184,16 +170,6 @@ void read_link(const Root& root, PciDevice& device) {
   device.link_speed_max_gts = read_link_speed(root, file_of(device.address, "max_link_speed"));
   device.link_width = read_link_width(root, file_of(device.address, "current_link_width"));
   device.link_width_max = read_link_width(root, file_of(device.address, "max_link_width"));
-}
-
-void read_config_and_errors(const Root& root, PciDevice& device) {
-  device.aer = read_aer(root, device.address);
-  const PciConfig config = read_config(root, device.address, device.kind);
-  device.responding = config.responding;
-  device.payload_bytes = config.payload_bytes;
-  device.payload_max_bytes = config.payload_max_bytes;
-  device.acs_control = config.acs_control;
-  device.uncorrectable_status = config.uncorrectable_status;
 }
 
 PciDevice read_device(
@@ -209,7 +185,8 @@ PciDevice read_device(
   device.local_cpus = read_local_cpus(root, device.address);
   if (kind != PciKind::ethernet && kind != PciKind::nvme) {
     read_link(root, device);
-    read_config_and_errors(root, device);
+    device.aer = read_aer(root, device.address);
+    read_config(root, device);
     device.upstream = read_upstream(root, device.address);
   }
   return device;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/probes.hpp"
 #include "lib/probes/verbs/library.hpp"
 
@@ -110,13 +111,6 @@ VerbsDevice query_device(const VerbsLibrary& library, ibv_device* device) {
   return result;
 }
 
-Section<Verbs> without(Status status, std::string reason) {
-  Section<Verbs> section;
-  section.status = status;
-  section.reason = std::move(reason);
-  return section;
-}
-
 }  // namespace
 
 // Below a foreign root nothing is asked. The library talks to the running kernel first, and where
@@ -124,11 +118,11 @@ Section<Verbs> without(Status status, std::string reason) {
 // it listed would be about this host, or about both.
 Section<Verbs> probe_verbs(const Root& root) {
   if (root.foreign()) {
-    return without(Status::absent,
-                   "libibverbs asks the running kernel, which a foreign root has not");
+    return not_observed<Verbs>(Status::absent,
+                               "libibverbs asks the running kernel, which a foreign root has not");
   }
   const auto library = open_verbs();
-  if (!library) return without(Status::absent, library.error().message);
+  if (!library) return not_observed<Verbs>(Status::absent, library.error().message);
   int count = 0;
   errno = 0;
   const std::unique_ptr<ibv_device*, void (*)(ibv_device**)> list(library->list(&count),
@@ -136,10 +130,10 @@ Section<Verbs> probe_verbs(const Root& root) {
   if (!list) {
     const int error = errno;
     if (error == ENOSYS) {
-      return without(Status::absent,
-                     "libibverbs finds no interface to the kernel: ib_uverbs is not loaded");
+      return not_observed<Verbs>(
+          Status::absent, "libibverbs finds no interface to the kernel: ib_uverbs is not loaded");
     }
-    return without(Status::error, fmt::format("list RDMA devices: {}", cause(error)));
+    return not_observed<Verbs>(fmt::format("list RDMA devices: {}", cause(error)));
   }
   Verbs facts;
   for (int index = 0; index < count; ++index) {

@@ -13,13 +13,15 @@ namespace {
 
 using Bytes8 = std::vector<std::uint8_t>;
 
-PciConfig parse(const Bytes8& bytes, PciKind kind = PciKind::bridge) {
+PciDevice parse(const Bytes8& bytes, PciKind kind = PciKind::bridge) {
   const auto read = [&](std::size_t offset, std::span<std::uint8_t> into) {
     if (offset + into.size() > bytes.size()) return false;
     std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
     return true;
   };
-  return parse_pci_config(read, kind);
+  PciDevice device{.kind = kind};
+  parse_pci_config(read, device);
+  return device;
 }
 
 // A bridge with power management, PCI Express (payload 512 of 1024), AER and ACS 0x1d.
@@ -45,11 +47,11 @@ Bytes8 bridge_config() {
 
 TEST(PciConfigTest, ReadsPayloadAndAccessControl) {
   EXPECT_EQ(parse(bridge_config()),
-            (PciConfig{.responding = true,
+            (PciDevice{.responding = true,
+                       .uncorrectable_status = Fact<unsigned>::absent("not an HCA"),
                        .payload_bytes = 512U,
                        .payload_max_bytes = 1024U,
-                       .acs_control = 0x1dU,
-                       .uncorrectable_status = Fact<unsigned>::absent("not an HCA")}));
+                       .acs_control = 0x1dU}));
 }
 
 TEST(PciConfigTest, OfAnHcaItsRecordOfUncorrectableErrorsIsRead) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/probes/attributes.hpp"
+
 namespace muster {
 namespace {
 

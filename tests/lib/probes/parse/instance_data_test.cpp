@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The size of an instance in what cloud-init leaves of each cloud's metadata.
-#include "lib/probes/parse/instance_data.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "lib/probes/parse/identity.hpp"
 
 namespace muster {
 namespace {
