@@ -29,29 +29,35 @@ Fact<int> margin_below(unsigned slowdown_c, int now_c) {
 
 class Reader {
  public:
-  Reader(const Functions& functions, unsigned index, Watched<GpuFacts>& watched)
+  Reader(const Functions& functions, unsigned index, NvmlParts parts, Watched<GpuFacts>& watched)
       : functions_(functions),
+        parts_(parts),
         watched_(watched),
         call_(functions, [&watched](std::string_view name) { watched.calling(name); }) {
     facts_.gpu.index = index;
   }
 
-  void read(NvmlParts parts) {
-    if (!open()) return publish();
-    identity();
-    firmware(parts.inforom);
-    modes();
-    memory();
-    errors();
-    rows();
-    single_fields();
-    nvlinks(parts.links);
-    fabric();
-    clocks();
-    heat_and_power();
-    pci_link();
-    processes(parts.processes);
-    publish();
+  // What is known is published after each step: the next one may hang.
+  void read() {
+    for (const auto step : {&Reader::open,
+                            &Reader::identity,
+                            &Reader::firmware,
+                            &Reader::inforom,
+                            &Reader::modes,
+                            &Reader::memory,
+                            &Reader::errors,
+                            &Reader::rows,
+                            &Reader::single_fields,
+                            &Reader::nvlinks,
+                            &Reader::fabric,
+                            &Reader::clocks,
+                            &Reader::heat_and_power,
+                            &Reader::pci_link,
+                            &Reader::processes}) {
+      (this->*step)();
+      publish();
+      if (facts_.handle == nullptr) return;
+    }
   }
 
  private:
@@ -61,21 +67,19 @@ class Reader {
     watched_.publish(facts_);
   }
 
-  bool open() {
+  void open() {
     Device handle = nullptr;
     const int code = call_(functions_.handle, facts_.gpu.index, &handle);
     if (code != kOk) {
       // A handle that is refused is a finding about this GPU, whatever the reason.
       refused_ = call_.error(functions_.handle, code).message;
-      return false;
+      return;
     }
     facts_.handle = handle;
     PciInfo info{};
     const int told = call_(functions_.pci, handle, &info);
     if (told == kOk) facts_.gpu.address = address_of(info);
     if (told != kOk) facts_.gpu.no_address = call_.error(functions_.pci, told).message;
-    publish();
-    return true;
   }
 
   void identity() {
@@ -85,10 +89,9 @@ class Reader {
     gpu.model = call_.text<kName>(functions_.name, facts_.handle);
     gpu.architecture = number<unsigned>(functions_.architecture);
     gpu.minor = number<unsigned>(functions_.minor);
-    publish();
   }
 
-  void firmware(bool validate_inforom) {
+  void firmware() {
     auto& firmware = facts_.gpu.firmware;
     firmware.vbios = call_.text<kVbios>(functions_.vbios, facts_.handle);
     firmware.inforom = call_.text<kInforom>(functions_.inforom, facts_.handle);
@@ -98,17 +101,17 @@ class Reader {
     const int code = call_(functions_.gsp_mode, facts_.handle, &enabled, &by_default);
     firmware.gsp_enabled = call_.fact(functions_.gsp_mode, code, enabled != 0);
     firmware.gsp_default = call_.fact(functions_.gsp_mode, code, by_default != 0);
-    publish();
-    if (!validate_inforom) {
-      firmware.inforom_valid =
-          Fact<bool>::absent("read in the contexts manual and boot only, for gpu.firmware");
+  }
+
+  void inforom() {
+    auto& is_valid = facts_.gpu.firmware.inforom_valid;
+    if (!parts_.inforom) {
+      is_valid = Fact<bool>::absent("read in the contexts manual and boot only, for gpu.firmware");
       return;
     }
-    const int valid = call_(functions_.validate_inforom, facts_.handle);
-    firmware.inforom_valid = valid == kCorruptedInforom
-                                 ? Fact<bool>(false)
-                                 : call_.fact(functions_.validate_inforom, valid, true);
-    publish();
+    const int code = call_(functions_.validate_inforom, facts_.handle);
+    is_valid = code == kCorruptedInforom ? Fact<bool>(false)
+                                         : call_.fact(functions_.validate_inforom, code, true);
   }
 
   void modes() {
@@ -125,7 +128,6 @@ class Reader {
     modes.mig_pending = call_.fact(functions_.mig, mig, mig_pending != 0);
     modes.persistence = as<bool>(number<int>(functions_.persistence));
     modes.compute = as<unsigned>(number<int>(functions_.compute_mode));
-    publish();
   }
 
   void memory() {
@@ -147,7 +149,6 @@ class Reader {
                                .free = first.free});
     }
     facts_.gpu.numa_node = number<unsigned>(functions_.numa_node);
-    publish();
   }
 
   Fact<std::uint64_t> errors_of(int type, int since, int location) {
@@ -171,7 +172,6 @@ class Reader {
                    code,
                    GpuSram{.unique_uncorrected = sram.aggregate_parity + sram.aggregate_sec_ded,
                            .threshold_exceeded = sram.threshold_exceeded != 0});
-    publish();
   }
 
   // Only how many: no addresses are asked for.
@@ -215,7 +215,6 @@ class Reader {
                              code,
                              GpuRepairs{.channel_pending = repair.channel_pending != 0,
                                         .tpc_pending = repair.tpc_pending != 0});
-    publish();
   }
 
   void single_fields() {
@@ -240,19 +239,14 @@ class Reader {
     clocks.hardware_thermal_ns = gpu.answer(hardware);
     clocks.software_thermal_ns = gpu.answer(software);
     clocks.power_brake_ns = gpu.answer(brake);
-    publish();
   }
 
-  void nvlinks(bool wanted) {
-    facts_.gpu.nvlinks = wanted ? read_links(asked(), common_speed_, link_count_)
-                                : Fact<std::vector<NvLink>>::absent(kNobodyAsked);
-    publish();
+  void nvlinks() {
+    facts_.gpu.nvlinks = parts_.links ? read_links(asked(), common_speed_, link_count_)
+                                      : Fact<std::vector<NvLink>>::absent(kNobodyAsked);
   }
 
-  void fabric() {
-    facts_.gpu.fabric = read_fabric(asked());
-    publish();
-  }
+  void fabric() { facts_.gpu.fabric = read_fabric(asked()); }
 
   void clocks() {
     auto& clocks = facts_.gpu.clocks;
@@ -265,7 +259,6 @@ class Reader {
     Utilization utilisation{};
     const int code = call_(functions_.utilisation, facts_.handle, &utilisation);
     facts_.gpu.utilisation = call_.fact(functions_.utilisation, code, utilisation.gpu);
-    publish();
   }
 
   void heat_and_power() {
@@ -290,7 +283,6 @@ class Reader {
         .enforced_mw = as<std::uint64_t>(number<unsigned>(functions_.power_enforced)),
         .default_mw = as<std::uint64_t>(number<unsigned>(functions_.power_default)),
         .set_mw = as<std::uint64_t>(number<unsigned>(functions_.power_set))};
-    publish();
   }
 
   void pci_link() {
@@ -299,7 +291,6 @@ class Reader {
                        .width = number<unsigned>(functions_.link_width),
                        .width_max = number<unsigned>(functions_.link_width_max),
                        .replays = as<std::uint64_t>(number<unsigned>(functions_.replays))};
-    publish();
   }
 
   // The list may grow between two calls. Some drivers' entries are longer than declared: they get
@@ -333,17 +324,16 @@ class Reader {
     return Fact<std::vector<GpuProcess>>::failed(call_.error(function, code));
   }
 
-  void processes(bool wanted) {
-    if (!wanted) {
+  void processes() {
+    if (!parts_.processes) {
       facts_.gpu.processes = Fact<std::vector<GpuProcess>>::absent(kNobodyAsked);
       facts_.gpu.graphics = facts_.gpu.processes;
-      return publish();
+      return;
     }
     facts_.gpu.processes = functions_.processes.call != nullptr
                                ? processes_by<Process>(functions_.processes)
                                : processes_by<ProcessV1>(functions_.processes_v1);
     facts_.gpu.graphics = processes_by<Process>(functions_.graphics);
-    publish();
   }
 
   [[nodiscard]] AskedGpu asked() {
@@ -356,6 +346,7 @@ class Reader {
   }
 
   const Functions& functions_;
+  const NvmlParts parts_;
   Watched<GpuFacts>& watched_;
   GpuFacts facts_;
   Caller call_;
@@ -370,7 +361,7 @@ void read_gpu(const Functions& functions,
               unsigned index,
               NvmlParts parts,
               Watched<GpuFacts>& watched) {
-  Reader(functions, index, watched).read(parts);
+  Reader(functions, index, parts, watched).read();
 }
 
 std::string address_of(const PciInfo& info) {
