@@ -2,6 +2,7 @@
 #include "slurm/sweeps/sweep_book.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <set>
 #include <utility>
@@ -30,17 +31,8 @@ const typename Map::mapped_type* find(const Map& map, std::string_view key) {
 }  // namespace
 
 std::string_view to_string(Trust trust) {
-  switch (trust) {
-    case Trust::good:
-      return "good";
-    case Trust::untested:
-      return "untested";
-    case Trust::suspect:
-      return "suspect";
-    case Trust::confirmed:
-      break;
-  }
-  return "confirmed";
+  constexpr std::array<std::string_view, 4> kWords{"good", "untested", "suspect", "confirmed"};
+  return kWords.at(static_cast<std::size_t>(trust));
 }
 
 void mend_times(std::vector<SweepRun>& runs, Time now) {
