@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 
 #include "slurm/policy/breaker.hpp"
@@ -13,16 +12,14 @@
 namespace muster::slurm {
 namespace {
 
-using Counts = std::function<bool(const NodeState&)>;
-
 // The other nodes that count, of those that muster drained: by all limits, and by the window's.
 struct Others {
   const NodeState& node;
   const std::vector<NodeState>& cluster;
   const Rules& rules;
-  Counts of_window, of_all;
+  NodeFilter of_window, of_all;
 
-  [[nodiscard]] std::size_t count(const std::string& partition, const Counts& counts) const {
+  [[nodiscard]] std::size_t count(const std::string& partition, const NodeFilter& counts) const {
     return static_cast<std::size_t>(std::ranges::count_if(cluster, [&](const NodeState& other) {
       return other.name != node.name && is_in(other, partition) && was_drained_by_us(other) &&
              counts(other);
@@ -32,13 +29,9 @@ struct Others {
   // Where the check has drained as many as it may.
   [[nodiscard]] std::optional<StoppedCheck> stopped(const std::string& partition,
                                                     const std::string& check) const {
-    const auto most = allowance(nodes_up_in(partition, cluster), rules.most_by_check);
-    const auto drains =
-        drains_at_once(check, partition, cluster, rules, [&](const NodeState& other) {
-          return other.name != node.name && of_all(other);
-        });
-    if (drains < most) return std::nullopt;
-    return StoppedCheck{.check = check, .partition = partition, .drains = drains, .most = most};
+    return stopped_in(partition, check, cluster, rules, [&](const NodeState& other) {
+      return other.name != node.name && of_all(other);
+    });
   }
 };
 
@@ -139,16 +132,11 @@ std::string stopped_by(const NodeState& node,
   const auto check = cause_of(node).check;
   if (check.empty()) return "";
   for (const auto& partition : node.partitions) {
-    const auto most = allowance(nodes_up_in(partition, cluster), rules.most_by_check);
-    const auto drains =
-        drains_at_once(check, partition, cluster, rules, [&](const NodeState& other) {
-          return other.name == node.name || goes_before(other, node);
-        });
     // The share covers the node, so that one less were too few to stop the check.
-    if (drains < most) continue;
-    return to_string(
-        StoppedCheck{.check = check, .partition = partition, .drains = drains, .most = most},
-        rules);
+    const auto stopped = stopped_in(partition, check, cluster, rules, [&](const NodeState& other) {
+      return other.name == node.name || goes_before(other, node);
+    });
+    if (stopped) return to_string(*stopped, rules);
   }
   return "";
 }

@@ -6,17 +6,21 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "slurm/policy/allowance.hpp"
 #include "slurm/policy/drain_cause.hpp"
 
 namespace muster::slurm {
+namespace {
 
+// The most nodes that began within the window of each other.
 std::size_t drains_at_once(std::string_view check,
                            std::string_view partition,
                            const std::vector<NodeState>& nodes,
                            const Rules& rules,
-                           const std::function<bool(const NodeState&)>& counts) {
+                           const NodeFilter& counts) {
   std::vector<Time> times;
   std::size_t untold = 0;  // of which Slurm told no time: they may be of any
   for (const auto& node : nodes) {
@@ -39,6 +43,19 @@ std::size_t drains_at_once(std::string_view check,
   return most + untold;
 }
 
+}  // namespace
+
+std::optional<StoppedCheck> stopped_in(const std::string& partition,
+                                       const std::string& check,
+                                       const std::vector<NodeState>& cluster,
+                                       const Rules& rules,
+                                       const NodeFilter& counts) {
+  const auto most = allowance(nodes_up_in(partition, cluster), rules.most_by_check);
+  const auto drains = drains_at_once(check, partition, cluster, rules, counts);
+  if (drains < most) return std::nullopt;
+  return StoppedCheck{.check = check, .partition = partition, .drains = drains, .most = most};
+}
+
 std::vector<StoppedCheck> stopped_checks(const std::vector<NodeState>& cluster,
                                          const Rules& rules) {
   std::map<std::string, std::set<std::string>> checks;  // that drained, by partition
@@ -50,12 +67,11 @@ std::vector<StoppedCheck> stopped_checks(const std::vector<NodeState>& cluster,
   }
   std::vector<StoppedCheck> stopped;
   for (const auto& [partition, names] : checks) {
-    const auto most = allowance(nodes_up_in(partition, cluster), rules.most_by_check);
     for (const auto& check : names) {
-      const auto drains = drains_at_once(
-          check, partition, cluster, rules, [](const NodeState& /*any*/) { return true; });
-      if (drains < most) continue;
-      stopped.push_back({.check = check, .partition = partition, .drains = drains, .most = most});
+      const auto any = [](const NodeState& /*node*/) { return true; };
+      if (auto found = stopped_in(partition, check, cluster, rules, any)) {
+        stopped.push_back(*std::move(found));
+      }
     }
   }
   return stopped;

@@ -6,8 +6,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "slurm/cluster/node_state.hpp"
@@ -23,13 +23,16 @@ struct StoppedCheck {
   bool operator==(const StoppedCheck&) const = default;
 };
 
-// How many of `nodes` that `counts` stand drained for `check` in `partition`, not accepted by an
-// admin, and began within `rules.drain_window` of each other: the most in any such time.
-[[nodiscard]] std::size_t drains_at_once(std::string_view check,
-                                         std::string_view partition,
-                                         const std::vector<NodeState>& nodes,
-                                         const Rules& rules,
-                                         const std::function<bool(const NodeState&)>& counts);
+using NodeFilter = std::function<bool(const NodeState&)>;
+
+// Whether as many nodes of `cluster` that `counts` as the site allows stand drained for `check` in
+// `partition`, not accepted by an admin, and began within `rules.drain_window` of each other: the
+// most in any such time. Nothing where they are fewer.
+[[nodiscard]] std::optional<StoppedCheck> stopped_in(const std::string& partition,
+                                                     const std::string& check,
+                                                     const std::vector<NodeState>& cluster,
+                                                     const Rules& rules,
+                                                     const NodeFilter& counts);
 
 // All that drain nobody any more, by partition, then by check.
 [[nodiscard]] std::vector<StoppedCheck> stopped_checks(const std::vector<NodeState>& cluster,

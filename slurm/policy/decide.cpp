@@ -43,10 +43,6 @@ std::string drained_by(const NodeState& node) {
   return fmt::format("the node was drained{} {}", by, reason);
 }
 
-bool is_own(const Situation& situation) {
-  return situation.drain && without_reboot(situation.node->reason) == situation.drain->reason;
-}
-
 // The node is drained and the report calls for it.
 Decision stay_drained(const Situation& situation, const Finding& finding, Decision decision) {
   const auto& node = *situation.node;
@@ -122,18 +118,8 @@ Decision decide_well(const Situation& situation) {
 
 }  // namespace
 
-std::string_view to_string(Action action) {
-  switch (action) {
-    case Action::drain:
-      return "drain";
-    case Action::keep:
-      return "keep";
-    case Action::resume:
-      return "resume";
-    case Action::nothing:
-      break;
-  }
-  return "nothing";
+bool is_own(const Situation& situation) {
+  return situation.drain && without_reboot(situation.node->reason) == situation.drain->reason;
 }
 
 const Finding* drain_finding(const Report& report, const Rules& rules) {
@@ -156,11 +142,6 @@ const Finding* drain_finding(const Report& report, const Rules& rules) {
 std::size_t count_others(const Report& report, const Finding& finding) {
   const auto all = count_findings(report, Outcome::fail);
   return finding.outcome != Outcome::fail || all == 0 ? 0 : all - 1;
-}
-
-std::string subject_of(const std::string& check, const std::string& device) {
-  const bool whole_node = device.empty() || device == "node";
-  return fmt::format("{}{}{}", check, whole_node ? "" : " ", whole_node ? "" : device);
 }
 
 Decision decide(const Situation& situation) {

@@ -21,8 +21,6 @@ enum class Action {
   nothing,  // not ours to touch, or nothing to do
 };
 
-[[nodiscard]] std::string_view to_string(Action action);
-
 // A drain by muster on this node, from its history.
 struct OwnDrain {
   std::string reason;  // word for word
@@ -78,8 +76,8 @@ struct Decision {
 // How many more failures the report has beside a finding that failed.
 [[nodiscard]] std::size_t count_others(const Report& report, const Finding& finding);
 
-// "gpu.persistence gpu3"; without the device where it is the whole node.
-[[nodiscard]] std::string subject_of(const std::string& check, const std::string& device);
+// Whether the node has the reason of `drain`, word for word.
+[[nodiscard]] bool is_own(const Situation& situation);
 
 // What the history holds of this node.
 struct HistoryFacts {

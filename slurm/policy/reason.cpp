@@ -34,10 +34,7 @@ bool is_check(std::string_view text) {
 }  // namespace
 
 std::string make_reason(const Finding& finding, std::size_t others) {
-  const bool whole_node = finding.device.empty() || finding.device == "node";
-  const auto subject = harmless(
-      fmt::format("{}{}{}", finding.check, whole_node ? "" : " ", whole_node ? "" : finding.device),
-      kLongestSubject);
+  const auto subject = harmless(subject_of(finding.check, finding.device), kLongestSubject);
   const auto remedy = describe(finding.remedy);
   const auto before = fmt::format("{}{}: ", kOurs, subject);
   const auto more = others == 0 ? std::string() : fmt::format(", and {} more", others);
@@ -86,6 +83,11 @@ std::optional<ReasonParts> parse_reason(std::string_view reason) {
   if (!remedy) return std::nullopt;
   parts.remedy = *remedy;
   return parts;
+}
+
+std::string subject_of(const std::string& check, const std::string& device) {
+  const bool whole_node = device.empty() || device == "node";
+  return whole_node ? check : fmt::format("{} {}", check, device);
 }
 
 bool is_ours(std::string_view reason) { return reason.starts_with(kOurs); }

@@ -41,6 +41,9 @@ struct ReasonParts {
 // "swapping a cable; muster-admin: alice": sinfo -R shows the first 20 characters.
 [[nodiscard]] std::string make_admins_reason(std::string_view user, std::string_view text);
 
+// "gpu.persistence gpu3"; without the device where it is the whole node.
+[[nodiscard]] std::string subject_of(const std::string& check, const std::string& device);
+
 [[nodiscard]] bool is_ours(std::string_view reason);
 [[nodiscard]] bool is_admins(std::string_view reason);  // given by `muster drain`
 

@@ -9,6 +9,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/report/summary.hpp"
+#include "slurm/policy/drain_cause.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -58,14 +59,6 @@ bool is_other_hardware(std::string_view recorded, std::string_view present) {
   return lacks(before, now) && lacks(now, before);
 }
 
-std::string flapping(const Situation& situation) {
-  const auto since = situation.now - whole(situation.rules.flap_window);
-  const auto drains = std::ranges::count_if(
-      situation.drains, [&](Time at) { return at > since && at <= situation.now; });
-  if (drains < situation.rules.flaps) return "";
-  return fmt::format("drain {} within {}", drains, to_string(situation.rules.flap_window));
-}
-
 // What may not be resumed now, whatever it was drained for; empty for nothing.
 std::string hindrance(const Situation& situation) {
   if (!situation.rules.resume) return "the site's rules let muster resume no node";
@@ -75,10 +68,11 @@ std::string hindrance(const Situation& situation) {
 // What only an admin can settle, however often the node is found well; empty for nothing.
 std::string needs_admin(const Situation& situation) {
   const auto& drain = *situation.drain;
-  if (drain.remedy == Remedy::reseat_or_replace || drain.remedy == Remedy::report_to_provider) {
+  if (needs_repair(drain.remedy)) {
     return fmt::format("the remedy is to {}", describe(drain.remedy));
   }
-  if (auto flaps = flapping(situation); !flaps.empty()) return flaps;
+  auto flaps = flapping(situation.drains, situation.rules, situation.now);
+  if (!flaps.empty()) return flaps;
   if (is_other_hardware(drain.identity, situation.identity)) {
     return "its GPUs or adapters are not those that it was drained with";
   }
@@ -122,6 +116,14 @@ bool is_left_by_a_job(std::string_view check) {
 bool is_health_check(const Report& report) {
   constexpr std::array<std::string_view, 3> kContexts{"periodic", "boot", "manual"};
   return std::ranges::find(kContexts, report.context) != kContexts.end();
+}
+
+std::string flapping(const std::vector<Time>& drains, const Rules& rules, Time now) {
+  const auto since = now - whole(rules.flap_window);
+  const auto count =
+      std::ranges::count_if(drains, [&](Time at) { return at > since && at <= now; });
+  if (count < rules.flaps) return "";
+  return fmt::format("drain {} within {}", count, to_string(rules.flap_window));
 }
 
 int gravity(Remedy remedy) {

@@ -3,7 +3,9 @@
 // is resumed.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "slurm/policy/decide.hpp"
 
@@ -34,6 +36,9 @@ enum class Cleanness {
 // make. Such a drain ends as soon as it is gone: without clean runs in a row, a reset or a reboot,
 // and however often it happened.
 [[nodiscard]] bool is_left_by_a_job(std::string_view check);
+
+// "drain 3 within 24 h", where so many of `drains` need an admin; else empty.
+[[nodiscard]] std::string flapping(const std::vector<Time>& drains, const Rules& rules, Time now);
 
 // Keep or resume: the node is drained with the reason of `situation.drain`, and the report does not
 // call for it any more.

@@ -11,6 +11,7 @@
 
 #include "slurm/policy/allowance.hpp"
 #include "slurm/policy/drain_cause.hpp"
+#include "slurm/policy/reason.hpp"
 #include "slurm/policy/recovery.hpp"
 #include "slurm/policy/remembering.hpp"
 
@@ -44,11 +45,8 @@ std::string until(const DrainCause& cause,
   if (is_left_by_a_job(cause.check)) return "what an ended job left is gone";
   if (needs_repair(cause.remedy)) return fmt::format("it is repaired, then {}", admin);
   if (!rules.resume) return fmt::format("an admin says {} (resume: false)", admin);
-  const auto flaps = std::ranges::count_if(
-      known.drains, [&](Time at) { return at > now - whole(rules.flap_window) && at <= now; });
-  if (flaps >= rules.flaps) {
-    return fmt::format(
-        "an admin says {}: drain {} within {}", admin, flaps, to_string(rules.flap_window));
+  if (const auto flaps = flapping(known.drains, rules, now); !flaps.empty()) {
+    return fmt::format("an admin says {}: {}", admin, flaps);
   }
   if (!known.clean_runs) return "its health checks are clean; how many, its own history tells";
   const auto runs = fmt::format("clean run {} of {}", rules.clean_runs, rules.clean_runs);

@@ -45,29 +45,35 @@ std::string_view without_leader(std::string_view reason) {
   return reason.starts_with(kOurs) ? reason.substr(kOurs.size()) : reason;
 }
 
-void write_drained(std::string& out, const ClusterStatus& status) {
-  if (status.drained.empty()) return;
-  out += fmt::format("\nDrained by muster: {}\n", status.drained.size());
-  for (const auto& each : status.drained) {
-    out += wrapped(fmt::format("{} {} since {}{}",
-                               each.node.name,
-                               each.node.state,
-                               since(each.node),
-                               each.accepted ? ", accepted" : ""),
-                   2);
-    out += wrapped(without_leader(each.node.reason), 4);
-    out += wrapped(fmt::format("until {}", each.until), 4);
-  }
+// A heading, and behind it what `write` makes of each; nothing where there is none.
+template <class Each, class Write>
+std::string section(std::string_view heading, const std::vector<Each>& list, const Write& write) {
+  if (list.empty()) return "";
+  auto text = fmt::format("\n{}\n", heading);
+  for (const auto& each : list) text += write(each);
+  return text;
 }
 
-void write_refused(std::string& out, const ClusterStatus& status) {
-  if (status.refused.empty()) return;
-  out += fmt::format("\nSick and not drained: {}\n", status.refused.size());
-  for (const auto& event : status.refused) {
-    const auto context = event.context.empty() ? "" : fmt::format(", {}", event.context);
-    out += wrapped(fmt::format("{} at {}{}", event.node, utc(event.at), context), 2);
-    out += wrapped(event.message, 4);
-  }
+// The same with their number in the heading.
+template <class Each, class Write>
+std::string numbered(std::string_view heading, const std::vector<Each>& list, const Write& write) {
+  return section(fmt::format("{}: {}", heading, list.size()), list, write);
+}
+
+std::string lines_of(const DrainedNode& each) {
+  const auto node = fmt::format("{} {} since {}{}",
+                                each.node.name,
+                                each.node.state,
+                                since(each.node),
+                                each.accepted ? ", accepted" : "");
+  return wrapped(node, 2) + wrapped(without_leader(each.node.reason), 4) +
+         wrapped(fmt::format("until {}", each.until), 4);
+}
+
+std::string lines_of_refusal(const Event& event) {
+  const auto context = event.context.empty() ? "" : fmt::format(", {}", event.context);
+  return wrapped(fmt::format("{} at {}{}", event.node, utc(event.at), context), 2) +
+         wrapped(event.message, 4);
 }
 
 nlohmann::ordered_json json_of(const DrainedNode& each) {
@@ -111,36 +117,28 @@ std::string to_text(const ClusterStatus& status, const Rules& rules) {
                           status.down,
                           status.away),
               0);
-  if (!status.stopped.empty()) {
-    out += fmt::format("\nStopped checks: {}\n", status.stopped.size());
-    for (const auto& stopped : status.stopped) out += wrapped(to_string(stopped, rules), 2);
-  }
-  if (!status.used_up.empty()) {
-    out += "\nLimits that are used up: sick nodes stay in service\n";
-    for (const auto& limit : status.used_up) {
-      out += wrapped(fmt::format("{} in partition {}: {} drained, {} allowed",
-                                 limit.limit,
-                                 limit.partition,
-                                 limit.drained,
-                                 limit.most),
-                     2);
-    }
-  }
-  write_drained(out, status);
-  write_refused(out, status);
-  if (!status.kept_out.empty()) {
-    out += fmt::format("\nNew, and not accepted yet: {}\n", status.kept_out.size());
-    for (const auto& node : status.kept_out) {
-      out += wrapped(fmt::format("{} {} since {}", node.name, node.state, since(node)), 2);
-    }
-  }
-  if (!status.not_responding.empty()) {
-    out += fmt::format("\nslurmd does not answer: {}\n", status.not_responding.size());
-    for (const auto& node : status.not_responding) {
-      const auto why = node.reason.empty() ? "" : fmt::format(": {}", node.reason);
-      out += wrapped(fmt::format("{} {}{}", node.name, node.state, why), 2);
-    }
-  }
+  out += numbered("Stopped checks", status.stopped, [&](const StoppedCheck& stopped) {
+    return wrapped(to_string(stopped, rules), 2);
+  });
+  out += section("Limits that are used up: sick nodes stay in service",
+                 status.used_up,
+                 [](const UsedUp& limit) {
+                   return wrapped(fmt::format("{} in partition {}: {} drained, {} allowed",
+                                              limit.limit,
+                                              limit.partition,
+                                              limit.drained,
+                                              limit.most),
+                                  2);
+                 });
+  out += numbered("Drained by muster", status.drained, lines_of);
+  out += numbered("Sick and not drained", status.refused, lines_of_refusal);
+  out += numbered("New, and not accepted yet", status.kept_out, [](const NodeState& node) {
+    return wrapped(fmt::format("{} {} since {}", node.name, node.state, since(node)), 2);
+  });
+  out += numbered("slurmd does not answer", status.not_responding, [](const NodeState& node) {
+    const auto why = node.reason.empty() ? "" : fmt::format(": {}", node.reason);
+    return wrapped(fmt::format("{} {}{}", node.name, node.state, why), 2);
+  });
   if (rules.memory != "none") return out;
   const auto also = status.history.empty() ? "" : fmt::format(" ({})", status.history);
   const auto note = fmt::format(

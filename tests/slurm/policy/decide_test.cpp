@@ -449,12 +449,5 @@ TEST(NeedsSlurmTest, OnlyWhereThereIsSomethingToDo) {
   EXPECT_FALSE(needs_slurm(Report{}, {}, {}));
 }
 
-TEST(ActionTest, HasAWord) {
-  EXPECT_EQ(to_string(Action::drain), "drain");
-  EXPECT_EQ(to_string(Action::keep), "keep");
-  EXPECT_EQ(to_string(Action::resume), "resume");
-  EXPECT_EQ(to_string(Action::nothing), "nothing");
-}
-
 }  // namespace
 }  // namespace muster::slurm

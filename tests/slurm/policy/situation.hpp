@@ -6,10 +6,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "slurm/policy/decide.hpp"
@@ -94,8 +97,9 @@ inline Situation drained_by_muster(const Report& report) {
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
 inline void PrintTo(const Decision& decision, std::ostream* out) {
+  constexpr std::array<std::string_view, 4> kActions{"drain", "keep", "resume", "nothing"};
   *out << fmt::format("\n  {} because \"{}\"\n  reason \"{}\" check {} device {} remedy {}{}{}{}",
-                      to_string(decision.action),
+                      kActions.at(static_cast<std::size_t>(decision.action)),
                       decision.why,
                       decision.reason,
                       decision.check,
