@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "slurm/drains/enforce.hpp"
-
 namespace muster::app {
 namespace {
 

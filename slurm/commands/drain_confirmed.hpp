@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "slurm/drains/hook_request.hpp"
+#include "slurm/drains/enforce.hpp"
 #include "slurm/sweeps/sweep_standing.hpp"
 
 namespace muster::app {

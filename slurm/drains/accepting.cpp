@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "slurm/drains/accepting.hpp"
-
+// Drains that an admin accepts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "lib/base/text.hpp"
 #include "slurm/cluster/node_memory.hpp"
+#include "slurm/drains/admin.hpp"
 #include "slurm/policy/drain_cause.hpp"
 #include "slurm/policy/reason.hpp"
 #include "slurm/policy/remembering.hpp"

@@ -12,21 +12,6 @@
 #include "slurm/policy/remembering.hpp"
 
 namespace muster::slurm {
-namespace {
-
-// Writes it to the history. False where another process of this node has a drain there by now.
-bool record(Run& run, const OwnDrain& drain) {
-  run.is_unrecorded = run.writable_history() == nullptr;
-  if (run.is_unrecorded) return true;
-  const auto begun =
-      run.writable_history()->begin_drain(run.request.node, drain, run.situation.drain);
-  if (begun) return *begun;
-  run.is_unrecorded = true;
-  run.warn_if_failed(tl::unexpected(begun.error()));
-  return true;
-}
-
-}  // namespace
 
 bool adopt(Run& run) {
   auto& situation = run.situation;
@@ -36,7 +21,7 @@ bool adopt(Run& run) {
   // One that the history knows and whose reason is another by now was edited by somebody.
   if (!drain && !situation.drain) drain = drain_of_reason(situation);
   if (!drain) return false;
-  if (!record(run, *drain)) {
+  if (!run.record(*drain)) {
     run.recall();
     return false;
   }

@@ -103,20 +103,6 @@ void verify(Run& run, const Result<void>& sent, bool compared) {
   if (!stopped.empty()) run.say("stopped", std::move(stopped));
 }
 
-// Before it is sent, so that a later run can undo it. False where another process of this node has
-// begun one. A history that cannot be written leaves no sick node in service: the fault that it was
-// found sick with may be the cause.
-bool begin(Run& run, const OwnDrain& own) {
-  run.is_unrecorded = run.writable_history() == nullptr;
-  if (run.is_unrecorded) return true;
-  const auto begun =
-      run.writable_history()->begin_drain(run.request.node, own, run.situation.drain);
-  if (begun) return *begun;
-  run.is_unrecorded = true;
-  run.say("trouble", begun.error().message);
-  return true;
-}
-
 }  // namespace
 
 void drain(Run& run) {
@@ -131,7 +117,8 @@ void drain(Run& run) {
                      .identity = run.request.identity,
                      .check = decision.check,
                      .remedy = decision.remedy};
-  if (!begin(run, own)) return follow_another(run);
+  // Before it is sent, so that a later run can undo it.
+  if (!run.record(own)) return follow_another(run);
   if (!still_to_be_sent(run, own)) return;
   run.situation.drain = own;
   const auto sent = run.services.controller->drain(

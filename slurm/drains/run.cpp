@@ -114,9 +114,16 @@ bool Run::is_drained() const {
   return situation.node && standing_of(*situation.node) == Standing::drained;
 }
 
-bool Run::shows_own() const {
-  return is_drained() && situation.drain &&
-         without_reboot(situation.node->reason) == situation.drain->reason;
+bool Run::shows_own() const { return is_drained() && is_own(situation); }
+
+bool Run::record(const OwnDrain& drain) {
+  is_unrecorded = writable_history() == nullptr;
+  if (is_unrecorded) return true;
+  const auto begun = writable_history()->begin_drain(request.node, drain, situation.drain);
+  if (begun) return *begun;
+  is_unrecorded = true;
+  say("trouble", begun.error().message);
+  return true;
 }
 
 std::optional<std::string> Run::memory_text(std::string text) const {

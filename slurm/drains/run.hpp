@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "slurm/drains/hook_request.hpp"
+#include "slurm/drains/enforce.hpp"
 
 namespace muster::slurm {
 
@@ -51,6 +51,11 @@ class Run {
   [[nodiscard]] History* own_drain_record() const {
     return is_unrecorded ? nullptr : writable_history();
   }
+
+  // Writes a drain to the history. False where another process of this node has a drain there by
+  // now. A history that cannot be written leaves no sick node in service: the fault that it was
+  // found sick with may be the cause.
+  [[nodiscard]] bool record(const OwnDrain& drain);
 
   // What the node's field in Slurm is to say; nothing where muster may not write there.
   [[nodiscard]] std::optional<std::string> memory_text(std::string text) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An admin accepts the drains of a check that was stopped.
-#include "slurm/drains/accepting.hpp"
+#include "slurm/drains/admin.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
