@@ -41,12 +41,6 @@ Result<std::vector<std::string>> hosts_in(std::string_view text) {
   return hosts;
 }
 
-Result<std::vector<std::string>> hosts_from(int descriptor) {
-  const auto text = read_lists(descriptor);
-  if (!text) return tl::unexpected(text.error());
-  return hosts_in(*text);
-}
-
 Result<std::vector<std::string>> hosts_of_word(const std::string& word) {
   const bool is_input = word == "-";
   if (!is_input && !word.starts_with('@')) return expand_hostlist(word);
@@ -57,7 +51,7 @@ Result<std::vector<std::string>> hosts_of_word(const std::string& word) {
   if (!opened.is_open()) {
     return make_error(fmt::format("{}: {}", name, std::generic_category().message(errno)));
   }
-  auto hosts = hosts_from(opened.get());
+  auto hosts = read_lists(opened.get()).and_then(hosts_in);
   if (!hosts) return make_error(fmt::format("{}: {}", name, hosts.error().message));
   return hosts;
 }

@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/parse/processes.hpp"
+#include "lib/probes/parse/procfs.hpp"
 
 namespace muster {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processors: sockets, cores and threads that are online, and the NUMA nodes that they belong to.
 
-#include "lib/probes/parse/cpu.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +10,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/parse/memory.hpp"
+#include "lib/probes/parse/procfs.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {
@@ -84,9 +82,9 @@ Result<std::string> read_model(const Root& root) {
 Result<std::uint64_t> read_node_memory(const Root& root,
                                        std::string_view folder,
                                        std::string_view key) {
-  const auto text = root.read(fmt::format("{}/meminfo", folder));
-  if (!text) return tl::unexpected(text.error());
-  return parse_meminfo(*text, key);
+  return root.read(fmt::format("{}/meminfo", folder)).and_then([&](const std::string& text) {
+    return parse_meminfo(text, key);
+  });
 }
 
 // A node of memory only has an empty line here.

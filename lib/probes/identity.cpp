@@ -10,7 +10,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/parse/cpu.hpp"
+#include "lib/probes/parse/procfs.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {
@@ -33,18 +33,15 @@ Result<std::string> read_dmi(const Root& root, std::string_view name) {
 }
 
 Result<std::string> read_physical_host(const Root& root) {
-  const auto pool = root.read("/var/lib/hyperv/.kvp_pool_3", kLargestPool);
-  if (!pool) return tl::unexpected(pool.error());
-  return parse_physical_host(*pool);
+  return root.read("/var/lib/hyperv/.kvp_pool_3", kLargestPool).and_then(parse_physical_host);
 }
 
 // The file that everybody may read leaves out what cloud-init takes for secret; with some clouds
 // that is all of their metadata.
 Result<std::string> read_instance_size(const Root& root) {
-  const auto size_in = [&](std::string_view name) -> Result<std::string> {
-    const auto text = root.read(fmt::format("/run/cloud-init/{}", name), kLargestInstanceData);
-    if (!text) return tl::unexpected(text.error());
-    return parse_instance_size(*text);
+  const auto size_in = [&](std::string_view name) {
+    return root.read(fmt::format("/run/cloud-init/{}", name), kLargestInstanceData)
+        .and_then(parse_instance_size);
   };
   auto size = size_in("instance-data.json");
   if (size) return size;
@@ -70,8 +67,7 @@ bool read_hypervisor(const Root& root, const Identity& identity) {
 }  // namespace
 
 std::string read_hostname(const Root& root) {
-  const auto hostname = root.read_line(kHostname);
-  return hostname ? printable(*hostname, kLongestName) : std::string();
+  return printable(root.read_line(kHostname).value_or(""), kLongestName);
 }
 
 Section<Identity> probe_identity(const Root& root) {

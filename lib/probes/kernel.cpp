@@ -19,7 +19,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/parse/processes.hpp"
+#include "lib/probes/parse/procfs.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

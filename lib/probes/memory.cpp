@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory, swap and huge pages.
 
-#include "lib/probes/parse/memory.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
+#include "lib/probes/parse/procfs.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

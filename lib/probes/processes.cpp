@@ -2,8 +2,6 @@
 // The load, and the processes that are stuck: in uninterruptible sleep, or dead and not waited for.
 // Where it is asked for, every process with its user, its processor time and its memory.
 
-#include "lib/probes/parse/processes.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -20,6 +18,7 @@
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/left_behind.hpp"
+#include "lib/probes/parse/procfs.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {
@@ -137,22 +136,6 @@ Fact<std::vector<FuseUser>> read_fuse(const Root& root) {
   return users;
 }
 
-void fill_load(const Result<LoadAverage>& load, Processes& processes) {
-  if (load) {
-    processes.load1 = load->load1;
-    processes.load5 = load->load5;
-    processes.load15 = load->load15;
-    processes.running = load->running;
-    processes.total = load->total;
-    return;
-  }
-  processes.load1 = Fact<double>::unreadable(load.error().message);
-  processes.load5 = processes.load1;
-  processes.load15 = processes.load1;
-  processes.running = Fact<std::uint64_t>::unreadable(load.error().message);
-  processes.total = processes.running;
-}
-
 constexpr std::size_t kLongestCommand = 256;
 
 double in_seconds(std::uint64_t ticks) {
@@ -238,7 +221,11 @@ Fact<std::map<std::string, std::uint64_t>> read_users(const Root& root) {
 Section<Processes> probe_processes(const Root& root, bool all) {
   Processes processes;
   const auto load = read_and_parse(root, "/proc/loadavg", parse_load_average);
-  fill_load(load, processes);
+  processes.load1 = required(load.map(&LoadAverage::load1));
+  processes.load5 = required(load.map(&LoadAverage::load5));
+  processes.load15 = required(load.map(&LoadAverage::load15));
+  processes.running = required(load.map(&LoadAverage::running));
+  processes.total = required(load.map(&LoadAverage::total));
 
   auto tasks = read_stuck_tasks(root);
   if (tasks) {

@@ -7,10 +7,8 @@
 #include <string_view>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/parse/cpu.hpp"
-#include "lib/probes/parse/memory.hpp"
+#include "lib/probes/parse/procfs.hpp"
 #include "lib/probes/parse/mounts.hpp"
-#include "lib/probes/parse/processes.hpp"
 
 namespace {
 

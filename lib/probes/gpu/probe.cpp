@@ -209,9 +209,9 @@ Fact<std::vector<std::string>> read_imex_nodes(const Root& root) {
 }
 
 Fact<bool> has_imex_channel(const Root& root) {
-  const auto channels = root.list("/dev/nvidia-caps-imex-channels");
-  if (!channels) return Fact<bool>::failed(channels.error());
-  return !channels->empty();
+  return root.list("/dev/nvidia-caps-imex-channels").map([](const auto& channels) {
+    return !channels.empty();
+  });
 }
 
 void read_gpus(const Root& root,

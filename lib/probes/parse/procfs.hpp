@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process in proc/<pid>/stat and status, and the line of proc/loadavg.
+// The texts of procfs: one process in proc/<pid>/stat and status, the line of proc/loadavg, and
+// lines of proc/meminfo and proc/cpuinfo.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "lib/base/result.hpp"
@@ -45,5 +47,17 @@ struct LoadAverage {
 };
 
 [[nodiscard]] Result<LoadAverage> parse_load_average(std::string_view line);
+
+// The value of `key` in bytes, in proc/meminfo ("MemTotal:  263985920 kB") or a NUMA node's ("Node
+// 0 MemTotal: …").
+[[nodiscard]] Result<std::uint64_t> parse_meminfo(std::string_view text, std::string_view key);
+
+// The whole of proc/cpuinfo is megabytes on large machines and repeats itself for every CPU, so
+// only the first CPU's block is read: 2 to 4 KiB.
+inline constexpr std::size_t kCpuinfoHead = 16UL * 1024;
+
+// The value of the first line "key : value".
+[[nodiscard]] std::optional<std::string_view> cpuinfo_field(std::string_view head,
+                                                            std::string_view key);
 
 }  // namespace muster

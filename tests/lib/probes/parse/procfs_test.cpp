@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/parse/processes.hpp"
+#include "lib/probes/parse/procfs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

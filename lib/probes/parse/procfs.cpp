@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/parse/processes.hpp"
+#include "lib/probes/parse/procfs.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <csignal>
+#include <limits>
 
 #include "lib/base/text.hpp"
 
@@ -102,6 +103,34 @@ Result<LoadAverage> parse_load_average(std::string_view line) {
   if (*load1 < 0 || *load5 < 0 || *load15 < 0) return wrong();
   return LoadAverage{
       .load1 = *load1, .load5 = *load5, .load15 = *load15, .running = *running, .total = *total};
+}
+
+Result<std::uint64_t> parse_meminfo(std::string_view text, std::string_view key) {
+  constexpr std::uint64_t kKib = 1024;
+  for (const auto line : split_lines(text)) {
+    auto words = split_words(line);
+    if (words.size() > 2 && words[0] == "Node") words.erase(words.begin(), words.begin() + 2);
+    if (words.empty() || !words[0].ends_with(':')) continue;
+    if (words[0].substr(0, words[0].size() - 1) != key) continue;
+    const auto number = words.size() == 3 && words[2] == "kB"
+                            ? parse_unsigned(words[1])
+                            : Result<std::uint64_t>(make_error(""));
+    if (!number || *number > std::numeric_limits<std::uint64_t>::max() / kKib) {
+      return make_error(
+          fmt::format("meminfo: {} is no number of kB: \"{}\"", key, printable(line, 60)));
+    }
+    return *number * kKib;
+  }
+  return make_missing(fmt::format("meminfo has no {}", key));
+}
+
+std::optional<std::string_view> cpuinfo_field(std::string_view head, std::string_view key) {
+  for (const auto line : split_lines(head)) {
+    const auto colon = line.find(':');
+    if (colon == std::string_view::npos || trim(line.substr(0, colon)) != key) continue;
+    return trim(line.substr(colon + 1));
+  }
+  return std::nullopt;
 }
 
 }  // namespace muster
