@@ -62,77 +62,73 @@ class Sweep {
       : command_(command), caller_(caller), deadline_(deadline) {}
 
   int run() {
+    const auto status = try_run();
+    return status ? *status : fail(caller_, status.error());
+  }
+
+ private:
+  Attempt<int> try_run() {
     const auto rules = read_rules(command_.root, caller_.variables);
-    if (!rules) return fail(caller_, bad_configuration(rules.error()).value());
+    if (!rules) return bad_configuration(rules.error());
     rules_ = *rules;
     if (rules_.sweep.results.empty()) {
-      return refuse(
-          "slurm.sweep.results in muster.yaml must name a folder that nodes and this machine "
-          "share");
+      return bad_configuration(
+          Error{"slurm.sweep.results in muster.yaml must name a folder that nodes and this machine "
+                "share"});
     }
     if (rules_.sweep.script.empty()) {
       rules_.sweep.script = (data_folder(caller_.variables) / "jobs/sweep.sbatch").string();
     }
     const auto folder = state_folder(command_.state, command_.root);
-    if (folder.empty()) return undecided_by("below --root this needs --state for the history");
+    if (folder.empty()) return undecided(Error{"below --root this needs --state for the history"});
     const auto file = history_file(folder);
     if (auto why = wrong_user(file, rules_.sweep.as_root); !why.empty()) {
-      return refuse(std::move(why));
+      return bad_configuration(Error{std::move(why)});
     }
-    if (!open_history(file)) return kExitUndecided;
-    if (changes() && !is_only_pass(folder)) return status_of_other_;
-    return pass();
+    if (const auto opened = open_history(file); !opened) return undecided(opened.error());
+    const auto only = changes() ? is_only_pass(folder) : true;
+    if (!only) return undecided(only.error());
+    return *only ? pass() : kExitHealthy;
   }
 
- private:
   [[nodiscard]] bool changes() const { return !command_.dry_run && !command_.status; }
 
-  int undecided_by(std::string message) const {
-    return fail(caller_, undecided(Error{std::move(message)}).value());
-  }
-
-  int refuse(std::string message) const {
-    return fail(caller_, bad_configuration(Error{std::move(message)}).value());
-  }
-
-  bool open_history(const std::filesystem::path& file) {
+  Result<void> open_history(const std::filesystem::path& file) {
     auto history = changes() ? slurm::History::open(file) : slurm::History::read(file);
     if (history) {
       history_.emplace(*std::move(history));
       if (!history_->note().empty())
         caller_.console.note(fmt::format("muster: {}", history_->note()));
-      return true;
+      return {};
     }
     // Where nothing was ever done there is no past.
-    if (!changes() && history.error().missing) return true;
-    static_cast<void>(undecided_by(history.error().message));
-    return false;
+    if (!changes() && history.error().missing) return {};
+    return tl::unexpected(history.error());
   }
 
   // Two passes would plan the same jobs.
-  bool is_only_pass(const std::filesystem::path& folder) {
+  Result<bool> is_only_pass(const std::filesystem::path& folder) {
     const auto file = folder / "sweep.lock";
     lock_ = try_lock(file);
     if (lock_.holder == ProcessLock::Holder::ours) return true;
     if (lock_.holder == ProcessLock::Holder::unknown) {
-      status_of_other_ = undecided_by(fmt::format("{} cannot be opened", file.string()));
-    } else if (lock_.age > 2 * kSweepBudget) {
-      status_of_other_ =
-          undecided_by(fmt::format("another pass has not ended in {} s", lock_.age.count()));
-    } else {
-      caller_.console.note("muster: another pass of the sweep is running");
+      return make_error(fmt::format("{} cannot be opened", file.string()));
     }
+    if (lock_.age > 2 * kSweepBudget) {
+      return make_error(fmt::format("another pass has not ended in {} s", lock_.age.count()));
+    }
+    caller_.console.note("muster: another pass of the sweep is running");
     return false;
   }
 
-  int pass() {
+  Attempt<int> pass() {
     const auto end = deadline_.when() - kReserve;
     const auto installation = slurm::find_installation(rules_, caller_.variables);
-    if (!installation) return undecided_by(installation.error().message);
+    if (!installation) return undecided(installation.error());
     const slurm::CallLimits limits{.deadline = to_duration(rules_.controller_deadline), .end = end};
     const auto controller = slurm::make_controller(*installation, limits);
     const auto queue = slurm::make_queue(*installation, limits);
-    if (!queue) return undecided_by(queue.error().message);
+    if (!queue) return undecided(queue.error());
     const slurm::SweepServices hands{.controller = controller.get(),
                                      .queue = queue->get(),
                                      .history = history_ ? &*history_ : nullptr,
@@ -186,10 +182,10 @@ class Sweep {
     if (const auto said = caller_.console.out(text); !said) lost_ = true;
   }
 
-  int answer(const slurm::SweepResult& answer) {
-    if (!answer.bad_rules.empty()) return refuse(answer.bad_rules);
-    if (command_.status && answer.trouble.empty()) show(answer.standings);
-    if (!answer.trouble.empty()) return undecided_by(answer.trouble);
+  Attempt<int> answer(const slurm::SweepResult& answer) {
+    if (!answer.bad_rules.empty()) return bad_configuration(Error{answer.bad_rules});
+    if (!answer.trouble.empty()) return undecided(Error{answer.trouble});
+    if (command_.status) show(answer.standings);
     if (lost_) return kExitUndecided;
     const bool confirmed = std::ranges::any_of(answer.standings, is_confirmed);
     return confirmed ? kExitUnhealthy : kExitHealthy;
@@ -236,7 +232,6 @@ class Sweep {
   slurm::Rules rules_;
   std::optional<slurm::History> history_;
   ProcessLock lock_;
-  int status_of_other_ = kExitHealthy;
   bool lost_ = false;
   std::vector<slurm::Event> told_;  // of drains
 };
