@@ -29,6 +29,12 @@ Result<std::string> read_text(const Root& root, std::string_view path) {
   return printable(*line, kLongestText);
 }
 
+Result<std::string> read_filled(const Root& root, std::string_view path) {
+  auto text = root.read(path);
+  if (text && text->empty()) return make_error(fmt::format("read {}: empty", path));
+  return text;
+}
+
 Result<std::uint64_t> read_unsigned(const Root& root, std::string_view path) {
   return read_and_parse(root, path, parse_unsigned);
 }

@@ -45,6 +45,9 @@ template <class T>
 // The first line, printable and of bounded length.
 [[nodiscard]] Result<std::string> read_text(const Root& root, std::string_view path);
 
+// The whole file; one that is empty is an error.
+[[nodiscard]] Result<std::string> read_filled(const Root& root, std::string_view path);
+
 // The first line as `parse` understands it. Its error is said with the path.
 template <class Parse>
 [[nodiscard]] auto read_and_parse(const Root& root, std::string_view path, const Parse& parse)

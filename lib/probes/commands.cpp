@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/commands.hpp"
-
+// Commands that lines of NHC's configuration name, run where the site allows them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
@@ -17,6 +16,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
+#include "lib/probes/probes.hpp"
 #include "lib/process/child.hpp"
 #include "lib/process/program.hpp"
 

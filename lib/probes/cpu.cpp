@@ -90,11 +90,9 @@ Result<std::uint64_t> read_node_memory(const Root& root,
 // A node of memory only has an empty line here.
 Result<std::string> read_node_cpus(const Root& root, std::string_view folder) {
   const auto path = fmt::format("{}/cpulist", folder);
-  auto text = root.read(path);
+  auto text = read_filled(root, path);
   if (!text) return text;
-  if (*text == "\n") return std::string();
-  if (text->empty()) return make_error(fmt::format("read {}: empty", path));
-  const auto members = parse_cpu_list(trim(*text));
+  const auto members = parse_cpu_list(*text);
   if (!members) return make_error(fmt::format("read {}: {}", path, members.error().message));
   return to_cpu_list(*members);
 }

@@ -24,7 +24,6 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/commands.hpp"
 #include "lib/probes/environment_nccl.hpp"
 #include "lib/probes/mounts_space.hpp"
 #include "lib/probes/probes.hpp"

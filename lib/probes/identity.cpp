@@ -24,11 +24,10 @@ constexpr std::size_t kLargestPool = 1024UL * 1024;  // 400 records; real pools 
 // Makers leave fields empty; the kernel then shows an empty line.
 Result<std::string> read_dmi(const Root& root, std::string_view name) {
   const auto path = fmt::format("/sys/class/dmi/id/{}", name);
-  auto text = root.read(path);
+  auto text = read_filled(root, path);
   if (!text) return text;
   const auto value = trim(*text);
-  if (value.empty() && !text->empty()) return make_missing(fmt::format("{} is blank", path));
-  if (value.empty()) return make_error(fmt::format("read {}: empty", path));
+  if (value.empty()) return make_missing(fmt::format("{} is blank", path));
   return printable(value, kLongestName);
 }
 

@@ -45,10 +45,9 @@ Fact<std::string> read_sysctl(const Root& root, std::string_view key) {
   const std::string path = sysctl_path(key);
   if (path.empty())
     return Fact<std::string>::unreadable(fmt::format("\"{}\" is not a sysctl key", printable(key)));
-  const auto text = root.read(path);
-  if (!text) return Fact<std::string>::failed(text.error());
-  if (text->empty()) return Fact<std::string>::unreadable(fmt::format("read {}: empty", path));
-  return printable(fmt::format("{}", fmt::join(split_words(*text), " ")));
+  return read_filled(root, path).map([](const std::string& text) {
+    return printable(fmt::format("{}", fmt::join(split_words(text), " ")));
+  });
 }
 
 // "always [madvise] never": the word in brackets is the one in force.
@@ -67,12 +66,10 @@ Fact<std::string> read_transparent_hugepage(const Root& root) {
 
 // A kernel may have been started without any parameter; the file then holds an empty line.
 Fact<std::string> read_command_line(const Root& root) {
-  constexpr std::string_view kPath = "/proc/cmdline";
   constexpr std::size_t kMaxLength = 4096;
-  const auto text = root.read(kPath);
-  if (!text) return Fact<std::string>::failed(text.error());
-  if (text->empty()) return Fact<std::string>::unreadable(fmt::format("read {}: empty", kPath));
-  return printable(trim(*text), kMaxLength);
+  return read_filled(root, "/proc/cmdline").map([](const std::string& text) {
+    return printable(trim(text), kMaxLength);
+  });
 }
 
 // By the real user id: a set-uid program that a user starts, under any name, keeps his. A recorded

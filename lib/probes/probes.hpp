@@ -4,7 +4,6 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "lib/base/root.hpp"
 #include "lib/node/snapshot.hpp"
 #include "lib/probes/left_behind.hpp"
+#include "lib/process/startup.hpp"
 
 namespace muster {
 
@@ -37,6 +37,13 @@ struct WantedCommands {
   std::vector<WantedCommand> commands;
   std::vector<std::string> allowed;
 };
+
+// One fact for each command, in order: run without a shell, side by side. What may not be run has a
+// status that is absent, and what could not be run, or did not end before `deadline`, one that is
+// unreadable. Below a foreign root nothing is run.
+[[nodiscard]] std::vector<CommandFact> run_commands(const Root& root,
+                                                    const WantedCommands& wanted,
+                                                    Clock::time_point deadline);
 
 // Facts that cost time or tell of users' work, and are read only where somebody asks for them.
 struct OnRequest {
@@ -76,7 +83,7 @@ struct NvmlOptions {
 [[nodiscard]] Section<Environment> probe_environment(
     const Root& root,
     const Wanted& wanted,
-    const std::map<std::string, std::string>& variables,
+    const Variables& variables,
     const WantedCommands& commands = {},
     Clock::time_point deadline = Clock::time_point::max());
 // A GPU that does not answer by the deadline costs its own facts only.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
+#include "lib/process/startup.hpp"
 #include "slurm/cluster/call.hpp"
 #include "slurm/cluster/node_names.hpp"
 #include "slurm/cluster/node_state.hpp"
@@ -63,8 +64,8 @@ struct Installation {
 // `variables` is the caller's environment. An error names what is not there and the key to set; a
 // slurm.conf that is named and not there is one, because scontrol would hang on it. Where none is
 // named and none lies at the usual places, Slurm's programs look for a server themselves.
-[[nodiscard]] Result<Installation> find_installation(
-    const Rules& rules, const std::map<std::string, std::string>& variables);
+[[nodiscard]] Result<Installation> find_installation(const Rules& rules,
+                                                     const Variables& variables);
 
 [[nodiscard]] std::unique_ptr<Controller> make_controller(Installation installation,
                                                           const CallLimits& limits);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "slurm/commands/check_setup.hpp"
-
+// `muster hook --check-setup`.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "lib/process/startup.hpp"
 #include "slurm/cluster/config.hpp"
 #include "slurm/cluster/node_memory.hpp"
+#include "slurm/commands/hook.hpp"
 #include "slurm/commands/setup_slurm.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "slurm/tell/tell.hpp"

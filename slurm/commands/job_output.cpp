@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <memory>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "lib/base/descriptor.hpp"
@@ -104,30 +105,19 @@ Patterns patterns_of(const Variables& variables,
 
 // What `letter` stands for; nothing where that is not known.
 std::optional<std::string> meaning(char letter, const Patterns& known) {
-  switch (letter) {
-    case 'j':
-    case 'J':
-      return known.job;
-    case 'A':
-      return known.array_job;
-    case 'a':
-      return known.array_task;
-    case 'u':
-      return known.user;
-    case 'x':
-      return known.name;
-    case 'N':
-      return known.host;
-    case 'n':
-    case 't':
-      return "0";
-    case 's':
-      return "batch";
-    case '%':
-      return "%";
-    default:
-      return std::nullopt;  // of another version
+  using Meaning = std::pair<std::string_view, std::optional<std::string>>;
+  for (const auto& [letters, value] : {Meaning{"jJ", known.job},
+                                       Meaning{"A", known.array_job},
+                                       Meaning{"a", known.array_task},
+                                       Meaning{"u", known.user},
+                                       Meaning{"x", known.name},
+                                       Meaning{"N", known.host},
+                                       Meaning{"nt", "0"},
+                                       Meaning{"s", "batch"},
+                                       Meaning{"%", "%"}}) {
+    if (letters.find(letter) != std::string_view::npos) return value;
   }
+  return std::nullopt;  // of another version
 }
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }

@@ -12,8 +12,7 @@
 #include "lib/profile/site.hpp"
 
 namespace muster::app {
-Result<slurm::Rules> read_rules(std::string_view root,
-                                const std::map<std::string, std::string>& variables) {
+Result<slurm::Rules> read_rules(std::string_view root, const Variables& variables) {
   slurm::Rules rules;
   const auto read = read_slurm_block(sources_of(variables, root, {}), rules, slurm::check_values);
   if (!read) return tl::unexpected(read.error());
@@ -42,14 +41,21 @@ HookCommand with_site(HookCommand command, const slurm::Rules& rules) {
   return command;
 }
 
-Result<std::unique_ptr<slurm::Controller>> reach_slurm(
-    const slurm::Rules& rules,
-    const std::map<std::string, std::string>& variables,
-    Clock::time_point end) {
+Result<std::unique_ptr<slurm::Controller>> reach_slurm(const slurm::Rules& rules,
+                                                       const Variables& variables,
+                                                       Clock::time_point end) {
   auto installation = slurm::find_installation(rules, variables);
   if (!installation) return tl::unexpected(installation.error());
   return slurm::make_controller(*std::move(installation),
                                 {.deadline = to_duration(rules.controller_deadline), .end = end});
+}
+
+Attempt<Site> reach_site(std::string_view root, const Caller& caller) {
+  auto rules = read_rules(root, caller.variables);
+  if (!rules) return bad_configuration(rules.error());
+  auto controller = reach_slurm(*rules, caller.variables, Clock::time_point::max());
+  if (!controller) return undecided(controller.error());
+  return Site{*std::move(rules), *std::move(controller)};
 }
 
 std::string user_name(::uid_t user) {

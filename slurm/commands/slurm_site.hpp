@@ -5,12 +5,12 @@
 #include <sys/types.h>
 
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "lib/command/caller.hpp"
+#include "lib/process/startup.hpp"
 #include "slurm/cluster/controller.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/history/history.hpp"
@@ -21,8 +21,7 @@ namespace muster::app {
 using slurm::wall_time;
 
 // The block `slurm` of muster.yaml below `root`.
-[[nodiscard]] Result<slurm::Rules> read_rules(std::string_view root,
-                                              const std::map<std::string, std::string>& variables);
+[[nodiscard]] Result<slurm::Rules> read_rules(std::string_view root, const Variables& variables);
 
 // Nobody's history is written from a foreign root, unless its owner says where to keep it: then
 // empty.
@@ -37,10 +36,17 @@ using slurm::wall_time;
 [[nodiscard]] HookCommand with_site(HookCommand command, const slurm::Rules& rules);
 
 // All of its calls end by `end`.
-[[nodiscard]] Result<std::unique_ptr<slurm::Controller>> reach_slurm(
-    const slurm::Rules& rules,
-    const std::map<std::string, std::string>& variables,
-    Clock::time_point end);
+[[nodiscard]] Result<std::unique_ptr<slurm::Controller>> reach_slurm(const slurm::Rules& rules,
+                                                                     const Variables& variables,
+                                                                     Clock::time_point end);
+
+struct Site {
+  slurm::Rules rules;
+  std::unique_ptr<slurm::Controller> controller;
+};
+
+// The rules below `root`, and Slurm by them, however long all calls take.
+[[nodiscard]] Attempt<Site> reach_site(std::string_view root, const Caller& caller);
 
 // What this machine calls a user; the number where it does not know it.
 [[nodiscard]] std::string user_name(::uid_t user);

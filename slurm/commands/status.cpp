@@ -12,20 +12,19 @@
 namespace muster::app {
 
 int run_status(const StatusCommand& command, const Caller& caller) {
-  const auto rules = read_rules(command.root, caller.variables);
-  if (!rules) return fail(caller, bad_configuration(rules.error()).value());
-  const auto controller = reach_slurm(*rules, caller.variables, Clock::time_point::max());
-  if (!controller) return fail(caller, undecided(controller.error()).value());
-  const auto cluster = (*controller)->nodes("");
+  const auto site = reach_site(command.root, caller);
+  if (!site) return fail(caller, site.error());
+  const auto& [rules, controller] = *site;
+  const auto cluster = controller->nodes("");
   if (!cluster) return fail(caller, undecided(cluster.error()).value());
   const auto folder = state_folder(command.state, command.root);
   auto history = folder.empty() ? make_error("below --root this needs --state")
                                 : slurm::History::peek(history_file(folder));
   auto status =
-      slurm::status_of(*cluster, command.nodes, *rules, wall_time(), history ? &*history : nullptr);
+      slurm::status_of(*cluster, command.nodes, rules, wall_time(), history ? &*history : nullptr);
   if (!history && !history.error().missing) status.history = history.error().message;
   const auto text =
-      command.form == EventForm::json ? slurm::to_json(status) : slurm::to_text(status, *rules);
+      command.form == EventForm::json ? slurm::to_json(status) : slurm::to_text(status, rules);
   return deliver(caller, "", text, kExitHealthy);
 }
 

@@ -28,7 +28,7 @@ std::string_view outcome(const HeldJob& held, const std::optional<slurm::Job>& j
 
 Result<void> tell_user(const HeldJob& held,
                        const slurm::Rules& rules,
-                       const std::map<std::string, std::string>& variables,
+                       const Variables& variables,
                        Clock::time_point end) {
   const auto id = variables.find("SLURM_JOB_ID");
   if (id == variables.end()) return {};

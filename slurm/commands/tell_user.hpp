@@ -2,11 +2,11 @@
 // What a prolog tells the user whose job came to a sick node.
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "lib/base/clock.hpp"
 #include "lib/base/result.hpp"
+#include "lib/process/startup.hpp"
 #include "slurm/rules/rules.hpp"
 
 namespace muster::app {
@@ -22,7 +22,7 @@ struct HeldJob {
 // the user was not told.
 [[nodiscard]] Result<void> tell_user(const HeldJob& held,
                                      const slurm::Rules& rules,
-                                     const std::map<std::string, std::string>& variables,
+                                     const Variables& variables,
                                      Clock::time_point end);
 
 }  // namespace muster::app

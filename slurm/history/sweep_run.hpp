@@ -2,6 +2,8 @@
 // One job of a sweep, as the history keeps it.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,9 +20,21 @@ enum class SweepOutcome {
   undecided,  // cancelled, never started, without a result, or a verdict unknown: blames nobody
 };
 
-[[nodiscard]] std::string_view to_string(SweepOutcome outcome);
+// Their words, in their order.
+inline constexpr std::array<std::string_view, 4> kSweepOutcomes{
+    "open", "healthy", "unhealthy", "undecided"};
+
+[[nodiscard]] constexpr std::string_view to_string(SweepOutcome outcome) {
+  return kSweepOutcomes.at(static_cast<std::size_t>(outcome));
+}
+
 // `undecided` for any other word.
-[[nodiscard]] SweepOutcome parse_sweep_outcome(std::string_view word);
+[[nodiscard]] constexpr SweepOutcome parse_sweep_outcome(std::string_view word) {
+  for (const auto outcome : {SweepOutcome::open, SweepOutcome::healthy, SweepOutcome::unhealthy}) {
+    if (word == to_string(outcome)) return outcome;
+  }
+  return SweepOutcome::undecided;
+}
 
 struct SweepRun {
   std::int64_t id = 0;    // given by the history

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/gpu/links.hpp"
-
+// What NVML tells of a GPU's NVLinks and of its place in the NVSwitch fabric.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

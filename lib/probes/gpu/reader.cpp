@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "lib/probes/gpu/asked_gpu.hpp"
-#include "lib/probes/gpu/links.hpp"
 
 namespace muster::nvml {
 namespace {

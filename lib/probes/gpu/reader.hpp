@@ -2,9 +2,11 @@
 // Everything that NVML tells of one GPU.
 #pragma once
 
-#include <memory>
+#include <cstdint>
+#include <vector>
 
 #include "lib/node/gpu.hpp"
+#include "lib/probes/gpu/asked_gpu.hpp"
 #include "lib/probes/gpu/library.hpp"
 #include "lib/probes/gpu/watch.hpp"
 
@@ -25,5 +27,13 @@ void read_gpu(const Functions& functions,
 
 // A PCI address as sysfs writes it.
 [[nodiscard]] std::string address_of(const PciInfo& info);
+
+// The speed serves links that do not tell their own.
+[[nodiscard]] Fact<std::vector<NvLink>> read_links(const AskedGpu& gpu,
+                                                   const Fact<std::uint64_t>& common_speed,
+                                                   const Fact<unsigned>& told_count);
+
+// Its place in the NVSwitch fabric.
+[[nodiscard]] Fact<GpuFabric> read_fabric(const AskedGpu& gpu);
 
 }  // namespace muster::nvml

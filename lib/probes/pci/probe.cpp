@@ -81,11 +81,11 @@ Fact<int> read_numa_node(const Root& root, std::string_view address) {
 
 Fact<std::string> read_local_cpus(const Root& root, std::string_view address) {
   const std::string path = file_of(address, "local_cpulist");
-  const auto text = root.read(path);
-  if (!text) return Fact<std::string>::failed(text.error());
   // A device that is local to no CPU has an empty line, not an empty file.
+  const auto text = read_filled(root, path);
+  if (!text) return Fact<std::string>::failed(text.error());
   const auto list = trim(*text);
-  const auto parsed = text->empty() ? make_error("empty") : parse_cpu_list(list);
+  const auto parsed = parse_cpu_list(list);
   if (!parsed)
     return Fact<std::string>::unreadable(fmt::format("read {}: {}", path, parsed.error().message));
   return std::string(list);

@@ -34,20 +34,12 @@ unsigned mtu_bytes(ibv_mtu mtu) {
 
 // The library's numbers are bits: 1 1X, 2 4X, 4 8X, 8 12X, 16 2X.
 unsigned lanes(unsigned active_width) {
-  switch (active_width) {
-    case 1:
-      return 1;
-    case 2:
-      return 4;
-    case 4:
-      return 8;
-    case 8:
-      return 12;
-    case 16:
-      return 2;
-    default:
-      return 0;
+  using Width = std::pair<unsigned, unsigned>;
+  for (const auto& [bit, count] :
+       {Width{1, 1}, Width{2, 4}, Width{4, 8}, Width{8, 12}, Width{16, 2}}) {
+    if (bit == active_width) return count;
   }
+  return 0;
 }
 
 Result<std::vector<VerbsPort>> query_ports(const VerbsLibrary& library,
