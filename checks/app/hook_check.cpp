@@ -41,7 +41,7 @@ std::vector<LeftOnGpus> left_on_gpus(const Snapshot& snapshot) {
       const bool of_the_job =
           process.job == job.job || (process.job.empty() && job.of(gpu) == Held::yes);
       if (!of_the_job || !process.user || *process.user == 0) continue;
-      left[process.pid] = {.pid = process.pid, .user = *process.user, .command = process.name};
+      left[process.pid] = {.pid = process.pid, .user = *process.user};
     }
   }
   std::vector<LeftOnGpus> all;

@@ -86,17 +86,6 @@ class RecordStream {
   std::string rest_;
 };
 
-// What one read() brought.
-enum class Step { bytes, again, end, failed };
-
-Step step_of(ssize_t got, KmsgCollector& into) {
-  if (got > 0) return Step::bytes;
-  if (got == 0 || errno == EAGAIN) return Step::end;
-  if (errno != EPIPE) return Step::failed;
-  into.overwritten();
-  return Step::again;
-}
-
 // Empty when the log was read to its end or to a bound; else why it cannot be read.
 std::string read_records(int descriptor, bool device, KmsgCollector& into) {
   std::array<char, kBuffer> buffer{};
@@ -105,14 +94,17 @@ std::string read_records(int descriptor, bool device, KmsgCollector& into) {
   std::size_t size = 1;
   while (budget.spend(size)) {
     const ssize_t got = read_some(descriptor, buffer.data(), buffer.size());
-    const Step step = step_of(got, into);
-    if (step == Step::failed) return std::generic_category().message(errno);
-    if (step == Step::end) {
+    if (got < 0 && errno == EPIPE) {
+      into.overwritten();
+      size = 1;
+      continue;
+    }
+    if (got < 0 && errno != EAGAIN) return std::generic_category().message(errno);
+    if (got <= 0) {
       stream.finish();
       return {};
     }
-    size = step == Step::bytes ? static_cast<std::size_t>(got) : 1;
-    if (step == Step::again) continue;
+    size = static_cast<std::size_t>(got);
     const std::string_view bytes(buffer.data(), size);
     if (device) {
       into.add(bytes);

@@ -24,7 +24,6 @@ inline constexpr std::chrono::seconds kHookBudget{45};
 struct LeftOnGpus {
   unsigned pid = 0;
   unsigned user = 0;
-  std::string command;
 };
 
 // The node observed and judged, as far as a hook needs it.

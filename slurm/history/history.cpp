@@ -90,22 +90,21 @@ History::History(History&& other) noexcept = default;
 History& History::operator=(History&& other) noexcept = default;
 History::~History() = default;
 
+Result<History> History::from(Result<HistoryFile> file) {
+  if (!file) return tl::unexpected(file.error());
+  return History(*std::move(file));
+}
+
 Result<History> History::open(const std::filesystem::path& file) {
-  auto opened = open_history_file(file);
-  if (!opened) return tl::unexpected(opened.error());
-  return History(*std::move(opened));
+  return from(open_history_file(file));
 }
 
 Result<History> History::read(const std::filesystem::path& file) {
-  auto opened = read_history_file(file, Connection::Access::read);
-  if (!opened) return tl::unexpected(opened.error());
-  return History(*std::move(opened));
+  return from(read_history_file(file, Connection::Access::read));
 }
 
 Result<History> History::peek(const std::filesystem::path& file) {
-  auto opened = read_history_file(file, Connection::Access::peek);
-  if (!opened) return tl::unexpected(opened.error());
-  return History(*std::move(opened));
+  return from(read_history_file(file, Connection::Access::peek));
 }
 
 const std::string& History::note() const { return file_->note; }

@@ -104,6 +104,7 @@ class History {
 
  private:
   explicit History(HistoryFile&& file);
+  static Result<History> from(Result<HistoryFile> file);
 
   std::unique_ptr<HistoryFile> file_;
 };

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -112,6 +114,24 @@ class Caller {
   std::string lost_;
   std::vector<int> faults_;
   std::vector<std::string> troubles_;
+};
+
+// One GPU and how NVML is asked about it.
+struct AskedGpu {
+  const Functions& functions;
+  Caller& call;
+  Device handle;
+
+  template <class Raw, class Signature, class... Arguments>
+  [[nodiscard]] Fact<Raw> number(const Function<Signature>& function,
+                                 Arguments... arguments) const {
+    return call.value<Raw>(function, handle, arguments...);
+  }
+
+  // All of them in one call; each has its own return code.
+  void ask(std::span<FieldValue> fields) const;
+
+  [[nodiscard]] Fact<std::uint64_t> answer(const FieldValue& field) const;
 };
 
 // The same fact in another type.

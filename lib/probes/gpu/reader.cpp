@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/probes/gpu/asked_gpu.hpp"
+#include "lib/probes/gpu/caller.hpp"
 
 namespace muster::nvml {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lib/node/gpu.hpp"
-#include "lib/probes/gpu/asked_gpu.hpp"
+#include "lib/probes/gpu/caller.hpp"
 #include "lib/probes/gpu/library.hpp"
 #include "lib/probes/gpu/watch.hpp"
 

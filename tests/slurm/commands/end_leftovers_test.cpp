@@ -106,7 +106,7 @@ class EndingHookTest : public EndLeftoversTest {
       CheckedNode node;
       node.boot_id = "boot";
       if (++looks_ == 1) {
-        node.left_on_gpus = {{.pid = left_.pid(), .user = kUser, .command = "python"}};
+        node.left_on_gpus = {{.pid = left_.pid(), .user = kUser}};
         node.report.verdict = Verdict::unhealthy;
         node.report.findings = {{.check = "gpu.processes",
                                  .device = "gpu0",

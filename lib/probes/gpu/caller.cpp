@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/gpu/asked_gpu.hpp"
+#include "lib/probes/gpu/caller.hpp"
 
 #include <fmt/format.h>
 
