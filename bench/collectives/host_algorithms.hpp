@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // What collectives on host memory are made of where ranks have a connection to each other: long
-// vectors go around rings in blocks, short ones up and down trees.
+// vectors go around rings in blocks, short ones up and down trees. And reductions of vectors, for
+// back ends whose library has none for a type.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
-#include "bench/collectives/host_arithmetic.hpp"
 #include "bench/collectives/operation.hpp"
 #include "bench/collectives/shares.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
+
+// Element by element, both = both (+) one. Averages are sums here, to be divided at the end.
+using Combine = void (*)(const void* one, void* both, std::uint64_t count);
+
+[[nodiscard]] Combine combine_of(Type type, Reduction reduction);
+
+// Makes averages of sums; of integers, rounded towards zero.
+void divide(Type type, void* sums, std::uint64_t count, int ranks);
 
 // An operation in bytes.
 struct HostJob {

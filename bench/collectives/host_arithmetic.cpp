@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/collectives/host_arithmetic.hpp"
-
 #include <array>
 #include <type_traits>
 
+#include "bench/collectives/host_algorithms.hpp"
 #include "bench/collectives/number.hpp"
 
 namespace muster::bench {

@@ -21,7 +21,7 @@ namespace muster::bench {
 enum class BackendKind { automatic, nccl, mpi, tcp, sim };
 enum class Placement { both, out, in };
 enum class Bind { gpu, none };
-enum class Environment { profile, job };
+enum class VariableSource { profile, job };
 
 // How the ranks are divided among communicators of their own: those of each node, those with the
 // same place on their nodes, or so many in a row.
@@ -79,7 +79,8 @@ struct BenchCommand {
   // What is good.
   std::string profile;
   std::vector<std::string> settings;
-  Environment environment = Environment::profile;  // whose variables of NCCL, UCX and Open MPI
+  VariableSource environment =
+      VariableSource::profile;  // whose variables of NCCL, UCX and Open MPI
   std::optional<BytesPerSecond> min_busbw;
   std::optional<std::uint64_t> at;  // the size that min_busbw holds for; the largest if not set
   bool acceptance = false;          // judge by what the provider promises

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/locate/bisect.hpp"
-
+// What shows only where many nodes work in one all-reduce: which of them it takes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "bench/locate/findings.hpp"
+#include "bench/locate/locate.hpp"
 #include "lib/base/units.hpp"
 
 namespace muster::bench::locate {

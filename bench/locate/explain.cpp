@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/locate/explain.hpp"
-
+// From slow nodes and slow pairs to causes: a few more rounds in which hardly anybody else works.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "bench/locate/locate.hpp"
 #include "bench/results/statistics.hpp"
 #include "lib/base/units.hpp"
 
@@ -29,20 +29,14 @@ std::string rate(const std::optional<double>& gbps, const Scale& scale) {
 class Explanation {
  public:
   Explanation(const Suspicion& suspicion, const Nodes& nodes, Rounds& rounds)
-      : nodes_(nodes),
-        rounds_(rounds),
-        scale_(suspicion.scale),
-        of_device_(suspicion.of_device),
-        common_(suspicion.devices),
-        proven_(suspicion.proven) {
+      : suspicion_(suspicion), nodes_(nodes), rounds_(rounds) {
     for (const auto& each : suspicion.slow) slow_.push_back(evidence_of(each));
     std::ranges::sort(slow_, {}, [](const Slow& each) { return each.suspect->node; });
-    for (const auto& pair : suspicion.pairs) pairs_.push_back(&pair);
   }
 
   [[nodiscard]] Result<std::vector<Culprit>> run() {
     const bool parts = nodes_.devices > 1 && !slow_.empty();
-    if (parts || !pairs_.empty()) {
+    if (parts || !suspicion_.pairs.empty()) {
       if (auto done = measure_quiet(parts); !done) return tl::unexpected(done.error());
     }
     if (parts) {
@@ -86,18 +80,18 @@ class Explanation {
   [[nodiscard]] Result<void> measure_quiet(bool parts) {
     std::vector<Node> slow;
     for (const auto& each : slow_) slow.push_back(each.suspect->node);
-    auto left = proven_;
+    auto left = suspicion_.proven;
     // Of a slow pair both are proven, and they are measured with each other.
-    for (const auto* each : pairs_) {
-      std::erase(left, each->pair.first);
-      std::erase(left, each->pair.second);
+    for (const auto& each : suspicion_.pairs) {
+      std::erase(left, each.pair.first);
+      std::erase(left, each.pair.second);
     }
     if (parts) prefer_fresh(left);
     const auto rails = parts ? pair_with(slow, left, nodes_) : std::vector<Pair>{};
     const auto rail_controls = parts ? take_controls(left, kControls / 2, nodes_) : rails;
     std::vector<Group> groups;
-    for (const auto* each : pairs_) {
-      groups.push_back({.nodes = {each->pair.first, each->pair.second}});
+    for (const auto& each : suspicion_.pairs) {
+      groups.push_back({.nodes = {each.pair.first, each.pair.second}});
     }
     const auto controls = groups.size();
     if (!groups.empty()) {
@@ -123,7 +117,7 @@ class Explanation {
     for (const auto& each : slow_) {
       if (each.low.empty() && !each.inside_low) unexplained.push_back(each.suspect->node);
     }
-    auto left = proven_;
+    auto left = suspicion_.proven;
     prefer_fresh(left);
     auto pairs = pair_with(unexplained, left, nodes_);
     if (pairs.empty()) return {};
@@ -132,7 +126,7 @@ class Explanation {
     const auto round =
         rounds_.measure_in_turns("suspects with a partner, alone", groups_of(pairs), few());
     if (!round) return tl::unexpected(round.error());
-    const auto scale = scale_from(*round, count, scale_, rounds_.rule());
+    const auto scale = scale_from(*round, count, suspicion_.scale, rounds_.rule());
     for (std::size_t i = 0; i < count; ++i) {
       const auto slow = of(pairs[i].first);
       slow->jammed = !scale.low(round->gbps[i]);
@@ -153,11 +147,11 @@ class Explanation {
     auto part = round;
     part.groups.resize(end);
     part.gbps.resize(end);
-    const auto scale = scale_from(part, controls, scale_, rounds_.rule());
+    const auto scale = scale_from(part, controls, suspicion_.scale, rounds_.rule());
     if (auto done = measure_by_itself(part, scale); !done) return done;
     Culprit jam{.kind = Culprit::Kind::congestion};
-    for (std::size_t i = 0; i < pairs_.size(); ++i) {
-      judge_pair(*pairs_[i], part.gbps[i], scale, jam);
+    for (std::size_t i = 0; i < suspicion_.pairs.size(); ++i) {
+      judge_pair(suspicion_.pairs[i], part.gbps[i], scale, jam);
     }
     if (!jam.nodes.empty()) culprits_.push_back(std::move(jam));
     return {};
@@ -168,10 +162,10 @@ class Explanation {
   [[nodiscard]] Result<void> measure_by_itself(Round& round, const Scale& scale) {
     std::vector<std::size_t> low;
     std::vector<Group> groups;
-    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+    for (std::size_t i = 0; i < suspicion_.pairs.size(); ++i) {
       const auto& few = round.gbps[i];
       if (!few || !scale.low(few)) continue;
-      const double among_all = pairs_[i]->scale.share(pairs_[i]->gbps);
+      const double among_all = suspicion_.pairs[i].scale.share(suspicion_.pairs[i].gbps);
       if (scale.share(*few) <= among_all + rounds_.rule().tolerance) continue;
       low.push_back(i);
       groups.push_back(round.groups[i]);
@@ -234,7 +228,7 @@ class Explanation {
       const auto& partner = nodes_.names[pairs[i].second];
       for (std::size_t device = 0; device < devices; ++device) {
         const auto& gbps = round.gbps[first + i * devices + device];
-        const bool common = std::ranges::count(common_, static_cast<int>(device)) > 0;
+        const bool common = std::ranges::count(suspicion_.devices, static_cast<int>(device)) > 0;
         if (common || !scale.low(gbps)) continue;
         slow->low.push_back(static_cast<int>(device));
         if (lines.empty()) slow->odds.push_back(odds_of(gbps, scale));
@@ -251,8 +245,8 @@ class Explanation {
   // What a device of a healthy pair reaches, where there is none to compare with: its part of the
   // whole, of which anything nearer to that than to nothing of a loss is fine.
   [[nodiscard]] Scale share_of_device() const {
-    if (of_device_) return scale_;
-    auto scale = scale_;
+    if (suspicion_.of_device) return suspicion_.scale;
+    auto scale = suspicion_.scale;
     for (auto* value : {&scale.median, &scale.deviation, &scale.limit}) *value /= nodes_.devices;
     return scale;
   }
@@ -261,8 +255,8 @@ class Explanation {
     std::vector<Group> groups;
     for (const auto& each : slow_) groups.push_back({.nodes = {each.suspect->node}});
     const auto controls = groups.size();
-    for (std::size_t i = 0; i < std::min(kControls, proven_.size()); ++i) {
-      groups.push_back({.nodes = {proven_[i]}});
+    for (std::size_t i = 0; i < std::min(kControls, suspicion_.proven.size()); ++i) {
+      groups.push_back({.nodes = {suspicion_.proven[i]}});
     }
     const auto round = rounds_.measure("each suspect by itself", std::move(groups));
     if (!round) return tl::unexpected(round.error());
@@ -287,10 +281,11 @@ class Explanation {
       return scale_of(proven, noise, rounds_.rule());
     }
     const double median = median_of(proven);
-    return Scale{.count = proven.size(),
-                 .median = median,
-                 .deviation = std::max(noise, scale_.deviation / scale_.median) * median,
-                 .limit = kFar * median};
+    return Scale{
+        .count = proven.size(),
+        .median = median,
+        .deviation = std::max(noise, suspicion_.scale.deviation / suspicion_.scale.median) * median,
+        .limit = kFar * median};
   }
 
   [[nodiscard]] Part part_of(const Slow& slow) const {
@@ -315,7 +310,7 @@ class Explanation {
                     .nodes = {slow.suspect->node},
                     .part = part_of(slow),
                     .hung = true,
-                    .of_device = of_device_,
+                    .of_device = suspicion_.of_device,
                     .probability = probability_of(slow.odds),
                     .evidence = std::move(slow.evidence)};
     for (const auto& meeting : slow.suspect->meetings) take(culprit, meeting);
@@ -330,14 +325,10 @@ class Explanation {
     return culprit;
   }
 
+  const Suspicion& suspicion_;
   const Nodes& nodes_;
   Rounds& rounds_;
-  Scale scale_;
-  bool of_device_;
-  std::vector<int> common_;  // devices that are slow everywhere
-  std::vector<Node> proven_;
   std::vector<Slow> slow_;
-  std::vector<const SlowPair*> pairs_;
   std::vector<Culprit> culprits_;
 };
 
@@ -347,20 +338,6 @@ Result<std::vector<Culprit>> explain(const Suspicion& suspicion,
                                      const Nodes& nodes,
                                      Rounds& rounds) {
   return Explanation(suspicion, nodes, rounds).run();
-}
-
-std::vector<Pair> take_controls(std::vector<Node>& proven, std::size_t most, const Nodes& nodes) {
-  std::vector<Node> some;
-  while (some.size() < most && some.size() + 2 <= proven.size()) {
-    some.push_back(proven.back());
-    proven.pop_back();
-  }
-  return pair_with(some, proven, nodes);
-}
-
-Scale scale_from(const Round& round, std::size_t from, const Scale& usual, const Rule& rule) {
-  const double deviation = std::max(usual.deviation / usual.median, round.noise);
-  return scale_around(finished(round, from), deviation, rule).value_or(usual);
 }
 
 }  // namespace muster::bench::locate

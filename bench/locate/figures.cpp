@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "bench/locate/bisect.hpp"
 #include "bench/locate/findings.hpp"
+#include "bench/locate/locate.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/ib.hpp"
 #include "lib/profile/limits/pci.hpp"

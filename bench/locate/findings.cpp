@@ -7,7 +7,7 @@
 #include <iterator>
 #include <set>
 
-#include "bench/locate/bisect.hpp"
+#include "bench/locate/locate.hpp"
 #include "lib/base/units.hpp"
 #include "lib/hosts/hostlist.hpp"
 

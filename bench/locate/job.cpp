@@ -156,13 +156,6 @@ std::vector<RankPart> Job::parts_of(const std::vector<Group>& groups) const {
   return parts;
 }
 
-Result<void> Job::introduce(const Backend& backend) {
-  introduced_ = true;
-  if (auto done = bench::introduce(self_, parts_.met, backend); !done) return done;
-  // Rank 0 has waited for communicators that do not form. Its partner would wait for it in vain.
-  return parts_.met.group->barrier();
-}
-
 Job::Told Job::failed(std::string_view why) const {
   return {.finished = false, .trouble = fmt::format("{}: {}", self_.name(), why), .batch = {}};
 }
@@ -201,8 +194,11 @@ Result<std::vector<std::string>> Job::measure_part(const Task& task) {
   auto made = put(parts_.backend, make_part_backend(self_, parts_.met, parts, limit));
   if (!made) return tl::unexpected(made.error());
   self_.emergency.watch(parts_.backend.get());
-  if (!introduced_) {
-    if (auto done = introduce(*parts_.backend); !done) return tl::unexpected(done.error());
+  if (!std::exchange(introduced_, true)) {
+    auto done = introduce(self_, parts_.met, *parts_.backend);
+    // Rank 0 has waited for communicators that do not form. Its partner would wait for it in vain.
+    if (done) done = group.barrier();
+    if (!done) return tl::unexpected(done.error());
   }
   // A back end that can be aborted ends sooner. Others may still wait for their communicator.
   self_.enter(group, describe(operation_), 2 * limit, counters_of(progress_));

@@ -77,7 +77,6 @@ class Job final : public Measurer {
   [[nodiscard]] Result<std::vector<std::string>> test_part(const Task& task);
   [[nodiscard]] Told failed(std::string_view why) const;
   [[nodiscard]] Told run(Backend& backend, int repeats);
-  [[nodiscard]] Result<void> introduce(const Backend& backend);
   // The ranks of each group, and behind them each of the others alone.
   [[nodiscard]] std::vector<RankPart> parts_of(const std::vector<Group>& groups) const;
   [[nodiscard]] std::vector<int> ranks_of(const Group& group) const;

@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "bench/locate/bisect.hpp"
-#include "bench/locate/explain.hpp"
 #include "bench/locate/switches.hpp"
 #include "bench/results/statistics.hpp"
 #include "lib/base/units.hpp"
@@ -133,11 +131,6 @@ Strategy strategy_for(Strategy asked, const Nodes& nodes) {
   return nodes.count() <= kFewNodes ? Strategy::tournament : Strategy::screen;
 }
 
-Result<Suspicion> measure(Strategy strategy, const Nodes& nodes, Rounds& rounds, Search& search) {
-  if (strategy == Strategy::tournament) return tournament(nodes, rounds, search);
-  return screen(nodes, rounds, search);
-}
-
 // Each of these groups has a switch of its own, named by its nodes.
 void hang_from_switches(Nodes& nodes, const std::vector<std::vector<Node>>& groups) {
   nodes.leaves.assign(nodes.count(), kNoLeaf);
@@ -195,8 +188,11 @@ class Locator {
   [[nodiscard]] Result<void> suspect() {
     if (strategy_ == Strategy::fabric && nodes_.zones.empty()) return {};  // first the switches
     const auto before = search_.pairs.size();
-    if (auto found = put(found_, measure(strategy_, nodes_, rounds_, search_)); !found)
-      return found;
+    const bool all_pairs = strategy_ == Strategy::tournament;
+    auto found =
+        put(found_,
+            all_pairs ? tournament(nodes_, rounds_, search_) : screen(nodes_, rounds_, search_));
+    if (!found) return found;
     const std::span pairs(search_.pairs.begin() + static_cast<std::ptrdiff_t>(before),
                           search_.pairs.end());
     general_ = judge_all(search_.scale, pairs, found_, rule(), nodes_);

@@ -25,8 +25,8 @@ struct Plan {
 
 [[nodiscard]] Result<Search> locate(const Nodes& nodes, Measurer& measurer, const Plan& plan);
 
-// What the strategies have in common: the scale of the first values, from the healthy ones or from
-// what is expected; nothing where neither tells.
+// The steps of a search, a file each, and what they have in common: the scale of the first values,
+// from the healthy ones or from what is expected; nothing where neither tells.
 [[nodiscard]] std::optional<Scale> first_scale(const std::vector<double>& values,
                                                double noise,
                                                const Rule& rule);
@@ -39,5 +39,21 @@ struct Plan {
                                       Rounds& rounds,
                                       const std::vector<Suspect>& slow,
                                       Search& search);
+
+// Each device of a slow node is measured by itself with the same one of a proven partner, and then
+// each node alone. Slow pairs, and slow nodes of which no part is slow, are measured once more: low
+// again is a link or a node, else it was congestion.
+[[nodiscard]] Result<std::vector<Culprit>> explain(const Suspicion& suspicion,
+                                                   const Nodes& nodes,
+                                                   Rounds& rounds);
+
+// Measures all nodes together that a next job has. As long as they reach less than their pairs do,
+// halves of them are measured, and parts of halves with one another, until the fewest are left that
+// show it: they are measured alone, and beside equally many others. What is found is left out, and
+// the rest measured again. Sets `together`; adds culprits.
+[[nodiscard]] Result<void> measure_together(const Nodes& nodes, Rounds& rounds, Search& search);
+
+// Much less than healthy pairs reach, or not finished.
+[[nodiscard]] bool falls_behind(const std::optional<double>& gbps, const Scale& of_pairs);
 
 }  // namespace muster::bench::locate

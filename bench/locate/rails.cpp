@@ -9,7 +9,6 @@
 #include <numeric>
 #include <utility>
 
-#include "bench/locate/explain.hpp"
 #include "bench/locate/locate.hpp"
 #include "bench/results/statistics.hpp"
 
@@ -83,24 +82,19 @@ std::vector<Culprit> slow_on_most(const Rails& rails, const Rule& rule) {
   return culprits;
 }
 
-bool is_of(const std::vector<Culprit>& slow, std::size_t device) {
-  return std::ranges::any_of(slow, [&](const Culprit& culprit) {
-    return culprit.devices.front() == static_cast<int>(device);
-  });
-}
-
 // Each node with the best of what its devices lack: what a slow device reached.
 class Suspects {
  public:
   explicit Suspects(const Nodes& nodes) : low_(nodes.count()) {}
 
-  // `slow`: devices that are slow everywhere, which is no node's fault.
-  void take(const Rails& rails, const std::vector<Culprit>& slow, const Scale& scale) {
+  // `common`: devices that are slow everywhere, which is no node's fault.
+  void take(const Rails& rails, const std::vector<int>& common, const Scale& scale) {
     for (std::size_t pair = 0; pair < rails.pairs.size(); ++pair) {
       const auto [a, b] = rails.pairs[pair];
       for (std::size_t device = 0; device < rails.devices; ++device) {
         const auto& gbps = rails.at(pair, device);
-        if (is_of(slow, device) || !scale.low(gbps)) continue;
+        const bool is_common = std::ranges::count(common, static_cast<int>(device)) > 0;
+        if (is_common || !scale.low(gbps)) continue;
         low_[a][device].push_back({b, gbps, scale});
         low_[b][device].push_back({a, gbps, scale});
       }
@@ -128,18 +122,13 @@ class Suspects {
   [[nodiscard]] std::vector<Pair> pair_anew(const std::vector<Node>& asked,
                                             std::vector<Node>& partners,
                                             const Nodes& nodes) const {
-    std::vector<Pair> pairs;
-    for (const auto node : asked) {
+    return pair_with(asked, partners, nodes, [this](Node node) {
       std::vector<Node> met;
       for (const auto& [device, meetings] : low_[node]) {
         for (const auto& meeting : meetings) met.push_back(meeting.partner);
       }
-      const auto partner = partner_of(node, partners, met, nodes);
-      if (partner == partners.end()) continue;
-      pairs.emplace_back(node, *partner);
-      partners.erase(partner);
-    }
-    return pairs;
+      return met;
+    });
   }
 
   // Those of which one and the same device was low with so many partners.
@@ -188,7 +177,7 @@ Result<Suspicion> rails(const Nodes& nodes,
   if (common.empty()) return suspicion;
   for (const auto& each : common) suspicion.devices.push_back(each.devices.front());
   Suspects suspects(nodes);
-  suspects.take(*first, common, *search.scale);
+  suspects.take(*first, suspicion.devices, *search.scale);
   suspicion.proven = suspects.proven_by(*first);
   std::vector<Node> asked;
   std::ranges::set_difference(all_of(nodes), suspicion.proven, std::back_inserter(asked));
@@ -201,7 +190,7 @@ Result<Suspicion> rails(const Nodes& nodes,
         "each device of suspects with proven partners", std::move(pairs), nodes, rounds);
     if (!again) return tl::unexpected(again.error());
     const auto scale = first_scale(finished(again->round), again->round.noise, rule);
-    suspects.take(*again, common, scale.value_or(*search.scale));
+    suspects.take(*again, suspicion.devices, scale.value_or(*search.scale));
     // Who was slow once, since nobody is accused by that.
     std::erase_if(asked, [&](Node node) { return suspects.times_low(node) != 1; });
   }

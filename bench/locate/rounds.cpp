@@ -41,6 +41,11 @@ std::vector<double> finished(const Round& round, std::size_t from) {
   return values;
 }
 
+Scale scale_from(const Round& round, std::size_t from, const Scale& usual, const Rule& rule) {
+  const double deviation = std::max(usual.deviation / usual.median, round.noise);
+  return scale_around(finished(round, from), deviation, rule).value_or(usual);
+}
+
 // What did not finish once is not asked again: it would cost its deadline each time.
 Result<void> Rounds::add(const std::vector<Group>& groups,
                          int repeats,

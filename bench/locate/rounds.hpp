@@ -26,6 +26,12 @@ struct Round {
 // The medians of those groups that finished, from the group with index `from` on.
 [[nodiscard]] std::vector<double> finished(const Round& round, std::size_t from = 0);
 
+// The groups from index `from` on, with the deviation of `usual`; where they are too few, `usual`.
+[[nodiscard]] Scale scale_from(const Round& round,
+                               std::size_t from,
+                               const Scale& usual,
+                               const Rule& rule);
+
 class Rounds {
  public:
   using Watch = std::function<void(const std::string& title, std::size_t groups)>;

@@ -54,15 +54,25 @@ std::vector<Node>::iterator partner_of(Node node,
 
 std::vector<Pair> pair_with(const std::vector<Node>& seekers,
                             std::vector<Node>& partners,
-                            const Nodes& nodes) {
+                            const Nodes& nodes,
+                            const std::function<std::vector<Node>(Node)>& met_by) {
   std::vector<Pair> pairs;
   for (const auto node : seekers) {
-    const auto partner = partner_of(node, partners, {}, nodes);
+    const auto partner = partner_of(node, partners, met_by(node), nodes);
     if (partner == partners.end()) continue;
     pairs.emplace_back(node, *partner);
     partners.erase(partner);
   }
   return pairs;
+}
+
+std::vector<Pair> take_controls(std::vector<Node>& proven, std::size_t most, const Nodes& nodes) {
+  std::vector<Node> some;
+  while (some.size() < most && some.size() + 2 <= proven.size()) {
+    some.push_back(proven.back());
+    proven.pop_back();
+  }
+  return pair_with(some, proven, nodes);
 }
 
 std::vector<Group> groups_of(const std::vector<Pair>& pairs) {

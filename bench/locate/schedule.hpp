@@ -2,6 +2,8 @@
 // Which nodes are paired in which round. No node is twice in a round.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -28,10 +30,20 @@ using Pair = std::pair<Node, Node>;
                                                      const Nodes& nodes);
 
 // A partner for each of `seekers`, each from `partners` and none twice; of another leaf switch
-// where there is one. Takes those out of `partners` that it uses; who finds none is left out.
-[[nodiscard]] std::vector<Pair> pair_with(const std::vector<Node>& seekers,
-                                          std::vector<Node>& partners,
-                                          const Nodes& nodes);
+// where there is one, and none whom `met_by` tells. Takes those out of `partners` that it uses; who
+// finds none is left out.
+[[nodiscard]] std::vector<Pair> pair_with(
+    const std::vector<Node>& seekers,
+    std::vector<Node>& partners,
+    const Nodes& nodes,
+    const std::function<std::vector<Node>(Node)>& met_by = [](Node) {
+      return std::vector<Node>();
+    });
+
+// Pairs of proven nodes that a later round compares with, taken out of `proven`.
+[[nodiscard]] std::vector<Pair> take_controls(std::vector<Node>& proven,
+                                              std::size_t most,
+                                              const Nodes& nodes);
 
 [[nodiscard]] std::vector<Group> groups_of(const std::vector<Pair>& pairs);
 // Each device of these pairs by itself: pair after pair.

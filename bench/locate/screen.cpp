@@ -6,7 +6,6 @@
 #include <iterator>
 #include <utility>
 
-#include "bench/locate/explain.hpp"
 #include "bench/locate/locate.hpp"
 
 namespace muster::bench::locate {

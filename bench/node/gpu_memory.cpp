@@ -75,10 +75,6 @@ class Triad {
   std::vector<std::uint64_t> answer_;
 };
 
-Finding wrong_memory(const NodeGpu& gpu, std::string message) {
-  return broken(gpu.name(), std::move(message), Remedy::reset_gpu);
-}
-
 Result<void> measure(NodeGpu& gpu, std::uint64_t bytes, Series& series, TestResult& result) {
   Triad triad(gpu, bytes / sizeof(float) / 4 * 4);
   if (auto ready = triad.prepare(); !ready) return ready;
@@ -91,12 +87,13 @@ Result<void> measure(NodeGpu& gpu, std::uint64_t bytes, Series& series, TestResu
   const auto wrong = triad.verify();
   if (!wrong) return tl::unexpected(wrong.error());
   if (wrong->elements != 0) {
-    result.findings.push_back(wrong_memory(
-        gpu,
+    result.findings.push_back(broken(
+        gpu.name(),
         fmt::format("{} elements of a triad are wrong, the first is number {} with bits {:08x}",
                     wrong->elements,
                     wrong->first,
-                    wrong->observed)));
+                    wrong->observed),
+        Remedy::reset_gpu));
   }
   series.size_bytes = static_cast<std::int64_t>(bytes);
   series.add(gpu.name(), rates);
@@ -161,13 +158,14 @@ Result<void> try_patterns(NodeGpu& gpu, std::uint64_t most, TestResult& result) 
                                      static_cast<double>(before) / (1UL << 30U),
                                      wrong));
   if (wrong == 0) return {};
-  result.findings.push_back(wrong_memory(
-      gpu,
+  result.findings.push_back(broken(
+      gpu.name(),
       fmt::format("{} words did not hold the pattern that was written, the first at byte {} of "
                   "what was tested; bits {:016x} differ",
                   wrong,
                   first,
-                  bits)));
+                  bits),
+      Remedy::reset_gpu));
   return {};
 }
 
@@ -182,7 +180,7 @@ Result<TestResult> run_gpu_memory(const TestInput& input) {
   auto all = open_gpus(input);
   if (!all) return tl::unexpected(all.error());
   TestResult result{.findings = std::move(all->refused)};
-  Series series{.what = "triad", .quantity = "gpu_triad", .unit = "GB/s"};
+  Series series{.what = "triad", .quantity = "gpu_triad", .unit = "GB/s", .limited = true};
   for (auto& gpu : all->gpus) {
     auto done = measure(*gpu, bytes, series, result);
     if (done) done = try_patterns(*gpu, most, result);

@@ -132,7 +132,8 @@ class Pairs {
     }
     result_.series = {std::move(one_series_), std::move(both_series_)};
     result_.add(std::move(hosts_series_));
-    result_.matrices = {with_usual(std::move(one_way_)), with_usual(std::move(both_ways_))};
+    result_.add(std::move(one_way_));
+    result_.add(std::move(both_ways_));
   }
 
  private:
@@ -200,16 +201,14 @@ class Pairs {
   TestResult& result_;
   bool in_groups_;
   Matrix one_way_, both_ways_;
-  Series one_series_{.what = "peer copy", .quantity = "peer_copy", .unit = "GB/s"};
+  Series one_series_{.what = "peer copy", .quantity = "peer_copy", .unit = "GB/s", .limited = true};
   Series both_series_{.what = "peer copy both ways",
                       .quantity = "peer_copy_both",
                       .unit = "GB/s",
-                      .limited = false,
                       .tolerance = 0.05};
   Series hosts_series_{.what = "peer copy through the host",
                        .quantity = "peer_copy_through_host",
                        .unit = "GB/s",
-                       .limited = false,
                        .tolerance = 0.1};
 };
 

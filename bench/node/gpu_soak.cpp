@@ -41,17 +41,13 @@ double rate_between(const Soaked& soaked, double from, double to) {
 }
 
 std::string held_back_by(std::uint64_t reasons) {
-  struct Reason {
-    std::uint64_t bit;
-    std::string_view text;
-  };
-
-  constexpr std::array kReasons{Reason{0x40, "heat (hardware)"},
-                                Reason{0x20, "heat (driver)"},
-                                Reason{0x80, "the power brake"},
-                                Reason{0x8, "a hardware slowdown"},
-                                Reason{0x4, "the power limit"},
-                                Reason{0x2, "clocks set for applications"}};
+  constexpr std::array<std::pair<std::uint64_t, std::string_view>, 6> kReasons{
+      {{0x40, "heat (hardware)"},
+       {0x20, "heat (driver)"},
+       {0x80, "the power brake"},
+       {0x8, "a hardware slowdown"},
+       {0x4, "the power limit"},
+       {0x2, "clocks set for applications"}}};
   std::string text;
   for (const auto& [bit, word] : kReasons) {
     if ((reasons & bit) != 0) text += fmt::format("{}{}", text.empty() ? "" : " and ", word);
@@ -147,7 +143,6 @@ class Soak {
     Series series{.what = "products at the end",
                   .quantity = "soak_f32_own",
                   .unit = "TFLOPS",
-                  .limited = false,
                   .tolerance = 0.05};
     for (const auto& each : gpus_) {
       if (each.over || each.rates.empty()) continue;

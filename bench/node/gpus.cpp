@@ -8,7 +8,6 @@
 
 #include "bench/backends/nccl/errors.hpp"
 #include "bench/node/cpus.hpp"
-#include "bench/node/kernels.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench::node {

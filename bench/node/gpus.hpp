@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/backends/nccl/gpu.hpp"
@@ -17,6 +18,9 @@
 #include "lib/base/result.hpp"
 
 namespace muster::bench::node {
+
+// The kernels of the tests, as the driver takes them: kernels.ptx, held by the program.
+[[nodiscard]] std::string_view kernels_ptx();
 
 // What kernels that compare have found since the counts were cleared.
 struct Counts {

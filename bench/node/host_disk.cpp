@@ -36,7 +36,6 @@ Result<TestResult> run_host_disk(const TestInput& input) {
     Series series{.what = std::string(way.what),
                   .quantity = std::string(way.quantity),
                   .unit = std::string(way.unit),
-                  .limited = false,
                   .tolerance = 0.1,
                   .size_bytes = way.block};
     for (const auto& disk : *disks) {

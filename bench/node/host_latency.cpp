@@ -70,7 +70,6 @@ class Memory {
                   .quantity = "memory_latency",
                   .unit = "ns",
                   .less_is_better = true,
-                  .limited = false,
                   .tolerance = 0.1,
                   .size_bytes = static_cast<std::int64_t>(bytes_)};
     std::vector<std::string> names;
@@ -82,7 +81,7 @@ class Memory {
       if (auto done = to(memory, series, matrix, result); !done) return done;
     }
     result.series.push_back(std::move(series));
-    result.matrices.push_back(with_usual(std::move(matrix)));
+    result.add(std::move(matrix));
     return {};
   }
 
@@ -169,7 +168,6 @@ Result<void> between_cpus(const TestInput& input,
                 .quantity = "core_to_core_latency",
                 .unit = "ns",
                 .less_is_better = true,
-                .limited = false,
                 .tolerance = 0.5};
   std::vector<std::string> names;
   for (const unsigned cpu : cpus) names.push_back(fmt::format("cpu{}", cpu));
@@ -191,7 +189,7 @@ Result<void> between_cpus(const TestInput& input,
     series.values.push_back({.device = matrix.names[i], .value = median_of(others)});
   }
   result.series.push_back(std::move(series));
-  result.matrices.push_back(with_usual(std::move(matrix)));
+  result.add(std::move(matrix));
   return {};
 }
 

@@ -96,6 +96,7 @@ Result<TestResult> measure(const TestInput& input,
   if (!report) return tl::unexpected(report.error());
   auto busbw = series_of(*report, what, "busbw");
   if (!busbw) return tl::unexpected(busbw.error());
+  busbw->limited = true;
   return TestResult{.series = {*std::move(busbw)}, .findings = wrong_data(*report, check)};
 }
 
@@ -149,7 +150,6 @@ Result<TestResult> run_train_step(const TestInput& input) {
     if (!series) return tl::unexpected(series.error());
     series->unit = unit;
     series->less_is_better = less_is_better;
-    series->limited = false;
     result.series.push_back(*std::move(series));
   }
   return result;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/node/stream_kernels.hpp"
+// The kernels of STREAM.
+#include "bench/node/stream.hpp"
 
 #ifdef __x86_64__
 #include <immintrin.h>

@@ -42,6 +42,17 @@ void TestResult::add(Series measured) {
   if (!measured.values.empty()) series.push_back(std::move(measured));
 }
 
+void TestResult::add(Matrix measured) {
+  std::vector<double> values;
+  for (const auto& row : measured.cells) {
+    for (const auto& value : row) {
+      if (value) values.push_back(*value);
+    }
+  }
+  measured.usual = values.empty() ? 0 : median_of(std::move(values));
+  matrices.push_back(std::move(measured));
+}
+
 Finding broken(std::string device, std::string message, Remedy remedy) {
   return {.device = std::move(device),
           .outcome = Outcome::fail,
@@ -68,17 +79,6 @@ Matrix empty_matrix(std::string title, std::string unit, std::vector<std::string
           .unit = std::move(unit),
           .names = std::move(names),
           .cells = std::move(cells)};
-}
-
-Matrix with_usual(Matrix matrix) {
-  std::vector<double> values;
-  for (const auto& row : matrix.cells) {
-    for (const auto& value : row) {
-      if (value) values.push_back(*value);
-    }
-  }
-  matrix.usual = values.empty() ? 0 : median_of(std::move(values));
-  return matrix;
 }
 
 }  // namespace muster::bench::node

@@ -37,7 +37,7 @@ struct Series {
   std::string quantity;  // "host_to_device", as programs call it
   std::string unit;      // GB/s, Gb/s, TFLOPS, ns
   bool less_is_better = false;
-  bool limited = true;      // the profile's limit holds for it
+  bool limited = false;     // the profile's limit holds for it
   double tolerance = 0.03;  // healthy sisters differ by this share
   std::int64_t size_bytes = 0;
   std::int64_t iterations = 0;
@@ -58,6 +58,8 @@ struct TestResult {
 
   // One without any value is left out.
   void add(Series measured);
+  // What is usual in it is the median of its numbers.
+  void add(Matrix measured);
 };
 
 // A device that does not do what it must.
@@ -139,8 +141,5 @@ struct NodeTest {
 [[nodiscard]] Matrix empty_matrix(std::string title,
                                   std::string unit,
                                   std::vector<std::string> names);
-
-// The same with what is usual among its numbers: their median.
-[[nodiscard]] Matrix with_usual(Matrix matrix);
 
 }  // namespace muster::bench::node

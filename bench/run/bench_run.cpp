@@ -7,10 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "bench/backends/nccl/diagnosis.hpp"
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
-#include "bench/backends/sim/sim.hpp"
+#include "bench/backends/sim/cluster.hpp"
 #include "bench/launch/local.hpp"
 #include "bench/run/concluding.hpp"
 #include "bench/run/measuring.hpp"
@@ -33,7 +32,7 @@ Attempt<void> prepare(RankContext& self) {
   if (!kind) return tl::unexpected(kind.error());
   self.kind = *kind;
   if (self.kind != BackendKind::sim) {
-    if (self.command.environment == Environment::profile) {
+    if (self.command.environment == VariableSource::profile) {
       self.settings = take_settings(choice->profile, self.kind, self.variables);
     }
     choice->evidence.push_back(sentence_of(self.settings, choice->profile.name));

@@ -54,23 +54,23 @@ class Measuring {
   }
 
   [[nodiscard]] Result<void> run() {
-    const auto& command = command_;
-    self_.enter(
-        group_, {"reservation of memory", Part::starting}, to_duration(command.operation_deadline));
+    self_.enter(group_,
+                {"reservation of memory", Part::starting},
+                to_duration(command_.operation_deadline));
     // Out of place where both are run: it needs the most.
     for (const auto& operations : largest_) {
       if (auto reserved = backend_.reserve(operations.front()); !reserved) return reserved;
     }
     for (auto& remark : backend_.remarks()) self_.place.evidence.push_back(std::move(remark));
     if (self_.leads())
-      self_.reporter.begin_table(command, sizes_, self_.place.evidence, self_.settings);
+      self_.reporter.begin_table(command_, sizes_, self_.place.evidence, self_.settings);
     OperationTimer timer(group_,
                          backend_,
-                         {.pace = pace_of(command),
-                          .precision = command.precision,
+                         {.pace = pace_of(command_),
+                          .precision = command_.precision,
                           .shared = shared(),
-                          .operation_deadline = command.operation_deadline,
-                          .join_deadline = command.join_deadline});
+                          .operation_deadline = command_.operation_deadline,
+                          .join_deadline = command_.join_deadline});
     const auto begin = Clock::now();
     for (int cycles = 1;; ++cycles) {
       if (auto ran = run_sizes(timer); !ran) return ran;
@@ -109,10 +109,9 @@ class Measuring {
 
   // Rank 0's word, for all.
   [[nodiscard]] Result<bool> goes_on(int cycles, Clock::time_point begin) {
-    const auto& command = command_;
-    if (command.cycles == 1 && !command.soak) return false;
-    const auto time = to_duration(command.soak.value_or(Seconds{0}));
-    const bool more = cycles < command.cycles || Clock::now() - begin < time;
+    if (command_.cycles == 1 && !command_.soak) return false;
+    const auto time = to_duration(command_.soak.value_or(Seconds{0}));
+    const bool more = cycles < command_.cycles || Clock::now() - begin < time;
     const auto word = broadcast(group_, more ? 1 : 0);
     if (!word) return tl::unexpected(word.error());
     return *word != 0;
@@ -183,9 +182,8 @@ class Measuring {
   // For somebody at a terminal a line says every second how far it is.
   [[nodiscard]] Result<Measured> run_shown(OperationTimer& timer, const Operation& operation) {
     if (!self_.leads() || !self_.reporter.shows_progress()) return timer.run(operation);
-    const auto& command = command_;
-    const auto all = static_cast<std::uint64_t>(command.warm_up) +
-                     static_cast<std::uint64_t>(command.iterations);
+    const auto all = static_cast<std::uint64_t>(command_.warm_up) +
+                     static_cast<std::uint64_t>(command_.iterations);
     const Ticker ticker(
         [&](Clock::duration since) {
           return progress_line({.what = describe(operation),

@@ -75,9 +75,8 @@ Result<void> Printer::finish(const Report& report) {
 
 Result<void> Printer::can_finish() const {
   if (!to_file()) return {};
-  const auto destination = Destination::open(console_, command_.output);
-  if (!destination) return tl::unexpected(destination.error());
-  return {};
+  const auto open = Destination::open(console_, command_.output);
+  return open ? Result<void>() : tl::unexpected(open.error());
 }
 
 std::string progress_line(const Going& going) {

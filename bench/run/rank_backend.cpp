@@ -9,11 +9,11 @@
 #include <iterator>
 #include <utility>
 
-#include "bench/backends/mpi_module.hpp"
+#include "bench/backends/mpi/module.hpp"
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
-#include "bench/backends/sim/sim.hpp"
-#include "bench/backends/tcp/backend.hpp"
+#include "bench/backends/sim/cluster.hpp"
+#include "bench/backends/tcp/mesh.hpp"
 #include "bench/launch/random.hpp"
 #include "bench/run/messages.hpp"
 #include "lib/base/clock.hpp"
@@ -47,12 +47,6 @@ Among all_of(Group& group) {
       .ranks = group.size(),
       .exchange = {.gather = [&group](std::string_view mine) { return group.gather(mine); },
                    .broadcast = [&group](std::string_view text) { return group.broadcast(text); }}};
-}
-
-Result<std::unique_ptr<Backend>> make_sim(const BenchCommand& command) {
-  auto cluster = parse_sim(command.sim);
-  if (!cluster) return tl::unexpected(cluster.error());
-  return make_sim_backend(*std::move(cluster));
 }
 
 Result<std::unique_ptr<Backend>> make_tcp(const Among& among) {
@@ -121,7 +115,7 @@ Result<std::unique_ptr<Backend>> make_backend(RankContext& self, Met& met, const
     case BackendKind::automatic:
       break;
   }
-  return make_sim(self.command);
+  return parse_sim(self.command.sim).map(make_sim_backend);
 }
 
 }  // namespace

@@ -101,20 +101,20 @@ class SplitMeasuring {
   // Those of these parts measure; the others wait. A batch of each own part.
   [[nodiscard]] Result<std::vector<Batch>> measure(const Operation& operation,
                                                    const std::vector<std::size_t>& active) {
-    const auto& command = self_.command;
     self_.phase.set(describe(operation));
     if (self_.leads()) self_.reporter.progress(describe(operation));
     std::vector<Batch> batches(own_.size());
     // The first operation of a part makes its connections.
     progress_->reset();
-    group_.enter(describe(operation),
-                 to_duration(command.operation_deadline) + to_duration(command.join_deadline),
-                 counters_of(progress_));
+    group_.enter(
+        describe(operation),
+        to_duration(self_.command.operation_deadline) + to_duration(self_.command.join_deadline),
+        counters_of(progress_));
     for (std::size_t at = 0; at < own_.size(); ++at) {
       const auto& [part, backend] = own_[at];
       if (std::ranges::find(active, part) == active.end()) continue;
       const auto measured =
-          put(batches[at], verified_batch(*backend, operation, pace_of(command), *progress_));
+          put(batches[at], verified_batch(*backend, operation, pace_of(self_.command), *progress_));
       if (!measured) return tl::unexpected(measured.error());
     }
     return batches;

@@ -13,6 +13,13 @@ constexpr std::size_t kEnd = 1;
 constexpr std::size_t kFirstLayer = 2;
 constexpr std::size_t kReduced = 2;
 
+Result<void> start_all(const std::vector<std::unique_ptr<node::Gemm>>& products) {
+  for (const auto& each : products) {
+    if (auto started = each->start(); !started) return started;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Step>> Step::prepare(StreamedOperation& reduce,
@@ -40,13 +47,6 @@ Result<std::unique_ptr<Step>> Step::prepare(StreamedOperation& reduce,
 Step::~Step() {
   forward_.clear();
   backward_.clear();
-}
-
-Result<void> Step::start_all(const std::vector<std::unique_ptr<node::Gemm>>& products) {
-  for (const auto& each : products) {
-    if (auto started = each->start(); !started) return started;
-  }
-  return {};
 }
 
 Result<void> Step::enqueue(Share share) {

@@ -41,14 +41,13 @@ class Step {
  private:
   Step(StreamedOperation& reduce, int layers) : reduce_(reduce), layers_(layers) {}
 
-  // The products of each shape once; a layer's are the same as the next one's.
-  [[nodiscard]] Result<void> start_all(const std::vector<std::unique_ptr<node::Gemm>>& products);
   [[nodiscard]] Result<void> enqueue(Share share);
   void look(Progress& progress) const;
 
   StreamedOperation& reduce_;
   int layers_;
   std::unique_ptr<node::NodeGpu> gpu_;
+  // The products of each shape once; a layer's are the same as the next one's.
   std::vector<std::unique_ptr<node::Gemm>> forward_, backward_;
 };
 

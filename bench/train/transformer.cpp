@@ -15,17 +15,6 @@ namespace {
 // Products of fewer are none that a GPU is busy with, and those of others none that all types have.
 constexpr std::uint64_t kStep = 64;
 
-// Those of the Llama family.
-const std::array<Transformer, 4>& known() {
-  static const std::array<Transformer, 4> all{
-      Transformer{"7b", 32, 4096, 4096, 11008},
-      Transformer{"8b", 32, 4096, 1024, 14336},
-      Transformer{"13b", 40, 5120, 5120, 13824},
-      Transformer{"70b", 80, 8192, 1024, 28672},
-  };
-  return all;
-}
-
 Result<std::uint64_t> number_in(std::string_view text, std::uint64_t step, std::uint64_t most) {
   const auto number = parse_unsigned(text);
   if (number && *number > 0 && *number <= most && *number % step == 0) return *number;
@@ -38,17 +27,27 @@ Result<std::uint64_t> number_in(std::string_view text, std::uint64_t step, std::
 
 }  // namespace
 
-std::span<const Transformer> transformers() { return known(); }
+// Those of the Llama family.
+std::span<const Transformer> transformers() {
+  static const std::array<Transformer, 4> all{
+      Transformer{"7b", 32, 4096, 4096, 11008},
+      Transformer{"8b", 32, 4096, 1024, 14336},
+      Transformer{"13b", 40, 5120, 5120, 13824},
+      Transformer{"70b", 80, 8192, 1024, 28672},
+  };
+  return all;
+}
 
 Result<Transformer> parse_transformer(std::string_view text) {
   constexpr std::uint64_t kMostLayers = 1000;
   constexpr std::uint64_t kMostWide = 1U << 20U;
-  const auto found = std::ranges::find(known(), text, &Transformer::name);
-  if (found != known().end()) return *found;
+  const auto known = transformers();
+  const auto found = std::ranges::find(known, text, &Transformer::name);
+  if (found != known.end()) return *found;
   const auto words = split(text, 'x');
   if (words.size() != 3) {
     std::vector<std::string> names;
-    for (const auto& each : known()) names.push_back(each.name);
+    for (const auto& each : known) names.push_back(each.name);
     return make_error(
         fmt::format("no model is called \"{}\"{}; there are {}, or "
                     "LAYERSxHIDDENxFEED_FORWARD as 32x4096x11008",

@@ -48,14 +48,14 @@ int in_time(const Caller& caller,
 }
 
 // The commands that take as long as they take.
-constexpr std::tuple kAtOnce{run_list,
-                             run_validate,
-                             run_drain,
-                             run_resume,
-                             run_status,
-                             run_history,
-                             run_events,
-                             run_hostfile};
+constexpr std::tuple kAtOnce{&run_list,
+                             &run_validate,
+                             &run_drain,
+                             &run_resume,
+                             &run_status,
+                             &run_history,
+                             &run_events,
+                             &run_hostfile};
 
 struct Run {
   const Caller& caller;

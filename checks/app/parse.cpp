@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,45 +21,42 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Benchmarks run on this machine, and need a line that asks for one.
-Result<void> may_be_active(const CheckCommand& command) {
-  if (command.nhc_conf.empty()) {
-    return make_error("--active runs the benchmarks of --nhc-conf, which is missing");
-  }
-  if (!command.snapshots.empty()) {
-    return make_error("--active runs benchmarks, and on a snapshot nothing can be run");
-  }
-  if (command.root != "/") {
-    return make_error("--active runs benchmarks on this node, and --root names another");
-  }
-  return {};
+struct Rule {
+  bool broken;
+  std::string_view why;
+};
+
+// An error where a rule is broken: the first that is.
+Result<void> judge_usage(std::initializer_list<Rule> rules) {
+  const auto* const broken = std::ranges::find_if(rules, &Rule::broken);
+  if (broken == rules.end()) return {};
+  return make_error(std::string(broken->why));
 }
 
 Result<void> finish(CheckCommand& command, const Words& /*words*/) {
-  if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
-  if (!command.nhc_conf.empty() && !(command.only.empty() && command.skip.empty())) {
-    return make_error("--nhc-conf says which checks run, and goes with neither --only nor --skip");
-  }
-  if (command.nhc_conf_strict && command.nhc_conf.empty()) {
-    return make_error("--nhc-conf-strict is about the lines of --nhc-conf, which is missing");
-  }
-  if (command.active) {
-    if (auto fine = may_be_active(command); !fine) return fine;
-  }
-  if (command.snapshots.empty()) return {};
-  if (!command.save_snapshot.empty()) {
-    return make_error("--save-snapshot keeps what is observed, and --snapshot observes nothing");
-  }
-  if (!command.nvml.empty()) {
-    return make_error("--nvml is for a node that is observed; a snapshot carries its own GPUs");
-  }
-  if (!command.state.empty()) {
-    return make_error("--state is for a node that is observed; a snapshot carries its own");
-  }
-  if (std::ranges::count(command.snapshots, "-") > 1) {
-    return make_error("--snapshot: standard input can be read once");
-  }
-  return {};
+  const bool by_lines = !command.nhc_conf.empty();
+  const bool recorded = !command.snapshots.empty();
+  return judge_usage({
+      {command.verbose && command.quiet, "-v and -q exclude each other"},
+      {by_lines && !(command.only.empty() && command.skip.empty()),
+       "--nhc-conf says which checks run, and goes with neither --only nor --skip"},
+      {command.nhc_conf_strict && !by_lines,
+       "--nhc-conf-strict is about the lines of --nhc-conf, which is missing"},
+      // Benchmarks run on this machine, and need a line that asks for one.
+      {command.active && !by_lines, "--active runs the benchmarks of --nhc-conf, which is missing"},
+      {command.active && recorded,
+       "--active runs benchmarks, and on a snapshot nothing can be run"},
+      {command.active && command.root != "/",
+       "--active runs benchmarks on this node, and --root names another"},
+      {recorded && !command.save_snapshot.empty(),
+       "--save-snapshot keeps what is observed, and --snapshot observes nothing"},
+      {recorded && !command.nvml.empty(),
+       "--nvml is for a node that is observed; a snapshot carries its own GPUs"},
+      {recorded && !command.state.empty(),
+       "--state is for a node that is observed; a snapshot carries its own"},
+      {std::ranges::count(command.snapshots, "-") > 1,
+       "--snapshot: standard input can be read once"},
+  });
 }
 
 Result<void> finish(ExplainCommand& command, const Words& words) {
@@ -136,10 +134,8 @@ Result<void> finish(ResumeCommand& command, const Words& words) {
 }
 
 Result<void> finish(SweepCommand& command, const Words& /*words*/) {
-  if (command.status && command.dry_run) {
-    return make_error("--status does nothing, and needs no --dry-run");
-  }
-  return {};
+  return judge_usage(
+      {{command.status && command.dry_run, "--status does nothing, and needs no --dry-run"}});
 }
 
 Result<void> finish(HostfileCommand& command, const Words& words) {

@@ -14,6 +14,7 @@
 #include "checks/names.hpp"
 #include "lib/base/atomic_file.hpp"
 #include "lib/base/text.hpp"
+#include "lib/choice/choice.hpp"
 #include "lib/command/options.hpp"
 #include "lib/profile/shipped.hpp"
 #include "lib/report/bench_checks.hpp"

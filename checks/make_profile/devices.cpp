@@ -64,14 +64,10 @@ Told link_speed_of(const Gpu& gpu) {
 }
 
 Told compute_mode_of(const Gpu& gpu) {
-  switch (gpu.modes.compute.value_or(1)) {
-    case 0:
-      return "default";
-    case 3:
-      return "exclusive_process";
-    default:
-      return std::nullopt;
-  }
+  const auto mode = gpu.modes.compute.value_or(1);
+  if (mode == 0) return "default";
+  if (mode == 3) return "exclusive_process";
+  return std::nullopt;
 }
 
 void add_gpus(ProfileDraft& draft) {

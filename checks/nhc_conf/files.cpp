@@ -227,30 +227,16 @@ Held id_is(const Fact<std::uint64_t>& id, std::string_view wanted) {
 }
 
 Held holds(const Snapshot& snapshot, const FileFact& file, char option, std::string_view wanted) {
-  switch (option) {
-    case 'm':
-      return mode_holds(file, wanted, true);
-    case 'M':
-      return mode_holds(file, wanted, false);
-    case 'u':
-      return id_is(file.owner, wanted);
-    case 'g':
-      return id_is(file.group, wanted);
-    case 'U':
-      return is_named(file.owner, wanted);
-    case 'G':
-      return is_named(file.group, wanted);
-    case 'n':
-      return is_younger(snapshot, file.modified_s, wanted);
-    case 'o':
-      return negated(is_younger(snapshot, file.modified_s, wanted));
-    case 'N':
-      return is_younger(snapshot, file.changed_s, wanted);
-    case 'O':
-      return negated(is_younger(snapshot, file.changed_s, wanted));
-    default:
-      return make_error("numbers of devices are not observed");
-  }
+  if (option == 'm' || option == 'M') return mode_holds(file, wanted, option == 'm');
+  if (option == 'u') return id_is(file.owner, wanted);
+  if (option == 'g') return id_is(file.group, wanted);
+  if (option == 'U') return is_named(file.owner, wanted);
+  if (option == 'G') return is_named(file.group, wanted);
+  if (option == 'n') return is_younger(snapshot, file.modified_s, wanted);
+  if (option == 'o') return negated(is_younger(snapshot, file.modified_s, wanted));
+  if (option == 'N') return is_younger(snapshot, file.changed_s, wanted);
+  if (option == 'O') return negated(is_younger(snapshot, file.changed_s, wanted));
+  return make_error("numbers of devices are not observed");
 }
 
 constexpr std::string_view kStatOptions = "D:G:M:N:O:T:U:d:g:m:n:o:t:u:";

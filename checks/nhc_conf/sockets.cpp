@@ -60,35 +60,25 @@ std::vector<std::string> users_of(const Snapshot& snapshot, const Socket& socket
   return names;
 }
 
+// What the value of an option is matched with; nothing for one that tells no sockets apart.
+std::optional<std::vector<std::string>> forms_of(const Snapshot& snapshot,
+                                                 const Socket& socket,
+                                                 char option) {
+  if (option == 'p') return std::vector{socket.protocol};
+  if (option == 'l') return written(socket.local);
+  if (option == 'r') return written(socket.remote);
+  if (option == 's') return state_words(socket.state);
+  if (option == 't') return std::vector{socket.type};
+  if (option == 'd') return programs_of(socket);
+  if (option == 'u') return users_of(snapshot, socket);
+  return std::nullopt;
+}
+
 Result<bool> is_meant(const Snapshot& snapshot, const Socket& socket, const Options& options) {
   for (const auto& [option, values] : options.given) {
-    std::vector<std::string> forms;
-    switch (option) {
-      case 'p':
-        forms = {socket.protocol};
-        break;
-      case 'l':
-        forms = written(socket.local);
-        break;
-      case 'r':
-        forms = written(socket.remote);
-        break;
-      case 's':
-        forms = state_words(socket.state);
-        break;
-      case 't':
-        forms = {socket.type};
-        break;
-      case 'd':
-        forms = programs_of(socket);
-        break;
-      case 'u':
-        forms = users_of(snapshot, socket);
-        break;
-      default:
-        continue;
-    }
-    const auto found = any_matches(values.back(), forms);
+    const auto forms = forms_of(snapshot, socket, option);
+    if (!forms) continue;
+    const auto found = any_matches(values.back(), *forms);
     if (!found || !*found) return found;
   }
   return true;

@@ -61,30 +61,17 @@ class Reader {
     }
     if (c == '~' && !open_) return needs_shell("\"~\"");
     if (c == '{' && is_brace_expansion()) return needs_shell("the expansion of {a,b}");
-    switch (c) {
-      case '\'':
-        return take_single();
-      case '"':
-        return take_double();
-      case '\\':
-        return take_escaped();
-      case '$':
-        return take_variable(false);
-      case '`':
-        return needs_shell("the command substitution `…`");
-      case ';':
-      case '&':
-      case '|':
-      case '<':
-      case '>':
-      case '(':
-      case ')':
-        return needs_shell(fmt::format("\"{}\"", c));
-      default:
-        add(c, true);
-        rest_.remove_prefix(1);
-        return {};
+    if (c == '\'') return take_single();
+    if (c == '"') return take_double();
+    if (c == '\\') return take_escaped();
+    if (c == '$') return take_variable(false);
+    if (c == '`') return needs_shell("the command substitution `…`");
+    if (std::string_view(";&|<>()").find(c) != std::string_view::npos) {
+      return needs_shell(fmt::format("\"{}\"", c));
     }
+    add(c, true);
+    rest_.remove_prefix(1);
+    return {};
   }
 
   // As in "/dev/{null,zero}" or "{1..3}"; "{n[1-4]}" stands for itself.

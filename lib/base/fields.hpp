@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Structs that are described where they are written: each member with its name in JSON and YAML and
 // what it means. The JSON of a snapshot, the keys of a profile and the generated documents all come
-// from it.
+// from these descriptions.
 //
 //   struct HugePages {
 //     MUSTER_DESCRIBED(HugePages);
@@ -50,8 +50,9 @@ using ByName = std::map<std::string, T>;
 #define MUSTER_KEY(Type, member, name, about) \
   MUSTER_NTH_FIELD(::muster::field(name, &Self::member, about)) Type member
 
-// The members' descriptions are numbered from 0. Each is a template over the struct itself, so that
-// only the files that walk the fields pay for compiling them.
+// The members' descriptions are numbered from 0 in their struct, whatever has counted before it.
+// Each is a template over the struct itself, so that only the files that walk the fields pay for
+// compiling them.
 #define MUSTER_NTH_FIELD(description)                                                     \
   template <class Self = Own>                                                             \
   static constexpr auto nth_field(::muster::Nth<__COUNTER__ - kCountBeforeMembers - 1>) { \
@@ -69,6 +70,10 @@ constexpr void for_each_field(Visitor&& visit) {
   if constexpr (requires { T::nth_field(Nth<N>()); }) {
     visit(T::nth_field(Nth<N>()));
     for_each_field<T, N + 1>(visit);
+  } else {
+    static_assert(
+        !requires { T::nth_field(Nth<N + 1>()); },
+        "something between two members has taken a number");
   }
 }
 

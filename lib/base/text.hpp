@@ -16,12 +16,10 @@ namespace muster {
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 // Words between runs of blanks, tabs and newlines.
 [[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
-// Of ASCII's letters.
-[[nodiscard]] std::string lower_case(std::string_view text);
 // Lines without their newline; a last line without one counts.
 [[nodiscard]] std::vector<std::string_view> split_lines(std::string_view text);
 
-// Of ASCII letters; others stay.
+// The text with ASCII's capital letters small, and all others as they are.
 [[nodiscard]] std::string lower_case(std::string_view text);
 
 // The whole text must be the number: no sign for unsigned, no blanks, no rest, no overflow.

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/procfs.hpp"
@@ -18,6 +19,7 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kDeleted = " (deleted)";
+constexpr std::chrono::milliseconds kLongestWait{200};  // for all that are being killed
 constexpr double kTicksPerSecond = 100;  // USER_HZ, the unit of start times on x86 and Arm
 
 // A file of this name, which only the child itself can have opened, and which the kernel shows as
@@ -44,12 +46,13 @@ bool is_ours(const Root& host, const std::string& folder, std::string_view statu
 }
 
 // When one of our threads was started, in ticks since boot, if it sleeps where no signal ends it.
-// One that is being killed is on its way there, or to its end: on a busy machine that may take a
-// while.
-std::optional<std::uint64_t> start_of_hanging(const Root& host, const std::string& folder) {
-  constexpr int kLooks = 100;
+// One that is being killed is on its way there, or to its end: on a busy machine that takes a
+// while, which is waited for as far as `until`.
+std::optional<std::uint64_t> start_of_hanging(const Root& host,
+                                              const std::string& folder,
+                                              Clock::time_point until) {
   constexpr std::chrono::milliseconds kBetween{2};
-  for (int look = 0; look < kLooks; ++look) {
+  while (true) {
     const auto text = host.read(fmt::format("{}/stat", folder));
     const auto stat = text ? parse_process_stat(*text) : make_error("gone");
     const auto status = host.read(fmt::format("{}/status", folder));
@@ -58,18 +61,21 @@ std::optional<std::uint64_t> start_of_hanging(const Root& host, const std::strin
     if (!hangs && !is_being_killed(*status)) return std::nullopt;
     if (!is_ours(host, folder, *status)) return std::nullopt;
     if (hangs) return stat->start_ticks;
+    if (Clock::now() >= until) return std::nullopt;
     std::this_thread::sleep_for(kBetween);
   }
-  return std::nullopt;
 }
 
 // The first thread of the process may have ended, and another hang.
-std::optional<LeftBehind> left_behind_as(const Root& host, std::uint64_t pid, double uptime_s) {
+std::optional<LeftBehind> left_behind_as(const Root& host,
+                                         std::uint64_t pid,
+                                         double uptime_s,
+                                         Clock::time_point until) {
   const auto tasks = host.list(fmt::format("/proc/{}/task", pid));
   if (!tasks) return std::nullopt;
   for (const auto& task : *tasks) {
     const auto folder = fmt::format("/proc/{}/task/{}", pid, task);
-    const auto start_ticks = start_of_hanging(host, folder);
+    const auto start_ticks = start_of_hanging(host, folder, until);
     if (!start_ticks) continue;
     const double since_s = static_cast<double>(*start_ticks) / kTicksPerSecond;
     return LeftBehind{
@@ -101,12 +107,13 @@ std::vector<LeftBehind> find_left_behind(const std::optional<std::filesystem::pa
   const auto uptime_s = read_uptime(host);
   const auto names = host.list("/proc", kMostProcesses);
   if (!uptime_s || !names) return {};
+  const auto until = Clock::now() + kLongestWait;
   std::vector<LeftBehind> found;
   for (const auto& name : *names) {
     const auto pid = parse_unsigned(name);
     const auto command = pid ? host.read_line(fmt::format("/proc/{}/comm", *pid)) : make_error("");
     if (!command || !command->starts_with(kOwnName)) continue;
-    auto left = left_behind_as(host, *pid, *uptime_s);
+    auto left = left_behind_as(host, *pid, *uptime_s, until);
     if (left) found.push_back(*std::move(left));
   }
   return found;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mounted file systems that hold data, and how full they are.
 
-#include "lib/probes/parse/mounts.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -19,6 +17,7 @@
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/left_behind.hpp"
 #include "lib/probes/mounts_space.hpp"
+#include "lib/probes/parse/procfs.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

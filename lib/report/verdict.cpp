@@ -46,27 +46,13 @@ Verdict verdict_of(const Report& report) {
 }  // namespace
 
 std::string_view to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::healthy:
-      return "healthy";
-    case Verdict::unhealthy:
-      return "unhealthy";
-    case Verdict::unknown:
-      break;
-  }
-  return "unknown";
+  if (verdict == Verdict::healthy) return "healthy";
+  return verdict == Verdict::unhealthy ? "unhealthy" : "unknown";
 }
 
 int exit_status(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::healthy:
-      return kExitHealthy;
-    case Verdict::unhealthy:
-      return kExitUnhealthy;
-    case Verdict::unknown:
-      break;
-  }
-  return kExitUndecided;
+  if (verdict == Verdict::healthy) return kExitHealthy;
+  return verdict == Verdict::unhealthy ? kExitUnhealthy : kExitUndecided;
 }
 
 void conclude(Report& report,

@@ -90,30 +90,6 @@ std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields)
   return node;
 }
 
-// Nodes by name, in the order of their first lines.
-class Nodes {
- public:
-  void add(NodeState node) {
-    const auto [place, is_new] = places_.try_emplace(node.name, nodes_.size());
-    if (is_new) {
-      nodes_.push_back(std::move(node));
-      return;
-    }
-    auto& partitions = nodes_[place->second].partitions;
-    for (auto& partition : node.partitions) {
-      if (std::ranges::find(partitions, partition) == partitions.end()) {
-        partitions.push_back(std::move(partition));
-      }
-    }
-  }
-
-  std::vector<NodeState> take() { return std::move(nodes_); }
-
- private:
-  std::vector<NodeState> nodes_;
-  std::map<std::string, std::size_t, std::less<>> places_;
-};
-
 // A suffix tells what the word does not: * does not respond, ~ powered down, # powering up,
 // % powering down, ! to be powered down, @ to be rebooted, ^ rebooting, $ maintenance, - planned.
 struct Parts {
@@ -183,7 +159,8 @@ std::string sinfo_format(std::string_view memory_field, std::string_view nonce) 
 }
 
 Result<std::vector<NodeState>> parse_sinfo(std::string_view text, std::string_view nonce) {
-  Nodes nodes;
+  std::vector<NodeState> nodes;
+  std::map<std::string, std::size_t> places;
   auto lines = split_at(text, fmt::format("{}\n", behind_line(nonce)));
   if (lines.back().empty()) lines.pop_back();
   for (const auto line : lines) {
@@ -192,9 +169,17 @@ Result<std::vector<NodeState>> parse_sinfo(std::string_view text, std::string_vi
       return make_error(
           fmt::format("sinfo: \"{}\" is not what was asked for", printable(line, 80)));
     }
-    nodes.add(*std::move(node));
+    const auto [place, is_new] = places.try_emplace(node->name, nodes.size());
+    if (is_new) {
+      nodes.push_back(*std::move(node));
+      continue;
+    }
+    auto& partitions = nodes[place->second].partitions;
+    for (auto& partition : node->partitions) {
+      if (std::ranges::count(partitions, partition) == 0) partitions.push_back(partition);
+    }
   }
-  return nodes.take();
+  return nodes;
 }
 
 }  // namespace muster::slurm

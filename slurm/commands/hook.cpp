@@ -184,10 +184,10 @@ class Hook {
     if (!variable("SLURMD_NODENAME").empty()) return;
     const auto controller = reach_slurm(rules_, caller_.variables, deadline_.when() - kReserve);
     if (!controller) return;  // nor will it be reached later, and then it is said
-    const auto names = (*controller)->names();
-    if (!names) {
-      nameless_ = names.error().message;
-    } else if (const auto found = slurm::node_on(*names, host_name())) {
+    const auto found = (*controller)->names().and_then([](const auto& names) {
+      return slurm::node_on(names, host_name());
+    });
+    if (found) {
       node_ = *found;
     } else {
       nameless_ = found.error().message;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slurm/commands/job_output.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
@@ -9,13 +8,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "lib/base/descriptor.hpp"
 #include "lib/base/host_name.hpp"
+#include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
 #include "lib/process/child.hpp"
@@ -31,18 +30,14 @@ std::string cause(std::string_view what) {
 // The history, locks and the hook's own output are open here, and /proc/self/fd would lead the user
 // to them. Pipes are left: a child answers by one, and none is a regular file.
 void close_what_is_open() {
-  struct Close {
-    void operator()(DIR* folder) const { ::closedir(folder); }
-  };
-
+  constexpr std::size_t kMostFiles = 1U << 30U;  // that the kernel lets a process open
   std::vector<int> files;
-  if (const std::unique_ptr<DIR, Close> folder(::opendir("/proc/self/fd")); folder != nullptr) {
-    while (const auto* entry = ::readdir(folder.get())) {  // NOLINT(concurrency-mt-unsafe)
-      const auto number = parse_unsigned(static_cast<const char*>(entry->d_name));
-      struct stat status = {};
-      if (!number || ::fstat(static_cast<int>(*number), &status) != 0) continue;
-      if (!S_ISFIFO(status.st_mode)) files.push_back(static_cast<int>(*number));
-    }
+  const auto names = Root().list("/proc/self/fd", kMostFiles);
+  for (const auto& name : names.value_or(std::vector<std::string>())) {
+    const auto number = parse_unsigned(name);
+    struct stat status = {};
+    if (!number || ::fstat(static_cast<int>(*number), &status) != 0) continue;
+    if (!S_ISFIFO(status.st_mode)) files.push_back(static_cast<int>(*number));
   }
   const Descriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int number : files) {

@@ -32,9 +32,9 @@ struct Task {
   std::function<Result<void>(const NodeState& node)> send;
   // Whether Slurm shows what was sent: how the node was before, and is now.
   std::function<bool(const NodeState& before, const NodeState& now)> is_shown;
-  std::function<Result<void>()> record;  // when it is shown
-  std::string done, would;               // "drained", "would be drained"
-  std::string kind, reason;              // of the event
+  std::function<Result<void>()> record = {};  // when it is shown; none: nothing is to be recorded
+  std::string done;                           // "drained", the kind of the event
+  std::string reason;                         // of the event
 };
 
 // The node's memory without the drain that an admin puts another over; nothing where there is none.
@@ -65,7 +65,7 @@ AdminAnswer act(const NodeState& before, Controller& controller, const Task& tas
     return answer;
   }
   answer.what = task.done;
-  if (const auto recorded = task.record(); !recorded) {
+  if (const auto recorded = task.record ? task.record() : Result<void>(); !recorded) {
     answer.what += fmt::format(" (not in the history: {})", recorded.error().message);
   }
   return answer;
@@ -110,9 +110,11 @@ AdminAnswer treat(const std::string& name,
     note(answer, kRefusedKind, request, history, task);
     return answer;
   }
-  if (request.dry_run) return {.node = name, .done = true, .what = task.would};
+  if (request.dry_run) {
+    return {.node = name, .done = true, .what = fmt::format("would be {}", task.done)};
+  }
   auto answer = act(*node, controller, task);
-  note(answer, answer.done ? task.kind : "trouble", request, history, task);
+  note(answer, answer.done ? task.done : "trouble", request, history, task);
   return answer;
 }
 
@@ -158,10 +160,7 @@ Result<std::vector<AdminAnswer>> drain_nodes(const AdminRequest& request,
                         [&](const NodeState& /*before*/, const NodeState& now) {
                           return standing_of(now) == Standing::drained && now.reason == reason;
                         },
-                    .record = [] { return Result<void>(); },
                     .done = "drained",
-                    .would = "would be drained",
-                    .kind = "drained",
                     .reason = reason});
 }
 
@@ -201,8 +200,6 @@ Result<std::vector<AdminAnswer>> resume_nodes(const AdminRequest& request,
            },
        .record = [&] { return end(); },
        .done = "resumed",
-       .would = "would be resumed",
-       .kind = "resumed",
        .reason = ""});
 }
 

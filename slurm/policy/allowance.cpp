@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "slurm/policy/breaker.hpp"
 #include "slurm/rules/share.hpp"
@@ -25,21 +24,17 @@ struct Others {
              counts(other);
     }));
   }
-
-  // Where the check has drained as many as it may.
-  [[nodiscard]] std::optional<StoppedCheck> stopped(const std::string& partition,
-                                                    const std::string& check) const {
-    return stopped_in(partition, check, cluster, rules, [&](const NodeState& other) {
-      return other.name != node.name && of_all(other);
-    });
-  }
 };
 
 // Which limit leaves no room in a partition; a sentence, empty for none.
 std::string exceeded(const Others& others, const std::string& partition, const DrainCause& cause) {
   const auto& rules = others.rules;
-  if (const auto stopped = others.stopped(partition, cause.check))
+  const auto counts = [&](const NodeState& other) {
+    return other.name != others.node.name && others.of_all(other);
+  };
+  if (const auto stopped = stopped_in(partition, cause.check, others.cluster, rules, counts)) {
     return to_string(*stopped, rules);
+  }
   const auto up = nodes_up_in(partition, others.cluster);
   const auto most = allowance(up, rules.most_drained);
   if (others.count(partition, others.of_window) >= most) {

@@ -27,10 +27,6 @@ bool drains_when_unknown(const std::string& check, const Rules& rules) {
   return rule != nullptr && rule->second == "drain";
 }
 
-bool counts(const Report& report, const std::string& check) {
-  return std::ranges::find(report.undecided, check) != report.undecided.end();
-}
-
 std::string state_in_slurm(const NodeState& node) {
   return fmt::format("the node is \"{}\" in Slurm", printable(node.state, 40));
 }
@@ -133,7 +129,8 @@ const Finding* drain_finding(const Report& report, const Rules& rules) {
     });
   }
   const auto finding = std::ranges::find_if(report.findings, [&](const Finding& each) {
-    return each.outcome == Outcome::unknown && counts(report, each.check) &&
+    return each.outcome == Outcome::unknown &&
+           std::ranges::count(report.undecided, each.check) > 0 &&
            drains_when_unknown(each.check, rules);
   });
   return finding == report.findings.end() ? nullptr : &*finding;

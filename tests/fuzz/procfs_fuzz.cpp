@@ -8,7 +8,6 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/parse/procfs.hpp"
-#include "lib/probes/parse/mounts.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstring>
 
-#include "bench/collectives/host_arithmetic.hpp"
+#include "bench/collectives/host_algorithms.hpp"
 
 namespace muster::bench::mpi {
 namespace {

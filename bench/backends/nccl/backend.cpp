@@ -327,7 +327,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
     auto done = once(*run, {});
     if (done) done = wait();
     if (!done) return done;
-    (void)log_nccl_operations(false);  // what is timed after this logs nothing
+    static_cast<void>(log_nccl_operations(false));  // what is timed after this logs nothing
     reset.call();
     return {};
   }
@@ -371,18 +371,11 @@ class NcclBackend final : public Backend, public StreamedOperation {
 
   // And waits for it.
   [[nodiscard]] Result<void> once(const Run& run, const Pace& pace, Progress& progress) {
-    constexpr std::size_t kBefore = 0;
-    auto done = gpu_->mark(kBefore);
+    auto done = gpu_->mark(0);
     if (done) done = once(run, pace);
     if (!done) return done;
-    const auto begun = progress.started.load() + 1;
-    done = gpu_->wait([&] {
-      if (gpu_->has_reached(kBefore)) progress.started = begun;
-      return communicator_->healthy();
-    });
-    progress.started = begun;
-    if (done) ++progress.finished;
-    return done;
+    return wait_counted(
+        *gpu_, [this] { return communicator_->healthy(); }, progress);
   }
 
   // The first operation makes connections, which a graph must not hold.

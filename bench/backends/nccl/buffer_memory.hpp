@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "bench/backends/nccl/communicator.hpp"
+#include "bench/backends/nccl/errors.hpp"
 #include "bench/backends/nccl/gpu.hpp"
 #include "bench/backends/nccl/library.hpp"
 #include "lib/base/result.hpp"
@@ -25,7 +27,12 @@ class BufferMemory {
 
   BufferMemory(const BufferMemory&) = delete;
   BufferMemory& operator=(const BufferMemory&) = delete;
-  ~BufferMemory();
+
+  ~BufferMemory() {
+    if (!gpu_.use()) return;
+    release(send_);
+    release(receive_);
+  }
 
   [[nodiscard]] const Area& send() const { return send_; }
 
@@ -33,14 +40,52 @@ class BufferMemory {
 
   // At least so many bytes of each; what they held is lost. Where there is too little, there is
   // nothing then: a smaller request may follow, and has all the room.
-  [[nodiscard]] Result<void> reserve(std::uint64_t send, std::uint64_t receive);
+  [[nodiscard]] Result<void> reserve(std::uint64_t send, std::uint64_t receive) {
+    auto grown = grow(send_, send);
+    if (grown) grown = grow(receive_, receive);
+    if (!grown) {
+      release(send_);
+      release(receive_);
+    }
+    return grown;
+  }
+
   // NCCL's memory alone; nothing is to be done for the driver's.
-  [[nodiscard]] Result<void> register_with(Communicator& communicator) const;
+  [[nodiscard]] Result<void> register_with(Communicator& communicator) const {
+    if (!registered_) return {};
+    for (const auto& [begin, bytes] : {send_, receive_}) {
+      if (bytes == 0) continue;
+      if (auto done = communicator.register_memory(begin, bytes); !done) return done;
+    }
+    return {};
+  }
 
  private:
-  [[nodiscard]] Result<void> grow(Area& area, std::uint64_t bytes);
-  [[nodiscard]] Result<cuda::Pointer> allocate(std::uint64_t bytes);
-  void release(Area& area);
+  [[nodiscard]] Result<void> grow(Area& area, std::uint64_t bytes) {
+    if (bytes <= area.bytes) return {};
+    release(area);
+    const auto made = allocate(bytes);
+    if (!made) return tl::unexpected(made.error());
+    area = {*made, bytes};
+    return {};
+  }
+
+  [[nodiscard]] Result<cuda::Pointer> allocate(std::uint64_t bytes) {
+    if (!registered_) return gpu_.allocate(bytes);
+    void* memory = nullptr;
+    const int code = library_.memory_take.call(&memory, bytes);
+    if (code != nccl::kSuccess) {
+      return tl::unexpected(trouble(library_, library_.memory_take.name, code, nullptr));
+    }
+    return reinterpret_cast<cuda::Pointer>(memory);
+  }
+
+  void release(Area& area) {
+    const auto memory = std::exchange(area, {}).begin;
+    if (!registered_) return gpu_.release(memory);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): as NCCL takes it
+    if (memory != 0) library_.memory_free.call(reinterpret_cast<void*>(memory));
+  }
 
   Gpu& gpu_;
   nccl::Library library_;

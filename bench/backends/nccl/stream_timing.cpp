@@ -24,21 +24,12 @@ Result<Samples> one_by_one(const StreamWork& work, const Pace& pace, Progress& p
     if (done) done = work.enqueue();
     if (pace.cpu_time) samples.cpu_seconds.push_back(cpu.seconds());
     if (done) done = work.gpu.mark(1);
-    const auto begun = progress.started.load() + 1;
-    const auto look = [&] {
-      if (work.gpu.has_reached(0)) progress.started = begun;
-      return work.healthy();
-    };
-    if (done) {
-      done =
-          work.gpu.wait(look, std::chrono::nanoseconds(static_cast<std::int64_t>(expected * 1e9)));
-    }
+    const std::chrono::nanoseconds wait(static_cast<std::int64_t>(expected * 1e9));
+    if (done) done = wait_counted(work.gpu, work.healthy, progress, wait);
     if (!done) return tl::unexpected(done.error());
     const auto took = work.gpu.seconds_between(0, 1);
     if (!took) return tl::unexpected(took.error());
     seconds.push_back(*took);
-    progress.started = begun;
-    ++progress.finished;
   }
   return samples;
 }
@@ -93,6 +84,21 @@ Result<Samples> back_to_back(const StreamWork& work, const Pace& pace, Progress&
 }
 
 }  // namespace
+
+Result<void> wait_counted(Gpu& gpu,
+                          const Gpu::Watch& healthy,
+                          Progress& progress,
+                          std::chrono::nanoseconds expected) {
+  const auto begun = progress.started.load() + 1;
+  const auto look = [&] {
+    if (gpu.has_reached(0)) progress.started = begun;
+    return healthy();
+  };
+  if (auto done = gpu.wait(look, expected); !done) return done;
+  progress.started = begun;
+  ++progress.finished;
+  return {};
+}
 
 Result<Samples> time_on_stream(const StreamWork& work, const Pace& pace, Progress& progress) {
   return pace.pipelined ? back_to_back(work, pace, progress) : one_by_one(work, pace, progress);

@@ -2,6 +2,7 @@
 // The timed loops on a GPU's stream, between events that the GPU itself records.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -10,6 +11,14 @@
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
+
+// Waits for an operation that was put on the stream after its event 0, and counts it. `expected`:
+// as of Gpu::wait.
+[[nodiscard]] Result<void> wait_counted(
+    Gpu& gpu,
+    const Gpu::Watch& healthy,
+    Progress& progress,
+    std::chrono::nanoseconds expected = std::chrono::nanoseconds(0));
 
 struct StreamWork {
   Gpu& gpu;

@@ -300,11 +300,8 @@ class TcpBackend final : public HostBackend<TcpCalls> {
 
 }  // namespace
 
-Result<Mesh> Mesh::connect(int rank,
-                           int ranks,
-                           std::string_view token,
-                           const Exchange& exchange,
-                           std::chrono::milliseconds patience) {
+Result<Mesh> Mesh::connect(const Options& options) {
+  const auto& [rank, ranks, token, exchange, patience] = options;
   // A connection to each other rank, and what else there is.
   const auto wanted = static_cast<std::size_t>(ranks) + kMostStrangers + kOtherDescriptors;
   const auto allowed = allow_descriptors(fmt::format("each of {} ranks", ranks), wanted);
@@ -344,8 +341,7 @@ void Mesh::shut_down() const noexcept {
 
 Result<std::unique_ptr<Backend>> make_backend(const Options& options) {
   auto available = host_memory_available();  // all have asked when they are connected
-  auto mesh =
-      Mesh::connect(options.rank, options.ranks, options.token, options.exchange, options.patience);
+  auto mesh = Mesh::connect(options);
   if (!mesh) return tl::unexpected(mesh.error());
   if (available) *available /= static_cast<std::uint64_t>(mesh->ranks_here());
   return std::make_unique<TcpBackend>(*std::move(mesh), available);

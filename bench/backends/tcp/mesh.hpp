@@ -6,7 +6,6 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,14 +15,18 @@
 
 namespace muster::bench::tcp {
 
+struct Options {
+  int rank = 0;
+  int ranks = 1;
+  std::string token;  // the same on all ranks of the job, at most 64 bytes; nobody else knows it
+  Exchange exchange;  // how the ranks tell each other their addresses; used once
+  std::chrono::milliseconds patience{30'000};  // for all connections
+};
+
 class Mesh final : public HostAlgorithms {
  public:
-  // `token` is known to the job's ranks only; who connects and does not know it is turned away.
-  [[nodiscard]] static Result<Mesh> connect(int rank,
-                                            int ranks,
-                                            std::string_view token,
-                                            const Exchange& exchange,
-                                            std::chrono::milliseconds patience);
+  // Connects every two ranks. Who connects and does not know the token is turned away.
+  [[nodiscard]] static Result<Mesh> connect(const Options& options);
 
   // On this machine, this rank among them.
   [[nodiscard]] int ranks_here() const { return ranks_here_; }
@@ -43,15 +46,7 @@ class Mesh final : public HostAlgorithms {
   std::vector<Descriptor> sockets_;  // by rank; none at its own place
 };
 
-struct Options {
-  int rank = 0;
-  int ranks = 1;
-  std::string token;  // the same on all ranks of the job, at most 64 bytes; nobody else knows it
-  Exchange exchange;  // how the ranks tell each other their addresses; used once
-  std::chrono::milliseconds patience{30'000};  // for all connections
-};
-
-// Connects every two ranks.
+// Over a mesh of these ranks.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(const Options& options);
 
 }  // namespace muster::bench::tcp

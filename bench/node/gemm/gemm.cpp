@@ -70,8 +70,7 @@ Result<std::unique_ptr<Gemm>> Gemm::prepare(NodeGpu& gpu,
 Gemm::~Gemm() {
   if (!gpu_.gpu().use()) return;
   if (preference_ != nullptr) library_.preference_destroy.call(preference_);
-  if (out_ != nullptr) library_.layout_destroy.call(out_);
-  for (auto* layout : {first_in_, second_in_}) {
+  for (auto* layout : {out_, first_in_, second_in_}) {
     if (layout != nullptr) library_.layout_destroy.call(layout);
   }
   if (operation_ != nullptr) library_.operation_destroy.call(operation_);

@@ -90,7 +90,6 @@ class GemmTest {
     return {.what = std::move(what),
             .quantity = std::move(quantity),
             .unit = "TFLOPS",
-            .limited = false,
             .tolerance = 0.05};
   }
 

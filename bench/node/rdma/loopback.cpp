@@ -105,7 +105,6 @@ class Loopback {
     }
     std::erase_if(lanes_, [](const Lane& lane) { return !lane.self; });
     for (int i = 0; i < kLeast && lanes_.size() > 1; ++i) measure_together();
-    std::erase_if(lanes_, [](const Lane& lane) { return !lane.self; });
     measure_gpus(share);
     add_series();
     if (lanes_.size() > 1) measure_pairs();
@@ -359,7 +358,7 @@ class Loopback {
           unjudged("node", fmt::format("no time was left for {} pairs of HCAs", left)));
     }
     result_.series.push_back(std::move(series));
-    result_.matrices.push_back(with_usual(std::move(matrix)));
+    result_.add(std::move(matrix));
   }
 
   void skip(std::string message) {
@@ -371,7 +370,6 @@ class Loopback {
     return {.what = std::string(what),
             .quantity = std::string(quantity),
             .unit = "Gb/s",
-            .limited = false,
             .size_bytes = static_cast<std::int64_t>(sizes_.message),
             .values = {}};
   }

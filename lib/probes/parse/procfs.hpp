@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The texts of procfs: one process in proc/<pid>/stat and status, the line of proc/loadavg, and
-// lines of proc/meminfo and proc/cpuinfo.
+// lines of proc/meminfo, proc/cpuinfo and proc/mounts.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "lib/base/result.hpp"
+#include "lib/node/mounts.hpp"
 
 namespace muster {
 
@@ -59,5 +61,15 @@ inline constexpr std::size_t kCpuinfoHead = 16UL * 1024;
 // The value of the first line "key : value".
 [[nodiscard]] std::optional<std::string_view> cpuinfo_field(std::string_view head,
                                                             std::string_view key);
+
+// "server:/export /data\040set nfs4 rw,hard 0 0": a mount without its space. Blanks within a name,
+// which the kernel writes as \040, are restored.
+[[nodiscard]] Result<Mount> parse_mount(std::string_view line);
+
+// Three octal digits after a backslash; the kernel writes \011, \012, \040, \043 and \134.
+[[nodiscard]] std::string unescape_mount(std::string_view text);
+
+// File systems that only show the kernel's state, and autofs, whose mount points nobody may touch.
+[[nodiscard]] bool holds_data(std::string_view type);
 
 }  // namespace muster

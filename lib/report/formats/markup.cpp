@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/report/formats/markup.hpp"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "lib/base/text.hpp"
 
 namespace muster {
 
 // printable() leaves no control characters; two code points above them are no XML either.
 std::string escaped(std::string_view raw, std::size_t most) {
+  constexpr std::array kEntities{std::pair{'&', "&amp;"},
+                                 std::pair{'<', "&lt;"},
+                                 std::pair{'>', "&gt;"},
+                                 std::pair{'"', "&quot;"},
+                                 std::pair{'\'', "&apos;"}};
   std::string text;
   const auto shown = printable(raw, most);
   for (std::size_t i = 0; i < shown.size(); ++i) {
@@ -15,25 +24,9 @@ std::string escaped(std::string_view raw, std::size_t most) {
       i += 2;
       continue;
     }
-    switch (shown[i]) {
-      case '&':
-        text += "&amp;";
-        break;
-      case '<':
-        text += "&lt;";
-        break;
-      case '>':
-        text += "&gt;";
-        break;
-      case '"':
-        text += "&quot;";
-        break;
-      case '\'':
-        text += "&apos;";
-        break;
-      default:
-        text.push_back(shown[i]);
-    }
+    const auto* const entity =
+        std::ranges::find(kEntities, shown[i], [](auto e) { return e.first; });
+    text += entity == kEntities.end() ? std::string(1, shown[i]) : entity->second;
   }
   return text;
 }

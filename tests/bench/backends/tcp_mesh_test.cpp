@@ -27,7 +27,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 TEST(TcpMeshTest, MovesMoreThanSocketsHoldBothWaysAtOnce) {
   run_ranks(2, [](int rank, const Exchange& exchange) {
-    const auto mesh = Mesh::connect(rank, 2, "token", exchange, 10s);
+    const auto mesh = Mesh::connect({rank, 2, "token", exchange, 10s});
     ASSERT_TRUE(mesh);
     const std::vector<std::byte> out(std::size_t{8} << 20U, std::byte(rank + 1));
     std::vector<std::byte> in(out.size());
@@ -38,7 +38,7 @@ TEST(TcpMeshTest, MovesMoreThanSocketsHoldBothWaysAtOnce) {
 
 TEST(TcpMeshTest, TurnsAwayWhoDoesNotKnowTheToken) {
   run_ranks(2, [](int rank, const Exchange& exchange) {
-    const auto mesh = Mesh::connect(rank, 2, rank == 0 ? "right" : "wrong", exchange, 300ms);
+    const auto mesh = Mesh::connect({rank, 2, rank == 0 ? "right" : "wrong", exchange, 300ms});
     ASSERT_FALSE(mesh);
     EXPECT_EQ(mesh.error().message,
               rank == 0 ? "1 of 2 ranks did not connect in time"
@@ -89,7 +89,7 @@ TEST(TcpMeshTest, IsNotHeldUpByStrangers) {
       }
       return told;
     };
-    const auto mesh = Mesh::connect(rank, 2, "token", visited, 10s);
+    const auto mesh = Mesh::connect({rank, 2, "token", visited, 10s});
     ASSERT_TRUE(mesh) << mesh.error().message;
     std::vector<std::byte> in(5);
     const auto out = bytes_of(rank == 0 ? "hello" : "there");
@@ -101,7 +101,7 @@ TEST(TcpMeshTest, IsNotHeldUpByStrangers) {
 
 TEST(TcpMeshTest, CountsTheRanksOfThisMachine) {
   run_ranks(3, [](int rank, const Exchange& exchange) {
-    const auto mesh = Mesh::connect(rank, 3, "token", exchange, 10s);
+    const auto mesh = Mesh::connect({rank, 3, "token", exchange, 10s});
     ASSERT_TRUE(mesh);
     EXPECT_EQ(mesh->ranks_here(), 3);
   });
@@ -112,7 +112,7 @@ TEST(TcpMeshTest, TurnsNobodyAwayWhoHasJustCome) {
   std::vector<Descriptor> strangers;
   run_ranks(2, [&](int rank, const Exchange& exchange) {
     if (rank == 0) {
-      const auto mesh = Mesh::connect(0, 2, "token", exchange, 20s);
+      const auto mesh = Mesh::connect({0, 2, "token", exchange, 20s});
       EXPECT_TRUE(mesh) << mesh.error().message;
       return;
     }
@@ -145,7 +145,7 @@ TEST(TcpMeshTest, TurnsNobodyAwayWhoHasJustCome) {
   limit.rlim_cur = 100;
   limit.rlim_max = 100;
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) std::_Exit(2);
-  const auto mesh = Mesh::connect(0, 2000, "token", {}, 1s);
+  const auto mesh = Mesh::connect({0, 2000, "token", {}, 1s});
   fmt::print(stderr, "{}", mesh ? "connected" : mesh.error().message);
   std::_Exit(0);
 }
@@ -158,7 +158,7 @@ TEST(TcpMeshTest, SaysThatTooFewFilesMayBeOpen) {
 
 TEST(TcpMeshTest, SaysWhichRankIsGone) {
   run_ranks(3, [](int rank, const Exchange& exchange) {
-    auto mesh = Mesh::connect(rank, 3, "token", exchange, 10s);
+    auto mesh = Mesh::connect({rank, 3, "token", exchange, 10s});
     ASSERT_TRUE(mesh);
     if (rank == 2) return;  // and its connections with it
     std::vector<std::byte> in(1);
@@ -171,14 +171,14 @@ TEST(TcpMeshTest, RefusesAListThatIsNotOfAllRanks) {
   const Exchange exchange{
       .gather = [](std::string_view /*mine*/) { return std::vector<std::string>{"a 1"}; },
       .broadcast = [](std::string_view text) { return std::string(text); }};
-  EXPECT_EQ(Mesh::connect(0, 2, "token", exchange, 1s).error().message,
+  EXPECT_EQ(Mesh::connect({0, 2, "token", exchange, 1s}).error().message,
             "1 ranks told their addresses, expected 2");
 }
 
 // One wrong element on one rank is found at its place on every rank, and no other.
 TEST(TcpCollectivesTest, LetOneWrongElementBeFound) {
   run_ranks(3, [](int rank, const Exchange& exchange) {
-    auto mesh = Mesh::connect(rank, 3, "token", exchange, 10s);
+    auto mesh = Mesh::connect({rank, 3, "token", exchange, 10s});
     ASSERT_TRUE(mesh);
     const Operation operation{.type = Type::i32, .bytes = 100'000};
     HostMemory memory(rank, 3);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/collectives/host_arithmetic.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "bench/collectives/host_algorithms.hpp"
 #include "bench/collectives/number.hpp"
 #include "tests/bench/collectives/every.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/launch/sightings.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "bench/launch/sightings.hpp"
 
 namespace muster::bench {
 namespace {

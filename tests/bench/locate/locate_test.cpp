@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/locate/bisect.hpp"
 #include "bench/locate/findings.hpp"
 #include "tests/bench/locate/readiness.hpp"
 #include "tests/bench/locate/runs.hpp"

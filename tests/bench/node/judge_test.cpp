@@ -17,7 +17,8 @@ using ::testing::HasSubstr;
 constexpr Bounds kLimits{.expected = 55e9, .warn_below = 52e9, .fail_below = 48e9};
 
 Series copies(std::vector<double> rates) {
-  Series series{.what = "host to device", .quantity = "host_to_device", .unit = "GB/s"};
+  Series series{
+      .what = "host to device", .quantity = "host_to_device", .unit = "GB/s", .limited = true};
   for (std::size_t i = 0; i < rates.size(); ++i) {
     series.values.push_back({.device = fmt::format("gpu{}", i), .value = rates[i]});
   }

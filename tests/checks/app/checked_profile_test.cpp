@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a profile makes the probes look for.
-#include "checks/app/observe_node.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "checks/app/observe_node.hpp"
 #include "lib/profile/limits/environment.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/topology.hpp"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/commands.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "checks/app/commands.hpp"
 #include "checks/app/option_table.hpp"
 #include "tests/checks/app/parsing.hpp"
 

@@ -7,10 +7,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "checks/app/observe_node.hpp"
-#include "checks/names.hpp"
 #include "checks/app/commands.hpp"
+#include "checks/app/observe_node.hpp"
 #include "checks/make_profile/make_profile.hpp"
+#include "checks/names.hpp"
 #include "checks/run.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/parse/procfs.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/probes/parse/procfs.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
 

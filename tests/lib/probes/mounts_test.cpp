@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/parse/mounts.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/probes/parse/procfs.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
 
