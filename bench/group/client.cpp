@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/group/client.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 
 #include "bench/group/connector.hpp"
 #include "bench/group/message_socket.hpp"
-#include "bench/group/phase_monitor.hpp"
 #include "bench/group/poller.hpp"
 #include "bench/group/trouble.hpp"
 

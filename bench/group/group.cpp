@@ -9,7 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "bench/group/client.hpp"
 #include "bench/group/phase_monitor.hpp"
+#include "bench/group/server.hpp"
 #include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {

@@ -96,11 +96,4 @@ class PhaseMonitor {
   std::optional<std::string> trouble_;
 };
 
-// The work of that thread. On rank 0: lets the other ranks in, passes texts, and decides what has
-// gone wrong. With a single rank the listener is closed at once.
-void serve_ranks(const JoinOptions& options, PhaseMonitor& monitor, Descriptor listener);
-// On every other rank: keeps the connection to rank 0, answers it, and decides by itself when rank
-// 0 is gone.
-void follow_rank_0(const JoinOptions& options, PhaseMonitor& monitor);
-
 }  // namespace muster::bench

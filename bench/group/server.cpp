@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/group/server.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "bench/group/bytes.hpp"
 #include "bench/group/listener.hpp"
 #include "bench/group/message_socket.hpp"
-#include "bench/group/phase_monitor.hpp"
 #include "bench/group/poller.hpp"
 #include "bench/group/trouble.hpp"
 #include "lib/base/text.hpp"

@@ -18,6 +18,7 @@
 #include "bench/run/node_settings.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "bench/run/rank_context.hpp"
+#include "bench/run/split_measuring.hpp"
 #include "bench/run/transport_report.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"

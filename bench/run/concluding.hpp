@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "bench/backends/backend.hpp"
-#include "bench/run/measuring.hpp"
 #include "bench/run/meeting.hpp"
 #include "bench/run/rank_context.hpp"
+#include "bench/run/split_measuring.hpp"
 
 namespace muster::bench {
 

@@ -2,15 +2,12 @@
 // The middle of a rank's run: the ranks agree on what is run, and run it size by size.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "bench/backends/backend.hpp"
 #include "bench/group/group.hpp"
 #include "bench/run/rank_context.hpp"
-#include "bench/run/split.hpp"
 
 namespace muster::bench {
 
@@ -30,17 +27,5 @@ namespace muster::bench {
                                   const BenchCommand& command,
                                   Group& group,
                                   Backend& backend);
-
-// A part whose ranks this process does: one, or all of them in a model.
-struct OwnPart {
-  std::size_t part = 0;
-  std::unique_ptr<Backend> backend;
-};
-
-// As measure() does without parts.
-[[nodiscard]] Result<int> measure_parts(RankContext& self,
-                                        Group& group,
-                                        const std::vector<RankPart>& parts,
-                                        const std::vector<OwnPart>& own);
 
 }  // namespace muster::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The middle of a run with --split: the parts of the job measure, all at once or one after the
-// other, and rank 0 gathers what each of them reached.
+#include "bench/run/split_measuring.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -16,6 +16,7 @@
 #include "lib/base/clock.hpp"
 #include "lib/process/process.hpp"
 #include "lib/report/report.hpp"
+#include "slurm/commands/check_setup.hpp"
 #include "slurm/commands/hook.hpp"
 
 namespace muster::app {

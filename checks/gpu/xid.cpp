@@ -17,7 +17,7 @@
 #include "checks/shared/kernel_window.hpp"
 #include "checks/shared/nvml_view.hpp"
 #include "checks/xid/incidents.hpp"
-#include "checks/xid/nvlink.hpp"
+#include "checks/xid/nvlink_registers.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"
 

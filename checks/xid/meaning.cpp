@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "checks/xid/nvlink.hpp"
+#include "checks/xid/nvlink_registers.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::checks::xid {

@@ -20,8 +20,4 @@ struct NvlinkError {
 // XIDs 144 to 150, of NVLink 5: decided by the unit that reports and the words that follow.
 [[nodiscard]] NvlinkError decode_nvlink(const XidLimits& limits, std::string_view text);
 
-// XID 74, up to Hopper: read by the registers that the driver writes with it. A line that does not
-// say whether it is fatal is taken for that.
-[[nodiscard]] NvlinkError decode_registers(const XidLimits& limits, std::string_view text);
-
 }  // namespace muster::checks::xid

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "checks/xid/nvlink_registers.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include "checks/xid/meaning.hpp"
-#include "checks/xid/nvlink.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::checks::xid {

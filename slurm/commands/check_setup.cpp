@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster hook --check-setup`.
+#include "slurm/commands/check_setup.hpp"
+
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +18,6 @@
 #include "lib/process/startup.hpp"
 #include "slurm/cluster/config.hpp"
 #include "slurm/cluster/node_memory.hpp"
-#include "slurm/commands/hook.hpp"
 #include "slurm/commands/setup_slurm.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "slurm/tell/tell.hpp"

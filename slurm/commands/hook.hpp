@@ -65,14 +65,4 @@ using SweepNode = std::function<Result<Report>(const HookCommand& command,
 // run.
 void report_lost_hook(const HookCommand& command, const Caller& caller, std::string_view message);
 
-inline constexpr std::chrono::seconds kCheckSetupBudget{60};
-
-// `muster hook --check-setup`: whether all that a hook will need is there. Asks everything with the
-// environment that slurmd gives a hook, changes nothing, and prints a line for each. 0; 2 where
-// Slurm could not be asked; 78 where something must be mended.
-[[nodiscard]] int run_check_setup(const HookCommand& command,
-                                  const Caller& caller,
-                                  Deadline& deadline,
-                                  const CheckNode& check_node);
-
 }  // namespace muster::app

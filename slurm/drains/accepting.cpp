@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drains that an admin accepts.
+#include "slurm/drains/accepting.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 
 #include "lib/base/text.hpp"
 #include "slurm/cluster/node_memory.hpp"
-#include "slurm/drains/admin.hpp"
 #include "slurm/policy/drain_cause.hpp"
 #include "slurm/policy/reason.hpp"
 #include "slurm/policy/remembering.hpp"

@@ -43,13 +43,4 @@ struct AdminAnswer {
                                                             Controller& controller,
                                                             History* history);
 
-// By `muster resume --check`: the drains of a check that was stopped are right. Notes with each
-// node that stands drained for `check` that an admin accepted it, so that it counts for no breaker
-// any more; of all nodes where the request names none. They stay drained. One answer for each such
-// node. An error: Slurm does not answer, and nothing was done.
-[[nodiscard]] Result<std::vector<AdminAnswer>> accept_drains(const AdminRequest& request,
-                                                             std::string_view check,
-                                                             Controller& controller,
-                                                             History* history);
-
 }  // namespace muster::slurm

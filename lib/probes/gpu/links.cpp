@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVML tells of a GPU's NVLinks and of its place in the NVSwitch fabric.
+#include "lib/probes/gpu/links.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

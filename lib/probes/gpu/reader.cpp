@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/probes/gpu/caller.hpp"
+#include "lib/probes/gpu/links.hpp"
 
 namespace muster::nvml {
 namespace {

@@ -2,8 +2,6 @@
 // Everything that NVML tells of one GPU.
 #pragma once
 
-#include <cstdint>
-#include <vector>
 
 #include "lib/node/gpu.hpp"
 #include "lib/probes/gpu/caller.hpp"
@@ -27,13 +25,5 @@ void read_gpu(const Functions& functions,
 
 // A PCI address as sysfs writes it.
 [[nodiscard]] std::string address_of(const PciInfo& info);
-
-// The speed serves links that do not tell their own.
-[[nodiscard]] Fact<std::vector<NvLink>> read_links(const AskedGpu& gpu,
-                                                   const Fact<std::uint64_t>& common_speed,
-                                                   const Fact<unsigned>& told_count);
-
-// Its place in the NVSwitch fabric.
-[[nodiscard]] Fact<GpuFabric> read_fabric(const AskedGpu& gpu);
 
 }  // namespace muster::nvml

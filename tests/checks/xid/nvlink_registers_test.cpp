@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // XID 74 read by its registers, with the shipped table.
+#include "checks/xid/nvlink_registers.hpp"
+
 #include <gtest/gtest.h>
 
-#include "checks/xid/nvlink.hpp"
 #include "tests/checks/gpu/xid_node.hpp"
 
 namespace muster::xid_nvlink_registers_test {

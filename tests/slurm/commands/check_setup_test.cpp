@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster hook --check-setup` on installations that are whole, and on broken ones.
+#include "slurm/commands/check_setup.hpp"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +13,6 @@
 #include <string_view>
 #include <utility>
 
-#include "slurm/commands/hook.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
 #include "tests/support/temp_dir.hpp"

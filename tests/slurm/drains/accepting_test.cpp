@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // An admin accepts the drains of a check that was stopped.
+#include "slurm/drains/accepting.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "slurm/cluster/node_memory.hpp"
-#include "slurm/drains/admin.hpp"
 #include "slurm/policy/breaker.hpp"
 #include "slurm/policy/drain_cause.hpp"
 #include "tests/slurm/drains/enforce_fixture.hpp"
