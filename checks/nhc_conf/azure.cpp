@@ -100,13 +100,14 @@ Findings judge_link_flaps(const Snapshot& snapshot, const Arguments& arguments) 
   Findings findings;
   for (const auto& [adapter, times] : checks::link_downs_by_adapter(snapshot, begin_us)) {
     if (times < *most) continue;
-    auto finding = failed(fmt::format("the link went down {} in {} h, less than {} wanted (the "
-                                      "kernel log says so)",
-                                      checks::counted(times, "time"),
-                                      *hours,
-                                      *most),
-                          checks::hardware_remedy(snapshot),
-                          adapter);
+    auto finding =
+        checks::failed(adapter,
+                       fmt::format("the link went down {} in {} h, less than {} wanted (the "
+                                   "kernel log says so)",
+                                   checks::counted(times, "time"),
+                                   *hours,
+                                   *most),
+                       checks::hardware_remedy(snapshot));
     findings.push_back(
         compared(std::move(finding), checks::count_value(times), checks::count_value(*most)));
   }
@@ -207,7 +208,8 @@ Findings literal_xid(const Snapshot& snapshot, const Arguments& arguments) {
     const double age_s = *uptime - static_cast<double>(event.last_us) / 1e6;
     // Whole hours are compared, and part of one counts for nothing.
     if (age_s >= 3600.0 * (static_cast<double>(*hours) + 1)) continue;
-    findings.push_back(failed(fmt::format("XID {}", event.code), Remedy::none, event.address));
+    findings.push_back(
+        checks::failed(event.address, fmt::format("XID {}", event.code), Remedy::none));
   }
   return checks::or_pass(std::move(findings),
                          fmt::format("no XID of Azure's list in {} h", *hours));

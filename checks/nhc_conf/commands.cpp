@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/options.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/options.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 
@@ -154,7 +155,7 @@ Findings judge_file_test(const Snapshot& snapshot, const Arguments& arguments) {
       test->files.size() == 1 ? printable(test->files.front()) : std::string(checks::kNode);
   const auto said = [&](bool held, std::string message) {
     if (held != test->negated) return checks::passed(std::move(message), device);
-    return failed(std::move(message), Remedy::fix_config, device);
+    return checks::failed(device, std::move(message), Remedy::fix_config);
   };
   // One test that does not hold decides, whatever the others are.
   if (!tested.failed.empty()) {
@@ -244,7 +245,7 @@ constexpr std::string_view kStatOptions = "D:G:M:N:O:T:U:d:g:m:n:o:t:u:";
 Finding judge_stat(const Snapshot& snapshot, const FileFact& file, const Options& options) {
   if (!file.exists && !file.space.is_absent()) return not_judged(file.space.why(), file.path);
   const auto wrong = [&](std::string message) {
-    return failed(std::move(message), Remedy::fix_config, printable(file.path));
+    return checks::failed(printable(file.path), std::move(message), Remedy::fix_config);
   };
   if (!file.exists) return wrong(fmt::format("{} is not there", file.path));
   for (const auto& [option, values] : options.given) {
@@ -324,10 +325,10 @@ std::optional<Finding> contradicts(const std::string& path,
   if (!line) return not_judged(line.error().message, path);
   if ((*line > 0) != forbidden) return std::nullopt;
   const auto words = printable(expression, 80);
-  return failed(forbidden ? fmt::format("line {} of {} matches \"{}\"", *line, path, words)
-                          : fmt::format("no line of {} matches \"{}\"", path, words),
-                Remedy::fix_config,
-                path);
+  return checks::failed(path,
+                        forbidden ? fmt::format("line {} of {} matches \"{}\"", *line, path, words)
+                                  : fmt::format("no line of {} matches \"{}\"", path, words),
+                        Remedy::fix_config);
 }
 
 std::vector<std::string> content_files(const Arguments& arguments) {
@@ -340,7 +341,7 @@ Findings judge_file_contents(const Snapshot& snapshot, const Arguments& argument
   const FileFact* file = file_at(snapshot, path);
   if (file == nullptr) return {not_judged(fmt::format("{} is not observed", device), device)};
   if (!file->exists && file->space.is_absent()) {
-    return {failed(fmt::format("{} is not there", device), Remedy::fix_config, device)};
+    return {checks::failed(device, fmt::format("{} is not there", device), Remedy::fix_config)};
   }
   if (!file->contents) return {not_judged(file->contents.why(), device)};
   const auto lines = lines_of(*file->contents);

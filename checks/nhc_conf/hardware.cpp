@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/options.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 
@@ -147,7 +148,7 @@ Findings judge_eth(const Snapshot& snapshot, const Arguments& arguments) {
   });
   if (found) return {checks::passed(fmt::format("the interface {} is there", wanted), wanted)};
   auto message = fmt::format("there is no interface {}", printable(wanted, 80));
-  return {compared(failed(std::move(message), Remedy::fix_config, wanted), false, true)};
+  return {compared(checks::failed(wanted, std::move(message), Remedy::fix_config), false, true)};
 }
 
 Findings judge_ib(const Snapshot& snapshot, const Arguments& arguments) {
@@ -180,7 +181,7 @@ Findings judge_ib(const Snapshot& snapshot, const Arguments& arguments) {
   if (!unread.empty()) {
     return {not_judged(fmt::format("the state or rate of {} could not be read", unread), unread)};
   }
-  return {failed(no_port(ports, wanted, words), checks::hardware_remedy(snapshot), device)};
+  return {checks::failed(device, no_port(ports, wanted, words), checks::hardware_remedy(snapshot))};
 }
 
 // Only the maker and the product's name are observed, as the kernel shows them without dmidecode.

@@ -5,8 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
-#include <map>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,15 +18,6 @@ namespace muster::nhc {
 using Arguments = std::vector<std::string>;
 using Judge = Findings (*)(const Snapshot&, const Arguments&);
 
-// `owner`: a number, or a match string for the name that the user has in etc/passwd; an error where
-// there is no such name.
-[[nodiscard]] Result<bool> is_owned_by(const Processes& processes,
-                                       const RunningProcess& process,
-                                       const std::string& owner);
-
-// The last mount of a point, which lies on top of the others; null for none.
-[[nodiscard]] const Mount* mount_at(const Snapshot& snapshot, std::string_view point);
-
 // What is said of a line that cannot be judged.
 [[nodiscard]] inline Finding not_judged(std::string_view why,
                                         std::string_view device = checks::kNode) {
@@ -36,23 +26,18 @@ using Judge = Findings (*)(const Snapshot&, const Arguments&);
           .message = fmt::format("not judged: {}", why)};
 }
 
-// What does not hold.
-[[nodiscard]] inline Finding failed(std::string message,
-                                    Remedy remedy = Remedy::fix_config,
-                                    std::string_view device = checks::kNode) {
-  return {.device = std::string(device),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .remedy = remedy};
+// What does not hold on the node; of another device, checks::failed() says it.
+[[nodiscard]] inline Finding failed(std::string message, Remedy remedy = Remedy::fix_config) {
+  return checks::failed(checks::kNode, std::move(message), remedy);
 }
 
-// As a warning, where the line asks for no more.
+// The finding, or a warning in place of a failure where the line asks for no more.
 [[nodiscard]] inline Finding softened(Finding finding, bool soft) {
   if (soft && finding.outcome == Outcome::fail) finding.outcome = Outcome::warn;
   return finding;
 }
 
-// The same with what was seen and what the line wants.
+// The finding with what was seen and what the line wants.
 [[nodiscard]] inline Finding compared(Finding finding, Value observed, Value limit) {
   finding.observed = std::move(observed);
   finding.limit = std::move(limit);
@@ -69,26 +54,5 @@ using Judge = Findings (*)(const Snapshot&, const Arguments&);
 [[nodiscard]] inline std::string_view argument(const Arguments& arguments, std::size_t index) {
   return index < arguments.size() ? std::string_view(arguments[index]) : std::string_view();
 }
-
-// Options as getopts reads them: single letters, together or apart, up to the first other word.
-struct Options {
-  std::map<char, std::vector<std::string>> given;  // with their values; flags have empty ones
-  std::vector<std::string> rest;
-
-  [[nodiscard]] bool has(char letter) const { return given.contains(letter); }
-
-  [[nodiscard]] std::vector<std::string> values(char letter) const {
-    const auto found = given.find(letter);
-    return found == given.end() ? std::vector<std::string>() : found->second;
-  }
-
-  // The last one; empty for none.
-  [[nodiscard]] std::string value(char letter) const {
-    return has(letter) ? given.at(letter).back() : std::string();
-  }
-};
-
-// `known`: the letters, each with a colon where it takes a value, as "0rs:t:".
-[[nodiscard]] Result<Options> read_options(const Arguments& arguments, std::string_view known);
 
 }  // namespace muster::nhc

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // check_fs_mount and its two narrower forms.
+#include "checks/nhc_conf/mounts.hpp"
+
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -8,6 +10,7 @@
 #include <optional>
 
 #include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/options.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 
@@ -59,7 +62,7 @@ Result<Wanted> wanted_of(const Arguments& arguments) {
 }
 
 Finding wrong(const Mount& mount, std::string message, Value observed, Value limit) {
-  return compared(failed(std::move(message), Remedy::fix_config, printable(mount.point)),
+  return compared(checks::failed(printable(mount.point), std::move(message), Remedy::fix_config),
                   std::move(observed),
                   std::move(limit));
 }

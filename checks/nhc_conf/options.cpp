@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of NHC's checks, read as bash's getopts reads them.
-#include "checks/nhc_conf/judging.hpp"
+#include "checks/nhc_conf/options.hpp"
+
+#include <fmt/format.h>
+
 #include "lib/base/text.hpp"
 
 namespace muster::nhc {

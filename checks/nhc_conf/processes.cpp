@@ -3,6 +3,8 @@
 // check_ps_blacklist: those that must not run; check_ps_unauth_users and check_ps_userproc_lineage:
 // those of users that no job of Slurm started; check_ps_kswapd: the kernel's threads that free
 // memory. Nothing is killed or reniced.
+#include "checks/nhc_conf/processes.hpp"
+
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include <utility>
 
 #include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/options.hpp"
 #include "checks/nhc_conf/size.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/options.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 

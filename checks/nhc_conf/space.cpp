@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "checks/nhc_conf/mounts.hpp"
 #include "checks/nhc_conf/size.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
@@ -58,7 +59,8 @@ Findings on_mount(const Snapshot& snapshot,
   };
   if (mount == nullptr) return skipped(fmt::format("nothing is mounted on {}", point));
   if (mount->hung) {
-    return {failed(fmt::format("{} did not answer", point), Remedy::restart_service, point)};
+    return {
+        checks::failed(point, fmt::format("{} did not answer", point), Remedy::restart_service)};
   }
   if (!mount->space) {
     return {checks::not_known(point, fmt::format("the space of {}", point), mount->space)};
@@ -96,12 +98,12 @@ Findings judge_total(const Snapshot& snapshot, const Arguments& arguments) {
     if (!missed) return tl::unexpected(missed.error());
     auto message = fmt::format("{} has {}", subject.point, usage.words(usage.total));
     if (!*missed) return checks::passed(std::move(message), subject.point);
-    return failed(fmt::format("{}, {} than the {} wanted",
-                              message,
-                              (*missed)->low ? "less" : "more",
-                              usage.words((*missed)->limit)),
-                  Remedy::fix_config,
-                  subject.point);
+    return checks::failed(subject.point,
+                          fmt::format("{}, {} than the {} wanted",
+                                      message,
+                                      (*missed)->low ? "less" : "more",
+                                      usage.words((*missed)->limit)),
+                          Remedy::fix_config);
   });
 }
 
@@ -122,11 +124,11 @@ Findings judge_part(const Snapshot& snapshot, const Arguments& arguments) {
                                percent);
     const bool well = kFree ? seen >= limit->value : seen < limit->value;
     if (well) return checks::passed(std::move(message), subject.point);
-    return failed(
+    return checks::failed(
+        subject.point,
         fmt::format(
             "{}, less than {}{} wanted", message, kFree ? "the " : "", argument(arguments, 1)),
-        Remedy::fix_config,
-        subject.point);
+        Remedy::fix_config);
   });
 }
 

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/options.hpp"
+#include "checks/nhc_conf/processes.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 
@@ -87,9 +89,9 @@ Finding by_processes(const Processes& processes, const ServiceSearch& search, bo
   const auto words = runs ? fmt::format("{} runs", words_for(**found))
                           : fmt::format("no process {}{} runs", device, whose);
   if (runs != forbidden) return checks::passed(words, device);
-  return failed(forbidden ? fmt::format("{}, and must not", words) : words,
-                forbidden ? Remedy::fix_config : Remedy::restart_service,
-                device);
+  return checks::failed(device,
+                        forbidden ? fmt::format("{}, and must not", words) : words,
+                        forbidden ? Remedy::fix_config : Remedy::restart_service);
 }
 
 Finding not_its_owner(const std::string& unit) {
@@ -116,7 +118,8 @@ Finding unwanted_service(const Snapshot& snapshot,
   if (options.has('v') || options.has('V')) {
     return not_judged(fmt::format("{} is active, and muster ends nothing", unit), unit);
   }
-  return failed(fmt::format("{} is active, and must not be", unit), Remedy::fix_config, unit);
+  return checks::failed(
+      unit, fmt::format("{} is active, and must not be", unit), Remedy::fix_config);
 }
 
 // A unit's name without its kind, which no process has.
@@ -130,7 +133,7 @@ Finding service_finding(const Snapshot& snapshot, const std::string& name, std::
   const auto& services = *snapshot.services;
   const auto unit = unit_of(services, name);
   if (lists(services.failed, unit)) {
-    return failed(fmt::format("{} has failed", unit), Remedy::restart_service, unit);
+    return checks::failed(unit, fmt::format("{} has failed", unit), Remedy::restart_service);
   }
   if (!lists(services.active, unit)) {
     const std::string why =

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose the processes are.
+#pragma once
+
+#include <string>
+
+#include "checks/nhc_conf/judging.hpp"
+
+namespace muster::nhc {
+
+// `owner`: a number, or a match string for the name that the user has in etc/passwd; an error where
+// there is no such name.
+[[nodiscard]] Result<bool> is_owned_by(const Processes& processes,
+                                       const RunningProcess& process,
+                                       const std::string& owner);
+
+}  // namespace muster::nhc
