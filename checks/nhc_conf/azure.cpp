@@ -325,15 +325,7 @@ std::vector<Row> azure_rows() {
                            Probe::nvml,
                            {.links = true});
   nvlinks.without_limit = [](const Profile& profile) { return !profile.gpu->nvlink_state.links; };
-  return {
-      of_gpus("check_nv_healthmon", {}),  // the same by NHC's own name
-      literally(of_gpus("check_gpu_count", {}, {"gpu.present.count"}, 1, 2), literal_gpu_count),
-      literally(of_gpus("check_nvsmi_healthmon", {"gpu.recovery_action", "gpu.firmware"}),
-                literal_healthmon,
-                Probe::nvml,
-                {.inforom = true}),
-      literally(
-          translated("check_gpu_xid", {"gpu.xid"}, {"gpu.xid.window"}, 0, 1), literal_xid, kLog),
+  auto ecc =
       literally(of_gpus("check_gpu_ecc",
                         {"gpu.ecc_uncorrectable",
                          "gpu.ecc_sram",
@@ -343,7 +335,19 @@ std::vector<Row> azure_rows() {
                         {"gpu.ecc_corrected.dram_warn_above", "gpu.ecc_corrected.sram_warn_above"},
                         0,
                         2),
-                literal_ecc),
+                literal_ecc);
+  // A line's limit is one to fail above.
+  ecc.with_keys = {.key = "gpu.ecc_corrected.warn_as", .value = "fail"};
+  return {
+      of_gpus("check_nv_healthmon", {}),  // the same by NHC's own name
+      literally(of_gpus("check_gpu_count", {}, {"gpu.present.count"}, 1, 2), literal_gpu_count),
+      literally(of_gpus("check_nvsmi_healthmon", {"gpu.recovery_action", "gpu.firmware"}),
+                literal_healthmon,
+                Probe::nvml,
+                {.inforom = true}),
+      literally(
+          translated("check_gpu_xid", {"gpu.xid"}, {"gpu.xid.window"}, 0, 1), literal_xid, kLog),
+      ecc,
       literally(of_gpus("check_gpu_clock_throttling", {"gpu.clocks"}), literal_logged),
       literally(of_gpus("check_app_gpu_clocks", {"gpu.clocks"}), literal_logged),
       literally(of_gpus("check_gpu_persistence", {"gpu.persistence"}), literal_logged),

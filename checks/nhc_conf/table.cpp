@@ -114,10 +114,7 @@ Result<Presets> presets_of(const Row& row, const Arguments& arguments) {
     if (auto value = parse_whole(word, kMost); !value) return tl::unexpected(value.error());
     presets.push_back({.key = std::string(row.keys[i]), .value = std::string(word)});
   }
-  // A line's limit is one to fail above.
-  if (!presets.empty() && presets.back().key.ends_with("_warn_above")) {
-    presets.push_back({.key = "gpu.ecc_corrected.warn_as", .value = "fail"});
-  }
+  if (!presets.empty() && !row.with_keys.key.empty()) presets.push_back(row.with_keys);
   return presets;
 }
 

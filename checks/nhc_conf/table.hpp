@@ -37,6 +37,7 @@ struct Row {
   bool absence_counts = false;  // a section that is absent is judged, too: there is nothing
   std::vector<std::string_view> checks = {};
   std::vector<std::string_view> keys = {};  // of the profile: what the arguments set, in order
+  Preset with_keys = {};  // set, too, where an argument sets a key; none where its key is empty
   // … or by nobody, and why.
   Outcome otherwise = Outcome::unknown;
   std::string_view why = {};
