@@ -13,6 +13,7 @@
 #include "checks/names.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/environment_nccl.hpp"
@@ -188,14 +189,14 @@ Result<std::vector<std::string>> snapshot_files(const std::vector<std::string>& 
 Result<Snapshot> read_snapshot(const std::string& file) {
   const Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (opened.is_open()) return read_snapshot(opened.get(), file);
-  return make_error(fmt::format("read {}: {}", file, std::generic_category().message(errno)));
+  return os_error("read", file, errno);
 }
 
 Result<Snapshot> read_snapshot(int descriptor, std::string_view name) {
   constexpr std::size_t kLargest = 64UL * 1024 * 1024;
   std::string text;
   if (const int code = read_all(descriptor, text, kLargest); code != 0) {
-    return make_error(fmt::format("read {}: {}", name, std::generic_category().message(code)));
+    return os_error("read", name, code);
   }
   if (text.size() > kLargest) {
     return make_error(fmt::format("read {}: more than {} bytes", name, kLargest));

@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "lib/base/descriptor.hpp"

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/descriptor.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 namespace muster {
-
-tl::unexpected<Error> os_error(std::string_view operation, std::string_view object, int code) {
-  return make_error(
-      fmt::format("{} {}: {}", operation, object, std::generic_category().message(code)));
-}
 
 ssize_t read_some(int descriptor, char* into, std::size_t size) {
   for (;;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open file, pipe or directory by its number, and what the kernel's refusals are called.
+// An open file, pipe or directory by its number.
 #pragma once
 
 #include <unistd.h>
@@ -8,8 +8,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include "lib/base/result.hpp"
 
 namespace muster {
 
@@ -44,11 +42,6 @@ class Descriptor {
  private:
   int number_ = -1;
 };
-
-// "read /dev/kmsg: Permission denied": what was refused, on what, and an errno.
-[[nodiscard]] tl::unexpected<Error> os_error(std::string_view operation,
-                                             std::string_view object,
-                                             int code);
 
 // As read(2), and begun again where a signal interrupts it.
 [[nodiscard]] ssize_t read_some(int descriptor, char* into, std::size_t size);

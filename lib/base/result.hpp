@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 #include <utility>
 
@@ -26,6 +27,14 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] inline tl::unexpected<Error> make_missing(std::string message) {
   return tl::unexpected<Error>(Error{.message = std::move(message), .missing = true});
 }
+
+// "Permission denied": what an errno means.
+[[nodiscard]] std::string errno_text(int code);
+
+// "read /dev/kmsg: Permission denied": what was refused, on what, and an errno.
+[[nodiscard]] tl::unexpected<Error> os_error(std::string_view operation,
+                                             std::string_view object,
+                                             int code);
 
 // Puts the value, where there is one, into `target`.
 template <class Target, class Value>

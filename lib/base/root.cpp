@@ -13,18 +13,18 @@
 #include <cerrno>
 #include <climits>
 #include <memory>
-#include <system_error>
 #include <utility>
 
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {
 namespace {
 
 tl::unexpected<Error> path_error(std::string_view operation, std::string_view path, int code) {
-  return tl::unexpected<Error>(Error{
-      .message = fmt::format("{} {}: {}", operation, path, std::generic_category().message(code)),
-      .missing = code == ENOENT || code == ENOTDIR});
+  auto error = os_error(operation, path, code);
+  error.value().missing = code == ENOENT || code == ENOTDIR;
+  return error;
 }
 
 std::string relative(std::string_view path) {
@@ -76,7 +76,7 @@ Result<Root> Root::below(const std::filesystem::path& path) {
   if (!probe.is_open()) {
     return make_error(fmt::format("open {} as a root: this needs openat2 (Linux 5.6 or later): {}",
                                   path.string(),
-                                  std::generic_category().message(errno)));
+                                  errno_text(errno)));
   }
   // The canonical name, so that resolve() can take it off what the kernel answers.
   auto name = name_of(directory.get(), path.string());

@@ -14,6 +14,7 @@
 
 #include "lib/base/descriptor.hpp"
 #include "lib/base/ownership.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {
@@ -24,7 +25,7 @@ Result<void> write_to(int descriptor, std::string_view name, std::string_view te
   const int code = write_all(descriptor, text);
   if (code == 0) return {};
   if (code == EPIPE) return make_error("");
-  return make_error(fmt::format("write {}: {}", name, std::generic_category().message(code)));
+  return os_error("write", name, code);
 }
 
 std::size_t terminal_width() {

@@ -16,9 +16,9 @@
 #include <new>
 #include <optional>
 #include <string>
-#include <system_error>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
 #include "lib/process/process.hpp"
@@ -146,8 +146,7 @@ int pass_on(const Supervised& run) {
   if (!run.lost.empty()) last += fmt::format("{}\n", run.lost);
   // A reader that has gone needs no telling.
   if (written != 0 && written != EPIPE) {
-    last += fmt::format("muster: write to standard output: {}\n",
-                        std::generic_category().message(written));
+    last += fmt::format("muster: write to standard output: {}\n", errno_text(written));
   }
   static_cast<void>(write_in_time(STDERR_FILENO, last, std::max(until, Clock::now() + kLeast)));
   reap_children();

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
 
@@ -20,7 +20,7 @@ constexpr std::size_t kLargest = 64UL * 1024 * 1024;
 Result<std::string> read_lists(int descriptor) {
   std::string text;
   const int code = read_all(descriptor, text, kLargest);
-  if (code != 0) return make_error(std::generic_category().message(code));
+  if (code != 0) return make_error(errno_text(code));
   if (text.size() > kLargest) return make_error(fmt::format("more than {} bytes", kLargest));
   return text;
 }
@@ -49,7 +49,7 @@ Result<std::vector<std::string>> hosts_of_word(const std::string& word) {
   const Descriptor opened(is_input ? ::dup(STDIN_FILENO)
                                    : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!opened.is_open()) {
-    return make_error(fmt::format("{}: {}", name, std::generic_category().message(errno)));
+    return make_error(fmt::format("{}: {}", name, errno_text(errno)));
   }
   auto hosts = read_lists(opened.get()).and_then(hosts_in);
   if (!hosts) return make_error(fmt::format("{}: {}", name, hosts.error().message));

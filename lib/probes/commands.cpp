@@ -11,9 +11,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/probes.hpp"
@@ -43,7 +43,7 @@ std::string why_not_safe(const std::string& program) {
   struct stat status {};
 
   if (::stat(program.c_str(), &status) != 0) {
-    return fmt::format("{}: {}", program, std::generic_category().message(errno));
+    return fmt::format("{}: {}", program, errno_text(errno));
   }
   const bool others_write = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   if (::geteuid() == 0 && (status.st_uid != 0 || others_write)) {

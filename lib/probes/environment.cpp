@@ -18,10 +18,10 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/environment_nccl.hpp"
@@ -109,8 +109,7 @@ Fact<Space> read_space(int descriptor, bool& read_only) {
   struct statfs status {};
 
   if (::fstatfs(descriptor, &status) != 0)
-    return Fact<Space>::unreadable(
-        fmt::format("statfs: {}", std::generic_category().message(errno)));
+    return Fact<Space>::unreadable(fmt::format("statfs: {}", errno_text(errno)));
   read_only = (static_cast<unsigned long>(status.f_flags) & ST_RDONLY) != 0;
   return space_of(status);
 }

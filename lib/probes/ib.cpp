@@ -14,11 +14,11 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/link_errors.hpp"
@@ -52,7 +52,7 @@ constexpr std::array<std::uint64_t, 10> kVirtualFunctionIds{
 Result<std::string> parse_word(std::string_view text) { return printable(text, 100); }
 
 bool says(const std::string& message, int error) {
-  return message.find(std::generic_category().message(error)) != std::string::npos;
+  return message.find(errno_text(error)) != std::string::npos;
 }
 
 // Kernels answer a refused port register with an error, older ones with a text.

@@ -13,10 +13,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/procfs.hpp"
@@ -155,8 +155,7 @@ Fact<TimeSync> read_clock(const Root& root) {
   if (root.foreign()) return Fact<TimeSync>::absent("no file holds it: a foreign root cannot tell");
   timex state{};  // modes 0: only asks
   if (::adjtimex(&state) < 0)
-    return Fact<TimeSync>::unreadable(
-        fmt::format("adjtimex: {}", std::generic_category().message(errno)));
+    return Fact<TimeSync>::unreadable(fmt::format("adjtimex: {}", errno_text(errno)));
   return TimeSync{.synchronised = (static_cast<unsigned>(state.status) &
                                    static_cast<unsigned>(STA_UNSYNC)) == 0,
                   .estimated_error_s = static_cast<double>(state.esterror) * 1e-6};

@@ -15,10 +15,10 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/probes.hpp"
 
@@ -99,7 +99,7 @@ std::string read_records(int descriptor, bool device, KmsgCollector& into) {
       size = 1;
       continue;
     }
-    if (got < 0 && errno != EAGAIN) return std::generic_category().message(errno);
+    if (got < 0 && errno != EAGAIN) return errno_text(errno);
     if (got <= 0) {
       stream.finish();
       return {};

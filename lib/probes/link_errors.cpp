@@ -13,9 +13,9 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <system_error>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {
@@ -34,8 +34,7 @@ class Driver {
   [[nodiscard]] Result<void> ask(std::vector<std::uint32_t>& buffer) {
     request_.ifr_data = reinterpret_cast<char*>(buffer.data());  // NOLINT: the kernel's interface
     if (socket_.get() >= 0 && ::ioctl(socket_.get(), SIOCETHTOOL, &request_) == 0) return {};
-    return make_error(fmt::format(
-        "ask {} for its statistics: {}", name_, std::generic_category().message(errno)));
+    return make_error(fmt::format("ask {} for its statistics: {}", name_, errno_text(errno)));
   }
 
  private:

@@ -12,7 +12,7 @@
 #include <map>
 #include <set>
 
-#include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/left_behind.hpp"

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/left_behind.hpp"

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/pci_class.hpp"

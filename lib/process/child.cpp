@@ -14,10 +14,10 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
 #include "lib/process/process.hpp"
 
 namespace muster {
@@ -125,7 +125,7 @@ void Children::start(std::string name,
     run_child(name, pipe->write.get(), work);
   }
   if (pid < 0) {
-    return refuse(fmt::format("fork: {}", std::generic_category().message(errno)));
+    return refuse(fmt::format("fork: {}", errno_text(errno)));
   }
   running_.push_back({.name = std::move(name),
                       .pid = pid,

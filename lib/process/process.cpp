@@ -13,8 +13,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <ctime>
-#include <system_error>
 #include <utility>
+
+#include "lib/base/result.hpp"
 
 namespace muster {
 namespace {
@@ -29,7 +30,7 @@ sigset_t set_of(std::initializer_list<int> signals) {
 }
 
 tl::unexpected<Error> pipe_error() {
-  return make_error(fmt::format("pipe: {}", std::generic_category().message(errno)));
+  return make_error(fmt::format("pipe: {}", errno_text(errno)));
 }
 
 }  // namespace

@@ -15,10 +15,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/process.hpp"
 
@@ -30,8 +30,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kGlance{10};        // how often the program's end is looked for
 constexpr milliseconds kDeathThroes{100};  // what is killed may take this long to be gone
 constexpr int kFirstFree = STDERR_FILENO + 1;
-
-std::string message_of(int code) { return std::generic_category().message(code); }
 
 // Pointers into strings that live longer, as execve wants them.
 class Pointers {
@@ -258,7 +256,7 @@ Result<Ended> run_program(const Execution& execution) {
     if (!*pipe) return make_error(fmt::format("run {}: {}", path, pipe->error().message));
   }
   const auto input = hold(execution.input);
-  if (!input) return make_error(fmt::format("run {}: {}", path, message_of(input.error())));
+  if (!input) return os_error("run", path, input.error());
   const HeededChildren heeded;
   const pid_t pid = fork_quietly({.program = path.c_str(),
                                   .arguments = arguments.get(),
@@ -267,15 +265,16 @@ Result<Ended> run_program(const Execution& execution) {
                                   .out = out->write.get(),
                                   .err = err->write.get(),
                                   .failure = failure->write.get()});
-  if (pid < 0) return make_error(fmt::format("run {}: {}", path, message_of(errno)));
+  if (pid < 0) return os_error("run", path, errno);
   ::setpgid(pid, pid);  // here as well: whoever comes second changes nothing
   for (auto* pipe : {&out, &err, &failure}) (*pipe)->write = Descriptor();
 
   Running running(pid, std::move(out->read), std::move(err->read), std::move(failure->read));
   const bool ended = running.follow(execution.deadline, execution.most_output);
   if (const auto code = running.failure()) {
-    const auto text = fmt::format("run {}: {}", path, message_of(*code));
-    return *code == ENOENT ? Result<Ended>(make_missing(text)) : make_error(text);
+    auto error = os_error("run", path, *code);
+    error.value().missing = *code == ENOENT;
+    return error;
   }
   if (running.exceeds(execution.most_output)) {
     return make_error(fmt::format("{} wrote more than {} bytes", name, execution.most_output));

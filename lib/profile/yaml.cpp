@@ -15,10 +15,10 @@
 #include <map>
 #include <optional>
 #include <sstream>
-#include <system_error>
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {
@@ -174,12 +174,10 @@ int line_of_no_text(std::string_view text) {
   return 0;
 }
 
-std::string reason() { return std::error_code(errno, std::generic_category()).message(); }
-
 Result<std::string> read_text(int descriptor, std::string_view path) {
   std::string text;
   if (const int code = read_all(descriptor, text, kMaxFile); code != 0) {
-    return make_error(fmt::format("read {}: {}", path, std::generic_category().message(code)));
+    return os_error("read", path, code);
   }
   if (text.size() > kMaxFile) return make_error(fmt::format("read {}: larger than 256 KiB", path));
   return text;
@@ -220,16 +218,15 @@ Result<std::string> read_yaml_text(const std::filesystem::path& path) {
   // Not blocking, so that a pipe in the place of a file cannot hold us.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.is_open()) {
-    const bool missing = errno == ENOENT || errno == ENOTDIR;
-    std::string message = fmt::format("read {}: {}", path.string(), reason());
-    return missing ? make_missing(std::move(message)) : make_error(std::move(message));
+    const int code = errno;
+    auto error = os_error("read", path.native(), code);
+    error.value().missing = code == ENOENT || code == ENOTDIR;
+    return error;
   }
 
   struct stat status {};
 
-  if (fstat(file.get(), &status) != 0) {
-    return make_error(fmt::format("read {}: {}", path.string(), reason()));
-  }
+  if (fstat(file.get(), &status) != 0) return os_error("read", path.native(), errno);
   if (!S_ISREG(status.st_mode)) {
     return make_error(fmt::format("read {}: not a regular file", path.string()));
   }

@@ -17,6 +17,7 @@
 #include "lib/base/atomic_file.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/state/counters.hpp"
 #include "lib/state/xids.hpp"
@@ -30,14 +31,12 @@ constexpr std::size_t kLargestState = 16UL * 1024 * 1024;
 constexpr std::size_t kMostChanges = 64;      // of one counter
 constexpr double kRememberFor = 48.0 * 3600;  // seconds; no window is longer
 
-std::string cause(int code) { return std::generic_category().message(code); }
-
 // A file beside the state, because the state itself is replaced. A run that hangs while it holds
 // the lock must not hang the next: the wait is bounded, and long enough for dozens of runs at once.
 Result<Descriptor> lock(const fs::path& file) {
   const std::string name = fmt::format("{}.lock", file.string());
   Descriptor held(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (held.get() < 0) return make_error(fmt::format("open {}: {}", name, cause(errno)));
+  if (held.get() < 0) return os_error("open", name, errno);
   constexpr auto kLongest = std::chrono::milliseconds(1500);
   const auto until = Clock::now() + kLongest;
   for (;;) {
@@ -45,7 +44,7 @@ Result<Descriptor> lock(const fs::path& file) {
     if ((errno != EWOULDBLOCK && errno != EINTR) || Clock::now() >= until) break;
     ::usleep(1000);
   }
-  return make_error(fmt::format("lock {}: {}", name, cause(errno)));
+  return os_error("lock", name, errno);
 }
 
 // The content, or why this is not a file that muster wrote for itself.
@@ -53,9 +52,10 @@ Result<std::string> read_private(const fs::path& file) {
   const std::string name = file.string();
   const Descriptor held(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (held.get() < 0) {
-    auto error = Error{.message = fmt::format("open {}: {}", name, cause(errno))};
-    error.missing = errno == ENOENT;
-    return tl::unexpected(std::move(error));
+    const int code = errno;
+    auto error = os_error("open", name, code);
+    error.value().missing = code == ENOENT;
+    return error;
   }
 
   struct stat status {};
@@ -71,7 +71,7 @@ Result<std::string> read_private(const fs::path& file) {
   }
   std::string content;
   const int code = read_all(held.get(), content, kLargestState);
-  if (code != 0) return make_error(fmt::format("read {}: {}", name, cause(code)));
+  if (code != 0) return os_error("read", name, code);
   return content;
 }
 

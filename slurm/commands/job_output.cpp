@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "lib/base/descriptor.hpp"
 #include "lib/base/host_name.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
@@ -23,9 +23,7 @@
 namespace muster::app {
 namespace {
 
-std::string cause(std::string_view what) {
-  return fmt::format("{}: {}", what, std::generic_category().message(errno));
-}
+std::string cause(std::string_view what) { return fmt::format("{}: {}", what, errno_text(errno)); }
 
 // The history, locks and the hook's own output are open here, and /proc/self/fd would lead the user
 // to them. Pipes are left: a child answers by one, and none is a regular file.

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/site.hpp"
 
@@ -54,7 +54,7 @@ void look_for(const Named& named,
                                  at(site.shown, key == nullptr ? site.slurm.line : key->line),
                                  named.key,
                                  printable(path),
-                                 std::generic_category().message(errno)));
+                                 errno_text(errno)));
 }
 
 }  // namespace

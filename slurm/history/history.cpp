@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "slurm/history/history_file.hpp"
 

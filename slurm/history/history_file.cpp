@@ -16,6 +16,7 @@
 
 #include "lib/base/descriptor.hpp"
 #include "lib/base/ownership.hpp"
+#include "lib/base/result.hpp"
 
 namespace muster::slurm {
 namespace {

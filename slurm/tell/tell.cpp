@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
 #include "lib/process/program.hpp"
@@ -22,9 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string cause(std::string_view what) {
-  return fmt::format("{}: {}", what, std::generic_category().message(errno));
-}
+std::string cause(std::string_view what) { return fmt::format("{}: {}", what, errno_text(errno)); }
 
 // Why others could change it; empty where they cannot. In a sticky folder, as /tmp, nobody can
 // replace another's file.

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 #include "lib/base/root.hpp"
@@ -49,10 +48,8 @@ Result<std::pair<ibv_device**, int>> list_devices(const VerbsLibrary& library) {
 
 }  // namespace
 
-std::string cause_of(int error) { return std::generic_category().message(error); }
-
 tl::unexpected<Error> refused(std::string_view what, int error) {
-  return make_error(fmt::format("{}: {}", what, cause_of(error)));
+  return make_error(fmt::format("{}: {}", what, errno_text(error)));
 }
 
 Hca::~Hca() {

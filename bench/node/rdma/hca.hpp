@@ -77,9 +77,7 @@ struct OpenHcas {
 // `missing` is set: there is none, or no libibverbs.
 [[nodiscard]] Result<OpenHcas> open_hcas(const TestInput& input);
 
-// "Connection refused" of an error number.
-[[nodiscard]] std::string cause_of(int error);
-// The same as an error of what is refused.
+// "a transfer is refused: Connection refused": `what` was refused, and an errno.
 [[nodiscard]] tl::unexpected<Error> refused(std::string_view what, int error);
 
 }  // namespace muster::bench::node

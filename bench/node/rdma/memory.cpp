@@ -11,6 +11,7 @@
 
 #include "bench/backends/nccl/errors.hpp"
 #include "bench/node/cpus.hpp"
+#include "lib/base/result.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -69,7 +70,7 @@ class HostMemory final : public RdmaMemory {
     if (region_ != nullptr) return {};
     return make_error(fmt::format("{} MiB of memory cannot be registered: {}{}",
                                   bytes_ >> 20U,
-                                  cause_of(errno),
+                                  errno_text(errno),
                                   errno == ENOMEM ? "; see `ulimit -l`" : ""));
   }
 
@@ -120,7 +121,7 @@ class GpuMemory final : public RdmaMemory {
     return make_error(
         fmt::format("memory of the GPU cannot be registered: {}; neither as a dma-buf nor by "
                     "nvidia_peermem",
-                    cause_of(errno)));
+                    errno_text(errno)));
   }
 
   [[nodiscard]] Result<void> fill(std::uint64_t seed) override {

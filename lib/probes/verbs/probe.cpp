@@ -11,10 +11,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/probes.hpp"
@@ -24,8 +24,6 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-
-std::string cause(int error) { return std::generic_category().message(error); }
 
 unsigned mtu_bytes(ibv_mtu mtu) {
   const auto number = static_cast<unsigned>(mtu);
@@ -47,14 +45,14 @@ Result<std::vector<VerbsPort>> query_ports(const VerbsLibrary& library,
                                            std::string_view name) {
   ibv_device_attr device{};
   if (const int error = library.query_device(context, &device); error != 0) {
-    return make_error(fmt::format("query device {}: {}", name, cause(error)));
+    return os_error("query device", name, error);
   }
   std::vector<VerbsPort> ports;
   for (unsigned number = 1; number <= device.phys_port_cnt; ++number) {
     ibv_port_attr port{};
     const int error = library.port(context, number, port);
     if (error != 0) {
-      return make_error(fmt::format("query port {} of {}: {}", number, name, cause(error)));
+      return os_error(fmt::format("query port {} of", number), name, error);
     }
     ports.push_back({.number = number,
                      .state = static_cast<unsigned>(port.state),
@@ -76,13 +74,14 @@ Fact<bool> register_memory(const VerbsLibrary& library,
                                                          library.dealloc_pd);
   if (!domain) {
     return Fact<bool>::unreadable(
-        fmt::format("allocate a protection domain on {}: {}", name, cause(errno)));
+        fmt::format("allocate a protection domain on {}: {}", name, errno_text(errno)));
   }
   alignas(kPage) static std::array<char, kPage> page;
   ibv_mr* const region =
       library.reg_mr(domain.get(), page.data(), page.size(), IBV_ACCESS_LOCAL_WRITE);
   if (region == nullptr) {
-    return Fact<bool>::unreadable(fmt::format("register memory on {}: {}", name, cause(errno)));
+    return Fact<bool>::unreadable(
+        fmt::format("register memory on {}: {}", name, errno_text(errno)));
   }
   library.dereg_mr(region);
   return true;
@@ -93,7 +92,7 @@ VerbsDevice query_device(const VerbsLibrary& library, ibv_device* device) {
   const std::unique_ptr<ibv_context, int (*)(ibv_context*)> context(library.open(device),
                                                                     library.close);
   if (!context) {
-    const std::string why = fmt::format("open {}: {}", result.name, cause(errno));
+    const std::string why = fmt::format("open {}: {}", result.name, errno_text(errno));
     result.ports = Fact<std::vector<VerbsPort>>::unreadable(why);
     result.registers = Fact<bool>::unreadable(why);
     return result;
@@ -125,7 +124,7 @@ Section<Verbs> probe_verbs(const Root& root) {
       return not_observed<Verbs>(
           Status::absent, "libibverbs finds no interface to the kernel: ib_uverbs is not loaded");
     }
-    return not_observed<Verbs>(fmt::format("list RDMA devices: {}", cause(error)));
+    return not_observed<Verbs>(fmt::format("list RDMA devices: {}", errno_text(error)));
   }
   Verbs facts;
   for (int index = 0; index < count; ++index) {

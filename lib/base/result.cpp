@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/result.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+namespace muster {
+
+std::string errno_text(int code) { return std::generic_category().message(code); }
+
+tl::unexpected<Error> os_error(std::string_view operation, std::string_view object, int code) {
+  return make_error(fmt::format("{} {}: {}", operation, object, errno_text(code)));
+}
+
+}  // namespace muster
