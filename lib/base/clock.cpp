@@ -23,6 +23,10 @@ bool sleep_for(const std::stop_token& stop, Clock::duration time) {
   return !stopped.wait_for(lock, stop, time, [&stop] { return stop.stop_requested(); });
 }
 
+std::chrono::sys_seconds wall_time() {
+  return std::chrono::sys_seconds(std::chrono::seconds(std::time(nullptr)));
+}
+
 std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock that deadlines are measured by, and the wall clock as a label.
+// The clock that deadlines are measured by, and the wall clock.
 #pragma once
 
 #include <chrono>
@@ -17,6 +17,9 @@ using Clock = std::chrono::steady_clock;
 
 // Lets a thread sleep so long. False at once when it is to stop.
 [[nodiscard]] bool sleep_for(const std::stop_token& stop, Clock::duration time);
+
+// Wall time now, in whole seconds.
+[[nodiscard]] std::chrono::sys_seconds wall_time();
 
 // The time now in RFC 3339: "2026-11-20T12:00:00Z". Nothing is judged by it.
 [[nodiscard]] std::string utc_now();

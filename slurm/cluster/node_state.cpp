@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <ctime>
 #include <map>
 #include <utility>
 
@@ -104,8 +103,6 @@ Parts parts_of(const NodeState& node) {
 }
 
 }  // namespace
-
-Time wall_time() { return Time(std::chrono::seconds(std::time(nullptr))); }
 
 std::optional<Time> parse_time(std::string_view text) {
   const auto seconds = parse_unsigned(text);

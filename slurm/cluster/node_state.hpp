@@ -15,8 +15,6 @@ namespace muster::slurm {
 // Seconds of wall time, as Slurm and the history keep it.
 using Time = std::chrono::sys_seconds;
 
-[[nodiscard]] Time wall_time();
-
 // What a state means for somebody who may drain or resume.
 enum class Standing {
   in_service,  // jobs run or can run: idle, mixed, allocated, completing, planned …

@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <thread>
 
+#include "lib/base/clock.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/commands/slurm_site.hpp"
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <thread>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/ownership.hpp"
 #include "slurm/commands/slurm_site.hpp"
 

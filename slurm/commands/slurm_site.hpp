@@ -18,8 +18,6 @@
 
 namespace muster::app {
 
-using slurm::wall_time;
-
 // The block `slurm` of muster.yaml below `root`.
 [[nodiscard]] Result<slurm::Rules> read_rules(std::string_view root, const Variables& variables);
 

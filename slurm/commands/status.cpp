@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "lib/base/clock.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/commands/slurm_site.hpp"
 

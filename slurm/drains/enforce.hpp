@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "lib/base/clock.hpp"
 #include "slurm/cluster/controller.hpp"
 #include "slurm/history/history.hpp"
 #include "slurm/policy/decide.hpp"
