@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <string>
 #include <utility>
@@ -20,13 +19,6 @@ struct Switch {
   std::string name;
   std::string_view nodes, switches;
 };
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(
-      lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 // Slurm's keys, in whatever case.
 Result<Switch> parse_slurm(const std::vector<std::string_view>& words) {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <tuple>
 
 #include "bench/results/bandwidth.hpp"
+#include "lib/base/text.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
@@ -266,9 +266,7 @@ std::span<const JobLimit> job_limits(const Profile& profile, Collective collecti
 }
 
 std::string algorithm_word(std::string_view name) {
-  std::string word(name);
-  std::ranges::transform(
-      word, word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  auto word = lower_case(name);
   if (word.starts_with("nvls")) return "nvls";
   if (word.starts_with("collnet")) return "collnet";
   return word;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cctype>
 #include <thread>
 
 #include "bench/backends/nccl/errors.hpp"
@@ -45,11 +44,7 @@ Result<std::string> pci_address_of(const cuda::Library& library, int ordinal) {
   MUSTER_CUDA_TRY(library, device, &device, ordinal);
   std::array<char, 64> text{};
   MUSTER_CUDA_TRY(library, device_pci, text.data(), static_cast<int>(text.size()) - 1, device);
-  auto address = printable(text.data(), 40);
-  std::ranges::transform(address, address.begin(), [](unsigned char letter) {
-    return static_cast<char>(std::tolower(letter));
-  });
-  return address;
+  return lower_case(printable(text.data(), 40));
 }
 
 Result<std::unique_ptr<Gpu>> Gpu::open(const cuda::Library& library, int ordinal) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <functional>
 
 #include "lib/base/text.hpp"
@@ -326,10 +325,7 @@ std::string_view to_string(Way way) {
 Result<std::vector<Way>> parse_ways(std::string_view list) {
   std::vector<Way> ways;
   for (const auto part : split(list, ',')) {
-    std::string word(trim(part));
-    std::ranges::transform(word, word.begin(), [](unsigned char letter) {
-      return static_cast<char>(std::tolower(letter));
-    });
+    const auto word = lower_case(trim(part));
     const auto* const found = std::ranges::find(kNames, word, &Name::word);
     if (found == kNames.end()) {
       return make_error(fmt::format(
