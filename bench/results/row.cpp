@@ -86,7 +86,7 @@ Measurement measurement_of(const Row& row,
   const bool moves = moves_data(operation.collective);
   Measurement measurement{
       .quantity = moves ? "busbw" : "latency",
-      .value = moves ? timing.judged.bus / kGiga : median * kMicro,
+      .value = moves ? timing.judged.bus / kGiga : median * kMicrosecondsPerSecond,
       .unit = moves ? "GB/s" : "us",
       .conditions = {.collective = std::string(to_string(operation.collective)),
                      .type = std::string(to_string(operation.type)),
@@ -100,26 +100,29 @@ Measurement measurement_of(const Row& row,
                      .library = run.library,
                      .algorithm = run.algorithm,
                      .iterations = static_cast<std::int64_t>(count)},
-      .statistics = MeasurementStatistics{.median_us = median * kMicro,
-                                          .p5_us = p5 * kMicro,
-                                          .p95_us = p95 * kMicro,
-                                          .min_us = min * kMicro,
-                                          .mean_us = timing.mean_of_ranks * kMicro}};
+      .statistics =
+          MeasurementStatistics{.median_us = median * kMicrosecondsPerSecond,
+                                .p5_us = p5 * kMicrosecondsPerSecond,
+                                .p95_us = p95 * kMicrosecondsPerSecond,
+                                .min_us = min * kMicrosecondsPerSecond,
+                                .mean_us = timing.mean_of_ranks * kMicrosecondsPerSecond}};
   if (confidence) {
-    measurement.statistics->median_low_us = confidence->low * kMicro;
-    measurement.statistics->median_high_us = confidence->high * kMicro;
+    measurement.statistics->median_low_us = confidence->low * kMicrosecondsPerSecond;
+    measurement.statistics->median_high_us = confidence->high * kMicrosecondsPerSecond;
   }
   if (timing.checked) {
     measurement.wrong_elements = static_cast<std::int64_t>(wrong_elements(timing));
   }
-  for (const double each : timing.seconds) measurement.iterations_us.push_back(each * kMicro);
+  for (const double each : timing.seconds) {
+    measurement.iterations_us.push_back(each * kMicrosecondsPerSecond);
+  }
   return measurement;
 }
 
 Measurement cpu_time_of(const Row& row, const Timing& timing, bool in_place, const RunFacts& run) {
   auto measurement = measurement_of(row, timing, in_place, run);
   measurement.quantity = "cpu_time";
-  measurement.value = *timing.cpu * kMicro;
+  measurement.value = *timing.cpu * kMicrosecondsPerSecond;
   measurement.unit = "us";
   measurement.statistics.reset();
   measurement.wrong_elements.reset();

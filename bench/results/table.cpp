@@ -31,8 +31,9 @@ std::string fields(std::string_view time,
 }
 
 std::string time_of(const Timing& timing, bool cpu_time) {
-  if (!cpu_time) return table_number(timing.mean_of_ranks * kMicro, kTimeWidth);
-  return timing.cpu ? table_number(*timing.cpu * kMicro, kTimeWidth) : std::string(kNone);
+  if (!cpu_time) return table_number(timing.mean_of_ranks * kMicrosecondsPerSecond, kTimeWidth);
+  return timing.cpu ? table_number(*timing.cpu * kMicrosecondsPerSecond, kTimeWidth)
+                    : std::string(kNone);
 }
 
 std::string placement(const std::optional<Timing>& timing, bool cpu_time) {

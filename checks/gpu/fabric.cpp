@@ -10,6 +10,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/agreement.hpp"
 #include "checks/shared/nvlinks.hpp"
+#include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
@@ -100,7 +101,8 @@ double time_left(const Snapshot& snapshot, const GpuFabricLimits& limits) {
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime || !limits.register_within) return 0;
   const auto loaded_us = static_cast<double>(snapshot.xids.of_kernel.loaded_us());
-  const double begun_s = std::max(snapshot.earlier.driver_loaded_s, loaded_us / 1e6);
+  const double begun_s =
+      std::max(snapshot.earlier.driver_loaded_s, loaded_us / kMicrosecondsPerSecond);
   return std::max(0.0, begun_s + limits.register_within->value - *uptime);
 }
 

@@ -18,6 +18,7 @@
 #include "checks/shared/nvml_view.hpp"
 #include "checks/xid/incidents.hpp"
 #include "checks/xid/nvlink_registers.hpp"
+#include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"
 
@@ -135,7 +136,7 @@ std::size_t times_on_link(const Snapshot& snapshot,
     if (event.nvswitch || event.address != group.address || event.code != kNvlink) continue;
     if (!on_link(event.text)) continue;
     const auto apart_us = static_cast<double>(event.first_us) - static_cast<double>(last_us);
-    if (times == 0 || apart_us > limits.coalesce.value * 1e6) ++times;
+    if (times == 0 || apart_us > limits.coalesce.value * kMicrosecondsPerSecond) ++times;
     last_us = event.last_us;
   }
   const auto earlier = remembered(snapshot, log, group, limits);
@@ -177,7 +178,7 @@ std::optional<Finding> judge_shared_loss(const Snapshot& snapshot,
   const auto from_us = static_cast<double>(first->newest().first_us);
   const auto together = [&](const xid::XidGroup& group) {
     const double apart = static_cast<double>(group.newest().first_us) - from_us;
-    return is_lost(group) && std::abs(apart) <= limits.coalesce.value * 1e6;
+    return is_lost(group) && std::abs(apart) <= limits.coalesce.value * kMicrosecondsPerSecond;
   };
   if (std::ranges::count_if(groups, together) < 2) return std::nullopt;
   std::vector<std::string> devices;

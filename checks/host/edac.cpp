@@ -5,6 +5,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
+#include "lib/base/units.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/state/rates.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 // The rate is taken over the last hour: long enough to be steady between runs every few minutes,
 // short enough that a DIMM which went bad just now is not averaged away.
-constexpr double kWindowS = 3600;
+constexpr double kWindowS = kHour;
 
 Finding judge_rate(const Snapshot& snapshot,
                    const EdacController& controller,

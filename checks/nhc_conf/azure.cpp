@@ -17,6 +17,7 @@
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/link_log.hpp"
 #include "lib/base/text.hpp"
+#include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::nhc {
@@ -96,7 +97,7 @@ Findings judge_link_flaps(const Snapshot& snapshot, const Arguments& arguments) 
   if (!hours || !most) return {not_judged((hours ? most : hours).error().message)};
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {checks::not_known(checks::kNode, "the time since boot", uptime)};
-  const double begin_us = (*uptime - 3600.0 * static_cast<double>(*hours)) * 1e6;
+  const double begin_us = (*uptime - kHour * static_cast<double>(*hours)) * kMicrosecondsPerSecond;
   Findings findings;
   for (const auto& [adapter, times] : checks::link_downs_by_adapter(snapshot, begin_us)) {
     if (times < *most) continue;
@@ -205,9 +206,9 @@ Findings literal_xid(const Snapshot& snapshot, const Arguments& arguments) {
   Findings findings;
   for (const auto& event : snapshot.xids.of_kernel.events) {
     if (event.nvswitch || std::ranges::find(kXids, event.code) == kXids.end()) continue;
-    const double age_s = *uptime - static_cast<double>(event.last_us) / 1e6;
+    const double age_s = *uptime - static_cast<double>(event.last_us) / kMicrosecondsPerSecond;
     // Whole hours are compared, and part of one counts for nothing.
-    if (age_s >= 3600.0 * (static_cast<double>(*hours) + 1)) continue;
+    if (age_s >= kHour * (static_cast<double>(*hours) + 1)) continue;
     findings.push_back(
         checks::failed(event.address, fmt::format("XID {}", event.code), Remedy::none));
   }

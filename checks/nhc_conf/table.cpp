@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "checks/nhc_conf/size.hpp"
+#include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/ib.hpp"
@@ -47,7 +48,7 @@ int whole(const std::string& value) {
   return static_cast<int>(parse_whole(value, kMost).value_or(0));
 }
 
-Seconds hours(const std::string& value) { return {3600.0 * whole(value)}; }
+Seconds hours(const std::string& value) { return {kHour * whole(value)}; }
 
 struct Key {
   std::string_view name;

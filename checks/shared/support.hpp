@@ -17,6 +17,7 @@
 #include "checks/check.hpp"
 #include "lib/base/fact.hpp"
 #include "lib/base/text.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster::checks {
 
@@ -151,8 +152,8 @@ inline void drop_passes(Findings& findings) {
 // "40 s", "12 min", "30 h": enough to know how long ago.
 [[nodiscard]] inline std::string in_time(double seconds) {
   if (seconds < 120) return fmt::format("{:.0f} s", seconds);
-  if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
-  return fmt::format("{:.0f} h", seconds / 3600);
+  if (seconds < 2 * kHour) return fmt::format("{:.0f} min", seconds / kMinute);
+  return fmt::format("{:.0f} h", seconds / kHour);
 }
 
 // Broken hardware is the provider's to replace under a hypervisor, the site's elsewhere.

@@ -12,11 +12,10 @@
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/kernel_window.hpp"
 #include "lib/base/text.hpp"
+#include "lib/base/units.hpp"
 
 namespace muster::checks::xid {
 namespace {
-
-constexpr double kMicroseconds = 1e6;
 
 // Worst first; a class of the site's own choice is no worse than a degraded GPU.
 std::size_t rank_of(std::string_view kind) {
@@ -53,7 +52,7 @@ class Collector {
     const auto [entry, added] = newest_.try_emplace(event.address, incidents_.size());
     const bool goes_on = !added && static_cast<double>(event.first_us) <=
                                        static_cast<double>(incidents_[entry->second].last_us) +
-                                           coalesce_.value * kMicroseconds;
+                                           coalesce_.value * kMicrosecondsPerSecond;
     if (!goes_on) {
       entry->second = incidents_.size();
       incidents_.push_back({.address = event.address, .first_us = event.first_us});
@@ -71,7 +70,7 @@ class Collector {
   // Until when an error is part of what the driver last called for a recovery of; 0 for never.
   [[nodiscard]] std::uint64_t called_us(const std::string& address) const {
     const auto at = time_of(called_us_, address);
-    return at == 0 ? 0 : at + static_cast<std::uint64_t>(coalesce_.value * kMicroseconds);
+    return at == 0 ? 0 : at + static_cast<std::uint64_t>(coalesce_.value * kMicrosecondsPerSecond);
   }
 
  private:
@@ -192,7 +191,7 @@ std::vector<SeenBy> seen_by(const XidMeaning& meaning,
 
 bool is_beside(const XidGroup& group, const XidEvent& event, Seconds coalesce) {
   return std::ranges::any_of(group.incidents, [&](const XidIncident& incident) {
-    return beside(incident, event, coalesce.value * kMicroseconds);
+    return beside(incident, event, coalesce.value * kMicrosecondsPerSecond);
   });
 }
 
@@ -214,7 +213,7 @@ std::vector<XidGroup> group_xids(const XidLog& log,
            std::max({log.loaded_us(),
                      collector.recovered_us(address),
                      well.contains(address) ? collector.called_us(address) : 0}),
-           coalesce.value * kMicroseconds);
+           coalesce.value * kMicrosecondsPerSecond);
     find_cause(incident);
     const std::string& kind = incident.lead().meaning.kind;
     const bool in_window = static_cast<double>(incident.last_us) >= from_us;

@@ -8,7 +8,7 @@ inline constexpr double kPercent = 100;
 inline constexpr double kMega = 1e6;
 inline constexpr double kGiga = 1e9;
 inline constexpr double kTera = 1e12;
-inline constexpr double kMicro = 1e6;  // microseconds in a second
+inline constexpr double kMicrosecondsPerSecond = 1e6;
 
 inline constexpr double kMinute = 60;  // seconds
 inline constexpr double kHour = 3600;

@@ -6,7 +6,7 @@
 namespace muster {
 namespace {
 
-constexpr double kShortestSpan = 3600;
+constexpr double kShortestSpan = kHour;
 
 }  // namespace
 

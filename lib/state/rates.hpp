@@ -16,11 +16,11 @@ struct Delta {
   double seconds = 0;  // the time the increments were seen in, at most the window
 
   [[nodiscard]] double per_hour() const {
-    return static_cast<double>(increments) * 3600.0 / seconds;
+    return static_cast<double>(increments) * kHour / seconds;
   }
 
   [[nodiscard]] double per_minute() const {
-    return static_cast<double>(increments) * 60.0 / seconds;
+    return static_cast<double>(increments) * kMinute / seconds;
   }
 };
 

@@ -19,6 +19,7 @@
 #include "lib/base/descriptor.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
+#include "lib/base/units.hpp"
 #include "lib/state/counters.hpp"
 #include "lib/state/xids.hpp"
 
@@ -28,8 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestState = 16UL * 1024 * 1024;
-constexpr std::size_t kMostChanges = 64;      // of one counter
-constexpr double kRememberFor = 48.0 * 3600;  // seconds; no window is longer
+constexpr std::size_t kMostChanges = 64;     // of one counter
+constexpr double kRememberFor = 48 * kHour;  // seconds; no window is longer
 
 // A file beside the state, because the state itself is replaced. A run that hangs while it holds
 // the lock must not hang the next: the wait is bounded, and long enough for dozens of runs at once.

@@ -10,15 +10,15 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "lib/base/units.hpp"
 #include "lib/state/job_gpus.hpp"
 
 namespace muster {
 namespace {
 
-constexpr double kMicroseconds = 1e6;
-constexpr double kTogether = 600;            // seconds; XIDs this near are remembered as one
-constexpr double kBeside = 5;                // those whose neighbours count
-constexpr double kRememberXids = 48 * 3600;  // seconds, of other boots and of jobs
+constexpr double kTogether = 600;             // seconds; XIDs this near are remembered as one
+constexpr double kBeside = 5;                 // those whose neighbours count
+constexpr double kRememberXids = 48 * kHour;  // seconds, of other boots and of jobs
 constexpr std::size_t kMostOfOneKind = 16;
 constexpr std::size_t kMost = 1024;
 constexpr std::size_t kMostJobs = 256;
@@ -94,8 +94,8 @@ RememberedXid remembered(const Snapshot& snapshot, const XidLog& log, const XidE
                     .code = event.code,
                     .job = job_of(snapshot, event),
                     .boot_id = *snapshot.identity->boot_id,
-                    .first_s = static_cast<double>(event.first_us) / kMicroseconds,
-                    .last_s = static_cast<double>(event.last_us) / kMicroseconds,
+                    .first_s = static_cast<double>(event.first_us) / kMicrosecondsPerSecond,
+                    .last_s = static_cast<double>(event.last_us) / kMicrosecondsPerSecond,
                     .lines = event.lines,
                     .text = printable(event.text, kLongestText)};
   xid.wall_s = snapshot.earlier.wall_s - (uptime_s - xid.last_s);
@@ -177,7 +177,8 @@ std::string job_of(const Snapshot& snapshot, const XidEvent& event) {
   std::string job = variable(snapshot, "SLURM_JOB_ID");
   if (job.empty() || in_prolog(snapshot) || !snapshot.identity->uptime_s) return {};
   const auto start = start_of_job(snapshot, job);
-  const bool in_time = start && static_cast<double>(event.last_us) / kMicroseconds >= *start;
+  const bool in_time =
+      start && static_cast<double>(event.last_us) / kMicrosecondsPerSecond >= *start;
   if (!in_time || !on_its_own_gpu(snapshot, event.address)) return {};
   return job;
 }
@@ -185,12 +186,12 @@ std::string job_of(const Snapshot& snapshot, const XidEvent& event) {
 void add_remembered(const Snapshot& snapshot, XidLog& log, bool of_programs) {
   const KernelLog& kernel = *snapshot.kernel_log;
   if (kernel.first_sequence == 0 || !snapshot.identity->boot_id) return;
-  const double from_s = static_cast<double>(kernel.first_us) / kMicroseconds;
+  const double from_s = static_cast<double>(kernel.first_us) / kMicrosecondsPerSecond;
   std::vector<XidEvent> events;
   const double loaded_s = snapshot.earlier.driver_loaded_s;
   if (loaded_s > 0 && loaded_s < from_s) {
     log.driver_loaded_us.insert(log.driver_loaded_us.begin(),
-                                static_cast<std::uint64_t>(loaded_s * kMicroseconds));
+                                static_cast<std::uint64_t>(loaded_s * kMicrosecondsPerSecond));
   }
   for (const auto& xid : snapshot.earlier.xids) {
     if (!is_before(xid, *snapshot.identity->boot_id, from_s)) continue;
@@ -199,8 +200,8 @@ void add_remembered(const Snapshot& snapshot, XidLog& log, bool of_programs) {
                       .of_program = xid.of_program,
                       .address = xid.address,
                       .code = xid.code,
-                      .first_us = static_cast<std::uint64_t>(xid.first_s * kMicroseconds),
-                      .last_us = static_cast<std::uint64_t>(xid.last_s * kMicroseconds),
+                      .first_us = static_cast<std::uint64_t>(xid.first_s * kMicrosecondsPerSecond),
+                      .last_us = static_cast<std::uint64_t>(xid.last_s * kMicrosecondsPerSecond),
                       .lines = xid.lines,
                       .text = xid.text});
     if (!xid.uuid.empty()) log.subjects[xid.address].uuid = xid.uuid;
@@ -215,7 +216,7 @@ void remember_xids(Earlier& state, const Snapshot& snapshot, bool of_programs) {
   // No program's word for this outlasts its lines: it ends what the kernel itself told.
   const auto& loaded_us = snapshot.xids.of_kernel.driver_loaded_us;
   if (!loaded_us.empty()) {
-    state.driver_loaded_s = static_cast<double>(loaded_us.back()) / kMicroseconds;
+    state.driver_loaded_s = static_cast<double>(loaded_us.back()) / kMicrosecondsPerSecond;
   }
   const XidLog& log = snapshot.xids.believed(of_programs);
   std::map<Kind, std::vector<std::size_t>> known;
