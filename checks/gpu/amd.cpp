@@ -12,7 +12,7 @@
 #include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/pci_bus.hpp"
-#include "lib/state/rates.hpp"
+#include "checks/shared/rise.hpp"
 
 namespace muster::checks {
 namespace {

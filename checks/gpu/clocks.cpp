@@ -10,11 +10,11 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
+#include "checks/shared/rise.hpp"
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/counters.hpp"
-#include "lib/state/rates.hpp"
 
 namespace muster::checks {
 namespace {

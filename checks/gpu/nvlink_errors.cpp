@@ -8,6 +8,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/nvlinks.hpp"
+#include "checks/shared/rise.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/rates.hpp"

@@ -7,6 +7,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/pci_bus.hpp"
+#include "checks/shared/rise.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/rates.hpp"
 

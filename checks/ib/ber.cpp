@@ -13,8 +13,8 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "checks/shared/rise.hpp"
 #include "lib/profile/limits/ib.hpp"
-#include "lib/state/rates.hpp"
 
 namespace muster::checks {
 namespace {

@@ -15,6 +15,7 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "checks/shared/rise.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/ib.hpp"
 #include "lib/state/rates.hpp"

@@ -32,14 +32,4 @@ std::optional<Delta> delta_of(const Earlier& earlier,
                .seconds = std::max(now.uptime_s - since, kShortestSpan)};
 }
 
-std::optional<Delta> rise_of(const Snapshot& snapshot,
-                             std::string_view key,
-                             std::uint64_t value,
-                             double over_s) {
-  const double now_s = *snapshot.identity->uptime_s;
-  const double since_last_s = now_s - snapshot.earlier.last_uptime_s;
-  return delta_of(
-      snapshot.earlier, key, {.uptime_s = now_s, .value = value}, std::max(over_s, since_last_s));
-}
-
 }  // namespace muster

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "lib/base/units.hpp"
-#include "lib/node/snapshot.hpp"
+#include "lib/node/earlier.hpp"
 
 namespace muster {
 
@@ -33,13 +33,5 @@ struct Delta {
                                             CounterChange now,
                                             double window_s,
                                             double from_s = 0);
-
-// What a counter gained in the last `over_s`; empty as above. Nobody knows when between two runs it
-// rose: where the last run is longer ago than that, the rise is that longer time's. The uptime must
-// be known.
-[[nodiscard]] std::optional<Delta> rise_of(const Snapshot& snapshot,
-                                           std::string_view key,
-                                           std::uint64_t value,
-                                           double over_s = kHour);
 
 }  // namespace muster
