@@ -307,18 +307,18 @@ class Hook {
     const auto judge_again = [&](const slurm::OwnDrain& drain) {
       return &of_drained.emplace(checked.judge_drained(drain.check));
     };
-    slurm::HookRequest order{.report = &checked.report,
-                             .node = node_,
-                             .context = command_.context,
-                             .job = variable("SLURM_JOB_ID"),
-                             .boot_id = checked.boot_id,
-                             .identity = checked.identity,
-                             .rules = rules_,
-                             .dry_run = command_.dry_run};
+    slurm::HookRequest request{.report = &checked.report,
+                               .node = node_,
+                               .context = command_.context,
+                               .job = variable("SLURM_JOB_ID"),
+                               .boot_id = checked.boot_id,
+                               .identity = checked.identity,
+                               .rules = rules_,
+                               .dry_run = command_.dry_run};
     // What an epilog drained for would pass in a health check, which looks beside running jobs.
-    if (command_.context == "periodic") order.judge_drained = judge_again;
+    if (command_.context == "periodic") request.judge_drained = judge_again;
     const auto enforced =
-        slurm::enforce(order,
+        slurm::enforce(request,
                        {.controller = controller ? controller->get() : nullptr,
                         .trouble = controller ? std::string() : controller.error().message,
                         .history = history_ ? &*history_ : nullptr,

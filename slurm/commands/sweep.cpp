@@ -129,15 +129,15 @@ class Sweep {
     const auto controller = slurm::make_controller(*installation, limits);
     const auto queue = slurm::make_queue(*installation, limits);
     if (!queue) return undecided(queue.error());
-    const slurm::SweepServices hands{.controller = controller.get(),
-                                     .queue = queue->get(),
-                                     .history = history_ ? &*history_ : nullptr,
-                                     .token = random_token,
-                                     .tell = [this](const slurm::Event& event) { tell(event); }};
-    const slurm::SweepRequest order{
+    const slurm::SweepServices services{.controller = controller.get(),
+                                        .queue = queue->get(),
+                                        .history = history_ ? &*history_ : nullptr,
+                                        .token = random_token,
+                                        .tell = [this](const slurm::Event& event) { tell(event); }};
+    const slurm::SweepRequest request{
         .rules = rules_.sweep, .now = wall_time(), .dry_run = command_.dry_run};
     const auto result =
-        command_.status ? slurm::sweep_status(order, hands) : slurm::sweep(order, hands);
+        command_.status ? slurm::sweep_status(request, services) : slurm::sweep(request, services);
     if (!command_.status && rules_.sweep.drain) drain(result, *controller, end);
     return answer(result);
   }
