@@ -12,6 +12,7 @@
 #include "bench/launch/local.hpp"
 #include "bench/run/conclusion.hpp"
 #include "bench/run/emergency.hpp"
+#include "bench/run/time_limit.hpp"
 #include "lib/base/clock.hpp"
 
 namespace muster::bench {

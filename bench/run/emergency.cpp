@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run/emergency.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -16,9 +14,6 @@
 
 namespace muster::bench {
 namespace {
-
-constexpr auto kRank0First = std::chrono::seconds(2);
-constexpr Clock::duration kLongestLimit = std::chrono::hours(24 * 365);
 
 // Aborts are known to hang themselves, and nobody may read what is written.
 void call_within(Clock::duration patience, std::function<void()> call) {
@@ -112,21 +107,5 @@ void Emergency::end(const Trouble& trouble) {
   if (trouble.without_rank_0) std::this_thread::sleep_for(stay_);
   ::_exit(echo ? kExitUndecided : exit_status_of(cause));
 }
-
-TimeLimit::TimeLimit(Emergency& emergency, int rank, Phase phase, Clock::duration limit)
-    : thread_([&emergency, rank, phase = std::move(phase), limit = std::min(limit, kLongestLimit)](
-                  const std::stop_token& stop) {
-        if (!sleep_for(stop, limit)) return;
-        if (rank != 0 && !sleep_for(stop, kRank0First)) return;
-        emergency.end(
-            {.kind = Trouble::Kind::late,
-             .phase = phase,
-             .what = fmt::format("it takes longer than {:.4g} s; {} may not have come to it",
-                                 std::chrono::duration<double>(limit).count(),
-                                 rank == 0 ? "another rank" : "rank 0, which says nothing,"),
-             .ranks = {},
-             .arrived = {rank},
-             .without_rank_0 = rank != 0});
-      }) {}
 
 }  // namespace muster::bench

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
-#include <thread>
 
 #include "bench/backends/backend.hpp"
 #include "bench/group/group.hpp"
@@ -71,17 +70,6 @@ class Emergency {
   bool reported_ = false;
   Backend* backend_ = nullptr;
   Group* group_ = nullptr;
-};
-
-// A deadline for what the group cannot watch: before it has met, and after it has gone. Ends the
-// process through `emergency`, which must live longer, if this still exists at the deadline.
-class TimeLimit {
- public:
-  // On other ranks than 0 a moment later: rank 0 may be there, and then it reports.
-  TimeLimit(Emergency& emergency, int rank, Phase phase, Clock::duration limit);
-
- private:
-  std::jthread thread_;
 };
 
 // Whether this rank reports for all: rank 0 does, or rank 1 if rank 0 is gone.

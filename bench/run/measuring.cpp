@@ -12,7 +12,7 @@
 #include "bench/run/messages.hpp"
 #include "bench/run/operation_timer.hpp"
 #include "bench/run/plan.hpp"
-#include "bench/run/printer.hpp"
+#include "bench/run/ticker.hpp"
 #include "bench/run/transport_report.hpp"
 #include "lib/base/clock.hpp"
 

@@ -20,6 +20,7 @@
 #include "bench/run/emergency.hpp"
 #include "bench/run/messages.hpp"
 #include "bench/run/rank_backend.hpp"
+#include "bench/run/time_limit.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/root.hpp"

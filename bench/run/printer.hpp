@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run prints: the table line by line and the report at the end, or the report alone, where
-// another program reads it; and how far an operation is.
+// another program reads it.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
-#include <vector>
 
 #include "bench/command/bench_command.hpp"
-#include "lib/base/clock.hpp"
 #include "lib/base/result.hpp"
 #include "lib/command/output.hpp"
 #include "lib/report/format.hpp"
@@ -70,30 +65,6 @@ class Printer {
   std::string kept_;
   bool has_progress_ = false;  // on the last line
   Result<void> said_;
-};
-
-// How far an operation is.
-struct Going {
-  std::string what;         // "all_reduce of 8 GiB"
-  std::string left;         // of the whole run, as "; about 40 s left"; may be empty
-  std::uint64_t done = 0;   // iterations
-  std::uint64_t all = 0;    // with those that warm up
-  Clock::duration since{};  // its begin
-  std::vector<int> awaited;
-};
-
-// "all_reduce of 8 GiB: 12 of 25 iterations; about 9 s left", "…; waiting for rank 5".
-[[nodiscard]] std::string progress_line(const Going& going);
-
-// A line for somebody at a terminal, anew every second while one operation runs.
-class Ticker {
- public:
-  // `line` is asked at once, and then every second on a thread of its own, and `show` given it.
-  Ticker(std::function<std::string(Clock::duration since)> line,
-         std::function<void(std::string_view)> show);
-
- private:
-  std::jthread thread_;
 };
 
 }  // namespace muster::bench

@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "bench/run/time_limit.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::bench {

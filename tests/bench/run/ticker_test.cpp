@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/run/ticker.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,15 +8,13 @@
 #include <future>
 #include <string>
 
-#include "bench/run/printer.hpp"
-
 namespace muster::bench {
 namespace {
 
 using namespace std::chrono_literals;
 
 TEST(ProgressLineTest, SaysWhatRunsHowFarItIsAndHowLongStill) {
-  Going going{.what = "all_reduce of 8 GiB", .all = 25};
+  OperationProgress going{.what = "all_reduce of 8 GiB", .all = 25};
   EXPECT_EQ(progress_line(going), "all_reduce of 8 GiB");  // verified, or warming up
   going.done = 10;
   going.since = 20s;
