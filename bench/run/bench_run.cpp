@@ -53,14 +53,14 @@ int refuse(const RankContext& self, const Failure& failure) {
 }
 
 // The parts of all ranks, of which each rank finds the same.
-Result<std::vector<RankPart>> split_ranks(const RankContext& self, const Met& met) {
+Result<std::vector<RankPart>> split_ranks(const RankContext& self, const Membership& membership) {
   const auto& split = *self.command.split;
   std::vector<RankPlace> places;
   if (self.kind != BackendKind::sim) {
-    for (std::size_t rank = 0; rank < met.agreed.nodes.size(); ++rank) {
-      places.push_back({met.agreed.nodes[rank], met.agreed.local_ranks[rank]});
+    for (std::size_t rank = 0; rank < membership.agreed.nodes.size(); ++rank) {
+      places.push_back({membership.agreed.nodes[rank], membership.agreed.local_ranks[rank]});
     }
-    return parts_of(split, places, met.agreed.hosts);
+    return parts_of(split, places, membership.agreed.hosts);
   }
   const auto cluster = parse_sim(self.command.sim);
   if (!cluster) return tl::unexpected(cluster.error());
@@ -86,12 +86,12 @@ Result<void> start_models(const RankContext& self, Parts& parts) {
 
 Result<void> start_backend(RankContext& self, Parts& parts) {
   if (self.command.split && self.kind != BackendKind::sim) {
-    auto backend = make_part_backend(self, parts.met, parts.split);
+    auto backend = make_part_backend(self, parts.membership, parts.split);
     if (!backend) return tl::unexpected(backend.error());
-    const auto part = part_with(parts.split, parts.met.group->rank());
+    const auto part = part_with(parts.split, parts.membership.group->rank());
     parts.own.push_back({.part = part, .backend = *std::move(backend)});
   } else {
-    auto made = put(parts.backend, make_whole_backend(self, parts.met));
+    auto made = put(parts.backend, make_whole_backend(self, parts.membership));
     if (!made) return made;
     if (self.command.split) {
       if (auto begun = start_models(self, parts); !begun) return begun;
@@ -99,7 +99,7 @@ Result<void> start_backend(RankContext& self, Parts& parts) {
   }
   auto& any = parts.backend ? *parts.backend : *parts.own.front().backend;
   self.emergency.watch(&any);
-  return introduce(self, parts.met, any);
+  return introduce(self, parts.membership, any);
 }
 
 // One after the other. What cannot be run here is left out, unless that is all of them.
@@ -120,7 +120,7 @@ Result<int> measure_each(RankContext& self, Group& group, Backend& backend) {
 
 Result<int> measure_and_report(RankContext& self, Parts& parts) {
   if (self.command.split) {
-    auto split = split_ranks(self, parts.met);
+    auto split = split_ranks(self, parts.membership);
     if (!split) {
       if (self.leads()) self.say(split.error().message);
       return kExitUsage;
@@ -128,12 +128,12 @@ Result<int> measure_and_report(RankContext& self, Parts& parts) {
     parts.split = *std::move(split);
   }
   if (auto started = start_backend(self, parts); !started) return tl::unexpected(started.error());
-  auto& group = *parts.met.group;
+  auto& group = *parts.membership.group;
   const auto status = parts.own.empty() ? measure_each(self, group, *parts.backend)
                                         : measure_parts(self, group, parts.split, parts.own);
   if (!status || *status != kExitHealthy) return status;
-  self.enter(*parts.met.group, "report", to_duration(self.command.operation_deadline));
-  return broadcast(*parts.met.group, self.leads() ? self.reporter.conclude() : kExitHealthy);
+  self.enter(*parts.membership.group, "report", to_duration(self.command.operation_deadline));
+  return broadcast(*parts.membership.group, self.leads() ? self.reporter.conclude() : kExitHealthy);
 }
 
 // What goes wrong before the others are met is this process' own; after that everybody is told.
@@ -150,7 +150,7 @@ int run_rank(const BenchCommand& command, const RunInput& input, LocalRank own, 
        .note = [&](const Trouble& it) { self.say(fmt::format("{}: {}", self.name(), it.what)); },
        .before_exit = replay_nccl_log});
   end_on_signals(self);
-  auto met = meet(self, parts.met, std::move(own.listener), std::move(own.secret));
+  auto met = meet(self, parts.membership, std::move(own.listener), std::move(own.secret));
   if (!met) return give_up(self, parts, met.error());
   const auto status = work ? work(self, parts) : measure_and_report(self, parts);
   if (!status) return give_up(self, parts, status.error());

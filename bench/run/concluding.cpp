@@ -72,8 +72,8 @@ int give_up(RankContext& self, Parts& parts, const Error& error) {
   self.emergency.watch(static_cast<Backend*>(nullptr));
   (void)parts.backend.release();
   for (auto& each : parts.own) (void)each.backend.release();
-  (void)parts.met.mpi.release();
-  auto* const group = parts.met.group.get();
+  (void)parts.membership.mpi.release();
+  auto* const group = parts.membership.group.get();
   if (group != nullptr && self.place.world > 1) std::this_thread::sleep_for(kLossesFirst);
   if (!self.leads() || group == nullptr) {
     self.say(fmt::format("{}{}", self.prefix(), error.message));
@@ -96,15 +96,15 @@ void leave(RankContext& self, Parts& parts) {
   parts.own.clear();
   parts.backend.reset();
   self.emergency.watch(static_cast<Group*>(nullptr));
-  parts.met.group.reset();
-  if (parts.met.mpi == nullptr) return;
+  parts.membership.group.reset();
+  if (parts.membership.mpi == nullptr) return;
   {
     const auto held = self.emergency.hold();
     self.emergency.mark_reported();  // by rank 0
   }
   const TimeLimit limit(
       self.emergency, self.place.rank, "end of MPI", to_duration(self.command.operation_deadline));
-  if (auto finished = parts.met.mpi->finish(); !finished) self.say(finished.error().message);
+  if (auto finished = parts.membership.mpi->finish(); !finished) self.say(finished.error().message);
 }
 
 }  // namespace muster::bench

@@ -13,7 +13,7 @@ namespace muster::bench {
 
 // What a rank has by now.
 struct Parts {
-  Met met;
+  Membership membership;
   std::unique_ptr<Backend> backend;
   std::vector<RankPart> split;  // of --split
   std::vector<OwnPart> own{};   // and their back ends here

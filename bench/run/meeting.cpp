@@ -68,9 +68,11 @@ Result<void> meet_through_mpi(MpiJob& mpi, JoinOptions& options) {
 }
 
 // Fills in how the ranks find each other.
-Result<void> find_rank_0(const RankContext& self, const Met& met, JoinOptions& options) {
+Result<void> find_rank_0(const RankContext& self,
+                         const Membership& membership,
+                         JoinOptions& options) {
   if (self.place.world == 1) return {};
-  if (met.mpi != nullptr) return meet_through_mpi(*met.mpi, options);
+  if (membership.mpi != nullptr) return meet_through_mpi(*membership.mpi, options);
   if (!self.place.rendezvous) {
     return make_error(
         "nothing says where rank 0 listens: give --rendezvous HOST:PORT, or set MASTER_ADDR and "
@@ -95,11 +97,14 @@ std::string words_of_ras(const RankContext& self) {
   return words.empty() ? "" : fmt::format("NCCL's RAS service says: {}", words);
 }
 
-Result<void> join_group(RankContext& self, Met& met, Descriptor listener, std::string secret) {
+Result<void> join_group(RankContext& self,
+                        Membership& membership,
+                        Descriptor listener,
+                        std::string secret) {
   const auto patience = to_duration(self.command.join_deadline);
   std::optional<TimeLimit> limit;
   // MPI says where rank 0 listens, and watches nobody.
-  if (met.mpi != nullptr)
+  if (membership.mpi != nullptr)
     limit.emplace(self.emergency, self.place.rank, Phase{"meeting", Part::meeting}, 2 * patience);
   JoinOptions options{
       .rank = self.place.rank,
@@ -114,14 +119,14 @@ Result<void> join_group(RankContext& self, Met& met, Descriptor listener, std::s
       .note = [&self](std::string_view line) { self.say(line); },
       .missing = [&self,
                   patience](const std::vector<int>& ranks) { show_wait(self, ranks, patience); }};
-  if (auto found = find_rank_0(self, met, options); !found) return found;
+  if (auto found = find_rank_0(self, membership, options); !found) return found;
   if (self.leads() && self.place.world > 1) {
     std::vector<int> others(static_cast<std::size_t>(self.place.world - 1));
     std::iota(others.begin(), others.end(), 1);
     show_wait(self, others, patience);
   }
-  if (auto joined = put(met.group, Group::join(std::move(options))); !joined) return joined;
-  self.emergency.watch(met.group.get());
+  if (auto joined = put(membership.group, Group::join(std::move(options))); !joined) return joined;
+  self.emergency.watch(membership.group.get());
   return {};
 }
 
@@ -140,9 +145,10 @@ void take_part_in_loss(RankContext& self, const Agreement& agreed) {
 }
 
 // Every process says who it is, and rank 0 tells all what comes of it.
-Result<void> introduce(RankContext& self, Met& met) {
-  self.enter(
-      *met.group, {"introduction", Part::starting}, to_duration(self.command.operation_deadline));
+Result<void> introduce(RankContext& self, Membership& membership) {
+  self.enter(*membership.group,
+             {"introduction", Part::starting},
+             to_duration(self.command.operation_deadline));
   Introduction introduction{.host = self.kind == BackendKind::sim ? "model" : host_name(),
                             .pid = ::getpid(),
                             .backend = std::string(to_string(self.kind)),
@@ -151,21 +157,21 @@ Result<void> introduce(RankContext& self, Met& met) {
                             .addresses = {}};
   if (self.place.rank == 1) {
     if (auto listener = listen_anywhere()) {
-      met.presence = std::move(listener->socket);
+      membership.presence = std::move(listener->socket);
       introduction.addresses = std::move(listener->addresses);
     }
   }
-  const auto texts = met.group->gather(to_message(introduction));
+  const auto texts = membership.group->gather(to_message(introduction));
   if (!texts) return tl::unexpected(texts.error());
   std::vector<std::string> remarks;
-  auto agreed = broadcast(*met.group, self.leads() ? agree(*texts, remarks) : Agreement());
+  auto agreed = broadcast(*membership.group, self.leads() ? agree(*texts, remarks) : Agreement());
   if (!agreed) return tl::unexpected(agreed.error());
   if (!agreed->complaint.empty()) return make_error(agreed->complaint);
-  met.local_rank = self.place.local_rank.value_or(
+  membership.local_rank = self.place.local_rank.value_or(
       agreed->local_ranks.at(static_cast<std::size_t>(self.place.rank)));
   if (agreed->deputy > 0) take_part_in_loss(self, *agreed);
   self.reporter.set_hosts(agreed->hosts, remarks);
-  met.agreed = *std::move(agreed);
+  membership.agreed = *std::move(agreed);
   return {};
 }
 
@@ -232,28 +238,31 @@ Result<std::string> job_secret(const BenchCommand& command, const Variables& var
   return std::string(trim(*secret));
 }
 
-Result<void> meet(RankContext& self, Met& met, Descriptor listener, std::string secret) {
+Result<void> meet(RankContext& self,
+                  Membership& membership,
+                  Descriptor listener,
+                  std::string secret) {
   if (self.kind != BackendKind::sim) {
     const TimeLimit limit(self.emergency,
                           self.place.rank,
                           {"start of MPI", Part::meeting},
                           to_duration(self.command.join_deadline));
     const bool needed = self.kind == BackendKind::mpi;
-    if (auto joined = put(met.mpi, join_mpi(self.place, needed)); !joined) return joined;
+    if (auto joined = put(membership.mpi, join_mpi(self.place, needed)); !joined) return joined;
   }
   if (secret.empty()) {
     if (auto given = put(secret, job_secret(self.command, self.variables)); !given) return given;
   }
-  if (self.place.world > 1 && met.mpi == nullptr && secret.empty()) {
+  if (self.place.world > 1 && membership.mpi == nullptr && secret.empty()) {
     constexpr std::string_view kWarning =
         "without a job secret nobody proved to be a rank of this run: MUSTER_JOB_SECRET or "
         "--secret-file";
     if (self.leads()) self.reporter.remark(kWarning);
   }
-  if (auto joined = join_group(self, met, std::move(listener), std::move(secret)); !joined) {
+  if (auto joined = join_group(self, membership, std::move(listener), std::move(secret)); !joined) {
     return joined;
   }
-  return introduce(self, met);
+  return introduce(self, membership);
 }
 
 }  // namespace muster::bench

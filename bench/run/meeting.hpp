@@ -26,8 +26,8 @@ struct MpiSizes {
 // and the contradiction is added to the place's evidence.
 [[nodiscard]] Result<bool> fits(const MpiSizes& told, Place& place, bool needed);
 
-// What a rank has once it has met the others.
-struct Met {
+// What a rank has as one of the run, once it has met the others.
+struct Membership {
   std::unique_ptr<MpiJob> mpi;  // may be null
   std::unique_ptr<Group> group;
   int local_rank = 0;   // among the ranks of this node
@@ -37,9 +37,9 @@ struct Met {
 
 // Meets the others, tells them who this rank is, and learns from rank 0 who runs where. `listener`
 // is rank 0's where it was open before this process began, and `secret` the job's where that is
-// known already. Where there is an error, `met` holds what there is by then.
+// known already. Where there is an error, `membership` holds what there is by then.
 [[nodiscard]] Result<void> meet(RankContext& self,
-                                Met& met,
+                                Membership& membership,
                                 Descriptor listener,
                                 std::string secret);
 

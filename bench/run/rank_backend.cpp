@@ -31,8 +31,8 @@ std::string why_not_mpi(const Place& place) {
   return module ? "" : fmt::format(", and no MPI: {}", module.error().message);
 }
 
-// Among whom a back end runs: all ranks, or those of a part of them.
-struct Among {
+// The ranks that a back end runs among: all of them, or those of one part.
+struct RankScope {
   int rank = 0;
   int ranks = 1;
   Exchange exchange;
@@ -41,7 +41,7 @@ struct Among {
   std::optional<std::chrono::nanoseconds> forming_limit = {};
 };
 
-Among all_of(Group& group) {
+RankScope all_of(Group& group) {
   return {
       .rank = group.rank(),
       .ranks = group.size(),
@@ -49,15 +49,15 @@ Among all_of(Group& group) {
                    .broadcast = [&group](std::string_view text) { return group.broadcast(text); }}};
 }
 
-Result<std::unique_ptr<Backend>> make_tcp(const Among& among) {
+Result<std::unique_ptr<Backend>> make_tcp(const RankScope& scope) {
   auto drawn = random_secret();
   if (!drawn) return tl::unexpected(drawn.error());
-  auto token = among.exchange.broadcast(*drawn);
+  auto token = scope.exchange.broadcast(*drawn);
   if (!token) return tl::unexpected(token.error());
-  return tcp::make_backend({.rank = among.rank,
-                            .ranks = among.ranks,
+  return tcp::make_backend({.rank = scope.rank,
+                            .ranks = scope.ranks,
                             .token = *std::move(token),
-                            .exchange = among.exchange});
+                            .exchange = scope.exchange});
 }
 
 // 1 once NCCL has logged that this rank is there; versions before 2.17 do not.
@@ -69,36 +69,38 @@ std::uint64_t has_begun_to_meet() {
 // where connections are made anew.
 Result<std::unique_ptr<Backend>> make_nccl(const BenchCommand& command,
                                            int local_rank,
-                                           const Among& among,
+                                           const RankScope& scope,
                                            const std::function<void(ProgressCounters)>& meet) {
   return make_nccl_backend(
       {.cuda = command.cuda,
        .nccl = command.nccl,
-       .rank = among.rank,
-       .ranks = among.ranks,
+       .rank = scope.rank,
+       .ranks = scope.ranks,
        .local_rank = local_rank,
        .host = host_name(),
        .broadcast =
-           [tell = among.exchange.broadcast, meet](std::string_view text) {
+           [tell = scope.exchange.broadcast, meet](std::string_view text) {
              meet({.started = has_begun_to_meet, .finished = [] { return 0; }, .unit = ""});
              return tell(text);
            },
        // As programs call it. A call that hangs is reported by another thread,
        // and ends with the process.
        .blocking = true,
-       .forming_limit = among.forming_limit,
+       .forming_limit = scope.forming_limit,
        .registered = command.registered,
        .diagnose = command.diagnose,
        .bind = command.bind == Bind::gpu,
        .log = true});
 }
 
-Result<std::unique_ptr<Backend>> make_backend(RankContext& self, Met& met, const Among& among) {
+Result<std::unique_ptr<Backend>> make_backend(RankContext& self,
+                                              Membership& membership,
+                                              const RankScope& scope) {
   const auto limit =
       to_duration(self.command.join_deadline) + to_duration(self.command.operation_deadline);
   const Phase phase{fmt::format("start of {}", to_string(self.kind)), Part::starting};
-  self.enter(*met.group, phase, limit);
-  const auto meet = [&self, &group = *met.group, phase, limit](ProgressCounters counters) {
+  self.enter(*membership.group, phase, limit);
+  const auto meet = [&self, &group = *membership.group, phase, limit](ProgressCounters counters) {
     self.enter(group,
                {fmt::format("{}'s communicator", phase.name), Part::starting},
                limit,
@@ -106,11 +108,11 @@ Result<std::unique_ptr<Backend>> make_backend(RankContext& self, Met& met, const
   };
   switch (self.kind) {
     case BackendKind::nccl:
-      return make_nccl(self.command, met.local_rank, among, meet);
+      return make_nccl(self.command, membership.local_rank, scope, meet);
     case BackendKind::mpi:
-      return met.mpi->make_backend(among.colour);
+      return membership.mpi->make_backend(scope.colour);
     case BackendKind::tcp:
-      return make_tcp(among);
+      return make_tcp(scope);
     case BackendKind::sim:
     case BackendKind::automatic:
       break;
@@ -156,28 +158,28 @@ Attempt<BackendKind> pick_backend(const BenchCommand& command,
   return instead.empty() ? BackendKind::mpi : BackendKind::tcp;
 }
 
-Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self, Met& met) {
-  return make_backend(self, met, all_of(*met.group));
+Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self, Membership& membership) {
+  return make_backend(self, membership, all_of(*membership.group));
 }
 
 Result<std::unique_ptr<Backend>> make_part_backend(RankContext& self,
-                                                   Met& met,
+                                                   Membership& membership,
                                                    const std::vector<RankPart>& parts,
                                                    std::optional<std::chrono::nanoseconds> limit) {
-  const int rank = met.group->rank();
+  const int rank = membership.group->rank();
   const auto part = part_with(parts, rank);
   const auto& ranks = parts[part].ranks;
   return make_backend(self,
-                      met,
+                      membership,
                       {.rank = static_cast<int>(std::ranges::find(ranks, rank) - ranks.begin()),
                        .ranks = static_cast<int>(ranks.size()),
-                       .exchange = exchange_within(*met.group, parts),
+                       .exchange = exchange_within(*membership.group, parts),
                        .colour = static_cast<int>(part),
                        .forming_limit = limit});
 }
 
-Result<void> introduce(RankContext& self, Met& met, const Backend& backend) {
-  const auto told = met.group->gather(to_message(backend.members()));
+Result<void> introduce(RankContext& self, Membership& membership, const Backend& backend) {
+  const auto told = membership.group->gather(to_message(backend.members()));
   if (!told) return tl::unexpected(told.error());
   std::vector<Member> members;
   for (std::size_t rank = 0; rank < told->size(); ++rank) {

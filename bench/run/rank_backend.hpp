@@ -31,18 +31,21 @@ namespace muster::bench {
 
 // Every rank calls the same of these in the same order.
 
-[[nodiscard]] Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self, Met& met);
+[[nodiscard]] Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self,
+                                                                  Membership& membership);
 
 // Of the part that this rank is in. With a limit, a communicator of NCCL that does not form in that
 // time is an error of its operations, and the other parts go on.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_part_backend(
     RankContext& self,
-    Met& met,
+    Membership& membership,
     const std::vector<RankPart>& parts,
     std::optional<std::chrono::nanoseconds> forming_limit = {});
 
 // Tells rank 0 who all ranks are, by whatever back end they have. Of one that is lost it stays
 // unknown.
-[[nodiscard]] Result<void> introduce(RankContext& self, Met& met, const Backend& backend);
+[[nodiscard]] Result<void> introduce(RankContext& self,
+                                     Membership& membership,
+                                     const Backend& backend);
 
 }  // namespace muster::bench

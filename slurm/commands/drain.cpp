@@ -66,14 +66,14 @@ void tell_the_site(const slurm::TellRules& rules,
 
 // What an admin's command works with: the site's rules, Slurm, and the history where it can be
 // written.
-struct Means {
+struct DrainServices {
   slurm::Rules rules;
   std::unique_ptr<slurm::History> history;
   std::unique_ptr<slurm::Controller> controller;
 };
 
 template <class Command>
-Attempt<Means> means_of(const Command& command, const Caller& caller) {
+Attempt<DrainServices> services_of(const Command& command, const Caller& caller) {
   auto rules = read_rules(command.root, caller.variables);
   if (!rules) return bad_configuration(rules.error());
   const auto folder = state_folder(command.state, command.root);
@@ -81,7 +81,7 @@ Attempt<Means> means_of(const Command& command, const Caller& caller) {
   auto history = open_history(folder, command.dry_run, caller);
   auto controller = reach_slurm(*rules, caller.variables, Clock::time_point::max());
   if (!controller) return undecided(controller.error());
-  return Means{*std::move(rules), std::move(history), *std::move(controller)};
+  return DrainServices{*std::move(rules), std::move(history), *std::move(controller)};
 }
 
 template <class Command>
@@ -89,8 +89,8 @@ int carry(const Command& command,
           const std::string& text,
           const Caller& caller,
           const Carry& carry_out) {
-  const auto means = means_of(command, caller);
-  if (!means) return fail(caller, means.error());
+  const auto services = services_of(command, caller);
+  if (!services) return fail(caller, services.error());
   std::vector<slurm::Event> events;
   const auto answers = carry_out({.nodes = command.nodes,
                                   .user = user_of(caller),
@@ -102,9 +102,9 @@ int carry(const Command& command,
                                         log_event(event);
                                         events.push_back(event);
                                       }},
-                                 *means->controller,
-                                 means->history.get());
-  tell_the_site(means->rules.tell, events, means->history.get(), caller);
+                                 *services->controller,
+                                 services->history.get());
+  tell_the_site(services->rules.tell, events, services->history.get(), caller);
   if (!answers) return fail(caller, undecided(answers.error()).value());
   std::string lines;
   for (const auto& answer : *answers) {
@@ -141,17 +141,17 @@ int drain_reported(const DrainCommand& command, const Caller& caller) {
     caller.console.note("muster: the report accuses no node");
     return kExitHealthy;
   }
-  const auto means = means_of(command, caller);
-  if (!means) return fail(caller, means.error());
-  const auto names = means->controller->names();
+  const auto services = services_of(command, caller);
+  if (!services) return fail(caller, services.error());
+  const auto names = services->controller->names();
   if (!names) return fail(caller, undecided(names.error()).value());
   std::string lines;
   std::vector<slurm::Event> events;
   const bool all = drain_accused(*report,
                                  *names,
-                                 means->rules,
-                                 {.controller = means->controller.get(),
-                                  .history = means->history.get(),
+                                 services->rules,
+                                 {.controller = services->controller.get(),
+                                  .history = services->history.get(),
                                   .tell =
                                       [&](const slurm::Event& event) {
                                         if (!command.dry_run) log_event(event);
@@ -159,7 +159,8 @@ int drain_reported(const DrainCommand& command, const Caller& caller) {
                                         events.push_back(event);
                                       }},
                                  command.dry_run);
-  if (!command.dry_run) tell_the_site(means->rules.tell, events, means->history.get(), caller);
+  if (!command.dry_run)
+    tell_the_site(services->rules.tell, events, services->history.get(), caller);
   return deliver(caller, "", lines, all ? kExitHealthy : kExitUnhealthy);
 }
 
