@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 
 #include "bench/node/gpus.hpp"
 #include "bench/node/tests.hpp"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "bench/backends/nccl/errors.hpp"
 #include "bench/node/gemm/numbers.hpp"

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <variant>
 
 #include "checks/fault_codes.hpp"

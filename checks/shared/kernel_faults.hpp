@@ -9,8 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "checks/check.hpp"
+#include "lib/node/snapshot.hpp"
 #include "lib/profile/limits/kernel_log.hpp"
+#include "lib/report/finding.hpp"
 
 namespace muster::checks {
 

@@ -15,7 +15,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -5,16 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string_view>
 
 #include "lib/base/host_name.hpp"
 #include "lib/base/ownership.hpp"
 #include "lib/base/text.hpp"
-#include "lib/choice/choice.hpp"
 #include "lib/process/startup.hpp"
 #include "slurm/cluster/config.hpp"
 #include "slurm/cluster/node_memory.hpp"

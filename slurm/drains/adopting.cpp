@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <string>
 #include <utility>
 
 #include "slurm/policy/reason.hpp"

@@ -2,9 +2,6 @@
 // The runs of sweeps in the history.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "lib/base/text.hpp"
 #include "slurm/history/history.hpp"
 #include "slurm/history/history_file.hpp"

@@ -2,7 +2,6 @@
 // The forms in which the status of a cluster is written.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>

@@ -8,11 +8,9 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <system_error>
 #include <utility>
 
-#include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
 #include "lib/report/harmless.hpp"
 #include "lib/report/summary.hpp"

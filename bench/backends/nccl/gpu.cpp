@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "bench/backends/nccl/errors.hpp"
-#include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
