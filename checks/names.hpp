@@ -20,7 +20,7 @@ namespace muster {
 // load_profile, and every check and probe that the profile names exists.
 [[nodiscard]] Result<Profile> read_profile_of(const ProfileSources& sources, std::string_view name);
 
-// Of all checks, in the order of reports.
+// The ids of all checks, in the order of reports.
 [[nodiscard]] const std::vector<std::string>& check_ids();
 
 // Whether a glob stands for any check.

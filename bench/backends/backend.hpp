@@ -51,8 +51,9 @@ struct Pace {
 struct Samples {
   int rank = 0;
   std::vector<double> seconds;
-  // Of the thread that runs the operations, in each of them: on GPUs what starting it takes, on
-  // host memory all of it. Empty where the pace does not ask for it, and in a model.
+  // The processor time of the thread that runs the operations, in each of them: on GPUs what
+  // starting it takes, on host memory all of it. Empty where the pace does not ask for it, and in a
+  // model.
   std::vector<double> cpu_seconds = {};
 };
 
@@ -85,7 +86,7 @@ class Backend {
 
   [[nodiscard]] virtual std::string library() const = 0;  // "NCCL 2.28.3", "Open MPI 4.1.4"
   [[nodiscard]] virtual int ranks() const = 0;
-  // Those whose work this process does: one, or all of them in a model.
+  // The members whose work this process does: one, or all of them in a model.
   [[nodiscard]] virtual std::vector<Member> members() const = 0;
 
   // Bytes that buffers can take here; empty where nobody says.
@@ -126,11 +127,11 @@ class Backend {
   // What the library itself logged so far in this process; empty where it keeps no log.
   [[nodiscard]] virtual std::string log() const { return {}; }
 
-  // Of a back end on GPUs; null elsewhere.
+  // The streamed operation of a back end on GPUs; null elsewhere.
   [[nodiscard]] virtual StreamedOperation* streamed() { return nullptr; }
 
-  // From another thread, while a call of this process hangs: gives up what can be given up. Returns
-  // soon; the process ends right after.
+  // Gives up what can be given up; called from another thread, while a call of this process hangs.
+  // Returns soon; the process ends right after.
   virtual void abort() noexcept {}
 };
 

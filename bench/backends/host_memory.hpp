@@ -67,7 +67,7 @@ class HostMemory {
   Pair short_, long_;
 };
 
-// The same for what runs over connections between ranks.
+// The job of an operation that runs over connections between ranks.
 [[nodiscard]] HostJob job_of(const Operation& operation, const HostMemory::Buffers& buffers);
 
 // What Linux can give on this machine without swapping; empty where it does not say. It shrinks

@@ -158,7 +158,7 @@ inline constexpr int kWindow = 64;
       std::clamp<std::uint64_t>(kAtOnce / std::max<std::uint64_t>(bytes, 1), kLeast, kWindow));
 }
 
-// Of those between pairs of ranks.
+// What is received in an operation between pairs of ranks.
 inline constexpr Received kFromPartner{
     .what = Received::What::one_rank,
     .from = [](const Participant& self) { return self.partner(); }};

@@ -35,7 +35,7 @@ class Inputs {
   [[nodiscard]] virtual std::uint64_t period() const = 0;
   // Raw bits. `element` is below the period.
   [[nodiscard]] virtual std::uint64_t input(std::uint64_t element, std::uint64_t rank) const = 0;
-  // Of the inputs of all ranks; only where the operation reduces.
+  // The range of the result of all ranks' inputs; called only where the operation reduces.
   [[nodiscard]] virtual BitRange result(std::uint64_t element) const = 0;
 };
 

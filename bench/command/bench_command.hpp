@@ -124,8 +124,8 @@ using Parsed = Result<std::variant<std::string, Command>>;
 
 // The one table of options: parsing, --help and the man page's test read it.
 [[nodiscard]] std::span<const Option<BenchCommand>> options();
-// Those among them that any run of a job has: what runs it, among whom, by which profile it is
-// judged, and how that is told.
+// The options among them that any run of a job has: what runs it, among whom, by which profile it
+// is judged, and how that is told.
 [[nodiscard]] std::span<const Option<BenchCommand>> job_options();
 
 [[nodiscard]] CommandText command_text();

@@ -57,7 +57,8 @@ using Refusal = std::pair<bool, std::string_view>;
 // A rate above zero.
 [[nodiscard]] Result<void> take_rate(std::optional<BytesPerSecond>& target, std::string_view value);
 
-// Of a subcommand. One whose command is a BenchCommand has the options of a job as well, first.
+// The text of a subcommand. One whose command is a BenchCommand has the options of a job as well,
+// first.
 template <class Command>
 [[nodiscard]] CommandText subcommand_text(std::string_view name,
                                           std::string_view about,

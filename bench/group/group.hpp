@@ -73,10 +73,10 @@ class Group {
   [[nodiscard]] virtual Result<std::string> broadcast(std::string_view text) = 0;
   [[nodiscard]] virtual Result<void> barrier() = 0;
 
-  // From here on this process is in `phase`, and must enter the next one within `limit`; else
-  // everybody's `on_trouble` is told who came how far. Cheap; no message is sent. Every rank enters
-  // the same phases in the same order: who has entered fewer is behind. Where there are `counters`,
-  // the limit begins anew whenever another operation is finished.
+  // Says that this process is in `phase` from here on, and must enter the next one within `limit`;
+  // else everybody's `on_trouble` is told who came how far. Cheap; no message is sent. Every rank
+  // enters the same phases in the same order: who has entered fewer is behind. Where there are
+  // `counters`, the limit begins anew whenever another operation is finished.
   virtual void enter(Phase phase, Clock::duration limit, ProgressCounters counters = {}) = 0;
 
   // The ranks whose texts this process waits for at this moment; any thread may ask.

@@ -23,7 +23,7 @@ enum class Part : std::uint8_t {
 
 // What a process does, and the part of the run that it belongs to.
 struct Phase {
-  // From its name alone: a phase of a run that is under way.
+  // A phase of a run that is under way, by its name alone.
   Phase(const char* words) : name(words) {}  // NOLINT(google-explicit-constructor)
 
   Phase(std::string words, Part in_part = Part::running)  // NOLINT(google-explicit-constructor)
@@ -63,7 +63,7 @@ struct GivingUp {
   bool broken = false;   // a device says that it does not work
 };
 
-// Of a rank that ends the run in this phase; which one it is, is left open.
+// The trouble of a rank that ends the run in this phase; which one it is, is left open.
 [[nodiscard]] Trouble trouble_of(const GivingUp& reason, const Phase& phase);
 
 // The phase that a process is in: its number, counted from the start of the process, and its name.

@@ -23,13 +23,13 @@ class Environment {
 
   [[nodiscard]] bool has(std::string_view name) const { return !text(name).empty(); }
 
-  // Those of `names` that are not set.
+  // The ones among `names` that are not set.
   [[nodiscard]] std::vector<std::string_view> missing(
       const std::vector<std::string_view>& names) const;
 
   // A whole number from 0 to 2^24; an error names the variable. Nothing where it is not set.
   [[nodiscard]] Result<std::optional<int>> number(std::string_view name) const;
-  // The same for a variable that is known to be set.
+  // The number in a variable that is known to be set.
   [[nodiscard]] Result<int> needed(std::string_view name) const;
   // 1 to 65535; `otherwise` where it is not set.
   [[nodiscard]] Result<std::uint16_t> port(std::string_view name, std::uint16_t otherwise) const;

@@ -11,7 +11,7 @@ namespace muster::bench {
 
 [[nodiscard]] Result<std::string> random_bytes(std::size_t count);
 
-// Of 32 bytes, in hexadecimal digits.
+// A secret of 32 random bytes, in hexadecimal digits.
 [[nodiscard]] Result<std::string> random_secret();
 
 }  // namespace muster::bench

@@ -88,7 +88,7 @@ class Job final : public Measurer {
   void note_losses();
   [[nodiscard]] bool is_dead(const Group& group) const;
 
-  // Of a node, what its groups came to.
+  // What the groups of a node came to.
   struct Record {
     bool finished = false;
     std::vector<Node> hung_with;

@@ -30,7 +30,8 @@ struct LocateCommand : BenchCommand {
   std::string node_tests;            // as their option; empty: by the back end
   bool drain = false;
 
-  // Those of `muster-bench node` that a slow node runs, as its --only takes them; empty for none.
+  // The tests of `muster-bench node` that a slow node runs, as its --only takes them; empty for
+  // none.
   [[nodiscard]] std::string tests(BackendKind kind) const;
 };
 

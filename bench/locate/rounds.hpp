@@ -39,7 +39,7 @@ class Rounds {
   Rounds(Measurer& measurer, const Rule& rule, Watch watch)
       : measurer_(measurer), rule_(rule), watch_(std::move(watch)) {}
 
-  // As many repeats as the noise needs, or `fixed`.
+  // Repeats the round as often as the noise needs, or `fixed` times.
   [[nodiscard]] Result<Round> measure(std::string_view title,
                                       std::vector<Group> groups,
                                       std::optional<int> fixed = {});
@@ -48,7 +48,8 @@ class Rounds {
   [[nodiscard]] Result<std::optional<double>> measure_one(std::string_view title,
                                                           const std::vector<Node>& nodes);
 
-  // As one round where so few nodes work in it, else turn after turn.
+  // Measures the groups in one round where no more than `most_nodes` work in it, else turn after
+  // turn.
   [[nodiscard]] Result<Round> measure_in_turns(std::string_view title,
                                                std::vector<Group> groups,
                                                std::size_t most_nodes);

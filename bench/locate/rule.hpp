@@ -19,7 +19,7 @@ struct Rule {
   std::optional<double> floor_gbps;  // what a healthy pair reaches at least
 };
 
-// The same for one of so many devices that make up a node's rate.
+// The rule for one of so many devices that make up a node's rate.
 [[nodiscard]] Rule rule_of_device(Rule rule, int devices);
 
 // The values of a round that are compared with one another.
@@ -50,7 +50,7 @@ struct Scale {
                                             double noise,
                                             const Rule& rule);
 
-// The same with a deviation that is known, as a share of the median: that of few values is luck.
+// The scale with a deviation that is known, as a share of the median: that of few values is luck.
 [[nodiscard]] std::optional<Scale> scale_around(const std::vector<double>& values,
                                                 double deviation,
                                                 const Rule& rule);
@@ -61,7 +61,7 @@ struct Scale {
 // In GB/s: "93.5", "187.0", "0.0118".
 [[nodiscard]] std::string rate_text(double gbps);
 
-// By how much two repeats in a row differ, as a share: the deviation of one repeat, from all groups
+// How much two repeats in a row differ, as a share: the deviation of one repeat, from all groups
 // together. 0 where nothing was repeated.
 [[nodiscard]] double noise_of(const std::vector<std::vector<double>>& repeats);
 

@@ -13,7 +13,8 @@ namespace muster::bench::locate {
 
 struct Switches {
   std::vector<Culprit> culprits;  // slow leaf switches, or a slow level
-  // Of each node, where there are culprits: the paths between nodes of one zone avoid them.
+  // The zone of each node, where there are culprits: the paths between nodes of one zone avoid
+  // them.
   std::vector<int> zones;
   std::vector<bool> cross;  // of each leaf switch: fine with others, while nobody else worked
   std::vector<bool> below;  // of each node: fine with one of its leaf switch

@@ -22,7 +22,7 @@ struct NumaCpus {
 
 [[nodiscard]] Result<std::vector<unsigned>> own_cpus();
 
-// By node, ascending. A kernel without NUMA has one node, 0.
+// The processors of each node, in ascending order. A kernel without NUMA has one node, 0.
 [[nodiscard]] Result<std::vector<NumaCpus>> numa_cpus(const Root& root,
                                                       const std::vector<unsigned>& own);
 

@@ -22,7 +22,7 @@ struct LocalDisk {
   bool operator==(const LocalDisk&) const = default;
 };
 
-// By name. Those over a network, and those without a medium, are left out.
+// The disks of this node, by name. Disks over a network, and those without a medium, are left out.
 [[nodiscard]] Result<std::vector<LocalDisk>> local_disks(const Root& root);
 
 struct ReadPlan {

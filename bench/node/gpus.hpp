@@ -71,7 +71,7 @@ class NodeGpu {
 
   [[nodiscard]] const cuda::Library& library() const { return library_; }
 
-  // The same GPU twice: each has a stream and events of its own.
+  // The GPU, which is there twice: each has a stream and events of its own.
   [[nodiscard]] Gpu& gpu() const { return *first_; }
 
   [[nodiscard]] Gpu& second() const { return *second_; }
@@ -117,7 +117,7 @@ class NodeGpu {
   [[nodiscard]] Result<void> wait() const;
   // Seconds of the GPU's own clock that `work`, which puts something on the first stream, took.
   [[nodiscard]] Result<double> timed(const std::function<Result<void>()>& work);
-  // The same in two steps, between which other GPUs begin.
+  // Times the work in two steps, between which other GPUs begin.
   [[nodiscard]] Result<void> begin_timed(const std::function<Result<void>()>& work);
   [[nodiscard]] Result<double> end_timed();
 

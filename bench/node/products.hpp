@@ -34,7 +34,7 @@ class Products {
   [[nodiscard]] Result<Counts> compare();
   // Makes a launch take about so long; one is timed for that.
   [[nodiscard]] Result<void> take(double seconds);
-  // Of one launch.
+  // The arithmetic operations of one launch.
   [[nodiscard]] double operations() const;
 
   [[nodiscard]] NodeGpu& gpu() const { return gpu_; }

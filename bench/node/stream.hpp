@@ -18,9 +18,9 @@ namespace muster::bench::node {
 
 inline constexpr double kScalar = 3;
 
-// Of one thread. Each begins at 64 bytes, and `count` is a multiple of 8. No kernel changes what it
-// reads, so that each can be repeated and each result be verified: b = a, b = 3a, c = a + b,
-// c = b + 3a.
+// The arrays of one thread. Each begins at 64 bytes, and `count` is a multiple of 8. No kernel
+// changes what it reads, so that each can be repeated and each result be verified: b = a, b = 3a,
+// c = a + b, c = b + 3a.
 struct Arrays {
   double* a = nullptr;
   double* b = nullptr;

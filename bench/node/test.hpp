@@ -134,7 +134,7 @@ struct NodeTest {
 
 // A series' value from its repeats: the median, and how far they lie apart.
 [[nodiscard]] DeviceValue value_of(std::string device, const std::vector<double>& repeats);
-// The same with their best, as STREAM counts.
+// The value of a device as the best of its repeats, as STREAM counts.
 [[nodiscard]] DeviceValue best_of(std::string device, const std::vector<double>& repeats);
 
 // With a row and a column for each name, and no number yet. The title says the unit.

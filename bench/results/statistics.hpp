@@ -22,8 +22,9 @@ struct Statistics {
   double p95 = 0;
   double min = 0;
   double mean = 0;
-  // Of the median, with 95% confidence, whatever the distribution and though each value may
-  // resemble the one before it; empty where that leaves fewer than six independent values.
+  // The confidence interval of the median, with 95%, whatever the distribution and though each
+  // value may resemble the one before it; empty where that leaves fewer than six independent
+  // values.
   std::optional<Interval> confidence;
 
   bool operator==(const Statistics&) const = default;
@@ -33,7 +34,7 @@ struct Statistics {
 // independent value. The values must not be empty.
 [[nodiscard]] Statistics statistics_of(const std::vector<double>& values, std::size_t shared = 1);
 
-// As how many independent values a series counts in which each resembles the one before it: their
+// How many independent values a series is worth in which each resembles the one before it: their
 // number times (1 - r) / (1 + r), where r is the correlation of the ranks of neighbours. Ranks,
 // since one outlier would hide it.
 [[nodiscard]] double independent_values(const std::vector<double>& values);

@@ -18,7 +18,8 @@ namespace muster::bench {
 [[nodiscard]] std::vector<std::string> other_profiles(
     const std::vector<Introduction>& introductions);
 
-// The same from the texts that the ranks sent. `remarks` are set to those about other profiles.
+// What the ranks agree on, from the texts that they sent. `remarks` are set to those about other
+// profiles.
 [[nodiscard]] Agreement agree(const std::vector<std::string>& texts,
                               std::vector<std::string>& remarks);
 

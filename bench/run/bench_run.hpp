@@ -24,7 +24,7 @@ struct RunInput {
 
   // Writes a line to standard error, with the program's name, unless there is nothing to say.
   void say(std::string_view line) const;
-  // The same of why a run cannot be, or cannot go on. Returns its exit status.
+  // Says why a run cannot be, or cannot go on. Returns its exit status.
   [[nodiscard]] int refuse(int status, std::string_view why) const;
 };
 

@@ -19,9 +19,9 @@ struct Parts {
   std::vector<OwnPart> own{};   // and their back ends here
 };
 
-// From here on a thread of its own takes SIGTERM, SIGINT and SIGHUP, and ends this process with a
-// report even where the main thread hangs. Threads that exist already must not take them: to be
-// called before any other starts.
+// Starts a thread that takes SIGTERM, SIGINT and SIGHUP, and ends this process with a report even
+// where the main thread hangs. Threads that exist already must not take them: to be called before
+// any other starts.
 void end_on_signals(RankContext& self);
 
 // Tells everybody that this rank cannot go on, once there is somebody to tell; rank 0's report is

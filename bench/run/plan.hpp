@@ -23,7 +23,8 @@ struct Room {
   std::uint64_t bytes = 0;
 };
 
-// Of what each rank says it has, in order: a number of bytes, or nothing. Empty where none says.
+// The least room of what each rank says it has, in order: a number of bytes, or nothing. Empty
+// where none says.
 [[nodiscard]] Result<std::optional<Room>> least_room(const std::vector<std::string>& told);
 
 struct Sizes {

@@ -34,8 +34,8 @@ namespace muster::bench {
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self,
                                                                   Membership& membership);
 
-// Of the part that this rank is in. With a limit, a communicator of NCCL that does not form in that
-// time is an error of its operations, and the other parts go on.
+// The back end of the part that this rank is in. With a limit, a communicator of NCCL that does not
+// form in that time is an error of its operations, and the other parts go on.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_part_backend(
     RankContext& self,
     Membership& membership,

@@ -60,7 +60,8 @@ struct RankContext {
     return fmt::format("rank {} on {}", place.rank, host_name());
   }
 
-  // From here on this process is in that phase, and must enter the next one within `limit`.
+  // Says that this process is in that phase from here on, and must enter the next one within
+  // `limit`.
   void enter(Group& group,
              const Phase& phase_to_enter,
              Clock::duration limit,

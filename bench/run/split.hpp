@@ -33,8 +33,8 @@ struct RankPart {
 // The part that a rank is in.
 [[nodiscard]] std::size_t part_with(const std::vector<RankPart>& parts, int rank);
 
-// Among the ranks of this rank's part alone. Every rank of the group calls the same of its
-// functions in the same order. Both must live longer.
+// An exchange among the ranks of this rank's part alone. Every rank of the group calls the same of
+// its functions in the same order. Both must live longer.
 [[nodiscard]] Exchange exchange_within(Group& group, const std::vector<RankPart>& parts);
 
 }  // namespace muster::bench

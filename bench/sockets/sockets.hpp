@@ -29,7 +29,7 @@ struct Endpoint {
 
 [[nodiscard]] bool is_loopback(const Endpoint& endpoint);
 
-// As the kernel takes it.
+// An address as the kernel takes it.
 struct Address {
   sockaddr_storage storage{};
   socklen_t length = 0;
@@ -70,8 +70,8 @@ struct Listener {
 // last spoken to. Not for data: a rank that computes for long reads nothing meanwhile.
 void notice_loss(int socket);
 
-// As many descriptors as this process may have, where fewer than `wanted` are allowed now. `who`
-// needs them, for the message.
+// Lets this process have as many descriptors as it may, where fewer than `wanted` are allowed now.
+// `who` needs them, for the message.
 [[nodiscard]] Result<void> allow_descriptors(std::string_view who, std::size_t wanted);
 
 }  // namespace muster::bench

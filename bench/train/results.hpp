@@ -15,7 +15,7 @@ namespace muster::bench::train {
 
 inline constexpr std::string_view kTrainCheck = "bench.train_step";
 
-// Of one rank, the seconds of each step.
+// The seconds of each step of one rank.
 struct RankSteps {
   std::vector<double> products, reductions, both;
   std::vector<std::string> wrong;  // about its products
@@ -36,8 +36,8 @@ struct StepTimes {
                                                        const TrainCommand& command,
                                                        const RunFacts& run);
 
-// Of the job; of each rank whose products are wrong; and of each that is far slower at its products
-// than the others are, where there are enough of them.
+// The findings of the job, of each rank whose products are wrong, and of each that is far slower at
+// its products than the others are, where there are enough of them.
 [[nodiscard]] std::vector<Finding> findings_of(const std::vector<RankSteps>& ranks,
                                                const std::vector<Member>& members,
                                                const TrainCommand& command);

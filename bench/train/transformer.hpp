@@ -24,10 +24,10 @@ struct Transformer {
   bool operator==(const Transformer&) const = default;
 };
 
-// Those that have a name.
+// The transformers that have a name.
 [[nodiscard]] std::span<const Transformer> transformers();
 
-// One of them, or LAYERSxHIDDENxFEED_FORWARD.
+// Reads the name of one of them, or LAYERSxHIDDENxFEED_FORWARD.
 [[nodiscard]] Result<Transformer> parse_transformer(std::string_view text);
 
 // The products of one layer over so many tokens. The attention's own, which grow with the length of
@@ -41,7 +41,7 @@ struct LayerProducts {
 
 [[nodiscard]] std::uint64_t parameters_of_layer(const Transformer& model);
 
-// Of all layers, forward and backward.
+// The arithmetic operations of a step of so many tokens: all layers, forward and backward.
 [[nodiscard]] double operations_of_step(const Transformer& model, std::uint64_t tokens);
 
 }  // namespace muster::bench::train

@@ -41,8 +41,8 @@ struct Inspected {
                                          const Caller& caller,
                                          Deadline& deadline);
 
-// The same node judged as one that was drained for `check`: that check runs whatever the context
-// leaves out, and since nobody works on the node, it is judged as strictly as after a job.
+// Judges the node as one that was drained for `check`: that check runs whatever the context leaves
+// out, and since nobody works on the node, it is judged as strictly as after a job.
 [[nodiscard]] Report judge_drained(const Inspected& inspected,
                                    const std::string& context,
                                    const std::string& check);

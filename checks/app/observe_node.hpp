@@ -60,7 +60,7 @@ inline constexpr std::string_view kStandardInput = "-";  // in place of a record
 [[nodiscard]] Result<std::vector<std::string>> snapshot_files(
     const std::vector<std::string>& named);
 [[nodiscard]] Result<Snapshot> read_snapshot(const std::string& file);
-// From an open file; `name` is for errors.
+// Reads a snapshot from an open file; `name` is for errors.
 [[nodiscard]] Result<Snapshot> read_snapshot(int descriptor, std::string_view name);
 
 // How long a run may take before a profile has said so.

@@ -22,8 +22,8 @@ struct Bench {
   Clock::duration longest = std::chrono::minutes(5);  // for one run
 };
 
-// Of this node it says the same as `command`. A deadline above five minutes holds for each
-// benchmark, too.
+// The benchmark, which says the same of this node as `command`. A deadline above five minutes holds
+// for each benchmark, too.
 [[nodiscard]] Bench bench_for(const CheckCommand& command, const Caller& caller);
 
 // Runs it with these words before its own.

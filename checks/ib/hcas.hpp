@@ -75,7 +75,7 @@ struct PortOf {
   return found == all.end() ? nullptr : &*found;
 }
 
-// The same of a port; null, too, where verbs did not open the device.
+// What verbs say of a port; null, too, where verbs did not open the device.
 [[nodiscard]] inline const VerbsPort* verbs_port(const Snapshot& snapshot, const PortOf& at) {
   const VerbsDevice* device = verbs_device(snapshot, *at.hca);
   if (device == nullptr || !device->ports) return nullptr;
@@ -110,7 +110,7 @@ struct PortOf {
   return std::nullopt;
 }
 
-// The same for checks that look at ACTIVE ports only.
+// What to say where a check that looks at ACTIVE ports only has none.
 [[nodiscard]] inline std::optional<Finding> no_active_ports(const Snapshot& snapshot,
                                                             const Profile& profile) {
   if (auto nothing = no_hcas(snapshot, profile)) return nothing;
@@ -149,7 +149,7 @@ struct PortOf {
   return gid.substr(0, kLength);
 }
 
-// The same among ports that are ACTIVE: those of another fabric are no sisters.
+// The kind of a port among those that are ACTIVE: ports of another fabric are no sisters.
 [[nodiscard]] inline std::string active_kind_of(const Snapshot& snapshot, const PortOf& at) {
   auto kind = kind_of(snapshot, at);
   if (kind.empty()) return kind;

@@ -36,7 +36,7 @@ struct PlannedCommand {
   bool operator==(const PlannedCommand&) const = default;
 };
 
-// Those of the lines for this node; lines that make no sense have none.
+// The commands of the lines for this node; lines that make no sense have none.
 [[nodiscard]] std::vector<PlannedCommand> commands_on(const Config& config, std::string_view node);
 
 // Whether any line, whichever node it is for, runs a command.

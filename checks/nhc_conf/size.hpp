@@ -11,9 +11,12 @@
 
 namespace muster::nhc {
 
+// A whole number from 0 to `most`.
 [[nodiscard]] Result<std::uint64_t> parse_whole(std::string_view text, std::uint64_t most);
-[[nodiscard]] Result<double> parse_size(std::string_view text);   // bytes
-[[nodiscard]] Result<double> parse_count(std::string_view text);  // of inodes
+// The bytes of a size as NHC writes it, in powers of 1024: "512MB"; a number alone is in kB.
+[[nodiscard]] Result<double> parse_size(std::string_view text);
+// A number of inodes, in powers of 1000: "10k".
+[[nodiscard]] Result<double> parse_count(std::string_view text);
 
 // A share in percent, or an absolute amount.
 struct Amount {

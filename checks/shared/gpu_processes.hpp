@@ -12,8 +12,9 @@
 
 namespace muster::checks::gpu {
 
-// By the command, of which the kernel keeps 15 characters. A user can give his process any name:
-// only one of the system goes by it. The server of MPS runs in the system's unit, as its user.
+// Whether the process is allowed, by its command, of which the kernel keeps 15 characters. A user
+// can give his process any name: only one of the system goes by it. The server of MPS runs in the
+// system's unit, as its user.
 [[nodiscard]] inline bool is_allowed(const Words& allowed, const GpuProcess& process) {
   constexpr std::size_t kLongest = 15;
   const std::string& name = process.name;

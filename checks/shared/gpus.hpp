@@ -30,7 +30,7 @@ namespace muster::checks::gpu {
 
 [[nodiscard]] inline bool answers(const Gpu& gpu) { return gpu.lost.empty() && gpu.stuck.empty(); }
 
-// Those that answer: a GPU that is lost or hangs is gpu.present's finding and nobody else's.
+// The GPUs that answer: one that is lost or hangs is gpu.present's finding and nobody else's.
 [[nodiscard]] inline std::vector<const Gpu*> answering(const Snapshot& snapshot) {
   std::vector<const Gpu*> gpus;
   for (const auto& gpu : snapshot.nvml->gpus) {

@@ -40,7 +40,8 @@ struct KernelFault {
   void add(const KernelFault& other);
 };
 
-// Of the classes with the worst outcome the one that comes first in the family.
+// The cause of a fault: of the classes with the worst outcome the one that comes first in the
+// family.
 [[nodiscard]] std::string cause_of(const KernelLogLimits& limits, const KernelFault& fault);
 
 // The faults since `from_us`, sorted by cause and device.

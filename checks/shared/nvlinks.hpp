@@ -59,7 +59,7 @@ template <class Predicate>
   return fmt::format("links {} and {}", fmt::join(numbers, ", "), last);
 }
 
-// The same with a verb: "link 4 is", "links 4 and 11 are".
+// The links with a verb: "link 4 is", "links 4 and 11 are".
 [[nodiscard]] inline std::string named(const Links& links,
                                        std::string_view verb_of_one,
                                        std::string_view verb_of_many) {

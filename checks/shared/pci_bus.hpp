@@ -84,7 +84,7 @@ using muster::devices_of;
                fmt::format("no PCI bus to look at: {}", snapshot.pci.reason));
 }
 
-// The same, and a skip where no GPU or HCA is there to be judged.
+// What without_bus() says, or a skip where no GPU or HCA is there to be judged.
 [[nodiscard]] inline std::optional<Finding> nothing_to_judge(const Snapshot& snapshot,
                                                              const Profile& profile) {
   if (auto finding = without_bus(snapshot, profile)) return finding;
@@ -92,7 +92,7 @@ using muster::devices_of;
   return skipped("no GPU or HCA answers on the PCI bus: pci.devices judges whether one should");
 }
 
-// By generation, from 1: in GT/s for each lane.
+// The speed of each generation, from 1, in GT/s for each lane.
 inline constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0};
 
 // Nothing for a generation that is not known.

@@ -76,7 +76,7 @@ struct Values {
   return skipped(fmt::format("no {} expected by this profile", what));
 }
 
-// The same for a check of an amount: "this profile sets no limit for the load".
+// A skip of a check of an amount: "this profile sets no limit for the load".
 [[nodiscard]] inline Finding not_limited(std::string_view what) {
   return skipped(fmt::format("this profile sets no limit for {}", what));
 }
@@ -89,7 +89,7 @@ template <class T>
   return unknown(device, fmt::format("{} is not known: {}", what, fact.why()));
 }
 
-// The same for facts that no file holds: below a foreign root nobody can be asked for them.
+// What to say of facts that no file holds: below a foreign root nobody can be asked for them.
 template <class T>
 [[nodiscard]] Finding not_asked(const Snapshot& snapshot,
                                 std::string_view device,

@@ -37,7 +37,7 @@ class FileReplacement {
   int descriptor_ = -1;
 };
 
-// The same in one go.
+// Replaces a file in one go.
 [[nodiscard]] Result<void> replace_file(const std::filesystem::path& file,
                                         std::string_view content,
                                         unsigned mode);

@@ -12,10 +12,10 @@ namespace muster {
 
 using Clock = std::chrono::steady_clock;
 
-// The same span of time as the clock counts it; at most about 30 years, which it can still add.
+// A span of time as the clock counts it; at most about 30 years, which it can still add.
 [[nodiscard]] Clock::duration to_duration(Seconds seconds);
 
-// Lets a thread sleep so long. False at once when it is to stop.
+// Lets a thread sleep so long. Returns false at once when it is to stop.
 [[nodiscard]] bool sleep_for(const std::stop_token& stop, Clock::duration time);
 
 // Wall time now, in whole seconds.

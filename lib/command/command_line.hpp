@@ -38,7 +38,7 @@ class CommandLine {
 
   [[nodiscard]] const CommandText& text() const { return text_; }
 
-  // Of the command, or of what it is derived from.
+  // Takes options of the command, or of what it is derived from.
   template <class Part>
   void take_options(std::span<const Option<Part>> options) {
     for (const auto& option : options) add(option);

@@ -29,8 +29,8 @@ void announce_work(std::string_view work);
 // Whether the process (or thread) in this folder of /proc runs a program called muster.
 [[nodiscard]] bool runs_muster(const Root& root, const std::string& folder);
 
-// Those of this host that hang by now, of the user that this process has. All processes are looked
-// at, unless `state_file` is in a folder that could hold a note of them and does not.
+// The processes of this host that hang by now, of the user that this process has. All processes are
+// looked at, unless `state_file` is in a folder that could hold a note of them and does not.
 [[nodiscard]] std::vector<LeftBehind> find_left_behind(
     const std::optional<std::filesystem::path>& state_file);
 

@@ -20,7 +20,7 @@ inline constexpr std::string_view kSymbolErrors = "rx_pcs_symbol_err_phy";
 [[nodiscard]] Result<std::map<std::string, std::uint64_t>> read_statistics(
     const std::string& interface);
 
-// Those of them that tell of the link; empty where the driver has none.
+// The counters that tell of the link, by name; empty where the driver has none.
 [[nodiscard]] std::map<std::string, std::uint64_t> read_link_errors(const std::string& interface);
 
 // The names behind each other in fields of 32 bytes, as the kernel writes them.

@@ -64,7 +64,8 @@ class Children {
                                             Clock::time_point deadline,
                                             const std::function<std::string()>& work);
 
-// The same of work that returns what went wrong, or nothing.
+// Runs `work` in one child; it returns what went wrong, or an empty text. An error is that, or says
+// why there is no answer.
 [[nodiscard]] Result<void> run_in_child(std::string name,
                                         Clock::time_point deadline,
                                         const std::function<std::string()>& work);

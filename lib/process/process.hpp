@@ -24,8 +24,8 @@ namespace muster {
 // than `longest`, which is for a child that has been killed or has closed its pipes.
 [[nodiscard]] std::optional<int> reap(pid_t child, std::chrono::milliseconds longest = {});
 
-// From now on children of children that end before them are this process' own: where PID 1 does not
-// reap, as in many a container, nobody else would.
+// Makes children of children that end before them this process' own from now on: where PID 1 does
+// not reap, as in many a container, nobody else would.
 void adopt_orphans();
 
 // Reaps every child until none is left, and no longer than `longest`: what hangs in the kernel does

@@ -21,7 +21,7 @@ class Owned {
   Owned& operator=(Owned&& other) noexcept;
   ~Owned();
 
-  // By value.
+  // Compares the values.
   bool operator==(const Owned& other) const;
 
   T* operator->() { return value_.get(); }

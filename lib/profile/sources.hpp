@@ -42,9 +42,9 @@ using ProfileIndex = std::map<std::string, ProfileFile>;
 // "Standard_ND96isr_H100_v5".
 [[nodiscard]] std::string plain_profile_name(std::string_view name);
 
-// By name or path; a name may be written as its cloud writes it. A site's profile may extend the
-// shipped one of its own name: `from` is the file that asks, and relative paths start at its
-// folder.
+// Finds a profile by name or path; a name may be written as its cloud writes it. A site's profile
+// may extend the shipped one of its own name: `from` is the file that asks, and relative paths
+// start at its folder.
 [[nodiscard]] Result<ProfileFile> find_profile(const ProfileSources& sources,
                                                const ProfileIndex& index,
                                                std::string_view name,

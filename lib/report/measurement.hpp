@@ -31,7 +31,7 @@ struct MeasurementConditions {
   bool operator==(const MeasurementConditions&) const = default;
 };
 
-// Of the time of one operation, which is the maximum over ranks, in microseconds.
+// Statistics of the time of one operation, which is the maximum over ranks, in microseconds.
 struct MeasurementStatistics {
   double median_us = 0;
   std::optional<double> median_low_us, median_high_us;  // 95% confidence
@@ -43,7 +43,7 @@ struct MeasurementStatistics {
   bool operator==(const MeasurementStatistics&) const = default;
 };
 
-// Of a number that was measured more than once in one run, in its own unit.
+// Statistics of a number that was measured more than once in one run, in its own unit.
 struct MeasurementRepeats {
   std::int64_t count = 0;
   double min = 0;

@@ -11,7 +11,7 @@
 
 namespace muster::slurm {
 
-// By the names of slurm.conf; "(null)" is an empty text. What `scontrol show config` says.
+// What `scontrol show config` says, by the names of slurm.conf; "(null)" is an empty text.
 using Config = std::map<std::string, std::string, std::less<>>;
 
 [[nodiscard]] Config parse_config(std::string_view text);

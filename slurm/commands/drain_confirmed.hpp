@@ -10,9 +10,9 @@
 
 namespace muster::app {
 
-// By the rules of all drains: the shares, the breaker, an admin's word. A node that was drained for
-// its failures and is in service again was put there by somebody, and is left alone until it fails
-// anew. What cannot be done is told, and tried again by the next pass.
+// Drains the confirmed nodes by the rules of all drains: the shares, the breaker, an admin's word.
+// A node that was drained for its failures and is in service again was put there by somebody, and
+// is left alone until it fails anew. What cannot be done is told, and tried again by the next pass.
 void drain_confirmed(const std::vector<slurm::SweepStanding>& standings,
                      const slurm::Rules& rules,
                      const slurm::HookServices& services,

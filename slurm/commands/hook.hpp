@@ -31,7 +31,7 @@ struct CheckedNode {
   Report report;
   std::string boot_id;   // empty where unknown
   std::string identity;  // GPU UUIDs and HCA GUIDs with blanks between; empty where none is known
-  // The same node judged as one that was drained for `check`: that check runs whatever the context
+  // Judges the node as one that was drained for `check`: that check runs whatever the context
   // leaves out, and since nobody works on the node, it is judged as strictly as after a job.
   std::function<Report(const std::string& check)> judge_drained;
   std::vector<LeftOnGpus> left_on_gpus = {};  // after a job, not of root

@@ -22,7 +22,7 @@ struct ProcessLock {
 // process alone: a child that hangs for ever does not inherit it.
 [[nodiscard]] ProcessLock try_lock(const std::filesystem::path& file);
 
-// The same, and waits for another process until `end`.
+// Takes the lock, and waits for another process until `end`.
 [[nodiscard]] ProcessLock wait_for_lock(const std::filesystem::path& file, Clock::time_point end);
 
 }  // namespace muster::app

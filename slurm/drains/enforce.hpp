@@ -27,8 +27,8 @@ struct HookRequest {
   std::string identity;
   Rules rules;
   bool dry_run = false;  // decides and says what it would do; the history is not written
-  // The same node judged for whether `drain` may end: see Situation. It must outlive the run. None:
-  // by `report`.
+  // Judges the node for whether `drain` may end: see Situation. It must outlive the run. None: by
+  // `report`.
   std::function<const Report*(const OwnDrain& drain)> judge_drained = {};
 };
 
@@ -47,7 +47,7 @@ struct HookServices {
   std::function<std::string()> exclude_others = {};
   // A drain that the history could not take was sent: a later run is to ask Slurm about it.
   std::function<void()> ask_again = {};
-  // Of the hook's time; none: as long as it takes.
+  // What is left of the hook's time; none: as long as it takes.
   std::function<std::chrono::milliseconds()> left = {};
 };
 

@@ -20,12 +20,12 @@ struct HistoryFile {
   std::filesystem::path path;
 };
 
-// As History::open, History::read and History::peek say.
+// These open a file as History::open, History::read and History::peek say.
 [[nodiscard]] Result<HistoryFile> open_history_file(const std::filesystem::path& file);
 [[nodiscard]] Result<HistoryFile> read_history_file(const std::filesystem::path& file,
                                                     Connection::Access access);
 
-// Of each table the newest that many stay. Not those of some time: a clock that ran ahead once
+// How many rows of each table stay, the newest. It is no span of time: a clock that ran ahead once
 // would make all before it old.
 inline constexpr std::int64_t kMostRows = 100'000;
 

@@ -85,8 +85,8 @@ struct HistoryFacts {
   bool boot = true;  // Slurm was asked in this boot
 };
 
-// False for a healthy node without a drain of ours. Once in each boot Slurm is asked all the same:
-// a history that was lost holds no drain.
+// Whether Slurm has to be asked: not for a healthy node without a drain of ours. Once in each boot
+// Slurm is asked all the same: a history that was lost holds no drain.
 [[nodiscard]] bool needs_slurm(const Report& report, const Rules& rules, const HistoryFacts& known);
 
 }  // namespace muster::slurm

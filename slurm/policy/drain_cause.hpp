@@ -16,7 +16,8 @@ struct DrainCause {
   bool accepted = false;  // an admin said that it counts for no breaker
 };
 
-// From the node's memory where it is of the drain that stands, else from the reason.
+// The cause of a drain, from the node's memory where it is of the drain that stands, else from the
+// reason.
 [[nodiscard]] DrainCause cause_of(const NodeState& node);
 
 // Whether muster drained it for a fault and it is still out of service. The reason outlasts the

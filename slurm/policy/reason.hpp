@@ -13,7 +13,7 @@ namespace muster::slurm {
 
 inline constexpr std::string_view kOurs = "muster: ";             // a check's verdict
 inline constexpr std::string_view kByAdmin = "; muster-admin: ";  // `muster drain`: we undo none
-// Of a node that the site wants accepted before anybody works on it.
+// The reason of a node that the site wants accepted before anybody works on it.
 inline constexpr std::string_view kNewNode = "muster: new node; not accepted yet";
 inline constexpr std::size_t kLongestReason = 200;
 

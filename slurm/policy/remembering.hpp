@@ -19,7 +19,7 @@ namespace muster::slurm {
 [[nodiscard]] std::optional<OwnDrain> drain_of_memory(const NodeState& node,
                                                       const std::string& identity);
 
-// The same by the reason alone, where the node has no memory: what is not known is as it is now.
+// Our drain by the reason alone, where the node has no memory: what is not known is as it is now.
 // Nothing where an admin wrote the reason.
 [[nodiscard]] std::optional<OwnDrain> drain_of_reason(const Situation& situation);
 

@@ -82,7 +82,7 @@ struct Rules {
   MUSTER_FIELD(SweepRules, sweep, "what `muster sweep` does");
 };
 
-// As Slurm and the history count time.
+// The time in whole seconds, as Slurm and the history count it.
 [[nodiscard]] std::chrono::seconds whole(Seconds seconds);
 
 // What is wrong with the values: the key and the rest of a sentence; an empty key for nothing.

@@ -32,8 +32,8 @@ namespace muster::slurm {
 // nodes.
 [[nodiscard]] bool judges_bandwidth(const Report& report);
 
-// Those that a search among many nodes accuses, where nothing else failed in it: then the others
-// are good.
+// The nodes that a search among many accuses, where nothing else failed in it: then the others are
+// good.
 [[nodiscard]] std::vector<std::string> hosts_to_blame(const Report& report);
 
 }  // namespace muster::slurm

@@ -38,7 +38,7 @@ struct SweepResult {
 
 [[nodiscard]] SweepResult sweep(const SweepRequest& request, const SweepServices& services);
 
-// The same without doing anything.
+// What a pass would answer, without doing anything.
 [[nodiscard]] SweepResult sweep_status(const SweepRequest& request, const SweepServices& services);
 
 }  // namespace muster::slurm

@@ -35,7 +35,7 @@ struct SweepJob {
   bool operator==(const SweepJob&) const = default;
 };
 
-// Of the kinds that the site sweeps: a suspect of another would be one for ever.
+// Whether a run is of a kind that the site sweeps: a suspect of another would be one for ever.
 [[nodiscard]] bool counts(const SweepRun& run, const SweepRules& rules);
 [[nodiscard]] SweepBook book_of(const std::vector<SweepRun>& runs, const SweepRules& rules);
 

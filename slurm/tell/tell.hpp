@@ -18,7 +18,7 @@ namespace muster::slurm {
 // muster runs as, alone can write, in folders of which the same holds.
 [[nodiscard]] Result<void> check_program(const std::filesystem::path& program);
 
-// The same of `rules.program`, and whether `rules.user` is known here. Ends by `end`.
+// Checks `rules.program` in the same way, and that `rules.user` is known here. Ends by `end`.
 [[nodiscard]] Result<void> check_tell_program(const TellRules& rules, Clock::time_point end);
 
 // Runs `program arguments... KIND NODE`, with the event (schema muster.event/1) on its standard
@@ -28,8 +28,8 @@ namespace muster::slurm {
                                      const Event& event,
                                      Clock::time_point end);
 
-// The same of each of `events` whose kind the site wants. After one failure, whose cause is
-// returned, it is not tried again: what failed would fail in the same way, and take its time.
+// Runs the program for each of `events` whose kind the site wants. After one failure, whose cause
+// is returned, it is not tried again: what failed would fail in the same way, and take its time.
 [[nodiscard]] Result<void> tell_site(const TellRules& rules,
                                      const std::vector<Event>& events,
                                      Clock::time_point end);

@@ -135,8 +135,8 @@ inline constexpr int kMax = 2;
 inline constexpr int kMin = 3;
 inline constexpr int kAvg = 4;
 
-// As of 2.18; a newer library fills in what came later, and an older one since 2.14 reads the
-// beginning that its own version has.
+// The structure as of 2.18; a newer library fills in what came later, and an older one since 2.14
+// reads the beginning that its own version has.
 struct Config {
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;

@@ -52,7 +52,8 @@ class Communicator {
   // An error that came up meanwhile, or that the communicator was given up.
   [[nodiscard]] Result<void> healthy();
 
-  // From any thread, whatever the others do. Returns within seconds, though NCCL may hang.
+  // May be called from any thread, whatever the others do. Returns within seconds, though NCCL may
+  // hang.
   void abort() noexcept;
 
  private:

@@ -35,5 +35,5 @@ namespace muster::bench {
     }                                                                             \
   } while (false)
 
-// The same of cuBLASLt, whose code of success is the same.
+// A call of cuBLASLt, whose code of success is CUDA's.
 #define MUSTER_CUBLAS_TRY MUSTER_CUDA_TRY

@@ -143,7 +143,7 @@ struct Library {
   MUSTER_CUBLAS_FUNCTIONS(MUSTER_BENCH_MEMBER)
 };
 
-// Of any version since CUDA 11.8, by name or where the toolkit puts it.
+// Opens the library of any version since CUDA 11.8, by name or where the toolkit puts it.
 [[nodiscard]] Result<Library> open_library(const std::string& named);
 
 }  // namespace cublas

@@ -56,7 +56,8 @@ class DiagnosisReader {
   Descriptor file_;
 };
 
-// From any thread: standard output goes where it went before, for who reports that NCCL hangs.
+// Lets standard output go where it went before, for who reports that NCCL hangs; any thread may
+// call it.
 void give_back_standard_output();
 
 }  // namespace muster::bench

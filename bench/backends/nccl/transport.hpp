@@ -21,9 +21,9 @@ class RankPairs {
   // A set of ways: a bit for each, in the order of names().
   using Ways = std::uint16_t;
 
-  // Of more than 16 ways the later ones are left out.
+  // Adds a way; where there are more than 16, the later ones are left out.
   void add(int from, int to, std::string_view way);
-  // From each of the one to each of the other.
+  // Adds a way from each of the one to each of the other.
   void add(std::span<const int> from, std::span<const int> to, std::string_view way);
 
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -48,7 +48,7 @@ class RankPairs {
   bool operator==(const RankPairs& other) const;
 
  private:
-  // From one rank, to those from the first on.
+  // The ways from one rank to those from the first on.
   struct Row {
     int first = 0;
     std::vector<Ways> ways;
@@ -63,7 +63,7 @@ class RankPairs {
 };
 
 struct Transport {
-  // From rank to rank, every way that any channel takes: "P2P/CUMEM", "P2P/IPC", "P2P/MNNVL",
+  // Every way that any channel takes, from rank to rank: "P2P/CUMEM", "P2P/IPC", "P2P/MNNVL",
   // "P2P/direct", "P2P/indirect", "SHM", "NET/IB", "NET/IB/GDRDMA", "NET/Socket"; "NET/x" for a
   // plugin x; with "/PXN" at the end where another GPU's HCA is used.
   RankPairs pairs;
@@ -97,7 +97,7 @@ struct Transport {
 // Adds what another rank's log says.
 void add_log(Transport& transport, std::string_view log);
 
-// Of NET/Socket, without their addresses: "eth0".
+// The interfaces of NET/Socket, without their addresses: "eth0".
 [[nodiscard]] std::set<std::string> interfaces_of(const Transport& transport);
 
 // Ways as they are told: "NET/Socket (eth0)", where it is known over which interfaces that went.

@@ -69,7 +69,8 @@ struct SimCluster {
 // How long it takes without noise.
 [[nodiscard]] double seconds_of(const SimCluster& cluster, const Operation& operation);
 
-// By how much that takes longer or shorter over connections that were made for the `run`-th time.
+// The factor by which that takes longer or shorter over connections that were made for the `run`-th
+// time.
 [[nodiscard]] double run_factor(const SimCluster& cluster, std::uint64_t run);
 
 // The part of it that iteration number `iteration` of the run takes.

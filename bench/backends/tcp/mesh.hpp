@@ -33,7 +33,8 @@ class Mesh final : public HostAlgorithms {
 
   [[nodiscard]] Result<void> exchange(int to, ConstBytes out, int from, Bytes in) const override;
 
-  // From any thread: whoever waits for one of these connections gets an error, on both ends.
+  // Lets whoever waits for one of these connections get an error, on both ends; any thread may call
+  // it.
   void shut_down() const noexcept;
 
  private:

@@ -29,7 +29,8 @@ struct GemmKind {
 // The one that limits are for first.
 [[nodiscard]] std::span<const GemmKind> gemm_kinds();
 
-// Of one product: a matrix of rows x depth times one of depth x columns. Multiples of 64.
+// The sizes of one product: a matrix of rows x depth times one of depth x columns. All are
+// multiples of 64.
 struct GemmShape {
   std::uint64_t rows = 0, columns = 0, depth = 0;
 

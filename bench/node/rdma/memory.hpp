@@ -21,10 +21,11 @@ struct Difference {
 
 class RdmaMemory {
  public:
-  // Of the host, near the HCA.
+  // Reserves memory of the host, near the HCA.
   [[nodiscard]] static Result<std::unique_ptr<RdmaMemory>> reserve(const Hca& hca,
                                                                    std::uint64_t bytes);
-  // Of this GPU, which lives longer: by a dma-buf, else by the driver's peer memory.
+  // Reserves memory of this GPU, which lives longer: by a dma-buf, else by the driver's peer
+  // memory.
   [[nodiscard]] static Result<std::unique_ptr<RdmaMemory>> reserve_on(const Hca& hca,
                                                                       Gpu& gpu,
                                                                       const cuda::Library& cuda,

@@ -134,7 +134,7 @@ struct AskedGpu {
   [[nodiscard]] Fact<std::uint64_t> answer(const FieldValue& field) const;
 };
 
-// The same fact in another type.
+// A fact in another type.
 template <class To, class From>
 [[nodiscard]] Fact<To> as(const Fact<From>& from) {
   if (from) return static_cast<To>(*from);

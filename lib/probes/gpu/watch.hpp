@@ -23,7 +23,7 @@ class Watched {
  public:
   explicit Watched(Facts facts) : facts_(std::move(facts)) {}
 
-  // By the worker: a call begins, or has ended where `name` is empty.
+  // The worker says that a call begins, or has ended where `name` is empty.
   void calling(std::string_view name) {
     const std::lock_guard lock(guard_);
     calling_ = name;
@@ -40,8 +40,8 @@ class Watched {
     changed_.notify_all();
   }
 
-  // By whoever waits: what is known by the deadline, and the call that did not return; none where
-  // the worker came to its end.
+  // For whoever waits: what is known by the deadline, and the call that did not return; no call
+  // where the worker came to its end.
   [[nodiscard]] std::pair<Facts, std::string_view> wait(Clock::time_point deadline) {
     std::unique_lock lock(guard_);
     const bool done = changed_.wait_until(lock, deadline, [&] { return done_; });

@@ -17,10 +17,12 @@ namespace muster {
 // asked for one by one, because under a hypervisor each of them may leave the guest.
 using ReadConfig = std::function<bool(std::size_t offset, std::span<std::uint8_t> into)>;
 
-// Of a bridge the access control services are looked for, of an HCA its own record of errors.
+// Fills in what the configuration space says of the device; of a bridge its access control
+// services, too, and of an HCA its own record of errors.
 void parse_pci_config(const ReadConfig& read, PciDevice& device);
 
-// The same for all but whether it answers, where the configuration space cannot be read.
+// Sets each value that parse_pci_config() reads, but not whether the device answers, to `why` it
+// cannot be read.
 void set_config(PciDevice& device, const Fact<unsigned>& why);
 
 }  // namespace muster

@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// As text of XML and HTML, between tags or in a quoted attribute; at most so many bytes of it.
+// The text for XML and HTML, between tags or in a quoted attribute; at most so many bytes of it.
 [[nodiscard]] std::string escaped(std::string_view raw, std::size_t most = 4096);
 
 }  // namespace muster
