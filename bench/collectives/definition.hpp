@@ -61,7 +61,7 @@ class NcclCalls : public Participant {
   // Parts of the buffer. What goes wrong is the result of the whole group.
   virtual void send(int peer, Stretch parts) = 0;
   virtual void receive(int peer, Stretch parts) = 0;
-  // Of the receive buffer: what came in a round before.
+  // Sends these parts of the receive buffer, which came in a round before.
   virtual void send_on(int peer, Stretch parts) = 0;
 
   [[nodiscard]] virtual bool in_place() const = 0;

@@ -13,8 +13,8 @@ struct NumberFormat {
   enum class Kind { floating, signed_integer, unsigned_integer };
   Kind kind = Kind::floating;
   unsigned bits = 0;
-  // Of a floating-point number: the bits of its significand, the hidden one among them, and the
-  // exponents of normal numbers. Of an integer: its bits less the sign.
+  // The bits of the significand of a floating-point number, the hidden one among them, and the
+  // exponents of normal numbers; for an integer, its bits less the sign.
   unsigned precision = 0;
   int least_exponent = 0;
   int most_exponent = 0;

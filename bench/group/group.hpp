@@ -82,11 +82,11 @@ class Group {
   // The ranks whose texts this process waits for at this moment; any thread may ask.
   [[nodiscard]] virtual std::vector<int> awaited() { return {}; }
 
-  // On rank 0: from here on the run goes on without ranks that are lost. gather() then has an empty
-  // text of each.
+  // Lets the run go on without ranks that are lost from here on; on rank 0. gather() then has an
+  // empty text of each.
   virtual void go_on_without_the_lost() {}
 
-  // On rank 0: what the run has gone on without since then, each with what is known of it. Any
+  // What the run has gone on without since then, on rank 0, each with what is known of it. Any
   // thread may ask.
   [[nodiscard]] virtual std::vector<Trouble> losses() { return {}; }
 

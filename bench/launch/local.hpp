@@ -14,14 +14,14 @@
 
 namespace muster::bench {
 
-// In a child: who it is now.
+// Who a child is now.
 struct LocalRank {
   Place place;
   Descriptor listener;  // rank 0 of a run on this node alone: open at place.rendezvous already
   std::string secret;   // drawn for a run on this node alone; else empty
 };
 
-// In the process itself, once all children have ended.
+// How the process itself is to end, once all children have ended.
 struct LocalEnd {
   int status = 0;                  // the one to end with
   std::vector<std::string> notes;  // who was killed, and why, a sentence each

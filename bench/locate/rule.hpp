@@ -58,7 +58,7 @@ struct Scale {
 // Where too few values are there to compare, and only what is usual of so many is known.
 [[nodiscard]] Scale scale_about(double usual, double noise, double limit, std::size_t count);
 
-// In GB/s: "93.5", "187.0", "0.0118".
+// A rate in GB/s: "93.5", "187.0", "0.0118".
 [[nodiscard]] std::string rate_text(double gbps);
 
 // How much two repeats in a row differ, as a share: the deviation of one repeat, from all groups

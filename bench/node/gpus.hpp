@@ -84,7 +84,7 @@ class NodeGpu {
   [[nodiscard]] Result<void> allocate(std::initializer_list<cuda::Pointer*> memories,
                                       std::uint64_t bytes);
   void release_all();
-  // On the NUMA node that is local to the GPU, where the kernel tells which that is.
+  // Pins memory on the NUMA node that is local to the GPU, where the kernel tells which that is.
   [[nodiscard]] Result<std::unique_ptr<PinnedMemory>> pin(std::uint64_t bytes) const;
 
   // The work of each is put on the first stream. `count` is of floats, a multiple of 4.

@@ -39,7 +39,7 @@ struct NodeCommand {
 // One run, from these arguments to the exit status.
 [[nodiscard]] int run(std::span<const char* const> arguments, const RunInput& input);
 
-// In the order of the table. A test that is named runs at whatever level.
+// The tests to run, in the order of the table. A test that is named runs at whatever level.
 [[nodiscard]] std::vector<const NodeTest*> selected_tests(const NodeCommand& command);
 
 [[nodiscard]] std::chrono::duration<double> budget_of(const NodeCommand& command);

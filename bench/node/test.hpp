@@ -137,7 +137,7 @@ struct NodeTest {
 // The value of a device as the best of its repeats, as STREAM counts.
 [[nodiscard]] DeviceValue best_of(std::string device, const std::vector<double>& repeats);
 
-// With a row and a column for each name, and no number yet. The title says the unit.
+// A matrix with a row and a column for each name, and no number yet. The title says the unit.
 [[nodiscard]] Matrix empty_matrix(std::string title,
                                   std::string unit,
                                   std::vector<std::string> names);

@@ -26,7 +26,7 @@ namespace muster::bench::node {
 [[nodiscard]] Result<TestResult> run_nccl_nic(const TestInput& input);
 [[nodiscard]] Result<TestResult> run_train_step(const TestInput& input);
 
-// In the order in which they run.
+// The tests in the order in which they run.
 [[nodiscard]] std::span<const NodeTest> node_tests();
 
 [[nodiscard]] const NodeTest* find_test(std::string_view name);

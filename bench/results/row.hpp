@@ -17,7 +17,7 @@
 
 namespace muster::bench {
 
-// In bytes per second.
+// Bandwidths in bytes per second.
 struct Bandwidth {
   double algorithm = 0;
   double bus = 0;

@@ -49,7 +49,7 @@ template <class T>
 
 // Every rank calls the same of these in the same order.
 
-// On rank 0 the values of all ranks, in order; elsewhere nothing.
+// The values of all ranks, in order, on rank 0; elsewhere nothing.
 template <class T>
 [[nodiscard]] Result<std::vector<T>> gather(Group& group, const T& mine) {
   const auto texts = group.gather(to_message(mine));

@@ -32,7 +32,7 @@ struct Settings {
                                      Variables& variables,
                                      const std::filesystem::path& root = "/");
 
-// For the report: "environment: the job's own", or with what was set for the profile.
+// A sentence for the report: "environment: the job's own", or with what was set for the profile.
 [[nodiscard]] std::string sentence_of(const Settings& settings, std::string_view profile);
 
 // Open MPI 4 takes 0.2 s to find that PSM, PSM2 and libfabric have no fabric here. Where the kernel

@@ -14,7 +14,7 @@ namespace muster::bench {
 // process through `emergency`, which must live longer, if this still exists at the deadline.
 class TimeLimit {
  public:
-  // On other ranks than 0 a moment later: rank 0 may be there, and then it reports.
+  // Other ranks than 0 end a moment later: rank 0 may be there, and then it reports.
   TimeLimit(Emergency& emergency, int rank, Phase phase, Clock::duration limit);
 
  private:

@@ -31,7 +31,8 @@ struct FleetNode {
 
 [[nodiscard]] FleetNode fleet_node(const Snapshot& snapshot, const Report& report);
 
-// At most some forty lines, whatever the number of nodes. `unread`: snapshots that are no nodes.
+// A table of at most some forty lines, whatever the number of nodes. `unread`: snapshots that are
+// no nodes.
 [[nodiscard]] std::string fleet_table(const std::vector<FleetNode>& nodes, std::size_t unread);
 
 }  // namespace muster::app

@@ -118,8 +118,9 @@ template <class T>
   return finding;
 }
 
-// The same for facts of the memory. A GPU that does not offer what others of its model tell should
-// have told it, unless it has no ECC or is divided by MIG. `fact_of` gives the fact of any GPU.
+// A finding that a fact of the memory is not told. A GPU that does not offer what others of its
+// model tell should have told it, unless it has no ECC or is divided by MIG. `fact_of` gives the
+// fact of any GPU.
 template <class FactOf>
 [[nodiscard]] Finding not_told_beside(const Snapshot& snapshot,
                                       const Gpu& gpu,

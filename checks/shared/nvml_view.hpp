@@ -36,7 +36,8 @@ class NvmlView {
     refused_explain_ = !refused_.empty() && refused_.size() >= without_word;
   }
 
-  // Of a GPU at this address, lost by the kernel's log, missing from the bus or silent there.
+  // Leaves the finding to gpu.present where the GPU at this address is lost by the kernel's log,
+  // missing from the bus or silent there.
   void leave_to_gpu_present(const std::string& address, Finding& finding) const {
     if (!usable_) return;
     const Gpu* gpu = gpu_at(snapshot_, address);

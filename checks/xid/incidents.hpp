@@ -47,7 +47,7 @@ struct XidGroup {
 // Whether an event happened within seconds of one of the incidents.
 [[nodiscard]] bool is_beside(const XidGroup& group, const XidEvent& event, Seconds coalesce);
 
-// Those that count: what is fatal since the GPU was last reset, what is not since `from_us`.
+// The XIDs that count: what is fatal since the GPU was last reset, what is not since `from_us`.
 // `well`: addresses of GPUs whose driver calls for no recovery now. Where it did in the log, what
 // it called for was done.
 [[nodiscard]] std::vector<XidGroup> group_xids(const XidLog& log,

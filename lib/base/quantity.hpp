@@ -36,7 +36,8 @@ using Flops = Quantity<struct FlopsKind>;                  // GFLOPS, TFLOPS, PF
 template <class Kind>
 [[nodiscard]] Result<Quantity<Kind>> parse_quantity(std::string_view text);
 
-// In the largest unit that keeps the number at one or above, without trailing zeros: "1.5 GiB".
+// The quantity in the largest unit that keeps the number at one or above, without trailing zeros:
+// "1.5 GiB".
 template <class Kind>
 [[nodiscard]] std::string to_string(Quantity<Kind> quantity);
 

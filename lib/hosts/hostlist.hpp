@@ -15,11 +15,11 @@ inline constexpr std::size_t kMostDigits = 18;  // of one number: it fits into 6
 
 inline constexpr std::size_t kMostHosts = 1'000'000;
 
-// In the order written, duplicates included. Several brackets to a name ("r[1-2]n[01-16]"),
-// suffixes behind a bracket, and zero padding as Slurm has them: numbers are as wide as the first
-// one of their range. Hosts stand apart by commas, blanks and newlines. An error says what is wrong
-// and where, at which column; a list of more than `most` hosts is one, and so are an empty one and
-// a name with anything but letters, digits, hyphens, dots and underscores.
+// The hosts in the order written, duplicates included. Several brackets to a name
+// ("r[1-2]n[01-16]"), suffixes behind a bracket, and zero padding as Slurm has them: numbers are as
+// wide as the first one of their range. Hosts stand apart by commas, blanks and newlines. An error
+// says what is wrong and where, at which column; a list of more than `most` hosts is one, and so
+// are an empty one and a name with anything but letters, digits, hyphens, dots and underscores.
 [[nodiscard]] Result<std::vector<std::string>> expand_hostlist(std::string_view text,
                                                                std::size_t most = kMostHosts);
 

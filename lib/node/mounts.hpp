@@ -64,7 +64,7 @@ struct Mounts {
       "points at or below which the kernel mounts what is used (autofs), as nothing is yet");
   MUSTER_FIELD(Fact<std::vector<KernelMount>>, kernel, "the others, in the order of proc/mounts");
 
-  // By mount point: the last mount of one lies on top of the others.
+  // The mounts by mount point: the last mount of one lies on top of the others.
   [[nodiscard]] std::map<std::string_view, const Mount*> on_top() const {
     std::map<std::string_view, const Mount*> uppermost;
     for (const auto& each : mounts) uppermost[each.point] = &each;

@@ -80,7 +80,7 @@ template <class Parse>
 // Seconds since the node was started.
 [[nodiscard]] Result<double> read_uptime(const Root& root);
 
-// At most the first `max_bytes` of a file that may be long; no error when there is more.
+// Reads at most the first `max_bytes` of a file that may be long; no error when there is more.
 [[nodiscard]] Result<std::string> read_head(const Root& root,
                                             std::string_view path,
                                             std::size_t max_bytes);

@@ -23,7 +23,7 @@ struct LeftBehind {
   double for_s = 0;  // since the child was started
 };
 
-// In a child, before work that may hang: says what it is, where later runs find it.
+// Says what the work is, where later runs find it; a child calls it before work that may hang.
 void announce_work(std::string_view work);
 
 // Whether the process (or thread) in this folder of /proc runs a program called muster.

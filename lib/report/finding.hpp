@@ -31,7 +31,7 @@ enum class Remedy {
 // The reverse, for reports that are read back; empty for a word of another version.
 [[nodiscard]] std::optional<Outcome> parse_outcome(std::string_view word);
 [[nodiscard]] std::optional<Remedy> parse_remedy(std::string_view word);
-// In words for people: "reset the GPU", "fix the configuration"; empty for none.
+// The remedy in words for people: "reset the GPU", "fix the configuration"; empty for none.
 [[nodiscard]] std::string_view describe(Remedy remedy);
 
 // Worst first: fail, unknown, warn, pass, skip.

@@ -41,16 +41,16 @@ struct NodeState {
 
 [[nodiscard]] Standing standing_of(const NodeState& node);
 
-// Reserved for maintenance, drained or not.
+// Whether the node is reserved for maintenance, drained or not.
 [[nodiscard]] bool is_in_maintenance(const NodeState& node);
 
-// In service or drained, and there: neither down nor powered down, nor on the way up or down. One
-// that has just stopped answering is up until Slurm calls it down.
+// Whether the node is in service or drained, and there: neither down nor powered down, nor on the
+// way up or down. One that has just stopped answering is up until Slurm calls it down.
 [[nodiscard]] bool is_up(const NodeState& node);
 
-// For `sinfo -h -N -O`, with SLURM_TIME_FORMAT=%s in its environment, so that the time is a number.
-// `nonce` stands behind each field, so that no reason can be taken for the fields of another node.
-// `memory_field` is Extra or Comment; empty for none.
+// The format for `sinfo -h -N -O`, with SLURM_TIME_FORMAT=%s in its environment, so that the time
+// is a number. `nonce` stands behind each field, so that no reason can be taken for the fields of
+// another node. `memory_field` is Extra or Comment; empty for none.
 [[nodiscard]] std::string sinfo_format(std::string_view memory_field, std::string_view nonce);
 
 // The whole output of it, a node's lines of several partitions put together. In the order of their

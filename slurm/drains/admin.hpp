@@ -30,15 +30,15 @@ struct AdminAnswer {
   bool operator==(const AdminAnswer&) const = default;
 };
 
-// A node that is in service, or that muster drained: then the reason becomes the admin's, and
-// muster does not resume the node by itself any more. One answer per node. An error: Slurm does not
-// answer, and nothing was done. What is done and what is left alone is an event. Without a history
-// it is done all the same, and each answer says so.
+// Drains each node that is in service, or that muster drained: then the reason becomes the admin's,
+// and muster does not resume the node by itself any more. One answer per node. An error: Slurm does
+// not answer, and nothing was done. What is done and what is left alone is an event. Without a
+// history it is done all the same, and each answer says so.
 [[nodiscard]] Result<std::vector<AdminAnswer>> drain_nodes(const AdminRequest& request,
                                                            Controller& controller,
                                                            History* history);
 
-// A node that muster or `muster drain` took out of service.
+// Puts each node back into service that muster or `muster drain` took out of it.
 [[nodiscard]] Result<std::vector<AdminAnswer>> resume_nodes(const AdminRequest& request,
                                                             Controller& controller,
                                                             History* history);

@@ -81,8 +81,8 @@ class Run {
   // "ib.rate mlx5_ib5: TEXT", of what the decision is about.
   [[nodiscard]] std::string about_fault(std::string_view text) const;
 
-  // For the end of a sentence: what becomes of a drain that the history does not hold. Empty where
-  // it holds it.
+  // The end of a sentence: what becomes of a drain that the history does not hold. Empty where it
+  // holds it.
   [[nodiscard]] std::string unrecorded_drain_note() const;
 
   const HookRequest& request;

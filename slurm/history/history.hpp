@@ -33,9 +33,10 @@ class History {
   // is no database, or is damaged, is put aside as `<file>.corrupt` and begun again: `note` says
   // so.
   [[nodiscard]] static Result<History> open(const std::filesystem::path& file);
-  // For reading alone: an error where it does not exist.
+  // Opens it for reading alone: an error where it does not exist.
   [[nodiscard]] static Result<History> read(const std::filesystem::path& file);
-  // For one look: nothing is written, not even what SQLite keeps beside a file that is read.
+  // Opens it for one look: nothing is written, not even what SQLite keeps beside a file that is
+  // read.
   [[nodiscard]] static Result<History> peek(const std::filesystem::path& file);
 
   History(History&& other) noexcept;
@@ -99,7 +100,7 @@ class History {
   [[nodiscard]] Result<void> end_sweep(const SweepRun& run,
                                        const std::vector<Event>& events,
                                        const std::vector<SweepRun>& further = {});
-  // In the order in which they ended, and then those that are open.
+  // The sweeps in the order in which they ended, and then those that are open.
   [[nodiscard]] Result<std::vector<SweepRun>> sweeps() const;
 
  private:

@@ -19,8 +19,8 @@ struct SweepKind {
   // One process does all, by the limits of the profile: the site's options for collectives are not
   // for it.
   bool one_process = false;
-  // As many nodes as are idle, up to `most_nodes` of the site; its report says which of them are
-  // bad.
+  // Takes as many nodes as are idle, up to `most_nodes` of the site; its report says which of them
+  // are bad.
   bool several = false;
 };
 

@@ -50,7 +50,7 @@ struct ClusterStatus {
                                       Time now,
                                       const History* history);
 
-// At most 80 columns.
+// A table of at most 80 columns.
 [[nodiscard]] std::string to_text(const ClusterStatus& status, const Rules& rules);
 // One document of the schema muster.status/1, with a newline.
 [[nodiscard]] std::string to_json(const ClusterStatus& status);

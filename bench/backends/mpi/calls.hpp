@@ -63,9 +63,9 @@ struct Plan {
   [[nodiscard]] int biband() const;  // a window each way
   [[nodiscard]] int barrier() const;
 
-  // As many calls as its counts, which are ints, make necessary.
+  // Makes as many calls as the counts, which are ints, need.
   [[nodiscard]] int in_chunks() const;
-  // To and from the partner.
+  // These send to the partner, and receive from it.
   [[nodiscard]] int send_one() const;
   [[nodiscard]] int receive_one() const;
   // Starts a window of sends or receives, and waits for them.

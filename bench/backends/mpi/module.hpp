@@ -30,8 +30,8 @@ class MpiJob {
   [[nodiscard]] virtual Result<std::string> broadcast(std::string_view text) = 0;
   [[nodiscard]] virtual Result<void> finish() = 0;
 
-  // On host memory, among all ranks, or among those of this colour. Every rank calls it. It must be
-  // gone before `finish`.
+  // Makes a back end on host memory, among all ranks or among those of this colour. Every rank
+  // calls it. It must be gone before `finish`.
   [[nodiscard]] virtual Result<std::unique_ptr<Backend>> make_backend(
       std::optional<int> colour = {}) = 0;
 };

@@ -38,8 +38,8 @@ class BufferMemory {
 
   [[nodiscard]] const Area& receive() const { return receive_; }
 
-  // At least so many bytes of each; what they held is lost. Where there is too little, there is
-  // nothing then: a smaller request may follow, and has all the room.
+  // Reserves at least so many bytes of each; what they held is lost. Where there is too little,
+  // there is nothing then: a smaller request may follow, and has all the room.
   [[nodiscard]] Result<void> reserve(std::uint64_t send, std::uint64_t receive) {
     auto grown = grow(send_, send);
     if (grown) grown = grow(receive_, receive);

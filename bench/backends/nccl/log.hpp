@@ -23,8 +23,8 @@ void keep_nccl_log();
 // what was written before. From any thread, as the log itself.
 void replay_nccl_log();
 
-// From here on each operation is asked for, too, or no longer, once NCCL has been told to read its
-// settings again. False where no log is kept.
+// Sets whether the log has each operation, too, once NCCL has been told to read its settings again.
+// Returns false where no log is kept.
 bool log_nccl_operations(bool wanted);
 
 // A variable of this process; empty where it is not set.

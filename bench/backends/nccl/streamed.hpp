@@ -24,7 +24,7 @@ class StreamedOperation {
   [[nodiscard]] virtual Result<void> start() = 0;
   // An error that came up meanwhile.
   [[nodiscard]] virtual Result<void> healthy() = 0;
-  // In what the last one left; waits for it.
+  // What is wrong in what the last one left; waits for it.
   [[nodiscard]] virtual Result<std::vector<Wrong>> wrong() = 0;
 
   [[nodiscard]] virtual Gpu& gpu() = 0;                         // whose stream it is

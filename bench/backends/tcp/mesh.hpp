@@ -28,7 +28,7 @@ class Mesh final : public HostAlgorithms {
   // Connects every two ranks. Who connects and does not know the token is turned away.
   [[nodiscard]] static Result<Mesh> connect(const Options& options);
 
-  // On this machine, this rank among them.
+  // How many ranks are on this machine, this one among them.
   [[nodiscard]] int ranks_here() const { return ranks_here_; }
 
   [[nodiscard]] Result<void> exchange(int to, ConstBytes out, int from, Bytes in) const override;

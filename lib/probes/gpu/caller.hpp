@@ -84,7 +84,7 @@ class Caller {
     return fact(function, code, printable(buffer.data(), Size));
   }
 
-  // In NVML's words.
+  // What a code means, in NVML's words.
   [[nodiscard]] std::string word_for(int code) {
     calling_(functions_.error_string.name);
     const char* word = functions_.error_string.call(code);

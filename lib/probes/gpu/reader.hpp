@@ -2,7 +2,6 @@
 // Everything that NVML tells of one GPU.
 #pragma once
 
-
 #include "lib/node/gpu.hpp"
 #include "lib/probes/gpu/caller.hpp"
 #include "lib/probes/gpu/library.hpp"
@@ -17,7 +16,7 @@ struct GpuFacts {
   Device handle = nullptr;  // none where NVML refused it
 };
 
-// On a thread of its own. What `parts` leaves out is absent.
+// Reads a GPU on a thread of its own. What `parts` leaves out is absent.
 void read_gpu(const Functions& functions,
               unsigned index,
               NvmlParts parts,
