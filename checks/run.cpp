@@ -25,11 +25,9 @@ Context context_of(const Profile& profile, const std::string& name) {
   return found == profile.contexts.end() ? Context{} : found->second;
 }
 
-// The loader lets no word through that is no outcome.
 Outcome apply(const Policy& policy, Outcome outcome) {
-  if (outcome != Outcome::fail && outcome != Outcome::warn) return outcome;
-  const auto& word = outcome == Outcome::fail ? policy.fail_as : policy.warn_as;
-  return parse_outcome(word).value_or(Outcome::unknown);
+  if (outcome == Outcome::fail) return policy.fail_as;
+  return outcome == Outcome::warn ? policy.warn_as : outcome;
 }
 
 // What stands in the way of judging: sections that the check needs and that are not there. One

@@ -169,9 +169,10 @@ std::string when_it_runs(const Profile& profile, const Check& check) {
       "  Runs in: {}.{}\n  {}\n",
       runs.empty() ? "none" : fmt::format("{}", fmt::join(runs, ", ")),
       left_out.empty() ? "" : fmt::format(" Left out in: {}.", fmt::join(left_out, ", ")),
-      policy.enabled
-          ? fmt::format("A failure counts as {}, a warning as {}.", policy.fail_as, policy.warn_as)
-          : "It is off.");
+      policy.enabled ? fmt::format("A failure counts as {}, a warning as {}.",
+                                   to_string(policy.fail_as),
+                                   to_string(policy.warn_as))
+                     : "It is off.");
 }
 
 // What a check is, of muster or of muster-bench, what to do, and by whose limits. `about`: lines on

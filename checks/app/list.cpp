@@ -93,9 +93,10 @@ std::string limits_table(const Profile& profile, const Check& check) {
 std::string policy_by_default(const Profile& profile, const Check& check) {
   const auto policy = policy_of(profile, check.id);
   if (!policy.enabled) return " Off by default.";
-  if (policy.fail_as == "fail" && policy.warn_as == "warn") return "";
-  return fmt::format(
-      " By default a failure counts as {}, a warning as {}.", policy.fail_as, policy.warn_as);
+  if (policy.fail_as == Outcome::fail && policy.warn_as == Outcome::warn) return "";
+  return fmt::format(" By default a failure counts as {}, a warning as {}.",
+                     to_string(policy.fail_as),
+                     to_string(policy.warn_as));
 }
 
 std::string section_of(const Profile& profile, const Check& check) {

@@ -66,7 +66,7 @@ void call_degraded(xid::XidGroup& group) {
   xid::XidMeaning& meaning = group.incidents.back().parts.at(group.cause).meaning;
   if (meaning.kind != xid::kFatal) return;
   meaning.kind = xid::kDegraded;
-  meaning.remedy = "watch";
+  meaning.remedy = Remedy::watch;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {

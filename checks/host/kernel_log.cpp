@@ -46,7 +46,7 @@ Finding describe(const Snapshot& snapshot,
                                       in_time(ago_s),
                                       printable(lines.newest, 200),
                                       consequences(fault, cause)),
-                          remedy_named(snapshot, lines.remedy),
+                          remedy_here(snapshot, lines.remedy),
                           {count_value(lines.incidents), 0, "incidents"});
   finding.seen_by = seen_by(snapshot, fault);
   if (!fault.image.empty()) {

@@ -270,7 +270,7 @@ void adapt(Profile& profile, const Batch& batch) {
   for (const auto& check : batch.checks) profile.policies[check].enabled = true;
   // A limit that a line names is one to fail at.
   for (const auto& preset : batch.presets) {
-    profile.policies[preset.key.substr(0, preset.key.rfind('.'))].fail_as = "fail";
+    profile.policies[preset.key.substr(0, preset.key.rfind('.'))].fail_as = Outcome::fail;
   }
 }
 

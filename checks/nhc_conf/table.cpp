@@ -63,7 +63,9 @@ constexpr std::array kKeys{
     Key{"gpu.ecc_corrected.sram_warn_above",
         [](Profile& p, const std::string& v) { p.gpu->ecc_corrected.sram_warn_above = whole(v); }},
     Key{"gpu.ecc_corrected.warn_as",
-        [](Profile& p, const std::string& v) { p.policies["gpu.ecc_corrected"].warn_as = v; }},
+        [](Profile& p, const std::string& v) {
+          p.policies["gpu.ecc_corrected"].warn_as = parse_outcome(v).value_or(Outcome::fail);
+        }},
     Key{"gpu.xid.window", [](Profile& p, const std::string& v) { p.gpu->xid.window = hours(v); }},
     Key{"ib.flaps.window", [](Profile& p, const std::string& v) { p.ib->flaps.window = hours(v); }},
     // NHC fails at this number, muster above it.

@@ -21,7 +21,7 @@ struct ClassLines {
   std::uint64_t lines = 0;
   std::uint64_t last_us = 0;
   std::string newest;
-  std::string remedy;
+  Remedy remedy = Remedy::none;
 
   void add(const KernelRecord& record, const KernelLogPattern& pattern, Seconds coalesce);
   void add(const ClassLines& other);

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <string_view>
 
 #include "checks/shared/support.hpp"
+#include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
 
 namespace muster::checks {
@@ -59,16 +59,13 @@ inline void judge_gaps(const KernelLog& log, std::string_view what, Findings& fi
 
 // What a profile makes of a class of lines. One that it gives no outcome is worth a look, and
 // nobody decided that it fails.
-[[nodiscard]] inline Outcome outcome_of(const std::map<std::string, std::string>& kinds,
-                                        const std::string& kind) {
+[[nodiscard]] inline Outcome outcome_of(const ByName<Outcome>& kinds, const std::string& kind) {
   const auto found = kinds.find(kind);
-  if (found == kinds.end()) return Outcome::warn;
-  return parse_outcome(found->second).value_or(Outcome::warn);
+  return found == kinds.end() ? Outcome::warn : found->second;
 }
 
-// A remedy by its name in a profile. Parts are the provider's to replace under a hypervisor.
-[[nodiscard]] inline Remedy remedy_named(const Snapshot& snapshot, std::string_view name) {
-  const Remedy remedy = parse_remedy(name).value_or(Remedy::none);
+// A profile's remedy. Parts are the provider's to replace under a hypervisor.
+[[nodiscard]] inline Remedy remedy_here(const Snapshot& snapshot, Remedy remedy) {
   return remedy == Remedy::reseat_or_replace ? hardware_remedy(snapshot) : remedy;
 }
 

@@ -126,7 +126,7 @@ void settle(XidIncident& incident, std::uint64_t reset_us, double most_us) {
       part.meaning.kind = kIgnored;
     } else if (is_settled(part, incident, most_us)) {
       part.meaning.kind = kDegraded;
-      part.meaning.remedy = "watch";
+      part.meaning.remedy = Remedy::watch;
     }
   }
 }
@@ -139,9 +139,10 @@ void find_cause(XidIncident& incident) {
 }
 
 Remedy remedy_of(const Snapshot& snapshot, const XidMeaning& meaning) {
-  const bool own = meaning.rule != nullptr && !meaning.rule->remedy_in_vm.empty() &&
-                   meaning.kind == kFatal && snapshot.identity->hypervisor;
-  const Remedy remedy = remedy_named(snapshot, own ? meaning.rule->remedy_in_vm : meaning.remedy);
+  const bool in_vm =
+      meaning.rule != nullptr && meaning.kind == kFatal && snapshot.identity->hypervisor;
+  const Remedy remedy = remedy_here(
+      snapshot, in_vm ? meaning.rule->remedy_in_vm.value_or(meaning.remedy) : meaning.remedy);
   return remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy;
 }
 
@@ -230,7 +231,7 @@ std::vector<XidGroup> group_xids(const XidLog& log,
 }
 
 Finding describe(const Snapshot& snapshot,
-                 const std::map<std::string, std::string>& kinds,
+                 const ByName<Outcome>& kinds,
                  const XidGroup& group,
                  const XidWords& words) {
   const XidIncident& incident = group.newest();

@@ -69,7 +69,7 @@ struct XidWords {
 // "XID 79 (fallen off the bus) 12 min ago, with 45, 119; by python3 (pid 1234) of job 42; …".
 // `kinds` turns its class into an outcome.
 [[nodiscard]] Finding describe(const Snapshot& snapshot,
-                               const std::map<std::string, std::string>& kinds,
+                               const ByName<Outcome>& kinds,
                                const XidGroup& group,
                                const XidWords& words);
 

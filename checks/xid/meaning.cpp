@@ -21,7 +21,7 @@ constexpr unsigned kRecovery = 154;
 
 void decode_by_line(NvlinkError error, XidMeaning& meaning) {
   meaning.kind = std::move(error.kind);
-  if (meaning.kind != kFatal) meaning.remedy = "watch";
+  if (meaning.kind != kFatal) meaning.remedy = Remedy::watch;
   if (!error.unit.empty()) meaning.meaning = fmt::format("{} in {}", meaning.meaning, error.unit);
   if (!error.context.empty()) meaning.context = std::move(error.context);
   meaning.link = std::move(error.link);
@@ -36,13 +36,14 @@ void decode_recovery(const XidLimits& limits, const XidEvent& event, XidMeaning&
   const auto action = value ? limits.actions.find(fmt::format("{}", *value)) : limits.actions.end();
   if (action == limits.actions.end()) {
     meaning.meaning = "the driver calls for a recovery that muster does not know";
-    meaning.remedy = "reboot";
+    meaning.remedy = Remedy::reboot;
     return;
   }
   meaning.meaning = fmt::format("the driver calls for {}", action->second.meaning);
-  meaning.remedy = action->second.remedy;
-  if (meaning.remedy == "watch") meaning.kind = kDegraded;
-  if (meaning.remedy != "none") return;
+  const auto& remedy = action->second.remedy;
+  meaning.remedy = remedy.value_or(Remedy::none);
+  if (remedy == Remedy::watch) meaning.kind = kDegraded;
+  if (remedy != Remedy::none) return;
   meaning.kind = kIgnored;
   meaning.all_is_well = true;
   meaning.calls = false;
@@ -52,10 +53,10 @@ void decode_recovery(const XidLimits& limits, const XidEvent& event, XidMeaning&
 void decode_nvswitch(const XidEvent& event, XidMeaning& meaning) {
   if (event.text.starts_with("Non-fatal")) {
     meaning.kind = kDegraded;
-    meaning.remedy = "watch";
+    meaning.remedy = Remedy::watch;
   } else if (meaning.kind != kFatal && event.text.starts_with("Fatal")) {
     meaning.kind = kFatal;
-    meaning.remedy = "reset_gpu";
+    meaning.remedy = Remedy::reset_gpu;
   } else if (meaning.kind == kDecode) {
     meaning.kind = kFatal;
   }
@@ -81,7 +82,7 @@ void XidRules::index(const std::vector<XidRule>& rules) {
 XidMeaning XidRules::meaning_of(const XidEvent& event) const {
   XidMeaning meaning{.kind = std::string(kDegraded),
                      .meaning = "unknown",
-                     .remedy = "watch",
+                     .remedy = Remedy::watch,
                      .order = rules_->size()};
   if (const auto place = places_.find(event.code); place != places_.end()) {
     const XidRule& rule = (*rules_)[place->second];

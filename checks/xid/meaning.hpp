@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/base/outcome.hpp"
 #include "lib/node/xid.hpp"
 #include "lib/profile/limits/xid.hpp"
 
@@ -21,7 +22,7 @@ inline constexpr std::string_view kIgnored = "ignore";
 struct XidMeaning {
   std::string kind;  // the class
   std::string meaning;
-  std::string remedy;
+  Remedy remedy = Remedy::none;
   std::string context{};
   bool hardware = false;          // when it comes again and again on the link of the NVLink
   std::string link{};             // of an XID 74

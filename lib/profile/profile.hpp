@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/base/fields.hpp"
+#include "lib/base/outcome.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/profile/limits/limit.hpp"
 #include "lib/profile/owned.hpp"
@@ -78,14 +79,8 @@ struct Context {
 struct Policy {
   MUSTER_DESCRIBED(Policy);
   MUSTER_FIELD(bool, enabled, "run it at all") = true;
-  MUSTER_CHOICE(std::string,
-                fail_as,
-                kOutcomeWords,
-                "outcome of a failed rule: fail, warn or pass") = "fail";
-  MUSTER_CHOICE(std::string,
-                warn_as,
-                kOutcomeWords,
-                "outcome of a warning: fail, warn or pass") = "warn";
+  MUSTER_FIELD(Outcome, fail_as, "outcome of a failed rule: fail, warn or pass") = Outcome::fail;
+  MUSTER_FIELD(Outcome, warn_as, "outcome of a warning: fail, warn or pass") = Outcome::warn;
 };
 
 // Where a value was set.

@@ -3,38 +3,20 @@
 // format renders them.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
+#include "lib/base/outcome.hpp"
+
 namespace muster {
 
-enum class Outcome { pass, warn, fail, unknown, skip };
+inline constexpr std::array kWorstFirst{
+    Outcome::fail, Outcome::unknown, Outcome::warn, Outcome::pass, Outcome::skip};
 
-enum class Remedy {
-  none,
-  watch,
-  restart_app,
-  reset_gpu,
-  restart_service,
-  reboot,
-  reseat_or_replace,
-  fix_config,
-  report_to_provider,
-};
-
-[[nodiscard]] std::string_view to_string(Outcome outcome);
-[[nodiscard]] std::string_view to_string(Remedy remedy);
-// The reverse, for reports that are read back; empty for a word of another version.
-[[nodiscard]] std::optional<Outcome> parse_outcome(std::string_view word);
-[[nodiscard]] std::optional<Remedy> parse_remedy(std::string_view word);
-// The remedy in words for people: "reset the GPU", "fix the configuration"; empty for none.
-[[nodiscard]] std::string_view describe(Remedy remedy);
-
-// Worst first: fail, unknown, warn, pass, skip.
+// The place of an outcome among them, from 0.
 [[nodiscard]] int rank(Outcome outcome);
 
 using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <string_view>
 
@@ -12,9 +11,6 @@
 
 namespace muster {
 namespace {
-
-constexpr std::array kWorstFirst{
-    Outcome::fail, Outcome::unknown, Outcome::warn, Outcome::pass, Outcome::skip};
 
 // Counted again where a report of an older version does not tell.
 std::string judged_of_selected(const Report& report) {

@@ -22,26 +22,27 @@ using ::testing::IsEmpty;
 
 const KernelLogLimits kLimits{
     .coalesce = Seconds{5},
-    .kinds = {{"pcie_fatal", "fail"},
-              {"pcie_recovery", "fail"},
-              {"pcie_nonfatal", "warn"},
-              {"machine_check", "fail"},
-              {"memory_uncorrected", "fail"},
-              {"nvme_down", "fail"},
-              {"nvme_timeout", "warn"},
-              {"io_error", "fail"},
-              {"filesystem", "fail"}},
-    .patterns = {{"^pcieport *: AER: *(Fatal) error ", "pcie_fatal", "reseat_or_replace"},
-                 {"^nvidia *: PCIe Bus Error: *(Fatal)", "pcie_fatal", "reseat_or_replace"},
-                 {"^mlx5_core *: PCIe Bus Error: *(Non-Fatal)", "pcie_nonfatal", "watch"},
-                 {"^pcieport *: AER: device recovery failed", "pcie_recovery", "reboot"},
-                 {"^mce: *: Machine Check: ", "machine_check", "reseat_or_replace"},
-                 {"^{*}[Hardware Error]: event severity: ", "machine_check", "reseat_or_replace"},
-                 {"^Memory failure: ", "memory_uncorrected", "reseat_or_replace"},
-                 {"^nvme nvme*: Device not ready", "nvme_down", "reseat_or_replace"},
-                 {"^nvme nvme*: I/O *timeout", "nvme_timeout", "watch"},
-                 {"^I/O error, dev ", "io_error", "reseat_or_replace"},
-                 {"^EXT4-fs error (device ", "filesystem", "reboot"}}};
+    .kinds = {{"pcie_fatal", Outcome::fail},
+              {"pcie_recovery", Outcome::fail},
+              {"pcie_nonfatal", Outcome::warn},
+              {"machine_check", Outcome::fail},
+              {"memory_uncorrected", Outcome::fail},
+              {"nvme_down", Outcome::fail},
+              {"nvme_timeout", Outcome::warn},
+              {"io_error", Outcome::fail},
+              {"filesystem", Outcome::fail}},
+    .patterns = {
+        {"^pcieport *: AER: *(Fatal) error ", "pcie_fatal", Remedy::reseat_or_replace},
+        {"^nvidia *: PCIe Bus Error: *(Fatal)", "pcie_fatal", Remedy::reseat_or_replace},
+        {"^mlx5_core *: PCIe Bus Error: *(Non-Fatal)", "pcie_nonfatal", Remedy::watch},
+        {"^pcieport *: AER: device recovery failed", "pcie_recovery", Remedy::reboot},
+        {"^mce: *: Machine Check: ", "machine_check", Remedy::reseat_or_replace},
+        {"^{*}[Hardware Error]: event severity: ", "machine_check", Remedy::reseat_or_replace},
+        {"^Memory failure: ", "memory_uncorrected", Remedy::reseat_or_replace},
+        {"^nvme nvme*: Device not ready", "nvme_down", Remedy::reseat_or_replace},
+        {"^nvme nvme*: I/O *timeout", "nvme_timeout", Remedy::watch},
+        {"^I/O error, dev ", "io_error", Remedy::reseat_or_replace},
+        {"^EXT4-fs error (device ", "filesystem", Remedy::reboot}}};
 
 KernelRecord said_at(double uptime_s, std::string text) {
   return {

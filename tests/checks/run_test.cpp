@@ -85,7 +85,7 @@ TEST(JudgeTest, AWarningIsHealthyUnlessThePolicyCallsItAFailure) {
   Profile profile = no_swap();
   EXPECT_EQ(judge(node(8 * static_cast<std::uint64_t>(kGib)), profile, kSwap).verdict,
             Verdict::healthy);
-  profile.policies["host.swap"].warn_as = "fail";
+  profile.policies["host.swap"].warn_as = Outcome::fail;
   const Report report = judge(node(8 * static_cast<std::uint64_t>(kGib)), profile, kSwap);
   EXPECT_EQ(report.verdict, Verdict::unhealthy);
   EXPECT_THAT(report.checks, ElementsAre(CheckResult{"host.swap", Outcome::fail}));
@@ -263,9 +263,10 @@ Snapshot with_a_memory_error() {
 
 Profile that_reads_the_log() {
   Profile profile;
-  profile.host->kernel_log = {.coalesce = Seconds{5},
-                              .kinds = {{"memory_uncorrected", "fail"}},
-                              .patterns = {{"^Memory failure: ", "memory_uncorrected", "reboot"}}};
+  profile.host->kernel_log = {
+      .coalesce = Seconds{5},
+      .kinds = {{"memory_uncorrected", Outcome::fail}},
+      .patterns = {{"^Memory failure: ", "memory_uncorrected", Remedy::reboot}}};
   return profile;
 }
 
@@ -296,7 +297,7 @@ TEST(JudgeTest, KeepsTheLogsFaultWhereTheCheckOfCountersDoesNotFail) {
   EXPECT_EQ(judge(with_a_memory_error(), profile, {.only = {"host.kernel_log"}}).verdict,
             Verdict::unhealthy);
   Profile lenient = profile;
-  lenient.policies["host.edac"].fail_as = "warn";
+  lenient.policies["host.edac"].fail_as = Outcome::warn;
   EXPECT_EQ(
       judge(with_a_memory_error(), lenient, {.only = {"host.edac", "host.kernel_log"}}).verdict,
       Verdict::unhealthy);

@@ -47,10 +47,9 @@ constexpr std::span<const std::string_view> words_of(PkeyWanted /*of*/) { return
 
 struct IbPkeyLimits {
   MUSTER_DESCRIBED(IbPkeyLimits);
-  MUSTER_CHOICE(PkeyWanted,
-                require,
-                kPkeyWords,
-                "non_default_full_member, default_full_member or any_full_member") =
+  MUSTER_FIELD(PkeyWanted,
+               require,
+               "non_default_full_member, default_full_member or any_full_member") =
       PkeyWanted::any_full_member;
 };
 

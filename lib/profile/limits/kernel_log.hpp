@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/base/fields.hpp"
+#include "lib/base/outcome.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/profile/limits/limit.hpp"
 
@@ -20,14 +21,14 @@ struct KernelLogPattern {
                pattern,
                "text with * for anything; ^ first for the start of the message");
   MUSTER_FIELD(std::string, kind, "class: see kinds");
-  MUSTER_CHOICE(std::string, remedy, kRemedyWords, "what to do");
+  MUSTER_FIELD(Remedy, remedy, "what to do") = Remedy::none;
 };
 
 struct KernelLogLimits {
   MUSTER_DESCRIBED(KernelLogLimits);
   MUSTER_FIELD(Seconds, window, "how far back, never beyond the boot") = {};
   MUSTER_FIELD(Seconds, coalesce, "lines of one class and device this near are one incident") = {};
-  MUSTER_CHOICE(ByName<std::string>, kinds, kOutcomeWords, "class to outcome: fail, warn or pass");
+  MUSTER_FIELD(ByName<Outcome>, kinds, "class to outcome: fail, warn or pass");
   MUSTER_FIELD(std::vector<KernelLogPattern>, patterns, "what each line means");
 };
 

@@ -2,7 +2,6 @@
 // What limits are made of. A limit that is not set is not judged, and the check says so.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,16 +33,5 @@ constexpr ChoiceField<Struct, T> choice(std::string_view name,
 // A member with the words that it may be: an array of string_view.
 #define MUSTER_CHOICE(Type, member, words, about) \
   MUSTER_NTH_FIELD(::muster::choice(#member, &Self::member, words, about)) Type member
-
-inline constexpr std::array<std::string_view, 3> kOutcomeWords{"fail", "warn", "pass"};
-inline constexpr std::array<std::string_view, 9> kRemedyWords{"none",
-                                                              "watch",
-                                                              "restart_app",
-                                                              "reset_gpu",
-                                                              "restart_service",
-                                                              "reboot",
-                                                              "reseat_or_replace",
-                                                              "fix_config",
-                                                              "report_to_provider"};
 
 }  // namespace muster

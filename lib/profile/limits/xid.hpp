@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/base/fields.hpp"
+#include "lib/base/outcome.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/profile/limits/limit.hpp"
 
@@ -17,11 +18,8 @@ struct XidRule {
   MUSTER_FIELD(Words, xids, "the numbers");
   MUSTER_FIELD(std::string, meaning, "in a few words");
   MUSTER_KEY(std::string, kind, "class", "fatal, degraded, application, ignore or decode");
-  MUSTER_CHOICE(std::string, remedy, kRemedyWords, "what to do");
-  MUSTER_CHOICE(std::string,
-                remedy_in_vm,
-                kRemedyWords,
-                "the same in a virtual machine, where it differs");
+  MUSTER_FIELD(Remedy, remedy, "what to do") = Remedy::none;
+  MUSTER_FIELD(Limit<Remedy>, remedy_in_vm, "the same in a virtual machine, where it differs");
   MUSTER_FIELD(std::string, code, "Azure's fault code, where this number has one of its own");
   MUSTER_FIELD(std::string, context, "what else to know or to look at");
   MUSTER_FIELD(Words,
@@ -34,7 +32,7 @@ struct XidRule {
 struct XidAction {
   MUSTER_DESCRIBED(XidAction);
   MUSTER_FIELD(std::string, meaning, "in a few words");
-  MUSTER_CHOICE(std::string, remedy, kRemedyWords, "what to do; none where all is well");
+  MUSTER_FIELD(Limit<Remedy>, remedy, "what to do; none where all is well");
 };
 
 // A unit of NVLink 5 and what the bits of its error status call for.
@@ -79,7 +77,7 @@ struct XidLimits {
   MUSTER_FIELD(bool,
                of_programs,
                "believe lines that programs wrote to /dev/kmsg too, for trials") = false;
-  MUSTER_CHOICE(ByName<std::string>, kinds, kOutcomeWords, "class to outcome: fail, warn or pass");
+  MUSTER_FIELD(ByName<Outcome>, kinds, "class to outcome: fail, warn or pass");
   MUSTER_FIELD(ByName<std::string>, classes, "number to class, in place of the rules'");
   MUSTER_FIELD(std::vector<XidRule>, rules, "what each number means");
   MUSTER_FIELD(ByName<XidAction>, actions, "what an XID 154 calls for, by its value");
@@ -94,7 +92,7 @@ struct SxidLimits {
   MUSTER_DESCRIBED(SxidLimits);
   MUSTER_FIELD(Seconds, window, "how far back what is not fatal counts") = {};
   MUSTER_FIELD(Seconds, coalesce, "SXIDs of one NVSwitch this near are one incident") = {};
-  MUSTER_CHOICE(ByName<std::string>, kinds, kOutcomeWords, "class to outcome: fail, warn or pass");
+  MUSTER_FIELD(ByName<Outcome>, kinds, "class to outcome: fail, warn or pass");
   MUSTER_FIELD(ByName<std::string>, classes, "number to class, in place of the rules'");
   MUSTER_FIELD(std::vector<XidRule>, rules, "what each number means, where the line does not say");
 };

@@ -203,8 +203,8 @@ TEST(KernelLogPatternsTest, NamesThatUsersChooseForgeNoFault) {
 }
 
 TEST(KernelLogPatternsTest, WhatIsIgnoredAndAJobsOwnMemoryLimitPass) {
-  EXPECT_EQ(shipped().kinds.at("ignore"), "pass");
-  EXPECT_EQ(shipped().kinds.at("oom_cgroup"), "pass");
+  EXPECT_EQ(shipped().kinds.at("ignore"), Outcome::pass);
+  EXPECT_EQ(shipped().kinds.at("oom_cgroup"), Outcome::pass);
 }
 
 // A process name is 15 characters: what a line may begin with when a program is named in it first.
@@ -219,9 +219,9 @@ TEST(KernelLogPatternsTest, AnUntiedPatternIsLongerThanAProcessName) {
 
 TEST(KernelLogPatternsTest, EveryFaultHasARemedy) {
   for (const auto& [pattern, kind, remedy] : shipped().patterns) {
-    const bool is_fault = shipped().kinds.at(kind) != "pass";
+    const bool is_fault = shipped().kinds.at(kind) != Outcome::pass;
     if (!is_fault) continue;
-    EXPECT_NE(remedy, "") << pattern;
+    EXPECT_NE(remedy, Remedy::none) << pattern;
   }
 }
 

@@ -15,14 +15,15 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const KernelLogLimits kLimits{.window = Seconds{3600},
-                              .coalesce = Seconds{5},
-                              .kinds = {{"ignore", "pass"}, {"io_error", "fail"}, {"oom", "warn"}},
-                              .patterns = {{"]: segfault at ", "ignore", "none"},
-                                           {"^I/O error, dev ", "io_error", "reseat_or_replace"},
-                                           {"^nvme nvme*: I/O *timeout", "io_error", "reboot"},
-                                           {"^Out of memory: Kill", "oom", "watch"},
-                                           {"^mystery", "unheard_of", ""}}};
+const KernelLogLimits kLimits{
+    .window = Seconds{3600},
+    .coalesce = Seconds{5},
+    .kinds = {{"ignore", Outcome::pass}, {"io_error", Outcome::fail}, {"oom", Outcome::warn}},
+    .patterns = {{"]: segfault at ", "ignore", Remedy::none},
+                 {"^I/O error, dev ", "io_error", Remedy::reseat_or_replace},
+                 {"^nvme nvme*: I/O *timeout", "io_error", Remedy::reboot},
+                 {"^Out of memory: Kill", "oom", Remedy::watch},
+                 {"^mystery", "unheard_of", Remedy::none}}};
 
 // Two hours after boot.
 Snapshot node(std::vector<KernelRecord> records) {
@@ -158,7 +159,7 @@ TEST(HostKernelLogTest, LetsTheFirstPatternDecide) {
 
 TEST(HostKernelLogTest, LeavesXidsToTheGpuChecks) {
   KernelLogLimits limits = kLimits;
-  limits.patterns.insert(limits.patterns.begin(), {"Xid", "io_error", "reboot"});
+  limits.patterns.insert(limits.patterns.begin(), {"Xid", "io_error", Remedy::reboot});
   const Snapshot snapshot =
       node({said_at(7000, "NVRM: Xid (PCI:0001:00:00): 79, GPU has fallen off the bus."),
             said_at(7000, "nvidia-nvswitch0: SXid (PCI:0001:00:00.0): 12028, Fatal")});

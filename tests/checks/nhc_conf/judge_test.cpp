@@ -87,7 +87,7 @@ TEST(NhcJudgeTest, TwoLinesWithDifferentLimitsAreBothJudged) {
 
 TEST(NhcJudgeTest, ALimitOfALineFailsWhateverTheProfileMakesOfItsOwn) {
   Profile profile;
-  profile.policies["host.nvme"].fail_as = "warn";
+  profile.policies["host.nvme"].fail_as = Outcome::warn;
   EXPECT_EQ(judged("* || check_nvme_count 2\n", profile).verdict, Verdict::unhealthy);
 }
 

@@ -141,7 +141,7 @@ TEST(NhcPresetsTest, MeanWhatAzuresArgumentsMean) {
   EXPECT_EQ(profile.gpu->present.count, 8);
   EXPECT_EQ(profile.gpu->ecc_corrected.dram_warn_above, 20000000);
   EXPECT_EQ(profile.gpu->ecc_corrected.sram_warn_above, 10000);
-  EXPECT_EQ(profile.policies["gpu.ecc_corrected"].warn_as, "fail");
+  EXPECT_EQ(profile.policies["gpu.ecc_corrected"].warn_as, Outcome::fail);
   EXPECT_EQ(profile.gpu->xid.window, Seconds{7200});
   EXPECT_EQ(profile.ib->flaps.window, Seconds{86400});
   EXPECT_EQ(profile.ib->flaps.max, 4);  // five are too many

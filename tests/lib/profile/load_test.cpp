@@ -164,11 +164,11 @@ TEST(LoadProfileTest, PoliciesStandBesideTheLimits) {
   const Profile p = load(files, "x");
   ASSERT_THAT(p.policies, UnorderedElementsAre(Key("ib.state"), Key("host.nvme")));
   EXPECT_EQ(p.policies.at("ib.state").enabled, false);
-  EXPECT_EQ(p.policies.at("ib.state").fail_as, "warn");
-  EXPECT_EQ(p.policies.at("ib.state").warn_as, "warn");
+  EXPECT_EQ(p.policies.at("ib.state").fail_as, Outcome::warn);
+  EXPECT_EQ(p.policies.at("ib.state").warn_as, Outcome::warn);
   EXPECT_EQ(p.policies.at("host.nvme").enabled, true);
-  EXPECT_EQ(p.policies.at("host.nvme").fail_as, "warn");
-  EXPECT_EQ(p.policies.at("host.nvme").warn_as, "pass");
+  EXPECT_EQ(p.policies.at("host.nvme").fail_as, Outcome::warn);
+  EXPECT_EQ(p.policies.at("host.nvme").warn_as, Outcome::pass);
   EXPECT_EQ(p.origins.at("host.nvme.fail_as").line, 3);
 }
 

@@ -146,7 +146,7 @@ TEST(ShippedFactsTest, TheExamplesForASiteLoadOnceTheirMarksAreTakenAway) {
   ASSERT_TRUE(name) << name.error().message;
   EXPECT_EQ(name->profile, "nd96isr_h100_v5");
   const auto chosen = profile(name->profile, sources);
-  EXPECT_EQ(chosen.policies.at("host.disk").fail_as, "warn");
+  EXPECT_EQ(chosen.policies.at("host.disk").fail_as, Outcome::warn);
   EXPECT_EQ(chosen.ib->present.name, "mlx5_*");
   EXPECT_THAT(chosen.contexts.at("prolog").run,
               ElementsAre("pci.devices", "ib.*", "host.mounts", "muster.probes"));
