@@ -45,7 +45,7 @@ PairLimit limit_of_pairs(const Profile& profile, bool gpus) {
   PairLimit lowest;
   for (const auto& limit : job_limits(profile, Collective::all_reduce)) {
     const bool of_two = limit.nodes_at_least.value_or(2) <= 2;
-    const bool of_memory = (limit.memory.value_or("gpu") == "gpu") == gpus;
+    const bool of_memory = (limit.memory != BenchMemory::host) == gpus;
     if (!of_two || !of_memory || !limit.fail_below) continue;
     const double own = limit.fail_below->value / kGiga;
     if (lowest.gbps && *lowest.gbps <= own) continue;

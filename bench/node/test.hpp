@@ -74,7 +74,7 @@ struct Bounds {
   std::optional<double> expected, warn_below, fail_below;
   std::optional<double> size = {};         // of a message, in bytes, that it holds for
   std::optional<std::string> type = {};    // of numbers, likewise
-  std::optional<std::string> memory = {};  // "gpu" or "host", likewise
+  std::optional<BenchMemory> memory = {};  // likewise
 
   [[nodiscard]] bool judges() const { return warn_below || fail_below; }
 };
@@ -101,7 +101,7 @@ template <auto kLimit>
           value(limit.fail_below),
           value(limit.size),
           limit.type ? std::optional<std::string>(*limit.type) : std::nullopt,
-          limit.memory ? std::optional<std::string>(*limit.memory) : std::nullopt};
+          limit.memory};
 }
 
 // A row of the table.

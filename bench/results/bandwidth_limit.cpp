@@ -49,9 +49,10 @@ bool was_run(const std::vector<Row>& rows, std::uint64_t bytes) {
   return std::ranges::any_of(rows, [&](const Row& row) { return row.operation.bytes == bytes; });
 }
 
-std::string algorithm_wanted(const JobLimit& limit) {
-  const auto word = limit.algorithm.value_or("any");
-  return word == "any" ? "" : word;
+// Empty for any.
+std::string_view algorithm_wanted(const JobLimit& limit) {
+  const auto algorithm = limit.algorithm.value_or(BenchAlgorithm::any);
+  return algorithm == BenchAlgorithm::any ? std::string_view() : word_of(algorithm);
 }
 
 bool algorithm_fits(const JobLimit& limit, const std::string& used) {
@@ -184,7 +185,7 @@ class Search {
   [[nodiscard]] bool is_for_these_nodes(const JobLimit& limit) const {
     if (!limit.size || limit.nodes_at_least.value_or(0) > facts_.nodes) return false;
     if (limit.nodes_at_most && *limit.nodes_at_most < facts_.nodes) return false;
-    return !limit.over || facts_.over.empty() || *limit.over == facts_.over;
+    return !limit.over || facts_.over.empty() || word_of(*limit.over) == facts_.over;
   }
 
   // Of the entries whose algorithm fits, one for that algorithm before one for any, and of those
@@ -207,7 +208,7 @@ class Search {
   // NCCL takes NVLS wherever it can. Where it took another algorithm by itself, the limit is missed
   // for that very reason; what somebody has asked for is no fault.
   [[nodiscard]] bool fell_back(const JobLimit& limit) const {
-    return algorithm_wanted(limit) == "nvls" && !used_.empty() && !facts_.algorithm_asked;
+    return limit.algorithm == BenchAlgorithm::nvls && !used_.empty() && !facts_.algorithm_asked;
   }
 
   [[nodiscard]] std::string other_algorithm(const JobLimit& limit) const {

@@ -36,7 +36,7 @@ std::string common_mode(const Snapshot& snapshot) {
 }
 
 std::optional<Finding> judge_one(const Gpu& gpu,
-                                 const Limit<std::string>& expected,
+                                 const Limit<ComputeMode>& expected,
                                  const std::string& common) {
   const auto& mode = gpu.modes.compute;
   if (!mode) return gpu::not_told(gpu, "the compute mode", mode);
@@ -45,8 +45,9 @@ std::optional<Finding> judge_one(const Gpu& gpu,
     return gpu::failed(gpu, std::move(message), Remedy::fix_config, {word, wanted});
   };
   if (expected) {
-    if (word == *expected) return std::nullopt;
-    return fault(*expected, fmt::format("the compute mode is {}, expected {}", word, *expected));
+    const std::string wanted(word_of(*expected));
+    if (word == wanted) return std::nullopt;
+    return fault(wanted, fmt::format("the compute mode is {}, expected {}", word, wanted));
   }
   if (word == kProhibited) {
     return fault("default", "the compute mode is prohibited: no program can use it");
@@ -61,7 +62,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return gpu::each(
       snapshot,
       [&](const Gpu& gpu) { return judge_one(gpu, expected, common); },
-      fmt::format("in compute mode {}", expected ? *expected : common));
+      fmt::format("in compute mode {}", expected ? word_of(*expected) : common));
 }
 
 }  // namespace

@@ -51,17 +51,10 @@ std::string to_text(const Link& link) {
   return fmt::format("{} Gb/s ({})", *link.gbps, detail);
 }
 
-std::optional<unsigned> lanes_of(const Limit<std::string>& width) {
-  if (!width) return std::nullopt;
-  std::string_view digits = *width;
-  if (digits.ends_with('X')) digits.remove_suffix(1);
-  const auto lanes = parse_unsigned(digits);
-  return lanes ? std::optional(static_cast<unsigned>(*lanes)) : std::nullopt;
-}
-
 Link expected_link(const IbRateLimits& limits) {
-  Link link{
-      .gbps = std::nullopt, .lanes = lanes_of(limits.width), .speed = limits.speed.value_or("")};
+  Link link;
+  if (limits.width) link.lanes = lanes_of(*limits.width);
+  if (limits.speed) link.speed = word_of(*limits.speed);
   if (limits.expected) link.gbps = limits.expected->value / 1e9;
   return link;
 }

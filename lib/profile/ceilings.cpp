@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "lib/base/text.hpp"
 #include "lib/profile/ib_speeds.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
@@ -72,9 +72,9 @@ int gpus(const Profile& p) { return std::max(1, p.gpu->present.count.value_or(1)
 
 // Inside a node: a ring moves what one GPU's links carry. NVLS lets the switch add, so every byte
 // crosses a link once; no stated algorithm may be NVLS.
-Maybe<BytesPerSecond> node_all_reduce(const Profile& p, std::string_view algorithm) {
+Maybe<BytesPerSecond> node_all_reduce(const Profile& p, Limit<BenchAlgorithm> algorithm) {
   auto ceiling = nvlink(p);
-  if (!ceiling || algorithm == "ring") return ceiling;
+  if (!ceiling || algorithm == BenchAlgorithm::ring) return ceiling;
   const double n = gpus(p);
   ceiling->value.value *= std::max(1.0, 2 * (n - 1) / n);
   ceiling->because = fmt::format("{}, NVLS over {} GPUs", ceiling->because, n);
@@ -94,16 +94,15 @@ Maybe<BytesPerSecond> loopback_all_reduce(const Profile& p) {
 // with what is left after reducing inside the node; CollNet lets the network add. Where NVLinks
 // join the nodes, they are as one.
 Maybe<BytesPerSecond> job_all_reduce(const Profile& p, const BenchLimit<BytesPerSecond>& limit) {
-  const auto algorithm = limit.algorithm.value_or("any");
   const int nodes = limit.nodes_at_least.value_or(0);
-  if (limit.over == "nvlink") return node_all_reduce(p, algorithm);
+  if (limit.over == BenchOver::nvlink) return node_all_reduce(p, limit.algorithm);
   auto ceiling = fabric(p);
-  if (!ceiling || nodes < 2 || algorithm == "ring") return ceiling;
+  if (!ceiling || nodes < 2 || limit.algorithm == BenchAlgorithm::ring) return ceiling;
   const double k = nodes;
   // Without GPUs the ranks are processes, at most one per core.
   const double g = expects_gpus(p) ? gpus(p) : std::max(1, p.host->cpu.cores.value_or(1));
   const double n = k * g;
-  const bool in_network = algorithm == "collnet";
+  const bool in_network = limit.algorithm == BenchAlgorithm::collnet;
   ceiling->value.value *= in_network ? 2 * (n - 1) / n : (n - 1) / (g * (k - 1));
   ceiling->because = fmt::format("{}, {} over {} nodes of {} ranks",
                                  ceiling->because,
@@ -127,16 +126,14 @@ Maybe<BytesPerSecond> job_alltoall(const Profile& p, int nodes) {
 
 // Without its speed a lane is one of the fastest there are, and a port has four of them at most.
 BoundedLimit rate_of_port(const IbRateLimits& rate) {
-  const auto* named = ib_speed_named(rate.speed.value_or("XDR"));
-  const IbSpeed& speed = named == kIbSpeeds.end() ? kIbSpeeds.back() : *named;
-  const std::string width = rate.width.value_or("4X");
-  const double lanes =
-      parse_number(std::string_view(width).substr(0, width.size() - 1)).value_or(4);
-  const BitsPerSecond ceiling{lanes * speed.lane_bps};
+  const auto named = static_cast<std::size_t>(rate.speed.value_or(IbLaneSpeed::xdr));
+  const IbSpeed& speed = kIbSpeeds.at(named);
+  const IbWidth width = rate.width.value_or(IbWidth::x4);
+  const BitsPerSecond ceiling{lanes_of(width) * speed.lane_bps};
   return {.path = "ib.rate.expected",
           .limit = to_string(*rate.expected),
           .ceiling = to_string(ceiling),
-          .because = fmt::format("{} {}", width, speed.name),
+          .because = fmt::format("{} {}", word_of(width), speed.name),
           .of_ceiling = rate.expected->value / ceiling.value,
           .from = {"ib.rate.width", "ib.rate.speed"}};
 }
@@ -175,12 +172,12 @@ class Bounds {
 std::vector<BoundedLimit> bounded_limits(const Profile& profile) {
   const BenchLimits& bench = *profile.bench;
   Bounds bounds;
-  const bool through_pcie = bench.host_copy.memory.value_or("gpu") != "host";
+  const bool through_pcie = bench.host_copy.memory != BenchMemory::host;
   if (through_pcie) bounds.add("host_copy", bench.host_copy, pcie(profile));
   bounds.add("peer_copy", bench.peer_copy, nvlink(profile));
   bounds.add("node_all_reduce",
              bench.node_all_reduce,
-             node_all_reduce(profile, bench.node_all_reduce.algorithm.value_or("any")));
+             node_all_reduce(profile, bench.node_all_reduce.algorithm));
   bounds.add("loopback_all_reduce", bench.loopback_all_reduce, loopback_all_reduce(profile));
   if (const auto& rate = profile.ib->rate.expected) {
     bounds.add(rate_of_port(profile.ib->rate));
@@ -196,8 +193,9 @@ std::vector<BoundedLimit> bounded_limits(const Profile& profile) {
   add_list("job_all_gather", bench.job_all_gather, hierarchical);
   add_list("job_reduce_scatter", bench.job_reduce_scatter, hierarchical);
   add_list("job_alltoall", bench.job_alltoall, [&](const auto& limit) {
-    return limit.over == "nvlink" ? nvlink(profile)
-                                  : job_alltoall(profile, limit.nodes_at_least.value_or(0));
+    return limit.over == BenchOver::nvlink
+               ? nvlink(profile)
+               : job_alltoall(profile, limit.nodes_at_least.value_or(0));
   });
   return bounds.take();
 }

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 
 namespace muster {
+
+enum class IbLaneSpeed { sdr, ddr, qdr, fdr10, fdr, edr, hdr, ndr, xdr };
 
 struct IbSpeed {
   std::string_view name;
@@ -14,7 +17,7 @@ struct IbSpeed {
   double lane_bps = 0;  // as the kernel states rates
 };
 
-// Ascending.
+// In the order of the enumeration, ascending.
 inline constexpr std::array kIbSpeeds{IbSpeed{"SDR", 1, 2.5e9},
                                       IbSpeed{"DDR", 2, 5e9},
                                       IbSpeed{"QDR", 4, 10e9},
@@ -30,6 +33,8 @@ inline constexpr auto kIbSpeedNames = [] {
   std::ranges::transform(kIbSpeeds, names.begin(), &IbSpeed::name);
   return names;
 }();
+
+constexpr std::span<const std::string_view> words_of(IbLaneSpeed /*of*/) { return kIbSpeedNames; }
 
 // The end of the table where it has none of that name: after all others.
 [[nodiscard]] constexpr auto ib_speed_named(std::string_view name) {

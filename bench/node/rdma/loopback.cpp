@@ -384,7 +384,7 @@ class Loopback {
   }
 
   void add_series() {
-    const bool of_gpus = input_.limit.memory == "gpu";
+    const bool of_gpus = input_.limit.memory == BenchMemory::gpu;
     auto write = empty_series("RDMA write", "hca_write");
     write.limited = !of_gpus;
     add_values(std::move(write), &Lane::write);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,23 +16,34 @@
 
 namespace muster {
 
+enum class BenchMemory { gpu, host };
+
 inline constexpr std::array<std::string_view, 2> kMemoryWords{"gpu", "host"};
+
+constexpr std::span<const std::string_view> words_of(BenchMemory /*of*/) { return kMemoryWords; }
+
+enum class BenchAlgorithm { ring, tree, nvls, collnet, any };
 
 inline constexpr std::array<std::string_view, 5> kAlgorithmWords{
     "ring", "tree", "nvls", "collnet", "any"};
 
+constexpr std::span<const std::string_view> words_of(BenchAlgorithm /*of*/) {
+  return kAlgorithmWords;
+}
+
+enum class BenchOver { nvlink, infiniband };
+
 inline constexpr std::array<std::string_view, 2> kOverWords{"nvlink", "infiniband"};
+
+constexpr std::span<const std::string_view> words_of(BenchOver /*of*/) { return kOverWords; }
 
 template <class Q>
 struct BenchLimit {
   MUSTER_DESCRIBED(BenchLimit);
-  MUSTER_CHOICE(Limit<std::string>, memory, kMemoryWords, "gpu or host");
+  MUSTER_FIELD(Limit<BenchMemory>, memory, "gpu or host");
   MUSTER_FIELD(Limit<std::string>, type, "element type");
-  MUSTER_CHOICE(Limit<std::string>, algorithm, kAlgorithmWords, "ring, tree, nvls, collnet or any");
-  MUSTER_CHOICE(Limit<std::string>,
-                over,
-                kOverWords,
-                "what carries it between nodes; unset for either");
+  MUSTER_FIELD(Limit<BenchAlgorithm>, algorithm, "ring, tree, nvls, collnet or any");
+  MUSTER_FIELD(Limit<BenchOver>, over, "what carries it between nodes; unset for either");
   MUSTER_FIELD(Limit<Bytes>, size, "message size; a limit holds for this size only");
   MUSTER_FIELD(Limit<Seconds>, duration, "how long it runs");
   MUSTER_FIELD(Limit<int>, nodes_at_least, "nodes in the job");

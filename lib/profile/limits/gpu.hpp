@@ -169,15 +169,18 @@ struct GpuDirectRdmaLimits {
                "HCAs reach the memory of GPUs; not set: where both are expected");
 };
 
+enum class ComputeMode { standard, exclusive_process, prohibited };
+
 inline constexpr std::array<std::string_view, 3> kComputeModeWords{
     "default", "exclusive_process", "prohibited"};
 
+constexpr std::span<const std::string_view> words_of(ComputeMode /*of*/) {
+  return kComputeModeWords;
+}
+
 struct GpuComputeModeLimits {
   MUSTER_DESCRIBED(GpuComputeModeLimits);
-  MUSTER_CHOICE(Limit<std::string>,
-                expected,
-                kComputeModeWords,
-                "default, exclusive_process or prohibited");
+  MUSTER_FIELD(Limit<ComputeMode>, expected, "default, exclusive_process or prohibited");
 };
 
 struct GpuLimits {

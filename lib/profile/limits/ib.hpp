@@ -21,13 +21,21 @@ struct IbPresentLimits {
   MUSTER_FIELD(std::string, exclude, "verbs names that never count, a glob");
 };
 
+enum class IbWidth { x1, x2, x4 };
+
 inline constexpr std::array<std::string_view, 3> kIbWidthWords{"1X", "2X", "4X"};
+
+constexpr std::span<const std::string_view> words_of(IbWidth /*of*/) { return kIbWidthWords; }
+
+[[nodiscard]] constexpr unsigned lanes_of(IbWidth width) {
+  return 1U << static_cast<unsigned>(width);
+}
 
 struct IbRateLimits {
   MUSTER_DESCRIBED(IbRateLimits);
   MUSTER_FIELD(Limit<BitsPerSecond>, expected, "rate of a port");
-  MUSTER_CHOICE(Limit<std::string>, width, kIbWidthWords, "lanes, as 4X");
-  MUSTER_CHOICE(Limit<std::string>, speed, kIbSpeedNames, "lane speed, as NDR");
+  MUSTER_FIELD(Limit<IbWidth>, width, "lanes, as 4X");
+  MUSTER_FIELD(Limit<IbLaneSpeed>, speed, "lane speed, as NDR");
 };
 
 struct IbFirmwareLimits {

@@ -2,6 +2,7 @@
 // What limits are made of. A limit that is not set is not judged, and the check says so.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,5 +34,11 @@ constexpr ChoiceField<Struct, T> choice(std::string_view name,
 // A member with the words that it may be: an array of string_view.
 #define MUSTER_CHOICE(Type, member, words, about) \
   MUSTER_NTH_FIELD(::muster::choice(#member, &Self::member, words, about)) Type member
+
+// An enumerator of a profile as it is written there.
+template <class Enum>
+[[nodiscard]] constexpr std::string_view word_of(Enum value) {
+  return words_of(value)[static_cast<std::size_t>(value)];
+}
 
 }  // namespace muster

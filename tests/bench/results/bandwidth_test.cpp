@@ -24,13 +24,13 @@ Profile nd_a100() {
   profile.gpu->present.count = 8;
   const auto gib = [](int n) { return Bytes{n * static_cast<double>(kGibibyte)}; };
   profile.bench->node_all_reduce = {.type = "float",
-                                    .algorithm = "any",
+                                    .algorithm = BenchAlgorithm::any,
                                     .size = gib(8),
                                     .expected = BytesPerSecond{232e9},
                                     .warn_below = BytesPerSecond{228e9},
                                     .fail_below = BytesPerSecond{216e9}};
   profile.bench->job_all_reduce = {{.type = "float",
-                                    .algorithm = "any",
+                                    .algorithm = BenchAlgorithm::any,
                                     .size = gib(8),
                                     .nodes_at_least = 2,
                                     .expected = BytesPerSecond{188e9},
@@ -210,14 +210,14 @@ TEST(JudgeTest, ALimitThatCannotBeAppliedAndNoLimitAreUnknown) {
       {Outcome::unknown,
        "another algorithm",
        [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
-         profile.bench->job_all_reduce[0].algorithm = "ring";
+         profile.bench->job_all_reduce[0].algorithm = BenchAlgorithm::ring;
          facts.algorithm = "Tree";
        },
        "the limit holds for algorithm ring, and NCCL used tree; run with NCCL_ALGO=Ring"},
       {Outcome::unknown,
        "an algorithm that nobody knows",
        [](Profile& profile, RunFacts&, std::vector<Row>&) {
-         profile.bench->job_all_reduce[0].algorithm = "collnet";
+         profile.bench->job_all_reduce[0].algorithm = BenchAlgorithm::collnet;
        },
        "the limit holds for algorithm collnet, and which one NCCL used is not known; run with "
        "NCCL_ALGO=CollNetDirect,CollNetChain"},
@@ -297,7 +297,7 @@ TEST(JudgeTest, ANodeThatLostAGpuIsNotJudged) {
 // As on ND H100 v5: NCCL takes another algorithm where NVLS cannot be had.
 TEST(JudgeTest, FallingBackFromNvlsFailsBelowItsLimitAndIsUnknownAbove) {
   auto profile = nd_a100();
-  profile.bench->node_all_reduce.algorithm = "nvls";
+  profile.bench->node_all_reduce.algorithm = BenchAlgorithm::nvls;
   auto facts = one_node();
   facts.algorithm = "RING";
   const auto low = judge(all_reduce_at(10, 8), profile, facts);
@@ -345,7 +345,7 @@ TEST(JudgeTest, OtherCollectivesHaveLimitsOfTheirOwn) {
 // A floor for any algorithm and sharper limits for one; for nodes that NVLinks join, and for
 // others.
 TEST(JudgeTest, TheSharpestLimitThatFitsJudges) {
-  const auto limit = [](const char* algorithm, int from, double fail) {
+  const auto limit = [](BenchAlgorithm algorithm, int from, double fail) {
     return JobLimit{.type = "float",
                     .algorithm = algorithm,
                     .size = Bytes{8.0 * kGibibyte},
@@ -354,7 +354,9 @@ TEST(JudgeTest, TheSharpestLimitThatFitsJudges) {
   };
   auto profile = nd_a100();
   auto& list = profile.bench->job_all_reduce;
-  list = {limit("any", 2, 100), limit("ring", 3, 180), limit("any", 4, 120)};
+  list = {limit(BenchAlgorithm::any, 2, 100),
+          limit(BenchAlgorithm::ring, 3, 180),
+          limit(BenchAlgorithm::any, 4, 120)};
   auto facts = two_nodes();
   const auto limit_on = [&](int nodes, const char* algorithm) {
     facts.nodes = nodes;
@@ -368,9 +370,9 @@ TEST(JudgeTest, TheSharpestLimitThatFitsJudges) {
   EXPECT_EQ(limit_on(4, "RING"), 180);
   EXPECT_EQ(limit_on(4, "TREE"), 120);
   EXPECT_EQ(limit_on(4, ""), 120);
-  list = {limit("any", 2, 100), limit("any", 2, 600)};
-  list[0].over = "infiniband";
-  list[1].over = "nvlink";
+  list = {limit(BenchAlgorithm::any, 2, 100), limit(BenchAlgorithm::any, 2, 600)};
+  list[0].over = BenchOver::infiniband;
+  list[1].over = BenchOver::nvlink;
   facts.over = "nvlink";
   EXPECT_EQ(limit_on(2, "RING"), 600);
   facts.over = "infiniband";
@@ -391,10 +393,10 @@ TEST(JudgeTest, ALimitThatOnlyExpectsJudgesNothing) {
 TEST(JudgeTest, TheEntryForTheMostNodesWhoseAlgorithmFitsIsTaken) {
   auto profile = nd_a100();
   auto& list = profile.bench->job_all_reduce;
-  list[0].algorithm = "collnet";
+  list[0].algorithm = BenchAlgorithm::collnet;
   list[0].fail_below = BytesPerSecond{300e9};
   list.push_back(list[0]);
-  list[1].algorithm = "ring";
+  list[1].algorithm = BenchAlgorithm::ring;
   list[1].nodes_at_least = 3;
   list[1].fail_below = BytesPerSecond{330e9};
   list.push_back(list[1]);

@@ -49,7 +49,7 @@ TEST(MakeProfileTest, IsAWholeProfileThatTheNodeSatisfies) {
   EXPECT_EQ(profile->gpu->present.count, 8);
   EXPECT_EQ(profile->pci->link.gpu.width, 16);
   EXPECT_THAT(made.untold, Contains(HasSubstr("NVML told nothing")));
-  EXPECT_EQ(profile->ib->rate.width, "4X");
+  EXPECT_EQ(profile->ib->rate.width, IbWidth::x4);
   EXPECT_EQ(profile->host->cpu.cores, 96);
   const auto report = judge(node, *profile, {});
   for (const auto& finding : report.findings) {

@@ -45,7 +45,7 @@ TEST(GpuComputeModeTest, FailsAnyOther) {
 
 TEST(GpuComputeModeTest, ASiteMayExpectAnotherMode) {
   Profile profile = linked_node::profile();
-  profile.gpu->compute_mode.expected = std::string("exclusive_process");
+  profile.gpu->compute_mode.expected = ComputeMode::exclusive_process;
   Snapshot node = linked_node::node();
   gpu_node::gpu(node, 1).modes.compute = 3U;
   EXPECT_EQ(judge(node, profile).front(), wrong("default", "exclusive_process"));

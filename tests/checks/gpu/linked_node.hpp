@@ -91,7 +91,7 @@ inline Profile profile() {
                                 .recoveries_warn_above = 0,
                                 .window = Seconds{24 * 3600.0}};
   profile.gpu->clocks.application_sm = Hertz{1980e6};
-  profile.gpu->compute_mode.expected = std::string("default");
+  profile.gpu->compute_mode.expected = ComputeMode::standard;
   profile.topo->nvlink_matrix.ends_in = NvlinkEnd::nvswitch;
   return profile;
 }

@@ -108,7 +108,8 @@ inline void seen_before(Snapshot& snapshot, const std::string& key, std::uint64_
 inline Profile profile() {
   Profile profile;
   profile.ib->present = {.count = 4, .name = "mlx5_ib*", .exclude = "mlx5_an*"};
-  profile.ib->rate = {.expected = BitsPerSecond{400e9}, .width = "4X", .speed = "NDR"};
+  profile.ib->rate = {
+      .expected = BitsPerSecond{400e9}, .width = IbWidth::x4, .speed = IbLaneSpeed::ndr};
   profile.ib->pkey.require = PkeyWanted::non_default_full_member;
   profile.ib->mtu.active = Bytes{4096};
   profile.ib->errors.window = Seconds{24 * 3600.0};

@@ -70,7 +70,8 @@ TEST(IbRateTest, NamesBothCauses) {
 
 TEST(IbRateTest, FailsTheRightRateOverTooFewLanes) {
   Profile profile = ib_node::profile();
-  profile.ib->rate = {.expected = BitsPerSecond{200e9}, .width = "4X", .speed = "HDR"};
+  profile.ib->rate = {
+      .expected = BitsPerSecond{200e9}, .width = IbWidth::x4, .speed = IbLaneSpeed::hdr};
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) set_rate(ib_node::port_of(node, i), 200, 4, "HDR");
   set_rate(ib_node::port_of(node, 1), 200, 2, "NDR");

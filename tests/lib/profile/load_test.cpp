@@ -264,7 +264,7 @@ bench:
   EXPECT_EQ(p.ib->present.name, "*");
   EXPECT_EQ(p.topo->pairing.nearest, Nearest::not_told);
   EXPECT_EQ(p.bench->job_all_reduce.at(0).fail_below, BytesPerSecond{100e9});
-  EXPECT_EQ(p.bench->job_all_reduce.at(0).algorithm, "ring");
+  EXPECT_EQ(p.bench->job_all_reduce.at(0).algorithm, BenchAlgorithm::ring);
   EXPECT_EQ(p.origins.at("topo.numa.gpu.0001:00:00.0"), (Origin{"--set", 0, "command line", ""}));
 }
 

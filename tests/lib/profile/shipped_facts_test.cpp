@@ -169,7 +169,7 @@ TEST(ShippedFactsTest, TheRuleForNdA100OverNodesIs185AtEightGibibytes) {
     EXPECT_EQ(limit.fail_below, BytesPerSecond{181e9});
     EXPECT_EQ(limit.expected, BytesPerSecond{188e9});
     EXPECT_EQ(limit.size, Bytes{8.0 * 1024 * 1024 * 1024});
-    EXPECT_EQ(limit.algorithm, "any");
+    EXPECT_EQ(limit.algorithm, BenchAlgorithm::any);
     EXPECT_EQ(limit.nodes_at_least, 2);
   }
 }
