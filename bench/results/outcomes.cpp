@@ -337,7 +337,7 @@ std::vector<std::string> required_transports(const std::vector<std::string>& ask
                                              int nodes) {
   if (!asked.empty()) return asked;
   if (!gpus || nodes < 2) return {};
-  return profile.bench->transport.require;
+  return words_for(profile.bench->transport.require);
 }
 
 Finding judge_transport(const std::vector<std::string>& required, const TransportFacts& facts) {

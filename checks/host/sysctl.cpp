@@ -60,10 +60,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto& [key, expected] : limits.values)
     append(findings, judge_setting(key, setting_of(*snapshot.kernel, key), expected));
   if (!limits.transparent_hugepage.empty()) {
-    append(findings,
-           judge_setting("transparent_hugepage",
-                         snapshot.kernel->transparent_hugepage,
-                         fmt::format("{}", fmt::join(limits.transparent_hugepage, "|"))));
+    append(
+        findings,
+        judge_setting("transparent_hugepage",
+                      snapshot.kernel->transparent_hugepage,
+                      fmt::format("{}", fmt::join(words_for(limits.transparent_hugepage), "|"))));
   }
   const auto skips =
       static_cast<std::size_t>(std::ranges::count(findings, Outcome::skip, &Finding::outcome));

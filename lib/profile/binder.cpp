@@ -197,7 +197,6 @@ Result<void> Binder::number(const Yaml& node, const Place& place, double& out) {
 
 Result<void> Binder::text(const Yaml& node, const Place& place, Slot out) {
   if (node.kind != Yaml::Kind::scalar) return wrong_type(node, place, "text");
-  if (auto known = check_choice(place, node.text, out.words); !known) return known;
   *static_cast<std::string*>(out.value) = node.text;
   record(place, node.text);
   return {};
@@ -205,26 +204,31 @@ Result<void> Binder::text(const Yaml& node, const Place& place, Slot out) {
 
 Result<void> Binder::word(const Yaml& node, const Place& place, Slot out) {
   if (node.kind != Yaml::Kind::scalar) return wrong_type(node, place, "text");
-  const auto choice = out.type->choice;
-  if (auto known = check_choice(place, node.text, choice); !known) return known;
-  const auto found = std::ranges::find(choice, std::string_view(node.text));
-  out.type->choose(out.value, static_cast<std::size_t>(found - choice.begin()));
+  const auto index = index_among(place, node.text, out.type->choice);
+  if (!index) return tl::unexpected(index.error());
+  out.type->choose(out.value, *index);
   record(place, node.text);
   return {};
 }
 
 Result<void> Binder::words(const Yaml& node, const Place& place, Slot out) {
   if (node.kind != Yaml::Kind::sequence) return wrong_type(node, place, "a list");
+  const auto choice = out.type->choice;
+  if (!choice.empty()) out.type->clear(out.value);
   Words read;
   for (const auto& item : node.items) {
     const Place item_place{
         .path = place.path, .line = item.line, .source = {}, .as_of = {}, .sources = {}};
     if (item.kind != Yaml::Kind::scalar) return wrong_type(item, item_place, "a list of text");
-    if (auto known = check_choice(item_place, item.text, out.words); !known) return known;
+    if (!choice.empty()) {
+      const auto index = index_among(item_place, item.text, choice);
+      if (!index) return tl::unexpected(index.error());
+      out.type->choose(out.value, *index);
+    }
     read.push_back(item.text);
   }
   record(place, fmt::format("[{}]", fmt::join(read, ", ")));
-  *static_cast<Words*>(out.value) = std::move(read);
+  if (choice.empty()) *static_cast<Words*>(out.value) = std::move(read);
   return {};
 }
 
@@ -359,10 +363,11 @@ Result<void> Binder::check(const Yaml& node, Place place, Slot out) {
   });
 }
 
-Result<void> Binder::check_choice(const Place& place,
-                                  std::string_view word,
-                                  std::span<const std::string_view> choice) const {
-  if (choice.empty() || std::ranges::count(choice, word) > 0) return {};
+Result<std::size_t> Binder::index_among(const Place& place,
+                                        std::string_view word,
+                                        std::span<const std::string_view> choice) const {
+  const auto found = std::ranges::find(choice, word);
+  if (found != choice.end()) return static_cast<std::size_t>(found - choice.begin());
   return wrong(
       place.line,
       fmt::format(

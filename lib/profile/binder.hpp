@@ -71,9 +71,9 @@ class Binder {
   [[nodiscard]] tl::unexpected<Error> wrong_type(const Yaml& node,
                                                  const Place& place,
                                                  std::string_view wanted) const;
-  [[nodiscard]] Result<void> check_choice(const Place& place,
-                                          std::string_view word,
-                                          std::span<const std::string_view> choice) const;
+  [[nodiscard]] Result<std::size_t> index_among(const Place& place,
+                                                std::string_view word,
+                                                std::span<const std::string_view> choice) const;
   [[nodiscard]] Result<void> truth(const Yaml& node, const Place& place, bool& out);
   [[nodiscard]] Result<void> whole(const Yaml& node, const Place& place, int& out);
   [[nodiscard]] Result<void> number(const Yaml& node, const Place& place, double& out);

@@ -29,7 +29,6 @@ struct Member {
   std::string_view name, about;  // as the struct describes its member
   std::size_t offset = 0;        // in bytes, from the start of the struct
   const Type* type = nullptr;
-  std::span<const std::string_view> words{};  // the only ones that its text may be; empty for any
 };
 
 struct Type {
@@ -55,8 +54,8 @@ struct Type {
   bool share = false,
        time = false;  // of a quantity: it is a percentage, it is in seconds
 
-  // Of a word, which is an enumerator: its words, in the enumerators' order; sets it to one of
-  // them.
+  // Of a word, which is an enumerator, and of words that are: their words, in the enumerators'
+  // order; sets it to one of them, adds one of them.
   std::span<const std::string_view> choice{};
   void (*choose)(void* value, std::size_t index) = nullptr;
   // Of a quantity: its value in its base unit; and the text of such a value.
@@ -93,15 +92,14 @@ struct Type {
 struct Slot {
   void* value = nullptr;
   const Type* type = nullptr;
-  std::span<const std::string_view> words{};
 
   // Of a block: one of its members.
   [[nodiscard]] Slot of(const Member& member) const {
-    return {static_cast<std::byte*>(value) + member.offset, member.type, member.words};
+    return {static_cast<std::byte*>(value) + member.offset, member.type};
   }
 
   // Of a limit, an owned group, a list or a map: what is in it, at the address that its type gave.
-  [[nodiscard]] Slot item(void* at) const { return {at, type->item, words}; }
+  [[nodiscard]] Slot item(void* at) const { return {at, type->item}; }
 };
 
 template <class T>
@@ -140,7 +138,7 @@ struct MakeType<std::vector<std::string>> {
   static Type make() { return {.shape = Type::Shape::words}; }
 };
 
-// words_of() has a word for each enumerator.
+// words_of() has a word for each enumerator that a profile may name; these come first.
 template <class Enum>
 requires std::is_enum_v<Enum>
 
@@ -151,6 +149,23 @@ struct MakeType<Enum> {
             .choose = [](void* value, std::size_t index) {
               *static_cast<Enum*>(value) = static_cast<Enum>(index);
             }};
+  }
+};
+
+template <class Enum>
+requires std::is_enum_v<Enum>
+
+struct MakeType<std::vector<Enum>> {
+  using Self = std::vector<Enum>;
+
+  static Type make() {
+    return {.shape = Type::Shape::words,
+            .choice = words_of(Enum{}),
+            .choose =
+                [](void* value, std::size_t index) {
+                  static_cast<Self*>(value)->push_back(static_cast<Enum>(index));
+                },
+            .clear = [](void* value) { static_cast<Self*>(value)->clear(); }};
   }
 };
 
@@ -245,13 +260,6 @@ Member member_of(const Struct& sample, const Field<Struct, T>& field) {
           .offset = static_cast<std::size_t>(static_cast<const std::byte*>(member) -
                                              static_cast<const std::byte*>(start)),
           .type = &type_of<T>()};
-}
-
-template <class Struct, class T>
-Member member_of(const Struct& sample, const ChoiceField<Struct, T>& choice) {
-  Member member = member_of(sample, static_cast<const Field<Struct, T>&>(choice));
-  member.words = choice.words;
-  return member;
 }
 
 template <Described T>

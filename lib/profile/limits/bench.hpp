@@ -54,14 +54,19 @@ struct BenchLimit {
   MUSTER_FIELD(Limit<Q>, fail_below, "fails below");
 };
 
+enum class RequiredTransport { ib, gdr, sharp };
+
 inline constexpr std::array<std::string_view, 3> kTransportWords{"ib", "gdr", "sharp"};
+
+constexpr std::span<const std::string_view> words_of(RequiredTransport /*of*/) {
+  return kTransportWords;
+}
 
 struct BenchTransport {
   MUSTER_DESCRIBED(BenchTransport);
-  MUSTER_CHOICE(Words,
-                require,
-                kTransportWords,
-                "what NCCL must use between nodes: ib, gdr, sharp");
+  MUSTER_FIELD(std::vector<RequiredTransport>,
+               require,
+               "what NCCL must use between nodes: ib, gdr, sharp");
 };
 
 struct BenchLimits {

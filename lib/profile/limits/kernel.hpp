@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
@@ -19,12 +21,16 @@ struct KernelLimits {
   MUSTER_FIELD(Words, forbidden, "parameters it must not have, globs");
 };
 
+enum class HugePageMode { always, madvise, never };
+
 inline constexpr std::array<std::string_view, 3> kHugePageWords{"always", "madvise", "never"};
+
+constexpr std::span<const std::string_view> words_of(HugePageMode /*of*/) { return kHugePageWords; }
 
 struct SysctlLimits {
   MUSTER_DESCRIBED(SysctlLimits);
   MUSTER_FIELD(ByName<std::string>, values, "key to expected value; alternatives separated by |");
-  MUSTER_CHOICE(Words, transparent_hugepage, kHugePageWords, "allowed: always, madvise, never");
+  MUSTER_FIELD(std::vector<HugePageMode>, transparent_hugepage, "allowed: always, madvise, never");
 };
 
 struct ModuleLimits {

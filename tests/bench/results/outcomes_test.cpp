@@ -237,7 +237,7 @@ TEST(CompletionTest, TheEndIsAPass) {
 
 TEST(RequiredTransportsTest, TheCommandLineComesBeforeTheProfile) {
   Profile profile;
-  profile.bench->transport.require = {"ib", "gdr"};
+  profile.bench->transport.require = {RequiredTransport::ib, RequiredTransport::gdr};
   EXPECT_THAT(required_transports({}, profile, true, 2), ElementsAre("ib", "gdr"));
   EXPECT_THAT(required_transports({"ib"}, profile, true, 2), ElementsAre("ib"));
   EXPECT_THAT(required_transports({"ib"}, profile, false, 1), ElementsAre("ib"));

@@ -24,7 +24,7 @@ TEST(HostSysctlTest, PassesWithTheExpectedValues) {
       judge({.sysctl = {{"kernel.numa_balancing", std::string("0")}},
              .transparent_hugepage = std::string("madvise")},
             {.values = {{"kernel.numa_balancing", "0"}},
-             .transparent_hugepage = {"always", "madvise"}}),
+             .transparent_hugepage = {HugePageMode::always, HugePageMode::madvise}}),
       ElementsAre(Finding{
           .device = "node", .outcome = Outcome::pass, .message = "2 kernel settings as expected"}));
 }
@@ -59,7 +59,7 @@ TEST(HostSysctlTest, ComparesNumbersWhateverSeparatesThem) {
 TEST(HostSysctlTest, WarnsOfAnotherModeOfTransparentHugePages) {
   EXPECT_THAT(
       judge({.transparent_hugepage = std::string("never")},
-            {.transparent_hugepage = {"always", "madvise"}}),
+            {.transparent_hugepage = {HugePageMode::always, HugePageMode::madvise}}),
       ElementsAre(Finding{.device = "transparent_hugepage",
                           .outcome = Outcome::warn,
                           .message = "transparent_hugepage is never, expected always|madvise",
@@ -84,7 +84,7 @@ TEST(HostSysctlTest, SkipsAKeyThatThisKernelDoesNotHave) {
 TEST(HostSysctlTest, IsNoPassWhereTheKernelHasNoneOfTheKeys) {
   EXPECT_THAT(
       judge({.transparent_hugepage = Fact<std::string>::absent("no such file")},
-            {.transparent_hugepage = {"never"}}),
+            {.transparent_hugepage = {HugePageMode::never}}),
       ElementsAre(Finding{.device = "transparent_hugepage",
                           .outcome = Outcome::skip,
                           .message = "this kernel has no transparent_hugepage: no such file"}));

@@ -183,7 +183,7 @@ TEST(ShippedFactsTest, NodesWithInfinibandAndNvidiaGpusRequireIt) {
                            "nd128isr_ndr_gb200_v6",
                            "nd128isr_gb300_v6"}) {
     const auto of_node = profile(name);
-    EXPECT_THAT(of_node.bench->transport.require, Contains("ib")) << name;
+    EXPECT_THAT(of_node.bench->transport.require, Contains(RequiredTransport::ib)) << name;
     EXPECT_EQ(of_node.bench->environment.count("NCCL_ALGO"), 0U) << name;
   }
   for (const auto* name : {"nd96is_h100_v5", "nc80adis_h100_v5", "generic", "hb176rs_v4"}) {
