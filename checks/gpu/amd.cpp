@@ -120,7 +120,6 @@ template <class Tell>
 void compare(
     const Gpus& gpus, std::string_view what, Finding like, Findings& findings, const Tell& tell) {
   std::vector<Said> said;
-
   bool any = false;
   for (const auto& gpu : gpus) {
     const Fact<std::string> value = std::invoke(tell, gpu);

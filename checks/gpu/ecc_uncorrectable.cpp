@@ -54,7 +54,6 @@ void add_witnesses(const Gpu& gpu, Finding& finding) {
 std::string code_in_log(const Snapshot& snapshot, const XidLimits& limits, const Gpu& gpu) {
   constexpr std::array kUncontainedFirst{95U, 94U, 48U};
   const auto& log = snapshot.xids.believed(limits.of_programs);
-
   const xid::XidRules rules(limits);
   for (const auto code : kUncontainedFirst) {
     const auto event = std::ranges::find_if(log.events, [&](const XidEvent& each) {

@@ -206,7 +206,6 @@ std::vector<XidGroup> group_xids(const XidLog& log,
   for (const auto& event : log.events) {
     if (event.nvswitch == of_nvswitches) collector.add_event(event);
   }
-
   std::map<std::tuple<std::string, unsigned, std::string>, XidGroup> groups;
   for (auto& incident : collector.take()) {
     const auto& address = incident.address;
