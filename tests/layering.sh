@@ -18,38 +18,38 @@ lib/choice   : lib/base lib/node lib/profile lib/report
 slurm/rules  : lib/base
 slurm/cluster : lib/base lib/process slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster
-slurm/history : lib/base lib/report slurm/rules slurm/cluster slurm/policy
-slurm/drains : lib/base lib/report slurm/rules slurm/cluster slurm/policy slurm/history
-slurm/sweeps : lib/base lib/hosts lib/report slurm/rules slurm/cluster slurm/policy slurm/history
-slurm/status : lib/base lib/report slurm/rules slurm/cluster slurm/policy slurm/history
+slurm/history : lib/base slurm/cluster slurm/policy
+slurm/drains : lib/base lib/report slurm/cluster slurm/policy slurm/history
+slurm/sweeps : lib/base lib/hosts lib/report slurm/rules slurm/cluster slurm/history
+slurm/status : lib/base slurm/rules slurm/cluster slurm/policy slurm/history
 slurm/tell   : lib/base lib/process slurm/rules slurm/history
 slurm/commands : lib/base lib/process lib/hosts lib/report lib/command lib/profile lib/choice slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps slurm/tell slurm/status
-checks/nhc_conf : lib/base lib/node lib/profile lib/report lib/state checks checks/shared lib/hosts
+checks/nhc_conf : lib/base lib/node lib/profile lib/report checks checks/shared lib/hosts
 checks/make_profile : lib/base lib/choice lib/node lib/profile checks/shared
 checks/app   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
-checks       : lib/base lib/node lib/profile lib/report lib/state
-checks/shared : lib/base lib/node lib/profile lib/report lib/state checks
-checks/xid   : lib/base lib/node lib/profile lib/report lib/state checks checks/shared
-checks/gpu   : lib/base lib/node lib/profile lib/report lib/state checks checks/shared checks/xid
-checks/env   : lib/base lib/node lib/profile lib/report lib/state checks checks/shared
-checks/host  : lib/base lib/node lib/profile lib/report lib/state checks checks/shared
-checks/ib    : lib/base lib/node lib/profile lib/report lib/state checks checks/shared
-checks/muster: lib/base lib/node lib/profile lib/report lib/state checks checks/shared
-checks/pci   : lib/base lib/node lib/profile lib/report lib/state checks checks/shared
-checks/topo  : lib/base lib/node lib/profile lib/report lib/state checks checks/shared
+checks       : lib/base lib/node lib/profile lib/report
+checks/shared : lib/base lib/node lib/profile checks
+checks/xid   : lib/base lib/node lib/profile checks checks/shared
+checks/gpu   : lib/base lib/profile lib/state checks checks/shared checks/xid
+checks/env   : lib/base lib/profile checks checks/shared
+checks/host  : lib/base lib/profile lib/state checks checks/shared
+checks/ib    : lib/base lib/profile lib/state checks checks/shared
+checks/muster: lib/profile checks checks/shared
+checks/pci   : lib/base lib/profile lib/state checks checks/shared
+checks/topo  : lib/base lib/profile checks checks/shared
 bench/collectives : lib/base
 bench/sockets : lib/base
 bench/launch : lib/base lib/process lib/hosts bench/sockets
 bench/group  : lib/base bench/launch bench/sockets
 bench/backends : lib/base lib/process bench/collectives bench/sockets
 bench/results : lib/base lib/profile lib/report bench/collectives bench/backends bench/group
-bench/command : lib/base lib/process lib/command lib/profile lib/report bench/collectives bench/launch bench/backends
-bench/run    : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/collectives bench/sockets bench/launch bench/group bench/backends bench/results bench/command
-bench/node   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/probes bench/launch bench/backends bench/results bench/command bench/run
-bench/locate : lib/base lib/process lib/command lib/choice lib/hosts lib/profile lib/report bench/collectives bench/group bench/backends bench/launch bench/command bench/results bench/run bench/node
-bench/train  : lib/base lib/command lib/report bench/collectives bench/group bench/backends bench/command bench/results bench/run bench/node
-bench        : lib/base lib/process lib/command lib/report bench/command bench/run bench/node bench/locate bench/train
-bench/micro  : lib/base lib/node lib/profile lib/report lib/probes checks
+bench/command : lib/base lib/command lib/profile lib/report bench/collectives bench/launch bench/backends
+bench/run    : lib/base lib/process lib/command lib/choice lib/profile lib/report lib/probes bench/collectives bench/launch bench/group bench/backends bench/results bench/command
+bench/node   : lib/base lib/process lib/command lib/node lib/profile lib/report lib/probes bench/launch bench/backends bench/results bench/command bench/run
+bench/locate : lib/base lib/process lib/command lib/hosts lib/profile lib/report bench/group bench/backends bench/command bench/results bench/run bench/node
+bench/train  : lib/base lib/command lib/report bench/backends bench/command bench/results bench/run bench/node
+bench        : lib/process lib/command lib/report bench/run bench/node bench/locate bench/train
+bench/micro  : lib/node lib/profile lib/report lib/probes checks
 '
 
 status=0
@@ -80,15 +80,26 @@ if ! circle=$(awk -F' *: *' 'NF > 1 { n = split($2, may, " "); for (i = 1; i <= 
   status=1
 fi
 
+declare -A used
 while IFS=: read -r file _ include; do
   header=${include#*\"}
   find_folder "${header%%\"*}"
   target=$folder
   find_folder "$file"
+  used[$folder]+=" $target "
   [[ $target == "$folder" || ${allowed[$folder]:-} == *" $target "* ]] && continue
   echo "layering: $file includes $target: $include"
   status=1
 done < <(grep -rnE '^#include "' lib checks bench slurm --include='*.cpp' --include='*.hpp')
+
+# A permission that no include uses would let a step backwards pass.
+for folder in "${!allowed[@]}"; do
+  for target in ${allowed[$folder]}; do
+    [[ ${used[$folder]:-} == *" $target "* ]] && continue
+    echo "layering: $folder may include $target, and does not"
+    status=1
+  done
+done
 
 # What only one folder may mention.
 confined() {
