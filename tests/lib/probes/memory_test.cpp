@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/probes/parse/procfs.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
 
@@ -53,28 +52,6 @@ TEST(EmptyRootTest, IsAnErrorForTheMemoryProbe) {
   EXPECT_EQ(probe_memory(root_of(empty)),
             (Section<Memory>{.status = Status::error,
                              .reason = "open /proc/meminfo: No such file or directory"}));
-}
-
-TEST(MeminfoParseTest, ReadsTheLinesOfANumaNode) {
-  EXPECT_EQ(parse_meminfo("Node 0 MemTotal:  3 kB\n", "MemTotal"), Result<std::uint64_t>(3072U));
-}
-
-TEST(MeminfoParseTest, DoesNotTakeTheEndOfANameForTheName) {
-  EXPECT_TRUE(parse_meminfo("XMemTotal: 3 kB\nMemTotalX: 3 kB\n", "MemTotal").error().missing);
-}
-
-TEST(MeminfoParseTest, RefusesWhatIsNoNumberOfKilobytes) {
-  for (const auto* line : {"MemTotal: kB",
-                           "MemTotal: 3",
-                           "MemTotal: 3 MB",
-                           "MemTotal: -3 kB",
-                           "MemTotal: 3x kB",
-                           "MemTotal: 18014398509481984 kB",
-                           "MemTotal:"}) {
-    const auto value = parse_meminfo(line, "MemTotal");
-    ASSERT_FALSE(value) << line;
-    EXPECT_FALSE(value.error().missing) << line;
-  }
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/lib/probes/host_tree.hpp"
 
 namespace muster {
@@ -47,6 +49,71 @@ TEST(KvpParseTest, RefusesANameThatIsNoHostNameWithoutRepeatingIt) {
 
 TEST(KvpParseTest, DoesNotTakeAValueForAKey) {
   EXPECT_TRUE(parse_physical_host(kvp_record("Note", kKey)).error().missing);
+}
+
+// The size of an instance in what cloud-init leaves of each cloud's metadata.
+Result<std::string> size_told(std::string_view text) { return parse_instance_size(text); }
+
+TEST(InstanceDataTest, AzuresSizeStandsInItsMetadata) {
+  EXPECT_EQ(size_told(R"({"v1": {"cloud_name": "azure", "platform": "azure"}, "ds": {"meta_data": {
+      "instance-id": "a-b", "imds": {"compute": {"location": "westeurope",
+      "tagsList": [{"name": "vmSize", "value": "x"}], "vmSize": "Standard_ND96isr_H100_v5"},
+      "network": {"interface": []}}}}, "sensitive_keys": ["merged_cfg"]})"),
+            "Standard_ND96isr_H100_v5");
+}
+
+TEST(InstanceDataTest, AmazonsTypeStandsInItsMetadataOrItsIdentityDocument) {
+  EXPECT_EQ(size_told(R"({"ds": {"meta_data": {"instance-type": "p5.48xlarge"}}})"), "p5.48xlarge");
+  EXPECT_EQ(size_told(R"({"ds": {"meta_data": {"instance_type": "p5.48xlarge"}}})"), "p5.48xlarge");
+  EXPECT_EQ(size_told(R"({"ds": {"dynamic": {"instance-identity": {"document":
+      {"architecture": "x86_64", "instanceType": "p5en.48xlarge"}}}}})"),
+            "p5en.48xlarge");
+}
+
+TEST(InstanceDataTest, GooglesTypeIsTheEndOfAPath) {
+  EXPECT_EQ(size_told(R"({"ds": {"meta_data": {"instance":
+      {"machineType": "projects/4711/machineTypes/a3-highgpu-8g"}}}})"),
+            "a3-highgpu-8g");
+  EXPECT_EQ(size_told(R"({"ds": {"meta_data": {"machine-type": "a3-megagpu-8g"}}})"),
+            "a3-megagpu-8g");
+}
+
+TEST(InstanceDataTest, WhatIsKeptFromUsersOrIsNotToldIsMissing) {
+  for (const auto* text : {R"({"ds": "redacted for non-root user"})",
+                           R"({"ds": {"meta_data": "redacted for non-root user"}})",
+                           R"({"ds": {"meta_data": {"instance-type": "redacted for non-root user",
+                                                    "vmSize": null, "machineType": ["a"]}}})",
+                           R"({"ds": {"meta_data": {"vmSize": ""}}})",
+                           R"({"v1": {"cloud_name": "nocloud"}})",
+                           "{}"}) {
+    const auto result = size_told(text);
+    ASSERT_FALSE(result) << text;
+    EXPECT_TRUE(result.error().missing) << text;
+  }
+}
+
+TEST(InstanceDataTest, WhatIsNoJsonIsAnErrorOfTheFact) {
+  for (const auto* text : {"", "{", "[]", "\xff\xfe", R"({"ds": )", "null"}) {
+    const auto result = size_told(text);
+    ASSERT_FALSE(result) << text;
+    EXPECT_FALSE(result.error().missing) << text;
+  }
+}
+
+TEST(InstanceDataTest, IsNotLedAstrayByDepth) {
+  constexpr int kDepth = 200'000;
+  std::string deep;
+  for (int i = 0; i < kDepth; ++i) deep += R"({"ds":)";
+  deep += R"({"vmSize": "x"})";
+  deep.append(kDepth, '}');
+  EXPECT_FALSE(size_told(deep));
+  EXPECT_FALSE(size_told(std::string(kDepth, '[')));
+}
+
+TEST(InstanceDataTest, ATextThatIsNoSizeIsNone) {
+  EXPECT_FALSE(size_told(R"({"ds": {"meta_data": {"vmSize": "a b"}}})"));
+  EXPECT_FALSE(size_told(R"({"ds": {"meta_data": {"vmSize": "a\u001b[0m"}}})"));
+  EXPECT_FALSE(size_told(R"({"ds": {"vmSize": ")" + std::string(200, 'a') + R"("}})"));
 }
 
 }  // namespace

@@ -98,5 +98,27 @@ TEST(LoadAverageTest, RefusesWhatIsNoLoadAverage) {
   }
 }
 
+TEST(MeminfoParseTest, ReadsTheLinesOfANumaNode) {
+  EXPECT_EQ(parse_meminfo("Node 0 MemTotal:  3 kB\n", "MemTotal"), Result<std::uint64_t>(3072U));
+}
+
+TEST(MeminfoParseTest, DoesNotTakeTheEndOfANameForTheName) {
+  EXPECT_TRUE(parse_meminfo("XMemTotal: 3 kB\nMemTotalX: 3 kB\n", "MemTotal").error().missing);
+}
+
+TEST(MeminfoParseTest, RefusesWhatIsNoNumberOfKilobytes) {
+  for (const auto* line : {"MemTotal: kB",
+                           "MemTotal: 3",
+                           "MemTotal: 3 MB",
+                           "MemTotal: -3 kB",
+                           "MemTotal: 3x kB",
+                           "MemTotal: 18014398509481984 kB",
+                           "MemTotal:"}) {
+    const auto value = parse_meminfo(line, "MemTotal");
+    ASSERT_FALSE(value) << line;
+    EXPECT_FALSE(value.error().missing) << line;
+  }
+}
+
 }  // namespace
 }  // namespace muster

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/group/connector.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "bench/group/connector.hpp"
 #include "tests/bench/group/harness.hpp"
 
 namespace muster::bench {

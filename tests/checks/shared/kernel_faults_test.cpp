@@ -14,7 +14,7 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::kernel_faults_test {
+namespace muster::shared_kernel_faults_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -208,4 +208,4 @@ TEST(WholeOfTest, IsTheDiskOfAPartition) {
 }
 
 }  // namespace
-}  // namespace muster::kernel_faults_test
+}  // namespace muster::shared_kernel_faults_test

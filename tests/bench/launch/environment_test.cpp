@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include "bench/launch/environment.hpp"
+
+#include <gtest/gtest.h>
 
 namespace muster::bench {
 namespace {

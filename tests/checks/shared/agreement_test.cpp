@@ -12,7 +12,7 @@
 #include "tests/checks/pci/bus_fixture.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::sisters_test {
+namespace muster::shared_agreement_test {
 namespace {
 
 using ::testing::AllOf;
@@ -309,4 +309,4 @@ TEST(SistersTest, AnotherModelOrACardWithoutBridgeIsNotAccused) {
 }
 
 }  // namespace
-}  // namespace muster::sisters_test
+}  // namespace muster::shared_agreement_test

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What needs no running MPI job: names, and modules that are none.
+#include "bench/backends/mpi/module.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "bench/backends/mpi/module.hpp"
 
 namespace muster::bench {
 namespace {
