@@ -21,7 +21,7 @@ enum class Verdict { healthy, unhealthy, unknown };
 
 [[nodiscard]] std::string_view to_string(Verdict verdict);
 
-// design.md's exit statuses.
+// The exit statuses of docs/report.md.
 inline constexpr int kExitHealthy = 0;
 inline constexpr int kExitUnhealthy = 1;
 inline constexpr int kExitUndecided = 2;
