@@ -122,11 +122,6 @@ constexpr std::array kTests{
 
 std::span<const NodeTest> node_tests() { return kTests; }
 
-const NodeTest* find_test(std::string_view name) {
-  const auto* const found = std::ranges::find(kTests, name, &NodeTest::name);
-  return found == kTests.end() ? nullptr : found;
-}
-
 Result<std::vector<std::string>> tests_called(std::string_view globs) {
   std::vector<std::string> found;
   for (const auto word : split(globs, ',')) {

@@ -29,8 +29,6 @@ namespace muster::bench::node {
 // The tests in the order in which they run.
 [[nodiscard]] std::span<const NodeTest> node_tests();
 
-[[nodiscard]] const NodeTest* find_test(std::string_view name);
-
 // "gpu.*,ib.loopback" one by one; an error where one of them is no test's name.
 [[nodiscard]] Result<std::vector<std::string>> tests_called(std::string_view globs);
 

@@ -199,7 +199,6 @@ inline constexpr int kThresholdMemoryMax = 2;
 inline constexpr int kReplayCounter = 0;
 inline constexpr int kRecoveryCounter = 1;
 inline constexpr int kCrcFlitCounter = 2;
-inline constexpr int kCrcDataCounter = 3;
 inline constexpr int kPeerRead = 0;
 inline constexpr Counter kNotAvailable = ~Counter{0};
 

@@ -18,6 +18,7 @@
 #include "bench/node/test.hpp"
 #include "bench/node/tests.hpp"
 #include "lib/process/child.hpp"
+#include "tests/bench/node/lookup.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench::node {

@@ -14,6 +14,7 @@
 #include "bench/node/test.hpp"
 #include "bench/node/tests.hpp"
 #include "lib/process/child.hpp"
+#include "tests/bench/node/lookup.hpp"
 #include "tests/support/printers.hpp"
 #include "tests/support/temp_dir.hpp"
 
