@@ -28,7 +28,7 @@ checks/nhc_conf : lib/base lib/node lib/profile lib/report checks checks/shared 
 checks/make_profile : lib/base lib/choice lib/node lib/profile checks/shared
 checks/app   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
 checks       : lib/base lib/node lib/profile lib/report
-checks/shared : lib/base lib/node lib/profile checks
+checks/shared : lib/base lib/node lib/profile lib/report lib/state checks
 checks/xid   : lib/base lib/node lib/profile checks checks/shared
 checks/gpu   : lib/base lib/profile lib/state checks checks/shared checks/xid
 checks/env   : lib/base lib/profile checks checks/shared

@@ -81,7 +81,7 @@ Job::Job(RankContext& self, Parts& parts, const Operation& operation, const Loca
       parts_(parts),
       operation_(operation),
       command_(command),
-      records_(parts.met.agreed.hosts.size()) {}
+      records_(parts.membership.agreed.hosts.size()) {}
 
 std::string Job::to_text(const Task& task) {
   Writer writer;
@@ -131,7 +131,7 @@ Result<Job::Told> Job::told_in(std::string_view text, int rank) {
 }
 
 std::vector<int> Job::ranks_of(const Group& group) const {
-  const auto& agreed = parts_.met.agreed;
+  const auto& agreed = parts_.membership.agreed;
   std::vector<int> ranks;
   for (std::size_t rank = 0; rank < agreed.nodes.size(); ++rank) {
     const auto node = static_cast<Node>(agreed.nodes[rank]);
@@ -145,7 +145,7 @@ std::vector<int> Job::ranks_of(const Group& group) const {
 
 std::vector<RankPart> Job::parts_of(const std::vector<Group>& groups) const {
   std::vector<RankPart> parts;
-  std::vector<bool> taken(parts_.met.agreed.nodes.size());
+  std::vector<bool> taken(parts_.membership.agreed.nodes.size());
   for (const auto& group : groups) {
     parts.push_back({.name = "", .ranks = ranks_of(group)});
     for (const int rank : parts.back().ranks) taken[static_cast<std::size_t>(rank)] = true;
@@ -176,7 +176,7 @@ Result<std::vector<std::string>> Job::take_part(const Task& task) {
 
 // The first rank of each of these nodes starts its tests; the others wait.
 Result<std::vector<std::string>> Job::test_part(const Task& task) {
-  auto& group = *parts_.met.group;
+  auto& group = *parts_.membership.group;
   self_.enter(group, "tests of nodes", 2 * kInsideBudget);
   std::string text;
   for (const auto& tested : task.groups) {
@@ -188,14 +188,14 @@ Result<std::vector<std::string>> Job::test_part(const Task& task) {
 }
 
 Result<std::vector<std::string>> Job::measure_part(const Task& task) {
-  auto& group = *parts_.met.group;
+  auto& group = *parts_.membership.group;
   const auto parts = parts_of(task.groups);
   const auto limit = to_duration(self_.command.operation_deadline);
-  auto made = put(parts_.backend, make_part_backend(self_, parts_.met, parts, limit));
+  auto made = put(parts_.backend, make_part_backend(self_, parts_.membership, parts, limit));
   if (!made) return tl::unexpected(made.error());
   self_.emergency.watch(parts_.backend.get());
   if (!std::exchange(introduced_, true)) {
-    auto done = introduce(self_, parts_.met, *parts_.backend);
+    auto done = introduce(self_, parts_.membership, *parts_.backend);
     // Rank 0 has waited for communicators that do not form. Its partner would wait for it in vain.
     if (done) done = group.barrier();
     if (!done) return tl::unexpected(done.error());
@@ -214,8 +214,8 @@ Result<std::vector<std::string>> Job::measure_part(const Task& task) {
 
 Result<void> Job::serve() {
   for (;;) {
-    self_.enter(*parts_.met.group, "search", to_duration(self_.command.join_deadline));
-    const auto text = parts_.met.group->broadcast("");
+    self_.enter(*parts_.membership.group, "search", to_duration(self_.command.join_deadline));
+    const auto text = parts_.membership.group->broadcast("");
     if (!text) return tl::unexpected(text.error());
     const auto task = task_in(*text);
     if (!task) return tl::unexpected(task.error());
@@ -225,14 +225,14 @@ Result<void> Job::serve() {
 }
 
 Result<void> Job::end() {
-  self_.enter(*parts_.met.group, "search", to_duration(self_.command.join_deadline));
-  const auto told = parts_.met.group->broadcast(to_text(Task{}));
+  self_.enter(*parts_.membership.group, "search", to_duration(self_.command.join_deadline));
+  const auto told = parts_.membership.group->broadcast(to_text(Task{}));
   return told ? Result<void>() : tl::unexpected(told.error());
 }
 
 void Job::note_losses() {
-  const auto losses = parts_.met.group->losses();
-  const auto& nodes = parts_.met.agreed.nodes;
+  const auto losses = parts_.membership.group->losses();
+  const auto& nodes = parts_.membership.agreed.nodes;
   for (; losses_ < losses.size(); ++losses_) {
     const auto& loss = losses[losses_];
     troubles_.push_back(loss.what);
@@ -290,8 +290,8 @@ Answer Job::answer_of(const std::vector<int>& ranks, const std::vector<Told>& to
 }
 
 Result<std::vector<std::string>> Job::order(const Task& task) {
-  self_.enter(*parts_.met.group, "search", to_duration(self_.command.join_deadline));
-  if (auto sent = parts_.met.group->broadcast(to_text(task)); !sent) {
+  self_.enter(*parts_.membership.group, "search", to_duration(self_.command.join_deadline));
+  if (auto sent = parts_.membership.group->broadcast(to_text(task)); !sent) {
     return tl::unexpected(sent.error());
   }
   return take_part(task);

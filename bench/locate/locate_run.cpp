@@ -267,7 +267,7 @@ Result<int> lead(const LocateCommand& command,
                  Parts& parts,
                  Job& job,
                  std::optional<double> floor) {
-  auto nodes = nodes_of(parts.met.agreed);
+  auto nodes = nodes_of(parts.membership.agreed);
   if (!nodes) return tl::unexpected(nodes.error());
   if (const auto added = add_topology(*nodes, command); !added) {
     return tl::unexpected(added.error());
@@ -279,7 +279,7 @@ Result<int> lead(const LocateCommand& command,
     test = [&job](const std::vector<Node>& slow) { return job.test(slow); };
   }
   // NCCL alone can give up what waits for a rank that is gone.
-  if (self.kind == BackendKind::nccl) parts.met.group->go_on_without_the_lost();
+  if (self.kind == BackendKind::nccl) parts.membership.group->go_on_without_the_lost();
   if (const auto done = run.search(job, test); !done) return tl::unexpected(done.error());
   if (const auto ended = job.end(); !ended) return tl::unexpected(ended.error());
   const auto held = self.emergency.hold();
@@ -292,7 +292,7 @@ Result<int> search_job(const LocateCommand& command, RankContext& self, Parts& p
   const auto limit =
       limit_of_pairs(self.reporter.record().choice.profile, self.kind == BackendKind::nccl);
   // The profiles of ranks differ where their nodes do: rank 0's counts.
-  const auto bytes = broadcast(*parts.met.group, size_for(command, self.kind, limit));
+  const auto bytes = broadcast(*parts.membership.group, size_for(command, self.kind, limit));
   if (!bytes) return tl::unexpected(bytes.error());
   Job job(self, parts, {.bytes = *bytes}, command);
   int status = kExitHealthy;
@@ -303,8 +303,8 @@ Result<int> search_job(const LocateCommand& command, RankContext& self, Parts& p
   } else if (const auto served = job.serve(); !served) {
     return tl::unexpected(served.error());
   }
-  self.enter(*parts.met.group, "report", to_duration(command.operation_deadline));
-  return broadcast(*parts.met.group, status);
+  self.enter(*parts.membership.group, "report", to_duration(command.operation_deadline));
+  return broadcast(*parts.membership.group, status);
 }
 
 }  // namespace

@@ -190,12 +190,6 @@ Result<FreshMemory> FreshMemory::reserve(std::uint64_t bytes) {
 FreshMemory::FreshMemory(FreshMemory&& other) noexcept
     : memory_(std::exchange(other.memory_, nullptr)), bytes_(other.bytes_) {}
 
-FreshMemory& FreshMemory::operator=(FreshMemory&& other) noexcept {
-  std::swap(memory_, other.memory_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
 FreshMemory::~FreshMemory() {
   if (memory_ != nullptr) ::munmap(memory_, bytes_);
 }

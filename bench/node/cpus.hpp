@@ -56,7 +56,6 @@ class FreshMemory {
  public:
   [[nodiscard]] static Result<FreshMemory> reserve(std::uint64_t bytes);
   FreshMemory(FreshMemory&& other) noexcept;
-  FreshMemory& operator=(FreshMemory&& other) noexcept;
   FreshMemory(const FreshMemory&) = delete;
   FreshMemory& operator=(const FreshMemory&) = delete;
   ~FreshMemory();

@@ -53,7 +53,7 @@ class Training {
  public:
   // All must live longer.
   Training(const TrainCommand& command, RankContext& self, Parts& parts)
-      : command_(command), self_(self), parts_(parts), group_(*parts.met.group) {}
+      : command_(command), self_(self), parts_(parts), group_(*parts.membership.group) {}
 
   // On rank 0 the report is written then.
   [[nodiscard]] Result<int> run() {
@@ -71,10 +71,10 @@ class Training {
   [[nodiscard]] Clock::duration limit() const { return to_duration(command_.operation_deadline); }
 
   [[nodiscard]] Result<void> prepare() {
-    auto made = put(parts_.backend, make_whole_backend(self_, parts_.met));
+    auto made = put(parts_.backend, make_whole_backend(self_, parts_.membership));
     if (!made) return made;
     self_.emergency.watch(parts_.backend.get());
-    if (auto done = introduce(self_, parts_.met, *parts_.backend); !done) return done;
+    if (auto done = introduce(self_, parts_.membership, *parts_.backend); !done) return done;
     self_.enter(group_,
                 {"choice of the fastest products", Part::starting},
                 limit() + to_duration(command_.join_deadline));

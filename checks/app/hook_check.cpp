@@ -95,7 +95,8 @@ Result<Report> sweep_node(const HookCommand& command,
                           const Caller& caller,
                           Clock::time_point until) {
   if (command.root != "/") return make_error("below --root there is nothing to measure");
-  const auto bench = bench_for({.profile = command.profile, .settings = command.settings}, caller);
+  auto bench = bench_for({.profile = command.profile, .settings = command.settings}, caller);
+  bench.most_output = 8UL * 1024 * 1024;
   const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - Clock::now());
   const auto ended = run_bench(bench,
                                {"node",

@@ -126,13 +126,12 @@ Bench bench_for(const CheckCommand& command, const Caller& caller) {
 Result<Ended> run_bench(const Bench& bench,
                         std::vector<std::string> words,
                         Clock::time_point until) {
-  constexpr std::size_t kMostOutput = 8UL * 1024 * 1024;
   words.insert(words.end(), bench.arguments.begin(), bench.arguments.end());
   return run_program({.program = bench.program,
                       .arguments = std::move(words),
                       .environment = bench.environment,
                       .deadline = until,
-                      .most_output = kMostOutput});
+                      .most_output = bench.most_output});
 }
 
 nhc::Measured run_benchmarks(const nhc::Config& config,

@@ -20,6 +20,7 @@ struct Bench {
   std::vector<std::string> arguments;
   std::map<std::string, std::string> environment;
   Clock::duration longest = std::chrono::minutes(5);  // for one run
+  std::size_t most_output = 4UL * 1024 * 1024;        // bytes
 };
 
 // The benchmark, which says the same of this node as `command`. A deadline above five minutes holds

@@ -15,8 +15,9 @@ constexpr std::size_t kLongestSubject = 100;  // a check and a device, so that a
 
 // The remedy that is described so.
 std::optional<Remedy> remedy_of(std::string_view description) {
-  for (int each = 1; !describe(static_cast<Remedy>(each)).empty(); ++each) {
-    if (describe(static_cast<Remedy>(each)) == description) return static_cast<Remedy>(each);
+  for (const auto word : words_of(Remedy::none)) {
+    const auto remedy = parse_remedy(word);
+    if (remedy != Remedy::none && describe(*remedy) == description) return remedy;
   }
   return std::nullopt;
 }

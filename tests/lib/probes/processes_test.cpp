@@ -42,8 +42,8 @@ TEST_F(ProcessesProbeTest, ReadsTheLoadAndNamesStuckTasks) {
                                                 .name = "nvidia-smi",
                                                 .start_ticks = 4200,
                                                 .parent = 1,
-                                                .user = 1001U,
                                                 .switches = 157U,
+                                                .user = 1001U,
                                                 .waits_in = std::string("request_wait_answer")}},
           .zombies = std::vector<Task>{{.pid = 7, .name = "sh", .start_ticks = 70, .parent = 1}},
           .fuse = std::vector<FuseUser>()}));
