@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -161,19 +161,23 @@ TEST(KmsgCollectorTest, LetsGoOfTheOldestAndSaysSo) {
   EXPECT_EQ(log.records.back().text, fmt::format("error {}", KmsgCollector::kMaxKept));
 }
 
-TEST(KmsgCollectorTest, AStormOfOneMessageIsCheap) {
-  constexpr std::uint64_t kStorm = 100000;
+// The processor's time for so many records of one message, in seconds.
+double cost_of_storm(std::uint64_t storm) {
   KmsgCollector collector;
-  const auto start = std::chrono::steady_clock::now();
-  for (std::uint64_t i = 0; i < kStorm; ++i) {
+  const auto start = std::clock();
+  for (std::uint64_t i = 0; i < storm; ++i) {
     collector.add(
         fmt::format("3,{},{},-;NVRM: Xid (PCI:0001:00:00): 95, Uncontained ECC error", i, i));
   }
   const auto log = collector.finish();
-  ASSERT_THAT(log.records, SizeIs(1));
-  EXPECT_EQ(log.records[0].repeats, kStorm);
-  // Far above what it takes, far below what comparing with every record kept would.
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+  EXPECT_THAT(log.records, SizeIs(1));
+  EXPECT_EQ(log.records[0].repeats, storm);
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+TEST(KmsgCollectorTest, AStormOfOneMessageIsCheap) {
+  // Comparing with every record kept would cost a hundred times as much for ten times as many.
+  EXPECT_LT(cost_of_storm(100000), 40 * cost_of_storm(10000));
 }
 
 TEST(KmsgCollectorTest, RemembersTheOldestRecordEvenIfItIsNotKept) {
