@@ -18,6 +18,8 @@ Clock::duration to_duration(Seconds seconds) {
 
 bool sleep_for(const std::stop_token& stop, Clock::duration time) {
   std::mutex mutex;
+  // The wait is given a lock, and nobody shares what it would guard.
+  // cppcheck-suppress localMutex
   std::unique_lock lock(mutex);
   std::condition_variable_any stopped;
   return !stopped.wait_for(lock, stop, time, [&stop] { return stop.stop_requested(); });
