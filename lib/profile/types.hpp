@@ -191,6 +191,7 @@ struct MakeType<std::optional<T>> {
   static Type make() {
     return {.shape = Type::Shape::limit,
             .item = &type_of<T>(),
+            // cppcheck-suppress returnDanglingLifetime ; a reference into *value
             .enter = [](void* value) -> void* { return &static_cast<Self*>(value)->emplace(); },
             .clear = [](void* value) { static_cast<Self*>(value)->reset(); },
             .each =
