@@ -188,9 +188,7 @@ Ended Job::end_of(std::size_t process, std::chrono::seconds patience) {
       std::this_thread::sleep_for(kNap);
     }
   }
-  return {.status = started.status,
-          .out = out_of(process),
-          .err = content_of(folder() / fmt::format("{}.err", process))};
+  return {.status = started.status, .out = out_of(process), .err = err_of(process)};
 }
 
 Ended Job::end_of_mpirun(std::size_t process) {
@@ -210,13 +208,19 @@ std::string Job::out_of(std::size_t process) const {
   return content_of(folder() / fmt::format("{}.out", process));
 }
 
-bool Job::says(std::size_t process, std::string_view text) const {
+std::string Job::err_of(std::size_t process) const {
+  return content_of(folder() / fmt::format("{}.err", process));
+}
+
+::testing::AssertionResult Job::says(std::size_t process, std::string_view text) {
   const auto until = Clock::now() + kPatience;
-  while (Clock::now() < until) {
-    if (out_of(process).find(text) != std::string::npos) return true;
+  for (bool ended = false; !ended && Clock::now() < until;) {
     std::this_thread::sleep_for(kNap);
+    ended = has_ended(started_.at(process));  // before the look: what it said last counts
+    if (out_of(process).find(text) != std::string::npos) return ::testing::AssertionSuccess();
   }
-  return false;
+  return ::testing::AssertionFailure()
+         << fmt::format("\"{}\" was not said, but:\n{}{}", text, out_of(process), err_of(process));
 }
 
 pid_t Job::rank_under_mpirun(int rank) const {

@@ -3,6 +3,7 @@
 // under a deadline, and what they leave behind.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -55,9 +56,11 @@ class Job {
   // The same of an mpirun one of whose ranks was killed. That of Open MPI 4.1 may then wait for
   // ever in PMIx_server_finalize: where all it started has ended it is killed, which is 137.
   [[nodiscard]] Ended end_of_mpirun(std::size_t process);
-  // Waits until this text is on its standard output.
-  [[nodiscard]] bool says(std::size_t process, std::string_view text) const;
+  // Waits until this text is on its standard output; false, with all it said, where it ended
+  // without.
+  [[nodiscard]] ::testing::AssertionResult says(std::size_t process, std::string_view text);
   [[nodiscard]] std::string out_of(std::size_t process) const;
+  [[nodiscard]] std::string err_of(std::size_t process) const;
 
   [[nodiscard]] pid_t pid_of(std::size_t process) const { return started_.at(process).pid; }
 

@@ -23,10 +23,11 @@ constexpr int kRanks = 3;
 constexpr std::string_view kTableBegun = "(GB/s)";
 
 // Longer than any test takes; the many small sizes keep each deadline short.
-Words endless(const Words& more) {
+Words endless(std::string_view join_deadline, const Words& more) {
   std::string sizes = "--sizes=20000";
   for (int size = 20004; size < 100000; size += 4) sizes.append(",").append(std::to_string(size));
-  auto words = muster_bench({"all_reduce", sizes, "--profile=generic", "--join-deadline=2s"});
+  auto words = muster_bench(
+      {"all_reduce", sizes, "--profile=generic", fmt::format("--join-deadline={}", join_deadline)});
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -39,7 +40,7 @@ class Party {
   virtual pid_t pid_of(int rank) = 0;
   // What `rank` has written, once everything has ended; `spared` is not waited for.
   virtual std::string output_of(int rank, int spared) = 0;
-  virtual bool is_in_operation() = 0;
+  virtual ::testing::AssertionResult is_in_operation() = 0;
 
   Job job;
   Variables variables;
@@ -70,7 +71,7 @@ class ByHand : public Party {
     return out;
   }
 
-  bool is_in_operation() override { return job.says(0, kTableBegun); }
+  ::testing::AssertionResult is_in_operation() override { return job.says(0, kTableBegun); }
 };
 
 // One process that starts the ranks and collects what they write.
@@ -98,7 +99,7 @@ class Launched : public Party {
     return end.out + end.err;
   }
 
-  bool is_in_operation() override { return job.says(0, kTableBegun); }
+  ::testing::AssertionResult is_in_operation() override { return job.says(0, kTableBegun); }
 
  private:
   bool by_mpirun_;
@@ -118,11 +119,14 @@ std::unique_ptr<Party> party_of(const Case& how) {
   return std::make_unique<Launched>(how.start == Case::Start::mpirun);
 }
 
-Words words_of(const Case& how, Party& party, std::string_view faults = {}) {
-  if (how.backend != "nccl") return endless({fmt::format("--backend={}", how.backend)});
-  const auto scenario = party.job.write("scenario.json", fmt::format("{{{}}}", faults));
+Words words_of(const Case& how, Party& party, std::string_view join_deadline = "10s") {
+  if (how.backend != "nccl") {
+    return endless(join_deadline, {fmt::format("--backend={}", how.backend)});
+  }
+  const auto scenario = party.job.write("scenario.json", "{}");
   party.variables["MUSTER_FAKE_GPU"] = scenario;
-  return endless({"--backend=nccl",
+  return endless(join_deadline,
+                 {"--backend=nccl",
                   fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
                   fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)});
 }
@@ -179,7 +183,7 @@ TEST_P(KillTest, AtAnyPointOfTheStart) {
     for (const int delay : {0, 20, 80}) {
       SCOPED_TRACE(fmt::format("rank {} after {} ms", rank, delay));
       const auto party = party_of(GetParam());
-      party->start(words_of(GetParam(), *party));
+      party->start(words_of(GetParam(), *party, "5s"));
       const pid_t pid = party->pid_of(rank);
       std::this_thread::sleep_for(milliseconds(delay));
       send(pid, SIGKILL);
@@ -203,7 +207,7 @@ TEST_P(KillTest, StoppedRanksAreNamedAsLate) {
     SCOPED_TRACE(fmt::format("rank {}", rank));
     const auto party = party_of(GetParam());
     auto words = words_of(GetParam(), *party);
-    words.emplace_back("--operation-deadline=2s");
+    words.emplace_back("--operation-deadline=4s");
     party->start(words);
     ASSERT_TRUE(party->is_in_operation());
     const pid_t pid = party->pid_of(rank);

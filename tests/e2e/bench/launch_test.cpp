@@ -100,8 +100,8 @@ TEST(LaunchTest, FlagsAreEnough) {
 }
 
 TEST(LaunchTest, AJobSecretIsSharedByAllOrNobodyMeets) {
-  const auto words = with(kSmall, {"--join-deadline=3s"});
-  const auto ranks = [&](const std::string& secret) {
+  const auto ranks = [&](const std::string& secret, const std::string& deadline) {
+    const auto words = with(kSmall, {"--join-deadline=" + deadline});
     const int port = free_port();
     auto first = torchrun(0, 2, port);
     auto second = torchrun(1, 2, port);
@@ -111,10 +111,10 @@ TEST(LaunchTest, AJobSecretIsSharedByAllOrNobodyMeets) {
   };
   {
     Job job;
-    run_all(job, ranks("the secret of this job"));
+    run_all(job, ranks("the secret of this job", "60s"));
   }
   Job job;
-  for (const auto& [command, variables] : ranks("another")) job.start(command, variables);
+  for (const auto& [command, variables] : ranks("another", "8s")) job.start(command, variables);
   const auto first = job.end_of(0);
   const auto second = job.end_of(1);
   EXPECT_EQ(first.status, 2);
@@ -171,7 +171,7 @@ TEST(LaunchTest, OtherArgumentsThanRank0sAreNamed) {
 TEST(LaunchTest, ARankThatDoesNotComeIsNamed) {
   Job job;
   const int port = free_port();
-  const auto words = with(kSmall, {"--join-deadline=2s", "--format=json"});
+  const auto words = with(kSmall, {"--join-deadline=4s", "--format=json"});
   job.start(words, torchrun(0, 3, port));
   job.start(words, torchrun(2, 3, port));
   const auto first = job.end_of(0);
@@ -180,14 +180,14 @@ TEST(LaunchTest, ARankThatDoesNotComeIsNamed) {
   ASSERT_TRUE(finding.is_object()) << first.out << first.err;
   EXPECT_EQ(finding["outcome"], "unknown");
   EXPECT_THAT(finding["message"].get<std::string>(),
-              HasSubstr("rank 1 did not come to the rendezvous within 2 s"));
+              HasSubstr("rank 1 did not come to the rendezvous within 4 s"));
   EXPECT_EQ(job.end_of(1).status, 2);
 }
 
 TEST(LaunchTest, WhoHasAnotherSecretIsTurnedAwayAndBothSaySo) {
   Job job;
   const int port = free_port();
-  const auto words = with(kSmall, {"--join-deadline=2s"});
+  const auto words = with(kSmall, {"--join-deadline=8s"});
   for (const int rank : {0, 1}) {
     auto variables = torchrun(rank, 2, port);
     variables["MUSTER_JOB_SECRET"] = rank == 0 ? "theirs" : "mine";

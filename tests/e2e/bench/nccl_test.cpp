@@ -214,7 +214,7 @@ TEST_F(FakeNccl, OneWrongElementIsNamed) {
 }
 
 TEST_F(FakeNccl, ARankThatNeverComesToTheCommunicatorEndsTheRunInTime) {
-  start(R"("absent": 9)", {"--join-deadline=2s", "--operation-deadline=2s"});
+  start(R"("absent": 9)", {"--join-deadline=8s", "--operation-deadline=4s"});
   const auto report = end(1);
   EXPECT_EQ(outcome_of(report, "bench.completion"), "fail");
   EXPECT_THAT(message_of(report, "bench.completion"),
@@ -237,7 +237,7 @@ TEST_F(FakeNccl, AHangInAnOperationEndsTheRunInTime) {
 // The GPU stops before the first operation, the one that is verified.
 TEST_F(FakeNccl, ARankThatNeverStartsIsNamed) {
   start(R"("hang": {"rank": 11, "operation": 0})",
-        {"--join-deadline=2s", "--operation-deadline=2s"});
+        {"--join-deadline=8s", "--operation-deadline=4s"});
   const auto finding = finding_of(end(1), "bench.completion");
   EXPECT_EQ(finding["device"], "node1");
   EXPECT_THAT(finding["message"].get<std::string>(),
@@ -298,7 +298,7 @@ TEST_F(FakeNccl, ARunThatHangsAfterADiagnosisIsReportedWithIt) {
 TEST_F(FakeNccl, ACommunicatorThatNeverFormsIsReportedWhileItsDiagnosisRuns) {
   ranks = 2;
   start(R"("absent": 1, "nccl_version": 23102)",
-        {"--diagnose", "--profile=generic", "--join-deadline=1s", "--operation-deadline=1s"});
+        {"--diagnose", "--profile=generic", "--join-deadline=8s", "--operation-deadline=2s"});
   EXPECT_EQ(outcome_of(end(1), "bench.completion"), "fail");
 }
 

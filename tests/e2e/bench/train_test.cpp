@@ -107,7 +107,7 @@ TEST_F(Train, WithoutTheLibraryNothingIsMeasured) {
 TEST_F(Train, AnAllReduceThatHangsEndsTheRun) {
   const auto ended = run(2,
                          R"("hang": {"rank": 1, "operation": 4})",
-                         {"--operation-deadline=3s", "--join-deadline=5s"});
+                         {"--operation-deadline=3s", "--join-deadline=10s"});
   EXPECT_EQ(ended.status, 1) << ended.out << ended.err;
   EXPECT_THAT(message_of(ended.report(), "bench.completion"),
               AllOf(HasSubstr("training step"), HasSubstr("takes longer than 3 s")));
