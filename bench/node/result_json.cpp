@@ -21,7 +21,6 @@ struct nlohmann::adl_serializer<std::optional<T>> {
 
 namespace muster {
 
-// cppcheck-suppress unknownMacro ; nlohmann's
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, device, outcome, message, remedy)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
     MeasurementRepeats, count, min, median, max, deviation, median_low, median_high)

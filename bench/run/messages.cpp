@@ -7,7 +7,6 @@
 
 namespace muster::bench {
 
-// cppcheck-suppress unknownMacro ; nlohmann's
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Endpoint, host, port)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Member, rank, host, pid, device, device_id, pci_address)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Samples, rank, seconds, cpu_seconds)

@@ -47,7 +47,7 @@ SpaceAnswer single_answer(const ChildAnswer& answer) {
     return {.space = Fact<Space>::unreadable(fmt::format("statfs: {}", answer.reason))};
   }
   auto answers = decode_answers(answer.bytes, 1);
-  if (!answers.empty()) return std::move(answers.front());
+  if (!answers.empty()) return answers.front();
   return {.space = Fact<Space>::unreadable("statfs: no valid answer from the child")};
 }
 

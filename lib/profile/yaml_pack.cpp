@@ -13,15 +13,15 @@ constexpr unsigned kBitsOfByte = 7;
 constexpr std::uint8_t kMore = 0x80;
 
 // Seven bits a byte, the lowest first; the highest bit says that more follow.
-void put(std::string& out, std::size_t number) {
+void append(std::string& out, std::size_t number) {
   for (; number >= kMore; number >>= kBitsOfByte) {
     out.push_back(static_cast<char>(static_cast<std::uint8_t>(number) | kMore));
   }
   out.push_back(static_cast<char>(number));
 }
 
-void put(std::string& out, std::string_view text) {
-  put(out, text.size());
+void append(std::string& out, std::string_view text) {
+  append(out, text.size());
   out += text;
 }
 
@@ -83,19 +83,19 @@ class Reader {
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the tree, which is limited where it is read
 std::string pack_yaml(const Yaml& tree) {
   std::string out;
-  put(out, static_cast<std::size_t>(tree.kind));
-  put(out, static_cast<std::size_t>(tree.line));
-  if (tree.kind == Yaml::Kind::scalar) put(out, tree.text);
+  append(out, static_cast<std::size_t>(tree.kind));
+  append(out, static_cast<std::size_t>(tree.line));
+  if (tree.kind == Yaml::Kind::scalar) append(out, tree.text);
   if (tree.kind == Yaml::Kind::sequence) {
-    put(out, tree.items.size());
+    append(out, tree.items.size());
     for (const auto& item : tree.items) out += pack_yaml(item);
   }
   if (tree.kind == Yaml::Kind::mapping) {
-    put(out, tree.entries.size());
+    append(out, tree.entries.size());
     for (const auto& [key, line, value] : tree.entries) {
-      put(out, key);
-      put(out, static_cast<std::size_t>(line));
-      put(out, pack_yaml(value));
+      append(out, key);
+      append(out, static_cast<std::size_t>(line));
+      append(out, pack_yaml(value));
     }
   }
   return out;
