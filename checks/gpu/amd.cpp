@@ -13,6 +13,7 @@
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/pci_bus.hpp"
 #include "checks/shared/rise.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
 namespace {

@@ -4,18 +4,19 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
 #include "lib/node/gpu.hpp"
-#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::gpu {
 
 // Whether the process is allowed, by its command, of which the kernel keeps 15 characters. A user
 // can give his process any name: only one of the system goes by it. The server of MPS runs in the
 // system's unit, as its user.
-[[nodiscard]] inline bool is_allowed(const Words& allowed, const GpuProcess& process) {
+[[nodiscard]] inline bool is_allowed(const std::vector<std::string>& allowed,
+                                     const GpuProcess& process) {
   constexpr std::size_t kLongest = 15;
   const std::string& name = process.name;
   if (!process.job.empty()) return false;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,19 +15,16 @@
 #include <vector>
 
 #include "checks/shared/support.hpp"
-#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::gpu {
 
 // "gpu3".
 [[nodiscard]] inline std::string name_of(const Gpu& gpu) { return fmt::format("gpu{}", gpu.index); }
 
-// Whether the profile expects GPUs that NVML can tell about.
-[[nodiscard]] inline bool expected(const Profile& profile) {
-  const auto& present = profile.gpu->present;
-  return present.count.value_or(0) > 0 &&
-         present.vendor.value_or(GpuVendor::nvidia) == GpuVendor::nvidia;
-}
+// How many GPUs that NVML can tell about the profile expects; 0: none.
+[[nodiscard]] std::size_t expected_count(const Profile& profile);
+
+[[nodiscard]] inline bool expected(const Profile& profile) { return expected_count(profile) > 0; }
 
 [[nodiscard]] inline bool answers(const Gpu& gpu) { return gpu.lost.empty() && gpu.stuck.empty(); }
 
@@ -41,25 +39,8 @@ namespace muster::checks::gpu {
 
 // Why no GPU can be judged here; nothing when some can. A driver that should be there and is not is
 // gpu.driver's finding, a GPU that is missing gpu.present's: each once.
-[[nodiscard]] inline std::optional<Finding> none_to_judge(const Snapshot& snapshot,
-                                                          const Profile& profile) {
-  const auto& section = snapshot.nvml;
-  if (section.status == Status::absent) {
-    if (!expected(profile)) return not_expected("GPU");
-    return skipped(fmt::format("no NVML to ask: {}", section.reason));
-  }
-  if (!section.ok()) return std::nullopt;
-  if (!section->trouble.empty()) {
-    return skipped(expected(profile) ? "NVML cannot be used: gpu.driver says why"
-                                     : "no GPU expected by this profile, and NVML cannot be used");
-  }
-  if (section->gpus.empty()) {
-    return expected(profile) ? skipped("NVML lists no GPU: gpu.present says so")
-                             : not_expected("GPU");
-  }
-  if (answering(snapshot).empty()) return skipped("no GPU answers: gpu.present says so");
-  return std::nullopt;
-}
+[[nodiscard]] std::optional<Finding> none_to_judge(const Snapshot& snapshot,
+                                                   const Profile& profile);
 
 // "gpu3", with how to find the board: "(serial 1650923012345)".
 [[nodiscard]] inline Finding about(const Gpu& gpu,

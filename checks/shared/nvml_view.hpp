@@ -9,7 +9,6 @@
 
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/pci_bus.hpp"
-#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::pci {
 
@@ -19,7 +18,8 @@ class NvmlView {
     // A driver that cannot be used is gpu.driver's finding.
     usable_ = snapshot.nvml.ok() && snapshot.nvml->trouble.empty();
     if (!usable_) return;
-    expected_ = gpu::expected(profile);
+    const std::size_t wanted = gpu::expected_count(profile);
+    expected_ = wanted > 0;
     for (const Gpu& gpu : snapshot.nvml->gpus) {
       if (gpu.address.empty()) {
         refused_.push_back(&gpu);
@@ -28,8 +28,6 @@ class NvmlView {
       }
     }
     unlisted_ = devices_of(snapshot, PciKind::gpu);
-    const std::size_t wanted =
-        expected_ ? static_cast<std::size_t>(*profile.gpu->present.count) : 0;
     missing_ = wanted - std::min(wanted, unlisted_.size());
     std::erase_if(unlisted_, [&](const PciDevice* device) { return !is_ours(*device); });
     const std::size_t without_word = unlisted_.size() + missing_ - std::min(missing_, gone_.size());

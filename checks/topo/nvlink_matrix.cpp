@@ -11,7 +11,6 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/nvlinks.hpp"
-#include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks {
@@ -153,10 +152,7 @@ std::optional<Finding> judge_places(const Snapshot& snapshot,
   const auto& limits = profile.topo->nvlink_matrix;
   if (!is_direct(limits) || !fabric.knows_places) return std::nullopt;
   // A GPU that is not listed at all may be the other end.
-  const auto listed = snapshot.nvml->gpus.size();
-  if (listed < static_cast<std::size_t>(std::max(0, profile.gpu->present.count.value_or(0)))) {
-    return std::nullopt;
-  }
+  if (snapshot.nvml->gpus.size() < gpu::expected_count(profile)) return std::nullopt;
   if (auto finding = wrong_place(snapshot, gpu, fabric)) return finding;
   const auto neighbours = neighbours_of(gpu, fabric);
   if (auto finding = wrong_count(snapshot, gpu, neighbours, limits.neighbours)) return finding;
