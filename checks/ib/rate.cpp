@@ -143,7 +143,9 @@ std::optional<Finding> judge_port(const Snapshot& snapshot,
                                   const Link& expected) {
   const IbPort& port = *at.port;
   if (!port.rate_gbps || !port.width || port.speed.is_unreadable()) {
-    const std::string& why = port.rate_gbps ? port.speed.why() : port.rate_gbps.why();
+    const std::string& why = !port.rate_gbps ? port.rate_gbps.why()
+                             : !port.width   ? port.width.why()
+                                             : port.speed.why();
     return ib::about(at, Outcome::unknown, fmt::format("the rate is not known: {}", why));
   }
   const Link link = link_of(port);

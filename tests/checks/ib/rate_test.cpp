@@ -155,6 +155,15 @@ TEST(IbRateTest, DoesNotKnowAnUnreadableRate) {
                                   .message = "the rate is not known: read rate: empty"}));
 }
 
+TEST(IbRateTest, SaysWhyTheWidthIsNotKnown) {
+  Snapshot node = ib_node::node();
+  ib_node::port_of(node, 1).width = Fact<unsigned>::unreadable("read rate: no width");
+  EXPECT_THAT(judge(node),
+              ElementsAre(Finding{.device = "mlx5_ib1",
+                                  .outcome = Outcome::unknown,
+                                  .message = "the rate is not known: read rate: no width"}));
+}
+
 TEST(IbRateTest, SkipsWhereNoRateIsExpected) {
   Snapshot node = ib_node::node();
   node.infiniband->hcas.resize(1);
