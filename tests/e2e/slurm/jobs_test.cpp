@@ -159,6 +159,27 @@ INSTANTIATE_TEST_SUITE_P(Each,
                                            "all_reduce_container"),
                          [](const auto& it) { return std::string(it.param); });
 
+class JobBySrun : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(JobBySrun, HasItsRanksMeetByTreesUnlessTheSiteSaysOtherwise) {
+  if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
+  Cluster cluster({.nodes = 1});
+  ASSERT_EQ(cluster.trouble(), "");
+  const std::filesystem::path srun =
+      cluster.write_program("bin/srun", "#!/bin/sh\necho \"fences by $SLURM_PMIX_FENCE\"\n");
+  Variables more{
+      {"PATH", fmt::format("{}:{}", srun.parent_path().string(), cluster.variables().at("PATH"))},
+      {"MUSTER_IMAGE", "image"}};
+  EXPECT_EQ(cluster.run({"bash", script(GetParam())}, more).out, "fences by tree\n");
+  more["SLURM_PMIX_FENCE"] = "ring";
+  EXPECT_EQ(cluster.run({"bash", script(GetParam())}, more).out, "fences by ring\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(Each,
+                         JobBySrun,
+                         ::testing::Values("all_reduce_srun", "all_reduce_container", "sweep"),
+                         [](const auto& it) { return std::string(it.param); });
+
 // In place of a srun with pyxis: tells what the container would be, and runs the rest without.
 constexpr const char* kSrun = R"(#!/bin/bash
 words=()
