@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # On a fresh machine: installs what the tests need, builds, and runs every test. Modes:
-#   full   (the default) the sanitizers and a short run of the fuzz targets, then every test of `dev`
+#   full   (the default) the tests of functions under the sanitizers and a short run of the fuzz
+#          targets, then the tests of whole programs, built by the oldest compiler
 #   quick  every test of `dev`
 #   deep   clang-tidy on every file first, then `full`, then all of `muster` under the thread
 #          sanitizer, every system call of every hook and of `muster check` spoilt in turn (hours),
