@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include "checks/catalogue.hpp"
+#include "checks/shared/rise.hpp"
 #include "checks/shared/support.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/host.hpp"
-#include "lib/state/rates.hpp"
 
 namespace muster::checks {
 namespace {
@@ -25,10 +25,8 @@ Finding judge_rate(const Snapshot& snapshot,
         controller.name, "the number of corrected memory errors", controller.corrected);
   }
   if (!uptime) return not_known(controller.name, "the time since boot", uptime);
-  const auto delta = delta_of(snapshot.earlier,
-                              fmt::format("edac.{}.corrected", controller.name),
-                              {.uptime_s = *uptime, .value = *controller.corrected},
-                              kWindowS);
+  const auto delta = rise_of(
+      snapshot, fmt::format("edac.{}.corrected", controller.name), *controller.corrected, kWindowS);
   if (!delta) {
     // The rule that fails a node was judged; only the rate has to wait for a second observation.
     return passed(

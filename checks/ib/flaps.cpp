@@ -14,8 +14,8 @@
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 #include "checks/shared/link_log.hpp"
+#include "checks/shared/rise.hpp"
 #include "lib/profile/limits/ib.hpp"
-#include "lib/state/rates.hpp"
 
 namespace muster::checks {
 namespace {
@@ -33,23 +33,27 @@ struct Window {
 // How often the link went down, and who says so.
 struct Evidence {
   std::uint64_t count = 0;
+  double over_s = 0;  // the window, or longer where the last run is longer ago
   std::string source;
+
+  [[nodiscard]] double per_window(const Window& window) const {
+    return static_cast<double>(count) * window.length_s / over_s;
+  }
 };
 
-// What a counter gained in the window.
-std::optional<Delta> gained(const Snapshot& snapshot,
-                            const Window& window,
-                            std::string_view key,
-                            std::uint64_t value) {
-  return delta_of(snapshot.earlier,
-                  key,
-                  {.uptime_s = window.now_s, .value = value},
-                  window.length_s,
-                  window.from_s);
+// What a counter says.
+std::optional<Evidence> gained(const Snapshot& snapshot,
+                               const Window& window,
+                               std::string_view key,
+                               std::uint64_t value,
+                               std::string source) {
+  const auto rise = rise_of(snapshot, key, value, window.length_s, window.from_s);
+  if (!rise) return std::nullopt;
+  return Evidence{rise->increments, std::max(window.length_s, rise->seconds), std::move(source)};
 }
 
-void keep_larger(std::optional<Evidence>& best, std::uint64_t count, std::string source) {
-  if (!best || count > best->count) best = Evidence{count, std::move(source)};
+void keep_larger(const Window& window, std::optional<Evidence>& best, Evidence other) {
+  if (!best || other.per_window(window) > best->per_window(window)) best = std::move(other);
 }
 
 const Fact<std::uint64_t>* counter_of(const ib::PortOf& at) {
@@ -66,9 +70,13 @@ void look_at_interfaces(const Snapshot& snapshot,
     if (std::ranges::count(*at.hca->netdevs, interface.name) == 0) continue;
     if (!interface.carrier_down_count) continue;
     const auto key = fmt::format("net.{}.carrier_down_count", interface.name);
-    const auto delta = gained(snapshot, window, key, *interface.carrier_down_count);
-    if (delta)
-      keep_larger(best, delta->increments, fmt::format("{} lost its carrier", interface.name));
+    if (auto told = gained(snapshot,
+                           window,
+                           key,
+                           *interface.carrier_down_count,
+                           fmt::format("{} lost its carrier", interface.name))) {
+      keep_larger(window, best, std::move(*told));
+    }
   }
 }
 
@@ -81,7 +89,9 @@ void look_at_kernel_log(const Snapshot& snapshot,
   const double begin = std::max(window.now_s - window.length_s, window.from_s);
   const auto times = link_downs_by_adapter(snapshot, begin * 1e6);
   const auto found = times.find(at.hca->name);
-  if (found != times.end()) keep_larger(best, found->second, "the kernel log says so");
+  if (found != times.end()) {
+    keep_larger(window, best, {found->second, window.length_s, "the kernel log says so"});
+  }
 }
 
 std::optional<Evidence> evidence_of(const Snapshot& snapshot,
@@ -90,12 +100,14 @@ std::optional<Evidence> evidence_of(const Snapshot& snapshot,
   std::optional<Evidence> best;
   const auto* counter = counter_of(at);
   const auto key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, kCounter);
-  const auto delta =
-      counter != nullptr && *counter ? gained(snapshot, window, key, **counter) : std::nullopt;
-  if (delta) {
-    keep_larger(best, delta->increments, std::string(kCounter));
+  if (counter != nullptr && *counter) {
+    best = gained(snapshot, window, key, **counter, std::string(kCounter));
     // Elsewhere the port's own counter is the truth; interfaces also go down by hand.
-    if (!at.hca->virtual_function) return best;
+    if (best && !at.hca->virtual_function) {
+      // Its lines have their times, which a counter of long ago has not.
+      if (best->over_s > window.length_s) look_at_kernel_log(snapshot, at, window, best);
+      return best;
+    }
   }
   look_at_interfaces(snapshot, at, window, best);
   look_at_kernel_log(snapshot, at, window, best);
@@ -123,19 +135,23 @@ void judge_port(const Snapshot& snapshot,
                 const ib::PortOf& at,
                 const IbFlapLimits& limits,
                 Tally& tally) {
-  const Window window{.now_s = *snapshot.identity->uptime_s,
-                      .length_s = limits.window.value,
+  const double now_s = *snapshot.identity->uptime_s;
+  const Window window{.now_s = now_s,
+                      .length_s = limits.window.value > 0 ? limits.window.value : now_s,
                       .from_s = limits.ignore_after_boot.value};
   const auto most = static_cast<std::uint64_t>(*limits.max);
   const auto evidence = evidence_of(snapshot, at, window);
-  if (evidence && evidence->count > most) {
+  if (evidence && evidence->per_window(window) > static_cast<double>(most)) {
+    const auto allowed = evidence->over_s > window.length_s
+                             ? fmt::format("{} in {}", most, in_time(window.length_s))
+                             : fmt::format("{}", most);
     tally.findings.push_back(
         ib::about(at,
                   Outcome::fail,
                   fmt::format("the link went down {} in {}, at most {} allowed ({})",
                               counted(evidence->count, "time"),
-                              in_time(window.length_s),
-                              most,
+                              in_time(evidence->over_s),
+                              allowed,
                               evidence->source),
                   hardware_remedy(snapshot),
                   {count_value(evidence->count), count_value(most)}));

@@ -14,8 +14,8 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/pci_bus.hpp"
+#include "checks/shared/rise.hpp"
 #include "lib/profile/limits/pci.hpp"
-#include "lib/state/rates.hpp"
 
 namespace muster::checks {
 namespace {
@@ -40,15 +40,9 @@ struct Increments {
   std::optional<Delta> correctable;
 };
 
-Increments increments_of(const Snapshot& snapshot,
-                         const PciDevice& device,
-                         double uptime_s,
-                         double window_s) {
+Increments increments_of(const Snapshot& snapshot, const PciDevice& device, double window_s) {
   const auto delta = [&](std::string_view name, std::uint64_t value) {
-    return delta_of(snapshot.earlier,
-                    fmt::format("pci.{}.{}", device.address, name),
-                    {.uptime_s = uptime_s, .value = value},
-                    window_s);
+    return rise_of(snapshot, fmt::format("pci.{}.{}", device.address, name), value, window_s);
   };
   return {.fatal = delta("fatal", device.aer->fatal),
           .non_fatal = delta("non_fatal", device.aer->non_fatal),
@@ -136,9 +130,9 @@ void judge_device(const Snapshot& snapshot,
     errors.findings.push_back(not_known(device.address, "the number of PCIe errors", device.aer));
     return;
   }
-  const double uptime_s = *snapshot.identity->uptime_s;
-  const double window_s = limits.window.value > 0 ? limits.window.value : uptime_s;
-  const auto seen = increments_of(snapshot, device, uptime_s, window_s);
+  const double window_s =
+      limits.window.value > 0 ? limits.window.value : *snapshot.identity->uptime_s;
+  const auto seen = increments_of(snapshot, device, window_s);
   if (!seen.fatal && !seen.non_fatal && !seen.correctable) {
     errors.first_seen.push_back(&device);
     return;

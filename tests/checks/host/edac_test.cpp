@@ -62,6 +62,18 @@ TEST(HostEdacTest, WarnsAboveTheRate) {
                                   .remedy = Remedy::watch}));
 }
 
+// A node that is inspected once a day: the errors are a day's, not an hour's.
+TEST(HostEdacTest, TheRateIsThatOfTheTimeSinceTheLastRun) {
+  Snapshot snapshot = node(one_controller(25, 0));
+  snapshot.identity.facts.uptime_s = 8200 + 24 * 3600.0;
+  snapshot.earlier = seen_before(1);
+  EXPECT_THAT(
+      ask(checks::host_edac, snapshot, kTenPerHour),
+      ElementsAre(Finding{.device = "mc0",
+                          .outcome = Outcome::pass,
+                          .message = "no uncorrected memory errors; 1.0 corrected per hour"}));
+}
+
 TEST(HostEdacTest, FailsAnyUncorrectedErrorWithoutALimit) {
   EXPECT_THAT(
       ask(checks::host_edac, node(one_controller(0, 1)), {}),

@@ -65,6 +65,34 @@ TEST(IbFlapsTest, FailsALinkThatWentDownTooOften) {
   EXPECT_THAT(judge(node), ElementsAre(flapped(5, "link_downed")));
 }
 
+// Nobody knows when between two runs a counter rose.
+TEST(IbFlapsTest, JudgesARiseSinceALongTimeByThatTime) {
+  Snapshot node = ib_node::node();
+  node.identity.facts.uptime_s = 4 * ib_node::kUptime;
+  node.earlier.last_uptime_s = ib_node::kUptime;
+  node.earlier.counters[kKey] = {{.uptime_s = ib_node::kUptime, .value = 0}};
+  counter(node) = std::uint64_t{12};
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+  counter(node) = std::uint64_t{13};
+  EXPECT_THAT(judge(node),
+              ElementsAre(Field(&Finding::message,
+                                "the link went down 13 times in 72 h, at most 4 in 24 h allowed "
+                                "(link_downed)")));
+}
+
+// The kernel's lines have their times.
+TEST(IbFlapsTest, AfterALongTimeTheKernelLogTellsWhatIsOfLate) {
+  Snapshot node = ib_node::node();
+  node.identity.facts.uptime_s = 4 * ib_node::kUptime;
+  node.earlier.last_uptime_s = ib_node::kUptime;
+  node.earlier.counters[kKey] = {{.uptime_s = ib_node::kUptime, .value = 0}};
+  counter(node) = std::uint64_t{5};
+  for (int i = 0; i < 5; ++i) {
+    node.kernel_log->records.push_back(link_down(4 * ib_node::kUptime - 3600 + i * 600));
+  }
+  EXPECT_THAT(judge(node), ElementsAre(flapped(5, "the kernel log says so")));
+}
+
 // Some drivers write the address alone.
 TEST(IbFlapsTest, KnowsAnAdapterByItsAddress) {
   Snapshot node = ib_node::node();

@@ -87,6 +87,15 @@ TEST(PciErrorsTest, WarnsOfCorrectedErrorsAboveTheRate) {
           .remedy = Remedy::watch}));
 }
 
+TEST(PciErrorsTest, TheRateIsThatOfTheTimeSinceTheLastRun) {
+  auto node = seen_before();
+  node.identity.facts.uptime_s = 49 * kHour;
+  node.pci.facts.devices[kSwitch].aer = AerCounts{.correctable = 4800};
+  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
+  node.pci.facts.devices[kSwitch].aer = AerCounts{.correctable = 4801};
+  EXPECT_EQ(judged(node).front().outcome, Outcome::warn);
+}
+
 TEST(PciErrorsTest, WarnsOfWhatAnHcaHasOnRecord) {
   auto node = seen_before();
   auto& hca = node.pci.facts.devices[kHca];
@@ -108,6 +117,7 @@ TEST(PciErrorsTest, WarnsOfWhatAnHcaHasOnRecord) {
 TEST(PciErrorsTest, ErrorsBeforeTheWindowDoNotCount) {
   auto node = seen_before();
   node.identity.facts.uptime_s = 30 * kHour;
+  node.earlier.last_uptime_s = 29 * kHour;
   node.pci.facts.devices[kGpu].aer = AerCounts{.fatal = 1};
   node.earlier.counters["pci.0000:02:00.0.fatal"].push_back({.uptime_s = 2 * kHour, .value = 1});
   EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
