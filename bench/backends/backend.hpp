@@ -35,7 +35,7 @@ struct Exchange {
   std::function<Result<std::string>(std::string_view text)> broadcast;
 };
 
-// How often, and what is between two operations.
+// How often an operation is run, and how one run follows another.
 struct Pace {
   int warm_up = 5;
   int iterations = 20;
@@ -46,8 +46,8 @@ struct Pace {
   bool cpu_time = false;  // the CPU time of the rank's thread is taken, too
 };
 
-// The seconds of each iteration on one rank. Pipelined back ends that cannot tell one from the
-// next give one mean for each.
+// The seconds of each iteration on one rank. Where iterations are pipelined and the back end cannot
+// time each by itself, all of them have the mean.
 struct Samples {
   int rank = 0;
   std::vector<double> seconds;
@@ -89,7 +89,7 @@ class Backend {
   // The members whose work this process does: one, or all of them in a model.
   [[nodiscard]] virtual std::vector<Member> members() const = 0;
 
-  // Bytes that buffers can take here; empty where nobody says.
+  // Bytes of memory that buffers can take here; empty where that is not known.
   [[nodiscard]] virtual std::optional<std::uint64_t> memory_free() const { return {}; }
 
   // Makes the connections between the ranks anew, where the library can: how they turn out differs
@@ -99,15 +99,16 @@ class Backend {
   // What somebody should know about how it was set up, a sentence each.
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
 
-  // What the library found when it tried its own paths, line by line, in the process that it tells;
-  // nothing where it was not asked to.
+  // The lines that the library's own test of its paths printed in this process, which may be none;
+  // empty where no test was asked for.
   [[nodiscard]] virtual std::optional<std::vector<std::string>> diagnosis() const { return {}; }
 
-  // What cannot be done here, as a sentence: "NCCL 2.9 has no average". Asked before anything runs.
+  // An error if the operation cannot be run here: "NCCL 2.9 has no average". Asked before anything
+  // runs.
   [[nodiscard]] virtual Result<void> supports(const Operation& operation,
                                               const Pace& pace) const = 0;
-  // Memory for every operation up to this many bytes. In place there is one buffer; else there are
-  // two, which do for operations in place as well.
+  // Reserves memory for every operation of up to as many bytes as `largest`: one buffer if that is
+  // in place; else two, which do for operations in place as well.
   [[nodiscard]] virtual Result<void> reserve(const Operation& largest) = 0;
   // Fills the buffers, times, and looks at every element that the last operation left. Nothing but
   // the collective lies between two readings of the clock. An operation that changes its own input,
@@ -116,7 +117,7 @@ class Backend {
                                               const Pace& pace,
                                               Progress& progress) = 0;
   // Fills the buffers, runs once, as a graph where the pace says so, and looks at every element
-  // received. Nothing wrong: empty.
+  // received. Returns an empty list where nothing is wrong.
   [[nodiscard]] virtual Result<std::vector<Wrong>> verify(const Operation& operation,
                                                           const Pace& pace,
                                                           Progress& progress) = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU time of the calling thread: what it worked, less what it waited.
+// The CPU time of the calling thread: the time in which it ran, and not that in which it waited.
 #pragma once
 
 #include <ctime>

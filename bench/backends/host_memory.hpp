@@ -38,7 +38,7 @@ class HostMemory {
 
   [[nodiscard]] Result<Buffers> lay_out(const Operation& operation) const;
 
-  // Overwrites what may be a right result from before, and fills.
+  // Overwrites what may be a right result from before, and then fills what is sent.
   void poison_and_fill(const Operation& operation, const Buffers& buffers) const;
   // Empty when every element is right.
   [[nodiscard]] std::vector<Wrong> verify(const Operation& operation, const Buffers& buffers) const;
@@ -70,11 +70,11 @@ class HostMemory {
 // The job of an operation that runs over connections between ranks.
 [[nodiscard]] HostJob job_of(const Operation& operation, const HostMemory::Buffers& buffers);
 
-// What Linux can give on this machine without swapping; empty where it does not say. It shrinks
-// while other ranks reserve theirs: to be asked before any of them does.
+// The bytes that Linux can give on this machine without swapping; empty where it does not say. They
+// shrink while other ranks reserve theirs: to be asked before any of them does.
 [[nodiscard]] std::optional<std::uint64_t> host_memory_available();
 
-// This process, on host memory.
+// This process as the member of a back end on host memory.
 [[nodiscard]] Member host_member(int rank);
 
 }  // namespace muster::bench

@@ -26,7 +26,7 @@ struct Participant {
 
   [[nodiscard]] int previous() const { return (rank + ranks - 1) % ranks; }
 
-  // In pairs the first half of the ranks begins, each with the rank so much further on.
+  // In pairs, each rank of the first half begins; its partner has the same place in the other half.
   [[nodiscard]] bool begins() const { return rank < ranks / 2; }
 
   [[nodiscard]] int partner() const { return begins() ? rank + ranks / 2 : rank - ranks / 2; }
@@ -40,7 +40,7 @@ struct Received {
     every_rank,  // the part of each rank, in their order
   };
   What what = What::reduction;
-  bool own_part = false;  // of what was put in, the receiver's part; else the beginning
+  bool own_part = false;  // the receiver's part of what was put in; else its beginning
   int (*from)(const Participant& self) = nullptr;  // of `one_rank`
 };
 
@@ -58,7 +58,7 @@ class NcclCalls : public Participant {
   [[nodiscard]] virtual int reduce_scatter() = 0;
   [[nodiscard]] virtual int broadcast() = 0;
   [[nodiscard]] virtual int reduce() = 0;
-  // Parts of the buffer. What goes wrong is the result of the whole group.
+  // Send and receive parts of the buffers. An error is the result of the whole group.
   virtual void send(int peer, Stretch parts) = 0;
   virtual void receive(int peer, Stretch parts) = 0;
   // Sends these parts of the receive buffer, which came in a round before.
@@ -66,7 +66,7 @@ class NcclCalls : public Participant {
 
   [[nodiscard]] virtual bool in_place() const = 0;
 
-  int round = 0;  // of those that are groups of their own
+  int round = 0;  // the number of the group, where there are several
 
  protected:
   ~NcclCalls() = default;
@@ -90,7 +90,7 @@ struct MpiUse {
   bool received_first = false;
 };
 
-// What the model of a cluster has, in bytes per second.
+// What the model of a cluster has: its rates in bytes per second, and its size.
 struct SimRates {
   double network = 0;  // all that a node sends to others
   double hca = 0;      // what one rank sends to another node
@@ -167,7 +167,7 @@ inline constexpr Received kFromPartner{
   return {.rank = peers.rank(), .ranks = peers.ranks()};
 }
 
-// A round of hypercube: with whom, which parts come, and which go.
+// A round of hypercube: the rank to exchange with, the parts that come, and those that go.
 struct CubeStep {
   int peer = 0;
   Stretch there, here;

@@ -54,10 +54,10 @@ struct HostJob {
 inline constexpr std::size_t kBlockBytes = std::size_t{256} << 10U;
 
 void copy_bytes(std::span<const std::byte> from, std::span<std::byte> to);
-// Not worth the steps around a ring.
+// Whether a vector is too short to be worth the steps around a ring.
 [[nodiscard]] bool is_short(std::span<const std::byte> vector);
 
-// The next block of a vector that is worked off from its front.
+// Takes the next block off the front of `rest`.
 template <class Byte>
 [[nodiscard]] std::span<Byte> take_block(std::span<Byte>& rest) {
   const auto block = rest.first(std::min(rest.size(), kBlockBytes));
@@ -78,7 +78,7 @@ class HostAlgorithms {
   // The rank so many places after this one.
   [[nodiscard]] int at_distance(int distance) const;
 
-  // Both at once; either may be empty. Not with this rank itself.
+  // Sends and receives at once; either may be empty. Not with this rank itself.
   [[nodiscard]] virtual Result<void> exchange(int to, ConstBytes out, int from, Bytes in) const = 0;
 
   [[nodiscard]] Result<void> send(int to, ConstBytes bytes) const {
@@ -99,14 +99,14 @@ class HostAlgorithms {
   [[nodiscard]] Result<void> reduce_around(const HostJob& job);
   // Every rank has one segment, the one `first` places after its own, and gets all.
   [[nodiscard]] Result<void> gather_around(Bytes vector, std::size_t width, int first) const;
-  // Adds up at `root`, in the vector of every rank, which changes on all of them.
+  // Reduces a vector of each rank, of one block at most, into that of `root`; all may change.
   [[nodiscard]] Result<void> reduce_up(const HostJob& job, Bytes vector, int root);
   [[nodiscard]] Result<void> broadcast_down(Bytes vector, int root) const;
   [[nodiscard]] Result<void> broadcast_along(Bytes vector, int root) const;
 
   // Makes averages of sums, where the operation asks for them.
   void average(const HostJob& job, Bytes sums) const;
-  // The whole elements of this rank, as even as they come.
+  // This rank's part of a vector that all ranks divide into whole elements, as evenly as possible.
   [[nodiscard]] Bytes own_segment(Bytes vector, std::size_t width) const;
 
   // Memory for a block that is on its way, of at most so many bytes as take_block() takes.

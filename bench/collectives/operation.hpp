@@ -74,7 +74,8 @@ struct Operation {
 
 [[nodiscard]] bool moves_data(Collective collective);  // all but barrier
 
-// What so many ranks cannot do: in pairs an odd one, or some things in place. A sentence.
+// An error if so many ranks cannot run the operation, such as an odd number of them in pairs, or if
+// it cannot be done in place.
 [[nodiscard]] Result<void> can_run(const Operation& operation, int ranks);
 
 // The messages that one operation is made of, one after the other or under way together: all times

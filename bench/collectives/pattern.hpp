@@ -41,7 +41,8 @@ class Inputs {
 
 [[nodiscard]] std::unique_ptr<Inputs> inputs_of(const Operation& operation, std::uint64_t ranks);
 
-// Averages of 8-bit floating-point numbers are off by as much as these can tell apart.
+// False for averages of 8-bit floating-point numbers, which are off by as much as the type can tell
+// apart.
 [[nodiscard]] bool can_verify(Type type, Reduction reduction);
 
 // Element i holds table entry (i + shift) % period, as raw bits in the low bytes of the word.

@@ -38,7 +38,7 @@ enum class SplitOrder { at_once, in_turn };
 struct BenchCommand {
   Collective collective = Collective::all_reduce;
   std::vector<Collective> collectives;  // all that are run, where there are several
-  bool whichever = false;               // they are whatever there is, and nobody named them
+  bool whichever = false;               // "all" was asked for, and none of them named
 
   // What is run. Sizes that were not asked for depend on the back end and the profile's limits.
   std::vector<std::uint64_t> sizes;
@@ -76,7 +76,7 @@ struct BenchCommand {
   std::optional<Split> split;
   SplitOrder split_order = SplitOrder::at_once;
 
-  // What is good.
+  // What it is judged by.
   std::string profile;
   std::vector<std::string> settings;
   VariableSource environment =
@@ -86,7 +86,7 @@ struct BenchCommand {
   bool acceptance = false;          // judge by what the provider promises
   std::vector<std::string> require_transport;
 
-  // What is told, and when it is given up.
+  // What is reported, and when the run is given up.
   Format format = Format::text;
   std::string output;
   bool each_iteration = false;

@@ -38,13 +38,14 @@ template <class Word, std::size_t kCount>
   return all;
 }
 
-// What may not be, and what is said of it.
+// Whether something is the case that must not be, and the message for it.
 using Refusal = std::pair<bool, std::string_view>;
 
-// The first of these that is, as an error.
+// The message of the first that is the case, as an error.
 [[nodiscard]] Result<void> refuse_any(std::initializer_list<Refusal> refusals);
 
-// KEY=VALUE of --set. `example` follows "expects KEY=VALUE" where the value is none; may be empty.
+// Adds the KEY=VALUE of a --set. An error for anything else says "expects KEY=VALUE", followed by
+// `example`, which may be empty.
 [[nodiscard]] Result<void> add_setting(std::vector<std::string>& target,
                                        std::string_view value,
                                        std::string_view example);
@@ -76,8 +77,8 @@ template <class Command>
           .options = std::move(texts)};
 }
 
-// The arguments behind a subcommand's name: the text of --help, or what is to be done. `check` says
-// what the options together leave to refuse; `more` stands in the help before the exit statuses.
+// The arguments behind a subcommand's name: the text of --help, or what is to be done. `check`
+// refuses options that do not go together; `more` stands in the help before the exit statuses.
 template <class Command>
 [[nodiscard]] Parsed<Command> parse_subcommand(
     std::span<const char* const> arguments,

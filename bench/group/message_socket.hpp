@@ -18,7 +18,7 @@ enum class Kind : std::uint8_t {
   hello = 1,  // to rank 0: who I am
   challenge,  // from rank 0: its proof, and what to prove
   proof,      // to rank 0
-  welcome,    // from rank 0: you are in, and so long I wait for others
+  welcome,    // from rank 0: you are in, and how long I wait for others
   refused,    // from rank 0: why not
   start,      // from rank 0: all are here
   gather,     // to rank 0: the text of a rank
@@ -32,7 +32,7 @@ enum class Kind : std::uint8_t {
   goodbye,    // both ways: the end of this connection is no loss
 };
 
-// The largest text that ranks exchange, and the largest message of somebody not yet known.
+// The largest text that ranks exchange and the largest message of somebody not yet known, in bytes.
 inline constexpr std::size_t kMaxText = 64UL * 1024 * 1024;
 inline constexpr std::size_t kMaxGreeting = 512;
 

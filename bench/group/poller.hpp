@@ -17,7 +17,7 @@
 
 namespace muster::bench {
 
-// Never overflows: what is years away is for ever.
+// Never overflows: a wait of more than a year is one for ever.
 [[nodiscard]] inline Clock::time_point after(Clock::duration wait) {
   constexpr auto kForever = std::chrono::hours(24 * 365);
   return wait > kForever ? Clock::time_point::max() : Clock::now() + wait;
@@ -51,7 +51,7 @@ class Poller {
     if (ready >= 0) return;
     const bool interrupted = errno == EINTR;
     for (auto& socket : sockets_) socket.revents = 0;
-    // No memory, for one: it is tried again, and not without end at once.
+    // Out of memory, for instance: callers try again, and must not spin meanwhile.
     constexpr Clock::duration kPause = std::chrono::milliseconds(50);
     if (!interrupted) std::this_thread::sleep_for(std::min(left, kPause));
   }

@@ -27,7 +27,7 @@ struct LocalEnd {
   std::vector<std::string> notes;  // who was killed, and why, a sentence each
 };
 
-// With SIGTERM from sigqueue(3): the rank that is gone, where the process is told to end for that.
+// What sigqueue(3) sends with SIGTERM to a process that must end because `rank` is gone: never 0.
 [[nodiscard]] constexpr int told_rank(int rank) { return rank + 1; }
 
 [[nodiscard]] constexpr int rank_told(int value) { return value - 1; }
@@ -38,8 +38,8 @@ struct LocalEnd {
 
 struct LocalOptions {
   int count = 1;  // ranks of this process
-  // For the others to end by themselves once one has failed, or all were told to end; then they are
-  // killed.
+  // How long the others may take to end by themselves once one has failed, or all were told to end;
+  // then they are killed.
   std::chrono::milliseconds grace = std::chrono::seconds(5);
   // A child that stays stopped for so long, by SIGSTOP for instance, while this process does not,
   // is killed: the others wait for it.

@@ -26,15 +26,16 @@ inline constexpr std::string_view kLocateCheck = "bench.locate";
 
 [[nodiscard]] std::vector<std::string> names_of(const std::vector<Node>& which, const Nodes& nodes);
 
-// The nodes that findings which fail accuse, in the order of `nodes`. Of a link neither is.
+// The nodes that are accused, in the order of `nodes`: each slow node whose finding fails. Neither
+// the nodes of a link or of a switch, nor those whose processes have ended.
 [[nodiscard]] std::vector<std::string> accused_of(const Search& search,
                                                   const Nodes& nodes,
                                                   const Rule& rule);
 
-// Who is slow: of nodes, all of a leaf switch, and one of the two of a link.
+// The nodes to leave out: each slow node, all of a slow leaf switch, and one of the two of a link.
 [[nodiscard]] std::vector<Node> left_out(const std::vector<Culprit>& culprits);
 
-// Whom the next job is better off without: the same of those findings that fail.
+// The nodes that the next job is better off without: those to leave out for findings that fail.
 [[nodiscard]] std::vector<Node> excluded(const Search& search,
                                          const Nodes& nodes,
                                          const Rule& rule);

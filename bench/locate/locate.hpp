@@ -33,8 +33,8 @@ struct Plan {
 
 [[nodiscard]] Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, Search& search);
 [[nodiscard]] Result<Suspicion> tournament(const Nodes& nodes, Rounds& rounds, Search& search);
-// The devices that are slow on most nodes are culprits of `search`. Nobody is suspected where there
-// are none. `slow`: nodes that are slow by pairs.
+// The devices that are slow on most nodes become culprits of `search`; where there are no such
+// devices, no node is suspected. `slow`: nodes that are slow by pairs.
 [[nodiscard]] Result<Suspicion> rails(const Nodes& nodes,
                                       Rounds& rounds,
                                       const std::vector<Suspect>& slow,

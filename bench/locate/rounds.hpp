@@ -26,7 +26,8 @@ struct Round {
 // The medians of those groups that finished, from the group with index `from` on.
 [[nodiscard]] std::vector<double> finished(const Round& round, std::size_t from = 0);
 
-// The groups from index `from` on, with the deviation of `usual`; where they are too few, `usual`.
+// The scale of the groups from index `from` on, with at least the deviation of `usual`; where they
+// are too few, `usual`.
 [[nodiscard]] Scale scale_from(const Round& round,
                                std::size_t from,
                                const Scale& usual,

@@ -55,7 +55,7 @@ struct Scale {
                                                 double deviation,
                                                 const Rule& rule);
 
-// Where too few values are there to compare, and only what is usual of so many is known.
+// A scale from what is usual, where there are too few values to compare.
 [[nodiscard]] Scale scale_about(double usual, double noise, double limit, std::size_t count);
 
 // A rate in GB/s: "93.5", "187.0", "0.0118".
@@ -65,20 +65,21 @@ struct Scale {
 // together. 0 where nothing was repeated.
 [[nodiscard]] double noise_of(const std::vector<std::vector<double>>& repeats);
 
-// So many repeats that their median is known well enough for the tolerance, or the most.
+// How many repeats give a median known well enough for the tolerance; at most `most_repeats`.
 [[nodiscard]] int repeats_for(double noise, const Rule& rule);
 
 // The deviation of the median of so many repeats.
 [[nodiscard]] double noise_of_median(double noise, std::size_t repeats);
 
-// How many deviations below the median none of `values` healthy ones lies, but for `chance`.
+// How many deviations below the median a limit must be, so that the probability that any of so many
+// healthy values lies below it is `chance`.
 [[nodiscard]] double deviations_for(std::size_t values, double chance);
 
 // How much more likely this value is for a slow unit than for a healthy one. Measurements are no
 // bell curve far out, so no single one counts for more than 10,000.
 [[nodiscard]] double odds_of(const std::optional<double>& value, const Scale& scale);
 
-// The probability that a unit is slow of which these measurements were taken.
+// The probability that a unit is slow, from the odds (see odds_of) of all its measurements.
 [[nodiscard]] double probability_of(const std::vector<double>& odds);
 
 }  // namespace muster::bench::locate

@@ -28,8 +28,8 @@ struct Switches {
                                               std::span<const PairRate> pairs,
                                               bool suspicious);
 
-// Is a switch more likely than the suspects: most nodes of a leaf switch are slow, or several pairs
-// that have a node of it?
+// Whether a switch is to blame more likely than the suspects: most nodes of a leaf switch are slow,
+// or several pairs that have a node of it.
 [[nodiscard]] bool points_to_a_switch(const Suspicion& suspicion, const Nodes& nodes);
 
 // Where the leaf switches are not known: groups of nodes that are fine among themselves and slow

@@ -95,7 +95,7 @@ class NodeGpu {
   [[nodiscard]] Result<void> write_pattern(cuda::Pointer words,
                                            std::uint64_t count,
                                            const MemoryPattern& pattern);
-  // Leaves the pattern's inverse.
+  // Compares the words with the pattern, and leaves its inverse in their place.
   [[nodiscard]] Result<void> check_pattern(cuda::Pointer words,
                                            std::uint64_t count,
                                            const MemoryPattern& pattern);
@@ -106,7 +106,7 @@ class NodeGpu {
                                      std::uint64_t n,
                                      std::uint64_t copies,
                                      std::uint64_t repeats);
-  // Words of 4 bytes, against `period` of them again and again.
+  // Compares words of 4 bytes with the `period` words of `expected`, again and again.
   [[nodiscard]] Result<void> compare(cuda::Pointer seen,
                                      cuda::Pointer expected,
                                      std::uint64_t count,

@@ -129,7 +129,7 @@ struct NodeTest {
 // The result as text, for the pipe between the process that ran the test and the one that judges
 // it.
 [[nodiscard]] std::string to_json(const Result<TestResult>& result);
-// The result, or the error of the test; an error too where the text is none.
+// The result, or the error of the test; also an error where the text is neither.
 [[nodiscard]] Result<TestResult> parse_result(std::string_view text);
 
 // A series' value from its repeats: the median, and how far they lie apart.

@@ -42,8 +42,8 @@ struct BandwidthLimit {
   // Where NCCL took another algorithm than the limit's, and should not have: a sentence. A value
   // below the limit then fails, and one above says nothing.
   std::string other_algorithm;
-  // The limit is promised: who is not clearly below it does not fail, and who is not clearly above
-  // it warns.
+  // The limit is promised: a value fails only if it is clearly below it, and warns if it is neither
+  // clearly below nor clearly above.
   bool clearly = false;
 };
 
@@ -51,9 +51,9 @@ struct BandwidthLimit {
 // Tree, NVLSTree or CollNetDirect; else the name in lower case.
 [[nodiscard]] std::string algorithm_word(std::string_view name);
 
-// Or a finding that says why nothing can be judged: unknown where there is no limit for such a run,
-// or one that cannot be applied. A limit holds for the size, type, algorithm, number of nodes and
-// ranks per node that it names, and for no other.
+// The limit; or a finding that says why nothing can be judged: unknown where there is no limit for
+// such a run, or one that cannot be applied. A limit holds for the size, type, algorithm, number of
+// nodes and ranks per node that it names, and for no other.
 [[nodiscard]] std::variant<BandwidthLimit, Finding> limit_for(const std::vector<Row>& rows,
                                                               const Profile& profile,
                                                               const RunFacts& facts,

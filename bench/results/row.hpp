@@ -54,8 +54,8 @@ void for_each_placement(const Row& row, Use use) {
   if (row.in_place) use(*row.in_place, true);
 }
 
-// The samples of every rank, each once, with as many iterations each. `shared` as for
-// statistics_of.
+// `samples` has those of every rank, once, and all with equally many iterations; anything else is
+// an error. `shared` as for statistics_of.
 [[nodiscard]] Result<Timing> timing_of(const Operation& operation,
                                        int ranks,
                                        const std::vector<Samples>& samples,

@@ -18,8 +18,8 @@ struct PartResult {
 };
 
 // bench.split: a finding for each part that is far below the others or below --min-busbw, at the
-// size that is judged; one for all where there is none. Alone, that a part lies below the others
-// warns, and fails from a tenth on. Unknown where there are too few parts to compare.
+// size that is judged; one for all where there is none. To be below the others is a warning, and a
+// failure from a tenth of their median on. Unknown where there are too few parts to compare.
 [[nodiscard]] std::vector<Finding> judge_split(const std::vector<PartResult>& parts,
                                                const OwnLimit& own_limit);
 

@@ -70,8 +70,8 @@ class OperationTimer {
   bool connected_ = false;
 };
 
-// Verifies an operation and measures it once, on this rank. What was wrong before it was timed
-// stands for what is wrong of the rank.
+// Verifies an operation and measures it once, on this rank. Where something was wrong before it was
+// timed, the batch has that, and not what was wrong after it.
 [[nodiscard]] Result<Batch> verified_batch(Backend& backend,
                                            const Operation& operation,
                                            const Pace& pace,

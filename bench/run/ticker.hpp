@@ -19,7 +19,7 @@ struct OperationProgress {
   std::string left;         // of the whole run, as "; about 40 s left"; may be empty
   std::uint64_t done = 0;   // iterations
   std::uint64_t all = 0;    // with those that warm up
-  Clock::duration since{};  // its begin
+  Clock::duration since{};  // the time since it began
   std::vector<int> awaited;
 };
 

@@ -60,7 +60,7 @@ struct Listener {
 
 // A connection that is being made; it is there once it can be written to.
 [[nodiscard]] Result<Descriptor> start_connecting(const Address& address);
-// 0 or the errno of why not.
+// The errno that says why such a connection was not made; 0 if it was.
 [[nodiscard]] int error_of(int descriptor);
 
 // The next one that waits; nothing open, and errno, where there is none.

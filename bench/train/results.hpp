@@ -26,7 +26,7 @@ struct StepTimes {
   double products = 0, reductions = 0, both = 0;
 
   // What a step loses since its products and its all-reduces disturb each other, as a share of the
-  // longer of the two; 0 where they are wholly beside each other.
+  // longer of the two; 0 where the shorter one adds no time.
   [[nodiscard]] double loss() const;
 };
 

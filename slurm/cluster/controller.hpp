@@ -20,7 +20,8 @@
 
 namespace muster::slurm {
 
-// A slurmctld that hung applies what it was sent when it wakes up.
+// How long after it was sent a request may still take effect: a slurmctld that hung applies what it
+// was sent when it wakes up.
 inline constexpr std::chrono::seconds kMayStillCome{600};
 
 class Controller {

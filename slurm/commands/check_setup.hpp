@@ -34,7 +34,7 @@ class SetupLines {
     if (status_ == kExitHealthy) status_ = kExitUndecided;
   }
 
-  // One of the two.
+  // `right` as an ok where it is fine, else `wrong` as a failure.
   void expect(bool fine, std::string_view subject, std::string_view right, std::string_view wrong) {
     return fine ? ok(subject, right) : fail(subject, wrong);
   }

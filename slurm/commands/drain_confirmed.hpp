@@ -18,8 +18,9 @@ void drain_confirmed(const std::vector<slurm::SweepStanding>& standings,
                      const slurm::HookServices& services,
                      bool dry_run);
 
-// The nodes that a report of `muster-bench locate` accuses, by the same rules; of `names` are
-// those of Slurm. Whether each of them is out of service now.
+// Drains the nodes that a report of `muster-bench locate` accuses, by the same rules; `names` are
+// all nodes of Slurm. Returns whether each accused one is out of service now; in a dry run, whether
+// Slurm knows it.
 [[nodiscard]] bool drain_accused(const Report& report,
                                  const std::vector<slurm::NodeName>& names,
                                  const slurm::Rules& rules,

@@ -47,7 +47,7 @@ using CheckNode = std::function<Attempt<CheckedNode>(const HookCommand& command,
                                                      Deadline& deadline)>;
 
 // Benchmarks this node, on which nobody works, as `muster-bench node --level LEVEL`; all of it ends
-// by then.
+// by `until`.
 using SweepNode = std::function<Result<Report>(const HookCommand& command,
                                                const std::string& level,
                                                const Caller& caller,

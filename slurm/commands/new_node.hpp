@@ -26,7 +26,7 @@ struct GateServices {
   slurm::Controller* controller = nullptr;
   slurm::History* history = nullptr;
   std::function<void(slurm::Event)> note;  // says what was done, or would be
-  // A sweep takes the time that `controller` has: this one is asked after it.
+  // Makes the controller to ask after a sweep, which takes the time that `controller` has.
   std::function<Result<std::unique_ptr<slurm::Controller>>()> reach;
   std::function<Result<Report>()> sweep = {};  // of this node; none: not here and now
 };

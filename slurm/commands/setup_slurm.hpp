@@ -10,7 +10,7 @@
 
 namespace muster::app {
 
-// `user` is who asks, and is to be who slurmd runs hooks as.
+// `user` is the one that asks, which should be the one that slurmd runs hooks as.
 void check_slurm_conf(const slurm::Config& config,
                       const slurm::Rules& rules,
                       ::uid_t user,

@@ -47,7 +47,7 @@ struct ResumeCommand {
   static constexpr std::string_view kName = "resume";
 
   std::vector<std::string> nodes;  // expanded
-  std::string check;               // accept its drains in place of resuming; of all nodes for none
+  std::string check;               // if set, accept its drains instead; no nodes: of all
   std::string root = "/";
   std::string state;
   bool dry_run = false;
@@ -65,7 +65,7 @@ struct HistoryCommand {
   std::string state;
 };
 
-// Everything, and more as it comes.
+// All events that the history has, and where `follow` is set, new ones as they come.
 struct EventsCommand {
   static constexpr std::string_view kName = "events";
 

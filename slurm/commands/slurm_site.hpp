@@ -21,8 +21,8 @@ namespace muster::app {
 // The block `slurm` of muster.yaml below `root`.
 [[nodiscard]] Result<slurm::Rules> read_rules(std::string_view root, const Variables& variables);
 
-// Nobody's history is written from a foreign root, unless its owner says where to keep it: then
-// empty.
+// The folder of the history: `state` where it is given, else that of this machine. Empty below a
+// foreign root, from which nobody's history is written unasked.
 [[nodiscard]] std::filesystem::path state_folder(const std::string& state, std::string_view root);
 [[nodiscard]] std::filesystem::path history_file(const std::filesystem::path& folder);
 
@@ -43,7 +43,7 @@ struct Site {
   std::unique_ptr<slurm::Controller> controller;
 };
 
-// The rules below `root`, and Slurm by them, however long all calls take.
+// The rules below `root`, and Slurm as they say where it is; its calls together have no time limit.
 [[nodiscard]] Attempt<Site> reach_site(std::string_view root, const Caller& caller);
 
 // What this machine calls a user; the number where it does not know it.

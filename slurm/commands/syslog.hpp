@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Syslog: as muster, of the facility daemon. A syslog that does not read costs its line and no
-// time, other than by syslog(3), which waits for it.
+// Lines to syslog, from muster and of the facility daemon. A syslog that does not read loses the
+// line and costs no time; syslog(3) would wait for it.
 #pragma once
 
 #include <string>

@@ -13,8 +13,8 @@ namespace muster::app {
 
 struct HeldJob {
   std::string node;  // as Slurm calls it
-  std::string what;  // is wrong with it
-  bool starts;       // all the same
+  std::string what;  // what is wrong with it
+  bool starts;       // the job starts all the same
 };
 
 // Says it, and what becomes of the job, which Slurm is asked about: to a batch job's output, or to

@@ -85,14 +85,14 @@ class History {
   // The boot in which Slurm was last asked about `node`; empty for none.
   [[nodiscard]] Result<std::string> boot_of(std::string_view node) const;
   [[nodiscard]] Result<void> note_boot(std::string_view node, std::string_view boot);
-  // So that no boot is known: also where `file` itself cannot be written, as on a full disk.
+  // Makes every boot unknown, even where `file` itself cannot be written, as on a full disk.
   static void forget_boots(const std::filesystem::path& file);
 
   // Whether Slurm was ever asked about `node`, whatever boots have been forgotten since.
   [[nodiscard]] Result<bool> knows(std::string_view node) const;
 
-  // Before a job of a sweep is submitted, so that its result is known for one whatever happens. The
-  // number of the run.
+  // To be called before a job of a sweep is submitted, so that its result is recognised whatever
+  // happens. Returns the number of the run.
   [[nodiscard]] Result<std::int64_t> begin_sweep(const SweepRun& run);
   [[nodiscard]] Result<void> note_sweep_job(std::int64_t id, std::string_view job);
   // Writes the end of a run and its events, together or not at all; with the nodes that the run is

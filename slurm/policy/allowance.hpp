@@ -18,7 +18,8 @@ namespace muster::slurm {
 [[nodiscard]] std::size_t allowance(std::size_t size, std::string_view share);
 
 [[nodiscard]] bool is_in(const NodeState& node, std::string_view partition);
-// A share of nodes that are powered down would take all that are not.
+// The number of the partition's nodes that are up. A share of all its nodes might be as many as
+// these, where most are powered down.
 [[nodiscard]] std::size_t nodes_up_in(std::string_view partition,
                                       const std::vector<NodeState>& cluster);
 

@@ -39,8 +39,8 @@ struct OwnDrain {
 
 struct Situation {
   const Report* report = nullptr;
-  // What is judged by where the node is drained with the reason of `drain`; none: `report`. No node
-  // in service is drained by it: somebody may work there.
+  // The report to judge by where the node is drained with the reason of `drain`; null: `report`. No
+  // node in service is drained by it: somebody may work there.
   const Report* of_drained = nullptr;
   Rules rules;
   Time now{};
@@ -70,7 +70,7 @@ struct Decision {
 
 [[nodiscard]] Decision decide(const Situation& situation);
 
-// What the report calls for a drain with, the gravest of it; null where it calls for none.
+// The gravest finding for which the report calls for a drain; null where it calls for none.
 [[nodiscard]] const Finding* drain_finding(const Report& report, const Rules& rules);
 
 // How many more failures the report has beside a finding that failed.

@@ -19,7 +19,7 @@ namespace muster::slurm {
 struct SweepServices {
   Controller* controller = nullptr;
   Queue* queue = nullptr;
-  History* history = nullptr;  // none: what is not there yet has no past; only where `dry_run`
+  History* history = nullptr;          // null: there is none yet; only where nothing is changed
   std::function<std::string()> token;  // another one with every call
   std::function<void(const Event&)> tell;
 };

@@ -15,13 +15,13 @@
 
 namespace muster::bench::mpi {
 
-// MPI is running. The back end frees the communicator. `most`: elements that one call may have;
-// smaller only in tests.
+// MPI must be running. The back end frees the communicator. `most`: elements that one call may
+// have; smaller only in tests.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(std::string library,
                                                             MPI_Comm communicator,
                                                             std::uint64_t most = kMostElements);
 
-// Nothing where the code is that of success; else "MPI_Allreduce: MPI_ERR_COUNT: invalid count".
+// An error unless the code is that of success: "MPI_Allreduce: MPI_ERR_COUNT: invalid count".
 [[nodiscard]] Result<void> check(int code, std::string_view call);
 
 // The name and version in what MPI_Get_library_version says: "Open MPI 4.1.4".

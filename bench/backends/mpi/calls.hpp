@@ -58,7 +58,7 @@ struct Plan {
   [[nodiscard]] int gather() const;
   [[nodiscard]] int scatter() const;
   [[nodiscard]] int pingpong() const;
-  // A window of messages from those that begin to their partners, and their word that all came.
+  // A window of messages from each rank that begins to its partner, which confirms that all came.
   [[nodiscard]] int uniband() const;
   [[nodiscard]] int biband() const;  // a window each way
   [[nodiscard]] int barrier() const;
@@ -95,10 +95,10 @@ class Types {
   MPI_Datatype block_ = MPI_DATATYPE_NULL;
 };
 
-// More than this many elements are no longer one call. MPI 3's counts are ints.
+// The most elements that one call can have: MPI 3's counts are ints.
 inline constexpr std::uint64_t kMostElements = (std::uint64_t{1} << 31U) - 1;
 
-// Where an operation is too large even in several calls: a sentence.
+// An error if the operation is too large for MPI's counts, even in several calls.
 [[nodiscard]] Result<void> can_count(const Operation& operation,
                                      int rank,
                                      int ranks,

@@ -40,7 +40,7 @@ class MpiJob {
 using StartMpi = MpiJob* (*)(std::string* why);
 inline constexpr const char* kMpiEntry = "muster_mpi_start_4";
 
-// In the program, which so runs where there is an MPI library and where there is none.
+// What follows is in the program, which thus runs with an MPI library and without one.
 
 // MUSTER_MPI_MODULE where that is set; else lib/muster/muster_mpi.so beside the program's folder.
 [[nodiscard]] std::filesystem::path mpi_module_path();

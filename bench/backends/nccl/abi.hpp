@@ -63,7 +63,7 @@ inline constexpr int kInvalidValue = 7;
 inline constexpr int kArchMismatch = 8;
 inline constexpr int kNotSupported = 15;
 
-// Types, and in what a sum is computed.
+// Types of numbers, and the types that sums are computed in.
 inline constexpr int kFp32 = 0;
 inline constexpr int kFp64 = 1;
 inline constexpr int kFp16 = 2;
@@ -81,7 +81,7 @@ struct Algorithm {
   std::array<std::uint64_t, 8> data;
 };
 
-// One that the library would take.
+// An algorithm that the library suggests.
 struct Choice {
   Algorithm algorithm;
   std::size_t workspace;

@@ -21,7 +21,7 @@ class BufferMemory {
     std::uint64_t bytes = 0;
   };
 
-  // The GPU must live longer. `registered`: NCCL's memory, which its library must have.
+  // The GPU must live longer. `registered`: take NCCL's memory, which the library must offer.
   BufferMemory(Gpu& gpu, nccl::Library library, bool registered)
       : gpu_(gpu), library_(std::move(library)), registered_(registered) {}
 
@@ -38,8 +38,8 @@ class BufferMemory {
 
   [[nodiscard]] const Area& receive() const { return receive_; }
 
-  // Reserves at least so many bytes of each; what they held is lost. Where there is too little,
-  // there is nothing then: a smaller request may follow, and has all the room.
+  // Reserves at least so many bytes of each; what they held is lost. Where there is too little
+  // memory, both are freed, so that a smaller request that follows has all the room.
   [[nodiscard]] Result<void> reserve(std::uint64_t send, std::uint64_t receive) {
     auto grown = grow(send_, send);
     if (grown) grown = grow(receive_, receive);
@@ -50,7 +50,7 @@ class BufferMemory {
     return grown;
   }
 
-  // NCCL's memory alone; nothing is to be done for the driver's.
+  // Registers NCCL's memory; does nothing for the driver's.
   [[nodiscard]] Result<void> register_with(Communicator& communicator) const {
     if (!registered_) return {};
     for (const auto& [begin, bytes] : {send_, receive_}) {

@@ -46,10 +46,10 @@ class Communicator {
   [[nodiscard]] Result<void> register_memory(cuda::Pointer memory, std::uint64_t bytes);
   void release_memory();
 
-  // Puts the operation on the stream, in a group so many times, and returns when it is there.
+  // Puts the operation on the stream, `times` of them as one group, and returns when it is there.
   [[nodiscard]] Result<void> enqueue(const Run& run, cuda::Stream stream, int times = 1);
 
-  // An error that came up meanwhile, or that the communicator was given up.
+  // An error if NCCL has reported one meanwhile, or if the communicator was given up.
   [[nodiscard]] Result<void> healthy();
 
   // May be called from any thread, whatever the others do. Returns within seconds, though NCCL may

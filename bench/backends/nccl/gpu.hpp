@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One GPU of this process: its context, one stream, memory, events, and the kernels that fill and
-// verify. All work is put on the stream; nothing here waits without looking round.
+// verify. All work is put on the stream; every wait here also looks for errors.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ namespace muster::bench {
 // The kernels that fill and verify, as the driver takes them: kernels.ptx, held by the program.
 [[nodiscard]] std::string_view kernels_ptx();
 
-// Whether who has waited this long may sleep for a moment: not where the end is near, since a rank
-// that sleeps comes late to the next operation. `expected` is zero where nobody knows.
+// Whether a thread that has waited this long may sleep for a moment: not where the end is near,
+// since a rank that sleeps comes late to the next operation. `expected` is zero where nobody knows.
 [[nodiscard]] bool may_nap(std::chrono::nanoseconds waited, std::chrono::nanoseconds expected);
 
 // "0001:00:00.0". Needs no context.
@@ -57,7 +57,7 @@ class Gpu {
   [[nodiscard]] Result<cuda::Pointer> allocate(std::uint64_t bytes);
   void release(cuda::Pointer memory) const;
 
-  // Bytes of 0xff: as an element, no value that a collective may leave.
+  // Sets all bytes to 0xff: an element of these is no value that a collective may leave.
   [[nodiscard]] Result<void> poison(cuda::Pointer memory, std::uint64_t bytes);
   [[nodiscard]] Result<void> fill(cuda::Pointer memory,
                                   std::uint64_t count,
@@ -97,7 +97,7 @@ class Gpu {
   [[nodiscard]] Result<bool> is_done(const Watch& watch) const;
   [[nodiscard]] Result<void> set_up(int ordinal);
   [[nodiscard]] Result<void> load_kernels();
-  // The stream is waited for before the next one.
+  // Wait for the stream before the next upload.
   [[nodiscard]] Result<void> upload(const std::vector<std::uint64_t>& first,
                                     const std::vector<std::uint64_t>& second);
   [[nodiscard]] Result<void> launch(cuda::Kernel kernel, std::uint64_t count, void** arguments);
@@ -111,7 +111,7 @@ class Gpu {
   cuda::Module module_ = nullptr;
   std::array<cuda::Kernel, 4> fill_{};  // for elements of 1, 2, 4 and 8 bytes
   std::array<cuda::Kernel, 4> verify_{};
-  cuda::Pointer table_ = 0;  // what fill and verify compare with
+  cuda::Pointer table_ = 0;  // what fill writes, and verify compares with
   std::uint64_t table_bytes_ = 0;
   cuda::Pointer result_ = 0;
   // What copies read and write: a copy may run after the call, and after a wait that failed.

@@ -48,16 +48,16 @@ class DiagnosisReader {
   DiagnosisReader& operator=(const DiagnosisReader&) = delete;
   ~DiagnosisReader();
 
-  // Gives standard output back. The lines of NCCL's diagnosis, without what they begin with; what
-  // else was printed is printed now.
+  // Gives standard output back. Returns the lines of NCCL's diagnosis without their prefix; prints
+  // what else was printed meanwhile.
   [[nodiscard]] std::vector<std::string> read();
 
  private:
   Descriptor file_;
 };
 
-// Lets standard output go where it went before, for who reports that NCCL hangs; any thread may
-// call it.
+// Lets standard output go where it went before, so that a thread can report that NCCL hangs; any
+// thread may call it.
 void give_back_standard_output();
 
 }  // namespace muster::bench

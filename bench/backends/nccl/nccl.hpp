@@ -23,14 +23,14 @@ struct NcclOptions {
   std::string host;
   // Gives every rank the text of rank 0; the others' own text does not count.
   std::function<Result<std::string>(std::string_view)> broadcast;
-  // Else NCCL's calls return before they are done, its errors are seen while it begins, and a hang
-  // in a call can be given up. NCCL then starts a thread for each operation that is not part of a
-  // graph, which short operations feel; blocking, only the end of the process helps against a hang
-  // in a call.
+  // Whether NCCL's calls block: then only the end of the process helps against a hang in one. If
+  // they do not, they return before they are done, errors are seen while NCCL begins, and a hang
+  // can be given up; but NCCL starts a thread for each operation that is not part of a graph, which
+  // slows short ones down.
   bool blocking = false;
-  // How long the ranks may take to form their communicator; one that does not form is an error of
-  // every operation then, and not of the beginning. It forms without blocking for that. Nothing:
-  // as long as it takes.
+  // How long the ranks may take to form their communicator. Where it has not formed by then, the
+  // back end is made all the same, and each operation fails. Calls that form it do not block then.
+  // Empty: as long as it takes.
   std::optional<std::chrono::nanoseconds> forming_limit = {};
   // Buffers are NCCL's memory, which is registered with the communicator: from 2.19 on.
   bool registered = false;

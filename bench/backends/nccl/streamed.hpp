@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation on a stream of a GPU, for who puts other work of that GPU beside it.
+// An operation on a stream of a GPU, for callers that run other work on that GPU beside it.
 #pragma once
 
 #include <vector>
@@ -22,7 +22,7 @@ class StreamedOperation {
   [[nodiscard]] virtual Result<void> choose(const Operation& operation) = 0;
   // Puts it on the stream once, and returns when it is there.
   [[nodiscard]] virtual Result<void> start() = 0;
-  // An error that came up meanwhile.
+  // An error if one has come up meanwhile.
   [[nodiscard]] virtual Result<void> healthy() = 0;
   // What is wrong in what the last one left; waits for it.
   [[nodiscard]] virtual Result<std::vector<Wrong>> wrong() = 0;

@@ -48,7 +48,7 @@ class RankPairs {
   bool operator==(const RankPairs& other) const;
 
  private:
-  // The ways from one rank to those from the first on.
+  // The ways from one rank to others: to rank `first`, to the next one, and so on.
   struct Row {
     int first = 0;
     std::vector<Ways> ways;

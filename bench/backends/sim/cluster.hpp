@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model of a cluster, for tests and for planning: how long a collective takes on hardware of
-// these rates, with these faults. Nothing is random that no seed says, and nothing is measured.
+// these rates, with these faults. What is random follows from a seed, and nothing is measured.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +73,7 @@ struct SimCluster {
 // time.
 [[nodiscard]] double run_factor(const SimCluster& cluster, std::uint64_t run);
 
-// The part of it that iteration number `iteration` of the run takes.
+// The factor by which iteration number `iteration` takes longer or shorter than without noise.
 [[nodiscard]] double noise_factor(const SimCluster& cluster, std::uint64_t iteration);
 
 // The model as a back end: one process is all ranks, and no time passes. Nodes are called sim0,

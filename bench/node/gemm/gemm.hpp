@@ -26,7 +26,7 @@ struct GemmKind {
   double tolerance = 0.015;  // of what a sum of so many numbers usually is
 };
 
-// The one that limits are for first.
+// All kinds; the first is the one that limits are for, unless they name another.
 [[nodiscard]] std::span<const GemmKind> gemm_kinds();
 
 // The sizes of one product: a matrix of rows x depth times one of depth x columns. All are
@@ -58,8 +58,8 @@ class Gemm {
 
   [[nodiscard]] double operations() const { return shape_.operations(); }
 
-  // What is wrong of the last product: by numbers that the host computes, and bit by bit by the
-  // first, which it must repeat. Waits for it.
+  // What is wrong with the last product, as a sentence; empty if nothing is. Compares some of its
+  // numbers with those that the host computes, and all bits with the first product. Waits for it.
   [[nodiscard]] Result<std::optional<std::string>> wrong();
 
  private:

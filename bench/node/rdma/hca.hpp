@@ -47,7 +47,7 @@ class Hca {
 
   // HCAs of one model are compared.
   [[nodiscard]] std::string model() const;
-  // Null where the kernel does not tell.
+  // Empty where the kernel does not tell.
   [[nodiscard]] std::optional<unsigned> numa_node() const;
 
  private:

@@ -46,9 +46,9 @@ class RdmaMemory {
 
   // Every word has a number of its own, and those of other seeds have others.
   [[nodiscard]] virtual Result<void> fill(std::uint64_t seed) = 0;
-  // So that what is not written is seen.
+  // Overwrites the first `bytes`, so that what is not written afterwards is seen.
   [[nodiscard]] virtual Result<void> clear(std::uint64_t bytes) = 0;
-  // What of the first `bytes` is not what `fill(seed)` writes; null where all is.
+  // What of the first `bytes` is not what `fill(seed)` writes; empty where all is.
   [[nodiscard]] virtual Result<std::optional<Difference>> compare(std::uint64_t seed,
                                                                   std::uint64_t bytes) = 0;
 
