@@ -13,7 +13,7 @@
 
 namespace muster {
 
-// What the profile says of a check; as usual where it says nothing.
+// What the profile says of a check; the defaults where it says nothing.
 [[nodiscard]] Policy policy_of(const Profile& profile, std::string_view id);
 
 struct Selection {

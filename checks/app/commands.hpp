@@ -132,8 +132,8 @@ using Invocation = std::variant<SayCommand,
                                    Deadline& deadline);
 [[nodiscard]] int run_validate(const ValidateCommand& command, const Caller& caller);
 
-// The command line to a plain struct; `arguments` without the program's name. Everything that can
-// be wrong with the usage itself is found here, before any file is opened: an error is bad usage.
+// Turns the command line, without the program's name, into a plain struct. Everything that can be
+// wrong with the usage itself is found here, before any file is opened: an error is bad usage.
 [[nodiscard]] Result<Invocation> parse(std::span<const char* const> arguments);
 
 // Runs what the command line asked for, and gives up on it at its deadline.

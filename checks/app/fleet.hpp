@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many recorded nodes on one screen: how many are well, what makes the others sick, and which are
-// not as the most of their kind.
+// Many recorded nodes on one screen: how many are well, what makes the others sick, and which
+// differ from most of their kind.
 #pragma once
 
 #include <map>
@@ -31,8 +31,8 @@ struct FleetNode {
 
 [[nodiscard]] FleetNode fleet_node(const Snapshot& snapshot, const Report& report);
 
-// A table of at most some forty lines, whatever the number of nodes. `unread`: snapshots that are
-// no nodes.
+// A table of at most some forty lines, whatever the number of nodes. `unread`: how many snapshots
+// could not be read or judged.
 [[nodiscard]] std::string fleet_table(const std::vector<FleetNode>& nodes, std::size_t unread);
 
 }  // namespace muster::app

@@ -54,7 +54,7 @@ struct Inspected {
                                  const Console& console,
                                  bool stream);
 
-// Writes the state file, in its own time.
+// Writes the state file. Gives up, with a warning, after two seconds or just before the deadline.
 void remember(const ObservedNode& observed, const Caller& caller, Deadline& deadline);
 
 }  // namespace muster::app

@@ -27,7 +27,8 @@ struct ObservationRequest {
   std::string state;  // folder; empty for the usual one
   std::string context = "manual";
   std::optional<Seconds> deadline;
-  // What to observe, once the profile is known, and before that.
+  // Which probes to run by the profile, or, with null while it is not known yet, all that it may
+  // want.
   std::function<ProbeSet(const Profile*)> probes;
   std::vector<std::string> files = {};     // to look for, beside those of the profile
   std::vector<std::string> contents = {};  // those of them to read

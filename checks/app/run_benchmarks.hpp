@@ -23,8 +23,8 @@ struct Bench {
   std::size_t most_output = 4UL * 1024 * 1024;        // bytes
 };
 
-// The benchmark, which says the same of this node as `command`. A deadline above five minutes holds
-// for each benchmark, too.
+// How to run it with the profile and the settings that `command` names. A deadline above five
+// minutes holds for each benchmark, too.
 [[nodiscard]] Bench bench_for(const CheckCommand& command, const Caller& caller);
 
 // Runs it with these words before its own.
@@ -41,7 +41,7 @@ struct Bench {
 
 // Adds to the report what `muster-bench node` finds with these tests, as its --only has them,
 // within this time. They are not run on a node that is unhealthy already, or on whose GPUs somebody
-// works. How long that took.
+// works. Returns how long they took.
 Clock::duration add_node_tests(Report& report,
                                const Snapshot& snapshot,
                                const std::string& tests,

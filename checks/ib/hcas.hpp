@@ -93,7 +93,7 @@ struct PortOf {
   return checks::about(at.hca->name, outcome, std::move(message), remedy, std::move(values));
 }
 
-// HCAs, or that there are none, were seen.
+// Whether the probe saw HCAs, or saw that there are none.
 [[nodiscard]] inline bool answered(const Snapshot& snapshot) {
   return snapshot.infiniband.ok() || snapshot.infiniband.status == Status::absent;
 }

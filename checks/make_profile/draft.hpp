@@ -41,7 +41,7 @@ class ProfileDraft {
   // where there is no such value, that is noted. Keys of one block follow each other.
   void add(std::string_view path, const ValueOf& value_of);
 
-  // Adds what many a node has no word for: nothing is noted where none has.
+  // As add(), for what many nodes do not tell: nothing is noted where none of them does.
   void add_if_told(std::string_view path, const ValueOf& value_of);
 
   [[nodiscard]] std::string yaml() const;

@@ -49,7 +49,7 @@ struct CheckLine {
 // `node` is empty only lines for all nodes can be told, and the others are complaints.
 [[nodiscard]] std::vector<CheckLine> check_lines_on(const Config& config, std::string_view node);
 
-// The lines for all nodes, whatever their names: what has to be observed follows from these.
+// Every line, whichever nodes it is for: what has to be observed follows from these.
 [[nodiscard]] std::vector<CheckLine> all_check_lines(const Config& config);
 
 }  // namespace muster::nhc

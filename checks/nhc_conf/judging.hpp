@@ -26,7 +26,7 @@ using Judge = Findings (*)(const Snapshot&, const Arguments&);
           .message = fmt::format("not judged: {}", why)};
 }
 
-// What does not hold on the node; of another device, checks::failed() says it.
+// A failure of the node as a whole; for that of a device there is checks::failed().
 [[nodiscard]] inline Finding failed(std::string message, Remedy remedy = Remedy::fix_config) {
   return checks::failed(checks::kNode, std::move(message), remedy);
 }

@@ -13,8 +13,8 @@ namespace muster::nhc {
 // A range is read as Slurm reads it: "n[1-10]" are n1 to n10.
 [[nodiscard]] Result<bool> matches(std::string_view expression, std::string_view text);
 
-// Whether the pattern matches as in bash's [[ … == … ]]. Nothing is matched by a glob that could
-// take all of the time.
+// Whether the pattern matches as in bash's [[ … == … ]]. A glob that could take too long is not
+// tried, and matches nothing.
 [[nodiscard]] bool matches_pattern(std::string_view pattern, std::string_view text);
 
 }  // namespace muster::nhc

@@ -62,7 +62,7 @@ struct Row {
 // A check that is judged here.
 [[nodiscard]] Row judged(
     std::string_view name, Judge judge, ProbeSet needs, std::size_t least, std::size_t most = kAny);
-// One of processes, for which another probe is asked, too.
+// A check of processes, for which the probe `beside` is asked, too.
 [[nodiscard]] Row of_processes(
     std::string_view name, Judge judge, Probe beside, std::size_t least, std::size_t most = kAny);
 [[nodiscard]] Row unjudged(std::string_view name, std::string_view why);
@@ -89,7 +89,7 @@ struct Row {
 // The values that the arguments of a line stand for.
 [[nodiscard]] Result<std::vector<Preset>> presets_of(const Row& row, const Arguments& arguments);
 
-// Puts values into a profile. An error names the key that is not one of those above.
+// Puts values into a profile. An error names a key that cannot be set so.
 [[nodiscard]] Result<void> apply(const std::vector<Preset>& presets, Profile& profile);
 
 }  // namespace muster::nhc

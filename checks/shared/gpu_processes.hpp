@@ -13,8 +13,8 @@
 namespace muster::checks::gpu {
 
 // Whether the process is allowed, by its command, of which the kernel keeps 15 characters. A user
-// can give his process any name: only one of the system goes by it. The server of MPS runs in the
-// system's unit, as its user.
+// can give his process any name, so those of jobs are not allowed, nor those of users outside the
+// system's units. The server of MPS runs in such a unit, as its user.
 [[nodiscard]] inline bool is_allowed(const std::vector<std::string>& allowed,
                                      const GpuProcess& process) {
   constexpr std::size_t kLongest = 15;

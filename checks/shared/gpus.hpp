@@ -122,7 +122,8 @@ template <class FactOf>
   return finding;
 }
 
-// A mode that takes force with the next reset only: it is not as expected, or will not be.
+// The finding about a mode that changes with the next reset only: it is not as expected, will not
+// be so then, or is not known. Nothing where all is well.
 [[nodiscard]] inline std::optional<Finding> judge_mode(const Gpu& gpu,
                                                        std::string_view mode,
                                                        const Fact<bool>& now,

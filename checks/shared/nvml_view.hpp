@@ -34,8 +34,8 @@ class NvmlView {
     refused_explain_ = !refused_.empty() && refused_.size() >= without_word;
   }
 
-  // Leaves the finding to gpu.present where the GPU at this address is lost by the kernel's log,
-  // missing from the bus or silent there.
+  // For a finding that the GPU at this address is lost by the kernel's log, missing from the bus or
+  // silent there: leaves it to gpu.present where NVML, too, finds that GPU lost or hanging.
   void leave_to_gpu_present(const std::string& address, Finding& finding) const {
     if (!usable_) return;
     const Gpu* gpu = gpu_at(snapshot_, address);
@@ -46,7 +46,7 @@ class NvmlView {
     }
   }
 
-  // Of all GPUs that the bus lacks, whichever they are.
+  // The same for a finding about all GPUs that the bus lacks, whichever they are.
   void leave_to_gpu_present(Finding& finding) const {
     const auto lost = static_cast<std::size_t>(std::ranges::count_if(gone_, is_lost));
     const std::size_t unlisted = missing_ - std::min(missing_, gone_.size());
@@ -82,8 +82,8 @@ class NvmlView {
     }
   }
 
-  // An address that NVML does not tell of: all such on the bus must be those of the GPUs that it
-  // refused, and one that is not on the bus needs a refused GPU more.
+  // Whether an address that NVML does not tell of may be that of a GPU that it refused. Those must
+  // explain all such GPUs on the bus; for an address that is not there, one more of them is needed.
   [[nodiscard]] bool may_be_refused(const std::string& address) const {
     const bool on_bus = device_at(snapshot_, address) != nullptr;
     return refused_explain_ && (on_bus || refused_.size() > unlisted_.size());
@@ -99,11 +99,11 @@ class NvmlView {
   const Snapshot& snapshot_;
   bool usable_ = false;
   bool expected_ = false;
-  std::vector<const Gpu*> refused_;         // at once, so that their address is not known
+  std::vector<const Gpu*> refused_;         // so early that NVML did not tell their address
   std::vector<const Gpu*> gone_;            // not on the bus
   std::vector<const PciDevice*> unlisted_;  // by NVML
   std::size_t missing_ = 0;                 // how many the bus lacks
-  bool refused_explain_ = false;            // they are all of which NVML has no other word
+  bool refused_explain_ = false;            // they explain all GPUs that NVML does not tell of
 };
 
 }  // namespace muster::checks::pci

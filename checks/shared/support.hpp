@@ -66,7 +66,7 @@ struct Values {
   return about(device, Outcome::pass, std::move(message));
 }
 
-// What there is nothing to judge of here.
+// There is nothing to judge here.
 [[nodiscard]] inline Finding skipped(std::string message, std::string_view device = kNode) {
   return about(device, Outcome::skip, std::move(message));
 }
@@ -109,7 +109,7 @@ inline void append(Findings& findings, std::optional<Finding> more) {
   if (more) findings.push_back(*std::move(more));
 }
 
-// What is well says nothing beside what is said of all.
+// Drops the passes of single devices, where something is found about all of them together.
 inline void drop_passes(Findings& findings) {
   std::erase_if(findings, [](const Finding& each) { return each.outcome == Outcome::pass; });
 }

@@ -48,8 +48,8 @@ struct XidGroup {
 [[nodiscard]] bool is_beside(const XidGroup& group, const XidEvent& event, Seconds coalesce);
 
 // The XIDs that count: what is fatal since the GPU was last reset, what is not since `from_us`.
-// `well`: addresses of GPUs whose driver calls for no recovery now. Where it did in the log, what
-// it called for was done.
+// `well`: addresses of GPUs whose driver calls for no recovery now. Where it did in the log, that
+// recovery was done, and what is fatal up to that call is over.
 [[nodiscard]] std::vector<XidGroup> group_xids(const XidLog& log,
                                                const XidRules& rules,
                                                bool of_nvswitches,

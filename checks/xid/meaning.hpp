@@ -24,7 +24,7 @@ struct XidMeaning {
   std::string meaning;
   Remedy remedy = Remedy::none;
   std::string context{};
-  bool hardware = false;          // when it comes again and again on the link of the NVLink
+  bool hardware = false;          // it is at fault where this recurs on one NVLink
   std::string link{};             // of an XID 74
   bool all_is_well = false;       // the driver says that nothing is left to do
   bool calls = false;             // the driver calls for a recovery
@@ -32,7 +32,7 @@ struct XidMeaning {
   std::size_t order = 0;          // among what has the same class, the least explains the rest
 };
 
-// The rules by number. They must outlive it.
+// The rules by number. The limits must outlive it.
 class XidRules {
  public:
   explicit XidRules(const XidLimits& limits);

@@ -26,7 +26,7 @@ class FileReplacement {
   ~FileReplacement();
 
   [[nodiscard]] Result<void> append(std::string_view content);
-  // Once, and nothing is appended after it.
+  // To be called once; nothing may be appended after it.
   [[nodiscard]] Result<void> finish();
 
  private:

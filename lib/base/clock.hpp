@@ -12,10 +12,11 @@ namespace muster {
 
 using Clock = std::chrono::steady_clock;
 
-// A span of time as the clock counts it; at most about 30 years, which it can still add.
+// The seconds as a duration of the clock: at most about 30 years, which can still be added to a
+// point in time.
 [[nodiscard]] Clock::duration to_duration(Seconds seconds);
 
-// Lets a thread sleep so long. Returns false at once when it is to stop.
+// Sleeps for `time`. Returns false, and at once, when a stop is requested.
 [[nodiscard]] bool sleep_for(const std::stop_token& stop, Clock::duration time);
 
 // Wall time now, in whole seconds.

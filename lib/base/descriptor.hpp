@@ -43,7 +43,7 @@ class Descriptor {
   int number_ = -1;
 };
 
-// Calls read(2), and again where a signal interrupts it. Returns what it does.
+// Calls read(2), and again where a signal interrupts it. Returns what read(2) returns.
 [[nodiscard]] ssize_t read_some(int descriptor, char* into, std::size_t size);
 
 // Appends what there is to read, to its end or until `into` holds more than `most` bytes. Returns 0

@@ -42,7 +42,7 @@ using ByName = std::map<std::string, T>;
   static constexpr int kCountBeforeMembers = __COUNTER__; \
   bool operator==(const Struct&) const = default
 
-// A member; what it is at first may follow, as `= 0`.
+// A member; its initial value may follow, as `= 0`.
 #define MUSTER_FIELD(Type, member, about) \
   MUSTER_NTH_FIELD(::muster::field(#member, &Self::member, about)) Type member
 

@@ -21,7 +21,8 @@ class InOrder {
       : count_(count),
         threads_(std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(count, 1))) {}
 
-  // `make(index)` runs on the threads; `take(result)` runs here, in order, until it says false.
+  // `make(index)` runs on the threads; `take(result)` runs on the caller's, in order, until it
+  // returns false.
   template <class Make, class Take>
   void run(const Make& make, const Take& take) {
     std::vector<std::thread> workers;

@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// What a profile may make of a finding comes first.
+// The outcomes that a profile may give to a finding come first.
 enum class Outcome { fail, warn, pass, unknown, skip };
 
 enum class Remedy {

@@ -8,15 +8,16 @@
 
 namespace muster {
 
-// An error where others than this user and root could put files of their choice into `folder`, and
-// says what to do. A folder that is not there yet is fine.
+// An error, which says what to do, where others than this user and root could put files of their
+// choice into `folder`. A folder that is not there yet is fine.
 [[nodiscard]] Result<void> check_own_folder(const std::filesystem::path& folder);
 
-// An error where `file` is there and is a link or somebody else's than this user's and root's.
+// An error where `file` is a link, or belongs to neither this user nor root. A file that is not
+// there is fine.
 [[nodiscard]] Result<void> check_own_file(const std::filesystem::path& file);
 
 // The first link on the way to `path`, itself included, that belongs to neither this user nor root;
-// empty for none, and where the way ends.
+// empty for none. The search ends at the first part of the path that does not exist.
 [[nodiscard]] std::filesystem::path others_link(const std::filesystem::path& path);
 
 }  // namespace muster

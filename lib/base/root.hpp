@@ -30,8 +30,8 @@ class Root {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
   // Paths are as on the node, with or without the leading slash: "/sys/class/net" or
-  // "sys/class/net". The whole content. A file above `max_bytes` is an error, not a truncated
-  // value, and so is what is no regular file: a FIFO, a device.
+  // "sys/class/net". read() returns the whole content. A file above `max_bytes` is an error, not a
+  // truncated value, and so is what is no regular file: a FIFO, a device.
   [[nodiscard]] Result<std::string> read(std::string_view path,
                                          std::size_t max_bytes = kSmallFile) const;
   // The first line without trailing blanks; an empty file is an error.
@@ -39,7 +39,7 @@ class Root {
   // Names in the directory, sorted, without "." and ".."; more than `most` is an error.
   [[nodiscard]] Result<std::vector<std::string>> list(std::string_view path,
                                                       std::size_t most = 65536) const;
-  // What the link at `path` says, not followed.
+  // The target of the link at `path` as it is written there; it is not followed.
   [[nodiscard]] Result<std::string> read_link(std::string_view path) const;
   // Where `path` leads after all links, as a path inside the root ("/sys/devices/pci0000:00/…").
   [[nodiscard]] Result<std::string> resolve(std::string_view path) const;

@@ -44,7 +44,8 @@ namespace muster {
 // `max_length` bytes, cut with "…" at a character's border.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t max_length = 400);
 
-// The candidate nearest to `word` by edits, empty when none is near enough to be a slip.
+// The candidate nearest to `word` by edits, else the only one that begins with it or ends with it
+// behind a dot; empty when none is near enough to be a slip.
 [[nodiscard]] std::string nearest(std::string_view word,
                                   const std::vector<std::string>& candidates);
 

@@ -20,11 +20,12 @@ struct Caller {
   std::filesystem::path bench = {};  // muster-bench; empty: the one beside this program
 };
 
-// Says on standard error why a command failed, unless there is nothing to say. The exit status.
+// Says on standard error why a command failed, unless there is nothing to say. Returns the exit
+// status.
 [[nodiscard]] int fail(const Caller& caller, const Failure& failure);
 
-// Writes the answer to standard output or to `file`. `status`, or that of a failure where the
-// answer cannot be written.
+// Writes the answer to standard output or to `file`. Returns `status`, or that of a failure where
+// the answer cannot be written.
 [[nodiscard]] int deliver(const Caller& caller,
                           const std::string& file,
                           std::string_view text,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command's line to its plain struct. CLI11 knows options and hands values over; what a value
-// means is the table's.
+// Parses the line of a command into its plain struct. CLI11 finds the options and hands their
+// values over; the table of options says what a value means.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace muster {
 template <class Command>
 class CommandLine {
  public:
-  // Both `app` and `options` live longer.
+  // `app` and `options` must outlive this.
   CommandLine(CLI::App& app, CommandText text, std::span<const Option<Command>> options)
       : text_(std::move(text)), app_(app) {
     app_.set_help_flag();
@@ -49,7 +49,7 @@ class CommandLine {
     app_.add_option("words", words)->expected(-1);
   }
 
-  // What was asked for, once CLI11 has parsed; unless help was asked for.
+  // What was asked for, once CLI11 has parsed the line. Where help() is true it means nothing.
   [[nodiscard]] Result<Command> result() const {
     if (auto left = refuse_leftovers(); !left) return tl::unexpected(left.error());
     if (!complaint_.empty()) return make_error(complaint_);

@@ -87,7 +87,7 @@ template <class Member>
   }
 }
 
-// For a member that is a whole number, or may be one.
+// For a member that is a whole number or an optional one.
 template <int kLeast>
 struct AtLeast {
   template <class Member>

@@ -15,14 +15,15 @@
 namespace muster {
 
 struct Console {
-  // The answer; all of it, or an error. Its message is empty where the reader has gone.
+  // Writes an answer. An error where not all of it could be written; its message is empty where the
+  // reader has gone.
   std::function<Result<void>(std::string_view)> out;
   std::function<void(std::string_view)> note;  // one line for the operator, without newline
   bool colour = false;
   std::size_t width = 0;  // of the terminal; 0 where there is none
 };
 
-// The process' own. Colour only on a terminal, and never under NO_COLOR.
+// The console of this process. Colour only on a terminal, and never under NO_COLOR.
 [[nodiscard]] Console make_console();
 
 // The mode of a new file, less the umask. A snapshot holds the kernel's log and the environment.
@@ -33,9 +34,9 @@ inline constexpr unsigned kSnapshotMode = 0600;
 // "/proc/self/fd/N". An empty name is standard output, too.
 [[nodiscard]] std::optional<int> descriptor_named(std::string_view name);
 
-// Where an answer goes, a piece at a time: an open descriptor, or a file. The file is written
-// beside and renamed at the end, so that a reader sees the old text or the new. What is no regular
-// file (a device, a pipe) is written to as it is.
+// Where an answer goes, a piece at a time: an open descriptor, or a file. The text goes to a
+// temporary file beside it, which is renamed at the end, so that a reader sees the old text or the
+// new. What is no regular file (a device, a pipe) is written to directly.
 class Destination {
  public:
   [[nodiscard]] static Result<Destination> open(const Console& console,
@@ -54,7 +55,7 @@ class Destination {
   std::optional<FileReplacement> file_;
 };
 
-// All of an answer at once.
+// Writes a whole answer at once.
 [[nodiscard]] Result<void> write_answer(const Console& console,
                                         const std::string& file,
                                         std::string_view text,

@@ -26,7 +26,7 @@ class Deadline {
 
   void move(Clock::time_point when) { since_epoch_.store(when.time_since_epoch().count()); }
 
-  // The exit status of a run that is lost; else it is undecided.
+  // Sets the exit status of a run that is lost, in place of `undecided`.
   void answer_if_lost(int status) { if_lost_.store(status); }
 
   [[nodiscard]] int if_lost() const { return if_lost_.load(); }
@@ -46,11 +46,12 @@ struct Supervised {
 
 enum class Input { none, kept };
 
-// Runs `work` in a child and returns its exit status. The deadline counts from `started`. A child
-// that misses the deadline is killed, or abandoned where the kernel will not let it die; that, and
-// a child that crashes, is `undecided`. None of the caller's standard streams is the child's, but
-// for the input where that is kept: nobody waits at the other end of a pipe for one that hangs.
-// What the run leaves behind is reaped, as far as that ends.
+// Runs `work` in a child and returns its exit status. A child that misses the deadline is killed,
+// or abandoned where the kernel will not let it die; the status of such a run, and of one that
+// crashes, is Deadline::if_lost(). The message says how long after `started` the deadline was. The
+// child has none of the caller's standard streams, except the input where that is kept, so that
+// nobody waits at the other end of a pipe for a child that hangs. What the run leaves behind is
+// reaped, as far as that ends.
 [[nodiscard]] Supervised supervise(Clock::time_point started,
                                    Clock::time_point deadline,
                                    const std::function<int(Deadline&)>& work,

@@ -10,8 +10,8 @@
 namespace muster {
 
 // Each word is a list of hosts, `@FILE` for the lists in a file, or `-` for those on standard
-// input. There, what stands behind a # is left out. In the order written; none where there are no
-// words.
+// input; in both, what stands behind a # is left out. Returns the hosts in the order written, none
+// where there are no words.
 [[nodiscard]] Result<std::vector<std::string>> hosts_of_words(
     const std::vector<std::string>& words);
 

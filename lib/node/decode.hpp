@@ -33,7 +33,7 @@ class Decoder {
 
   void refuse(std::string why);
 
-  // Hands what a whole text says to `take`, or refuses it.
+  // Parses a whole text and hands its root element to `take`; refuses what is not JSON.
   template <class Take>
   void document(std::string_view text, const Take& take) {
     read_document(text, &take, [](const Element& json, const void* context) {

@@ -18,8 +18,8 @@ namespace muster {
   return found == all.end() ? nullptr : &*found;
 }
 
-// Without the virtual functions of a host: they stand for parts of devices that are judged
-// themselves, and work in whatever container or guest they were given to.
+// The devices of a kind, without the virtual functions of a host: those stand for parts of devices
+// that are judged themselves, and work in whatever container or guest they were given to.
 [[nodiscard]] inline std::vector<const PciDevice*> devices_of(const Snapshot& snapshot,
                                                               PciKind kind) {
   std::vector<const PciDevice*> found;

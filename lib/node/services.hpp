@@ -14,7 +14,7 @@ struct Services {
   MUSTER_DESCRIBED(Services);
   // Units with a process, or that systemd lists as active.
   MUSTER_FIELD(Fact<std::vector<std::string>>, active, "systemd units that are active");
-  // Of those, none; kept where systemd says so in a file.
+  // The probe leaves it absent: systemd writes the units that have failed into no file.
   MUSTER_FIELD(Fact<std::vector<std::string>>,
                failed,
                "systemd units that are known to have failed");

@@ -171,7 +171,7 @@ template <class T>
 template <class T>
 [[nodiscard]] Result<Section<T>> parse_section(std::string_view text);
 
-// What can be in a section: the types that both are compiled for.
+// What can be in a section: the types that these two functions are compiled for.
 // clang-format off
 #define MUSTER_SECTIONS(X) \
   X(Identity) X(Cpu) X(Memory) X(Mounts) X(Disks) X(Processes) X(Kernel) X(KernelLog) X(Services) \

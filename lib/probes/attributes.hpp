@@ -59,7 +59,8 @@ template <class Parse>
   return value;
 }
 
-// The first line as a number; scaled: in units of which the file has `per_unit` to one.
+// The first line as a number; read_scaled() divides it by `per_unit`, where the file counts in
+// parts of a unit.
 [[nodiscard]] Result<std::uint64_t> read_unsigned(const Root& root, std::string_view path);
 [[nodiscard]] Result<std::int64_t> read_signed(const Root& root, std::string_view path);
 [[nodiscard]] Result<double> read_scaled(const Root& root, std::string_view path, double per_unit);
@@ -73,8 +74,8 @@ template <class Parse>
                                               std::string_view path,
                                               int flags = 0);
 
-// Tabs and ends of lines as they are, and the rest printable, `most` bytes between them: JSON takes
-// no bytes that are no text.
+// The text with tabs and ends of lines as they are, and at most `most` printable bytes between two
+// of them: JSON takes no bytes that are no text.
 [[nodiscard]] std::string printable_lines(std::string_view text, std::size_t most);
 
 // Seconds since the node was started.

@@ -29,8 +29,9 @@ void announce_work(std::string_view work);
 // Whether the process (or thread) in this folder of /proc runs a program called muster.
 [[nodiscard]] bool runs_muster(const Root& root, const std::string& folder);
 
-// The processes of this host that hang by now, of the user that this process has. All processes are
-// looked at, unless `state_file` is in a folder that could hold a note of them and does not.
+// The processes of earlier runs by this user that hang on this host by now. None where there is no
+// `state_file`, or its folder could hold a note of them and does not; else all processes are looked
+// through.
 [[nodiscard]] std::vector<LeftBehind> find_left_behind(
     const std::optional<std::filesystem::path>& state_file);
 

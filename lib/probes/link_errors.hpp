@@ -23,7 +23,7 @@ inline constexpr std::string_view kSymbolErrors = "rx_pcs_symbol_err_phy";
 // The counters that tell of the link, by name; empty where the driver has none.
 [[nodiscard]] std::map<std::string, std::uint64_t> read_link_errors(const std::string& interface);
 
-// The names behind each other in fields of 32 bytes, as the kernel writes them.
+// Splits names that stand one after the other in fields of 32 bytes, as the kernel writes them.
 [[nodiscard]] std::vector<std::string> split_names(std::string_view block);
 
 }  // namespace muster

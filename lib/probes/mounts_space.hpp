@@ -28,9 +28,8 @@ using AskSpace = std::function<Result<Space>(const std::string& point)>;
 using AnnounceSpace = std::function<void(const std::string& point)>;
 
 // One answer for each point, in order. `ask` runs in child processes; where one of them is for a
-// single point, `announce` runs in it first. Returns within two deadlines
-// for up to 64 points, and one more for each further 64, five in all: points that were not reached
-// by then are unreadable.
+// single point, `announce` runs in it first. Returns within two deadlines for up to 64 points, and
+// one more for each further 64, five in all: points that were not reached by then are unreadable.
 [[nodiscard]] std::vector<SpaceAnswer> ask_spaces(const std::vector<std::string>& points,
                                                   std::chrono::milliseconds deadline,
                                                   const AskSpace& ask,

@@ -22,7 +22,7 @@ struct Plan {
   Wanted wanted;
 };
 
-// Asked once. Nothing: the run cannot go on, and no more is observed.
+// Asked once. It returns nothing where the run cannot go on: then no more is observed.
 using Planner = std::function<std::optional<Plan>(const Snapshot&)>;
 
 struct ObserveOptions {
@@ -38,7 +38,7 @@ struct ObserveOptions {
 
 // Where the hardware has to tell the profile, everything that may be wanted and needs no profile
 // starts at once, and `planner` is asked as soon as identity, cpu, memory, pci and infiniband have
-// answered, and `meanwhile` is the time to prepare for that. Else it is asked at once, while the
+// answered; `meanwhile` is the time to prepare for that. Else `planner` is asked at once, while the
 // first probes already run.
 [[nodiscard]] Snapshot observe(const Root& root,
                                const ObserveOptions& options,

@@ -64,7 +64,7 @@ struct NvmlOptions {
 [[nodiscard]] std::string read_hostname(const Root& root);
 [[nodiscard]] Section<Cpu> probe_cpu(const Root& root);
 [[nodiscard]] Section<Memory> probe_memory(const Root& root);
-// What a child that was left behind still hangs in is not asked again.
+// A mount in which a child that was left behind still hangs is not asked again.
 [[nodiscard]] Section<Mounts> probe_mounts(const Root& root,
                                            std::chrono::milliseconds statfs_deadline,
                                            const std::vector<LeftBehind>& left = {});

@@ -41,11 +41,11 @@ class Children {
              Clock::time_point deadline,
              const std::function<std::string()>& work);
 
-  // Takes time back from those that run: none has longer than until `deadline`.
+  // Shortens the deadlines of those that run: none is later than `deadline`.
   void hurry(Clock::time_point deadline);
 
-  // Waits until one more child has answered, died or missed its deadline; its name and answer.
-  // Empty name when none is left.
+  // Waits until one more child has answered, died or missed its deadline, and returns its name and
+  // answer; an empty name when none is left.
   [[nodiscard]] std::pair<std::string, ChildAnswer> next();
 
  private:
@@ -64,8 +64,8 @@ class Children {
                                             Clock::time_point deadline,
                                             const std::function<std::string()>& work);
 
-// Runs `work` in one child; it returns what went wrong, or an empty text. An error is that, or says
-// why there is no answer.
+// Runs `work` in one child; `work` returns what went wrong, or an empty text. An error is that
+// text, or says why there is no answer.
 [[nodiscard]] Result<void> run_in_child(std::string name,
                                         Clock::time_point deadline,
                                         const std::function<std::string()>& work);

@@ -24,7 +24,7 @@ namespace muster {
 // than `longest`, which is for a child that has been killed or has closed its pipes.
 [[nodiscard]] std::optional<int> reap(pid_t child, std::chrono::milliseconds longest = {});
 
-// Makes children of children that end before them this process' own from now on: where PID 1 does
+// From now on, descendants whose own parent ends become children of this process: where PID 1 does
 // not reap, as in many a container, nobody else would.
 void adopt_orphans();
 

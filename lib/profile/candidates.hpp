@@ -26,8 +26,8 @@ struct Candidates {
 };
 
 // Every profile whose file has a block `recognise`, merged with those of what it extends. A profile
-// without a block of its own is chosen by name only. The site's own files are read as a whole, and
-// what is wrong with their outline is an error.
+// without a block of its own is chosen by name only. The site's own files are read as a whole: one
+// that is no YAML, or has a wrong schema, name or top-level key, is an error.
 [[nodiscard]] Result<Candidates> read_candidates(const ProfileSources& sources);
 
 [[nodiscard]] Recognised choose(const Candidates& candidates, const Hardware& hardware);

@@ -15,7 +15,7 @@ struct BoundedLimit {
   std::string limit;              // "335 GB/s"
   std::string ceiling;            // "318.744 GB/s"
   std::string because;            // "12 NVLinks of 26.562 GB/s"
-  double of_ceiling = 0;          // the limit in parts of the ceiling
+  double of_ceiling = 0;          // the limit divided by the ceiling
   std::vector<std::string> from;  // the paths that the ceiling follows from
 };
 

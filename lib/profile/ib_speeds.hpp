@@ -36,7 +36,8 @@ inline constexpr auto kIbSpeedNames = [] {
 
 constexpr std::span<const std::string_view> words_of(IbLaneSpeed /*of*/) { return kIbSpeedNames; }
 
-// The end of the table where it has none of that name: after all others.
+// The place in the table of the speed with that name; the table's end, which is after all others,
+// where there is none.
 [[nodiscard]] constexpr auto ib_speed_named(std::string_view name) {
   return std::ranges::find(kIbSpeeds, name, &IbSpeed::name);
 }

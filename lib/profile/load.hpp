@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles from YAML: defaults, inheritance, the site's choices, --set. This is the only place that
-// knows YAML; every error names file, line, key and the nearest known key.
+// Profiles from YAML: defaults, inheritance, the site's choices, --set. Only lib/profile parses
+// YAML; every error names file, line, key and the nearest known key.
 #pragma once
 
 #include <filesystem>

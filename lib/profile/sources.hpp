@@ -53,8 +53,8 @@ using ProfileIndex = std::map<std::string, ProfileFile>;
 // The document, with a schema and a name that are as they must be.
 [[nodiscard]] Result<Yaml> read_profile(const ProfileFile& file);
 
-// The document without these checks, and of a file that is carried in the program only the
-// top-level keys in `sections`.
+// The document, without read_profile()'s checks. Of a file that is carried in the program, only the
+// top-level keys in `sections`; all where there are none.
 [[nodiscard]] Result<Yaml> read_sections(const ProfileFile& file,
                                          const std::vector<std::string_view>& sections);
 

@@ -54,15 +54,15 @@ struct Type {
   bool share = false,
        time = false;  // of a quantity: it is a percentage, it is in seconds
 
-  // Of a word, which is an enumerator, and of words that are: their words, in the enumerators'
-  // order; sets it to one of them, adds one of them.
+  // Of a word that stands for an enumerator, and of a list of such words: the words, in the order
+  // of the enumerators. `choose` sets the word to one of them, or appends one to the list.
   std::span<const std::string_view> choice{};
   void (*choose)(void* value, std::size_t index) = nullptr;
   // Of a quantity: its value in its base unit; and the text of such a value.
   Result<double> (*parse)(std::string_view text) = nullptr;
   std::string (*show)(double value) = nullptr;
-  // Of a limit, an owned group and a list: what is in it; a limit is set first,
-  // and a list has one more. Of a list and a limit: takes out what is in it.
+  // `enter` returns what is in a limit, which it sets, or in an owned group, or a new last item of
+  // a list. `clear` unsets a limit, or empties a list.
   void* (*enter)(void* value) = nullptr;
   void (*clear)(void* value) = nullptr;
   // Of a list: the item at an index; how many there are.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of what a benchmark measured: what is between each two of some things, and where a
+// Pictures of what a benchmark measured: a number for each two of several things, and where a
 // bandwidth went. Formats that draw show them.
 #pragma once
 
@@ -10,7 +10,8 @@
 
 namespace muster {
 
-// A matrix of more names is not drawn: its pairs could not be told apart. It needs no cells.
+// A matrix of more names is not drawn, since its pairs could not be told apart, and may be without
+// cells.
 inline constexpr std::size_t kMostDrawn = 128;
 
 // A number for each two of `names`: bandwidth between nodes or GPUs, latency between CPUs.

@@ -12,7 +12,7 @@ namespace muster {
 
 inline constexpr std::string_view kMeasurementSchema = "muster.measurement/1";
 
-// Without these two numbers cannot be compared.
+// Without these, two numbers cannot be compared.
 struct MeasurementConditions {
   std::string collective;  // all_reduce
   std::string type;        // f32

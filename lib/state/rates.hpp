@@ -13,7 +13,7 @@ namespace muster {
 
 struct Delta {
   std::uint64_t increments = 0;
-  double seconds = 0;  // the time the increments were seen in, at most the window
+  double seconds = 0;  // in which they were seen: at most the window, at least an hour
 
   [[nodiscard]] double per_hour() const {
     return static_cast<double>(increments) * kHour / seconds;
@@ -24,7 +24,7 @@ struct Delta {
   }
 };
 
-// What `key` gained in the `window_s` before `now_s`, not counting what came before uptime
+// What `key` gained in the last `window_s` up to `now`, not counting what came before uptime
 // `from_s`. Empty at the first observation, and where the counter was cleared since (a smaller
 // value starts afresh). What was seen in less than an hour counts as an hour's: a rate is never
 // extrapolated.

@@ -12,10 +12,11 @@
 
 namespace muster {
 
-// Never fails: what cannot be used is said in `note`. A file of another boot keeps nothing.
+// Never fails: what cannot be used is said in `note`. Of another boot's file only XIDs and jobs are
+// kept.
 [[nodiscard]] Earlier read_state(const std::filesystem::path& file, std::string_view boot_id);
 
-// Adds to the tasks that are stuck now since when `snapshot.earlier` knows them to be.
+// Fills in since when the tasks that are stuck now have been so, as `snapshot.earlier` knows it.
 void recall_stuck_tasks(Snapshot& snapshot);
 
 // Merges what `snapshot` saw into the file; XIDs that programs wrote too where `xids_of_programs`.
@@ -23,8 +24,8 @@ void recall_stuck_tasks(Snapshot& snapshot);
                                        const Snapshot& snapshot,
                                        bool xids_of_programs = false);
 
-// Whether there is no note, in a folder that could hold one, that something hung in an earlier run
-// and a child may still hang with it: then nobody need look through all processes for one.
+// Whether no child of an earlier run can hang any more, because the file's folder could hold a note
+// of one and does not: then nobody need look through all processes for one.
 [[nodiscard]] bool nothing_left_behind(const std::filesystem::path& state_file);
 
 }  // namespace muster

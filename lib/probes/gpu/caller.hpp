@@ -24,7 +24,7 @@ namespace muster::nvml {
 
 class Caller {
  public:
-  // `calling` is told the name of every call before it is made, and nothing after it.
+  // `calling` is told the name of every call before it is made, and an empty name after it.
   Caller(const Functions& functions, std::function<void(std::string_view)> calling)
       : functions_(functions), calling_(std::move(calling)) {}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVML opened by name. Each function is looked up under its newest name first; what a driver does
-// not have is "not offered", never an error.
+// NVML opened by name. Each function is looked up under its newest name first; one that a driver
+// does not have is "not offered", and an error only where muster cannot do without it.
 #pragma once
 
 #include <string>

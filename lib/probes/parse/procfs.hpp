@@ -69,7 +69,8 @@ inline constexpr std::size_t kCpuinfoHead = 16UL * 1024;
 // Three octal digits after a backslash; the kernel writes \011, \012, \040, \043 and \134.
 [[nodiscard]] std::string unescape_mount(std::string_view text);
 
-// File systems that only show the kernel's state, and autofs, whose mount points nobody may touch.
+// False for file systems that only show the kernel's state, and for autofs, whose mount points
+// nobody may touch.
 [[nodiscard]] bool holds_data(std::string_view type);
 
 }  // namespace muster

@@ -35,8 +35,8 @@ struct VerbsLibrary {
   decltype(&ibv_reg_mr_iova2) reg_mr_relaxed = nullptr;
   decltype(&ibv_reg_dmabuf_mr) reg_dmabuf = nullptr;
 
-  // The function takes the beginning of the structure, which has all that is read here. The cause,
-  // or 0.
+  // The library's function takes the beginning of the structure, which has all that is read here.
+  // Returns 0, or the errno of what went wrong.
   [[nodiscard]] int port(ibv_context* context, unsigned number, ibv_port_attr& attributes) const;
 };
 
