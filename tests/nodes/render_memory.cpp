@@ -31,7 +31,6 @@ std::string meminfo(const NodeDescription& node) {
   text.append(kib("Cached", node.available_kib / 100));
   text.append(kib("SwapTotal", node.swap_kib));
   text.append(kib("SwapFree", node.swap_kib));
-  text.append(kib("SwapFree", node.swap_kib));
   text.append(fmt::format("HugePages_Total:{:>8}\nHugePages_Free: {:>8}\nHugePages_Rsvd: {:>8}\n",
                           pages.total,
                           pages.free,
