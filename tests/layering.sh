@@ -32,10 +32,10 @@ checks/shared : lib/base lib/node lib/profile lib/report lib/state checks
 checks/xid   : lib/base lib/node lib/profile checks checks/shared
 checks/gpu   : lib/base lib/profile lib/state checks checks/shared checks/xid
 checks/env   : lib/base lib/profile checks checks/shared
-checks/host  : lib/base lib/profile lib/state checks checks/shared
+checks/host  : lib/base lib/profile checks checks/shared
 checks/ib    : lib/base lib/profile lib/state checks checks/shared
 checks/muster: lib/profile checks checks/shared
-checks/pci   : lib/base lib/profile lib/state checks checks/shared
+checks/pci   : lib/base lib/profile checks checks/shared
 checks/topo  : lib/base lib/profile checks checks/shared
 bench/collectives : lib/base
 bench/sockets : lib/base
