@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(Each,
 
 class JobBySrun : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(JobBySrun, HasItsRanksMeetByTreesUnlessTheSiteSaysOtherwise) {
+TEST_P(JobBySrun, HasItsRanksMeetByARingUnlessTheSiteSaysOtherwise) {
   if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
   Cluster cluster({.nodes = 1});
   ASSERT_EQ(cluster.trouble(), "");
@@ -170,9 +170,9 @@ TEST_P(JobBySrun, HasItsRanksMeetByTreesUnlessTheSiteSaysOtherwise) {
   Variables more{
       {"PATH", fmt::format("{}:{}", srun.parent_path().string(), cluster.variables().at("PATH"))},
       {"MUSTER_IMAGE", "image"}};
-  EXPECT_EQ(cluster.run({"bash", script(GetParam())}, more).out, "fences by tree\n");
-  more["SLURM_PMIX_FENCE"] = "ring";
   EXPECT_EQ(cluster.run({"bash", script(GetParam())}, more).out, "fences by ring\n");
+  more["SLURM_PMIX_FENCE"] = "tree";
+  EXPECT_EQ(cluster.run({"bash", script(GetParam())}, more).out, "fences by tree\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(Each,
