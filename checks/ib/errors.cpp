@@ -184,8 +184,7 @@ class PortJudge {
                                                   const std::string& name,
                                                   const Delta& delta,
                                                   const Rule& rule) const {
-    const double seen = static_cast<double>(delta.increments) * rule.within_s /
-                        std::max(delta.seconds, rule.within_s);
+    const double seen = delta.in_window(rule.within_s);
     if (seen <= rule.most) return std::nullopt;
     const bool rate = rule.within_s <= kHour;
     return ib::about(

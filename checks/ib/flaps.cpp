@@ -32,28 +32,29 @@ struct Window {
 
 // How often the link went down, and who says so.
 struct Evidence {
-  std::uint64_t count = 0;
-  double over_s = 0;  // the window, or longer where the last run is longer ago
+  Delta seen;  // in longer than the window where the last run is longer ago
   std::string source;
-
-  [[nodiscard]] double per_window(const Window& window) const {
-    return static_cast<double>(count) * window.length_s / over_s;
-  }
 };
 
-// What a counter says.
-std::optional<Evidence> gained(const Snapshot& snapshot,
-                               const Window& window,
-                               std::string_view key,
-                               std::uint64_t value,
-                               std::string source) {
-  const auto rise = rise_of(snapshot, key, value, window.length_s, window.from_s);
-  if (!rise) return std::nullopt;
-  return Evidence{rise->increments, std::max(window.length_s, rise->seconds), std::move(source)};
+// What a counter gained in the window, or since a last run that is longer ago.
+std::optional<Delta> gained(const Snapshot& snapshot,
+                            const Window& window,
+                            std::string_view key,
+                            std::uint64_t value) {
+  auto delta = rise_of(snapshot, key, value, window.length_s, window.from_s);
+  // A rate is never that of less than an hour; a number of flaps may be.
+  const double since_last_s = window.now_s - snapshot.earlier.last_uptime_s;
+  if (delta) delta->seconds = std::min(delta->seconds, std::max(window.length_s, since_last_s));
+  return delta;
 }
 
-void keep_larger(const Window& window, std::optional<Evidence>& best, Evidence other) {
-  if (!best || other.per_window(window) > best->per_window(window)) best = std::move(other);
+void keep_larger(const Window& window,
+                 std::optional<Evidence>& best,
+                 Delta seen,
+                 std::string source) {
+  if (!best || seen.in_window(window.length_s) > best->seen.in_window(window.length_s)) {
+    best = Evidence{seen, std::move(source)};
+  }
 }
 
 const Fact<std::uint64_t>* counter_of(const ib::PortOf& at) {
@@ -70,12 +71,9 @@ void look_at_interfaces(const Snapshot& snapshot,
     if (std::ranges::count(*at.hca->netdevs, interface.name) == 0) continue;
     if (!interface.carrier_down_count) continue;
     const auto key = fmt::format("net.{}.carrier_down_count", interface.name);
-    if (auto told = gained(snapshot,
-                           window,
-                           key,
-                           *interface.carrier_down_count,
-                           fmt::format("{} lost its carrier", interface.name))) {
-      keep_larger(window, best, std::move(*told));
+    const auto delta = gained(snapshot, window, key, *interface.carrier_down_count);
+    if (delta) {
+      keep_larger(window, best, *delta, fmt::format("{} lost its carrier", interface.name));
     }
   }
 }
@@ -90,7 +88,7 @@ void look_at_kernel_log(const Snapshot& snapshot,
   const auto times = link_downs_by_adapter(snapshot, begin * 1e6);
   const auto found = times.find(at.hca->name);
   if (found != times.end()) {
-    keep_larger(window, best, {found->second, window.length_s, "the kernel log says so"});
+    keep_larger(window, best, {found->second, window.length_s}, "the kernel log says so");
   }
 }
 
@@ -100,12 +98,14 @@ std::optional<Evidence> evidence_of(const Snapshot& snapshot,
   std::optional<Evidence> best;
   const auto* counter = counter_of(at);
   const auto key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, kCounter);
-  if (counter != nullptr && *counter) {
-    best = gained(snapshot, window, key, **counter, std::string(kCounter));
+  const auto delta =
+      counter != nullptr && *counter ? gained(snapshot, window, key, **counter) : std::nullopt;
+  if (delta) {
+    keep_larger(window, best, *delta, std::string(kCounter));
     // Elsewhere the port's own counter is the truth; interfaces also go down by hand.
-    if (best && !at.hca->virtual_function) {
+    if (!at.hca->virtual_function) {
       // Its lines have their times, which a counter of long ago has not.
-      if (best->over_s > window.length_s) look_at_kernel_log(snapshot, at, window, best);
+      if (delta->seconds > window.length_s) look_at_kernel_log(snapshot, at, window, best);
       return best;
     }
   }
@@ -133,28 +133,24 @@ struct Tally {
 
 void judge_port(const Snapshot& snapshot,
                 const ib::PortOf& at,
-                const IbFlapLimits& limits,
+                const Window& window,
+                std::uint64_t most,
                 Tally& tally) {
-  const double now_s = *snapshot.identity->uptime_s;
-  const Window window{.now_s = now_s,
-                      .length_s = limits.window.value > 0 ? limits.window.value : now_s,
-                      .from_s = limits.ignore_after_boot.value};
-  const auto most = static_cast<std::uint64_t>(*limits.max);
   const auto evidence = evidence_of(snapshot, at, window);
-  if (evidence && evidence->per_window(window) > static_cast<double>(most)) {
-    const auto allowed = evidence->over_s > window.length_s
+  if (evidence && evidence->seen.in_window(window.length_s) > static_cast<double>(most)) {
+    const auto allowed = evidence->seen.seconds > window.length_s
                              ? fmt::format("{} in {}", most, in_time(window.length_s))
                              : fmt::format("{}", most);
     tally.findings.push_back(
         ib::about(at,
                   Outcome::fail,
                   fmt::format("the link went down {} in {}, at most {} allowed ({})",
-                              counted(evidence->count, "time"),
-                              in_time(evidence->over_s),
+                              counted(evidence->seen.increments, "time"),
+                              in_time(std::max(evidence->seen.seconds, window.length_s)),
                               allowed,
                               evidence->source),
                   hardware_remedy(snapshot),
-                  {count_value(evidence->count), count_value(most)}));
+                  {count_value(evidence->seen.increments), count_value(most)}));
   } else if (const auto problem = counter_problem(at)) {
     tally.findings.push_back(ib::about(at, Outcome::unknown, *problem));
   } else if (evidence) {
@@ -168,9 +164,13 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
 
+  const Window window{.now_s = *uptime,
+                      .length_s = limits.window.value > 0 ? limits.window.value : *uptime,
+                      .from_s = limits.ignore_after_boot.value};
+  const auto most = static_cast<std::uint64_t>(*limits.max);
   Tally tally;
   for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) {
-    judge_port(snapshot, at, limits, tally);
+    judge_port(snapshot, at, window, most, tally);
   }
   if (!tally.findings.empty()) return std::move(tally.findings);
   if (tally.judged == 0) {
@@ -178,8 +178,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
   return {passed(fmt::format("{} went down at most {} in {}",
                              counted(tally.judged, "link"),
-                             counted(static_cast<std::uint64_t>(*limits.max), "time"),
-                             in_time(limits.window.value)))};
+                             counted(most, "time"),
+                             in_time(window.length_s)))};
 }
 
 }  // namespace

@@ -15,6 +15,12 @@ struct Delta {
   std::uint64_t increments = 0;
   double seconds = 0;  // in which they were seen: at most the window, at least an hour
 
+  // In a window of this length: of a longer time, the window's share.
+  [[nodiscard]] double in_window(double window_s) const {
+    const auto all = static_cast<double>(increments);
+    return seconds <= window_s ? all : all * window_s / seconds;
+  }
+
   [[nodiscard]] double per_hour() const {
     return static_cast<double>(increments) * kHour / seconds;
   }

@@ -65,12 +65,33 @@ TEST(IbFlapsTest, FailsALinkThatWentDownTooOften) {
   EXPECT_THAT(judge(node), ElementsAre(flapped(5, "link_downed")));
 }
 
-// Nobody knows when between two runs a counter rose.
-TEST(IbFlapsTest, JudgesARiseSinceALongTimeByThatTime) {
+TEST(IbFlapsTest, AWindowMayBeShorterThanAnHour) {
+  Profile profile = ib_node::profile();
+  profile.ib->flaps.window = Seconds{1800};
+  Snapshot node = ib_node::node();
+  node.earlier.last_uptime_s = ib_node::kUptime - 600;
+  node.earlier.counters[kKey] = {{.uptime_s = ib_node::kUptime - 600, .value = 0}};
+  counter(node) = std::uint64_t{4};
+  EXPECT_THAT(judge(node, profile), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+  counter(node) = std::uint64_t{5};
+  EXPECT_THAT(judge(node, profile),
+              ElementsAre(Field(&Finding::message,
+                                "the link went down 5 times in 30 min, at most 4 allowed "
+                                "(link_downed)")));
+}
+
+// A node whose last run was three days ago.
+Snapshot seldom_inspected() {
   Snapshot node = ib_node::node();
   node.identity.facts.uptime_s = 4 * ib_node::kUptime;
   node.earlier.last_uptime_s = ib_node::kUptime;
   node.earlier.counters[kKey] = {{.uptime_s = ib_node::kUptime, .value = 0}};
+  return node;
+}
+
+// Nobody knows when between two runs a counter rose.
+TEST(IbFlapsTest, JudgesARiseSinceALongTimeByThatTime) {
+  Snapshot node = seldom_inspected();
   counter(node) = std::uint64_t{12};
   EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
   counter(node) = std::uint64_t{13};
@@ -82,10 +103,7 @@ TEST(IbFlapsTest, JudgesARiseSinceALongTimeByThatTime) {
 
 // The kernel's lines have their times.
 TEST(IbFlapsTest, AfterALongTimeTheKernelLogTellsWhatIsOfLate) {
-  Snapshot node = ib_node::node();
-  node.identity.facts.uptime_s = 4 * ib_node::kUptime;
-  node.earlier.last_uptime_s = ib_node::kUptime;
-  node.earlier.counters[kKey] = {{.uptime_s = ib_node::kUptime, .value = 0}};
+  Snapshot node = seldom_inspected();
   counter(node) = std::uint64_t{5};
   for (int i = 0; i < 5; ++i) {
     node.kernel_log->records.push_back(link_down(4 * ib_node::kUptime - 3600 + i * 600));
