@@ -90,11 +90,14 @@
 
 namespace muster::checks {
 
-#define MUSTER_DECLARE_CHECK(group, name) extern const Check group##_##name;
+#define MUSTER_DECLARE_CHECK(group, name) \
+  namespace group##_##name {              \
+    extern const Check check;             \
+  }
 MUSTER_CHECKS(MUSTER_DECLARE_CHECK)
 #undef MUSTER_DECLARE_CHECK
 
-#define MUSTER_CHECK_ADDRESS(group, name) &group##_##name,
+#define MUSTER_CHECK_ADDRESS(group, name) &group##_##name::check,
 inline constexpr std::array kAll{MUSTER_CHECKS(MUSTER_CHECK_ADDRESS)};
 #undef MUSTER_CHECK_ADDRESS
 

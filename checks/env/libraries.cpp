@@ -15,7 +15,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/environment.hpp"
 
-namespace muster::checks {
+namespace muster::checks::env_libraries {
 namespace {
 
 constexpr std::string_view kNccl = "libnccl.so";
@@ -89,7 +89,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check env_libraries{
+constinit const Check check{
     .id = "env.libraries",
     .title = "Libraries that jobs need can be opened, and NCCL is recent enough",
     .why =
@@ -103,4 +103,4 @@ constinit const Check env_libraries{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::env_libraries

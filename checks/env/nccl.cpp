@@ -15,7 +15,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/environment.hpp"
 
-namespace muster::checks {
+namespace muster::checks::env_nccl {
 namespace {
 
 // Each variable's settings in order of strength: the last one is in force.
@@ -147,7 +147,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check env_nccl{
+constinit const Check check{
     .id = "env.nccl",
     .title = "NCCL's files, the environment and the profile agree",
     .why =
@@ -163,4 +163,4 @@ constinit const Check env_nccl{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::env_nccl

@@ -15,7 +15,7 @@
 #include "checks/shared/rise.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_amd {
 namespace {
 
 using Gpus = std::vector<AmdGpu>;
@@ -209,7 +209,7 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& /*profi
 
 }  // namespace
 
-constinit const Check gpu_amd{
+constinit const Check check{
     .id = "gpu.amd",
     .title = "AMD's GPUs are cool, whole and set up alike",
     .why =
@@ -230,4 +230,4 @@ constinit const Check gpu_amd{
     .judge_in = judge_in,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_amd

@@ -16,7 +16,7 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/counters.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_clocks {
 namespace {
 
 using Reasons = std::uint64_t;
@@ -277,7 +277,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_clocks{
+constinit const Check check{
     .id = "gpu.clocks",
     .title = "Neither heat, power nor a setting holds the clocks down",
     .why =
@@ -300,4 +300,4 @@ constinit const Check gpu_clocks{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_clocks

@@ -12,7 +12,7 @@
 #include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_compute_mode {
 namespace {
 
 constexpr std::string_view kProhibited = "prohibited";
@@ -67,7 +67,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_compute_mode{
+constinit const Check check{
     .id = "gpu.compute_mode",
     .title = "GPUs are in the expected compute mode, or all in the same",
     .why =
@@ -85,4 +85,4 @@ constinit const Check gpu_compute_mode{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_compute_mode

@@ -11,7 +11,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_direct_rdma {
 namespace {
 
 // The first numbers of a version: 5.12 of "5.12.0-rc3", 535.161 of "535.161.08".
@@ -140,7 +140,7 @@ std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& pro
 
 }  // namespace
 
-constinit const Check gpu_direct_rdma{
+constinit const Check check{
     .id = "gpu.direct_rdma",
     .title = "HCAs reach the memory of GPUs (GPUDirect RDMA)",
     .why =
@@ -160,4 +160,4 @@ constinit const Check gpu_direct_rdma{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_direct_rdma

@@ -11,7 +11,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_driver {
 namespace {
 
 constexpr int kOk = 0;
@@ -101,7 +101,7 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
 
 }  // namespace
 
-constinit const Check gpu_driver{
+constinit const Check check{
     .id = "gpu.driver",
     .title = "NVIDIA's driver is there, whole and of an allowed version",
     .why =
@@ -122,4 +122,4 @@ constinit const Check gpu_driver{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_driver

@@ -6,7 +6,7 @@
 #include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_ecc_corrected {
 namespace {
 
 std::optional<Finding> above(const Gpu& gpu,
@@ -55,7 +55,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_ecc_corrected{
+constinit const Check check{
     .id = "gpu.ecc_corrected",
     .title = "Corrected memory errors stay below their limits",
     .why =
@@ -70,4 +70,4 @@ constinit const Check gpu_ecc_corrected{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_ecc_corrected

@@ -5,7 +5,7 @@
 #include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_ecc_mode {
 namespace {
 
 // Somebody may have switched it off on all GPUs; on one of them it was forgotten, or is broken.
@@ -34,7 +34,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_ecc_mode{
+constinit const Check check{
     .id = "gpu.ecc_mode",
     .title = "ECC is on, now and after the next reset",
     .why =
@@ -46,4 +46,4 @@ constinit const Check gpu_ecc_mode{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_ecc_mode

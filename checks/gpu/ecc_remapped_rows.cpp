@@ -10,7 +10,7 @@
 #include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_ecc_remapped_rows {
 namespace {
 
 bool hidden_by_mig(const Gpu& gpu) {
@@ -89,7 +89,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_ecc_remapped_rows{
+constinit const Check check{
     .id = "gpu.ecc_remapped_rows",
     .title = "Bad rows of memory are remapped, and spare ones are left",
     .why =
@@ -110,4 +110,4 @@ constinit const Check gpu_ecc_remapped_rows{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_ecc_remapped_rows

@@ -6,7 +6,7 @@
 #include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_ecc_retired_pages {
 namespace {
 
 std::optional<Finding> judge_one(const Snapshot& snapshot,
@@ -47,7 +47,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_ecc_retired_pages{
+constinit const Check check{
     .id = "gpu.ecc_retired_pages",
     .title = "Few pages of memory are retired, and none waits",
     .why =
@@ -62,4 +62,4 @@ constinit const Check gpu_ecc_retired_pages{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_ecc_retired_pages

@@ -5,7 +5,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_ecc_sram {
 namespace {
 
 // Older drivers tell of the errors only, by a counter.
@@ -46,7 +46,7 @@ Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
 
 }  // namespace
 
-constinit const Check gpu_ecc_sram{
+constinit const Check check{
     .id = "gpu.ecc_sram",
     .title = "Few uncorrected SRAM errors over the life of the GPU",
     .why =
@@ -63,4 +63,4 @@ constinit const Check gpu_ecc_sram{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_ecc_sram

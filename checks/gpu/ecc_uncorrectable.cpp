@@ -12,7 +12,7 @@
 #include "checks/xid/meaning.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_ecc_uncorrectable {
 namespace {
 
 // Nothing where every count that this GPU has is known.
@@ -95,7 +95,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_ecc_uncorrectable{
+constinit const Check check{
     .id = "gpu.ecc_uncorrectable",
     .title = "No uncorrected memory error since the driver was loaded",
     .why =
@@ -111,4 +111,4 @@ constinit const Check gpu_ecc_uncorrectable{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_ecc_uncorrectable

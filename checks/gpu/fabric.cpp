@@ -13,7 +13,7 @@
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_fabric {
 namespace {
 
 constexpr unsigned kNotSupported = 0;
@@ -309,7 +309,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_fabric{
+constinit const Check check{
     .id = "gpu.fabric",
     .title = "GPUs behind NVSwitches are registered in one sound fabric",
     .why =
@@ -338,4 +338,4 @@ constinit const Check gpu_fabric{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_fabric

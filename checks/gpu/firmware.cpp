@@ -13,7 +13,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_firmware {
 namespace {
 
 // A version that GPUs of one model share.
@@ -179,7 +179,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_firmware{
+constinit const Check check{
     .id = "gpu.firmware",
     .title = "GPUs have a valid InfoROM and the same firmware",
     .why =
@@ -201,4 +201,4 @@ constinit const Check gpu_firmware{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_firmware

@@ -9,7 +9,7 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/job_gpus.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_memory_used {
 namespace {
 
 // The memory in use that nobody accounts for.
@@ -172,7 +172,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& 
 
 }  // namespace
 
-constinit const Check gpu_memory_used{
+constinit const Check check{
     .id = "gpu.memory_used",
     .title = "No memory of a GPU is in use without a process",
     .why =
@@ -199,4 +199,4 @@ constinit const Check gpu_memory_used{
     .judge_in = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_memory_used

@@ -4,7 +4,7 @@
 #include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_mig {
 namespace {
 
 std::optional<Finding> judge_one(const Gpu& gpu, bool expected) {
@@ -25,7 +25,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_mig{
+constinit const Check check{
     .id = "gpu.mig",
     .title = "GPUs are partitioned (MIG) as expected",
     .why =
@@ -37,4 +37,4 @@ constinit const Check gpu_mig{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_mig

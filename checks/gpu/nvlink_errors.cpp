@@ -13,7 +13,7 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/rates.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_nvlink_errors {
 namespace {
 
 using gpu::Links;
@@ -285,7 +285,7 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
 
 }  // namespace
 
-constinit const Check gpu_nvlink_errors{
+constinit const Check check{
     .id = "gpu.nvlink_errors",
     .title = "NVLinks work without more errors than their limits",
     .why =
@@ -308,4 +308,4 @@ constinit const Check gpu_nvlink_errors{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_nvlink_errors

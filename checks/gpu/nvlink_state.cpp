@@ -10,7 +10,7 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/topology.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_nvlink_state {
 namespace {
 
 using gpu::LinkPeer;
@@ -275,7 +275,7 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
 
 }  // namespace
 
-constinit const Check gpu_nvlink_state{
+constinit const Check check{
     .id = "gpu.nvlink_state",
     .title = "As many NVLinks as expected are active, at their speed",
     .why =
@@ -297,4 +297,4 @@ constinit const Check gpu_nvlink_state{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_nvlink_state

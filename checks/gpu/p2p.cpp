@@ -13,7 +13,7 @@
 #include "checks/shared/starved.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_p2p {
 namespace {
 
 // NVML's answers about two GPUs.
@@ -201,7 +201,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_p2p{
+constinit const Check check{
     .id = "gpu.p2p",
     .title = "GPUs that should reach each other do",
     .why =
@@ -222,4 +222,4 @@ constinit const Check gpu_p2p{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_p2p

@@ -11,7 +11,7 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/rates.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_pcie_replay {
 namespace {
 
 // An idle GPU slows its link down, and the replays to be judged happened while it was busy: the
@@ -110,7 +110,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_pcie_replay{
+constinit const Check check{
     .id = "gpu.pcie_replay",
     .title = "PCIe links of GPUs seldom send packets again",
     .why =
@@ -128,4 +128,4 @@ constinit const Check gpu_pcie_replay{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_pcie_replay

@@ -6,7 +6,7 @@
 #include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_persistence {
 namespace {
 
 std::optional<Finding> judge_one(const Gpu& gpu, bool expected) {
@@ -33,7 +33,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_persistence{
+constinit const Check check{
     .id = "gpu.persistence",
     .title = "The driver keeps the GPUs initialised",
     .why =
@@ -47,4 +47,4 @@ constinit const Check gpu_persistence{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_persistence

@@ -9,7 +9,7 @@
 #include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_power {
 namespace {
 
 // A limit that was set to the same for all GPUs is a site's own: a fault lowers that of one, or
@@ -71,7 +71,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_power{
+constinit const Check check{
     .id = "gpu.power",
     .title = "The power limit is the expected or the default one",
     .why =
@@ -87,4 +87,4 @@ constinit const Check gpu_power{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_power

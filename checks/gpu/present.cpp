@@ -14,7 +14,7 @@
 #include "checks/shared/starved.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_present {
 namespace {
 
 // The bus says that it is gone, too; pci.devices leaves that to this check.
@@ -183,7 +183,7 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
 
 }  // namespace
 
-constinit const Check gpu_present{
+constinit const Check check{
     .id = "gpu.present",
     .title = "As many GPUs answer as expected, each of the right model",
     .why =
@@ -204,4 +204,4 @@ constinit const Check gpu_present{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_present

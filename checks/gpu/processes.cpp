@@ -10,7 +10,7 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/job_gpus.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_processes {
 namespace {
 
 // One process with all the GPUs that it computes on.
@@ -187,7 +187,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& 
 
 }  // namespace
 
-constinit const Check gpu_processes{
+constinit const Check check{
     .id = "gpu.processes",
     .title = "No process is left on the GPUs",
     .why =
@@ -213,4 +213,4 @@ constinit const Check gpu_processes{
     .judge_in = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_processes

@@ -9,7 +9,7 @@
 #include "checks/shared/pci_bus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_ras {
 namespace {
 
 constexpr unsigned kAmd = 0x1002;
@@ -131,7 +131,7 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
 
 }  // namespace
 
-constinit const Check gpu_ras{
+constinit const Check check{
     .id = "gpu.ras",
     .title = "AMD's GPUs have counted no uncorrectable error",
     .why =
@@ -150,4 +150,4 @@ constinit const Check gpu_ras{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_ras

@@ -10,7 +10,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_recovery_action {
 namespace {
 
 constexpr std::string_view kReset = "Resource.Hpc.Reset";
@@ -80,7 +80,7 @@ Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
 
 }  // namespace
 
-constinit const Check gpu_recovery_action{
+constinit const Check check{
     .id = "gpu.recovery_action",
     .title = "The driver calls for no recovery of a GPU",
     .why =
@@ -93,4 +93,4 @@ constinit const Check gpu_recovery_action{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_recovery_action

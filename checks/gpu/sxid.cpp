@@ -14,7 +14,7 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_sxid {
 namespace {
 
 constexpr unsigned kLinkFault = 20034;
@@ -102,7 +102,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_sxid{
+constinit const Check check{
     .id = "gpu.sxid",
     .title = "The driver reported no error of an NVSwitch (SXID) that makes the node unfit",
     .why =
@@ -122,4 +122,4 @@ constinit const Check gpu_sxid{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_sxid

@@ -10,7 +10,7 @@
 #include "checks/shared/gpus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_temperature {
 namespace {
 
 Finding hot(const Snapshot& snapshot,
@@ -128,7 +128,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_temperature{
+constinit const Check check{
     .id = "gpu.temperature",
     .title = "GPUs and their memory are cool enough",
     .why =
@@ -145,4 +145,4 @@ constinit const Check gpu_temperature{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_temperature

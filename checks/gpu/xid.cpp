@@ -22,7 +22,7 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"
 
-namespace muster::checks {
+namespace muster::checks::gpu_xid {
 namespace {
 
 constexpr unsigned kFallenOffTheBus = 79;
@@ -287,7 +287,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check gpu_xid{
+constinit const Check check{
     .id = "gpu.xid",
     .title = "The driver reported no error of a GPU (XID) that makes it unfit",
     .why =
@@ -313,4 +313,4 @@ constinit const Check gpu_xid{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::gpu_xid

@@ -15,7 +15,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_clock {
 namespace {
 
 constexpr std::string_view kClock = "clock";
@@ -82,7 +82,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_clock{
+constinit const Check check{
     .id = "host.clock",
     .title = "The clock is synchronised and uses the expected clocksource",
     .why =
@@ -99,4 +99,4 @@ constinit const Check host_clock{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_clock

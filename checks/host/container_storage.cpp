@@ -12,7 +12,7 @@
 #include "checks/shared/support.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_container_storage {
 namespace {
 
 std::optional<Finding> judge_room(const FileFact& file, Bytes least) {
@@ -69,7 +69,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_container_storage{
+constinit const Check check{
     .id = "host.container_storage",
     .title = "Container storage exists, is writable and has room",
     .why =
@@ -85,4 +85,4 @@ constinit const Check host_container_storage{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_container_storage

@@ -13,7 +13,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_cpu {
 namespace {
 
 struct Count {
@@ -121,7 +121,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_cpu{
+constinit const Check check{
     .id = "host.cpu",
     .title = "Sockets, cores, threads and NUMA nodes are as expected, and no core is offline",
     .why =
@@ -139,4 +139,4 @@ constinit const Check host_cpu{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_cpu

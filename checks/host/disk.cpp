@@ -16,7 +16,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_disk {
 namespace {
 
 // As df says it: of what users may have, so that 100% is what a user meets as full.
@@ -122,7 +122,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_disk{
+constinit const Check check{
     .id = "host.disk",
     .title = "File systems have space and inodes left",
     .why =
@@ -139,4 +139,4 @@ constinit const Check host_disk{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_disk

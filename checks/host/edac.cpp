@@ -9,7 +9,7 @@
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_edac {
 namespace {
 
 // The rate is taken over the last hour: long enough to be steady between runs every few minutes,
@@ -86,7 +86,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_edac{
+constinit const Check check{
     .id = "host.edac",
     .title = "No uncorrected memory errors, and few corrected ones",
     .why =
@@ -100,4 +100,4 @@ constinit const Check host_edac{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_edac

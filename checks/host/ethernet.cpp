@@ -12,7 +12,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_ethernet {
 namespace {
 
 // Empty where neither file could be read. Some drivers never leave "unknown" and have a carrier.
@@ -88,7 +88,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_ethernet{
+constinit const Check check{
     .id = "host.ethernet",
     .title = "Network interfaces exist, are up and run at their speed",
     .why =
@@ -105,4 +105,4 @@ constinit const Check host_ethernet{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_ethernet

@@ -11,7 +11,7 @@
 #include "checks/shared/support.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_hugepages {
 namespace {
 
 // The kernel's name of a size, as in /sys/kernel/mm/hugepages.
@@ -82,7 +82,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_hugepages{
+constinit const Check check{
     .id = "host.hugepages",
     .title = "Huge pages are configured and free as expected",
     .why =
@@ -98,4 +98,4 @@ constinit const Check host_hugepages{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_hugepages

@@ -15,7 +15,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_kernel {
 namespace {
 
 // Dashes and underscores are the same in a parameter's name, and not in its value.
@@ -105,7 +105,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_kernel{
+constinit const Check check{
     .id = "host.kernel",
     .title = "Kernel release and boot parameters are as expected",
     .why =
@@ -120,4 +120,4 @@ constinit const Check host_kernel{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_kernel

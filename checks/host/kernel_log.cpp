@@ -17,7 +17,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_kernel_log {
 namespace {
 
 // "; with it pcie_recovery (1 line), io_error (12 lines)": what the cause brought about.
@@ -82,7 +82,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_kernel_log{
+constinit const Check check{
     .id = "host.kernel_log",
     .title = "The kernel reported no hardware, disk or file system faults",
     .why =
@@ -107,4 +107,4 @@ constinit const Check host_kernel_log{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_kernel_log

@@ -15,7 +15,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_limits {
 namespace {
 
 constexpr std::string_view kUnlimited = "unlimited";
@@ -96,7 +96,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_limits{
+constinit const Check check{
     .id = "host.limits",
     .title = "Jobs may lock memory and open files as they need",
     .why =
@@ -113,4 +113,4 @@ constinit const Check host_limits{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_limits

@@ -10,7 +10,7 @@
 #include "checks/shared/support.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_load {
 namespace {
 
 std::optional<Finding> judge_load(const Processes& processes, unsigned threads, double limit) {
@@ -87,7 +87,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_load{
+constinit const Check check{
     .id = "host.load",
     .title = "Load and runnable tasks are below a limit per logical CPU",
     .why =
@@ -104,4 +104,4 @@ constinit const Check host_load{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_load

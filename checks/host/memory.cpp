@@ -12,7 +12,7 @@
 #include "checks/shared/support.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_memory {
 namespace {
 
 // The memory of NUMA nodes without CPUs: that of GPUs may be the kernel's, too (GH200, GB200).
@@ -82,7 +82,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_memory{
+constinit const Check check{
     .id = "host.memory",
     .title = "The node has the expected memory, on every NUMA node",
     .why =
@@ -98,4 +98,4 @@ constinit const Check host_memory{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_memory

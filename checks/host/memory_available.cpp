@@ -10,7 +10,7 @@
 #include "checks/shared/support.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_memory_available {
 namespace {
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -43,7 +43,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_memory_available{
+constinit const Check check{
     .id = "host.memory_available",
     .title = "Enough memory is available for the next job",
     .why =
@@ -58,4 +58,4 @@ constinit const Check host_memory_available{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_memory_available

@@ -16,7 +16,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_modules {
 namespace {
 
 // The kernel makes no difference between dashes and underscores in a module's name.
@@ -87,7 +87,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_modules{
+constinit const Check check{
     .id = "host.modules",
     .title = "Kernel modules that jobs need are loaded",
     .why =
@@ -105,4 +105,4 @@ constinit const Check host_modules{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_modules

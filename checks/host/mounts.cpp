@@ -17,7 +17,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_mounts {
 namespace {
 
 std::string name_of(const Mount& mount) {
@@ -152,7 +152,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_mounts{
+constinit const Check check{
     .id = "host.mounts",
     .title = "Required file systems are mounted and writable, and every mount answers",
     .why =
@@ -171,4 +171,4 @@ constinit const Check host_mounts{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_mounts

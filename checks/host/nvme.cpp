@@ -19,7 +19,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_nvme {
 namespace {
 
 std::optional<Finding> judge_size(const Snapshot& snapshot,
@@ -234,7 +234,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_nvme{
+constinit const Check check{
     .id = "host.nvme",
     .title = "Local NVMe devices are complete and writable, and RAID arrays are whole",
     .why =
@@ -252,4 +252,4 @@ constinit const Check host_nvme{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_nvme

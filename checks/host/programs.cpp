@@ -12,7 +12,7 @@
 #include "checks/shared/support.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_programs {
 namespace {
 
 std::optional<Finding> judge_path(const Environment& environment,
@@ -48,7 +48,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_programs{
+constinit const Check check{
     .id = "host.programs",
     .title = "Programs and files that jobs need are in place",
     .why =
@@ -63,4 +63,4 @@ constinit const Check host_programs{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_programs

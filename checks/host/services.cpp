@@ -13,7 +13,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_services {
 namespace {
 
 // Units may be named as systemctl takes them, without ".service".
@@ -72,7 +72,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_services{
+constinit const Check check{
     .id = "host.services",
     .title = "Services that jobs need are active, and those that disturb them are not",
     .why =
@@ -88,4 +88,4 @@ constinit const Check host_services{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_services

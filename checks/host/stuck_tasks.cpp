@@ -16,7 +16,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_stuck_tasks {
 namespace {
 
 constexpr std::size_t kMostTasks = 20;   // findings for single tasks; the rest is counted
@@ -222,7 +222,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_stuck_tasks{
+constinit const Check check{
     .id = "host.stuck_tasks",
     .title = "No task is stuck in uninterruptible sleep, and zombies are few",
     .why =
@@ -243,4 +243,4 @@ constinit const Check host_stuck_tasks{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_stuck_tasks

@@ -10,7 +10,7 @@
 #include "checks/shared/support.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_swap {
 namespace {
 
 // Each swap area keeps a page for its header, so the total is a little below the size of the files.
@@ -42,7 +42,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_swap{
+constinit const Check check{
     .id = "host.swap",
     .title = "Swap is configured as expected",
     .why =
@@ -56,4 +56,4 @@ constinit const Check host_swap{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_swap

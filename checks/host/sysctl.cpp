@@ -13,7 +13,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_sysctl {
 namespace {
 
 // The kernel separates numbers by tabs, people by blanks.
@@ -77,7 +77,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check host_sysctl{
+constinit const Check check{
     .id = "host.sysctl",
     .title = "Kernel settings have the expected values",
     .why =
@@ -92,4 +92,4 @@ constinit const Check host_sysctl{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_sysctl

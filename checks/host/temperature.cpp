@@ -6,7 +6,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
 
-namespace muster::checks {
+namespace muster::checks::host_temperature {
 namespace {
 
 // Firmware that knows no limit sometimes names zero.
@@ -53,7 +53,7 @@ Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
 
 }  // namespace
 
-constinit const Check host_temperature{
+constinit const Check check{
     .id = "host.temperature",
     .title = "No part of the machine is at its own limit of temperature",
     .why =
@@ -68,4 +68,4 @@ constinit const Check host_temperature{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::host_temperature

@@ -11,7 +11,7 @@
 #include "checks/shared/agreement.hpp"
 #include "lib/profile/limits/ib.hpp"
 
-namespace muster::checks {
+namespace muster::checks::ib_address {
 namespace {
 
 constexpr unsigned kPermissiveLid = 0xffff;
@@ -79,7 +79,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_address{
+constinit const Check check{
     .id = "ib.address",
     .title = "LID, subnet manager's LID and GID are assigned",
     .why =
@@ -95,4 +95,4 @@ constinit const Check ib_address{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::ib_address

@@ -16,7 +16,7 @@
 #include "checks/shared/rise.hpp"
 #include "lib/profile/limits/ib.hpp"
 
-namespace muster::checks {
+namespace muster::checks::ib_ber {
 namespace {
 
 constexpr std::string_view kCorrectedBits = "rx_corrected_bits_phy";
@@ -151,7 +151,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_ber{
+constinit const Check check{
     .id = "ib.ber",
     .title = "InfiniBand links need little error correction, and lose no symbols",
     .why =
@@ -173,4 +173,4 @@ constinit const Check ib_ber{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::ib_ber

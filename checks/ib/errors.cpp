@@ -20,7 +20,7 @@
 #include "lib/profile/limits/ib.hpp"
 #include "lib/state/rates.hpp"
 
-namespace muster::checks {
+namespace muster::checks::ib_errors {
 namespace {
 
 struct Width {
@@ -248,7 +248,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_errors{
+constinit const Check check{
     .id = "ib.errors",
     .title = "InfiniBand error counters rise no faster than their limits",
     .why =
@@ -265,4 +265,4 @@ constinit const Check ib_errors{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::ib_errors

@@ -13,7 +13,7 @@
 #include "checks/shared/agreement.hpp"
 #include "lib/profile/limits/ib.hpp"
 
-namespace muster::checks {
+namespace muster::checks::ib_firmware {
 namespace {
 
 // Facts that are missing, one finding for each device. That no HCA has a board id is the driver's
@@ -89,7 +89,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_firmware{
+constinit const Check check{
     .id = "ib.firmware",
     .title = "HCAs have one board id and one firmware, or allowed ones",
     .why =
@@ -105,4 +105,4 @@ constinit const Check ib_firmware{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::ib_firmware

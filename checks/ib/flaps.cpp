@@ -17,7 +17,7 @@
 #include "checks/shared/rise.hpp"
 #include "lib/profile/limits/ib.hpp"
 
-namespace muster::checks {
+namespace muster::checks::ib_flaps {
 namespace {
 
 constexpr std::string_view kCounter = "link_downed";
@@ -184,7 +184,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_flaps{
+constinit const Check check{
     .id = "ib.flaps",
     .title = "InfiniBand links do not flap",
     .why =
@@ -202,4 +202,4 @@ constinit const Check ib_flaps{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::ib_flaps

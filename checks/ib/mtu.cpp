@@ -10,7 +10,7 @@
 #include "checks/ib/hcas.hpp"
 #include "lib/profile/limits/ib.hpp"
 
-namespace muster::checks {
+namespace muster::checks::ib_mtu {
 namespace {
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -42,7 +42,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_mtu{
+constinit const Check check{
     .id = "ib.mtu",
     .title = "The active MTU of InfiniBand ports",
     .why =
@@ -57,4 +57,4 @@ constinit const Check ib_mtu{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::ib_mtu

@@ -10,7 +10,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 
-namespace muster::checks {
+namespace muster::checks::ib_netdev {
 namespace {
 
 // An interface goes with its port: where one is not ACTIVE that is ib.state's.
@@ -78,7 +78,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_netdev{
+constinit const Check check{
     .id = "ib.netdev",
     .title = "Each HCA's network interface exists and is up",
     .why =
@@ -94,4 +94,4 @@ constinit const Check ib_netdev{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::ib_netdev

@@ -15,7 +15,7 @@
 #include "checks/shared/agreement.hpp"
 #include "lib/profile/limits/ib.hpp"
 
-namespace muster::checks {
+namespace muster::checks::ib_pkey {
 namespace {
 
 constexpr unsigned kFullMember = 0x8000;
@@ -94,7 +94,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_pkey{
+constinit const Check check{
     .id = "ib.pkey",
     .title = "The partition key that jobs need is there, the same on all HCAs",
     .why =
@@ -111,4 +111,4 @@ constinit const Check ib_pkey{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::ib_pkey

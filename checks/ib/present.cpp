@@ -13,7 +13,7 @@
 #include "checks/shared/pci_bus.hpp"
 #include "lib/profile/limits/ib.hpp"
 
-namespace muster::checks {
+namespace muster::checks::ib_present {
 namespace {
 
 // A device that no longer answers is as good as missing, and pci.devices says so.
@@ -185,7 +185,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_present{
+constinit const Check check{
     .id = "ib.present",
     .title = "InfiniBand HCAs are there, by count and name",
     .why =
@@ -203,4 +203,4 @@ constinit const Check ib_present{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::ib_present

@@ -18,7 +18,7 @@
 #include "lib/profile/ib_speeds.hpp"
 #include "lib/profile/limits/ib.hpp"
 
-namespace muster::checks {
+namespace muster::checks::ib_rate {
 namespace {
 
 std::string_view name_of_verbs_speed(unsigned number) {
@@ -227,7 +227,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_rate{
+constinit const Check check{
     .id = "ib.rate",
     .title = "InfiniBand ports run at their rate, width and lane speed",
     .why =
@@ -246,4 +246,4 @@ constinit const Check ib_rate{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::ib_rate

@@ -16,7 +16,7 @@
 #include "checks/ib/hcas.hpp"
 #include "checks/shared/agreement.hpp"
 
-namespace muster::checks {
+namespace muster::checks::ib_state {
 namespace {
 
 constexpr std::array<std::string_view, 6> kStates{
@@ -184,7 +184,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_state{
+constinit const Check check{
     .id = "ib.state",
     .title = "InfiniBand ports are ACTIVE and their links up",
     .why =
@@ -201,4 +201,4 @@ constinit const Check ib_state{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::ib_state

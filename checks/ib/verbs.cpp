@@ -12,7 +12,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 
-namespace muster::checks {
+namespace muster::checks::ib_verbs {
 namespace {
 
 void compare(std::vector<std::string>& differences,
@@ -96,7 +96,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check ib_verbs{
+constinit const Check check{
     .id = "ib.verbs",
     .title = "libibverbs opens every HCA and agrees with sysfs",
     .why =
@@ -113,4 +113,4 @@ constinit const Check ib_verbs{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::ib_verbs

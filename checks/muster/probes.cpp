@@ -11,7 +11,7 @@
 #include "checks/shared/starved.hpp"
 #include "checks/shared/support.hpp"
 
-namespace muster::checks {
+namespace muster::checks::muster_probes {
 namespace {
 
 // Files that settings name lie wherever the settings say, on a file server as well.
@@ -65,7 +65,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check muster_probes{
+constinit const Check check{
     .id = "muster.probes",
     .title = "Every probe answered in time",
     .why =
@@ -86,4 +86,4 @@ constinit const Check muster_probes{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::muster_probes

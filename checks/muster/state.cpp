@@ -4,7 +4,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
 
-namespace muster::checks {
+namespace muster::checks::muster_state {
 namespace {
 
 Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
@@ -18,7 +18,7 @@ Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
 
 }  // namespace
 
-constinit const Check muster_state{
+constinit const Check check{
     .id = "muster.state",
     .title = "What earlier runs saw can be used",
     .why =
@@ -33,4 +33,4 @@ constinit const Check muster_state{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::muster_state

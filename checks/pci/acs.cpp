@@ -12,7 +12,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/pci_bus.hpp"
 
-namespace muster::checks {
+namespace muster::checks::pci_acs {
 namespace {
 
 // Source validation, request redirect, completion redirect, upstream forwarding.
@@ -80,7 +80,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check pci_acs{
+constinit const Check check{
     .id = "pci.acs",
     .title = "Access control services are off on PCI switches above GPUs",
     .why =
@@ -97,4 +97,4 @@ constinit const Check pci_acs{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::pci_acs

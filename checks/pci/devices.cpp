@@ -19,7 +19,7 @@
 #include "lib/profile/limits/pci.hpp"
 #include "lib/profile/limits/topology.hpp"
 
-namespace muster::checks {
+namespace muster::checks::pci_devices {
 namespace {
 
 using pci::counted_kind;
@@ -180,7 +180,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check pci_devices{
+constinit const Check check{
     .id = "pci.devices",
     .title = "Every expected GPU, NVSwitch and HCA is on the PCI bus and answers",
     .why =
@@ -201,4 +201,4 @@ constinit const Check pci_devices{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::pci_devices

@@ -17,7 +17,7 @@
 #include "checks/shared/rise.hpp"
 #include "lib/profile/limits/pci.hpp"
 
-namespace muster::checks {
+namespace muster::checks::pci_errors {
 namespace {
 
 struct Errors {
@@ -176,7 +176,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check pci_errors{
+constinit const Check check{
     .id = "pci.errors",
     .title = "No PCIe errors since earlier runs",
     .why =
@@ -195,4 +195,4 @@ constinit const Check pci_errors{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::pci_errors

@@ -15,7 +15,7 @@
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/pci.hpp"
 
-namespace muster::checks {
+namespace muster::checks::pci_link {
 namespace {
 
 constexpr double kRounding = 0.01;  // of the texts that speeds are read from
@@ -281,7 +281,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check pci_link{
+constinit const Check check{
     .id = "pci.link",
     .title = "PCIe links of GPUs and HCAs have their full width and speed",
     .why =
@@ -303,4 +303,4 @@ constinit const Check pci_link{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::pci_link

@@ -12,7 +12,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/pci_bus.hpp"
 
-namespace muster::checks {
+namespace muster::checks::pci_payload {
 namespace {
 
 struct Payloads {
@@ -121,7 +121,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check pci_payload{
+constinit const Check check{
     .id = "pci.payload",
     .title = "GPUs and HCAs use the maximum PCIe payload that their path can do",
     .why =
@@ -136,4 +136,4 @@ constinit const Check pci_payload{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::pci_payload

@@ -19,7 +19,7 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/topology.hpp"
 
-namespace muster::checks {
+namespace muster::checks::topo_nccl_file {
 namespace {
 
 // Who is meant by a file that could not be read.
@@ -181,7 +181,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check topo_nccl_file{
+constinit const Check check{
     .id = "topo.nccl_file",
     .title = "NCCL's topology file exists, parses and describes this node",
     .why =
@@ -197,4 +197,4 @@ constinit const Check topo_nccl_file{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::topo_nccl_file

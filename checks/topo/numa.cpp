@@ -15,7 +15,7 @@
 #include "checks/topo/places.hpp"
 #include "lib/profile/limits/topology.hpp"
 
-namespace muster::checks {
+namespace muster::checks::topo_numa {
 namespace {
 
 // Why only one source has a word, where the other should have one too.
@@ -153,7 +153,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check topo_numa{
+constinit const Check check{
     .id = "topo.numa",
     .title = "GPUs, HCAs and NVMe devices are on their NUMA nodes",
     .why =
@@ -171,4 +171,4 @@ constinit const Check topo_numa{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::topo_numa

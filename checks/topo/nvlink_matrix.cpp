@@ -13,7 +13,7 @@
 #include "checks/shared/nvlinks.hpp"
 #include "lib/profile/limits/topology.hpp"
 
-namespace muster::checks {
+namespace muster::checks::topo_nvlink_matrix {
 namespace {
 
 using gpu::LinkPeer;
@@ -231,7 +231,7 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
 
 }  // namespace
 
-constinit const Check topo_nvlink_matrix{
+constinit const Check check{
     .id = "topo.nvlink_matrix",
     .title = "NVLinks lead to the expected switches or GPUs",
     .why =
@@ -252,4 +252,4 @@ constinit const Check topo_nvlink_matrix{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::topo_nvlink_matrix

@@ -15,7 +15,7 @@
 #include "checks/topo/places.hpp"
 #include "lib/profile/limits/topology.hpp"
 
-namespace muster::checks {
+namespace muster::checks::topo_pairing {
 namespace {
 
 struct Pair {
@@ -128,7 +128,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check topo_pairing{
+constinit const Check check{
     .id = "topo.pairing",
     .title = "Each GPU and its HCA are as near as expected",
     .why =
@@ -145,4 +145,4 @@ constinit const Check topo_pairing{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::topo_pairing

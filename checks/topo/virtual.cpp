@@ -9,7 +9,7 @@
 #include "checks/topo/places.hpp"
 #include "lib/profile/limits/topology.hpp"
 
-namespace muster::checks {
+namespace muster::checks::topo_virtual {
 namespace {
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -42,7 +42,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 }  // namespace
 
-constinit const Check topo_virtual{
+constinit const Check check{
     .id = "topo.virtual",
     .title = "Whether PCIe switches can be seen, or the profile's tree is used",
     .why =
@@ -55,4 +55,4 @@ constinit const Check topo_virtual{
     .judge = judge,
 };
 
-}  // namespace muster::checks
+}  // namespace muster::checks::topo_virtual

@@ -19,7 +19,7 @@ constexpr std::size_t kRegisters = 7;
 constexpr unsigned kBits = 32;
 
 // "link 14(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)"
-struct Line {
+struct RegisterLine {
   bool harmless = false;
   std::string_view link;
   std::vector<std::uint64_t> registers;  // all seven, or none
@@ -35,9 +35,9 @@ std::vector<std::uint64_t> registers_of(std::string_view text) {
   return registers.size() == kRegisters ? registers : std::vector<std::uint64_t>();
 }
 
-Line parse_line(std::string_view text) {
+RegisterLine parse_register_line(std::string_view text) {
   constexpr std::string_view kLink = " link ";
-  Line line;
+  RegisterLine line;
   // From the driver's own words on: a program may be called anything.
   const auto begin = text.rfind("NVLink: ");
   text = begin == std::string_view::npos ? std::string_view() : text.substr(begin);
@@ -78,7 +78,7 @@ void add_context(Reading& reading, const NvlinkBits& row) {
   }
 }
 
-Reading read_bits(const XidLimits& limits, const Line& line) {
+Reading read_bits(const XidLimits& limits, const RegisterLine& line) {
   Reading reading;
   for (std::size_t i = 0; i < line.registers.size(); ++i) {
     const auto value = line.registers[i];
@@ -103,7 +103,7 @@ Reading read_bits(const XidLimits& limits, const Line& line) {
 }  // namespace
 
 NvlinkError decode_registers(const XidLimits& limits, std::string_view text) {
-  const Line line = parse_line(text);
+  const RegisterLine line = parse_register_line(text);
   const Reading reading = read_bits(limits, line);
   const bool fatal = !line.harmless && (reading.fatal || !reading.any);
   NvlinkError fault{.kind = std::string(fatal ? kFatal : kDegraded),

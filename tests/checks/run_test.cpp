@@ -60,7 +60,7 @@ TEST(PartsTest, AreThoseThatTheChecksAskFor) {
 }
 
 TEST(JudgeTest, AFailureCarriesAzuresCodeAndCategory) {
-  EXPECT_EQ(checks::ib_flaps.code, "NHC2005");
+  EXPECT_EQ(checks::ib_flaps::check.code, "NHC2005");
   EXPECT_EQ(impact_category("NHC2005"), "Resource.Hpc.Unhealthy.IBPortFlapping");
   EXPECT_EQ(impact_category(""), "");
   for (const auto* check : checks::kAll) {

@@ -65,7 +65,7 @@ void judge(std::string_view text) {
   require(remembered.xids.size() <= kMost);
   remember_xids(snapshot.earlier, snapshot);
   require(snapshot.earlier == remembered);
-  for (const Check* check : {&checks::gpu_xid, &checks::gpu_sxid}) {
+  for (const Check* check : {&checks::gpu_xid::check, &checks::gpu_sxid::check}) {
     require(!check->judge(snapshot, shipped()).empty());
   }
 }

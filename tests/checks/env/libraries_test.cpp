@@ -20,7 +20,7 @@ Findings judged(Fact<std::vector<Library>> libraries, const EnvLibraryLimits& li
   snapshot.environment = observed(Environment{.libraries = std::move(libraries)});
   Profile profile;
   profile.env->libraries = limits;
-  return ask(checks::env_libraries, snapshot, profile);
+  return ask(checks::env_libraries::check, snapshot, profile);
 }
 
 std::vector<Library> libraries() {

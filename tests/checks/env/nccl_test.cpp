@@ -36,7 +36,7 @@ std::vector<NcclSetting> good() {
 }
 
 Findings judged(const Snapshot& snapshot, const Profile& profile = limits()) {
-  return ask(checks::env_nccl, snapshot, profile);
+  return ask(checks::env_nccl::check, snapshot, profile);
 }
 
 Findings judged_with(NcclSetting setting) {

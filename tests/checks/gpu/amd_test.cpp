@@ -38,7 +38,7 @@ Snapshot node() {
 AmdGpu& gpu(Snapshot& snapshot, std::size_t index) { return snapshot.pci->amd_gpus.at(index); }
 
 Findings judge(const Snapshot& snapshot, const Profile& by = {}, const Context& context = {}) {
-  return ask(checks::gpu_amd, snapshot, by, context);
+  return ask(checks::gpu_amd::check, snapshot, by, context);
 }
 
 TEST(GpuAmdTest, BusyGpusAreWell) {

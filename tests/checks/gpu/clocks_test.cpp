@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
-  return ask(checks::gpu_clocks, snapshot, profile);
+  return ask(checks::gpu_clocks::check, snapshot, profile);
 }
 
 Finding well(std::string_view gpus) {

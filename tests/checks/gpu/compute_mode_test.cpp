@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
-  return ask(checks::gpu_compute_mode, snapshot, profile);
+  return ask(checks::gpu_compute_mode::check, snapshot, profile);
 }
 
 Finding wrong(const std::string& mode, const std::string& expected) {

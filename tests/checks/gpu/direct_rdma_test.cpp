@@ -41,7 +41,7 @@ Snapshot with_module(std::string name) {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& expected = profile()) {
-  auto findings = ask(checks::gpu_direct_rdma, snapshot, expected);
+  auto findings = ask(checks::gpu_direct_rdma::check, snapshot, expected);
   for (Finding& finding : findings) finding.seen_by.clear();
   return findings;
 }

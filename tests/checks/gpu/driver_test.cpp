@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  return ask(checks::gpu_driver, snapshot, profile);
+  return ask(checks::gpu_driver::check, snapshot, profile);
 }
 
 Snapshot with_driver(std::string driver) {
@@ -33,7 +33,7 @@ TEST(GpuDriverTest, PassesWhereLibraryAndModuleAgree) {
 TEST(GpuDriverTest, ANodeThatShouldHaveGpusAndHasNoNvmlFails) {
   Snapshot node = gpu_node::node();
   node.nvml = {.status = Status::absent, .reason = "libnvidia-ml.so.1: cannot open"};
-  EXPECT_EQ(checks::gpu_driver.not_here(node, gpu_node::profile()), std::nullopt);
+  EXPECT_EQ(checks::gpu_driver::check.not_here(node, gpu_node::profile()), std::nullopt);
   EXPECT_THAT(judge(node),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::fail,
@@ -45,7 +45,7 @@ TEST(GpuDriverTest, ALibraryThatWasNamedAndIsNotThereFailsBelowAForeignRootToo) 
   Snapshot node = gpu_node::node();
   node.identity->foreign_root = true;
   node.nvml = observed(Nvml{.trouble = "x.so: cannot open", .trouble_code = 12});
-  EXPECT_EQ(checks::gpu_driver.not_here(node, gpu_node::profile()), std::nullopt);
+  EXPECT_EQ(checks::gpu_driver::check.not_here(node, gpu_node::profile()), std::nullopt);
   EXPECT_THAT(judge(node),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::fail,
@@ -56,14 +56,14 @@ TEST(GpuDriverTest, ALibraryThatWasNamedAndIsNotThereFailsBelowAForeignRootToo) 
 TEST(GpuDriverTest, WithoutGpusToExpectItIsSkipped) {
   Snapshot node = gpu_node::node();
   node.nvml = {.status = Status::absent, .reason = "libnvidia-ml.so.1: cannot open"};
-  EXPECT_EQ(checks::gpu_driver.not_here(node, Profile{})->outcome, Outcome::skip);
+  EXPECT_EQ(checks::gpu_driver::check.not_here(node, Profile{})->outcome, Outcome::skip);
 }
 
 TEST(GpuDriverTest, BelowAForeignRootWithoutALibraryItIsSkipped) {
   Snapshot node = gpu_node::node();
   node.identity->foreign_root = true;
   node.nvml = {.status = Status::absent, .reason = "name one with --nvml"};
-  EXPECT_EQ(checks::gpu_driver.not_here(node, gpu_node::profile())->message,
+  EXPECT_EQ(checks::gpu_driver::check.not_here(node, gpu_node::profile())->message,
             "no NVML to ask: name one with --nvml");
 }
 
@@ -127,12 +127,13 @@ TEST(GpuDriverTest, ConfidentialGpusMustBeSetReady) {
   node.nvml->driver = std::string("580.65.06");
   node.nvml->confidential = true;
   node.nvml->confidential_ready = false;
-  const auto findings = ask(checks::gpu_driver, node, gpu_node::profile());
+  const auto findings = ask(checks::gpu_driver::check, node, gpu_node::profile());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings.front().outcome, Outcome::fail);
   EXPECT_EQ(findings.front().remedy, Remedy::restart_service);
   node.nvml->confidential_ready = true;
-  EXPECT_EQ(ask(checks::gpu_driver, node, gpu_node::profile()).front().outcome, Outcome::pass);
+  EXPECT_EQ(ask(checks::gpu_driver::check, node, gpu_node::profile()).front().outcome,
+            Outcome::pass);
 }
 
 }  // namespace

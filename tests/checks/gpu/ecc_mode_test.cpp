@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  return ask(checks::gpu_ecc_mode, snapshot, profile);
+  return ask(checks::gpu_ecc_mode::check, snapshot, profile);
 }
 
 TEST(GpuEccModeTest, PassesWhereEccIsOn) {

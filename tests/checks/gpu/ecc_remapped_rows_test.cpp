@@ -19,7 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  return ask(checks::gpu_ecc_remapped_rows, snapshot, profile);
+  return ask(checks::gpu_ecc_remapped_rows::check, snapshot, profile);
 }
 
 TEST(GpuEccRemappedRowsTest, PassesWhereEveryBankHasSpares) {

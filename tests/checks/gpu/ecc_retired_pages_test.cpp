@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  return ask(checks::gpu_ecc_retired_pages, snapshot, profile);
+  return ask(checks::gpu_ecc_retired_pages::check, snapshot, profile);
 }
 
 GpuRetiredPages pages(std::uint64_t single_bit, std::uint64_t double_bit, bool pending) {

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  return ask(checks::gpu_ecc_sram, snapshot, profile);
+  return ask(checks::gpu_ecc_sram::check, snapshot, profile);
 }
 
 TEST(GpuEccSramTest, PassesWithoutErrors) {

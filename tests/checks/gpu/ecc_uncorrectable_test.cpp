@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  return ask(checks::gpu_ecc_uncorrectable, snapshot, profile);
+  return ask(checks::gpu_ecc_uncorrectable::check, snapshot, profile);
 }
 
 TEST(GpuEccUncorrectableTest, PassesWithoutErrors) {

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot) {
-  return ask(checks::gpu_fabric, snapshot, linked_node::profile());
+  return ask(checks::gpu_fabric::check, snapshot, linked_node::profile());
 }
 
 Finding well(std::string_view gpus) {
@@ -116,7 +116,7 @@ TEST(GpuFabricTest, RegistrationHasItsTimeAfterTheBootAndTheDriversLoad) {
     node.identity->uptime_s = uptime_s;
     node.earlier.driver_loaded_s = loaded_s;
     for (std::size_t i = 0; i < waiting; ++i) fabric_of(node, i).state = 2;
-    return ask(checks::gpu_fabric, node, profile).front();
+    return ask(checks::gpu_fabric::check, node, profile).front();
   };
   for (const std::size_t waiting : {1U, 2U}) {
     EXPECT_EQ(outcome_at(40, 0, waiting).outcome, Outcome::warn);
@@ -144,11 +144,11 @@ TEST(GpuFabricTest, ARacksGpuIsInACluster) {
   Profile profile = linked_node::profile();
   profile.gpu->fabric.cluster = true;
   Snapshot node = linked_node::node();
-  const auto findings = ask(checks::gpu_fabric, node, profile);
+  const auto findings = ask(checks::gpu_fabric::check, node, profile);
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_EQ(findings.front().observed, Value(std::string("no cluster")));
   for (std::size_t i = 0; i < 2; ++i) fabric_of(node, i).cluster = std::string(32, 'a');
-  EXPECT_THAT(ask(checks::gpu_fabric, node, profile), ElementsAre(well("2 GPUs")));
+  EXPECT_THAT(ask(checks::gpu_fabric::check, node, profile), ElementsAre(well("2 GPUs")));
 }
 
 TEST(GpuFabricTest, ImexRunsWithADomainAndAChannelWhereItIsWanted) {
@@ -160,9 +160,9 @@ TEST(GpuFabricTest, ImexRunsWithADomainAndAChannelWhereItIsWanted) {
   Services services;
   services.active = std::vector<std::string>{"nvidia-imex.service"};
   node.services = observed(std::move(services));
-  EXPECT_THAT(ask(checks::gpu_fabric, node, profile), ElementsAre(well("2 GPUs")));
+  EXPECT_THAT(ask(checks::gpu_fabric::check, node, profile), ElementsAre(well("2 GPUs")));
   const auto said = [&](const Snapshot& sick) {
-    return ask(checks::gpu_fabric, sick, profile).back().message;
+    return ask(checks::gpu_fabric::check, sick, profile).back().message;
   };
   Snapshot sick = node;
   sick.nvml->imex_channel = false;

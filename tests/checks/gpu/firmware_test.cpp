@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
-  return ask(checks::gpu_firmware, snapshot, profile);
+  return ask(checks::gpu_firmware::check, snapshot, profile);
 }
 
 GpuFirmware& firmware_of(Snapshot& node, std::size_t index) {

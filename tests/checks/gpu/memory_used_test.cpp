@@ -26,7 +26,7 @@ Profile profile() {
 }
 
 Findings judge(const Snapshot& snapshot, const Context& context = kIdle) {
-  return ask(checks::gpu_memory_used, snapshot, profile(), context);
+  return ask(checks::gpu_memory_used::check, snapshot, profile(), context);
 }
 
 Snapshot in_use(std::uint64_t mib) {
@@ -156,7 +156,7 @@ TEST(GpuMemoryUsedTest, APartitionedGpuDoesNotTell) {
 }
 
 TEST(GpuMemoryUsedTest, WithoutALimitNothingIsJudged) {
-  EXPECT_THAT(ask(checks::gpu_memory_used, in_use(2048), gpu_node::profile(), kIdle),
+  EXPECT_THAT(ask(checks::gpu_memory_used::check, in_use(2048), gpu_node::profile(), kIdle),
               ElementsAre(skips("this profile sets no limit for the memory in use")));
 }
 
@@ -177,12 +177,15 @@ TEST(GpuMemoryUsedTest, WhatADaemonHoldsIsItsOwn) {
   auto& gpu = gpu_node::gpu(node, 0);
   gpu.processes->push_back(
       {.pid = 9, .name = "dcgm-exporter", .user = 0U, .memory_bytes = 600 * kMib});
-  EXPECT_EQ(ask(checks::gpu_memory_used, node, allowing, kIdle).front().outcome, Outcome::fail);
+  EXPECT_EQ(ask(checks::gpu_memory_used::check, node, allowing, kIdle).front().outcome,
+            Outcome::fail);
   gpu.memory->used = 1600 * kMib;
-  EXPECT_THAT(ask(checks::gpu_memory_used, node, allowing, kIdle), ElementsAre(well("2 GPUs")));
+  EXPECT_THAT(ask(checks::gpu_memory_used::check, node, allowing, kIdle),
+              ElementsAre(well("2 GPUs")));
   gpu.memory->used = 9000 * kMib;
   gpu.processes->front().name = "python";
-  EXPECT_THAT(ask(checks::gpu_memory_used, node, allowing, kIdle), ElementsAre(well("1 GPU")));
+  EXPECT_THAT(ask(checks::gpu_memory_used::check, node, allowing, kIdle),
+              ElementsAre(well("1 GPU")));
 }
 
 TEST(GpuMemoryUsedTest, AProgramThatDrawsMayUseMemory) {

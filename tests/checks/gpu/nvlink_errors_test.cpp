@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
-  return ask(checks::gpu_nvlink_errors, snapshot, profile);
+  return ask(checks::gpu_nvlink_errors::check, snapshot, profile);
 }
 
 // Seen an hour ago with all counters at zero.
@@ -294,7 +294,7 @@ TEST(GpuNvlinkErrorsTest, BlackwellsCountersAreJudged) {
   limits.failed_recoveries_fail_above = 0;
   limits.damaged_warn_above = 100;
   const auto worst = [&](const Snapshot& node) {
-    return ask(checks::gpu_nvlink_errors, node, profile).front();
+    return ask(checks::gpu_nvlink_errors::check, node, profile).front();
   };
   EXPECT_EQ(worst(blackwell()).outcome, Outcome::pass);
   Snapshot busy = blackwell();

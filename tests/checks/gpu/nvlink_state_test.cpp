@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
-  return ask(checks::gpu_nvlink_state, snapshot, profile);
+  return ask(checks::gpu_nvlink_state::check, snapshot, profile);
 }
 
 Finding well(std::string_view gpus = "1 GPU") {

@@ -46,7 +46,7 @@ Snapshot node_of(unsigned gpus) {
 
 // What the runner fills in or takes away is not compared here.
 Findings judge(const Snapshot& snapshot, const Profile& expected = profile()) {
-  auto findings = ask(checks::gpu_p2p, snapshot, expected);
+  auto findings = ask(checks::gpu_p2p::check, snapshot, expected);
   for (Finding& finding : findings) finding.seen_by.clear();
   return findings;
 }

@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
-  return ask(checks::gpu_pcie_replay, snapshot, profile);
+  return ask(checks::gpu_pcie_replay::check, snapshot, profile);
 }
 
 Finding well(std::string_view gpus) {

@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  return ask(checks::gpu_persistence, snapshot, profile);
+  return ask(checks::gpu_persistence::check, snapshot, profile);
 }
 
 TEST(GpuPersistenceTest, PassesWhereItIsOn) {

@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  return ask(checks::gpu_power, snapshot, profile);
+  return ask(checks::gpu_power::check, snapshot, profile);
 }
 
 TEST(GpuPowerTest, PassesAtTheExpectedLimit) {

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  return ask(checks::gpu_present, snapshot, profile);
+  return ask(checks::gpu_present::check, snapshot, profile);
 }
 
 TEST(GpuPresentTest, PassesWhenAllAnswer) {
@@ -163,11 +163,11 @@ TEST(GpuPresentTest, FewerThanExpectedFailUnlessTheBusChecksTellWhich) {
 TEST(GpuPresentTest, WhereNvmlIsMissingNoGpuIsJudged) {
   Snapshot node = gpu_node::node();
   node.nvml = {.status = Status::absent, .reason = "libnvidia-ml.so.1: cannot open"};
-  EXPECT_EQ(checks::gpu_present.not_here(node, Profile{}),
+  EXPECT_EQ(checks::gpu_present::check.not_here(node, Profile{}),
             (Finding{.device = "node",
                      .outcome = Outcome::skip,
                      .message = "no GPU expected by this profile"}));
-  EXPECT_EQ(checks::gpu_present.not_here(node, gpu_node::profile()),
+  EXPECT_EQ(checks::gpu_present::check.not_here(node, gpu_node::profile()),
             (Finding{.device = "node",
                      .outcome = Outcome::skip,
                      .message = "no NVML to ask: libnvidia-ml.so.1: cannot open"}));

@@ -41,7 +41,7 @@ Snapshot epilog(GpuProcess one, std::string gpus = "1") {
 Findings judge(const Snapshot& snapshot, const Context& context) {
   Profile profile = gpu_node::profile();
   profile.gpu->processes.allowed = {"nvidia-persistenced", "dcgm*", "Xorg"};
-  return ask(checks::gpu_processes, snapshot, profile, context);
+  return ask(checks::gpu_processes::check, snapshot, profile, context);
 }
 
 Finding about(Outcome outcome, std::string_view what, Remedy remedy) {
@@ -237,7 +237,7 @@ TEST(GpuProcessesTest, TheServerOfMpsMayRunAsAUserInTheSystemsUnit) {
   server.name = "nvidia-cuda-mps";
   const auto outcome = [&](const std::string& unit) {
     server.unit = unit;
-    return ask(checks::gpu_processes, with(server), profile, kIdle).front().outcome;
+    return ask(checks::gpu_processes::check, with(server), profile, kIdle).front().outcome;
   };
   EXPECT_EQ(outcome("nvidia-mps.service"), Outcome::pass);
   EXPECT_EQ(outcome(""), Outcome::fail) << "any user's process could call itself so";

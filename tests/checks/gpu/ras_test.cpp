@@ -43,7 +43,7 @@ Profile profile() {
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& by = profile()) {
-  return ask(checks::gpu_ras, snapshot, by);
+  return ask(checks::gpu_ras::check, snapshot, by);
 }
 
 RasCounts& umc(Snapshot& snapshot) { return (*snapshot.pci->amd_gpus.at(1).ras)["umc"]; }

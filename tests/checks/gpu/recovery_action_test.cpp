@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  Findings findings = ask(checks::gpu_recovery_action, snapshot, profile);
+  Findings findings = ask(checks::gpu_recovery_action::check, snapshot, profile);
   for (auto& finding : findings) finding.seen_by.clear();
   return findings;
 }

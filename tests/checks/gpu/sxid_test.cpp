@@ -30,7 +30,9 @@ Snapshot host(std::vector<KernelRecord> records) {
   return snapshot;
 }
 
-Findings judge(const Snapshot& snapshot) { return ask(checks::gpu_sxid, snapshot, profile()); }
+Findings judge(const Snapshot& snapshot) {
+  return ask(checks::gpu_sxid::check, snapshot, profile());
+}
 
 Finding only(const Snapshot& snapshot) {
   const auto findings = judge(snapshot);

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
-  return ask(checks::gpu_temperature, snapshot, profile);
+  return ask(checks::gpu_temperature::check, snapshot, profile);
 }
 
 TEST(GpuTemperatureTest, PassesWhereAllAreCool) {

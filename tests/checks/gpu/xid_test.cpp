@@ -21,7 +21,9 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using namespace xid_node;  // NOLINT(google-build-using-namespace): the node of this test
 
-Findings judge(const Snapshot& snapshot) { return ask(checks::gpu_xid, snapshot, profile()); }
+Findings judge(const Snapshot& snapshot) {
+  return ask(checks::gpu_xid::check, snapshot, profile());
+}
 
 // The one finding about a log.
 Finding only(const Snapshot& snapshot) {
@@ -202,7 +204,7 @@ TEST(GpuXidTest, AGpuThatNvmlRefusedTakesOnlyALossThatCanBeItsOwn) {
     each.change(snapshot);
     Profile two = profile();
     two.gpu->present.count = 2;
-    const Findings findings = ask(checks::gpu_xid, snapshot, two);
+    const Findings findings = ask(checks::gpu_xid::check, snapshot, two);
     ASSERT_THAT(findings, SizeIs(1)) << each.what;
     EXPECT_EQ(
         std::ranges::count(findings[0].seen_by, SeenBy{.check = "gpu.present", .device = "gpu1"}),
@@ -364,7 +366,8 @@ TEST(GpuXidTest, CleanUpsWithoutAnotherErrorPointToTheFabricManager) {
 TEST(GpuXidTest, ASiteMayGiveANumberAnotherClass) {
   Profile strict = profile();
   strict.gpu->xid.classes = {{"94", "fatal"}};
-  const auto findings = ask(checks::gpu_xid, node({xid(9 * kHour, "94, Contained")}), strict);
+  const auto findings =
+      ask(checks::gpu_xid::check, node({xid(9 * kHour, "94, Contained")}), strict);
   EXPECT_EQ(findings.at(0).outcome, Outcome::fail);
 }
 
@@ -386,13 +389,13 @@ TEST(GpuXidTest, SkipsANodeThatHasNoGpu) {
   none.gpu->present.count = 0;
   Snapshot snapshot = node({});
   snapshot.nvml = {};
-  EXPECT_THAT(ask(checks::gpu_xid, snapshot, none),
+  EXPECT_THAT(ask(checks::gpu_xid::check, snapshot, none),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::skip,
                                   .message = "no GPU expected by this profile"}));
   snapshot.kernel_log->records = {xid(9 * kHour, "79, lost")};
   snapshot.xids = find_xids(*snapshot.kernel_log);
-  EXPECT_EQ(ask(checks::gpu_xid, snapshot, none).at(0).outcome, Outcome::fail);
+  EXPECT_EQ(ask(checks::gpu_xid::check, snapshot, none).at(0).outcome, Outcome::fail);
 }
 
 // The checks that fail, each with its device.

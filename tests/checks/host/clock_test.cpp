@@ -20,7 +20,7 @@ const Profile kAll{
 
 Findings judge(Fact<TimeSync> clock, Fact<std::string> source, const Profile& profile = kAll) {
   return ask(
-      checks::host_clock,
+      checks::host_clock::check,
       {.kernel = observed(Kernel{.clock = std::move(clock), .clocksource = std::move(source)})},
       profile);
 }
@@ -89,7 +89,7 @@ TEST(HostClockTest, SkipsTheStateOfTheClockBelowAForeignRoot) {
           Kernel{.clock = Fact<TimeSync>::absent("adjtimex cannot be asked below a foreign root"),
                  .clocksource = std::string("tsc")})};
   EXPECT_THAT(
-      ask(checks::host_clock, snapshot, kAll),
+      ask(checks::host_clock::check, snapshot, kAll),
       ElementsAre(Finding{.device = "clock",
                           .outcome = Outcome::skip,
                           .message = "the state of the clock is not known: adjtimex cannot be "

@@ -17,7 +17,7 @@ constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 const std::string kPath = "/mnt/nvme/enroot";
 
 Findings judge(std::vector<FileFact> files, Limit<Bytes> free_min = Bytes{100.0 * kGib}) {
-  return ask(checks::host_container_storage,
+  return ask(checks::host_container_storage::check,
              {.environment = observed(Environment{.files = std::move(files)})},
              {.host = HostLimits{.container_storage = {.paths = {kPath}, .free_min = free_min}}});
 }
@@ -108,10 +108,11 @@ TEST(HostContainerStorageTest, JudgesNoRoomWithoutALimit) {
 }
 
 TEST(HostContainerStorageTest, IsSkippedWithoutPaths) {
-  EXPECT_THAT(ask(checks::host_container_storage, {.environment = observed(Environment{})}, {}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "no container storage expected by this profile"}));
+  EXPECT_THAT(
+      ask(checks::host_container_storage::check, {.environment = observed(Environment{})}, {}),
+      ElementsAre(Finding{.device = "node",
+                          .outcome = Outcome::skip,
+                          .message = "no container storage expected by this profile"}));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ const Profile kExpected{
     .host = HostLimits{.cpu = {.sockets = 2, .cores = 96, .threads = 96, .numa_nodes = 2}}};
 
 Findings judge(Cpu cpu, const Profile& profile = kExpected) {
-  return ask(checks::host_cpu, {.cpu = observed(std::move(cpu))}, profile);
+  return ask(checks::host_cpu::check, {.cpu = observed(std::move(cpu))}, profile);
 }
 
 TEST(HostCpuTest, PassesWithTheExpectedCounts) {
@@ -53,7 +53,7 @@ TEST(HostCpuTest, AsksTheProviderForLostCoresOfAVirtualMachine) {
   Cpu cpu = kHealthy;
   cpu.sockets = 1U;
   const Snapshot snapshot{.identity = observed(Identity{.hypervisor = true}), .cpu = observed(cpu)};
-  EXPECT_THAT(ask(checks::host_cpu, snapshot, kExpected),
+  EXPECT_THAT(ask(checks::host_cpu::check, snapshot, kExpected),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::fail,
                                   .message = "1 socket, expected 2",

@@ -31,7 +31,7 @@ Earlier seen_before(std::uint64_t corrected) {
 
 TEST(HostEdacTest, PassesByUncorrectedErrorsAloneAtTheFirstObservation) {
   EXPECT_THAT(
-      ask(checks::host_edac, node(one_controller(7, 0)), kTenPerHour),
+      ask(checks::host_edac::check, node(one_controller(7, 0)), kTenPerHour),
       ElementsAre(Finding{.device = "mc0",
                           .outcome = Outcome::pass,
                           .message = "no uncorrected memory errors; 7 corrected errors so far, "
@@ -42,7 +42,7 @@ TEST(HostEdacTest, PassesBelowTheRate) {
   Snapshot snapshot = node(one_controller(7, 0));
   snapshot.earlier = seen_before(5);
   EXPECT_THAT(
-      ask(checks::host_edac, snapshot, kTenPerHour),
+      ask(checks::host_edac::check, snapshot, kTenPerHour),
       ElementsAre(Finding{.device = "mc0",
                           .outcome = Outcome::pass,
                           .message = "no uncorrected memory errors; 2.0 corrected per hour"}));
@@ -51,7 +51,7 @@ TEST(HostEdacTest, PassesBelowTheRate) {
 TEST(HostEdacTest, WarnsAboveTheRate) {
   Snapshot snapshot = node(one_controller(25, 0));
   snapshot.earlier = seen_before(5);
-  EXPECT_THAT(ask(checks::host_edac, snapshot, kTenPerHour),
+  EXPECT_THAT(ask(checks::host_edac::check, snapshot, kTenPerHour),
               ElementsAre(Finding{.device = "mc0",
                                   .outcome = Outcome::warn,
                                   .message = "20 corrected memory errors in the last 60 min, "
@@ -68,7 +68,7 @@ TEST(HostEdacTest, TheRateIsThatOfTheTimeSinceTheLastRun) {
   snapshot.identity.facts.uptime_s = 8200 + 24 * 3600.0;
   snapshot.earlier = seen_before(1);
   EXPECT_THAT(
-      ask(checks::host_edac, snapshot, kTenPerHour),
+      ask(checks::host_edac::check, snapshot, kTenPerHour),
       ElementsAre(Finding{.device = "mc0",
                           .outcome = Outcome::pass,
                           .message = "no uncorrected memory errors; 1.0 corrected per hour"}));
@@ -76,7 +76,7 @@ TEST(HostEdacTest, TheRateIsThatOfTheTimeSinceTheLastRun) {
 
 TEST(HostEdacTest, FailsAnyUncorrectedErrorWithoutALimit) {
   EXPECT_THAT(
-      ask(checks::host_edac, node(one_controller(0, 1)), {}),
+      ask(checks::host_edac::check, node(one_controller(0, 1)), {}),
       ElementsAre(Finding{
           .device = "mc0",
           .outcome = Outcome::fail,
@@ -91,7 +91,7 @@ TEST(HostEdacTest, JudgesEveryController) {
   std::vector<EdacController> edac = one_controller(0, 0);
   edac.push_back({.name = "mc1", .corrected = std::uint64_t{0}, .uncorrected = std::uint64_t{2}});
   EXPECT_THAT(
-      ask(checks::host_edac, node(edac), {}),
+      ask(checks::host_edac::check, node(edac), {}),
       ElementsAre(
           Finding{
               .device = "mc0", .outcome = Outcome::pass, .message = "no uncorrected memory errors"},
@@ -109,7 +109,7 @@ TEST(HostEdacTest, IsUndecidedWhereACounterCouldNotBeRead) {
   std::vector<EdacController> edac = one_controller(0, 0);
   edac[0].uncorrected = Fact<std::uint64_t>::unreadable("ue_count: garbled");
   EXPECT_THAT(
-      ask(checks::host_edac, node(edac), kTenPerHour),
+      ask(checks::host_edac::check, node(edac), kTenPerHour),
       ElementsAre(Finding{
           .device = "mc0",
           .outcome = Outcome::unknown,
@@ -117,7 +117,7 @@ TEST(HostEdacTest, IsUndecidedWhereACounterCouldNotBeRead) {
   edac = one_controller(0, 0);
   edac[0].corrected = Fact<std::uint64_t>::unreadable("ce_count: garbled");
   EXPECT_THAT(
-      ask(checks::host_edac, node(edac), kTenPerHour),
+      ask(checks::host_edac::check, node(edac), kTenPerHour),
       ElementsAre(Finding{
           .device = "mc0",
           .outcome = Outcome::unknown,
@@ -127,7 +127,7 @@ TEST(HostEdacTest, IsUndecidedWhereACounterCouldNotBeRead) {
 TEST(HostEdacTest, IsUndecidedOfARateWithoutTheTimeSinceBoot) {
   Snapshot snapshot = node(one_controller(0, 0));
   snapshot.identity->uptime_s = Fact<double>::unreadable("uptime: empty");
-  EXPECT_THAT(ask(checks::host_edac, snapshot, kTenPerHour),
+  EXPECT_THAT(ask(checks::host_edac::check, snapshot, kTenPerHour),
               ElementsAre(Finding{.device = "mc0",
                                   .outcome = Outcome::unknown,
                                   .message = "the time since boot is not known: uptime: empty"}));
@@ -135,7 +135,7 @@ TEST(HostEdacTest, IsUndecidedOfARateWithoutTheTimeSinceBoot) {
 
 TEST(HostEdacTest, IsSkippedWhereNoDriverIsLoaded) {
   EXPECT_THAT(
-      ask(checks::host_edac,
+      ask(checks::host_edac::check,
           node(Fact<std::vector<EdacController>>::absent("no EDAC driver")),
           kTenPerHour),
       ElementsAre(Finding{.device = "node",
@@ -145,7 +145,7 @@ TEST(HostEdacTest, IsSkippedWhereNoDriverIsLoaded) {
 
 TEST(HostEdacTest, IsUndecidedWhereTheControllersCouldNotBeListed) {
   EXPECT_THAT(
-      ask(checks::host_edac,
+      ask(checks::host_edac::check,
           node(Fact<std::vector<EdacController>>::unreadable("list mc: Permission denied")),
           {}),
       ElementsAre(Finding{

@@ -21,7 +21,7 @@ const EthernetInterface kAnySpeed{.name = "eth0"};
 const EthernetInterface kHundred{.name = "eth0", .speed = BitsPerSecond{100e9}};
 
 Findings judge(std::vector<Interface> interfaces, std::vector<EthernetInterface> expected) {
-  return ask(checks::host_ethernet,
+  return ask(checks::host_ethernet::check,
              {.network = observed(Network{.interfaces = std::move(interfaces)})},
              {.host = HostLimits{.ethernet = {.interfaces = std::move(expected)}}});
 }

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 const Bytes kTwoMib{2.0 * 1024 * 1024};
 
 Findings judge(Fact<std::vector<HugePages>> pages, std::vector<HugePageLimit> limits) {
-  return ask(checks::host_hugepages,
+  return ask(checks::host_hugepages::check,
              {.memory = observed(Memory{.huge_pages = std::move(pages)})},
              {.host = HostLimits{.hugepages = {.pages = std::move(limits)}}});
 }

@@ -254,7 +254,7 @@ TEST(KernelLogExcerptsTest, EachIsJudgedAsItsRowSays) {
   ASSERT_TRUE(profile) << profile.error().message;
   for (const auto& [name, lines, expected] : kExcerpts) {
     std::vector<std::string> found;
-    for (const auto& finding : ask(checks::host_kernel_log, node(lines), *profile)) {
+    for (const auto& finding : ask(checks::host_kernel_log::check, node(lines), *profile)) {
       if (finding.outcome == Outcome::pass) continue;
       found.push_back(fmt::format("{} {} {}",
                                   to_string(finding.outcome),

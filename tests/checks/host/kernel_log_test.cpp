@@ -32,7 +32,7 @@ Snapshot node(std::vector<KernelRecord> records) {
 }
 
 Findings judge(const Snapshot& snapshot) {
-  return ask(checks::host_kernel_log, snapshot, {.host = HostLimits{.kernel_log = kLimits}});
+  return ask(checks::host_kernel_log::check, snapshot, {.host = HostLimits{.kernel_log = kLimits}});
 }
 
 KernelRecord said_at(double uptime_s, std::string text) {
@@ -163,8 +163,9 @@ TEST(HostKernelLogTest, LeavesXidsToTheGpuChecks) {
   const Snapshot snapshot =
       node({said_at(7000, "NVRM: Xid (PCI:0001:00:00): 79, GPU has fallen off the bus."),
             said_at(7000, "nvidia-nvswitch0: SXid (PCI:0001:00:00.0): 12028, Fatal")});
-  EXPECT_THAT(ask(checks::host_kernel_log, snapshot, {.host = HostLimits{.kernel_log = limits}}),
-              ElementsAre(kPass));
+  EXPECT_THAT(
+      ask(checks::host_kernel_log::check, snapshot, {.host = HostLimits{.kernel_log = limits}}),
+      ElementsAre(kPass));
 }
 
 TEST(HostKernelLogTest, ShowsTheNewestLineAsPrintableText) {
@@ -218,7 +219,7 @@ TEST(HostKernelLogTest, IsUndecidedWithoutTheTimeSinceBoot) {
 }
 
 TEST(HostKernelLogTest, IsSkippedWithoutPatterns) {
-  EXPECT_THAT(ask(checks::host_kernel_log, node({}), {}),
+  EXPECT_THAT(ask(checks::host_kernel_log::check, node({}), {}),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::skip,
                                   .message = "this profile sets no limit for the kernel log"}));

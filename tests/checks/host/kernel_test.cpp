@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(std::string command_line, KernelLimits limits) {
-  return ask(checks::host_kernel,
+  return ask(checks::host_kernel::check,
              {.kernel = observed(Kernel{.release = std::string("6.8.0-1015-azure"),
                                         .command_line = std::move(command_line)})},
              {.host = HostLimits{.kernel = std::move(limits)}});
@@ -82,7 +82,7 @@ TEST(HostKernelTest, IsUndecidedWhereTheFactsCouldNotBeRead) {
           observed(Kernel{.release = Fact<std::string>::unreadable("osrelease: empty"),
                           .command_line = Fact<std::string>::unreadable("cmdline: too large")})};
   EXPECT_THAT(
-      ask(checks::host_kernel,
+      ask(checks::host_kernel::check,
           snapshot,
           {.host = HostLimits{.kernel = {.release = "6.*", .required = {"quiet"}}}}),
       ElementsAre(

@@ -20,7 +20,7 @@ Findings judge(Fact<std::string> memlock,
                Fact<std::string> files,
                const Profile& profile = kBoth,
                std::string_view process = "slurmd (1234)") {
-  return ask(checks::host_limits,
+  return ask(checks::host_limits::check,
              {.kernel = observed(Kernel{.limits = {.process = std::string(process),
                                                    .memlock_bytes = std::move(memlock),
                                                    .open_files = std::move(files)}})},
@@ -105,7 +105,7 @@ TEST(HostLimitsTest, IsSkippedBelowAForeignRootThatHasNoSuchProcess) {
       .identity = observed(Identity{.foreign_root = true}),
       .kernel = observed(Kernel{
           .limits = {.memlock_bytes = Fact<std::string>::absent("no slurmd below the root")}})};
-  EXPECT_THAT(ask(checks::host_limits,
+  EXPECT_THAT(ask(checks::host_limits::check,
                   snapshot,
                   {.host = HostLimits{.limits = {.memlock_unlimited = true}}}),
               ElementsAre(Finding{

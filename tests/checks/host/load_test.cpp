@@ -19,7 +19,7 @@ const Profile kTwoPerCore{
 Findings judge(Processes processes,
                Fact<unsigned> threads = 8U,
                const Profile& profile = kTwoPerCore) {
-  return ask(checks::host_load,
+  return ask(checks::host_load::check,
              {.cpu = observed(Cpu{.threads = std::move(threads)}),
               .processes = observed(std::move(processes))},
              profile);

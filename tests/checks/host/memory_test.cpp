@@ -24,7 +24,7 @@ const Profile kHundredGib{
 Findings judge(Fact<std::uint64_t> total,
                Cpu cpu = kTwoNodes,
                const Profile& profile = kHundredGib) {
-  return ask(checks::host_memory,
+  return ask(checks::host_memory::check,
              {.cpu = observed(std::move(cpu)),
               .memory = observed(Memory{.total_bytes = std::move(total)})},
              profile);

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(Fact<std::vector<std::string>> modules, ModuleLimits limits) {
-  return ask(checks::host_modules,
+  return ask(checks::host_modules::check,
              {.kernel = observed(Kernel{.modules = std::move(modules)})},
              {.host = HostLimits{.modules = std::move(limits)}});
 }

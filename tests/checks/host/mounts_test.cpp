@@ -19,7 +19,7 @@ const Mount kHome{
     .point = "/home", .type = "nfs4", .source = "filer:/home", .space = Space{.total_bytes = 1}};
 
 Findings judge(std::vector<Mount> mounts, std::vector<RequiredMount> required = {}) {
-  return ask(checks::host_mounts,
+  return ask(checks::host_mounts::check,
              {.mounts = observed(Mounts{.mounts = std::move(mounts)})},
              {.host = HostLimits{
                   .mounts = {.required = std::move(required), .answer_within = Seconds{2}}}});
@@ -53,7 +53,7 @@ TEST(HostMountsTest, FailsAMissingMount) {
 
 TEST(HostMountsTest, AnAutomountThatNobodyHasUsedIsNoFailure) {
   const auto findings = ask(
-      checks::host_mounts,
+      checks::host_mounts::check,
       {.mounts = observed(Mounts{.mounts = {kRoot}, .automounts = {"/home"}})},
       {.host = HostLimits{.mounts = {.required = {kHomeRequired}, .answer_within = Seconds{2}}}});
   EXPECT_THAT(findings,

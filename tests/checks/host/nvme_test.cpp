@@ -35,7 +35,7 @@ Raid raid(std::string state, Fact<unsigned> degraded) {
 Findings judge(Disks disks,
                NvmeLimits limits = {
                    .count = 2, .size = Bytes{3500.0 * kGib}, .tolerance = Percent{5}}) {
-  return ask(checks::host_nvme,
+  return ask(checks::host_nvme::check,
              {.disks = observed(std::move(disks))},
              {.host = HostLimits{.nvme = limits}});
 }
@@ -140,7 +140,7 @@ Snapshot ten_drives() {
 }
 
 Findings compare(const Snapshot& node, const NvmeLimits& limits = {}) {
-  return ask(checks::host_nvme, node, {.host = HostLimits{.nvme = limits}});
+  return ask(checks::host_nvme::check, node, {.host = HostLimits{.nvme = limits}});
 }
 
 TEST(HostNvmeTest, EqualDrivesAreComparedWhereNoLimitIsSet) {

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(std::vector<FileFact> files, ProgramLimits limits) {
-  return ask(checks::host_programs,
+  return ask(checks::host_programs::check,
              {.environment = observed(Environment{.files = std::move(files)})},
              {.host = HostLimits{.programs = std::move(limits)}});
 }

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(Services services, ServiceLimits limits) {
-  return ask(checks::host_services,
+  return ask(checks::host_services::check,
              {.services = observed(std::move(services))},
              {.host = HostLimits{.services = std::move(limits)}});
 }

@@ -69,23 +69,23 @@ const Finding kNotForLong{
     .message = "1 task in uninterruptible sleep, none known to be there for long"};
 
 TEST(HostStuckTasksTest, PassesWithoutTasksInUninterruptibleSleep) {
-  EXPECT_THAT(ask(checks::host_stuck_tasks, node({}), kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, node({}), kTenMinutes),
               ElementsAre(Finding{
                   .device = "node", .outcome = Outcome::pass, .message = "no stuck tasks"}));
 }
 
 TEST(HostStuckTasksTest, FailsNoTaskThatIsSeenForTheFirstTime) {
-  EXPECT_THAT(ask(checks::host_stuck_tasks, node({task(77)}), kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, node({task(77)}), kTenMinutes),
               ElementsAre(kNotForLong));
 }
 
 TEST(HostStuckTasksTest, FailsATaskThatEarlierRunsSawStuckAlready) {
-  EXPECT_THAT(ask(checks::host_stuck_tasks, node({task(77, 6000.0)}), kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, node({task(77, 6000.0)}), kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
 TEST(HostStuckTasksTest, PassesATaskAtTheLimit) {
-  EXPECT_THAT(ask(checks::host_stuck_tasks, node({task(77, 6600.0)}), kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, node({task(77, 6600.0)}), kTenMinutes),
               ElementsAre(kNotForLong));
 }
 
@@ -93,7 +93,7 @@ TEST(HostStuckTasksTest, FailsATaskThatTheKernelCallsHung) {
   Snapshot snapshot = node({task(77)});
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
-  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
@@ -101,7 +101,7 @@ TEST(HostStuckTasksTest, KnowsTheWordsOfNewerKernels) {
   Snapshot snapshot = node({task(77)});
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked in I/O wait for more than 120 seconds.")};
-  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
@@ -118,22 +118,22 @@ TEST(HostStuckTasksTest, WarnsOfAUsersTaskThatWaitsForItsOwnChildAndNamesHim) {
                    .limit = 600.0,
                    .unit = "s",
                    .remedy = Remedy::watch};
-  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes), ElementsAre(expected));
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes), ElementsAre(expected));
   // FUSE makes its callers unkillable, and the kernel calls those hung.
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
-  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes), ElementsAre(expected));
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes), ElementsAre(expected));
 }
 
 TEST(HostStuckTasksTest, FailsAUsersTaskOnlyByTheKernelsWord) {
   Snapshot snapshot = node({of_user(task(77, 6000.0), "rpc_wait_bit_killable")});
-  auto findings = ask(checks::host_stuck_tasks, snapshot, kTenMinutes);
+  auto findings = ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].outcome, Outcome::warn);
   EXPECT_THAT(findings[0].message, ::testing::HasSubstr("the kernel does not call it hung"));
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
-  findings = ask(checks::host_stuck_tasks, snapshot, kTenMinutes);
+  findings = ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].outcome, Outcome::fail);
 }
@@ -142,11 +142,12 @@ TEST(HostStuckTasksTest, WarnsOfATaskOfTheSystemThatAUsersFileSystemHolds) {
   Task held = task(77, 6000.0);
   held.waits_in = std::string("fuse_lookup");
   Snapshot snapshot = node({held});
-  EXPECT_EQ(ask(checks::host_stuck_tasks, snapshot, kTenMinutes).at(0).outcome, Outcome::warn);
+  EXPECT_EQ(ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes).at(0).outcome,
+            Outcome::warn);
   // It may wait for a lock that another task holds, which waits for the file system.
   snapshot = node({task(77, 6000.0)});
   snapshot.processes->fuse = std::vector<FuseUser>{{.user = 1001, .waiting = 3}};
-  const auto findings = ask(checks::host_stuck_tasks, snapshot, kTenMinutes);
+  const auto findings = ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes);
   EXPECT_EQ(findings.at(0).outcome, Outcome::warn);
   EXPECT_THAT(findings.at(0).message, ::testing::HasSubstr("(FUSE) of user 1001 does not answer"));
 }
@@ -154,14 +155,15 @@ TEST(HostStuckTasksTest, WarnsOfATaskOfTheSystemThatAUsersFileSystemHolds) {
 TEST(HostStuckTasksTest, WarnsWhereItIsNotKnownWhoseTheTaskIs) {
   Task unknown = task(77, 6000.0);
   unknown.user = Fact<std::uint64_t>::unreadable("read /proc/77/status: No such process");
-  EXPECT_EQ(ask(checks::host_stuck_tasks, node({unknown}), kTenMinutes).at(0).outcome,
+  EXPECT_EQ(ask(checks::host_stuck_tasks::check, node({unknown}), kTenMinutes).at(0).outcome,
             Outcome::warn);
 }
 
 TEST(HostStuckTasksTest, AccusesNoChildThatMusterLeftBehind) {
   Task own = task(77, 6000.0);
   own.of_muster = true;
-  EXPECT_THAT(ask(checks::host_stuck_tasks, node({own}), kTenMinutes), ElementsAre(kNotForLong));
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, node({own}), kTenMinutes),
+              ElementsAre(kNotForLong));
 }
 
 TEST(HostStuckTasksTest, NamesWhatFailsBeforeAllThatUsersAdd) {
@@ -170,7 +172,7 @@ TEST(HostStuckTasksTest, NamesWhatFailsBeforeAllThatUsersAdd) {
     tasks.push_back(of_user(task(pid, 6000.0), "kernel_clone"));
   }
   tasks.push_back(task(777, 6000.0));
-  const Findings findings = ask(checks::host_stuck_tasks, node(tasks), kTenMinutes);
+  const Findings findings = ask(checks::host_stuck_tasks::check, node(tasks), kTenMinutes);
   ASSERT_THAT(findings, SizeIs(21));
   EXPECT_EQ(findings.front(), stuck(777, "20 min", 1200));
   EXPECT_EQ(findings.back().outcome, Outcome::warn);
@@ -180,7 +182,7 @@ TEST(HostStuckTasksTest, TakesThePidAfterANameFullOfColons) {
   Snapshot snapshot = node({task(77), task(99)});
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task a:99 blocked b::77 blocked for more than 120 seconds.")};
-  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
@@ -189,7 +191,8 @@ TEST(HostStuckTasksTest, IgnoresTheKernelsLineAboutATaskThatWokeUpSince) {
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
   snapshot.earlier.processes_seen_uptime_s = 7000;  // and that run did not see it in this state
-  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes), ElementsAre(kNotForLong));
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes),
+              ElementsAre(kNotForLong));
 }
 
 TEST(HostStuckTasksTest, BelievesTheKernelsLineWhereNoLaterRunCouldSeeTheTasks) {
@@ -198,7 +201,7 @@ TEST(HostStuckTasksTest, BelievesTheKernelsLineWhereNoLaterRunCouldSeeTheTasks) 
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
   snapshot.earlier.last_uptime_s = 7000;
   snapshot.earlier.processes_seen_uptime_s = 5000;
-  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
@@ -208,7 +211,7 @@ TEST(HostStuckTasksTest, GoesOnBelievingItWhenLaterRunsSawTheTaskInTheSameSleep)
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
   snapshot.earlier.processes_seen_uptime_s = 7000;
-  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
@@ -217,7 +220,8 @@ TEST(HostStuckTasksTest, IgnoresTheKernelsLineAboutAnEarlierTaskOfTheSamePid) {
   snapshot.processes->uninterruptible->at(0).start_ticks = 700000;  // 7000 s after boot
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
-  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes), ElementsAre(kNotForLong));
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes),
+              ElementsAre(kNotForLong));
 }
 
 TEST(HostStuckTasksTest, IgnoresWhatUserSpaceWroteToTheKernelLog) {
@@ -225,13 +229,14 @@ TEST(HostStuckTasksTest, IgnoresWhatUserSpaceWroteToTheKernelLog) {
   snapshot.kernel_log->records = {
       said_at(6120, "INFO: task dd:77 blocked for more than 120 seconds.")};
   snapshot.kernel_log->records[0].facility = 1;
-  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes), ElementsAre(kNotForLong));
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes),
+              ElementsAre(kNotForLong));
 }
 
 TEST(HostStuckTasksTest, NamesTwentyTasksAndCountsTheRest) {
   std::vector<Task> tasks;
   for (std::uint64_t pid = 100; pid < 125; ++pid) tasks.push_back(task(pid, 6000.0));
-  const Findings findings = ask(checks::host_stuck_tasks, node(tasks), kTenMinutes);
+  const Findings findings = ask(checks::host_stuck_tasks::check, node(tasks), kTenMinutes);
   ASSERT_THAT(findings, SizeIs(21));
   EXPECT_EQ(findings.back(),
             (Finding{.device = "node",
@@ -248,7 +253,7 @@ TEST(HostStuckTasksTest, WarnsOfZombiesAndNamesTheFirst) {
   for (std::uint64_t pid = 1; pid <= 6; ++pid)
     zombies.push_back({.pid = pid, .name = "sh\n", .parent = 9});
   EXPECT_THAT(
-      ask(checks::host_stuck_tasks, node({}, zombies), kTenMinutes),
+      ask(checks::host_stuck_tasks::check, node({}, zombies), kTenMinutes),
       ElementsAre(Finding{
           .device = "zombies",
           .outcome = Outcome::warn,
@@ -265,7 +270,7 @@ TEST(HostStuckTasksTest, WarnsOfZombiesAndNamesTheFirst) {
 TEST(HostStuckTasksTest, NeedsNoKernelLog) {
   Snapshot snapshot = node({task(77, 6000.0)});
   snapshot.kernel_log = {};
-  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes),
               ElementsAre(stuck(77, "20 min", 1200)));
 }
 
@@ -276,7 +281,7 @@ TEST(HostStuckTasksTest, IsUndecidedWithoutTheListsOfTasks) {
   snapshot.processes->zombies =
       Fact<std::vector<Task>>::unreadable("list /proc: Permission denied");
   EXPECT_THAT(
-      ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
+      ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes),
       ElementsAre(
           Finding{.device = "node",
                   .outcome = Outcome::unknown,
@@ -288,7 +293,7 @@ TEST(HostStuckTasksTest, IsUndecidedWithoutTheListsOfTasks) {
 }
 
 TEST(HostStuckTasksTest, IsUndecidedWithoutTheSectionOfProcesses) {
-  EXPECT_THAT(ask(checks::host_stuck_tasks, {.identity = observed(Identity{})}, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, {.identity = observed(Identity{})}, kTenMinutes),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::unknown,
                                   .message = "the list of tasks is not known: not observed"}));
@@ -297,7 +302,7 @@ TEST(HostStuckTasksTest, IsUndecidedWithoutTheSectionOfProcesses) {
 TEST(HostStuckTasksTest, IsUndecidedAboutTasksWithoutTheTimeSinceBoot) {
   Snapshot snapshot = node({task(77, 6000.0)});
   snapshot.identity->uptime_s = Fact<double>::unreadable("uptime: empty");
-  EXPECT_THAT(ask(checks::host_stuck_tasks, snapshot, kTenMinutes),
+  EXPECT_THAT(ask(checks::host_stuck_tasks::check, snapshot, kTenMinutes),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::unknown,
                                   .message = "the time since boot is not known: uptime: empty"}));
@@ -305,7 +310,7 @@ TEST(HostStuckTasksTest, IsUndecidedAboutTasksWithoutTheTimeSinceBoot) {
 
 TEST(HostStuckTasksTest, IsSkippedWithoutLimits) {
   EXPECT_THAT(
-      ask(checks::host_stuck_tasks, node({task(77, 0.0)}), {}),
+      ask(checks::host_stuck_tasks::check, node({task(77, 0.0)}), {}),
       ElementsAre(Finding{.device = "node",
                           .outcome = Outcome::skip,
                           .message = "this profile sets no limit for stuck tasks and zombies"}));

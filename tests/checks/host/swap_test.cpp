@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 
 Findings judge(Fact<std::uint64_t> total, Limit<Bytes> expected) {
-  return ask(checks::host_swap,
+  return ask(checks::host_swap::check,
              {.memory = observed(Memory{.swap_total_bytes = std::move(total)})},
              {.host = HostLimits{.swap = {.total = expected}}});
 }

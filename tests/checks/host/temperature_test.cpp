@@ -15,7 +15,7 @@ Findings judge(const Fact<std::vector<ThermalZone>>& zones) {
   Kernel kernel;
   kernel.thermal_zones = zones;
   const Snapshot snapshot{.identity = observed(Identity{}), .kernel = observed(std::move(kernel))};
-  return ask(checks::host_temperature, snapshot, Profile{});
+  return ask(checks::host_temperature::check, snapshot, Profile{});
 }
 
 ThermalZone zone(double now) {

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
-  return ask(checks::ib_address, snapshot, profile);
+  return ask(checks::ib_address::check, snapshot, profile);
 }
 
 Finding failed(const std::string& message) {

@@ -46,7 +46,7 @@ void add(Snapshot& node, unsigned hca, const char* name, double per_bit) {
       static_cast<std::uint64_t>(per_bit * kBitsInAnHour);
 }
 
-Findings judge(const Snapshot& snapshot) { return ask(checks::ib_ber, snapshot, profile()); }
+Findings judge(const Snapshot& snapshot) { return ask(checks::ib_ber::check, snapshot, profile()); }
 
 TEST(IbBerTest, LinksThatCorrectAsTheyAlwaysDoAreWell) {
   EXPECT_THAT(

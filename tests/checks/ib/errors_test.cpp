@@ -19,7 +19,7 @@ using ::testing::Field;
 constexpr auto kKey = "ib.mlx5_ib1.1.symbol_error";
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
-  return ask(checks::ib_errors, snapshot, profile);
+  return ask(checks::ib_errors::check, snapshot, profile);
 }
 
 Fact<std::uint64_t>& counter(Snapshot& node, unsigned index) {

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
-  return ask(checks::ib_firmware, snapshot, profile);
+  return ask(checks::ib_firmware::check, snapshot, profile);
 }
 
 Finding warned(std::string message, std::string observed, std::string limit) {

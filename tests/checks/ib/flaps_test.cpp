@@ -18,7 +18,7 @@ constexpr auto kKey = "ib.mlx5_ib1.1.link_downed";
 constexpr auto kInterfaceKey = "net.ib1.carrier_down_count";
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
-  return ask(checks::ib_flaps, snapshot, profile);
+  return ask(checks::ib_flaps::check, snapshot, profile);
 }
 
 Fact<std::uint64_t>& counter(Snapshot& node) {

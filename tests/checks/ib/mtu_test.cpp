@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
-  return ask(checks::ib_mtu, snapshot, profile);
+  return ask(checks::ib_mtu::check, snapshot, profile);
 }
 
 TEST(IbMtuTest, PassesAtTheExpectedMtu) {

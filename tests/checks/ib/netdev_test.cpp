@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot) {
-  return ask(checks::ib_netdev, snapshot, ib_node::profile());
+  return ask(checks::ib_netdev::check, snapshot, ib_node::profile());
 }
 
 Finding warned(std::string message) {

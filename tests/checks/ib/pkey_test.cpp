@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 Findings judge(const Snapshot& snapshot, PkeyWanted require = PkeyWanted::non_default_full_member) {
   Profile profile = ib_node::profile();
   profile.ib->pkey.require = require;
-  return ask(checks::ib_pkey, snapshot, profile);
+  return ask(checks::ib_pkey::check, snapshot, profile);
 }
 
 void set_keys(Snapshot& node, unsigned index, std::vector<unsigned> keys) {

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
-  return ask(checks::ib_present, snapshot, profile);
+  return ask(checks::ib_present::check, snapshot, profile);
 }
 
 TEST(IbPresentTest, PassesWhenEveryHcaIsThere) {

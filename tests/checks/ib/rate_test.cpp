@@ -17,7 +17,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
-  return ask(checks::ib_rate, snapshot, profile);
+  return ask(checks::ib_rate::check, snapshot, profile);
 }
 
 void set_rate(IbPort& port, double gbps, unsigned lanes, const std::string& speed) {

@@ -16,7 +16,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
-  return ask(checks::ib_state, snapshot, profile);
+  return ask(checks::ib_state::check, snapshot, profile);
 }
 
 Finding failed(std::string device, std::string state, std::string message, Remedy remedy) {

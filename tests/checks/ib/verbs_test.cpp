@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot) {
-  return ask(checks::ib_verbs, snapshot, ib_node::profile());
+  return ask(checks::ib_verbs::check, snapshot, ib_node::profile());
 }
 
 Finding failed(std::string device, std::string message, Remedy remedy = Remedy::fix_config) {

@@ -23,7 +23,7 @@ Profile fatal_mounts() {
 }
 
 Findings judged(const Snapshot& snapshot) {
-  return ask(checks::muster_probes, snapshot, fatal_mounts());
+  return ask(checks::muster_probes::check, snapshot, fatal_mounts());
 }
 
 TEST(MusterProbesTest, PassesWhenNothingHungOrFailed) {

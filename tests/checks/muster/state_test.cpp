@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 Findings judged(Earlier earlier) {
   Snapshot snapshot;
   snapshot.earlier = std::move(earlier);
-  return ask(checks::muster_state, snapshot, Profile{});
+  return ask(checks::muster_state::check, snapshot, Profile{});
 }
 
 TEST(MusterStateTest, SkipsWithTheReasonWhenTheStateWasPutAside) {

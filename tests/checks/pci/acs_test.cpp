@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judged(const Snapshot& snapshot) {
-  return ask(checks::pci_acs, snapshot, one_gpu_and_hca());
+  return ask(checks::pci_acs::check, snapshot, one_gpu_and_hca());
 }
 
 const Finding kPass{.device = "node",

@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judged(const Snapshot& snapshot, const Profile& profile) {
-  return ask(checks::pci_devices, snapshot, profile);
+  return ask(checks::pci_devices::check, snapshot, profile);
 }
 
 TEST(PciDevicesTest, PassesWhenAllAreThereAndAnswer) {

@@ -23,7 +23,9 @@ Profile limits() {
   return profile;
 }
 
-Findings judged(const Snapshot& snapshot) { return ask(checks::pci_errors, snapshot, limits()); }
+Findings judged(const Snapshot& snapshot) {
+  return ask(checks::pci_errors::check, snapshot, limits());
+}
 
 // Seen an hour ago with every counter as it is now.
 Snapshot seen_before() {

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judged(const Snapshot& snapshot, const Profile& profile = one_gpu_and_hca()) {
-  return ask(checks::pci_link, snapshot, profile);
+  return ask(checks::pci_link::check, snapshot, profile);
 }
 
 PciDevice& device(Snapshot& snapshot, std::size_t index) {
@@ -191,8 +191,8 @@ TEST(PciLinkTest, AsksNothingOfTheVirtualFunctionsOfAHost) {
   part.virtual_function = true;
   part.link_width = Fact<unsigned>::absent("width 0");
   node.pci.facts.devices.push_back(part);
-  EXPECT_EQ(ask(checks::pci_link, node, one_gpu_and_hca()),
-            ask(checks::pci_link, small_node(), one_gpu_and_hca()));
+  EXPECT_EQ(ask(checks::pci_link::check, node, one_gpu_and_hca()),
+            ask(checks::pci_link::check, small_node(), one_gpu_and_hca()));
 }
 
 }  // namespace

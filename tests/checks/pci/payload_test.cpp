@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judged(const Snapshot& snapshot) {
-  return ask(checks::pci_payload, snapshot, one_gpu_and_hca());
+  return ask(checks::pci_payload::check, snapshot, one_gpu_and_hca());
 }
 
 TEST(PciPayloadTest, PassesAtWhatThePathCanDo) {

@@ -38,9 +38,9 @@ void set_rate(Snapshot& node, unsigned hca, double gbps, unsigned lanes, const c
   port.speed = std::string(speed);
 }
 
-Findings rate_of(const Snapshot& node) { return ask(checks::ib_rate, node, Profile{}); }
+Findings rate_of(const Snapshot& node) { return ask(checks::ib_rate::check, node, Profile{}); }
 
-Findings state_of(const Snapshot& node) { return ask(checks::ib_state, node, Profile{}); }
+Findings state_of(const Snapshot& node) { return ask(checks::ib_state::check, node, Profile{}); }
 
 auto is(Outcome outcome, const std::string& device) {
   return AllOf(Field(&Finding::outcome, outcome), Field(&Finding::device, device));
@@ -116,7 +116,7 @@ TEST(SistersTest, AnHcaThatNoGpuIsBesideIsNoSisterOfThoseThatGpusAreBeside) {
 TEST(SistersTest, ALimitGoesBeforeSisters) {
   auto node = eight_hcas();
   for (unsigned i = 0; i < 7; ++i) set_rate(node, i, 200, 4, "HDR");
-  EXPECT_THAT(ask(checks::ib_rate, node, ib_node::profile()),
+  EXPECT_THAT(ask(checks::ib_rate::check, node, ib_node::profile()),
               AllOf(::testing::SizeIs(7), Each(Field(&Finding::outcome, Outcome::fail))));
 }
 
@@ -164,25 +164,26 @@ Snapshot eight_on_bus() {
 TEST(SistersTest, OneNarrowOrSlowLinkAmongEightFails) {
   auto node = eight_on_bus();
   node.pci->devices[6].link_width = 8U;
-  EXPECT_THAT(ask(checks::pci_link, node, Profile{}),
+  EXPECT_THAT(ask(checks::pci_link::check, node, Profile{}),
               ElementsAre(is(Outcome::fail, "0000:13:00.0")));
   node = eight_on_bus();
   node.pci->devices[5].link_speed_gts = 16.0;
-  EXPECT_THAT(ask(checks::pci_link, node, Profile{}),
+  EXPECT_THAT(ask(checks::pci_link::check, node, Profile{}),
               ElementsAre(is(Outcome::fail, "0000:22:00.0")));
 }
 
 TEST(SistersTest, SlotsThatAreAllWiredWithFewerLanesAreAWarning) {
   auto node = eight_on_bus();
   for (auto& device : node.pci->devices) device.link_width = 8U;
-  EXPECT_THAT(ask(checks::pci_link, node, Profile{}),
+  EXPECT_THAT(ask(checks::pci_link::check, node, Profile{}),
               Each(Field(&Finding::outcome, Outcome::warn)));
 }
 
 TEST(SistersTest, AnIdleGpuMaySlowItsLinkDownBesideBusyOnes) {
   auto node = eight_on_bus();
   node.pci->devices[0].link_speed_gts = 2.5;
-  EXPECT_THAT(ask(checks::pci_link, node, Profile{}), ElementsAre(is(Outcome::pass, "node")));
+  EXPECT_THAT(ask(checks::pci_link::check, node, Profile{}),
+              ElementsAre(is(Outcome::pass, "node")));
 }
 
 TEST(SistersTest, OneBusyGpuWhoseLinkIsSlowerThanThoseOfOtherBusyOnesFails) {
@@ -202,7 +203,7 @@ TEST(SistersTest, OneBusyGpuWhoseLinkIsSlowerThanThoseOfOtherBusyOnesFails) {
     gpu.link.generation_max = 5U;
     node.nvml->gpus.push_back(gpu);
   }
-  const auto judged = [&] { return ask(checks::pci_link, node, Profile{}); };
+  const auto judged = [&] { return ask(checks::pci_link::check, node, Profile{}); };
   ASSERT_EQ(judged().size(), 1U);
   EXPECT_EQ(judged().front().device, "0003:00:00.0");
   EXPECT_EQ(judged().front().outcome, Outcome::fail);
@@ -213,7 +214,9 @@ TEST(SistersTest, OneBusyGpuWhoseLinkIsSlowerThanThoseOfOtherBusyOnesFails) {
   EXPECT_EQ(judged().front().outcome, Outcome::warn);
 }
 
-Findings nvlinks_of(const Snapshot& node) { return ask(checks::gpu_nvlink_state, node, Profile{}); }
+Findings nvlinks_of(const Snapshot& node) {
+  return ask(checks::gpu_nvlink_state::check, node, Profile{});
+}
 
 TEST(SistersTest, OneGpuThatLostAnNvlinkOrRunsOneSlowFails) {
   auto node = linked_node::node_of(4);
@@ -228,10 +231,12 @@ TEST(SistersTest, OneGpuThatLostAnNvlinkOrRunsOneSlowFails) {
 TEST(SistersTest, OneGpuWithLessMemoryFailsAndOneWithoutEccIsAWarning) {
   auto node = linked_node::node_of(4);
   node.nvml->gpus[2].memory->total /= 2;
-  EXPECT_THAT(ask(checks::gpu_present, node, Profile{}), ElementsAre(is(Outcome::fail, "gpu2")));
+  EXPECT_THAT(ask(checks::gpu_present::check, node, Profile{}),
+              ElementsAre(is(Outcome::fail, "gpu2")));
   node = linked_node::node_of(4);
   node.nvml->gpus[1].modes.ecc = false;
-  EXPECT_THAT(ask(checks::gpu_ecc_mode, node, Profile{}), ElementsAre(is(Outcome::warn, "gpu1")));
+  EXPECT_THAT(ask(checks::gpu_ecc_mode::check, node, Profile{}),
+              ElementsAre(is(Outcome::warn, "gpu1")));
 }
 
 TEST(SistersTest, OneGpuWithAnotherDefaultPowerLimitOrHighestClockIsAWarning) {
@@ -239,15 +244,17 @@ TEST(SistersTest, OneGpuWithAnotherDefaultPowerLimitOrHighestClockIsAWarning) {
   for (auto& gpu : node.nvml->gpus) {
     gpu.power = {.usage_mw = 72000U, .enforced_mw = 700000U, .default_mw = 700000U};
   }
-  EXPECT_THAT(ask(checks::gpu_power, node, Profile{}), ElementsAre(is(Outcome::pass, "node")));
+  EXPECT_THAT(ask(checks::gpu_power::check, node, Profile{}),
+              ElementsAre(is(Outcome::pass, "node")));
   node.nvml->gpus[3].power = {.enforced_mw = 500000U, .default_mw = 500000U};
-  EXPECT_THAT(ask(checks::gpu_power, node, Profile{}),
+  EXPECT_THAT(ask(checks::gpu_power::check, node, Profile{}),
               ::testing::Contains(is(Outcome::warn, "gpu3")));
   Profile profile;
   profile.gpu->power.limit = Watts{700};
-  EXPECT_EQ(ask(checks::gpu_power, node, profile).size(), 2U);  // the limit's own finding alone
+  EXPECT_EQ(ask(checks::gpu_power::check, node, profile).size(),
+            2U);  // the limit's own finding alone
   node.nvml->gpus[1].clocks.sm_max_mhz = 1755U;
-  EXPECT_THAT(ask(checks::gpu_clocks, node, Profile{}),
+  EXPECT_THAT(ask(checks::gpu_clocks::check, node, Profile{}),
               ::testing::Contains(is(Outcome::warn, "gpu1")));
 }
 
@@ -270,7 +277,7 @@ Snapshot placed_gpus(const std::vector<int>& numa_nodes) {
 
 TEST(SistersTest, GpusThatSitUnevenlyOnNumaNodesAreAWarning) {
   const auto of = [](const std::vector<int>& numa_nodes) {
-    return ask(checks::topo_numa, placed_gpus(numa_nodes), Profile{}).front();
+    return ask(checks::topo_numa::check, placed_gpus(numa_nodes), Profile{}).front();
   };
   EXPECT_EQ(of({0, 0, 0, 0, 0, 1, 1, 1}).message,
             "8 GPUs do not sit evenly on NUMA nodes: 5 on node 0, 3 on node 1");
@@ -290,7 +297,7 @@ TEST(SistersTest, OneHcaOfEightThatIsNoRdmaDeviceFails) {
   node.infiniband->hcas.pop_back();
   auto& odd = node.pci->devices.back();
   odd.driver = "";
-  const auto present = [&] { return ask(checks::ib_present, node, Profile{}); };
+  const auto present = [&] { return ask(checks::ib_present::check, node, Profile{}); };
   EXPECT_THAT(present(), ElementsAre(is(Outcome::fail, odd.address)));
   odd.driver = "vfio-pci";  // given to a guest
   EXPECT_THAT(present(), ElementsAre(is(Outcome::warn, odd.address)));

@@ -71,7 +71,7 @@ Snapshot node(std::vector<KernelRecord> records) {
 std::vector<std::string> judged(const Snapshot& snapshot) {
   std::vector<std::string> said;
   const Profile profile{.host = HostLimits{.kernel_log = kLimits}};
-  for (const Finding& finding : ask(checks::host_kernel_log, snapshot, profile)) {
+  for (const Finding& finding : ask(checks::host_kernel_log::check, snapshot, profile)) {
     const auto with = finding.message.find("; with it");
     said.push_back(
         fmt::format("{} {} {}{}",
@@ -152,7 +152,7 @@ TEST(KernelFaultsTest, MakesOneFaultOfADeadDiskItsPartitionsAndFileSystems) {
 }
 
 std::vector<SeenBy> who_else(const Snapshot& snapshot) {
-  return ask(checks::host_kernel_log, snapshot, {.host = HostLimits{.kernel_log = kLimits}})
+  return ask(checks::host_kernel_log::check, snapshot, {.host = HostLimits{.kernel_log = kLimits}})
       .front()
       .seen_by;
 }

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::profile()) {
-  return ask(checks::topo_nccl_file, snapshot, profile);
+  return ask(checks::topo_nccl_file::check, snapshot, profile);
 }
 
 NcclTopology& file_of(Snapshot& node) { return *node.environment->nccl_topology; }

@@ -16,7 +16,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::profile()) {
-  return ask(checks::topo_numa, snapshot, profile);
+  return ask(checks::topo_numa::check, snapshot, profile);
 }
 
 Finding misplaced(std::int64_t observed, std::string message) {

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
-  return ask(checks::topo_nvlink_matrix, snapshot, profile);
+  return ask(checks::topo_nvlink_matrix::check, snapshot, profile);
 }
 
 Profile direct(Limit<int> neighbours = {}, std::map<std::string, Words> pairs = {}) {

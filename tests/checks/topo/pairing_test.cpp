@@ -17,7 +17,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  return ask(checks::topo_pairing, snapshot, profile);
+  return ask(checks::topo_pairing::check, snapshot, profile);
 }
 
 // Two switches, each below its own root port; a GPU and its HCA share one.

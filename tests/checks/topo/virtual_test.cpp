@@ -16,7 +16,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::profile()) {
-  return ask(checks::topo_virtual, snapshot, profile);
+  return ask(checks::topo_virtual::check, snapshot, profile);
 }
 
 TEST(TopoVirtualTest, SaysThatTheProfilesTreeIsUsed) {
