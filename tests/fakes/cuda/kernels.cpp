@@ -11,13 +11,6 @@ namespace {
 
 using Words = const std::uint64_t*;
 
-template <class T>
-T argument(void** arguments, std::size_t index) {
-  T value{};
-  std::memcpy(&value, arguments[index], sizeof value);
-  return value;
-}
-
 struct FillCall {
   char* buffer = nullptr;
   std::uint64_t count = 0;

@@ -3,6 +3,8 @@
 // what memory holds.
 #pragma once
 
+#include <cstddef>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -22,9 +24,17 @@ struct KernelKind {
 // Nothing for any other name.
 [[nodiscard]] std::optional<KernelKind> kernel_named(std::string_view name);
 
-// With the arguments as cuLaunchKernel takes them; empty where they lie outside of the GPU's
+// With the kernel's arguments; empty where they lie outside of the GPU's
 // memory.
 [[nodiscard]] Work kernel_work(const KernelKind& kind, unsigned blocks, void** arguments);
+
+// One of them, as cuLaunchKernel takes it.
+template <class T>
+T argument(void** arguments, std::size_t index) {
+  T value{};
+  std::memcpy(&value, arguments[index], sizeof value);
+  return value;
+}
 
 [[nodiscard]] std::optional<NodeKernel> node_kernel_named(std::string_view name);
 [[nodiscard]] Work node_kernel_work(NodeKernel kernel, unsigned blocks, void** arguments);

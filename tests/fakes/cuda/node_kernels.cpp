@@ -16,13 +16,6 @@ namespace {
 
 using Word = std::uint64_t;
 
-template <class T>
-T argument(void** arguments, std::size_t index) {
-  T value{};
-  std::memcpy(&value, arguments[index], sizeof value);
-  return value;
-}
-
 template <class Run>
 Work taking(Run run) {
   return [run]() -> Step {
