@@ -69,5 +69,5 @@ inside sh -c 'cd /src && tools/install-deps.sh test'
 if [[ $build_only == yes ]]; then
   inside sh -c 'cd /src && cmake --preset dev && cmake --build --preset dev'
 else
-  inside sh -c 'cd /src && tools/test.sh quick'
+  inside sh -c 'cd /src && tools/test.sh all'
 fi

@@ -2,7 +2,8 @@
 # On a fresh machine: installs what the tests need, builds, and runs every test. Modes:
 #   full   (the default) the tests of functions under the sanitizers and a short run of the fuzz
 #          targets, then the tests of whole programs, built by the oldest compiler
-#   quick  every test of `dev`
+#   quick  the tests of functions, and all lints but cppcheck, by the usual compiler
+#   all    every test by the usual compiler, a file at a time (`dev`)
 #   deep   clang-tidy on every file first, then `full`, then all of `muster` under the thread
 #          sanitizer, every system call of every hook and of `muster check` spoilt in turn (hours),
 #          the packages, and muster for arm64 under QEMU
@@ -10,8 +11,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 mode=${1:-full}
-if [[ $# -gt 1 || ! $mode =~ ^(full|quick|deep)$ ]]; then
-  echo "usage: tools/test.sh [full|quick|deep]" >&2
+if [[ $# -gt 1 || ! $mode =~ ^(full|quick|all|deep)$ ]]; then
+  echo "usage: tools/test.sh [full|quick|all|deep]" >&2
   exit 64
 fi
 
@@ -28,10 +29,12 @@ run_preset() {
 }
 
 tools/install-deps.sh test
-tools/guest-kernel.sh build/guest-kernel || echo "test: the test rdma_guest will be skipped"
+[[ $mode == quick ]] || tools/guest-kernel.sh build/guest-kernel || echo "test: the test rdma_guest will be skipped"
 
 if [[ $mode == deep ]]; then tools/tidy.sh; fi
 if [[ $mode == quick ]]; then
+  run_preset quick
+elif [[ $mode == all ]]; then
   run_preset dev
 else
   run_preset asan
