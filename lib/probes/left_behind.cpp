@@ -69,7 +69,6 @@ std::optional<std::uint64_t> start_of_hanging(const Root& host,
 // The first thread of the process may have ended, and another hang.
 std::optional<LeftBehind> left_behind_as(const Root& host,
                                          std::uint64_t pid,
-                                         double uptime_s,
                                          Clock::time_point until) {
   const auto tasks = host.list(fmt::format("/proc/{}/task", pid));
   if (!tasks) return std::nullopt;
@@ -78,6 +77,7 @@ std::optional<LeftBehind> left_behind_as(const Root& host,
     const auto start_ticks = start_of_hanging(host, folder, until);
     if (!start_ticks) continue;
     const double since_s = static_cast<double>(*start_ticks) / kTicksPerSecond;
+    const double uptime_s = read_uptime(host).value_or(since_s);
     return LeftBehind{
         .pid = pid, .work = announced_by(host, folder), .for_s = std::max(0.0, uptime_s - since_s)};
   }
@@ -104,16 +104,15 @@ bool runs_muster(const Root& root, const std::string& folder) {
 std::vector<LeftBehind> find_left_behind(const std::optional<std::filesystem::path>& state_file) {
   if (!state_file || nothing_left_behind(*state_file)) return {};
   const Root host;
-  const auto uptime_s = read_uptime(host);
   const auto names = host.list("/proc", kMostProcesses);
-  if (!uptime_s || !names) return {};
+  if (!names) return {};
   const auto until = Clock::now() + kLongestWait;
   std::vector<LeftBehind> found;
   for (const auto& name : *names) {
     const auto pid = parse_unsigned(name);
     const auto command = pid ? host.read_line(fmt::format("/proc/{}/comm", *pid)) : make_error("");
     if (!command || !command->starts_with(kOwnName)) continue;
-    auto left = left_behind_as(host, *pid, *uptime_s, until);
+    auto left = left_behind_as(host, *pid, until);
     if (left) found.push_back(*std::move(left));
   }
   return found;

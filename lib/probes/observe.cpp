@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "lib/base/clock.hpp"
 #include "lib/probes/left_behind.hpp"
@@ -34,6 +35,7 @@ class Observation {
 
   Snapshot run() {
     snapshot_.taken = utc_now();
+    left_behind_ = find_left_behind(options_.state_file);
     start_early();
     if (options_.state_file) start_state();
     if (options_.meanwhile) options_.meanwhile();
@@ -107,14 +109,13 @@ class Observation {
   // In the child. What an earlier child of this probe still hangs in is not tried again: it would
   // hang, too.
   [[nodiscard]] std::string brake(Probe probe, Clock::time_point deadline) const {
-    const auto left = find_left_behind(options_.state_file);
     const auto mine = fmt::format(
         "probe {}{}", to_string(probe), root_.foreign() ? root_.path().native() : std::string());
-    const auto found = std::ranges::find(left, mine, &LeftBehind::work);
-    if (found == left.end()) {
+    const auto found = std::ranges::find(left_behind_, mine, &LeftBehind::work);
+    if (found == left_behind_.end()) {
       // The children of the one for mounts say for themselves which one they ask.
       if (probe != Probe::mounts) announce_work(mine);
-      return work(probe, deadline, left);
+      return work(probe, deadline);
     }
     std::string answer;
     for_each_section(snapshot_, [&](Probe each, const auto& section) {
@@ -131,9 +132,7 @@ class Observation {
   }
 
   // In the child: the section as JSON.
-  [[nodiscard]] std::string work(Probe probe,
-                                 Clock::time_point deadline,
-                                 const std::vector<LeftBehind>& left) const {
+  [[nodiscard]] std::string work(Probe probe, Clock::time_point deadline) const {
     switch (probe) {
       case Probe::identity:
         return section_to_json(probe_identity(root_));
@@ -142,7 +141,7 @@ class Observation {
       case Probe::memory:
         return section_to_json(probe_memory(root_));
       case Probe::mounts:
-        return section_to_json(probe_mounts(root_, wanted_.statfs_deadline, left));
+        return section_to_json(probe_mounts(root_, wanted_.statfs_deadline, left_behind_));
       case Probe::disks:
         return section_to_json(probe_disks(root_));
       case Probe::processes:
@@ -217,6 +216,7 @@ class Observation {
   const Clock::time_point begin_ = Clock::now();
   Clock::time_point deadline_ = options_.deadline;
   Snapshot snapshot_;
+  std::vector<LeftBehind> left_behind_;
   Wanted wanted_;
   Children children_;
   ProbeSet started_;
