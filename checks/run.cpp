@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
-#include "checks/fault_codes.hpp"
 #include "checks/folding.hpp"
+#include "checks/impact_categories.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/verdict.hpp"
 

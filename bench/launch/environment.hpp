@@ -50,7 +50,7 @@ struct SizeNames {
 // Rank and sizes from variables of these names, checked against each other.
 [[nodiscard]] Result<Place> read_place(const Environment& environment, const SizeNames& names);
 
-// What is there of `place` fits together: rank below world, local below global.
+// Whether those parts of `place` that are set fit together: rank below world, local below global.
 [[nodiscard]] Result<void> check_place(const Place& place, const SizeNames& names);
 
 // A port from 10000 to 29999, below those that the kernel gives away, the same for all who name the

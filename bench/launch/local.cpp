@@ -128,7 +128,7 @@ class Supervisor {
   void tell_of_loss() {
     tell_at_ = Clock::time_point::max();
     for (const auto& child : children_) {
-      if (!child.status) ::sigqueue(child.pid, SIGTERM, {.sival_int = told_rank(lost_)});
+      if (!child.status) ::sigqueue(child.pid, SIGTERM, {.sival_int = signal_value_of(lost_)});
     }
   }
 

@@ -28,9 +28,9 @@ struct LocalEnd {
 };
 
 // What sigqueue(3) sends with SIGTERM to a process that must end because `rank` is gone: never 0.
-[[nodiscard]] constexpr int told_rank(int rank) { return rank + 1; }
+[[nodiscard]] constexpr int signal_value_of(int rank) { return rank + 1; }
 
-[[nodiscard]] constexpr int rank_told(int value) { return value - 1; }
+[[nodiscard]] constexpr int rank_of_signal(int value) { return value - 1; }
 
 // Whether a process at this place may become so many ranks: its launcher must not have started each
 // rank by itself.

@@ -93,7 +93,7 @@ std::string Job::to_text(const Task& task) {
   return writer.take();
 }
 
-Result<Job::Task> Job::task_in(std::string_view text) {
+Result<Job::Task> Job::parse_task(std::string_view text) {
   Task task;
   std::uint32_t groups = 0;
   Reader reader(text);
@@ -110,24 +110,24 @@ Result<Job::Task> Job::task_in(std::string_view text) {
   return task;
 }
 
-std::string Job::to_text(const Told& told) {
+std::string Job::to_text(const RankResult& result) {
   Writer writer;
-  writer.number(told.finished ? 1 : 0, 1).text(told.trouble).text(to_message(told.batch));
+  writer.number(result.finished ? 1 : 0, 1).text(result.trouble).text(to_message(result.batch));
   return writer.take();
 }
 
-Result<Job::Told> Job::told_in(std::string_view text, int rank) {
-  Told told;
-  if (text.empty()) return Told{.finished = false, .trouble = {}, .batch = {}};  // it is lost
+Result<Job::RankResult> Job::parse_result(std::string_view text, int rank) {
+  RankResult result;
+  if (text.empty()) return RankResult{.finished = false, .trouble = {}, .batch = {}};  // it is lost
   std::string batch;
   Reader reader(text);
-  reader.number(told.finished, 1).text(told.trouble).text(batch);
+  reader.number(result.finished, 1).text(result.trouble).text(batch);
   if (!reader.complete()) {
     return make_error(fmt::format("the answer of rank {} was not whole", rank));
   }
-  const auto read = put(told.batch, from_message<Batch>(batch, rank));
+  const auto read = put(result.batch, from_message<Batch>(batch, rank));
   if (!read) return tl::unexpected(read.error());
-  return told;
+  return result;
 }
 
 std::vector<int> Job::ranks_of(const Group& group) const {
@@ -156,12 +156,12 @@ std::vector<RankPart> Job::parts_of(const std::vector<Group>& groups) const {
   return parts;
 }
 
-Job::Told Job::failed(std::string_view why) const {
+Job::RankResult Job::failed(std::string_view why) const {
   return {.finished = false, .trouble = fmt::format("{}: {}", self_.name(), why), .batch = {}};
 }
 
 // An error is an answer here: a node that cannot finish is what is searched for.
-Job::Told Job::run(Backend& backend, int repeats) {
+Job::RankResult Job::run(Backend& backend, int repeats) {
   const Pace pace{.warm_up = kWarmUp, .iterations = repeats * command_.per_repeat};
   progress_->reset();
   const Patience patience(backend, *progress_, to_duration(self_.command.operation_deadline));
@@ -202,14 +202,14 @@ Result<std::vector<std::string>> Job::measure_part(const Task& task) {
   }
   // A back end that can be aborted ends sooner. Others may still wait for their communicator.
   self_.enter(group, describe(operation_), 2 * limit, counters_of(progress_));
-  Told told;
+  RankResult result;
   if (parts_.backend->ranks() > 1) {
     const auto reserved = parts_.backend->reserve(operation_);
-    told = reserved ? run(*parts_.backend, task.repeats) : failed(reserved.error().message);
+    result = reserved ? run(*parts_.backend, task.repeats) : failed(reserved.error().message);
   }
   self_.emergency.watch(static_cast<Backend*>(nullptr));
   parts_.backend.reset();
-  return group.gather(to_text(told));
+  return group.gather(to_text(result));
 }
 
 Result<void> Job::serve() {
@@ -217,7 +217,7 @@ Result<void> Job::serve() {
     self_.enter(*parts_.membership.group, "search", to_duration(self_.command.join_deadline));
     const auto text = parts_.membership.group->broadcast("");
     if (!text) return tl::unexpected(text.error());
-    const auto task = task_in(*text);
+    const auto task = parse_task(*text);
     if (!task) return tl::unexpected(task.error());
     if (task->kind == Task::Kind::end) return {};
     if (const auto done = take_part(*task); !done) return tl::unexpected(done.error());
@@ -226,8 +226,8 @@ Result<void> Job::serve() {
 
 Result<void> Job::end() {
   self_.enter(*parts_.membership.group, "search", to_duration(self_.command.join_deadline));
-  const auto told = parts_.membership.group->broadcast(to_text(Task{}));
-  return told ? Result<void>() : tl::unexpected(told.error());
+  const auto sent = parts_.membership.group->broadcast(to_text(Task{}));
+  return sent ? Result<void>() : tl::unexpected(sent.error());
 }
 
 void Job::note_losses() {
@@ -262,12 +262,14 @@ void Job::note_end(const Group& group, bool finished) {
   }
 }
 
-Answer Job::answer_of(const std::vector<int>& ranks, const std::vector<Told>& told, int repeats) {
+Answer Job::answer_of(const std::vector<int>& ranks,
+                      const std::vector<RankResult>& results,
+                      int repeats) {
   Answer answer;
   Timing timing;
   std::vector<Samples> samples;
   for (const int rank : ranks) {
-    const auto& own = told[static_cast<std::size_t>(rank)];
+    const auto& own = results[static_cast<std::size_t>(rank)];
     answer.finished = answer.finished && own.finished;
     if (!own.trouble.empty()) troubles_.push_back(own.trouble);
     std::ranges::copy(own.batch.samples, std::back_inserter(samples));
@@ -321,16 +323,16 @@ Result<std::vector<Answer>> Job::measure(const std::vector<Group>& groups, int r
   if (of.empty()) return answers;
   const auto texts = order(task);
   if (!texts) return tl::unexpected(texts.error());
-  std::vector<Told> told;
+  std::vector<RankResult> results;
   for (std::size_t rank = 0; rank < texts->size(); ++rank) {
-    auto one = told_in((*texts)[rank], static_cast<int>(rank));
+    auto one = parse_result((*texts)[rank], static_cast<int>(rank));
     if (!one) return tl::unexpected(one.error());
-    told.push_back(*std::move(one));
+    results.push_back(*std::move(one));
   }
   note_losses();
   for (std::size_t i = 0; i < of.size(); ++i) {
     auto& answer = answers[of[i]];
-    answer = answer_of(ranks_of(task.groups[i]), told, repeats);
+    answer = answer_of(ranks_of(task.groups[i]), results, repeats);
     note_end(task.groups[i], answer.finished);
   }
   return answers;

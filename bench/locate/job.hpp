@@ -57,17 +57,17 @@ class Job final : public Measurer {
     std::vector<Group> groups;  // to test, one of single nodes
   };
 
-  // What one rank has to say of it.
-  struct Told {
+  // How it went on one rank.
+  struct RankResult {
     bool finished = true;
     std::string trouble;
     Batch batch;
   };
 
   [[nodiscard]] static std::string to_text(const Task& task);
-  [[nodiscard]] static Result<Task> task_in(std::string_view text);
-  [[nodiscard]] static std::string to_text(const Told& told);
-  [[nodiscard]] static Result<Told> told_in(std::string_view text, int rank);
+  [[nodiscard]] static Result<Task> parse_task(std::string_view text);
+  [[nodiscard]] static std::string to_text(const RankResult& result);
+  [[nodiscard]] static Result<RankResult> parse_result(std::string_view text, int rank);
 
   // On rank 0: tells all ranks what to do, and does its part. The texts of all ranks.
   [[nodiscard]] Result<std::vector<std::string>> order(const Task& task);
@@ -75,13 +75,13 @@ class Job final : public Measurer {
   [[nodiscard]] Result<std::vector<std::string>> take_part(const Task& task);
   [[nodiscard]] Result<std::vector<std::string>> measure_part(const Task& task);
   [[nodiscard]] Result<std::vector<std::string>> test_part(const Task& task);
-  [[nodiscard]] Told failed(std::string_view why) const;
-  [[nodiscard]] Told run(Backend& backend, int repeats);
+  [[nodiscard]] RankResult failed(std::string_view why) const;
+  [[nodiscard]] RankResult run(Backend& backend, int repeats);
   // The ranks of each group, and behind them each of the others alone.
   [[nodiscard]] std::vector<RankPart> parts_of(const std::vector<Group>& groups) const;
   [[nodiscard]] std::vector<int> ranks_of(const Group& group) const;
   [[nodiscard]] Answer answer_of(const std::vector<int>& ranks,
-                                 const std::vector<Told>& told,
+                                 const std::vector<RankResult>& results,
                                  int repeats);
   void note_end(const Group& group, bool finished);
   // The nodes of ranks that were lost since.

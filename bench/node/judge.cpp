@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each device against the profile's limit, and against its sisters on the same node.
+#include "bench/node/judge.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "bench/node/outcome.hpp"
 #include "bench/results/statistics.hpp"
 
 namespace muster::bench::node {

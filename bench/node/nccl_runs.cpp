@@ -136,16 +136,16 @@ Result<TestResult> run_train_step(const TestInput& input) {
   if (!report) return tl::unexpected(report.error());
   TestResult result{.findings = wrong_data(*report, "bench.train_step")};
 
-  struct Told {
+  struct Shown {
     std::string_view quantity, what, unit;
     bool less_is_better;
   };
 
   for (const auto& [quantity, what, unit, less_is_better] :
-       {Told{"steps_per_second", "training steps", "1/s", false},
-        Told{"tokens_per_second", "tokens", "1/s", false},
-        Told{"step_tflops", "products on each GPU, beside all-reduces", "TFLOPS", false},
-        Told{"lost_by_each_other", "products and all-reduces lose by each other", "%", true}}) {
+       {Shown{"steps_per_second", "training steps", "1/s", false},
+        Shown{"tokens_per_second", "tokens", "1/s", false},
+        Shown{"step_tflops", "products on each GPU, beside all-reduces", "TFLOPS", false},
+        Shown{"lost_by_each_other", "products and all-reduces lose by each other", "%", true}}) {
     auto series = series_of(*report, what, quantity);
     if (!series) return tl::unexpected(series.error());
     series->unit = unit;

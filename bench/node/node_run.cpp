@@ -10,11 +10,11 @@
 
 #include "bench/node/in_use.hpp"
 #include "bench/node/node_command.hpp"
-#include "bench/node/outcome.hpp"
 #include "bench/node/test.hpp"
-#include "bench/run/conclusion.hpp"
+#include "bench/node/test_report.hpp"
 #include "bench/run/node_settings.hpp"
 #include "bench/run/printer.hpp"
+#include "bench/run/run_record.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"

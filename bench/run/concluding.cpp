@@ -10,8 +10,8 @@
 
 #include "bench/backends/nccl/log.hpp"
 #include "bench/launch/local.hpp"
-#include "bench/run/conclusion.hpp"
 #include "bench/run/emergency.hpp"
+#include "bench/run/run_record.hpp"
 #include "bench/run/time_limit.hpp"
 #include "lib/base/clock.hpp"
 
@@ -31,7 +31,7 @@ void stop(RankContext& self, int number, const siginfo_t& info) {
   // A parent says which rank's end is the reason.
   const int told = info.si_value.sival_int;
   if (info.si_code == SI_QUEUE && info.si_pid == ::getppid() && told > 0) {
-    const int lost = rank_told(told);
+    const int lost = rank_of_signal(told);
     self.emergency.end({.kind = Trouble::Kind::lost,
                         .phase = self.phase.get(),
                         .what = fmt::format("rank {} has ended before all had met", lost),

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "bench/run/conclusion.hpp"
+#include "bench/run/run_record.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/report/report.hpp"
 

@@ -9,10 +9,10 @@
 
 #include "bench/command/bench_command.hpp"
 #include "bench/results/table.hpp"
-#include "bench/run/conclusion.hpp"
 #include "bench/run/emergency.hpp"
 #include "bench/run/node_settings.hpp"
 #include "bench/run/printer.hpp"
+#include "bench/run/run_record.hpp"
 #include "bench/run/split.hpp"
 #include "bench/run/transport_report.hpp"
 #include "lib/command/output.hpp"

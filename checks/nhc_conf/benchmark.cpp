@@ -9,7 +9,7 @@
 #include <string_view>
 #include <variant>
 
-#include "checks/fault_codes.hpp"
+#include "checks/impact_categories.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/report.hpp"

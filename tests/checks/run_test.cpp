@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
-#include "checks/fault_codes.hpp"
+#include "checks/impact_categories.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/probes.hpp"
 #include "tests/support/printers.hpp"

@@ -13,9 +13,9 @@
 #include <set>
 
 #include "bench/node/gemm/numbers.hpp"
-#include "bench/node/outcome.hpp"
 #include "bench/node/products.hpp"
 #include "bench/node/test.hpp"
+#include "bench/node/test_report.hpp"
 #include "bench/node/tests.hpp"
 #include "lib/process/child.hpp"
 #include "tests/bench/node/lookup.hpp"

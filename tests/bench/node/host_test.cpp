@@ -6,8 +6,8 @@
 
 #include "bench/node/cpus.hpp"
 #include "bench/node/disk_reads.hpp"
-#include "bench/node/outcome.hpp"
 #include "bench/node/stream.hpp"
+#include "bench/node/test_report.hpp"
 #include "bench/node/tests.hpp"
 #include "tests/support/temp_dir.hpp"
 

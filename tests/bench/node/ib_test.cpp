@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "bench/node/outcome.hpp"
 #include "bench/node/rdma/near_gpus.hpp"
 #include "bench/node/test.hpp"
+#include "bench/node/test_report.hpp"
 #include "bench/node/tests.hpp"
 #include "lib/process/child.hpp"
 #include "tests/bench/node/lookup.hpp"

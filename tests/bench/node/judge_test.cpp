@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/node/judge.hpp"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "bench/node/outcome.hpp"
 #include "bench/results/statistics.hpp"
 
 namespace muster::bench::node {

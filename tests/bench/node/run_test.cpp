@@ -10,8 +10,8 @@
 
 #include "bench/node/in_use.hpp"
 #include "bench/node/node_command.hpp"
-#include "bench/node/outcome.hpp"
 #include "bench/node/test.hpp"
+#include "bench/node/test_report.hpp"
 #include "bench/node/tests.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "tests/bench/command/command_run.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/node/outcome.hpp"
+#include "bench/node/test_report.hpp"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "bench/node/judge.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/ib.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/run/conclusion.hpp"
+#include "bench/run/run_record.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The impact categories that a report to Azure files its fault codes under. Both are only ever
-// given to a failure: what could not be judged is never reported as a hardware fault.
+// The impact category that a report to Azure files each fault code under. Codes and categories are
+// given to failures only: what could not be judged is never reported as a hardware fault.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/run/conclusion.hpp"
+#include "bench/run/run_record.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ RunRecord two_ranks() {
   return known;
 }
 
-TEST(ConclusionTest, ARunThatCameToItsEndHasEveryCheck) {
+TEST(RunRecordTest, ARunThatCameToItsEndHasEveryCheck) {
   auto known = two_ranks();
   known.ways = {"NET/Socket: 0 to 1"};
   known.warnings = {"NET/IB : Unable to open device mlx5_ib0"};
@@ -55,7 +55,7 @@ TEST(ConclusionTest, ARunThatCameToItsEndHasEveryCheck) {
                                               "unknown bench.job_all_reduce"));
 }
 
-TEST(ConclusionTest, EachOfSeveralCollectivesIsJudgedAndMeasured) {
+TEST(RunRecordTest, EachOfSeveralCollectivesIsJudgedAndMeasured) {
   auto known = two_ranks();
   BenchCommand command;
   command.collectives = {Collective::all_reduce, Collective::all_gather};
@@ -80,7 +80,7 @@ TEST(ConclusionTest, EachOfSeveralCollectivesIsJudgedAndMeasured) {
   EXPECT_EQ(report.measurements[3].conditions.collective, "all_gather");
 }
 
-TEST(ConclusionTest, TheDemandOfTheCommandLineIsJudged) {
+TEST(RunRecordTest, TheDemandOfTheCommandLineIsJudged) {
   BenchCommand command;
   command.min_busbw = BytesPerSecond{2e9};
   const auto report = report_of(two_ranks(), command);
@@ -88,7 +88,7 @@ TEST(ConclusionTest, TheDemandOfTheCommandLineIsJudged) {
   EXPECT_EQ(report.findings.front().check, "bench.min_busbw");
 }
 
-TEST(ConclusionTest, ATroubleIsTheFindingAndWhatWasMeasuredStays) {
+TEST(RunRecordTest, ATroubleIsTheFindingAndWhatWasMeasuredStays) {
   const Trouble trouble{.kind = Trouble::Kind::lost,
                         .phase = "all_reduce of 16 B",
                         .what = "rank 1 ended without a word",
@@ -105,7 +105,7 @@ TEST(ConclusionTest, ATroubleIsTheFindingAndWhatWasMeasuredStays) {
             "rank 1 on b was lost in all_reduce of 16 B: rank 1 ended without a word");
 }
 
-TEST(ConclusionTest, ATroubleBeforeAnythingIsKnownIsAReport) {
+TEST(RunRecordTest, ATroubleBeforeAnythingIsKnownIsAReport) {
   RunRecord known;
   known.hosts = {"a"};
   const auto report = report_of(
@@ -116,14 +116,14 @@ TEST(ConclusionTest, ATroubleBeforeAnythingIsKnownIsAReport) {
   EXPECT_THAT(report.findings[0].message, HasSubstr("ranks 1-2 did not come to rendezvous"));
 }
 
-TEST(ConclusionTest, SomebodysSignalSaysNothingOfTheNodes) {
+TEST(RunRecordTest, SomebodysSignalSaysNothingOfTheNodes) {
   const auto report = report_of(
       two_ranks(),
       Trouble{.kind = Trouble::Kind::stopped, .phase = {"start", Part::starting}, .ranks = {0}});
   EXPECT_EQ(report.verdict, Verdict::unknown);
 }
 
-TEST(ConclusionTest, TheFactsOfARunAreThoseThatLimitsAskFor) {
+TEST(RunRecordTest, TheFactsOfARunAreThoseThatLimitsAskFor) {
   auto known = two_ranks();
   known.algorithm = "RING";
   known.algorithm_asked = true;

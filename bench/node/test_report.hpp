@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the numbers of a node's tests mean, and the report of a run of them.
+// What came of a node's tests: their findings, measurements and lines of text.
 #pragma once
 
 #include <string>
@@ -17,16 +17,6 @@ struct Ran {
   Result<TestResult> result;
   double seconds = 0;
 };
-
-// A finding for each device that missed a limit or is far behind its sisters, or one for all. A
-// device is behind where it differs from the median by more than five deviations, by more than the
-// tolerance and by more than five times what repeats differ by, among at least four. That alone is
-// a warning; below the limit it fails. Without a limit and without sisters nothing can be judged,
-// and that is a skip. `from`: whose limits those are.
-[[nodiscard]] std::vector<Finding> judge(std::string_view check,
-                                         const Series& series,
-                                         const Bounds& bounds,
-                                         std::string_view from);
 
 // What the profile and a comparison of sisters say of a test's result. What could not be run is
 // unknown, and what this node has not is skipped.
