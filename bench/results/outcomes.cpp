@@ -12,6 +12,7 @@
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/bench.hpp"
+#include "lib/report/bench_checks.hpp"
 #include "lib/report/verdict.hpp"
 
 namespace muster::bench {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
-#include "lib/report/verdict.hpp"
+#include "lib/report/bench_checks.hpp"
 
 namespace muster::bench {
 namespace {

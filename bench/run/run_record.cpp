@@ -7,6 +7,7 @@
 
 #include "bench/run/agreement.hpp"
 #include "lib/command/version.hpp"
+#include "lib/report/bench_checks.hpp"
 #include "lib/report/verdict.hpp"
 
 namespace muster::bench {

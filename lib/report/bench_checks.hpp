@@ -10,10 +10,16 @@
 namespace muster {
 
 struct BenchCheck {
+  enum class Judges {
+    nodes,  // what they reach, alone or together
+    run,    // how it went: nothing that it holds for tells a good node
+  };
+
   std::string_view id;
   std::string_view title;
   std::string_view why;
   std::string_view fix;
+  Judges judges = Judges::nodes;
 };
 
 inline constexpr std::array kBenchChecks{
@@ -22,26 +28,30 @@ inline constexpr std::array kBenchChecks{
                "Each result of each rank is compared with what it must be, element by element. "
                "Wrong data come from memory, a link or a library, and ruin whatever is computed.",
                "The message names rank, GPU and node. Take that node out of service and run the "
-               "same on it alone."},
+               "same on it alone.",
+               BenchCheck::Judges::run},
     BenchCheck{"bench.completion",
                "All ranks meet, and the run comes to its end",
                "A rank that crashed or hung holds all others. The message says which, on which "
                "node, and what it was doing; ranks that could not meet leave it unknown.",
                "Look at the node that is named. Where ranks never met, look at host names, ports "
-               "and the secret of the job."},
+               "and the secret of the job.",
+               BenchCheck::Judges::run},
     BenchCheck{"bench.transport",
                "NCCL uses the transport that the profile requires",
                "NCCL falls back to sockets, and runs at a small part of the bandwidth, where it "
                "sees no HCA or GPUDirect RDMA does not work. Its own log tells.",
                "The message says what is missing: HCAs in the container, nvidia_peermem, a limit "
-               "on locked memory, the topology file."},
+               "on locked memory, the topology file.",
+               BenchCheck::Judges::run},
     BenchCheck{"bench.diagnosis",
                "NCCL's own test of the paths between GPUs finds nothing",
                "With --diagnose, NCCL 2.31 and later read and write over every path between two "
                "GPUs before it is used, and compare what arrives. What fails there is a GPU, a "
                "link or the driver, and no program.",
                "The message names the pair and the path. Run `muster check --only 'gpu.*'` on "
-               "their node."},
+               "their node.",
+               BenchCheck::Judges::run},
     BenchCheck{"bench.node_all_reduce",
                "One node's all-reduce over its GPUs reaches its bandwidth",
                "The bus bandwidth over NVLink, the median of repeated runs, against the limits of "
@@ -78,7 +88,8 @@ inline constexpr std::array kBenchChecks{
                "than 3% and by five times what they differ by, is an outlier; below --min-busbw "
                "is too little.",
                "A slow rail is the HCA or GPU of that number on some node: split by node, or run "
-               "the rail on fewer nodes. A slow node is in the message."},
+               "the rail on fewer nodes. A slow node is in the message.",
+               BenchCheck::Judges::run},
     BenchCheck{"bench.stream",
                "The node's memory reaches its bandwidth",
                "`muster-bench node`, test host.stream: copy, scale, add and triad over all CPUs, "
@@ -154,7 +165,8 @@ inline constexpr std::array kBenchChecks{
                "Nobody else works on the GPUs while they are measured",
                "What another program takes makes numbers low, and the tests would disturb it. "
                "The finding names the process.",
-               "Run it on an idle node, or with --even-if-busy."},
+               "Run it on an idle node, or with --even-if-busy.",
+               BenchCheck::Judges::run},
     BenchCheck{"bench.locate",
                "No node, device, link or leaf switch is slower than its equals",
                "`muster-bench locate`: pairs of nodes side by side, suspects again with partners "
@@ -164,6 +176,15 @@ inline constexpr std::array kBenchChecks{
                "`muster check` and `muster-bench node` on them."},
 };
 
+// Those of a collective's bandwidth; one of them is in the report of every whole run.
+inline constexpr std::array<std::string_view, 6> kBandwidthChecks{"bench.node_all_reduce",
+                                                                  "bench.job_all_reduce",
+                                                                  "bench.job_all_gather",
+                                                                  "bench.job_reduce_scatter",
+                                                                  "bench.job_alltoall",
+                                                                  "bench.min_busbw"};
+
+// Null where there is none with this id.
 [[nodiscard]] constexpr const BenchCheck* find_bench_check(std::string_view id) {
   const auto* found = std::ranges::find(kBenchChecks, id, &BenchCheck::id);
   return found == kBenchChecks.end() ? nullptr : found;

@@ -3,9 +3,7 @@
 // their reports here.
 #pragma once
 
-#include <array>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lib/report/report.hpp"
@@ -23,13 +21,5 @@ namespace muster {
 void conclude(Report& report,
               const std::vector<std::string>& checks,
               const std::vector<std::string>& count_unknown = {"*"});
-
-// muster-bench's checks of a bandwidth; one of them is in the report of every whole run.
-inline constexpr std::array<std::string_view, 6> kBandwidthChecks{"bench.node_all_reduce",
-                                                                  "bench.job_all_reduce",
-                                                                  "bench.job_all_gather",
-                                                                  "bench.job_reduce_scatter",
-                                                                  "bench.job_alltoall",
-                                                                  "bench.min_busbw"};
 
 }  // namespace muster

@@ -4,32 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
-#include "lib/report/verdict.hpp"
+#include "lib/report/bench_checks.hpp"
 #include "slurm/cluster/call.hpp"
 #include "slurm/rules/sweep_kinds.hpp"
 
 namespace muster::slurm {
 namespace {
-
-// Of `muster-bench node`.
-constexpr std::array<std::string_view, 9> kNodeChecks{"bench.stream",
-                                                      "bench.memory_latency",
-                                                      "bench.disk_read",
-                                                      "bench.host_copy",
-                                                      "bench.peer_copy",
-                                                      "bench.gpu_memory",
-                                                      "bench.gemm",
-                                                      "bench.gpu_truth",
-                                                      "bench.hca_write"};
-
-constexpr std::string_view kSearch = "bench.locate";
 
 constexpr std::size_t kLargestResult = 8UL * 1024 * 1024;
 
@@ -102,11 +88,11 @@ Result<Report> read_sweep_result(const std::filesystem::path& file) {
       fmt::format("{}: {}", printable(file.string()), printable(report.error().message, 200)));
 }
 
-bool judges_bandwidth(const Report& report) {
+bool judges_nodes(const Report& report) {
   return std::ranges::any_of(report.checks, [](const CheckResult& check) {
     const bool judged = check.outcome == Outcome::pass || check.outcome == Outcome::warn;
-    return judged && (std::ranges::count(kBandwidthChecks, check.id) > 0 ||
-                      std::ranges::count(kNodeChecks, check.id) > 0 || check.id == kSearch);
+    const auto* const known = find_bench_check(check.id);
+    return judged && known != nullptr && known->judges == BenchCheck::Judges::nodes;
   });
 }
 

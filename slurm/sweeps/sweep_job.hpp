@@ -28,9 +28,9 @@ namespace muster::slurm {
 // trusted.
 [[nodiscard]] Result<Report> read_sweep_result(const std::filesystem::path& file);
 
-// Whether a bandwidth or a part of a node was judged and did not fail. A healthy report in which
-// neither was says nothing about nodes.
-[[nodiscard]] bool judges_bandwidth(const Report& report);
+// Whether something that nodes reach was judged and did not fail. A healthy report in which nothing
+// was says nothing about nodes.
+[[nodiscard]] bool judges_nodes(const Report& report);
 
 // The nodes that a search among many accuses, where nothing else failed in it: then the others are
 // good.

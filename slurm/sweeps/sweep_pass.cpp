@@ -77,7 +77,7 @@ Ending undecided(std::string why) {
 
 Ending ending_of(const Report& report) {
   // Where the profile has no limit, muster-bench has nothing to complain of.
-  if (report.verdict == Verdict::healthy && !judges_bandwidth(report)) {
+  if (report.verdict == Verdict::healthy && !judges_nodes(report)) {
     return undecided(
         "no bandwidth was judged: slurm.sweep.bench in muster.yaml needs --min-busbw, or the nodes "
         "a profile with limits");

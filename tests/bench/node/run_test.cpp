@@ -60,7 +60,9 @@ TEST(NodeCommandTest, HelpNamesEveryTestWithinEightyColumns) {
 
 TEST(NodeTestsTest, EveryTestHasACheckThatCanBeExplained) {
   for (const auto& test : node_tests()) {
-    EXPECT_NE(find_bench_check(test.check), nullptr) << test.name;
+    const auto* const check_of_it = find_bench_check(test.check);
+    ASSERT_NE(check_of_it, nullptr) << test.name;
+    EXPECT_EQ(check_of_it->judges, BenchCheck::Judges::nodes) << test.name;
     EXPECT_NE(test.run, nullptr) << test.name;
     EXPECT_EQ(test.limit().empty(), test.bounds == nullptr) << test.name;
     const auto check = test.limit().empty() ? test.check : test.check.substr(6);

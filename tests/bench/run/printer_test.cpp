@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "lib/base/text.hpp"
-#include "lib/report/verdict.hpp"
+#include "lib/report/bench_checks.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "lib/report/bench_checks.hpp"
 #include "lib/report/format.hpp"
 #include "lib/report/verdict.hpp"
 #include "slurm/sweeps/sweep_job.hpp"
@@ -344,9 +345,15 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& it) { return std::string(it.param.name); });
 
 // None is forgotten where another one comes.
-TEST(SweepJudgedTest, KnowsEachCheckOfABandwidth) {
+TEST(SweepJudgedTest, KnowsEachCheckOfANode) {
   for (const auto id : kBandwidthChecks) {
-    EXPECT_TRUE(judges_bandwidth({.checks = {{std::string(id), Outcome::pass}}})) << id;
+    EXPECT_TRUE(judges_nodes({.checks = {{std::string(id), Outcome::pass}}})) << id;
+  }
+  for (const auto* const id : {"bench.loopback_all_reduce", "bench.train_step", "bench.gpu_soak"}) {
+    EXPECT_TRUE(judges_nodes({.checks = {{id, Outcome::pass}}})) << id;
+  }
+  for (const auto* const id : {"bench.diagnosis", "bench.split", "gpu.present", "bench.no_such"}) {
+    EXPECT_FALSE(judges_nodes({.checks = {{id, Outcome::pass}}})) << id;
   }
 }
 
