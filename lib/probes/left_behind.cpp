@@ -77,9 +77,9 @@ std::optional<LeftBehind> left_behind_as(const Root& host,
     const auto start_ticks = start_of_hanging(host, folder, until);
     if (!start_ticks) continue;
     const double since_s = static_cast<double>(*start_ticks) / kTicksPerSecond;
-    const double uptime_s = read_uptime(host).value_or(since_s);
-    return LeftBehind{
-        .pid = pid, .work = announced_by(host, folder), .for_s = std::max(0.0, uptime_s - since_s)};
+    LeftBehind left{.pid = pid, .work = announced_by(host, folder)};
+    if (const auto uptime_s = read_uptime(host)) left.for_s = std::max(0.0, *uptime_s - since_s);
+    return left;
   }
   return std::nullopt;
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/fact.hpp"
 #include "lib/base/root.hpp"
 
 namespace muster {
@@ -19,8 +20,8 @@ inline constexpr std::string_view kOwnName = "muster:";
 
 struct LeftBehind {
   std::uint64_t pid = 0;
-  std::string work;  // as it was announced
-  double for_s = 0;  // since the child was started
+  std::string work;    // as it was announced
+  Fact<double> for_s;  // since the child was started
 };
 
 // Says what the work is, where later runs find it; a child calls it before work that may hang.

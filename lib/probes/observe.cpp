@@ -79,7 +79,7 @@ class Observation {
     if (started_.contains(probe)) return;
     started_ = started_ | probe;
     children_.start(
-        std::string(to_string(probe)), deadline, [=, this] { return brake(probe, deadline); });
+        std::string(to_string(probe)), deadline, [=, this] { return answer_of(probe, deadline); });
   }
 
   void start_state() {
@@ -106,9 +106,9 @@ class Observation {
     return true;
   }
 
-  // In the child. What an earlier child of this probe still hangs in is not tried again: it would
-  // hang, too.
-  [[nodiscard]] std::string brake(Probe probe, Clock::time_point deadline) const {
+  // In the child: the section as JSON. A probe in which a child of an earlier run still hangs is
+  // not run: it would hang, too.
+  [[nodiscard]] std::string answer_of(Probe probe, Clock::time_point deadline) const {
     const auto mine = fmt::format(
         "probe {}{}", to_string(probe), root_.foreign() ? root_.path().native() : std::string());
     const auto found = std::ranges::find(left_behind_, mine, &LeftBehind::work);
@@ -122,16 +122,15 @@ class Observation {
       if (each != probe) return;
       auto refused = section;
       refused.status = Status::timeout;
-      refused.reason = fmt::format(
-          "not asked: a child of an earlier muster (pid {}) has been hanging for {:.0f} s",
-          found->pid,
-          found->for_s);
+      refused.reason =
+          fmt::format("not asked: a child of an earlier muster (pid {}) has been hanging{}",
+                      found->pid,
+                      found->for_s ? fmt::format(" for {:.0f} s", *found->for_s) : std::string());
       answer = section_to_json(refused);
     });
     return answer;
   }
 
-  // In the child: the section as JSON.
   [[nodiscard]] std::string work(Probe probe, Clock::time_point deadline) const {
     switch (probe) {
       case Probe::identity:
