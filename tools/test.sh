@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# On a fresh machine: installs what the tests need, builds, and runs every test. Modes:
+# On a fresh machine: installs what the tests need, builds, and tests. Modes:
 #   full   (the default) the tests of functions under the sanitizers and a short run of the fuzz
 #          targets, then the tests of whole programs, built by the oldest compiler
 #   quick  the tests of functions, and all lints but cppcheck, by the usual compiler

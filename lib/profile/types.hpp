@@ -54,28 +54,27 @@ struct Type {
   bool share = false,
        time = false;  // of a quantity: it is a percentage, it is in seconds
 
-  // Of a word that stands for an enumerator, and of a list of such words: the words, in the order
+  // For a word that stands for an enumerator, and for a list of such words: the words, in the order
   // of the enumerators. `choose` sets the word to one of them, or appends one to the list.
   std::span<const std::string_view> choice{};
   void (*choose)(void* value, std::size_t index) = nullptr;
-  // Of a quantity: its value in its base unit; and the text of such a value.
+  // For a quantity: its value in its base unit; and the text of such a value.
   Result<double> (*parse)(std::string_view text) = nullptr;
   std::string (*show)(double value) = nullptr;
   // `enter` returns what is in a limit, which it sets, or in an owned group, or a new last item of
   // a list. `clear` unsets a limit, or empties a list.
   void* (*enter)(void* value) = nullptr;
   void (*clear)(void* value) = nullptr;
-  // Of a list: the item at an index; how many there are.
+  // For a list: returns the item at an index, and the number of items.
   void* (*at)(void* value, std::size_t index) = nullptr;
   std::size_t (*size)(const void* value) = nullptr;
-  // Of a map: the value at a key, which is made where there is none.
+  // For a map: returns the value at a key, which is made where there is none.
   void* (*at_key)(void* value, const std::string& key) = nullptr;
   void (*erase)(void* value, const std::string& key) = nullptr;
-  // Of a limit that is set, an owned group and a map: calls back for all that
-  // is in it.
+  // For a limit that is set, an owned group and a map: calls back for all that is in it.
   void (*each)(const void* value, const Visit& visit) = nullptr;
 
-  // Of a block; none where it has no such member.
+  // The member of a block; none where it has no such member.
   [[nodiscard]] const Member* find(std::string_view name) const {
     const auto found = std::ranges::find(members, name, &Member::name);
     return found == members.end() ? nullptr : &*found;
@@ -93,12 +92,12 @@ struct Slot {
   void* value = nullptr;
   const Type* type = nullptr;
 
-  // Of a block: one of its members.
+  // One of the members of a block.
   [[nodiscard]] Slot of(const Member& member) const {
     return {static_cast<std::byte*>(value) + member.offset, member.type};
   }
 
-  // Of a limit, an owned group, a list or a map: what is in it, at the address that its type gave.
+  // What is in a limit, an owned group, a list or a map, at the address that its type gave.
   [[nodiscard]] Slot item(void* at) const { return {at, type->item}; }
 };
 

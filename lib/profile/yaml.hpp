@@ -23,7 +23,7 @@ struct Yaml {
   std::vector<Yaml> items;         // of a sequence
   std::vector<YamlEntry> entries;  // of a mapping, as written
 
-  // Of a mapping: the value at `key`, or none.
+  // The value at `key` of a mapping, or none.
   [[nodiscard]] const Yaml* find(std::string_view key) const;
 };
 

@@ -29,7 +29,7 @@ struct Rules {
                "nodes of a partition that may be drained within drain_window, at least one") =
       "min(10%, 20 nodes)";
   MUSTER_FIELD(Seconds, drain_window, "time in which drains are counted") = {3600};
-  // Whatever their age, without repairs.
+  // Drains of any age, repairs left out.
   MUSTER_FIELD(std::string,
                most_standing,
                "nodes of a partition that may stand drained, since whenever") =

@@ -17,7 +17,7 @@ struct TellRules {
   MUSTER_FIELD(std::vector<std::string>,
                arguments,
                "what it is given before the event's kind and node");
-  // Of each call; no hook lasts longer for it.
+  // The time limit of each call. No hook lasts longer for it.
   MUSTER_FIELD(Seconds, deadline, "a call ends within") = {5};
   MUSTER_FIELD(std::string, user, "it runs as this user, where muster is root") = "nobody";
   MUSTER_FIELD(std::vector<std::string>, events, "kinds of events that it is told of") =
