@@ -10,13 +10,16 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "lib/probes/environment_nccl.hpp"
 #include "lib/probes/observe.hpp"
 #include "lib/profile/limits/bench.hpp"
 
@@ -100,18 +103,25 @@ bool has_no_fabric(const std::filesystem::path& root) {
   });
 }
 
-// What the node's own file sets: NCCL reads it for what is not in the environment.
+// What NCCL reads from files where it is not in the environment: the user's file first, then the
+// node's.
 std::map<std::string, std::string, std::less<>> read_nccl_conf(const std::filesystem::path& root,
                                                                const Variables& variables) {
   const auto named = variables.find("NCCL_CONF_FILE");
-  const auto path = named == variables.end() ? std::string("etc/nccl.conf") : named->second;
-  std::ifstream file(root / std::filesystem::path(path).relative_path());
+  const auto home = variables.find("HOME");
+  std::vector<std::string> paths;
+  if (named != variables.end() && !named->second.empty()) {
+    paths.push_back(named->second);
+  } else if (home != variables.end()) {
+    paths.push_back(home->second + "/.nccl.conf");
+  }
+  paths.emplace_back("/etc/nccl.conf");
   std::map<std::string, std::string, std::less<>> settings;
-  for (std::string line; std::getline(file, line);) {
-    const auto text = trim(std::string_view(line).substr(0, line.find('#')));
-    const auto equals = text.find('=');
-    if (equals == std::string_view::npos) continue;
-    settings[std::string(trim(text.substr(0, equals)))] = trim(text.substr(equals + 1));
+  for (const auto& path : paths) {
+    std::ifstream file(root / std::filesystem::path(path).relative_path());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    for (const auto& each : parse_nccl_conf(text, path))
+      settings.try_emplace(each.name, each.value);
   }
   return settings;
 }

@@ -91,13 +91,36 @@ TEST_F(SettingsTest, UcxIsSetForNcclAlone) {
 }
 
 TEST_F(SettingsTest, WhatTheNodesOwnFileSaysStays) {
-  write("etc/nccl.conf", "# of the image\nNCCL_IB_QPS_PER_CONNECTION = 2\nNCCL_DEBUG=WARN\n");
+  write("etc/nccl.conf", "# of the image\nNCCL_IB_QPS_PER_CONNECTION=2\nNCCL_DEBUG=WARN\n");
   const auto settings = take(
       {{"NCCL_DEBUG", "WARN"}, {"NCCL_IB_QPS_PER_CONNECTION", "4"}, {"NCCL_PXN_DISABLE", "1"}});
   EXPECT_THAT(settings.taken, ElementsAre("NCCL_PXN_DISABLE=1"));
   EXPECT_THAT(settings.left_out, ElementsAre("NCCL_IB_QPS_PER_CONNECTION=4: nccl.conf says 2"));
   EXPECT_EQ(sentence_of(settings, "p"), "environment: set for p: NCCL_PXN_DISABLE=1");
   EXPECT_EQ(sentence_of({}, "p"), "environment: the job's own");
+}
+
+TEST_F(SettingsTest, TheNodesOwnFileIsReadAsNcclReadsIt) {
+  write("etc/nccl.conf", "NCCL_IB_TC = 106\nNCCL_IB_SL=1\nNCCL_IB_SL=2\nNCCL_PXN_DISABLE=0#1\n");
+  const auto settings =
+      take({{"NCCL_IB_SL", "2"}, {"NCCL_IB_TC", "106"}, {"NCCL_PXN_DISABLE", "0"}});
+  EXPECT_THAT(settings.taken, ElementsAre("NCCL_IB_TC=106"));
+  EXPECT_THAT(
+      settings.left_out,
+      ElementsAre("NCCL_IB_SL=2: nccl.conf says 1", "NCCL_PXN_DISABLE=0: nccl.conf says 0#1"));
+}
+
+TEST_F(SettingsTest, TheUsersOwnFileCountsBeforeTheNodes) {
+  write("etc/nccl.conf", "NCCL_IB_SL=1\nNCCL_IB_TC=106\n");
+  write("home/user/.nccl.conf", "NCCL_IB_SL=2\n");
+  write("job.conf", "NCCL_IB_SL=3\n");
+  const std::map<std::string, std::string> asked{{"NCCL_IB_SL", "9"}, {"NCCL_IB_TC", "9"}};
+  variables["HOME"] = "/home/user";
+  EXPECT_THAT(take(asked).left_out,
+              ElementsAre("NCCL_IB_SL=9: nccl.conf says 2", "NCCL_IB_TC=9: nccl.conf says 106"));
+  variables["NCCL_CONF_FILE"] = "/job.conf";
+  EXPECT_THAT(take(asked).left_out,
+              ElementsAre("NCCL_IB_SL=9: nccl.conf says 3", "NCCL_IB_TC=9: nccl.conf says 106"));
 }
 
 TEST_F(SettingsTest, WhatTheUserHasSetStays) {
