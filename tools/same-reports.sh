@@ -15,10 +15,12 @@ if [[ $# -lt 2 || ! -x $1/bin/muster || ! -x $1/bin/muster-node || ! -x $2/bin/m
 fi
 old=$(realpath "$1")/bin new=$(realpath "$2")/bin
 repository=$(dirname "$(dirname "$(realpath "$0")")")
-work=$(mktemp -d)
+# Nodes are thousands of small files: in memory they are written and removed 20 times as fast.
+work=$(mktemp --directory "${TMPDIR:-/dev/shm}/muster-same-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 reports=${3:-$work/reports}
 mkdir -p "$reports/old" "$reports/new"
+tree=$work/node state=$work/state
 
 # A program's report on a node in every context, and its exit status, into a file: the file, the
 # program, then the arguments that name the node.
@@ -30,7 +32,7 @@ report() {
     "$muster" check --format json -v --context "$context" "$@" 2>&1 || status=$?
     echo "$context: exit status $status"
   done | sed -E -e 's/("duration_ms": ?)[0-9.e+-]+/\10/g' \
-    -e 's/("(started|muster)": ?)"[^"]*"/\1""/g' >"$to"
+    -e 's/("(started|muster)": ?)"[^"]*"/\1""/g' -e "s|$work|/work|g" >"$to"
 }
 
 # Both programs' reports on a node: its name, then its arguments. State begins anew each time.
@@ -38,7 +40,7 @@ judge() {
   local name=$1
   shift
   [[ -s $reports/old/$name ]] || report "$reports/old/$name" "$old/muster" "$@"
-  [[ -z ${state:-} ]] || rm -rf "$state"
+  rm -rf "$state"
   report "$reports/new/$name" "$new/muster" "$@"
 }
 
@@ -49,7 +51,6 @@ done
 "$old/muster-node" list >"$work/list"
 nodes=$(sed -n '/^nodes:/,/^faults:/s/^  \([^ ]*\).*/\1/p' "$work/list")
 faults=$(sed -n '/^faults:/,$s/^  \([^ ]*\).*/\1/p' "$work/list")
-tree=$reports/node state=$work/state # messages may name the node's folder: it is always the same
 for node in $nodes; do
   for fault in healthy $faults; do
     rm -rf "$tree" "$state"
@@ -60,6 +61,5 @@ for node in $nodes; do
   done
 done
 
-rm -rf "$tree"
 echo "$(find "$reports/new" -type f | wc -l) nodes in 5 contexts each"
 diff -r "$reports/old" "$reports/new" && echo 'no difference'
