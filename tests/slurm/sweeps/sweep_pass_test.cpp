@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes over a cluster and a queue in memory; results are files, as jobs leave them.
 #include "slurm/sweeps/sweep_pass.hpp"
 
 #include <fmt/format.h>
@@ -7,15 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 
-#include "lib/report/bench_checks.hpp"
-#include "lib/report/format.hpp"
 #include "lib/report/verdict.hpp"
-#include "slurm/sweeps/sweep_job.hpp"
-#include "tests/slurm/fake_controller.hpp"
-#include "tests/slurm/sweeps/sweeping.hpp"
-#include "tests/support/temp_dir.hpp"
+#include "tests/slurm/sweeps/sweep_passes.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -29,121 +22,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
-
-class FakeQueue final : public Queue {
- public:
-  Result<std::vector<QueuedJob>> jobs(const std::vector<std::string>& names) override {
-    EXPECT_THAT(names,
-                ElementsAre("muster-sweep-pair",
-                            "muster-sweep-single",
-                            "muster-sweep-node",
-                            "muster-sweep-locate"));
-    if (!trouble.empty()) return make_error(trouble);
-    return queued;
-  }
-
-  Result<std::string> submit(const std::vector<std::string>& arguments,
-                             const std::map<std::string, std::string>& /*environment*/) override {
-    submitted.push_back(arguments);
-    constexpr std::string_view kComment = "--comment=";
-    const auto comment = std::ranges::find_if(
-        arguments, [&](const std::string& word) { return word.starts_with(kComment); });
-    const auto job = fmt::format("{}", 100 + submitted.size());
-    if (!refused.empty() && std::ranges::count(arguments, refused) > 0) return make_error(kRefusal);
-    if (refusal.empty() || takes_it_late) {
-      queued.push_back({.job = job,
-                        .state = "PENDING",
-                        .ended = std::nullopt,
-                        .comment = comment->substr(kComment.size())});
-    }
-    if (!refusal.empty()) return make_error(refusal);
-    return job;
-  }
-
-  std::vector<QueuedJob> queued;
-  std::vector<std::vector<std::string>> submitted;
-  std::string trouble, refusal;
-  std::string refused;  // the word of a job that is
-  static constexpr auto kRefusal =
-      "sbatch ended with status 1: Batch job submission failed: Requested node configuration is "
-      "not available";
-  bool takes_it_late = false;
-};
-
-class SweepPassTest : public ::testing::Test {
- protected:
-  SweepPassTest() {
-    std::filesystem::create_directory(dir.path() / "results");
-    rules.results = (dir.path() / "results").string();
-    rules.kinds = {"pair"};
-    rules.script = "/usr/share/muster/jobs/sweep.sbatch";
-  }
-
-  SweepResult pass(bool dry_run = false) {
-    told.clear();
-    return sweep({.rules = rules, .now = cluster.now(), .dry_run = dry_run}, hands());
-  }
-
-  SweepServices hands() {
-    return {.controller = &controller,
-            .queue = &queue,
-            .history = &history,
-            .token = [this] { return fmt::format("{}", ++tokens); },
-            .tell =
-                [this](const Event& event) {
-                  told.push_back(fmt::format(
-                      "{} {} {}: {}", event.kind, event.node, event.job, event.message));
-                }};
-  }
-
-  [[nodiscard]] std::vector<std::string> remembered() const {
-    std::vector<std::string> lines;
-    const auto events = history.events({});
-    for (const auto& event : events.value()) {
-      lines.push_back(fmt::format("{} {}", event.kind, event.node));
-    }
-    return lines;
-  }
-
-  [[nodiscard]] std::vector<SweepOutcome> outcomes() const {
-    std::vector<SweepOutcome> found;
-    const auto runs = history.sweeps();
-    for (const auto& run : runs.value()) found.push_back(run.outcome);
-    return found;
-  }
-
-  static std::string report_of(Verdict verdict, std::string message) {
-    Report report{.node = "whoever", .context = "manual", .verdict = verdict, .checks = {}};
-    const auto outcome = verdict == Verdict::healthy ? Outcome::pass : Outcome::fail;
-    report.checks.push_back({.id = "bench.min_busbw", .outcome = outcome});
-    if (verdict == Verdict::unhealthy) {
-      report.findings.push_back({.check = "bench.min_busbw",
-                                 .device = "job",
-                                 .outcome = outcome,
-                                 .message = std::move(message)});
-    }
-    return to_json(report);
-  }
-
-  // What the job with this token leaves.
-  void leave(std::string_view token, Verdict verdict, std::string message = "1 GB/s") const {
-    dir.write(fmt::format("results/{}.json", token), report_of(verdict, std::move(message)));
-    dir.write(fmt::format("results/{}.out", token), "the table\n");
-  }
-
-  [[nodiscard]] bool exists(std::string_view name) const {
-    return std::filesystem::exists(dir.path() / "results" / name);
-  }
-
-  TempDir dir;
-  FakeCluster cluster{4};
-  FakeController controller{cluster};
-  FakeQueue queue;
-  History history = *History::open(dir.path() / "history.db");
-  SweepRules rules;
-  std::vector<std::string> told;
-  int tokens = 0;
-};
 
 TEST_F(SweepPassTest, SubmitsWhatIsPlannedAndRemembersIt) {
   const auto answer = pass();
@@ -285,142 +163,6 @@ TEST_F(SweepPassTest, ASearchThatFindsALinkOrNothingBlamesNobody) {
   cluster.pass(60s);
   for (const auto& standing : pass().standings) EXPECT_EQ(standing.trust, Trust::good);
 }
-
-TEST_F(SweepPassTest, WhatAJobLeavesIsNotTrusted) {
-  pass();
-  leave("pair-1", Verdict::unhealthy, "'; rm -rf / `x` $(y)\n\x1b[31m * \"quoted\"");
-  dir.write("results/pair-2.json", R"({"schema": "muster.report/1")");
-  pass();
-  const auto events = history.events({});
-  ASSERT_THAT(*events, SizeIs(4));
-  EXPECT_EQ((*events)[0].message,
-            "pair with n002: unhealthy: bench.min_busbw job:, rm -rf / x y x0a x1b 31m quoted, 1 "
-            "of 1 check");
-  EXPECT_THAT((*events)[2].message,
-              StartsWith("pair with n004: undecided: its result cannot be read: "));
-  EXPECT_THAT(outcomes(), Contains(SweepOutcome::undecided));
-  EXPECT_TRUE(exists("pair-2.json"));
-}
-
-struct JudgedCase {
-  std::string_view name;
-  std::vector<CheckResult> checks;
-  bool judged;
-};
-
-// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
-void PrintTo(const JudgedCase& test, std::ostream* out) { *out << test.name; }
-
-class SweepJudged : public SweepPassTest, public ::testing::WithParamInterface<JudgedCase> {};
-
-TEST_P(SweepJudged, IsHealthyOnlyByABandwidth) {
-  const auto& test = GetParam();
-  pass();
-  Report report{.node = "n001", .verdict = Verdict::healthy, .checks = test.checks};
-  dir.write("results/pair-1.json", to_json(report));
-  pass();
-  EXPECT_THAT(outcomes(), Contains(test.judged ? SweepOutcome::healthy : SweepOutcome::undecided));
-  const auto* const undecided =
-      "sweep n001 101: pair with n002: undecided: no bandwidth was judged: slurm.sweep.bench in "
-      "muster.yaml needs --min-busbw, or the nodes a profile with limits";
-  if (test.judged) return;
-  EXPECT_THAT(told, Contains(undecided));
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Each,
-    SweepJudged,
-    ::testing::Values(JudgedCase{"no_checks", {}, false},
-                      JudgedCase{"data", {{"bench.data", Outcome::pass}}, false},
-                      JudgedCase{
-                          "no_limit",
-                          {{"bench.data", Outcome::pass}, {"bench.job_all_reduce", Outcome::skip}},
-                          false},
-                      JudgedCase{"a_node", {{"bench.node_all_reduce", Outcome::pass}}, true},
-                      JudgedCase{"a_job", {{"bench.job_all_reduce", Outcome::pass}}, true},
-                      JudgedCase{"a_part_of_a_node", {{"bench.hca_write", Outcome::pass}}, true},
-                      JudgedCase{"that_nobody_works", {{"bench.in_use", Outcome::pass}}, false},
-                      JudgedCase{"near_the_limit", {{"bench.job_all_reduce", Outcome::warn}}, true},
-                      JudgedCase{"what_was_asked", {{"bench.min_busbw", Outcome::pass}}, true}),
-    [](const auto& it) { return std::string(it.param.name); });
-
-// None is forgotten where another one comes.
-TEST(SweepJudgedTest, KnowsEachCheckOfANode) {
-  for (const auto id : kBandwidthChecks) {
-    EXPECT_TRUE(judges_nodes({.checks = {{std::string(id), Outcome::pass}}})) << id;
-  }
-  for (const auto* const id : {"bench.loopback_all_reduce", "bench.train_step", "bench.gpu_soak"}) {
-    EXPECT_TRUE(judges_nodes({.checks = {{id, Outcome::pass}}})) << id;
-  }
-  for (const auto* const id : {"bench.diagnosis", "bench.split", "gpu.present", "bench.no_such"}) {
-    EXPECT_FALSE(judges_nodes({.checks = {{id, Outcome::pass}}})) << id;
-  }
-}
-
-TEST_F(SweepPassTest, AResultWithoutEndIsNotRead) {
-  pass();
-  dir.write("results/pair-1.json", std::string(9UL * 1024 * 1024, ' '));
-  std::filesystem::create_directory(dir.path() / "results/pair-2.json");
-  pass();
-  EXPECT_THAT(told,
-              AllOf(Contains(HasSubstr("n001 101: pair with n002: undecided: its result cannot")),
-                    Contains(HasSubstr("n003 102: pair with n004: undecided: its result cannot"))));
-}
-
-struct EndCase {
-  std::string_view name;
-  std::optional<QueuedJob> job;  // as Slurm knows it two minutes after the submission
-  std::string_view told;         // of n001; nothing: it is waited for
-};
-
-// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
-void PrintTo(const EndCase& test, std::ostream* out) { *out << test.name; }
-
-class SweepEnd : public SweepPassTest, public ::testing::WithParamInterface<EndCase> {};
-
-TEST_P(SweepEnd, OfAJobThatLeftNoResult) {
-  pass();
-  queue.queued.clear();
-  cluster.pass(300s);
-  if (const auto& job = GetParam().job) {
-    queue.queued.push_back(*job);
-    if (job->ended) queue.queued.back().ended = cluster.now() - (kMonday - *job->ended);
-  }
-  pass();
-  if (GetParam().told.empty()) {
-    EXPECT_THAT(told, Not(Contains(HasSubstr("n001"))));
-    return;
-  }
-  EXPECT_THAT(told, Contains(fmt::format("sweep n001 101: pair with n002: {}", GetParam().told)));
-  for (const auto& standing : sweep_status({rules, cluster.now()}, hands()).standings) {
-    EXPECT_EQ(standing.trust, Trust::untested);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Each,
-    SweepEnd,
-    ::testing::Values(
-        EndCase{"pending", QueuedJob{"101", "PENDING", std::nullopt, ""}, ""},
-        EndCase{"running", QueuedJob{"101", "RUNNING", kMonday + 60s, ""}, ""},
-        EndCase{"a_new_word", QueuedJob{"101", "DREAMING", std::nullopt, ""}, ""},
-        EndCase{"just_ended", QueuedJob{"101", "COMPLETED", kMonday - 60s, ""}, ""},
-        EndCase{"ended",
-                QueuedJob{"101", "FAILED", kMonday - 180s, ""},
-                "undecided: the job ended as FAILED and left no result"},
-        EndCase{"out_of_time",
-                QueuedJob{"101", "TIMEOUT", kMonday - 180s, ""},
-                "undecided: the job ended as TIMEOUT and left no result"},
-        EndCase{"cancelled",
-                QueuedJob{"101", "CANCELLED", kMonday - 180s, ""},
-                "undecided: the job ended as CANCELLED and left no result"},
-        EndCase{"never_started",
-                QueuedJob{"101", "DEADLINE", kMonday, ""},
-                "undecided: the job could not start in time"},
-        EndCase{"forgotten",
-                std::nullopt,
-                "undecided: Slurm does not know the job any more, and it left no result"}),
-    [](const auto& it) { return std::string(it.param.name); });
 
 TEST_F(SweepPassTest, AClockThatRanAheadStopsNothing) {
   cluster.pass(100h);
