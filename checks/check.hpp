@@ -39,8 +39,7 @@ struct Check {
   // observed. Optional.
   std::optional<Finding> (*not_here)(const Snapshot&, const Profile&) = nullptr;
   // Returns at least one finding, a pass included: a check that looked at nothing must say so.
-  // The runner fills in `check`, and for a failure the `code` of above where it has none of its
-  // own.
+  // The runner fills in `check`, and for a failure the `code` above where it has none of its own.
   Findings (*judge)(const Snapshot&, const Profile&) = nullptr;
   // In place of `judge`, for a rule that means something else beside a running job than after it.
   Findings (*judge_in)(const Snapshot&, const Profile&, const Context&) = nullptr;

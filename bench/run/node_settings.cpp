@@ -120,8 +120,9 @@ std::map<std::string, std::string, std::less<>> read_nccl_conf(const std::filesy
   for (const auto& path : paths) {
     std::ifstream file(root / std::filesystem::path(path).relative_path());
     const std::string text{std::istreambuf_iterator<char>(file), {}};
-    for (const auto& each : parse_nccl_conf(text, path))
+    for (const auto& each : parse_nccl_conf(text, path)) {
       settings.try_emplace(each.name, each.value);
+    }
   }
   return settings;
 }

@@ -24,9 +24,9 @@ struct Settings {
 };
 
 // Puts the profile's settings into this process' environment, for NCCL, UCX and Open MPI to find;
-// what the user has set stays, and so does what a nccl.conf says; what names a file or an
-// interface that is not below `root` is left out. UCX's are for what NCCL leaves to it: over MPI
-// they would choose its transport.
+// what the user has set stays, and so does what a nccl.conf says; what names a file or an interface
+// that is not below `root` is left out. UCX's are for what NCCL leaves to it: over MPI they would
+// choose its transport.
 [[nodiscard]] Settings take_settings(const Profile& profile,
                                      BackendKind kind,
                                      Variables& variables,

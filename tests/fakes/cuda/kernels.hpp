@@ -24,8 +24,7 @@ struct KernelKind {
 // Nothing for any other name.
 [[nodiscard]] std::optional<KernelKind> kernel_named(std::string_view name);
 
-// With the kernel's arguments; empty where they lie outside of the GPU's
-// memory.
+// With the kernel's arguments; empty where they lie outside of the GPU's memory.
 [[nodiscard]] Work kernel_work(const KernelKind& kind, unsigned blocks, void** arguments);
 
 // One of them, as cuLaunchKernel takes it.
