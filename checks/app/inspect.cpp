@@ -199,7 +199,7 @@ void remember(const ObservedNode& observed, const Caller& caller, Deadline& dead
   constexpr auto kLongest = std::chrono::seconds(2);
   constexpr auto kReserve = std::chrono::milliseconds(50);
   Children children;  // a file system that does not answer costs the memory of this run only
-  children.start("state", std::min(Clock::now() + kLongest, deadline.when() - kReserve), [&] {
+  children.start("state", TimeLimit(kLongest).until(deadline.when() - kReserve), [&] {
     const auto written = write_state(
         *observed.state_file, observed.snapshot, observed.choice.profile.gpu->xid.of_programs);
     return written ? std::string() : written.error().message;

@@ -48,9 +48,9 @@ class Runner {
     if (benchmark.own_profile) bench.arguments.clear();
     bench.environment = benchmark.environment;
     bench.environment.insert(bench_.environment.begin(), bench_.environment.end());
-    const auto until = Clock::now() + bench_.longest;
-    deadline_.move(until + left_);
-    auto ended = run_bench(bench, benchmark.words, until);
+    const TimeLimit limit(bench_.longest);
+    deadline_.move(limit.end() + left_);
+    auto ended = run_bench(bench, benchmark.words, limit);
     deadline_.move(Clock::now() + left_);
     if (!ended) return {nhc::not_judged(ended.error().message)};
     return nhc::findings_of(
@@ -125,12 +125,12 @@ Bench bench_for(const CheckCommand& command, const Caller& caller) {
 
 Result<Ended> run_bench(const Bench& bench,
                         std::vector<std::string> words,
-                        Clock::time_point until) {
+                        const TimeLimit& limit) {
   words.insert(words.end(), bench.arguments.begin(), bench.arguments.end());
   return run_program({.program = bench.program,
                       .arguments = std::move(words),
                       .environment = bench.environment,
-                      .deadline = until,
+                      .deadline = limit,
                       .most_output = bench.most_output});
 }
 
@@ -152,7 +152,7 @@ Clock::duration add_node_tests(Report& report,
                                const std::string& tests,
                                Clock::duration budget,
                                const Bench& bench) {
-  const auto begin = Clock::now();
+  const TimeLimit limit(budget);
   if (report.verdict == Verdict::unhealthy) return {};
   if (const auto work = work_on_gpus(snapshot); !work.empty()) {
     add(report,
@@ -169,7 +169,7 @@ Clock::duration add_node_tests(Report& report,
                                 fmt::format("--budget={:.1f} s", own),
                                 "--format=json",
                                 "--verbose"},
-                               begin + budget);
+                               limit);
   auto answer = ended ? parse_report(ended->out) : Result<Report>(tl::unexpected(ended.error()));
   if (answer) {
     add(report, std::move(answer->findings), ids_of(*answer));
@@ -180,7 +180,7 @@ Clock::duration add_node_tests(Report& report,
                             fmt::format("muster-bench: {}", ended.error().message))},
         {std::string(kNoTests)});
   }
-  return Clock::now() - begin;
+  return Clock::now() - limit.begin();
 }
 
 }  // namespace muster::app

@@ -30,7 +30,7 @@ struct Bench {
 // Runs it with these words before its own.
 [[nodiscard]] Result<Ended> run_bench(const Bench& bench,
                                       std::vector<std::string> words,
-                                      Clock::time_point until);
+                                      const TimeLimit& limit);
 
 // One after the other. Their time is their own: `deadline` is put off by as long as they take. What
 // cannot be run, hangs or makes no sense is unknown, with the reason.

@@ -16,6 +16,11 @@ Clock::duration to_duration(Seconds seconds) {
       std::chrono::duration<double>(std::min(seconds.value, kForever)));
 }
 
+std::string TimeLimit::allowed() const {
+  const std::chrono::duration<double> time = end_ - begin_;
+  return fmt::format("{:.3g} s", std::max(time.count(), 0.0));
+}
+
 bool sleep_for(const std::stop_token& stop, Clock::duration time) {
   std::mutex mutex;
   // The wait is given a lock, and nobody shares what it would guard.

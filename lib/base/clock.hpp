@@ -2,6 +2,7 @@
 // The clock that deadlines are measured by, and the wall clock.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <stop_token>
 #include <string>
@@ -15,6 +16,36 @@ using Clock = std::chrono::steady_clock;
 // The seconds as a duration of the clock: at most about 30 years, which can still be added to a
 // point in time.
 [[nodiscard]] Clock::duration to_duration(Seconds seconds);
+
+// How long something may take, counted from where this is made: so long, or until a point in time.
+class TimeLimit {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): limits are written as plain times.
+  template <class Rep, class Period>
+  TimeLimit(std::chrono::duration<Rep, Period> allowed) : end_(begin_ + allowed) {}
+
+  TimeLimit(Clock::time_point end) : end_(end) {}
+
+  // NOLINTEND(google-explicit-constructor)
+
+  // The same, and at the latest until `end`.
+  [[nodiscard]] TimeLimit until(Clock::time_point end) const {
+    auto limit = *this;
+    limit.end_ = std::min(end_, end);
+    return limit;
+  }
+
+  [[nodiscard]] Clock::time_point begin() const { return begin_; }
+
+  [[nodiscard]] Clock::time_point end() const { return end_; }
+
+  // "0.3 s"; what was given as 300 ms is that, however late it was looked at.
+  [[nodiscard]] std::string allowed() const;
+
+ private:
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point end_;
+};
 
 // Sleeps for `time`. Returns false, and at once, when a stop is requested.
 [[nodiscard]] bool sleep_for(const std::stop_token& stop, Clock::duration time);

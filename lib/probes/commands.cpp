@@ -85,11 +85,11 @@ std::optional<Fact<int>> obstacle(const Root& root,
 }
 
 // In a child of its own.
-CommandFact run(CommandFact fact, Clock::time_point own_end, Clock::time_point deadline) {
+CommandFact run(CommandFact fact, const TimeLimit& own, Clock::time_point deadline) {
   auto ended = run_program({.program = fact.program,
                             .arguments = {fact.words.begin() + 1, fact.words.end()},
                             .environment = {{"PATH", std::string(kFolders)}, {"LC_ALL", "C"}},
-                            .deadline = std::min(own_end, deadline),
+                            .deadline = own.until(deadline),
                             .most_output = kMostOutput});
   if (ended) {
     fact.status = ended->status;
@@ -98,7 +98,7 @@ CommandFact run(CommandFact fact, Clock::time_point own_end, Clock::time_point d
     fact.output = std::move(output);
     return fact;
   }
-  fact.timed_out = Clock::now() >= own_end;
+  fact.timed_out = Clock::now() >= own.end();
   refuse(fact, Fact<int>::unreadable(ended.error().message));
   return fact;
 }
@@ -134,10 +134,10 @@ std::vector<CommandFact> run_commands(const Root& root,
       refuse(fact, *why);
       continue;
     }
-    const auto own_end = Clock::now() + command.deadline;
-    const auto until = std::min(last, own_end + kReserve);
+    const TimeLimit own(command.deadline);
+    const auto until = std::min(last, own.end() + kReserve);
     children.start(fmt::format("{}", facts.size() - 1), until, [=] {
-      return encode(run(fact, own_end, last - kReserve / 2));
+      return encode(run(fact, own, last - kReserve / 2));
     });
   }
   for (auto next = children.next(); !next.first.empty(); next = children.next()) {

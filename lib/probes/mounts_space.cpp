@@ -55,8 +55,7 @@ SpaceAnswer single_answer(const ChildAnswer& answer) {
 std::vector<SpaceAnswer> ask_in_one_child(const std::vector<std::string>& points,
                                           std::chrono::milliseconds deadline,
                                           const AskSpace& ask) {
-  const auto answer =
-      ask_child("all", Clock::now() + deadline, [&] { return ask_all_of(points, ask); });
+  const auto answer = ask_child("all", deadline, [&] { return ask_all_of(points, ask); });
   return answer ? decode_answers(*answer, points.size()) : std::vector<SpaceAnswer>();
 }
 
@@ -72,7 +71,7 @@ void ask_one_by_one(std::span<const std::string> points,
                     std::span<SpaceAnswer> result) {
   Children children;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    children.start(fmt::format("{}", i), Clock::now() + deadline, [&, i] {
+    children.start(fmt::format("{}", i), deadline, [&, i] {
       if (asking.announce) asking.announce(points[i]);
       return ask_all_of(points.subspan(i, 1), asking.ask);
     });

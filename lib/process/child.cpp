@@ -82,8 +82,7 @@ struct Children::Child {
   std::string name;
   pid_t pid = -1;
   Descriptor pipe;
-  Clock::time_point started;
-  Clock::time_point deadline;
+  TimeLimit limit;
   std::string received;
 
   // The answer, once the length and all the bytes are there.
@@ -111,9 +110,8 @@ Children::~Children() {
 }
 
 void Children::start(std::string name,
-                     Clock::time_point deadline,
+                     const TimeLimit& limit,
                      const std::function<std::string()>& work) {
-  const auto started = Clock::now();
   const auto refuse = [&](std::string reason) {
     failed_.emplace_back(std::move(name), ChildAnswer{.reason = std::move(reason)});
   };
@@ -130,20 +128,19 @@ void Children::start(std::string name,
   running_.push_back({.name = std::move(name),
                       .pid = pid,
                       .pipe = std::move(pipe->read),
-                      .started = started,
-                      .deadline = deadline,
+                      .limit = limit,
                       .received = {}});
 }
 
 void Children::hurry(Clock::time_point deadline) {
-  for (auto& child : running_) child.deadline = std::min(child.deadline, deadline);
+  for (auto& child : running_) child.limit = child.limit.until(deadline);
 }
 
 // What a child that answered, died or came too late has to say; nothing while it still works.
 std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
   const bool open =
       !readable || read_all(child.pipe.get(), child.received, kMostReceived) == EAGAIN;
-  ChildAnswer answer{.duration_ms = elapsed_ms(child.started)};
+  ChildAnswer answer{.duration_ms = elapsed_ms(child.limit.begin())};
   if (child.complete() && !child.oversized()) {
     ended_.push_back(child.pid);
     answer.end = ChildAnswer::End::answered;
@@ -153,12 +150,11 @@ std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
     answer.reason = fmt::format("sent more than {} bytes", kMaxAnswer);
   } else if (!open) {
     answer.reason = cause_of_death(child.pid);
-  } else if (Clock::now() >= child.deadline) {
+  } else if (Clock::now() >= child.limit.end()) {
     child.abandon();
     ended_.push_back(child.pid);
-    const std::chrono::duration<double> allowed = child.deadline - child.started;
     answer.end = ChildAnswer::End::timeout;
-    answer.reason = fmt::format("no answer within {:.3g} s", std::max(allowed.count(), 0.0));
+    answer.reason = fmt::format("no answer within {}", child.limit.allowed());
   } else {
     return std::nullopt;
   }
@@ -172,7 +168,7 @@ std::vector<bool> Children::wait() const {
   auto nearest = Clock::time_point::max();
   for (const auto& child : running_) {
     pipes.push_back(child.pipe.get());
-    nearest = std::min(nearest, child.deadline);
+    nearest = std::min(nearest, child.limit.end());
   }
   return wait_readable(pipes, nearest);
 }
@@ -197,19 +193,19 @@ std::pair<std::string, ChildAnswer> Children::next() {
 }
 
 Result<std::string> ask_child(std::string name,
-                              Clock::time_point deadline,
+                              const TimeLimit& limit,
                               const std::function<std::string()>& work) {
   Children children;
-  children.start(std::move(name), deadline, work);
+  children.start(std::move(name), limit, work);
   auto answer = children.next().second;
   if (answer.end != ChildAnswer::End::answered) return make_error(std::move(answer.reason));
   return std::move(answer.bytes);
 }
 
 Result<void> run_in_child(std::string name,
-                          Clock::time_point deadline,
+                          const TimeLimit& limit,
                           const std::function<std::string()>& work) {
-  const auto trouble = ask_child(std::move(name), deadline, work);
+  const auto trouble = ask_child(std::move(name), limit, work);
   if (!trouble) return tl::unexpected(trouble.error());
   return trouble->empty() ? Result<void>() : make_error(*trouble);
 }

@@ -37,9 +37,7 @@ class Children {
 
   // Forks; the child runs `work`, sends back the bytes it returns, and ends without running
   // destructors of the parent's objects. `name` must be unique.
-  void start(std::string name,
-             Clock::time_point deadline,
-             const std::function<std::string()>& work);
+  void start(std::string name, const TimeLimit& limit, const std::function<std::string()>& work);
 
   // Shortens the deadlines of those that run: none is later than `deadline`.
   void hurry(Clock::time_point deadline);
@@ -61,13 +59,13 @@ class Children {
 
 // What `work` returns, run in one child. An error says why there is no answer.
 [[nodiscard]] Result<std::string> ask_child(std::string name,
-                                            Clock::time_point deadline,
+                                            const TimeLimit& limit,
                                             const std::function<std::string()>& work);
 
 // Runs `work` in one child; `work` returns what went wrong, or an empty text. An error is that
 // text, or says why there is no answer.
 [[nodiscard]] Result<void> run_in_child(std::string name,
-                                        Clock::time_point deadline,
+                                        const TimeLimit& limit,
                                         const std::function<std::string()>& work);
 
 }  // namespace muster

@@ -238,7 +238,6 @@ std::vector<std::string> words_of(const Execution& execution) {
 }  // namespace
 
 Result<Ended> run_program(const Execution& execution) {
-  const auto begun = Clock::now();
   const std::string path = execution.program.string();
   const std::string name = execution.program.filename().string();
   const Pointers arguments(words_of(execution));
@@ -246,7 +245,7 @@ Result<Ended> run_program(const Execution& execution) {
   if (has_nul(words_of(execution)) || has_nul(assignments(execution.environment))) {
     return make_error(fmt::format("run {}: an argument has a zero byte", path));
   }
-  if (begun >= execution.deadline) {
+  if (Clock::now() >= execution.deadline.end()) {
     return make_error(fmt::format("{} was not started: no time is left", name));
   }
   auto out = make_pipe();
@@ -270,7 +269,7 @@ Result<Ended> run_program(const Execution& execution) {
   for (auto* pipe : {&out, &err, &failure}) (*pipe)->write = Descriptor();
 
   Running running(pid, std::move(out->read), std::move(err->read), std::move(failure->read));
-  const bool ended = running.follow(execution.deadline, execution.most_output);
+  const bool ended = running.follow(execution.deadline.end(), execution.most_output);
   if (const auto code = running.failure()) {
     auto error = os_error("run", path, *code);
     error.value().missing = *code == ENOENT;
@@ -280,8 +279,7 @@ Result<Ended> run_program(const Execution& execution) {
     return make_error(fmt::format("{} wrote more than {} bytes", name, execution.most_output));
   }
   if (ended) return running.result();
-  const std::chrono::duration<double> allowed = execution.deadline - begun;
-  return make_error(fmt::format("{} did not answer within {:.3g} s", name, allowed.count()));
+  return make_error(fmt::format("{} did not answer within {}", name, execution.deadline.allowed()));
 }
 
 std::string last_line(std::string_view output) {

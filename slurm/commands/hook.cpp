@@ -437,7 +437,7 @@ void report_lost_hook(const HookCommand& command, const Caller& caller, std::str
   if (folder.empty()) return;
   constexpr auto kLongest = std::chrono::milliseconds(500);
   // What took the hook may take this, too.
-  static_cast<void>(ask_child("history", Clock::now() + kLongest, [&] {
+  static_cast<void>(ask_child("history", kLongest, [&] {
     auto history = slurm::History::open(history_file(folder));
     if (!history) return history.error().message;
     const auto added = history->add({.at = wall_time(),

@@ -134,7 +134,7 @@ class Subject {
     fs::remove_all(here);
     fs::rename(aside, here);
     Children children;
-    children.start("judge", Clock::now() + 10s, [&] {
+    children.start("judge", 10s, [&] {
       const auto report = judge(snapshot, healthy_.profile, {.only = {"*"}});
       const bool silent = report.verdict == Verdict::healthy && concerns(report).empty();
       return std::string(silent ? "unnoticed" : "noticed");

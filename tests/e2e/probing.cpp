@@ -44,8 +44,7 @@ std::string reprobe(const Root& root,
                     std::chrono::milliseconds deadline,
                     Snapshot& snapshot) {
   Children children;
-  children.start(
-      "probe", Clock::now() + deadline, [&] { return observe_one(root, probe, wanted); });
+  children.start("probe", deadline, [&] { return observe_one(root, probe, wanted); });
   const auto answer = children.next().second;
   if (answer.end == ChildAnswer::End::died) return answer.reason;
   std::string trouble;

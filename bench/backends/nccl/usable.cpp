@@ -44,9 +44,7 @@ Result<int> usable_gpus(const std::string& cuda_file) {
   const auto library = cuda::open_library(cuda_file);
   if (!library) return tl::unexpected(library.error());
   Children children;
-  children.start("cuda", muster::Clock::now() + kPatience, [&library] {
-    return answer_of(count_gpus(*library));
-  });
+  children.start("cuda", kPatience, [&library] { return answer_of(count_gpus(*library)); });
   const auto answer = children.next().second;
   if (answer.end != ChildAnswer::End::answered) {
     return make_error(fmt::format("the CUDA driver gives {}", answer.reason));

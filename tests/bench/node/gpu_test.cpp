@@ -45,7 +45,7 @@ Result<TestResult> run_on(const std::string& scenario,
   const TempDir folder;
   folder.write("scenario.json", scenario);
   Children children;
-  children.start("test", Clock::now() + std::chrono::seconds(60), [&] {
+  children.start("test", std::chrono::seconds(60), [&] {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
     ::setenv("MUSTER_FAKE_GPU", (folder.path() / "scenario.json").c_str(), 1);
     return to_json(find_test(name)->run({.level = asked.level,

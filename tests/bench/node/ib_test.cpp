@@ -41,7 +41,7 @@ Result<TestResult> run_on(const std::string& scenario, const AskedOfHcas& asked 
   const TempDir folder;
   folder.write("scenario.json", scenario);
   Children children;
-  children.start("test", Clock::now() + std::chrono::seconds(60), [&] {
+  children.start("test", std::chrono::seconds(60), [&] {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
     ::setenv("MUSTER_FAKE_VERBS", (folder.path() / "scenario.json").c_str(), 1);
     return to_json(run_ib_loopback({.time = std::chrono::milliseconds(1),

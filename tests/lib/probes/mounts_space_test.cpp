@@ -10,6 +10,17 @@
 #include "lib/base/clock.hpp"
 
 namespace muster {
+
+// What a failed test shows.
+static void PrintTo(const SpaceAnswer& answer, std::ostream* out) {
+  *out << (answer.hung ? "hung: " : "");
+  if (answer.space) {
+    *out << answer.space->available_bytes << " bytes available";
+  } else {
+    *out << answer.space.why();
+  }
+}
+
 namespace {
 
 using ::testing::ElementsAre;

@@ -21,7 +21,7 @@ using End = ChildAnswer::End;
 
 TEST(ChildrenTest, BringsTheAnswerHome) {
   Children children;
-  children.start("a", Clock::now() + 10s, [] { return std::string(200'000, 'x'); });
+  children.start("a", 10s, [] { return std::string(200'000, 'x'); });
   const auto [name, answer] = children.next();
   EXPECT_EQ(name, "a");
   EXPECT_EQ(answer.end, End::answered);
@@ -31,17 +31,17 @@ TEST(ChildrenTest, BringsTheAnswerHome) {
 
 TEST(ChildrenTest, AnEmptyAnswerIsAnAnswer) {
   Children children;
-  children.start("a", Clock::now() + 10s, [] { return std::string(); });
+  children.start("a", 10s, [] { return std::string(); });
   EXPECT_EQ(children.next().second.end, End::answered);
 }
 
 TEST(ChildrenTest, ALateChildCostsOnlyItself) {
   Children children;
-  children.start("late", Clock::now() + 50ms, [] {
+  children.start("late", 50ms, [] {
     for (;;) ::pause();
     return std::string();
   });
-  children.start("good", Clock::now() + 10s, [] { return std::string("x"); });
+  children.start("good", 10s, [] { return std::string("x"); });
   std::map<std::string, ChildAnswer> answers;
   answers.insert(children.next());
   answers.insert(children.next());
@@ -52,12 +52,12 @@ TEST(ChildrenTest, ALateChildCostsOnlyItself) {
 
 TEST(ChildrenTest, SaysHowAChildDied) {
   Children children;
-  children.start("killed", Clock::now() + 10s, [] {
+  children.start("killed", 10s, [] {
     ::kill(::getpid(), SIGKILL);
     return std::string();
   });
   EXPECT_EQ(children.next().second.reason, "killed by signal 9");
-  children.start("exits", Clock::now() + 10s, []() -> std::string { ::_exit(3); });
+  children.start("exits", 10s, []() -> std::string { ::_exit(3); });
   const auto [name, answer] = children.next();
   EXPECT_EQ(answer.end, End::died);
   EXPECT_EQ(answer.reason, "ended with status 3 and no answer");
@@ -65,7 +65,7 @@ TEST(ChildrenTest, SaysHowAChildDied) {
 
 TEST(ChildrenTest, WhatAChildPrintsIsNoAnswer) {
   Children children;
-  children.start("noisy", Clock::now() + 10s, [] {
+  children.start("noisy", 10s, [] {
     static_cast<void>(std::puts("nonsense"));
     static_cast<void>(std::fflush(stdout));
     return std::string("answer");
@@ -96,7 +96,7 @@ TEST(ChildrenTest, AChildHoldsNoPipeOfTheCallersErrorOutput) {
   ::dup2(ends[1], STDERR_FILENO);
   ::close(ends[1]);
   Children children;
-  children.start("late", Clock::now() + 60s, [] {
+  children.start("late", 60s, [] {
     for (;;) ::pause();
     return std::string();
   });

@@ -83,7 +83,7 @@ std::string run_alone(const std::string& scenario, const std::function<std::stri
   const TempDir folder;
   folder.write("scenario.json", scenario);
   Children children;
-  children.start("alone", Clock::now() + std::chrono::seconds(20), [&] {
+  children.start("alone", std::chrono::seconds(20), [&] {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
     ::setenv("MUSTER_FAKE_GPU", (folder.path() / "scenario.json").c_str(), 1);
     return work();

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/clock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace muster {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+// On a busy machine a moment passes between the choice of a limit and the start of what it is for.
+TEST(TimeLimitTest, SaysWhatWasGivenHoweverLateItIsUsed) {
+  const TimeLimit limit(300ms);
+  std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(limit.allowed(), "0.3 s");
+  EXPECT_EQ(limit.end() - limit.begin(), 300ms);
+  EXPECT_GE(Clock::now() - limit.begin(), 10ms);
+}
+
+TEST(TimeLimitTest, EndsAtTheEarlierOfTwoPoints) {
+  const TimeLimit limit(300ms);
+  EXPECT_EQ(limit.until(limit.begin() + 20ms).allowed(), "0.02 s");
+  EXPECT_EQ(limit.until(limit.end() + 1s).end(), limit.end());
+  EXPECT_EQ(limit.until(Clock::time_point::max()).end(), limit.end());
+  EXPECT_EQ(TimeLimit(Clock::now() - 5s).allowed(), "0 s");
+}
+
+}  // namespace
+}  // namespace muster
