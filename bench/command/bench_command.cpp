@@ -11,6 +11,7 @@
 
 #include "bench/backends/sim/cluster.hpp"
 #include "bench/command/shared_options.hpp"
+#include "lib/base/text.hpp"
 #include "lib/command/command_line.hpp"
 #include "lib/command/version.hpp"
 
@@ -183,22 +184,21 @@ std::string help_text() {
       kExitStatuses);
 }
 
-Parsed<BenchCommand> parse_words(CLI::App& app, std::span<const char* const> arguments) {
-  CommandLine<BenchCommand> line(app, command_text(), options());
-  Words words;
-  line.take_words(words);
+Parsed<BenchCommand> parse_words(std::span<const char* const> arguments) {
   auto given = from_nccl_tests(arguments);
   if (!given) return tl::unexpected(given.error());
-  std::ranges::reverse(*given);
-  app.parse(*std::move(given));
-  if (line.help()) return help_text();
-  auto command = line.result();
-  if (!command) return tl::unexpected(command.error());
-  if (command->version) return fmt::format("muster-bench {}\n", kVersion);
-  if (auto taken = take_collective(*command, words); !taken) return tl::unexpected(taken.error());
-  choose_judged(*command);
-  if (auto finished = finish(*command); !finished) return tl::unexpected(finished.error());
-  return *std::move(command);
+  BenchCommand command;
+  const auto line =
+      take_line(*std::move(given), command_text(), takers_for<BenchCommand>(command, options()));
+  if (!line) return tl::unexpected(line.error());
+  if (line->help) return help_text();
+  if (command.version) return fmt::format("muster-bench {}\n", kVersion);
+  if (auto taken = take_collective(command, line->words); !taken) {
+    return tl::unexpected(taken.error());
+  }
+  choose_judged(command);
+  if (auto finished = finish(command); !finished) return tl::unexpected(finished.error());
+  return command;
 }
 
 }  // namespace
@@ -239,17 +239,9 @@ CommandText command_text() {
 }
 
 Parsed<BenchCommand> parse(std::span<const char* const> arguments) {
-  const auto with_hint = [](std::string_view message) {
-    return make_error(fmt::format("{} (muster-bench --help says more)", message));
-  };
-  CLI::App app;
-  try {
-    auto parsed = parse_words(app, arguments);
-    if (!parsed) return with_hint(parsed.error().message);
-    return parsed;
-  } catch (const CLI::Error& error) {
-    return with_hint(printable(error.what()));
-  }
+  auto parsed = parse_words(arguments);
+  if (parsed) return parsed;
+  return make_error(fmt::format("{} (muster-bench --help says more)", parsed.error().message));
 }
 
 std::vector<const char*> with_collective_of_name(std::span<const char* const> words) {

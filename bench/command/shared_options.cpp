@@ -3,6 +3,7 @@
 
 #include <cctype>
 
+#include "lib/base/text.hpp"
 #include "lib/profile/load.hpp"
 
 namespace muster::bench {

@@ -21,7 +21,6 @@
 #include "bench/command/bench_command.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
-#include "lib/base/text.hpp"
 #include "lib/command/command_line.hpp"
 
 namespace muster::bench {
@@ -86,23 +85,20 @@ template <class Command>
     std::span<const Option<Command>> options,
     const std::function<Result<void>(const Command&)>& check,
     std::string_view more = "") {
-  const auto with_hint = [&](std::string_view message) {
-    return make_error(fmt::format("{} ({} {} --help says more)", message, text.program, text.name));
-  };
-  CLI::App app;
-  try {
-    CommandLine<Command> line(app, text, options);
-    if constexpr (std::is_base_of_v<BenchCommand, Command>) line.take_options(job_options());
-    std::vector<std::string> words(arguments.rbegin(), arguments.rend());
-    app.parse(std::move(words));
-    if (line.help()) return fmt::format("{}\n{}{}", command_help(text), more, kExitStatuses);
-    auto command = line.result();
-    if (!command) return with_hint(command.error().message);
-    if (const auto fits = check(*command); !fits) return with_hint(fits.error().message);
-    return *std::move(command);
-  } catch (const CLI::Error& error) {
-    return with_hint(printable(error.what()));
+  Command command;
+  auto takers = takers_for<Command>(command, options);
+  if constexpr (std::is_base_of_v<BenchCommand, Command>) {
+    std::ranges::move(takers_for<BenchCommand>(command, job_options()), std::back_inserter(takers));
   }
+  const auto with_hint = [&](const Error& error) {
+    return make_error(
+        fmt::format("{} ({} {} --help says more)", error.message, text.program, text.name));
+  };
+  const auto line = take_line({arguments.begin(), arguments.end()}, text, takers);
+  if (!line) return with_hint(line.error());
+  if (line->help) return fmt::format("{}\n{}{}", command_help(text), more, kExitStatuses);
+  if (const auto fits = check(command); !fits) return with_hint(fits.error());
+  return command;
 }
 
 }  // namespace muster::bench

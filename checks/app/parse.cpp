@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <array>
 #include <initializer_list>
-#include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "checks/app/commands.hpp"
@@ -152,41 +154,39 @@ Result<void> finish(Command& command, const Words& words) {
   return {};
 }
 
-// One of muster's commands: whether the command line names it, and what it says of it. `words` are
-// what is no option.
-struct Subcommand {
-  std::function<bool()> chosen;
-  std::function<Result<Invocation>(const Words& words)> result;
-};
-
 template <class Command>
-Subcommand add_command(CLI::App& app, const CommandText& text, Words& words) {
-  const auto line = std::make_shared<CommandLine<Command>>(
-      *app.add_subcommand(std::string(text.name)), text, options_of<Command>());
-  const bool takes_words = !text.synopsis.starts_with("[OPTION]");
-  if (takes_words) line->take_words(words);
-  const auto result = [line](const Words& given) -> Result<Invocation> {
-    if (line->help()) return SayCommand{command_help(line->text())};
-    auto command = line->result();
-    if (!command) return tl::unexpected(command.error());
-    if (auto finished = finish(*command, given); !finished) {
-      return tl::unexpected(finished.error());
-    }
-    return *std::move(command);
-  };
-  return {.chosen = [line] { return line->chosen(); }, .result = result};
+Result<Invocation> parse_command(const CommandText& text, Words arguments) {
+  Command command;
+  const auto line =
+      take_line(std::move(arguments), text, takers_for<Command>(command, options_of<Command>()));
+  if (!line) return tl::unexpected(line.error());
+  if (line->help) return SayCommand{command_help(text)};
+  if (auto finished = finish(command, line->words); !finished) {
+    return tl::unexpected(finished.error());
+  }
+  return command;
 }
 
-// All commands, each with its options in `app`; those that take words put them into `words`.
+struct CommandParser {
+  std::string_view name;
+  Result<Invocation> (*parse)(const CommandText& text, Words arguments);
+};
+
 template <class... Command>
-std::vector<Subcommand> add_commands(const std::variant<SayCommand, Command...>* /*all of them*/,
-                                     CLI::App& app,
-                                     Words& words) {
+constexpr auto parsers_of(const std::variant<SayCommand, Command...>* /*all of them*/) {
+  return std::array{CommandParser{Command::kName, parse_command<Command>}...};
+}
+
+// Null where no command is called so.
+const CommandParser* parser_of(std::string_view name) {
+  static constexpr auto kParsers = parsers_of(static_cast<const Invocation*>(nullptr));
+  const auto* const found = std::ranges::find(kParsers, name, &CommandParser::name);
+  return found == kParsers.end() ? nullptr : found;
+}
+
+CommandText text_of(std::string_view name) {
   const auto texts = command_texts();
-  const auto text_of = [&](std::string_view name) -> const CommandText& {
-    return *std::ranges::find(texts, name, &CommandText::name);
-  };
-  return {add_command<Command>(app, text_of(Command::kName), words)...};
+  return *std::ranges::find(texts, name, &CommandText::name);
 }
 
 constexpr std::string_view kHelp = "help";
@@ -207,10 +207,8 @@ Result<Invocation> refuse_command(const Words& left) {
 // `muster help`, `muster help check`: what people try first.
 Result<Invocation> answer_help(const Words& words) {
   if (words.empty()) return SayCommand{overview_help()};
-  for (const auto& command : command_texts()) {
-    if (command.name == words.front()) return SayCommand{command_help(command)};
-  }
-  return refuse_command(words);
+  if (parser_of(words.front()) == nullptr) return refuse_command(words);
+  return SayCommand{command_help(text_of(words.front()))};
 }
 
 // A usage error says where to read on.
@@ -225,44 +223,23 @@ Result<Invocation> with_hint(Result<Invocation> result, std::string_view command
                                 command));
 }
 
-Result<Invocation> parse_words(CLI::App& app, std::span<const char* const> arguments) {
-  Words words;
-  const auto commands = add_commands(static_cast<const Invocation*>(nullptr), app, words);
-  bool help = false;
-  bool version = false;
-  app.add_flag("-h,--help", help);
-  app.add_flag("--version", version);
-
-  if (!arguments.empty() && arguments.front() == kHelp) {
-    return answer_help(Words(arguments.begin() + 1, arguments.end()));
-  }
-  app.parse(Words(arguments.rbegin(), arguments.rend()));
-
-  if (const auto left = app.remaining(); !left.empty()) return refuse_command(left);
-  for (const auto& command : commands) {
-    if (command.chosen()) return command.result(words);
-  }
-  if (version) return SayCommand{fmt::format("muster {}\n", kVersion)};
-  if (help) return SayCommand{overview_help()};
-  return refuse_command({});
+Result<Invocation> parse_words(const Words& arguments) {
+  if (arguments.empty()) return refuse_command({});
+  const auto& first = arguments.front();
+  const Words rest(arguments.begin() + 1, arguments.end());
+  if (const auto* const parser = parser_of(first)) return parser->parse(text_of(first), rest);
+  if (first == "--version") return SayCommand{fmt::format("muster {}\n", kVersion)};
+  if (first == kHelp || first == "--help" || first == "-h") return answer_help(rest);
+  return refuse_command(arguments);
 }
 
 }  // namespace
 
 Result<Invocation> parse(std::span<const char* const> arguments) {
-  CLI::App app;
-  app.set_help_flag();
-  app.allow_extras();
-  app.require_subcommand(0, 1);
-  const std::string_view first = arguments.empty() ? "" : arguments.front();
-  const auto texts = command_texts();
-  const bool known = std::ranges::find(texts, first, &CommandText::name) != texts.end();
-  const auto command = known ? first : std::string_view();
-  try {
-    return with_hint(parse_words(app, arguments), command);
-  } catch (const CLI::Error& error) {
-    return with_hint(make_error(printable(error.what())), command);
-  }
+  const Words words(arguments.begin(), arguments.end());
+  const std::string_view first = words.empty() ? std::string_view() : words.front();
+  const bool known = parser_of(first) != nullptr;
+  return with_hint(parse_words(words), known ? first : std::string_view());
 }
 
 }  // namespace muster::app

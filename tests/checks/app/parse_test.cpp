@@ -81,6 +81,16 @@ TEST(ParseTest, HelpIsACommandToo) {
   EXPECT_EQ(parsed<SayCommand>({"help"}).text, parsed<SayCommand>({"--help"}).text);
   EXPECT_EQ(parsed<SayCommand>({"help", "check"}).text,
             parsed<SayCommand>({"check", "--help"}).text);
+  EXPECT_EQ(parsed<SayCommand>({"--help", "check"}).text,
+            parsed<SayCommand>({"check", "--help"}).text);
+}
+
+TEST(ParseTest, AFlagTakesNoValue) {
+  EXPECT_EQ(refusal({"check", "-v", "--verbose=false"}),
+            "check: --verbose: takes no value, got \"false\" (muster check --help says more)");
+  EXPECT_EQ(refusal({"hook", "prolog", "--dry-run=maybe"}),
+            "hook: --dry-run: takes no value, got \"maybe\" (muster hook --help says more)");
+  EXPECT_TRUE(parsed<CheckCommand>({"check", "-v", "--verbose"}).verbose);
 }
 
 TEST(ParseTest, OtherCommandsTakeTheirOwnOptions) {
