@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/launch/sightings.hpp"
+#include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
@@ -102,7 +103,7 @@ Sighting see_tf_config(const Environment& environment, const LaunchFlags& flags)
   Sighting result{.launcher = Launcher::tf_config, .missing = environment.missing({kName})};
   if (!environment.has(kName)) return result;
   result.seen = kName;
-  const auto config = Json::parse(environment.text(kName), nullptr, /*allow_exceptions=*/false);
+  const auto config = parse_json(environment.text(kName)).value_or(Json());
   if (config.is_object() && member(config, "cluster").empty()) {
     result.unsuited = "it names no cluster";
   }

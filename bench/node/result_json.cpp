@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "bench/node/test.hpp"
+#include "lib/base/json.hpp"
 
 // Null where there is no value.
 template <class T>
@@ -44,18 +45,17 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Series,
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TestResult, series, findings, lines, matrices)
 
 std::string to_json(const Result<TestResult>& result) {
-  const auto json = result ? nlohmann::json(*result)
-                           : nlohmann::json{{"error", result.error().message},
-                                            {"missing", result.error().missing}};
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (result) return json_line(*result);
+  return json_line({{"error", result.error().message}, {"missing", result.error().missing}});
 }
 
 Result<TestResult> parse_result(std::string_view text) {
+  const auto json = parse_json(text);
+  if (!json) return make_error(fmt::format("the result of a test: {}", json.error().message));
   try {
-    const auto json = nlohmann::json::parse(text);
-    if (!json.contains("error")) return json.get<TestResult>();
-    return tl::unexpected<Error>(Error{.message = json.at("error").get<std::string>(),
-                                       .missing = json.at("missing").get<bool>()});
+    if (!json->contains("error")) return json->get<TestResult>();
+    return tl::unexpected<Error>(Error{.message = json->at("error").get<std::string>(),
+                                       .missing = json->at("missing").get<bool>()});
   } catch (const nlohmann::json::exception& error) {
     return make_error(fmt::format("the result of a test: {}", error.what()));
   }

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json.hpp"
+
 namespace muster::bench {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Endpoint, host, port)
@@ -18,20 +20,22 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Batch, samples, wrong)
 
 template <class T>
 std::string to_message(const T& value) {
-  using Json = nlohmann::json;
-  return Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_line(value);
 }
 
 // All ranks run one version of this program: what cannot be read comes from another version.
 template <class T>
 Result<T> from_message(std::string_view text, int rank) {
+  const auto unread = [&](std::string_view why) {
+    return make_error(fmt::format(
+        "rank {} runs another version of muster-bench: its answer cannot be read ({})", rank, why));
+  };
+  const auto json = parse_json(text);
+  if (!json) return unread(json.error().message);
   try {
-    return nlohmann::json::parse(text).get<T>();
+    return json->get<T>();
   } catch (const nlohmann::json::exception& error) {
-    return make_error(
-        fmt::format("rank {} runs another version of muster-bench: its answer cannot be read ({})",
-                    rank,
-                    error.what()));
+    return unread(error.what());
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -16,67 +17,74 @@
 namespace muster::app {
 namespace {
 
-template <class Struct, class T>
-T member_type(T Struct::*);
+using AddRows = void (*)(const std::string& prefix, std::string& table);
 
-// What a member holds: through facts, lists and maps to the type that counts.
-template <class T>
+// What a member holds.
 struct Shape {
-  using Inner = T;
+  std::string_view word;       // of the type inside facts, lists and maps
+  std::string around;          // ", list, fact": these, from within
+  AddRows add_rows = nullptr;  // of the type's own members, where it has some
+};
 
-  static std::string form() { return ""; }
+template <Described T>
+void add_rows(const std::string& prefix, std::string& table);
+
+Shape inside(std::string_view what, Shape shape) {
+  shape.around += shape.around.empty() ? ", " : " ";
+  shape.around += what;
+  return shape;
+}
+
+template <class T>
+struct ShapeOf {
+  static Shape get() {
+    if constexpr (Described<T>) return {.word = "object", .around = "", .add_rows = add_rows<T>};
+    if constexpr (std::is_same_v<T, bool>) return {.word = "true or false", .around = ""};
+    if constexpr (std::is_floating_point_v<T>) return {.word = "number", .around = ""};
+    if constexpr (std::is_integral_v<T>) return {.word = "whole number", .around = ""};
+    return {.word = "text", .around = ""};
+  }
 };
 
 template <class T>
-struct Shape<Fact<T>> {
-  using Inner = typename Shape<T>::Inner;
-
-  static std::string form() { return fmt::format("{}fact ", Shape<T>::form()); }
+struct ShapeOf<Fact<T>> {
+  static Shape get() { return inside("fact", ShapeOf<T>::get()); }
 };
 
 template <class T>
-struct Shape<std::optional<T>> {
-  using Inner = typename Shape<T>::Inner;
+struct ShapeOf<std::optional<T>> : ShapeOf<T> {};
 
-  static std::string form() { return Shape<T>::form(); }
+template <class T>
+struct ShapeOf<std::vector<T>> {
+  static Shape get() { return inside("list", ShapeOf<T>::get()); }
 };
 
 template <class T>
-struct Shape<std::vector<T>> {
-  using Inner = typename Shape<T>::Inner;
-
-  static std::string form() { return fmt::format("{}list ", Shape<T>::form()); }
+struct ShapeOf<std::map<std::string, T>> {
+  static Shape get() { return inside("map", ShapeOf<T>::get()); }
 };
 
-template <class T>
-struct Shape<std::map<std::string, T>> {
-  using Inner = typename Shape<T>::Inner;
+template <class Struct, class T>
+Shape shape_of(T Struct::* /*member*/) {
+  return ShapeOf<T>::get();
+}
 
-  static std::string form() { return fmt::format("{}map ", Shape<T>::form()); }
-};
-
-template <class T>
-std::string type_name() {
-  using Inner = typename Shape<T>::Inner;
-  auto form = Shape<T>::form();
-  if (!form.empty()) form = fmt::format(", {}", form.substr(0, form.size() - 1));
-  if constexpr (Described<Inner>) return fmt::format("object{}", form);
-  if constexpr (std::is_same_v<Inner, bool>) return fmt::format("true or false{}", form);
-  if constexpr (std::is_floating_point_v<Inner>) return fmt::format("number{}", form);
-  if constexpr (std::is_integral_v<Inner>) return fmt::format("whole number{}", form);
-  return fmt::format("text{}", form);
+void add_row(const std::string& prefix,
+             std::string_view name,
+             std::string_view about,
+             const Shape& shape,
+             std::string& table) {
+  const bool many = shape.around.find("list") != std::string::npos ||
+                    shape.around.find("map") != std::string::npos;
+  const auto path = fmt::format("{}{}{}", prefix, name, many ? "[]" : "");
+  table += fmt::format("| `{}` | {}{} | {} |\n", path, shape.word, shape.around, about);
+  if (shape.add_rows != nullptr) shape.add_rows(path + ".", table);
 }
 
 template <Described T>
 void add_rows(const std::string& prefix, std::string& table) {
   for_each_field<T>([&](const auto& each) {
-    using Member = decltype(member_type(each.member));
-    using Inner = typename Shape<Member>::Inner;
-    const bool collection = Shape<Member>::form().find("list") != std::string::npos ||
-                            Shape<Member>::form().find("map") != std::string::npos;
-    const auto path = fmt::format("{}{}{}", prefix, each.name, collection ? "[]" : "");
-    table += fmt::format("| `{}` | {} | {} |\n", path, type_name<Member>(), each.about);
-    if constexpr (Described<Inner>) add_rows<Inner>(fmt::format("{}.", path), table);
+    add_row(prefix, each.name, each.about, shape_of(each.member), table);
   });
 }
 

@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
 #include "lib/node/encode.hpp"
-#include "lib/node/json_trouble.hpp"
 
 namespace muster::json {
 
@@ -44,7 +45,9 @@ void Decoder::read_document(std::string_view text, const void* context, ReadDocu
   Element document;
   const auto failure = parser.parse(text.data(), text.size()).get(document);
   if (failure != simdjson::SUCCESS) {
-    return refuse(json_trouble(text, simdjson::error_message(failure)));
+    // The fast parser does not say where.
+    const auto slower = parse_json(text);
+    return refuse(slower ? simdjson::error_message(failure) : slower.error().message);
   }
   take(document, context);
 }

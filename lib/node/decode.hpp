@@ -114,14 +114,9 @@ class Decoder {
         &read_as<T>);
   }
 
+  // Functions for all sections are made of it by the sources that include decode_section.hpp.
   template <class T>
-  bool read(const Element& json, Section<T>& section) {
-    section.reason.clear();
-    return object(json, [&](Members& members) {
-      if (!read_status(members, section.status, section.reason, section.duration_ms)) return;
-      if (section.ok()) member(members, "facts", section.facts);
-    });
-  }
+  bool read(const Element& json, Section<T>& section);
 
  private:
   // One step from the document to a value: a key, or an index where there is none.

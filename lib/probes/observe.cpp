@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -120,7 +121,7 @@ class Observation {
     std::string answer;
     for_each_section(snapshot_, [&](Probe each, const auto& section) {
       if (each != probe) return;
-      auto refused = section;
+      std::remove_cvref_t<decltype(section)> refused;
       refused.status = Status::timeout;
       refused.reason =
           fmt::format("not asked: a child of an earlier muster (pid {}) has been hanging{}",

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/keys.hpp"
 
@@ -145,12 +146,12 @@ class Reader {
 }  // namespace
 
 Result<Report> parse_report(std::string_view json) {
-  const auto document = Json::parse(json, nullptr, false);
-  if (document.is_discarded()) return make_error("a report: not valid JSON");
-  if (!document.is_object()) return make_error("a report: expected an object");
+  const auto document = parse_json(json);
+  if (!document) return make_error("a report: not valid JSON");
+  if (!document->is_object()) return make_error("a report: expected an object");
   Report report;
   std::string complaint;
-  Reader reader(document, "", complaint);
+  Reader reader(*document, "", complaint);
   each_key(report, reader);
   if (!complaint.empty()) return make_error(complaint);
   return report;

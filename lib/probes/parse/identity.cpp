@@ -6,6 +6,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {
@@ -79,12 +80,12 @@ Result<std::string> parse_physical_host(std::string_view pool) {
 }
 
 Result<std::string> parse_instance_size(std::string_view text) {
-  const auto document = json::parse(text, nullptr, false);
-  if (document.is_discarded() || !document.is_object()) {
+  const auto document = parse_json(text);
+  if (!document || !document->is_object()) {
     return make_error("cloud-init's instance data cannot be understood as JSON");
   }
-  const auto source = document.find("ds");
-  if (source != document.end()) {
+  const auto source = document->find("ds");
+  if (source != document->end()) {
     for (const auto name : kNames) {
       if (auto size = find_size(*source, name, 0); !size.empty()) return size;
     }
