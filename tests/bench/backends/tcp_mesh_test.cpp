@@ -38,7 +38,7 @@ TEST(TcpMeshTest, MovesMoreThanSocketsHoldBothWaysAtOnce) {
 
 TEST(TcpMeshTest, TurnsAwayWhoDoesNotKnowTheToken) {
   run_ranks(2, [](int rank, const Exchange& exchange) {
-    const auto mesh = Mesh::connect({rank, 2, rank == 0 ? "right" : "wrong", exchange, 300ms});
+    const auto mesh = Mesh::connect({rank, 2, rank == 0 ? "right" : "wrong", exchange, 3s});
     ASSERT_FALSE(mesh);
     EXPECT_EQ(mesh.error().message,
               rank == 0 ? "1 of 2 ranks did not connect in time"

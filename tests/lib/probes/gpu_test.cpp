@@ -408,8 +408,8 @@ class NvmlHangTest : public NvmlTest, public ::testing::WithParamInterface<const
 TEST_P(NvmlHangTest, CostsOneGpuAndIsNamed) {
   scenario_.hangs.insert(fmt::format("{} gpu1", GetParam()));
   const auto begin = Clock::now();
-  const auto section = probe(580, 400ms);
-  EXPECT_LT(Clock::now() - begin, 2s);
+  const auto section = probe(580, 2s);
+  EXPECT_LT(Clock::now() - begin, 30s);
   ASSERT_EQ(section.status, Status::ok) << section.reason;
   const auto stuck = std::ranges::find(section->gpus, 1U, &Gpu::index);
   EXPECT_EQ(stuck->stuck, GetParam());
@@ -428,7 +428,7 @@ INSTANTIATE_TEST_SUITE_P(Calls,
 
 TEST_F(NvmlTest, WhatWasReadBeforeAHangIsKept) {
   scenario_.hangs.insert("nvmlDeviceGetPowerUsage gpu0");
-  const auto section = probe(580, 400ms);
+  const auto section = probe(580, 2s);
   const auto stuck = std::ranges::find(section->gpus, 0U, &Gpu::index);
   EXPECT_EQ(stuck->stuck, "nvmlDeviceGetPowerUsage");
   EXPECT_EQ(stuck->serial, gpu(0).serial);
@@ -444,7 +444,7 @@ TEST_F(NvmlTest, ADriverThatHangsAltogetherIsATimeout) {
 
 TEST_F(NvmlTest, PairsThatHangCostTheirFactOnly) {
   scenario_.hangs.insert("nvmlDeviceGetP2PStatus gpu0");
-  const auto section = probe(580, 400ms);
+  const auto section = probe(580, 2s);
   ASSERT_EQ(section.status, Status::ok);
   EXPECT_TRUE(section->gpus.at(0).peers.is_unreadable());
   EXPECT_THAT(section->gpus.at(0).peers.why(), HasSubstr("nvmlDeviceGetP2PStatus"));
