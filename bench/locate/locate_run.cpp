@@ -159,7 +159,7 @@ class Run {
         run_program({.program = companion("muster"),
                      .arguments = {"drain", "--report", "-"},
                      .environment = input_.variables,
-                     .deadline = kDeadline,
+                     .limit = kDeadline,
                      .input = row_of(Format::json).render(report_, {.verbose = true})});
     if (!ended) return input_.say(ended.error().message);
     for (const auto* text : {&ended->out, &ended->err}) {

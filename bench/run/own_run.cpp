@@ -26,7 +26,7 @@ Result<Report> run_own(const std::vector<std::string>& words,
   const auto ended = run_program({.program = companion("muster-bench"),
                                   .arguments = words,
                                   .environment = std::move(variables),
-                                  .deadline = deadline});
+                                  .limit = deadline});
   if (!ended) return tl::unexpected(ended.error());
   auto report = parse_report(ended->out);
   if (report) return report;

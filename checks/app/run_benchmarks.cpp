@@ -49,7 +49,7 @@ class Runner {
     bench.environment = benchmark.environment;
     bench.environment.insert(bench_.environment.begin(), bench_.environment.end());
     const TimeLimit limit(bench_.longest);
-    deadline_.move(limit.end() + left_);
+    deadline_.move(limit.deadline() + left_);
     auto ended = run_bench(bench, benchmark.words, limit);
     deadline_.move(Clock::now() + left_);
     if (!ended) return {nhc::not_judged(ended.error().message)};
@@ -130,7 +130,7 @@ Result<Ended> run_bench(const Bench& bench,
   return run_program({.program = bench.program,
                       .arguments = std::move(words),
                       .environment = bench.environment,
-                      .deadline = limit,
+                      .limit = limit,
                       .most_output = bench.most_output});
 }
 
@@ -180,7 +180,7 @@ Clock::duration add_node_tests(Report& report,
                             fmt::format("muster-bench: {}", ended.error().message))},
         {std::string(kNoTests)});
   }
-  return Clock::now() - limit.begin();
+  return Clock::now() - limit.started();
 }
 
 }  // namespace muster::app

@@ -17,7 +17,7 @@ Clock::duration to_duration(Seconds seconds) {
 }
 
 std::string TimeLimit::allowed() const {
-  const std::chrono::duration<double> time = end_ - begin_;
+  const std::chrono::duration<double> time = deadline_ - started_;
   return fmt::format("{:.3g} s", std::max(time.count(), 0.0));
 }
 

@@ -22,29 +22,29 @@ class TimeLimit {
  public:
   // NOLINTBEGIN(google-explicit-constructor): limits are written as plain times.
   template <class Rep, class Period>
-  TimeLimit(std::chrono::duration<Rep, Period> allowed) : end_(begin_ + allowed) {}
+  TimeLimit(std::chrono::duration<Rep, Period> allowed) : deadline_(started_ + allowed) {}
 
-  TimeLimit(Clock::time_point end) : end_(end) {}
+  TimeLimit(Clock::time_point deadline) : deadline_(deadline) {}
 
   // NOLINTEND(google-explicit-constructor)
 
-  // The same, and at the latest until `end`.
-  [[nodiscard]] TimeLimit until(Clock::time_point end) const {
+  // The same, and at the latest until `latest`.
+  [[nodiscard]] TimeLimit until(Clock::time_point latest) const {
     auto limit = *this;
-    limit.end_ = std::min(end_, end);
+    limit.deadline_ = std::min(deadline_, latest);
     return limit;
   }
 
-  [[nodiscard]] Clock::time_point begin() const { return begin_; }
+  [[nodiscard]] Clock::time_point started() const { return started_; }
 
-  [[nodiscard]] Clock::time_point end() const { return end_; }
+  [[nodiscard]] Clock::time_point deadline() const { return deadline_; }
 
   // "0.3 s"; what was given as 300 ms is that, however late it was looked at.
   [[nodiscard]] std::string allowed() const;
 
  private:
-  Clock::time_point begin_ = Clock::now();
-  Clock::time_point end_;
+  Clock::time_point started_ = Clock::now();
+  Clock::time_point deadline_;
 };
 
 // Sleeps for `time`. Returns false, and at once, when a stop is requested.

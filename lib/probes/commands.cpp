@@ -89,7 +89,7 @@ CommandFact run(CommandFact fact, const TimeLimit& own, Clock::time_point deadli
   auto ended = run_program({.program = fact.program,
                             .arguments = {fact.words.begin() + 1, fact.words.end()},
                             .environment = {{"PATH", std::string(kFolders)}, {"LC_ALL", "C"}},
-                            .deadline = own.until(deadline),
+                            .limit = own.until(deadline),
                             .most_output = kMostOutput});
   if (ended) {
     fact.status = ended->status;
@@ -98,7 +98,7 @@ CommandFact run(CommandFact fact, const TimeLimit& own, Clock::time_point deadli
     fact.output = std::move(output);
     return fact;
   }
-  fact.timed_out = Clock::now() >= own.end();
+  fact.timed_out = Clock::now() >= own.deadline();
   refuse(fact, Fact<int>::unreadable(ended.error().message));
   return fact;
 }
@@ -135,7 +135,7 @@ std::vector<CommandFact> run_commands(const Root& root,
       continue;
     }
     const TimeLimit own(command.deadline);
-    const auto until = std::min(last, own.end() + kReserve);
+    const auto until = std::min(last, own.deadline() + kReserve);
     children.start(fmt::format("{}", facts.size() - 1), until, [=] {
       return encode(run(fact, own, last - kReserve / 2));
     });

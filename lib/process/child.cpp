@@ -140,7 +140,7 @@ void Children::hurry(Clock::time_point deadline) {
 std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
   const bool open =
       !readable || read_all(child.pipe.get(), child.received, kMostReceived) == EAGAIN;
-  ChildAnswer answer{.duration_ms = elapsed_ms(child.limit.begin())};
+  ChildAnswer answer{.duration_ms = elapsed_ms(child.limit.started())};
   if (child.complete() && !child.oversized()) {
     ended_.push_back(child.pid);
     answer.end = ChildAnswer::End::answered;
@@ -150,7 +150,7 @@ std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
     answer.reason = fmt::format("sent more than {} bytes", kMaxAnswer);
   } else if (!open) {
     answer.reason = cause_of_death(child.pid);
-  } else if (Clock::now() >= child.limit.end()) {
+  } else if (Clock::now() >= child.limit.deadline()) {
     child.abandon();
     ended_.push_back(child.pid);
     answer.end = ChildAnswer::End::timeout;
@@ -168,7 +168,7 @@ std::vector<bool> Children::wait() const {
   auto nearest = Clock::time_point::max();
   for (const auto& child : running_) {
     pipes.push_back(child.pipe.get());
-    nearest = std::min(nearest, child.limit.end());
+    nearest = std::min(nearest, child.limit.deadline());
   }
   return wait_readable(pipes, nearest);
 }

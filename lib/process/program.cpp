@@ -245,7 +245,7 @@ Result<Ended> run_program(const Execution& execution) {
   if (has_nul(words_of(execution)) || has_nul(assignments(execution.environment))) {
     return make_error(fmt::format("run {}: an argument has a zero byte", path));
   }
-  if (Clock::now() >= execution.deadline.end()) {
+  if (Clock::now() >= execution.limit.deadline()) {
     return make_error(fmt::format("{} was not started: no time is left", name));
   }
   auto out = make_pipe();
@@ -269,7 +269,7 @@ Result<Ended> run_program(const Execution& execution) {
   for (auto* pipe : {&out, &err, &failure}) (*pipe)->write = Descriptor();
 
   Running running(pid, std::move(out->read), std::move(err->read), std::move(failure->read));
-  const bool ended = running.follow(execution.deadline.end(), execution.most_output);
+  const bool ended = running.follow(execution.limit.deadline(), execution.most_output);
   if (const auto code = running.failure()) {
     auto error = os_error("run", path, *code);
     error.value().missing = *code == ENOENT;
@@ -279,7 +279,7 @@ Result<Ended> run_program(const Execution& execution) {
     return make_error(fmt::format("{} wrote more than {} bytes", name, execution.most_output));
   }
   if (ended) return running.result();
-  return make_error(fmt::format("{} did not answer within {}", name, execution.deadline.allowed()));
+  return make_error(fmt::format("{} did not answer within {}", name, execution.limit.allowed()));
 }
 
 std::string last_line(std::string_view output) {

@@ -19,7 +19,7 @@ struct Execution {
   std::filesystem::path program;  // absolute
   std::vector<std::string> arguments;
   std::map<std::string, std::string> environment;  // all of it
-  TimeLimit deadline;
+  TimeLimit limit;
   std::size_t most_output = 16UL * 1024 * 1024;  // of each stream; more is an error
   std::string input = {};                        // its standard input; empty: /dev/null
 };

@@ -29,7 +29,7 @@ Result<std::string> call(const std::filesystem::path& program,
   auto ended = run_program({.program = program,
                             .arguments = std::move(arguments),
                             .environment = environment,
-                            .deadline = TimeLimit(limits.deadline).until(limits.end)});
+                            .limit = TimeLimit(limits.deadline).until(limits.end)});
   if (!ended) return tl::unexpected(ended.error());
   if (ended->status == 0) return std::move(ended->out);
   return make_error(fmt::format("{} ended with status {}: {}",

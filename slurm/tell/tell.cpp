@@ -69,7 +69,7 @@ std::string run_as(const TellRules& rules, const Event& event, Clock::time_point
       {.program = rules.program,
        .arguments = std::move(arguments),
        .environment = {{"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}, {"LANG", "C"}, {"HOME", "/"}},
-       .deadline = deadline,
+       .limit = deadline,
        .most_output = 64UL * 1024,
        .input = to_json_line(event)});
   if (!ended) return ended.error().message;

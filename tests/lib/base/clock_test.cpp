@@ -15,15 +15,15 @@ TEST(TimeLimitTest, SaysWhatWasGivenHoweverLateItIsUsed) {
   const TimeLimit limit(300ms);
   std::this_thread::sleep_for(10ms);
   EXPECT_EQ(limit.allowed(), "0.3 s");
-  EXPECT_EQ(limit.end() - limit.begin(), 300ms);
-  EXPECT_GE(Clock::now() - limit.begin(), 10ms);
+  EXPECT_EQ(limit.deadline() - limit.started(), 300ms);
+  EXPECT_GE(Clock::now() - limit.started(), 10ms);
 }
 
 TEST(TimeLimitTest, EndsAtTheEarlierOfTwoPoints) {
   const TimeLimit limit(300ms);
-  EXPECT_EQ(limit.until(limit.begin() + 20ms).allowed(), "0.02 s");
-  EXPECT_EQ(limit.until(limit.end() + 1s).end(), limit.end());
-  EXPECT_EQ(limit.until(Clock::time_point::max()).end(), limit.end());
+  EXPECT_EQ(limit.until(limit.started() + 20ms).allowed(), "0.02 s");
+  EXPECT_EQ(limit.until(limit.deadline() + 1s).deadline(), limit.deadline());
+  EXPECT_EQ(limit.until(Clock::time_point::max()).deadline(), limit.deadline());
   EXPECT_EQ(TimeLimit(Clock::now() - 5s).allowed(), "0 s");
 }
 

@@ -28,7 +28,7 @@ Execution shell(const std::string& script, Clock::duration allowed = 20s) {
   return {.program = "/bin/sh",
           .arguments = {"-c", script},
           .environment = {{"PATH", "/usr/bin:/bin"}},
-          .deadline = allowed};
+          .limit = allowed};
 }
 
 // Whether a process is there and no zombie.
@@ -83,7 +83,7 @@ TEST(RunProgramTest, CountsSignalsAsShellsDo) {
 TEST(RunProgramTest, PassesArgumentsAsTheyAre) {
   const std::string odd = "a b'c\"$(touch x)\n*;|&\\";
   const auto ended = run_program(
-      {.program = "/usr/bin/printf", .arguments = {"%s", odd}, .environment = {}, .deadline = 20s});
+      {.program = "/usr/bin/printf", .arguments = {"%s", odd}, .environment = {}, .limit = 20s});
   ASSERT_TRUE(ended) << ended.error().message;
   EXPECT_EQ(ended->out, odd);
 }
@@ -93,7 +93,7 @@ TEST(RunProgramTest, GivesOnlyTheEnvironmentThatIsNamed) {
   const auto ended = run_program({.program = "/usr/bin/env",
                                   .arguments = {},
                                   .environment = {{"A", "1"}, {"B", "two words"}},
-                                  .deadline = 20s});
+                                  .limit = 20s});
   ::unsetenv("MUSTER_PROGRAM_TEST");
   ASSERT_TRUE(ended) << ended.error().message;
   EXPECT_EQ(ended->out, "A=1\nB=two words\n");
@@ -120,7 +120,7 @@ TEST(RunProgramTest, OtherDescriptorsAreClosed) {
   const Descriptor high(::fcntl(null.get(), F_DUPFD, 200));
   ASSERT_TRUE(low.is_open() && high.is_open());
   const auto ended = run_program(
-      {.program = "/bin/ls", .arguments = {"/proc/self/fd"}, .environment = {}, .deadline = 20s});
+      {.program = "/bin/ls", .arguments = {"/proc/self/fd"}, .environment = {}, .limit = 20s});
   ASSERT_TRUE(ended) << ended.error().message;
   EXPECT_EQ(ended->out, "0\n1\n2\n3\n");  // 3 is the directory that it lists
 }
@@ -262,7 +262,7 @@ TEST(RunProgramTest, NamesWhatCannotBeExecutedAndWhy) {
   const TempDir dir;
   dir.write("plain", "text");
   const auto attempt = [](const std::filesystem::path& program) {
-    return run_program({.program = program, .arguments = {}, .environment = {}, .deadline = 20s})
+    return run_program({.program = program, .arguments = {}, .environment = {}, .limit = 20s})
         .error();
   };
   const auto missing = dir.path() / "missing";

@@ -2,7 +2,7 @@
 // A snapshot and its sections as JSON.
 #include <string>
 
-#include "lib/node/encode.hpp"
+#include "lib/node/json/encode.hpp"
 #include "lib/node/snapshot.hpp"
 
 namespace muster {

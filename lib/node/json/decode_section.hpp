@@ -3,7 +3,7 @@
 // of, a part of the sections each, since all of them at once take the compiler long.
 #pragma once
 
-#include "lib/node/decode.hpp"
+#include "lib/node/json/decode.hpp"
 
 namespace muster::json {
 

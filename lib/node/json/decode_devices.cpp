@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/node/decode_section.hpp"
+#include "lib/node/json/decode_section.hpp"
 #include "lib/node/snapshot.hpp"
 
 namespace muster::json {

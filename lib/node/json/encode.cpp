@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/node/encode.hpp"
+#include "lib/node/json/encode.hpp"
 
 #include <algorithm>
 #include <array>

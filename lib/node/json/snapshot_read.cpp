@@ -5,7 +5,7 @@
 #include <string>
 
 #include "lib/base/text.hpp"
-#include "lib/node/decode.hpp"
+#include "lib/node/json/decode.hpp"
 #include "lib/node/snapshot.hpp"
 
 namespace muster {

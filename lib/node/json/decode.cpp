@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/node/decode.hpp"
+#include "lib/node/json/decode.hpp"
 
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -12,7 +12,7 @@
 
 #include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
-#include "lib/node/encode.hpp"
+#include "lib/node/json/encode.hpp"
 
 namespace muster::json {
 
