@@ -223,23 +223,25 @@ Result<Invocation> with_hint(Result<Invocation> result, std::string_view command
                                 command));
 }
 
-Result<Invocation> parse_words(const Words& arguments) {
-  if (arguments.empty()) return refuse_command({});
-  const auto& first = arguments.front();
-  const Words rest(arguments.begin() + 1, arguments.end());
-  if (const auto* const parser = parser_of(first)) return parser->parse(text_of(first), rest);
+// A line that begins with no command.
+Result<Invocation> parse_other(const Words& words) {
+  if (words.empty()) return refuse_command({});
+  const auto& first = words.front();
   if (first == "--version") return SayCommand{fmt::format("muster {}\n", kVersion)};
-  if (first == kHelp || first == "--help" || first == "-h") return answer_help(rest);
-  return refuse_command(arguments);
+  if (first == kHelp || first == "--help" || first == "-h") {
+    return answer_help({words.begin() + 1, words.end()});
+  }
+  return refuse_command(words);
 }
 
 }  // namespace
 
 Result<Invocation> parse(std::span<const char* const> arguments) {
   const Words words(arguments.begin(), arguments.end());
-  const std::string_view first = words.empty() ? std::string_view() : words.front();
-  const bool known = parser_of(first) != nullptr;
-  return with_hint(parse_words(words), known ? first : std::string_view());
+  const auto* const parser = words.empty() ? nullptr : parser_of(words.front());
+  if (parser == nullptr) return with_hint(parse_other(words), "");
+  return with_hint(parser->parse(text_of(parser->name), {words.begin() + 1, words.end()}),
+                   parser->name);
 }
 
 }  // namespace muster::app

@@ -16,4 +16,8 @@ bool Decoder::read(const Element& json, Section<T>& section) {
   });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type
+#define MUSTER_DECODE(T) template bool Decoder::read(const Element&, Section<T>&);
+// NOLINTEND(bugprone-macro-parentheses)
+
 }  // namespace muster::json

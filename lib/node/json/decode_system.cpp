@@ -4,10 +4,6 @@
 
 namespace muster::json {
 
-// NOLINTBEGIN(bugprone-macro-parentheses): T is a type
-#define MUSTER_DECODE(T) template bool Decoder::read(const Element&, Section<T>&);
-// NOLINTEND(bugprone-macro-parentheses)
 MUSTER_SYSTEM_SECTIONS(MUSTER_DECODE)
-#undef MUSTER_DECODE
 
 }  // namespace muster::json
