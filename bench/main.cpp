@@ -39,9 +39,8 @@ int run(std::span<const char* const> arguments) {
   const auto* const named = std::ranges::find(kSubcommands, first, &Subcommand::name);
   if (named != kSubcommands.end()) return named->run(arguments.subspan(1), input);
   return bench::run_parsed(
-      bench::parse(arguments), input, [&input](const bench::BenchCommand& command) {
-        return bench::run(command, input);
-      });
+      bench::parse(arguments), input,
+      [&input](const bench::BenchCommand& command) { return bench::run(command, input); });
 }
 
 }  // namespace

@@ -115,8 +115,7 @@ std::vector<const Check*> counted(const std::vector<const Check*>& selected,
 
 }  // namespace
 
-std::vector<NotObserved> not_observed(const Snapshot& snapshot,
-                                      const Profile& profile,
+std::vector<NotObserved> not_observed(const Snapshot& snapshot, const Profile& profile,
                                       const Context& context,
                                       const std::vector<const Check*>& selected) {
   std::vector<NotObserved> gaps;

@@ -44,10 +44,9 @@ const PciDevice* on_bus(const Snapshot& snapshot, const std::string& name) {
 
 // Empty for what is never folded.
 std::string_view plural_of(PciKind kind) {
-  constexpr std::array kPlurals{std::pair{PciKind::gpu, "GPUs"},
-                                std::pair{PciKind::nvswitch, "NVSwitches"},
-                                std::pair{PciKind::hca, "HCAs"},
-                                std::pair{PciKind::nvme, "NVMe controllers"}};
+  constexpr std::array kPlurals{
+      std::pair{PciKind::gpu, "GPUs"}, std::pair{PciKind::nvswitch, "NVSwitches"},
+      std::pair{PciKind::hca, "HCAs"}, std::pair{PciKind::nvme, "NVMe controllers"}};
   for (const auto& [each, plural] : kPlurals) {
     if (each == kind) return plural;
   }
@@ -127,8 +126,7 @@ std::vector<std::string> names_of(const std::vector<const Finding*>& findings) {
   return names;
 }
 
-std::string message_of(const std::vector<const Finding*>& findings,
-                       const Family& family,
+std::string message_of(const std::vector<const Finding*>& findings, const Family& family,
                        const Snapshot& snapshot) {
   const auto first = without_serial(findings.front()->message);
   const bool alike = std::ranges::all_of(
@@ -143,11 +141,8 @@ std::string message_of(const std::vector<const Finding*>& findings,
   Devices devices;
   for (const auto* finding : findings) devices.push_back(on_bus(snapshot, finding->device));
   const auto shared = shared_by(snapshot, devices);
-  return fmt::format("{}: {}{}{}",
-                     fmt::join(names_of(findings), ", "),
-                     message,
-                     shared.empty() ? "" : "; these are ",
-                     shared);
+  return fmt::format("{}: {}{}{}", fmt::join(names_of(findings), ", "), message,
+                     shared.empty() ? "" : "; these are ", shared);
 }
 
 std::string subject_of(std::size_t count, const Family& family) {
@@ -155,8 +150,7 @@ std::string subject_of(std::size_t count, const Family& family) {
   return fmt::format("{} of {} {}", count, family.total, family.name);
 }
 
-FindingGroup group_of(const std::vector<const Finding*>& findings,
-                      std::string subject,
+FindingGroup group_of(const std::vector<const Finding*>& findings, std::string subject,
                       std::string message) {
   FindingGroup group{.subject = std::move(subject), .message = std::move(message)};
   for (const auto* finding : findings) group.members.push_back({finding->check, finding->device});
@@ -184,8 +178,8 @@ std::vector<FindingGroup> fold_devices(const std::vector<Finding>& findings,
     const auto& family = std::get<Family>(key);
     const bool all = members.size() > 1 && members.size() == family.total;
     if (!all && members.size() < kFew) continue;
-    groups.push_back(group_of(
-        members, subject_of(members.size(), family), message_of(members, family, snapshot)));
+    groups.push_back(group_of(members, subject_of(members.size(), family),
+                              message_of(members, family, snapshot)));
   }
   return groups;
 }
@@ -236,8 +230,7 @@ std::vector<FindingGroup> fold_silence(const std::vector<Finding>& findings,
     if (!of_probes) checks.insert(finding.check);
   }
   if (checks.size() < kFew) return {};
-  return {group_of(members,
-                   fmt::format("{} checks", checks.size()),
+  return {group_of(members, fmt::format("{} checks", checks.size()),
                    fmt::format("not judged: {}", cause_of_silence(snapshot)))};
 }
 

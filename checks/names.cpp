@@ -29,25 +29,19 @@ bool is_known_check(const std::string& entry) {
          std::ranges::any_of(check_ids(), [&](const auto& id) { return id.starts_with(group); });
 }
 
-tl::unexpected<Error> wrong(const Profile& profile,
-                            const std::string& path,
-                            const std::string& entry,
-                            std::string_view kind,
+tl::unexpected<Error> wrong(const Profile& profile, const std::string& path,
+                            const std::string& entry, std::string_view kind,
                             const std::vector<std::string>& known) {
   const auto origin = profile.origins.find(path);
   const auto where =
       origin == profile.origins.end() ? profile.name : at(origin->second.file, origin->second.line);
   const auto near = nearest(entry, known);
-  return make_error(fmt::format("{}: '{}' names \"{}\", and there is no such {}{}",
-                                where,
-                                path,
-                                printable(entry, 80),
-                                kind,
+  return make_error(fmt::format("{}: '{}' names \"{}\", and there is no such {}{}", where, path,
+                                printable(entry, 80), kind,
                                 near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
 }
 
-Result<void> check_context(const Profile& profile,
-                           const std::string& name,
+Result<void> check_context(const Profile& profile, const std::string& name,
                            const Context& context) {
   const std::array<std::pair<std::string_view, const Words*>, 3> lists{
       {{"run", &context.run}, {"skip", &context.skip}, {"count_unknown", &context.count_unknown}}};

@@ -48,9 +48,7 @@ Findings obstacles(const Snapshot& snapshot, const Check& check) {
            .message = fmt::format("{}{}", kNotJudged, fmt::join(reasons, "; "))}};
 }
 
-Findings findings_of(const Snapshot& snapshot,
-                     const Profile& profile,
-                     const Context& context,
+Findings findings_of(const Snapshot& snapshot, const Profile& profile, const Context& context,
                      const Check& check) {
   if (check.not_here != nullptr) {
     if (auto nothing = check.not_here(snapshot, profile)) return {*std::move(nothing)};
@@ -66,9 +64,7 @@ void clear_fault_code(Finding& finding) {
   finding.category.clear();
 }
 
-Findings judge_check(const Snapshot& snapshot,
-                     const Profile& profile,
-                     const Context& context,
+Findings judge_check(const Snapshot& snapshot, const Profile& profile, const Context& context,
                      const Check& check) {
   Findings findings = findings_of(snapshot, profile, context, check);
   if (findings.empty()) {

@@ -31,8 +31,8 @@ struct Selection {
 // "the nvml probe says timeout: no answer within 2 s".
 template <class T>
 [[nodiscard]] std::string why_missing(Probe probe, const Section<T>& section) {
-  return fmt::format(
-      "the {} probe says {}: {}", to_string(probe), to_string(section.status), section.reason);
+  return fmt::format("the {} probe says {}: {}", to_string(probe), to_string(section.status),
+                     section.reason);
 }
 
 // What those checks need to be observed.
@@ -47,13 +47,11 @@ template <class T>
 // counts in the context (`count_unknown`). What is merely absent, and neither required nor on the
 // bus, is left out: nothing was there to see. In coverage.cpp.
 [[nodiscard]] std::vector<NotObserved> not_observed(const Snapshot& snapshot,
-                                                    const Profile& profile,
-                                                    const Context& context,
+                                                    const Profile& profile, const Context& context,
                                                     const std::vector<const Check*>& selected);
 
 // Pure. `started`, `duration_ms` and `profile_evidence` of the report are the caller's.
-[[nodiscard]] Report judge(const Snapshot& snapshot,
-                           const Profile& profile,
+[[nodiscard]] Report judge(const Snapshot& snapshot, const Profile& profile,
                            const Selection& selection);
 
 }  // namespace muster

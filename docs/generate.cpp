@@ -33,15 +33,14 @@ std::string text_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-Result<void> make(const std::filesystem::path& source,
-                  const std::filesystem::path& folder,
+Result<void> make(const std::filesystem::path& source, const std::filesystem::path& folder,
                   const Program& program) {
   const std::string name(program.commands.front().program);
   const auto page =
       muster::man_page(text_of(source / fmt::format("docs/{}.1.in", name)), program.commands);
   if (!page) return tl::unexpected(page.error());
-  const auto script = muster::completion(
-      text_of(source / "tools/completion/completion.bash.in"), program.commands, program.offers);
+  const auto script = muster::completion(text_of(source / "tools/completion/completion.bash.in"),
+                                         program.commands, program.offers);
   auto made = muster::replace_file(folder / fmt::format("{}.1", name), *page, 0666);
   if (!made) return made;
   return muster::replace_file(folder / fmt::format("{}.bash", name), script, 0666);
@@ -70,10 +69,8 @@ Program the_benchmark() {
   std::vector<std::string_view> tests;
   for (const auto& test : muster::bench::node::node_tests()) tests.push_back(test.name);
   const auto offer_tests = fmt::format("@FUNCTION@_list '{}'", fmt::join(tests, " "));
-  return {.commands = {muster::bench::command_text(),
-                       muster::bench::node::command_text(),
-                       muster::bench::locate::command_text(),
-                       muster::bench::train::command_text()},
+  return {.commands = {muster::bench::command_text(), muster::bench::node::command_text(),
+                       muster::bench::locate::command_text(), muster::bench::train::command_text()},
           .offers = {
               {":--require-transport", fmt::format("@FUNCTION@_list '{}'", fmt::join(ways, " "))},
               {"node:--only", offer_tests},

@@ -113,14 +113,12 @@ class Backend {
   // Fills the buffers, times, and looks at every element that the last operation left. Nothing but
   // the collective lies between two readings of the clock. An operation that changes its own input,
   // as a sum in place, is run once more for that, on buffers filled anew.
-  [[nodiscard]] virtual Result<Batch> measure(const Operation& operation,
-                                              const Pace& pace,
+  [[nodiscard]] virtual Result<Batch> measure(const Operation& operation, const Pace& pace,
                                               Progress& progress) = 0;
   // Fills the buffers, runs once, as a graph where the pace says so, and looks at every element
   // received. Returns an empty list where nothing is wrong.
   [[nodiscard]] virtual Result<std::vector<Wrong>> verify(const Operation& operation,
-                                                          const Pace& pace,
-                                                          Progress& progress) = 0;
+                                                          const Pace& pace, Progress& progress) = 0;
 
   // Runs once more, untimed, so that the library's log says how it does that. Every rank calls it.
   [[nodiscard]] virtual Result<void> account_for(const Operation& /*operation*/) { return {}; }

@@ -61,9 +61,7 @@ template <class Calls>
 
 // Fills in the times of `samples`, which has its rank alone.
 template <class Calls>
-[[nodiscard]] bool time_operations(const Pace& pace,
-                                   Calls& calls,
-                                   Samples& samples,
+[[nodiscard]] bool time_operations(const Pace& pace, Calls& calls, Samples& samples,
                                    Progress& progress) {
   const auto iterations = static_cast<std::size_t>(pace.iterations);
   samples.seconds.resize(iterations);
@@ -95,16 +93,15 @@ class HostBackend : public Backend {
   [[nodiscard]] Result<void> supports(const Operation& /*operation*/,
                                       const Pace& pace) const override {
     if (!pace.graph && pace.together <= 1) return {};
-    return make_error(fmt::format(
-        "{} on host memory has no {}", name_, pace.graph ? "CUDA graphs" : "groups of operations"));
+    return make_error(fmt::format("{} on host memory has no {}", name_,
+                                  pace.graph ? "CUDA graphs" : "groups of operations"));
   }
 
   [[nodiscard]] Result<void> reserve(const Operation& largest) override {
     return memory_.reserve(largest);
   }
 
-  [[nodiscard]] Result<Batch> measure(const Operation& operation,
-                                      const Pace& pace,
+  [[nodiscard]] Result<Batch> measure(const Operation& operation, const Pace& pace,
                                       Progress& progress) override {
     auto buffers = memory_.lay_out(operation);
     if (!buffers) return tl::unexpected(buffers.error());
@@ -119,8 +116,7 @@ class HostBackend : public Backend {
     return Batch{.samples = {std::move(samples)}, .wrong = memory_.verify(operation, *buffers)};
   }
 
-  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation,
-                                                  const Pace& /*pace*/,
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation, const Pace& /*pace*/,
                                                   Progress& progress) override {
     auto buffers = memory_.lay_out(operation);
     if (!buffers) return tl::unexpected(buffers.error());

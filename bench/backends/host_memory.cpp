@@ -50,8 +50,7 @@ Result<HostMemory::Area> HostMemory::allocate(std::uint64_t bytes, std::size_t p
   return area;
 }
 
-Result<HostMemory::Pair> HostMemory::allocate_pair(std::uint64_t send,
-                                                   std::uint64_t receive,
+Result<HostMemory::Pair> HostMemory::allocate_pair(std::uint64_t send, std::uint64_t receive,
                                                    std::size_t page) {
   Pair pair;
   auto area = allocate(receive, page);
@@ -76,8 +75,7 @@ Result<void> HostMemory::reserve(const Operation& largest) {
     return make_error(fmt::format(
         "buffers of {} are needed, and this rank's share of the host's available memory "
         "is {}",
-        size_text(need),
-        size_text(*room_)));
+        size_text(need), size_text(*room_)));
   }
   short_ = {};
   long_ = {};
@@ -100,8 +98,7 @@ Result<HostMemory::Buffers> HostMemory::lay_out(const Operation& operation) cons
   if (!pair.receive.memory || all > pair.receive.bytes ||
       (!one && shape.send * width > pair.send.bytes)) {
     return make_error(fmt::format("{} of {} bytes needs more memory than was reserved",
-                                  to_string(operation.collective),
-                                  operation.bytes));
+                                  to_string(operation.collective), operation.bytes));
   }
   Buffers buffers{.shape = shape, .whole = pair.receive.memory.get()};
   buffers.send = one ? buffers.whole + shape.send_at * width : pair.send.memory.get();
@@ -120,8 +117,8 @@ void HostMemory::poison_and_fill(const Operation& operation, const Buffers& buff
 
 std::vector<Wrong> HostMemory::verify(const Operation& operation, const Buffers& buffers) const {
   Wrong wrong{.rank = rank_};
-  verify_host(
-      buffers.receive, size_of(operation.type), expected_of(operation, rank_, ranks_), wrong);
+  verify_host(buffers.receive, size_of(operation.type), expected_of(operation, rank_, ranks_),
+              wrong);
   if (wrong.elements == 0) return {};
   return {wrong};
 }

@@ -58,8 +58,7 @@ class HostMemory {
   };
 
   [[nodiscard]] static Result<Area> allocate(std::uint64_t bytes, std::size_t page);
-  [[nodiscard]] static Result<Pair> allocate_pair(std::uint64_t send,
-                                                  std::uint64_t receive,
+  [[nodiscard]] static Result<Pair> allocate_pair(std::uint64_t send, std::uint64_t receive,
                                                   std::size_t page);
 
   int rank_, ranks_;

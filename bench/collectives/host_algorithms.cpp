@@ -11,9 +11,7 @@ namespace {
 constexpr std::size_t kShort = std::size_t{64} << 10U;
 
 // The whole elements of one rank, as even as they come.
-std::span<std::byte> segment_of(std::span<std::byte> vector,
-                                std::size_t width,
-                                int rank,
+std::span<std::byte> segment_of(std::span<std::byte> vector, std::size_t width, int rank,
                                 int ranks) {
   const auto elements = vector.size() / width;
   const auto n = static_cast<std::size_t>(ranks);
@@ -62,8 +60,8 @@ Result<void> HostAlgorithms::reduce_around(const HostJob& job) {
     return segment_of(job.receive, job.width, at_distance(distance), ranks_);
   };
   for (int step = 0; step < ranks_ - 1; ++step) {
-    auto moved = exchange_and_combine(
-        job, at_distance(1), segment(-step), at_distance(-1), segment(-step - 1));
+    auto moved = exchange_and_combine(job, at_distance(1), segment(-step), at_distance(-1),
+                                      segment(-step - 1));
     if (!moved) return moved;
   }
   average(job, segment(1));
@@ -80,8 +78,8 @@ Result<void> HostAlgorithms::gather_around(Bytes vector, std::size_t width, int 
   return {};
 }
 
-Result<void> HostAlgorithms::exchange_and_combine(
-    const HostJob& job, int to, ConstBytes out, int from, Bytes both) {
+Result<void> HostAlgorithms::exchange_and_combine(const HostJob& job, int to, ConstBytes out,
+                                                  int from, Bytes both) {
   while (!out.empty() || !both.empty()) {
     const auto target = take_block(both);
     const auto in = Bytes(incoming_).first(target.size());

@@ -91,8 +91,8 @@ class HostAlgorithms {
 
   [[nodiscard]] Result<void> barrier() const;
   // Sends one vector while another one comes, which is combined with `both`.
-  [[nodiscard]] Result<void> exchange_and_combine(
-      const HostJob& job, int to, ConstBytes out, int from, Bytes both);
+  [[nodiscard]] Result<void> exchange_and_combine(const HostJob& job, int to, ConstBytes out,
+                                                  int from, Bytes both);
   // Sends a vector, and puts what comes in its place.
   [[nodiscard]] Result<void> exchange_in_place(int to, int from, Bytes vector);
   // The reduction of what is in all ranks' receive buffers, in each of them.

@@ -57,8 +57,7 @@ struct F8 {
 // Integers that overflow wrap round: of signed ones that is undefined, and repeated sums in place
 // do.
 template <class Value>
-using Wrapping = typename std::conditional_t<std::is_integral_v<Value>,
-                                             std::make_unsigned<Value>,
+using Wrapping = typename std::conditional_t<std::is_integral_v<Value>, std::make_unsigned<Value>,
                                              std::type_identity<Value>>::type;
 
 // Which counts any number of ranks.

@@ -25,9 +25,7 @@ int between(std::uint64_t random, int low, int high) {
 }
 
 // A normal number with a random fraction.
-std::uint64_t floating(const NumberFormat& format,
-                       std::uint64_t random,
-                       int exponent,
+std::uint64_t floating(const NumberFormat& format, std::uint64_t random, int exponent,
                        bool negative) {
   const auto fraction = random & ((std::uint64_t{1} << format.fraction_bits()) - 1);
   const auto field = static_cast<std::uint64_t>(exponent - format.least_exponent + 1);

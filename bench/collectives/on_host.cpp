@@ -39,9 +39,7 @@ void in_stretches(std::uint64_t count, std::size_t place, std::size_t block, Ste
 template <class Word>
 void fill_words(Word* buffer, std::uint64_t count, const Fill& fill) {
   const auto block = block_of<Word>(fill.bits, count);
-  in_stretches(count,
-               fill.shift % fill.bits.size(),
-               block.size(),
+  in_stretches(count, fill.shift % fill.bits.size(), block.size(),
                [&](std::uint64_t element, std::size_t place, std::size_t elements) {
                  std::memcpy(buffer + element, block.data() + place, elements * sizeof(Word));
                });
@@ -68,9 +66,7 @@ class Verifier {
         high_(exact_ ? low_ : block_of<Word>(segment.high, segment.count)) {}
 
   void verify(const Word* buffer) {
-    in_stretches(segment_.count,
-                 segment_.shift % segment_.low.size(),
-                 low_.size(),
+    in_stretches(segment_.count, segment_.shift % segment_.low.size(), low_.size(),
                  [&](std::uint64_t element, std::size_t place, std::size_t elements) {
                    const auto index = segment_.first + element;
                    if (!right(buffer + index, place, elements)) {
@@ -127,9 +123,7 @@ void fill_host(void* buffer, std::uint64_t count, std::size_t width, const Fill&
   }
 }
 
-void verify_host(const void* buffer,
-                 std::size_t width,
-                 const std::vector<Segment>& segments,
+void verify_host(const void* buffer, std::size_t width, const std::vector<Segment>& segments,
                  Wrong& wrong) {
   switch (width) {
     case 1:

@@ -39,8 +39,8 @@ constexpr std::array<const CollectiveDefinition*, kCollectives> kDefinitions{
     MUSTER_COLLECTIVES(MUSTER_COLLECTIVE)};
 #undef MUSTER_COLLECTIVE
 
-constexpr std::array<std::string_view, kReductions> kReductionNames{
-    "sum", "prod", "min", "max", "avg"};
+constexpr std::array<std::string_view, kReductions> kReductionNames{"sum", "prod", "min", "max",
+                                                                    "avg"};
 
 // A part begins at a multiple of 16 bytes, as in nccl-tests.
 std::uint64_t part_of(std::uint64_t elements, std::size_t size, std::uint64_t ranks) {
@@ -93,14 +93,12 @@ Result<void> can_run(const Operation& operation, int ranks) {
   if (definition.in_pairs && ranks % 2 != 0) {
     return make_error(
         fmt::format("{} runs between pairs of ranks, and {} is no even number of them",
-                    definition.name,
-                    ranks));
+                    definition.name, ranks));
   }
   if (definition.power_of_two && !std::has_single_bit(static_cast<unsigned>(ranks))) {
     return make_error(
         fmt::format("{} runs among 2, 4, 8 ranks and so on, and {} is no power of two",
-                    definition.name,
-                    ranks));
+                    definition.name, ranks));
   }
   return {};
 }

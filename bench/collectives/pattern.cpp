@@ -44,9 +44,7 @@ Segment moved(const Operation& operation, int from, int ranks, std::uint64_t fro
 }
 
 // What a rank received from each, one after the other.
-std::vector<Segment> from_each(const Operation& operation,
-                               int rank,
-                               int ranks,
+std::vector<Segment> from_each(const Operation& operation, int rank, int ranks,
                                const Shape& shape) {
   const auto& definition = definition_of(operation.collective);
   std::vector<Segment> segments;

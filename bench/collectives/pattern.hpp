@@ -81,9 +81,7 @@ struct Wrong {
 // On host memory. `width` is the size of an element in bytes.
 void fill_host(void* buffer, std::uint64_t count, std::size_t width, const Fill& fill);
 // Adds to `wrong`.
-void verify_host(const void* buffer,
-                 std::size_t width,
-                 const std::vector<Segment>& segments,
+void verify_host(const void* buffer, std::size_t width, const std::vector<Segment>& segments,
                  Wrong& wrong);
 
 }  // namespace muster::bench

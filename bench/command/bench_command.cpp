@@ -55,8 +55,7 @@ Result<Collective> collective_called(std::string_view word) {
   const auto names = collective_names();
   const auto near = suggestion(word, names);
   return make_error(
-      fmt::format("no collective is called \"{}\"{}",
-                  printable(word, 80),
+      fmt::format("no collective is called \"{}\"{}", printable(word, 80),
                   near.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : near));
 }
 
@@ -180,8 +179,7 @@ std::string help_text() {
       command_help(command_text()),
       wrapped(fmt::format("{}", fmt::join(collective_names(), ", ")), 13),
       wrapped(fmt::format("{}", fmt::join(names_of<Type, kTypes>(), ", ")), 7),
-      fmt::join(names_of<Reduction, kReductions>(), ", "),
-      kExitStatuses);
+      fmt::join(names_of<Reduction, kReductions>(), ", "), kExitStatuses);
 }
 
 Parsed<BenchCommand> parse_words(std::span<const char* const> arguments) {
@@ -254,8 +252,8 @@ std::vector<const char*> with_collective_of_name(std::span<const char* const> wo
 }
 
 std::string common_words(std::span<const char* const> arguments) {
-  constexpr std::array<std::string_view, 6> kOwn{
-      "--rank", "--rendezvous", "--secret-file", "--output", "--cuda", "--nccl"};
+  constexpr std::array<std::string_view, 6> kOwn{"--rank",   "--rendezvous", "--secret-file",
+                                                 "--output", "--cuda",       "--nccl"};
   Words words;
   constexpr std::array<std::string_view, 4> kOwnFlags{"-v", "--verbose", "-q", "--quiet"};
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -271,8 +269,7 @@ std::string common_words(std::span<const char* const> arguments) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-std::vector<std::uint64_t> sizes_of(const BenchCommand& command,
-                                    std::uint64_t smallest,
+std::vector<std::uint64_t> sizes_of(const BenchCommand& command, std::uint64_t smallest,
                                     std::uint64_t largest) {
   if (!command.sizes.empty()) return command.sizes;
   const auto last = command.max.value_or(std::max(largest, command.min.value_or(0)));

@@ -132,7 +132,6 @@ using Parsed = Result<std::variant<std::string, Command>>;
 
 // --sizes, or --min to --max by the factor; `smallest` and `largest` where those were not given.
 [[nodiscard]] std::vector<std::uint64_t> sizes_of(const BenchCommand& command,
-                                                  std::uint64_t smallest,
-                                                  std::uint64_t largest);
+                                                  std::uint64_t smallest, std::uint64_t largest);
 
 }  // namespace muster::bench

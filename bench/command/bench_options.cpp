@@ -130,64 +130,57 @@ Result<void> take_transport(std::vector<std::string>& target, Text value) {
 
 constexpr std::array kOptions{
     option<&C::min, take_size>("--min", "SIZE", "smallest message (default 8 B)"),
-    option<&C::max, take_size>("--max",
-                               "SIZE",
+    option<&C::max, take_size>("--max", "SIZE",
                                "largest message (default: the largest size that a limit names; "
                                "without one 8 GiB on GPUs and 64 MiB on host memory)"),
     option<&C::factor, AtLeast<2>{}>("--factor", "N", "each size is N times the last (default 2)"),
-    option<&C::step, take_size>(
-        "--step", "SIZE", "each size is so much larger than the last, in place of --factor"),
+    option<&C::step, take_size>("--step", "SIZE",
+                                "each size is so much larger than the last, in place of --factor"),
     option<&C::sizes, take_sizes>("--sizes", "SIZE,...", "these sizes, in place of the above"),
-    option<&C::types, take_types>(
-        "--type", "TYPE,...", "of an element, several, or all (default f32)", Arity::one),
+    option<&C::types, take_types>("--type", "TYPE,...",
+                                  "of an element, several, or all (default f32)", Arity::one),
     option<&C::reductions, take_reductions>(
         "--op", "OP,...", "how elements are reduced, several, or all (default sum)", Arity::one),
-    option<&C::root, AtLeast<0>{}>(
-        "--root", "RANK", "of broadcast, reduce, gather, scatter (default 0)"),
-    option<&C::placement>(
-        "--placement", "both|out|in", "out of place, in place, or both (default both)"),
-    option<&C::warm_up, AtLeast<0>{}>(
-        "--warm-up", "N", "operations before the timed ones of each size (default 5)"),
-    option<&C::iterations, AtLeast<1>{}>(
-        "--iterations", "N", "timed operations of each size (default 20)"),
+    option<&C::root, AtLeast<0>{}>("--root", "RANK",
+                                   "of broadcast, reduce, gather, scatter (default 0)"),
+    option<&C::placement>("--placement", "both|out|in",
+                          "out of place, in place, or both (default both)"),
+    option<&C::warm_up, AtLeast<0>{}>("--warm-up", "N",
+                                      "operations before the timed ones of each size (default 5)"),
+    option<&C::iterations, AtLeast<1>{}>("--iterations", "N",
+                                         "timed operations of each size (default 20)"),
     option<&C::precision, take_precision>(
         "--precision", "SHARE", "go on until the 95% interval of the median is this narrow, as 1%"),
-    option<&C::pipelined>(
-        "--pipelined", "", "start operations back to back; without it each one is waited for"),
+    option<&C::pipelined>("--pipelined", "",
+                          "start operations back to back; without it each one is waited for"),
     option<&C::graph>("--graph", "", "run them as a CUDA graph"),
     option<&C::diagnose>("--diagnose", "", "let NCCL try each path between GPUs first (NCCL 2.31)"),
-    option<&C::registered>(
-        "--registered", "", "take NCCL's memory for buffers, and register it (NCCL 2.19)"),
+    option<&C::registered>("--registered", "",
+                           "take NCCL's memory for buffers, and register it (NCCL 2.19)"),
     option<&C::together, AtLeast<1>{}>(
-        "--together",
-        "N",
+        "--together", "N",
         "start N operations at a time, in one group of NCCL; times are of one (default 1)"),
-    option<&C::cpu_time>("--cpu-time",
-                         "",
+    option<&C::cpu_time>("--cpu-time", "",
                          "in the table, and beside times in a JSON report: the CPU time of a "
                          "rank's thread in each operation; on GPUs what starting it takes"),
     option<&C::cycles, AtLeast<1>{}>("--cycles", "N", "run all sizes N times (default 1)"),
     option<&C::soak>("--soak", "TIME", "run all sizes again until so much time is over"),
     option<&C::sim>("--sim", "WORD=VALUE,...", "the cluster that --backend sim is a model of"),
     option<&C::split, take_split>(
-        "--split",
-        "node|rail|N",
+        "--split", "node|rail|N",
         "run it in communicators of their own: of the ranks of each "
         "node, of those with the same GPU of each node, or of N in a row; "
         "they are compared"),
-    option<&C::split_order>("--split-order",
-                            "at_once|in_turn",
+    option<&C::split_order>("--split-order", "at_once|in_turn",
                             "all of them at once, or one after the other (at_once)"),
 
     // What every run of a job has.
-    option<&C::backend>("--backend",
-                        "auto|nccl|mpi|tcp|sim",
+    option<&C::backend>("--backend", "auto|nccl|mpi|tcp|sim",
                         "what runs them (default auto: nccl where there are GPUs, mpi under an MPI "
                         "launcher, else tcp)"),
     option<&C::local, AtLeast<1>{}>(
         "--local", "N", "start N ranks on this node (default: one per GPU where no launcher says)"),
-    option<&C::bind>("--bind",
-                     "gpu|none",
+    option<&C::bind>("--bind", "gpu|none",
                      "on GPUs, run each rank on the CPUs local to its own unless its launcher "
                      "bound it (default gpu)"),
     option<&C::launch, take_launcher>("--launch",
@@ -195,51 +188,43 @@ constexpr std::array kOptions{
                                       "trust this launcher's variables"),
     option<&C::launch, take_rank>("--rank", "N", "who this process is"),
     option<&C::launch, take_world>("--world", "N", "among how many"),
-    option<&C::launch, take_rendezvous>(
-        "--rendezvous", "HOST:PORT", "where rank 0 listens and all meet"),
+    option<&C::launch, take_rendezvous>("--rendezvous", "HOST:PORT",
+                                        "where rank 0 listens and all meet"),
     option<&C::secret_file>(
-        "--secret-file",
-        "FILE",
+        "--secret-file", "FILE",
         "what all ranks must know to meet (default: the variable MUSTER_JOB_SECRET)"),
-    option<&C::profile>("--profile",
-                        "NAME|FILE",
+    option<&C::profile>("--profile", "NAME|FILE",
                         "judge by this profile, and use its settings; without it the site's "
                         "muster.yaml or the hardware tells"),
-    option<&C::settings, take_setting>(
-        "--set", "KEY=VALUE", "override one value of the profile; may be repeated"),
-    option<&C::environment>("--environment",
-                            "profile|job",
+    option<&C::settings, take_setting>("--set", "KEY=VALUE",
+                                       "override one value of the profile; may be repeated"),
+    option<&C::environment>("--environment", "profile|job",
                             "profile: set the profile's variables of NCCL where neither the job "
                             "nor /etc/nccl.conf does; job: set none (default profile)"),
     option<&C::format>("--format", kFormats, "form of the report (default text)"),
     option<&C::output>("--output", "FILE", "write it to FILE, replacing it at once"),
-    option<&C::join_deadline>("--join-deadline",
-                              "TIME",
+    option<&C::join_deadline>("--join-deadline", "TIME",
                               "how long ranks wait for each other at the start (default 60 s)"),
-    option<&C::operation_deadline>(
-        "--operation-deadline", "TIME", "how long one operation may take (default 60 s)"),
+    option<&C::operation_deadline>("--operation-deadline", "TIME",
+                                   "how long one operation may take (default 60 s)"),
     option<&C::cuda>("--cuda", "FILE", "in place of the driver's libcuda.so.1"),
     option<&C::nccl>("--nccl", "FILE", "in place of libnccl.so.2"),
     option<&C::verbose>("-v,--verbose", "", "say what was recognised and why, and what passed"),
     option<&C::quiet>("-q,--quiet", "", "no table, only what is wrong"),
 
     option<&C::min_busbw, take_rate>(
-        "--min-busbw",
-        "RATE",
+        "--min-busbw", "RATE",
         "fail below this bus bandwidth, as '185 GB/s', in place of the profile's limits"),
-    option<&C::at, take_size>(
-        "--at", "SIZE", "the size that --min-busbw holds for (default the largest)"),
-    option<&C::acceptance>("--acceptance",
-                           "",
+    option<&C::at, take_size>("--at", "SIZE",
+                              "the size that --min-busbw holds for (default the largest)"),
+    option<&C::acceptance>("--acceptance", "",
                            "judge by what the provider promises of such nodes: what is clearly "
                            "below fails, what cannot be told from it warns"),
     option<&C::require_transport, take_transport>(
-        "--require-transport",
-        "WORD,...",
-        "fail where NCCL does not use these: ib,gdr,p2p,nvlink,mnnvl,nvls,sharp",
-        Arity::one),
-    option<&C::each_iteration>(
-        "--each-iteration", "", "the time of each iteration, too, in a JSON report"),
+        "--require-transport", "WORD,...",
+        "fail where NCCL does not use these: ib,gdr,p2p,nvlink,mnnvl,nvls,sharp", Arity::one),
+    option<&C::each_iteration>("--each-iteration", "",
+                               "the time of each iteration, too, in a JSON report"),
     option<&C::version>("--version", "", "print the version"),
 };
 

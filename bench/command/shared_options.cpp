@@ -29,8 +29,7 @@ Result<void> refuse_any(std::initializer_list<Refusal> refusals) {
   return {};
 }
 
-Result<void> add_setting(std::vector<std::string>& target,
-                         std::string_view value,
+Result<void> add_setting(std::vector<std::string>& target, std::string_view value,
                          std::string_view example) {
   if (!well_formed_setting(value)) {
     return make_error(

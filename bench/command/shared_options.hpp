@@ -45,8 +45,7 @@ using Refusal = std::pair<bool, std::string_view>;
 
 // Adds the KEY=VALUE of a --set. An error for anything else says "expects KEY=VALUE", followed by
 // `example`, which may be empty.
-[[nodiscard]] Result<void> add_setting(std::vector<std::string>& target,
-                                       std::string_view value,
+[[nodiscard]] Result<void> add_setting(std::vector<std::string>& target, std::string_view value,
                                        std::string_view example);
 
 // "8", "64KiB", "8 GiB", "8G": bytes, with binary units or none, as every tool of this kind takes
@@ -60,8 +59,7 @@ using Refusal = std::pair<bool, std::string_view>;
 // The text of a subcommand. One whose command is a BenchCommand has the options of a job as well,
 // first.
 template <class Command>
-[[nodiscard]] CommandText subcommand_text(std::string_view name,
-                                          std::string_view about,
+[[nodiscard]] CommandText subcommand_text(std::string_view name, std::string_view about,
                                           std::span<const Option<Command>> options) {
   std::vector<OptionText> texts;
   if constexpr (std::is_base_of_v<BenchCommand, Command>) {
@@ -80,11 +78,9 @@ template <class Command>
 // refuses options that do not go together; `more` stands in the help before the exit statuses.
 template <class Command>
 [[nodiscard]] Parsed<Command> parse_subcommand(
-    std::span<const char* const> arguments,
-    const CommandText& text,
+    std::span<const char* const> arguments, const CommandText& text,
     std::span<const Option<Command>> options,
-    const std::function<Result<void>(const Command&)>& check,
-    std::string_view more = "") {
+    const std::function<Result<void>(const Command&)>& check, std::string_view more = "") {
   Command command;
   auto takers = takers_for<Command>(command, options);
   if constexpr (std::is_base_of_v<BenchCommand, Command>) {

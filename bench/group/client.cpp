@@ -43,8 +43,7 @@ class Client {
     }
     if (!*welcome) {
       end_absent(fmt::format("rank 0 did not come to the rendezvous within {}; {}",
-                             in_words(options_.patience),
-                             last_failure));
+                             in_words(options_.patience), last_failure));
       return false;
     }
     socket_ = std::move((*welcome)->socket);

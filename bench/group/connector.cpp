@@ -104,8 +104,8 @@ class Connector {
     auto nonce = draw_nonce();
     auto socket = start_connecting(target.address);
     if (!nonce || !socket) {
-      last_failure_ = fmt::format(
-          "{}: {}", target.label, nonce ? socket.error().message : nonce.error().message);
+      last_failure_ = fmt::format("{}: {}", target.label,
+                                  nonce ? socket.error().message : nonce.error().message);
       return;
     }
     notice_loss(socket->get());

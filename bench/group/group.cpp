@@ -110,8 +110,8 @@ class TcpGroup final : public Group {
 
 Result<void> prepare(JoinOptions& options) {
   if (options.world < 1 || options.rank < 0 || options.rank >= options.world) {
-    return make_error(fmt::format(
-        "rank {} of {} is no rank: they are counted from 0", options.rank, options.world));
+    return make_error(fmt::format("rank {} of {} is no rank: they are counted from 0", options.rank,
+                                  options.world));
   }
   if (options.world == 1 || options.listener.is_open()) return {};
   if (options.addresses.empty()) {

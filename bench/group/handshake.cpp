@@ -67,8 +67,7 @@ Result<Hello> read_hello(std::string_view bytes) {
     return make_error(
         fmt::format("its protocol is version {}, and this one's is {}: run the same "
                     "muster-bench everywhere",
-                    read.version,
-                    kVersion));
+                    read.version, kVersion));
   }
   auto& hello = read.value;
   hello.name = printable(hello.name, kMostName);
@@ -84,9 +83,7 @@ std::optional<Challenge> read_challenge(std::string_view bytes) {
   return read.value;
 }
 
-std::string prove(Side side,
-                  std::string_view secret,
-                  const Hello& hello,
+std::string prove(Side side, std::string_view secret, const Hello& hello,
                   std::string_view server_nonce) {
   if (secret.empty()) return {};
   // Its configuration files say nothing about what is used here, and take milliseconds to read.
@@ -101,13 +98,8 @@ std::string prove(Side side,
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned length = 0;
   const auto* text = reinterpret_cast<const unsigned char*>(claim.data());
-  const auto* made = ::HMAC(::EVP_sha256(),
-                            secret.data(),
-                            static_cast<int>(secret.size()),
-                            text,
-                            claim.size(),
-                            digest.data(),
-                            &length);
+  const auto* made = ::HMAC(::EVP_sha256(), secret.data(), static_cast<int>(secret.size()), text,
+                            claim.size(), digest.data(), &length);
   // Without a digest there is no proof, and nothing equals it.
   if (made == nullptr || length == 0) return {};
   return {digest.begin(), digest.begin() + length};

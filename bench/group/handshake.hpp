@@ -38,9 +38,7 @@ struct Challenge {
 enum class Side { server, member };
 
 // What `side` sends to prove that it has the secret; empty where there is none.
-[[nodiscard]] std::string prove(Side side,
-                                std::string_view secret,
-                                const Hello& hello,
+[[nodiscard]] std::string prove(Side side, std::string_view secret, const Hello& hello,
                                 std::string_view server_nonce);
 
 // Compares in a time that does not depend on where they differ.

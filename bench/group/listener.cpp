@@ -159,10 +159,8 @@ std::string RankListener::refusals() const {
     text = fmt::format("; rank 0 could not accept all connections: {}", why_closed_);
   }
   if (refused_ == 0) return text;
-  return text + fmt::format("; {} connection{} refused, the last {}",
-                            refused_,
-                            refused_ == 1 ? " was" : "s were",
-                            last_refusal_);
+  return text + fmt::format("; {} connection{} refused, the last {}", refused_,
+                            refused_ == 1 ? " was" : "s were", last_refusal_);
 }
 
 std::vector<Arrival> RankListener::collect() {

@@ -234,11 +234,8 @@ class Server {
       (here ? trouble.arrived : trouble.ranks).push_back(rank);
     }
     trouble.what = fmt::format("{} did not come to the rendezvous within {}; {} of {} came{}",
-                               ranks_in_words(trouble.ranks),
-                               in_words(options_.patience),
-                               trouble.arrived.size(),
-                               options_.world,
-                               listener_->refusals());
+                               ranks_in_words(trouble.ranks), in_words(options_.patience),
+                               trouble.arrived.size(), options_.world, listener_->refusals());
     end(trouble);
   }
 
@@ -256,8 +253,7 @@ class Server {
     const bool one = trouble.ranks.size() == 1;
     trouble.what = fmt::format("{} ended without a word, or {} gone, in the phase \"{}\"",
                                one ? name_of(trouble.ranks.front()) : ranks_in_words(trouble.ranks),
-                               one ? "its node is" : "their nodes are",
-                               trouble.phase.name);
+                               one ? "its node is" : "their nodes are", trouble.phase.name);
     losses_end_ = Clock::time_point::max();
     if (!monitor_.pass_over(trouble, sources)) end(trouble);
   }

@@ -176,9 +176,7 @@ Trouble late_trouble(const Stage& overdue, const std::vector<Answer>& answers) {
   trouble.what = fmt::format(
       "{} \"{}\" takes longer than {}: {}",
       overdue.unit.empty() ? "the phase" : fmt::format("an {} of the phase", overdue.unit),
-      overdue.phase.name,
-      in_words(overdue.limit),
-      fmt::join(sentences, ", "));
+      overdue.phase.name, in_words(overdue.limit), fmt::join(sentences, ", "));
   return trouble;
 }
 

@@ -14,8 +14,7 @@ namespace {
 constexpr std::uint64_t kMostRanks = 1U << 24U;
 constexpr std::string_view kRemedy = "correct it or unset it, or name the launcher with --launch";
 
-tl::unexpected<Error> malformed(std::string_view name,
-                                std::string_view value,
+tl::unexpected<Error> malformed(std::string_view name, std::string_view value,
                                 std::string_view expected) {
   return make_error(
       fmt::format("{}={} is not {}: {}", name, printable(value, 60), expected, kRemedy));
@@ -23,8 +22,8 @@ tl::unexpected<Error> malformed(std::string_view name,
 
 Result<void> check_below(int number, std::string_view name, int bound, std::string_view of) {
   if (number < bound) return {};
-  return make_error(fmt::format(
-      "{}={} contradicts {}={}: ranks are counted from 0; {}", name, number, of, bound, kRemedy));
+  return make_error(fmt::format("{}={} contradicts {}={}: ranks are counted from 0; {}", name,
+                                number, of, bound, kRemedy));
 }
 
 // What jobs on Azure use for this by custom.
@@ -118,12 +117,8 @@ Result<Place> read_place(const Environment& environment, const SizeNames& names)
       .rank = *rank, .world = *world, .local_rank = *local_rank, .local_world = *local_world};
   if (const auto fits = check_place(place, names); !fits) return tl::unexpected(fits.error());
   if (place.local_world && *place.local_world > place.world) {
-    return make_error(fmt::format("{}={} is more than {}={}: {}",
-                                  names.local_world,
-                                  *place.local_world,
-                                  names.world,
-                                  place.world,
-                                  kRemedy));
+    return make_error(fmt::format("{}={} is more than {}={}: {}", names.local_world,
+                                  *place.local_world, names.world, place.world, kRemedy));
   }
   return place;
 }
@@ -162,12 +157,9 @@ Result<void> add_mpi_rendezvous(const Environment& environment, Place& place) {
     const auto port = environment.port("MASTER_PORT", kAzurePort);
     if (!port) return tl::unexpected(port.error());
     place.rendezvous = Rendezvous{.host = host, .port = *port};
-    place.evidence.push_back(
-        fmt::format("without MPI rank 0 would listen on {} port {}: {} and {}",
-                    printable(host, 100),
-                    *port,
-                    variable,
-                    environment.has("MASTER_PORT") ? "MASTER_PORT" : "the customary port"));
+    place.evidence.push_back(fmt::format(
+        "without MPI rank 0 would listen on {} port {}: {} and {}", printable(host, 100), *port,
+        variable, environment.has("MASTER_PORT") ? "MASTER_PORT" : "the customary port"));
   } else if (place.local_world == place.world) {
     const auto job = environment.text("PMIX_NAMESPACE");
     const auto port = job.empty() ? kAzurePort : port_of_job(job);

@@ -46,9 +46,7 @@ class Supervisor {
         for (const auto& child : children_) {
           if (child.status) continue;
           notes_.push_back(fmt::format("rank {} (pid {}) did not end within {} ms and was killed",
-                                       child.rank,
-                                       child.pid,
-                                       grace_.count()));
+                                       child.rank, child.pid, grace_.count()));
         }
         kill_all();
       }
@@ -93,9 +91,7 @@ class Supervisor {
       if (Clock::now() < child.stopped_until) continue;
       child.stopped_until = Clock::time_point::max();
       notes_.push_back(fmt::format("rank {} (pid {}) was stopped, as by SIGSTOP, for {} ms",
-                                   child.rank,
-                                   child.pid,
-                                   stopped_.count()));
+                                   child.rank, child.pid, stopped_.count()));
       ::kill(child.pid, SIGKILL);
     }
   }
@@ -112,8 +108,8 @@ class Supervisor {
   void note_end(const Child& child) {
     const int status = *child.status;
     if (WIFSIGNALED(status) && !killed_) {
-      notes_.push_back(fmt::format(
-          "rank {} (pid {}) was ended by signal {}", child.rank, child.pid, WTERMSIG(status)));
+      notes_.push_back(fmt::format("rank {} (pid {}) was ended by signal {}", child.rank, child.pid,
+                                   WTERMSIG(status)));
     }
     const bool failed = WIFSIGNALED(status) || exited_with_failure(status);
     if (!failed || killed_) return;
@@ -193,8 +189,7 @@ Result<LocalRank> prepare(const Place& place, int count) {
   common.place.world = place.world * count;
   common.place.local_world = count;
   common.place.evidence.push_back(fmt::format("--local: this process becomes ranks {} to {} of {}",
-                                              place.rank * count,
-                                              (place.rank + 1) * count - 1,
+                                              place.rank * count, (place.rank + 1) * count - 1,
                                               common.place.world));
   if (place.world > 1 || place.rendezvous) return common;
   auto listening = listen_on_loopback();
@@ -228,8 +223,7 @@ Result<void> may_become(const Place& place, int count) {
     return make_error(fmt::format(
         "--local {} contradicts the launcher ({}), which starts each rank by itself: leave out "
         "--local, or give --launch alone",
-        count,
-        to_string(place.launcher)));
+        count, to_string(place.launcher)));
   }
   return {};
 }

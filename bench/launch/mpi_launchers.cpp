@@ -17,24 +17,19 @@ constexpr SizeNames kHydra{.rank = "PMI_RANK",
                            .local_rank = "MPI_LOCALRANKID",
                            .local_world = "MPI_LOCALNRANKS"};
 
-Result<Place> read_mpi_place(const Environment& environment,
-                             Launcher launcher,
-                             const SizeNames& names,
-                             std::string_view program) {
+Result<Place> read_mpi_place(const Environment& environment, Launcher launcher,
+                             const SizeNames& names, std::string_view program) {
   auto place = read_place(environment, names);
   if (!place) return place;
   place->launcher = launcher;
   place->mpi = true;
-  place->evidence.push_back(fmt::format("started by {}: {} of {}",
-                                        program,
+  place->evidence.push_back(fmt::format("started by {}: {} of {}", program,
                                         setting(environment, names.rank),
                                         setting(environment, names.world)));
   return add_mpi_rendezvous(environment, *place).map([&] { return *std::move(place); });
 }
 
-Sighting see(const Environment& environment,
-             Launcher launcher,
-             const SizeNames& names,
+Sighting see(const Environment& environment, Launcher launcher, const SizeNames& names,
              std::string_view program) {
   Sighting result{.launcher = launcher, .missing = environment.missing({names.rank, names.world})};
   if (!environment.has(names.rank)) return result;
@@ -93,8 +88,7 @@ Sighting see_pmix(const Environment& environment, const LaunchFlags& /*flags*/) 
     result.place =
         make_error(fmt::format("{} contradicts {}: unset one of them, or name the launcher with "
                                "--launch",
-                               setting(environment, kRank),
-                               setting(environment, "SLURM_PROCID")));
+                               setting(environment, kRank), setting(environment, "SLURM_PROCID")));
     return result;
   }
   result.place = slurm.missing.empty() ? *slurm.place : *own;

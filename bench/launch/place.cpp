@@ -29,20 +29,16 @@ constexpr std::array<std::pair<Launcher, std::string_view>, 8> kLaunchers{
 // In the order of trust. Slurm comes late: inside an allocation all that mpirun starts find
 // SLURM_PROCID=0, and would be so many times rank 0.
 Sightings look_around(const Environment& environment, const LaunchFlags& flags) {
-  return {see_torchrun(environment, flags),
-          see_open_mpi(environment, flags),
-          see_hydra(environment, flags),
-          see_pmix(environment, flags),
-          see_slurm(environment, flags),
-          see_tf_config(environment, flags)};
+  return {see_torchrun(environment, flags), see_open_mpi(environment, flags),
+          see_hydra(environment, flags),    see_pmix(environment, flags),
+          see_slurm(environment, flags),    see_tf_config(environment, flags)};
 }
 
 std::string why_ignored(const Sighting& ignored, const Place& place, const LaunchFlags& flags) {
   if (flags.launcher) return fmt::format("--launch names {}", to_string(*flags.launcher));
   if (place.launcher == Launcher::flags) return "--rank and --world come first";
   if (!ignored.missing.empty()) {
-    return fmt::format("{} {} not set",
-                       fmt::join(ignored.missing, " and "),
+    return fmt::format("{} {} not set", fmt::join(ignored.missing, " and "),
                        ignored.missing.size() == 1 ? "is" : "are");
   }
   const bool mpirun = place.launcher == Launcher::open_mpi || place.launcher == Launcher::hydra;
@@ -76,10 +72,7 @@ Result<void> reconcile(const Sightings& sightings, Place& place) {
           fmt::format("RANK={} of WORLD_SIZE={} and {} contradict each other: unset RANK and "
                       "WORLD_SIZE, or say "
                       "which is right with --launch torchrun or --launch {}",
-                      place.rank,
-                      place.world,
-                      other.seen,
-                      to_string(other.launcher)));
+                      place.rank, place.world, other.seen, to_string(other.launcher)));
     }
     if (!same || !other.place->mpi) continue;
     place.mpi = true;
@@ -98,8 +91,8 @@ Result<Place> from_flags(const LaunchFlags& flags) {
   }
   Place place{.launcher = Launcher::flags, .rank = *flags.rank, .world = *flags.world};
   if (place.rank < 0 || place.rank >= place.world) {
-    return make_error(fmt::format(
-        "--rank {} contradicts --world {}: ranks are counted from 0", place.rank, place.world));
+    return make_error(fmt::format("--rank {} contradicts --world {}: ranks are counted from 0",
+                                  place.rank, place.world));
   }
   if (place.world > 1 && !flags.rendezvous) {
     return make_error("--rank and --world need --rendezvous: where rank 0 listens");
@@ -119,8 +112,7 @@ Result<Place> forced(const Sightings& sightings, Launcher launcher) {
   if (launcher == Launcher::alone) return all_alone("a single process: --launch alone");
   const auto found = std::ranges::find(sightings, launcher, &Sighting::launcher);
   if (!found->missing.empty()) {
-    return make_error(fmt::format("--launch {} needs {} in the environment",
-                                  to_string(launcher),
+    return make_error(fmt::format("--launch {} needs {} in the environment", to_string(launcher),
                                   fmt::join(found->missing, ", ")));
   }
   return found->place;
@@ -138,8 +130,7 @@ Result<Place> alone_or_lost(const Environment& environment, const Sighting& torc
       torchrun.seen));
 }
 
-Result<Place> choose(const Environment& environment,
-                     const LaunchFlags& flags,
+Result<Place> choose(const Environment& environment, const LaunchFlags& flags,
                      const Sightings& sightings) {
   const bool numbered = flags.rank || flags.world;
   if (flags.launcher && *flags.launcher != Launcher::flags) {
@@ -175,8 +166,8 @@ Result<Launcher> parse_launcher(std::string_view name) {
     if (each == name) return launcher;
     names.push_back(each);
   }
-  return make_error(fmt::format(
-      "unknown launcher \"{}\": expected {}", printable(name, 60), fmt::join(names, ", ")));
+  return make_error(fmt::format("unknown launcher \"{}\": expected {}", printable(name, 60),
+                                fmt::join(names, ", ")));
 }
 
 Result<Place> find_place(const Variables& variables, const LaunchFlags& flags) {
@@ -188,8 +179,7 @@ Result<Place> find_place(const Variables& variables, const LaunchFlags& flags) {
   if (flags.rendezvous) {
     place->rendezvous = flags.rendezvous;
     place->evidence.push_back(fmt::format("rank 0 listens on {} port {}: --rendezvous",
-                                          flags.rendezvous->host,
-                                          flags.rendezvous->port));
+                                          flags.rendezvous->host, flags.rendezvous->port));
   }
   return place;
 }

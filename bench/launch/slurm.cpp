@@ -36,12 +36,10 @@ Result<void> add_local_world(const Environment& environment, Place& place) {
   if (!counts) return make_error(fmt::format("{}: {}", kPerNode, counts.error().message));
   const auto sum = std::accumulate(counts->begin(), counts->end(), std::int64_t{0});
   if (sum != place.world) {
-    return make_error(
-        fmt::format("{} has {} tasks, which contradicts {}: give --rank, --world and "
-                    "--rendezvous, or name the launcher with --launch",
-                    setting(environment, kPerNode),
-                    sum,
-                    setting(environment, world_name(environment))));
+    return make_error(fmt::format(
+        "{} has {} tasks, which contradicts {}: give --rank, --world and "
+        "--rendezvous, or name the launcher with --launch",
+        setting(environment, kPerNode), sum, setting(environment, world_name(environment))));
   }
   const auto node = environment.number("SLURM_NODEID");
   if (!node) return tl::unexpected(node.error());
@@ -49,8 +47,7 @@ Result<void> add_local_world(const Environment& environment, Place& place) {
   if (index >= counts->size()) {
     return make_error(fmt::format("{} contradicts {}, which has {} nodes",
                                   setting(environment, "SLURM_NODEID"),
-                                  setting(environment, kPerNode),
-                                  counts->size()));
+                                  setting(environment, kPerNode), counts->size()));
   }
   if (*node || counts->size() == 1) place.local_world = counts->at(index);
   return {};
@@ -75,10 +72,7 @@ Result<void> add_rendezvous(const Environment& environment, Place& place) {
   const auto port = environment.port("MASTER_PORT", port_of_job(job));
   if (!port) return tl::unexpected(port.error());
   place.evidence.push_back(fmt::format(
-      "rank 0 listens on {} port {}: {} and {}",
-      printable(host, 100),
-      *port,
-      source,
+      "rank 0 listens on {} port {}: {} and {}", printable(host, 100), *port, source,
       environment.has("MASTER_PORT") ? "MASTER_PORT" : "a port that follows from job and step"));
   place.rendezvous = Rendezvous{.host = std::move(host), .port = *port};
   return {};

@@ -75,24 +75,18 @@ Result<Place> read_tf_place(const Json& config, std::uint16_t offset) {
   if (!cluster) return tl::unexpected(cluster.error());
   if (!cluster->rank) {
     return wrong(fmt::format("has the task {} {}, which is no chief and no worker of its cluster",
-                             printable(role, 40),
-                             index.get<std::uint64_t>()));
+                             printable(role, 40), index.get<std::uint64_t>()));
   }
   auto first = cluster->addresses.front();
   first.port = beside(first.port, offset);
   Place place{.launcher = Launcher::tf_config,
               .rank = static_cast<int>(*cluster->rank),
               .world = static_cast<int>(cluster->addresses.size())};
-  place.evidence.push_back(fmt::format("TF_CONFIG names {} {} as rank {} of {}",
-                                       role,
-                                       index.get<std::uint64_t>(),
-                                       place.rank,
-                                       place.world));
+  place.evidence.push_back(fmt::format("TF_CONFIG names {} {} as rank {} of {}", role,
+                                       index.get<std::uint64_t>(), place.rank, place.world));
   place.evidence.push_back(fmt::format(
       "rank 0 listens on {} port {}: the first address of TF_CONFIG, its port moved by {}",
-      printable(first.host, 100),
-      first.port,
-      offset));
+      printable(first.host, 100), first.port, offset));
   place.rendezvous = std::move(first);
   return place;
 }

@@ -30,15 +30,14 @@ Result<void> add_rendezvous(const Environment& environment, std::uint16_t offset
   const bool taken = agent_has_port(environment);
   const auto port = taken ? beside(*master_port, offset) : *master_port;
   place.rendezvous = Rendezvous{.host = std::string(environment.text("MASTER_ADDR")), .port = port};
-  place.evidence.push_back(fmt::format(
-      "rank 0 listens on {} port {}: MASTER_ADDR and {}{}",
-      printable(place.rendezvous->host, 100),
-      port,
-      environment.has("MASTER_PORT") ? "MASTER_PORT"
-                                     : "PyTorch's own port, as MASTER_PORT is unset",
-      taken ? fmt::format(
-                  " {} moved by {}, as torchrun's own store has that port", *master_port, offset)
-            : ""));
+  place.evidence.push_back(
+      fmt::format("rank 0 listens on {} port {}: MASTER_ADDR and {}{}",
+                  printable(place.rendezvous->host, 100), port,
+                  environment.has("MASTER_PORT") ? "MASTER_PORT"
+                                                 : "PyTorch's own port, as MASTER_PORT is unset",
+                  taken ? fmt::format(" {} moved by {}, as torchrun's own store has that port",
+                                      *master_port, offset)
+                        : ""));
   return {};
 }
 

@@ -49,9 +49,8 @@ Set join(const Set& a, const Set& b) {
 
 Set without(const Set& all, const Set& some) {
   Set rest;
-  std::ranges::copy_if(all, std::back_inserter(rest), [&](Node node) {
-    return std::ranges::find(some, node) == some.end();
-  });
+  std::ranges::copy_if(all, std::back_inserter(rest),
+                       [&](Node node) { return std::ranges::find(some, node) == some.end(); });
   return rest;
 }
 
@@ -245,8 +244,7 @@ class Bisection {
                    .share = usual_.share(alone),
                    .evidence = {fmt::format("{} nodes are slow together while the others work; "
                                             "alone they reach {} GB/s",
-                                            shown_.size(),
-                                            rate_text(alone.value_or(0)))}};
+                                            shown_.size(), rate_text(alone.value_or(0)))}};
   }
 
   [[nodiscard]] std::optional<Culprit> conclude(const std::optional<double>& gbps) const {
@@ -262,21 +260,17 @@ class Bisection {
                     .share = usual_.share(gbps),
                     .probability = probability_of({odds, odds})};
     culprit.evidence.push_back(fmt::format(
-        "all {} nodes together, then parts of them, then {} alone: {}",
-        all_.size(),
+        "all {} nodes together, then parts of them, then {} alone: {}", all_.size(),
         culprit.kind == Kind::node
             ? fmt::format("{} with {} others", nodes_.names[suspects_[0]], shown_.size() - 1)
             : fmt::format("{} nodes", shown_.size()),
-        gbps ? fmt::format("{} GB/s, {:.0f}% of {} that healthy pairs reach",
-                           rate_text(*gbps),
-                           kPercent * culprit.share,
-                           rate_text(usual_.median))
+        gbps ? fmt::format("{} GB/s, {:.0f}% of {} that healthy pairs reach", rate_text(*gbps),
+                           kPercent * culprit.share, rate_text(usual_.median))
              : "did not finish"));
     if (control_) {
-      culprit.evidence.push_back(
-          fmt::format("{}: {} GB/s",
-                      shown_.size() < all_.size() ? "as many others" : "all but this one",
-                      rate_text(*control_)));
+      culprit.evidence.push_back(fmt::format(
+          "{}: {} GB/s", shown_.size() < all_.size() ? "as many others" : "all but this one",
+          rate_text(*control_)));
     }
     culprit.ruled_out = {culprit.kind == Kind::link
                              ? "the two nodes: each reaches its bandwidth with another partner"

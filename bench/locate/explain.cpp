@@ -19,9 +19,7 @@ constexpr std::size_t kControls = 8;
 std::string rate(const std::optional<double>& gbps, const Scale& scale) {
   if (!gbps) return "did not finish";
   return fmt::format(
-      "{} GB/s, {:.0f}% of {} that {} reach",
-      rate_text(*gbps),
-      kPercent * scale.share(*gbps),
+      "{} GB/s, {:.0f}% of {} that {} reach", rate_text(*gbps), kPercent * scale.share(*gbps),
       rate_text(scale.median),
       scale.count == 1 ? "one healthy one" : fmt::format("{} healthy ones", scale.count));
 }
@@ -69,8 +67,8 @@ class Explanation {
     Slow slow{.suspect = &suspect};
     for (const auto& meeting : suspect.meetings) {
       slow.odds.push_back(odds_of(meeting.gbps, meeting.scale));
-      slow.evidence.push_back(fmt::format(
-          "with {}: {}", nodes_.names[meeting.partner], rate(meeting.gbps, meeting.scale)));
+      slow.evidence.push_back(fmt::format("with {}: {}", nodes_.names[meeting.partner],
+                                          rate(meeting.gbps, meeting.scale)));
     }
     return slow;
   }
@@ -130,8 +128,8 @@ class Explanation {
     for (std::size_t i = 0; i < count; ++i) {
       const auto slow = of(pairs[i].first);
       slow->jammed = !scale.low(round->gbps[i]);
-      slow->evidence.push_back(fmt::format(
-          "alone, with {}: {}", nodes_.names[pairs[i].second], rate(round->gbps[i], scale)));
+      slow->evidence.push_back(fmt::format("alone, with {}: {}", nodes_.names[pairs[i].second],
+                                           rate(round->gbps[i], scale)));
     }
     return {};
   }
@@ -141,8 +139,7 @@ class Explanation {
                                 [&](const Slow& each) { return each.suspect->node == node; });
   }
 
-  [[nodiscard]] Result<void> judge_pairs(const Round& round,
-                                         std::size_t controls,
+  [[nodiscard]] Result<void> judge_pairs(const Round& round, std::size_t controls,
                                          std::size_t end) {
     auto part = round;
     part.groups.resize(end);
@@ -186,9 +183,7 @@ class Explanation {
     if (fresh.size() >= slow_.size() + kControls) partners = std::move(fresh);
   }
 
-  void judge_pair(const SlowPair& pair,
-                  const std::optional<double>& again,
-                  const Scale& scale,
+  void judge_pair(const SlowPair& pair, const std::optional<double>& again, const Scale& scale,
                   Culprit& jam) {
     const auto [a, b] = pair.pair;
     const auto names = fmt::format("{} with {}", nodes_.names[a], nodes_.names[b]);
@@ -197,10 +192,8 @@ class Explanation {
       jam.gbps = pair.gbps.value_or(0);
       jam.share = pair.scale.share(jam.gbps);
       jam.probability = probability_of({odds_of(pair.gbps, pair.scale)});
-      jam.evidence.push_back(fmt::format("{}: {} while all nodes worked; alone {}",
-                                         names,
-                                         rate(pair.gbps, pair.scale),
-                                         rate(again, scale)));
+      jam.evidence.push_back(fmt::format("{}: {} while all nodes worked; alone {}", names,
+                                         rate(pair.gbps, pair.scale), rate(again, scale)));
       return;
     }
     culprits_.push_back(
@@ -232,8 +225,8 @@ class Explanation {
         if (common || !scale.low(gbps)) continue;
         slow->low.push_back(static_cast<int>(device));
         if (lines.empty()) slow->odds.push_back(odds_of(gbps, scale));
-        lines.push_back(fmt::format(
-            "device {} alone, with that of {}: {}", device, partner, rate(gbps, scale)));
+        lines.push_back(fmt::format("device {} alone, with that of {}: {}", device, partner,
+                                    rate(gbps, scale)));
       }
       if (lines.size() == devices) {
         lines = {fmt::format("each of its devices alone, with those of {}, too", partner)};
@@ -334,8 +327,7 @@ class Explanation {
 
 }  // namespace
 
-Result<std::vector<Culprit>> explain(const Suspicion& suspicion,
-                                     const Nodes& nodes,
+Result<std::vector<Culprit>> explain(const Suspicion& suspicion, const Nodes& nodes,
                                      Rounds& rounds) {
   return Explanation(suspicion, nodes, rounds).run();
 }

@@ -89,9 +89,7 @@ std::optional<Matrix> matrix_of(const Search& search, const Nodes& nodes) {
   return matrix;
 }
 
-std::optional<Breakdown> breakdown_of(const Search& search,
-                                      const Nodes& nodes,
-                                      const Rule& rule,
+std::optional<Breakdown> breakdown_of(const Search& search, const Nodes& nodes, const Rule& rule,
                                       const Profile& profile) {
   if (!search.scale || search.pairs.empty()) return {};
   const double usual = search.scale->median;
@@ -148,9 +146,7 @@ std::string pairs_json(const Search& search, const Nodes& nodes) {
 std::string pairs_csv(const Search& search, const Nodes& nodes) {
   std::string text = "a,b,gbps\n";
   for (const auto& [pair, gbps] : search.pairs) {
-    text += fmt::format("{},{},{}\n",
-                        nodes.names[pair.first],
-                        nodes.names[pair.second],
+    text += fmt::format("{},{},{}\n", nodes.names[pair.first], nodes.names[pair.second],
                         gbps ? fmt::format("{:.3f}", *gbps) : "");
   }
   return text;

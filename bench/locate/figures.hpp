@@ -19,10 +19,8 @@ namespace muster::bench::locate {
 // Why a job over all nodes does not reach what its HCAs could carry: what it reaches is what its
 // slowest part does, and each culprit takes away what the next one would leave. Nothing where
 // nothing was measured, or where some pair does not finish.
-[[nodiscard]] std::optional<Breakdown> breakdown_of(const Search& search,
-                                                    const Nodes& nodes,
-                                                    const Rule& rule,
-                                                    const Profile& profile);
+[[nodiscard]] std::optional<Breakdown> breakdown_of(const Search& search, const Nodes& nodes,
+                                                    const Rule& rule, const Profile& profile);
 
 // {"schema": "muster.pairs/1", "unit": "GB/s", "nodes": [...], "pairs": [{"a", "b", "gbps"}]}: in
 // the order of time; gbps is null where a pair did not finish.

@@ -38,8 +38,7 @@ std::string device_of(const Culprit& culprit, const Nodes& nodes) {
 std::string how(const Culprit& culprit) {
   if (!culprit.loss.empty()) return culprit.loss;
   if (culprit.hung) return "does not finish";
-  return fmt::format("{} GB/s, {:.0f}% of what its equals reach",
-                     rate_text(culprit.gbps),
+  return fmt::format("{} GB/s, {:.0f}% of what its equals reach", rate_text(culprit.gbps),
                      kPercent * culprit.share);
 }
 
@@ -64,23 +63,22 @@ std::string what(const Culprit& culprit, const Nodes& nodes) {
   switch (culprit.kind) {
     case Culprit::Kind::node:
       if (culprit.together > 2) {
-        return fmt::format(
-            "in an all-reduce of {} nodes and more: {}", culprit.together, how(culprit));
+        return fmt::format("in an all-reduce of {} nodes and more: {}", culprit.together,
+                           how(culprit));
       }
       return fmt::format("{}{}", part_of(culprit), how(culprit));
     case Culprit::Kind::rail:
       return fmt::format("on most nodes: {}", how(culprit));
     case Culprit::Kind::group:
       return fmt::format("{} are slow together, and no smaller part of them: {}",
-                         fold_hostlist(names_of(culprit.nodes, nodes)),
-                         how(culprit));
+                         fold_hostlist(names_of(culprit.nodes, nodes)), how(culprit));
     case Culprit::Kind::level:
       return how(culprit);
     case Culprit::Kind::link:
       return fmt::format("the path between the two {}", culprit.hung ? how(culprit) : "is slow");
     case Culprit::Kind::leaf:
-      return fmt::format(
-          "leaf switch of {}: {}", fold_hostlist(names_of(culprit.nodes, nodes)), how(culprit));
+      return fmt::format("leaf switch of {}: {}", fold_hostlist(names_of(culprit.nodes, nodes)),
+                         how(culprit));
     case Culprit::Kind::congestion:
       return culprit.leaf == kNoLeaf
                  ? "slow only while all nodes work"
@@ -174,8 +172,7 @@ std::vector<Finding> findings_of(const Search& search, const Nodes& nodes, const
        .outcome = Outcome::pass,
        .message = fmt::format("no node stands out: {} rates around {} GB/s; a loss of more "
                               "than {:.1f}% would have been seen",
-                              scale.count,
-                              rate_text(scale.median),
+                              scale.count, rate_text(scale.median),
                               kPercent * (1 - scale.limit / scale.median)),
        .observed = scale.median,
        .unit = "GB/s"});
@@ -216,16 +213,14 @@ std::vector<Node> excluded(const Search& search, const Nodes& nodes, const Rule&
   return left_out(failed);
 }
 
-std::optional<Finding> together_finding(const Search& search,
-                                        const Nodes& nodes,
+std::optional<Finding> together_finding(const Search& search, const Nodes& nodes,
                                         const Rule& rule) {
   if (!search.together) return {};
   const auto& [members, gbps] = *search.together;
   const auto out = names_of(left_out(search.culprits), nodes);
   auto message = out.empty() ? fmt::format("all {} nodes together ", members.size())
                              : fmt::format("without {} the other {} nodes together ",
-                                           fold_hostlist(out),
-                                           members.size());
+                                           fold_hostlist(out), members.size());
   message += gbps ? fmt::format("reach {} GB/s", rate_text(*gbps)) : "do not finish";
   const bool behind = falls_behind(gbps, *search.scale);
   if (behind && gbps) {

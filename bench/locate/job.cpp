@@ -68,10 +68,7 @@ Result<Nodes> nodes_of(const Agreement& agreed) {
       return agreed.hosts[static_cast<std::size_t>(at - ranks.begin())];
     };
     return make_error(fmt::format("{} has {} ranks and {} has {}: start as many on each node",
-                                  name(least),
-                                  *least,
-                                  name(most),
-                                  *most));
+                                  name(least), *least, name(most), *most));
   }
   return Nodes{.names = agreed.hosts, .devices = *most, .leaves = {}, .leaf_names = {}, .pods = {}};
 }
@@ -262,8 +259,7 @@ void Job::note_end(const Group& group, bool finished) {
   }
 }
 
-Answer Job::answer_of(const std::vector<int>& ranks,
-                      const std::vector<RankResult>& results,
+Answer Job::answer_of(const std::vector<int>& ranks, const std::vector<RankResult>& results,
                       int repeats) {
   Answer answer;
   Timing timing;

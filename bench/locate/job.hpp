@@ -81,8 +81,7 @@ class Job final : public Measurer {
   [[nodiscard]] std::vector<RankPart> parts_of(const std::vector<Group>& groups) const;
   [[nodiscard]] std::vector<int> ranks_of(const Group& group) const;
   [[nodiscard]] Answer answer_of(const std::vector<int>& ranks,
-                                 const std::vector<RankResult>& results,
-                                 int repeats);
+                                 const std::vector<RankResult>& results, int repeats);
   void note_end(const Group& group, bool finished);
   // The nodes of ranks that were lost since.
   void note_losses();

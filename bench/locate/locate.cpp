@@ -50,9 +50,8 @@ std::vector<double> clearly_good(const std::vector<double>& values, const Rule& 
 std::string two_rates(std::span<const PairRate> pairs, const Nodes& nodes) {
   constexpr std::ptrdiff_t kLeast = 2;
   std::vector<PairRate> sorted;
-  std::ranges::copy_if(pairs, std::back_inserter(sorted), [](const PairRate& each) {
-    return each.gbps.has_value();
-  });
+  std::ranges::copy_if(pairs, std::back_inserter(sorted),
+                       [](const PairRate& each) { return each.gbps.has_value(); });
   std::ranges::sort(sorted, {}, [](const PairRate& each) { return *each.gbps; });
   const auto gap = std::ranges::adjacent_find(
       sorted,
@@ -75,11 +74,8 @@ std::string two_rates(std::span<const PairRate> pairs, const Nodes& nodes) {
       "{} pairs reach {} GB/s and {} reach {}: only a limit tells which is right (--min-busbw); "
       "the "
       "slower are among {}",
-      slow.size(),
-      rate_text(*slow[slow.size() / 2].gbps),
-      fast.size(),
-      rate_text(*fast[fast.size() / 2].gbps),
-      fold_hostlist(names));
+      slow.size(), rate_text(*slow[slow.size() / 2].gbps), fast.size(),
+      rate_text(*fast[fast.size() / 2].gbps), fold_hostlist(names));
 }
 
 // Of pairs that finished; nothing where none did.
@@ -93,11 +89,8 @@ std::optional<double> measured_median(std::span<const PairRate> pairs) {
 }
 
 // Nobody stands out: what is said of all of them.
-std::optional<Culprit> judge_all(const std::optional<Scale>& scale,
-                                 std::span<const PairRate> pairs,
-                                 const Suspicion& found,
-                                 const Rule& rule,
-                                 const Nodes& nodes) {
+std::optional<Culprit> judge_all(const std::optional<Scale>& scale, std::span<const PairRate> pairs,
+                                 const Suspicion& found, const Rule& rule, const Nodes& nodes) {
   if (!scale) {
     return not_enough(fmt::format(
         "fewer than {} rates to compare, and no limit to compare them with", rule.enough));
@@ -119,11 +112,10 @@ std::optional<Culprit> judge_all(const std::optional<Scale>& scale,
     if (auto rates = two_rates(pairs, nodes); !rates.empty()) return not_enough(std::move(rates));
   }
   if (!hidden) return {};
-  return not_enough(
-      fmt::format("the rates of healthy pairs vary by {:.1f}%: a loss of less than {:.0f}% cannot "
-                  "be told from that",
-                  kPercent * scale->deviation / scale->median,
-                  std::min(kPercent, kPercent * visible)));
+  return not_enough(fmt::format(
+      "the rates of healthy pairs vary by {:.1f}%: a loss of less than {:.0f}% cannot "
+      "be told from that",
+      kPercent * scale->deviation / scale->median, std::min(kPercent, kPercent * visible)));
 }
 
 Strategy strategy_for(Strategy asked, const Nodes& nodes) {
@@ -163,9 +155,7 @@ class Locator {
         strategy_(strategy_for(plan.strategy, nodes)) {}
 
   [[nodiscard]] Result<Search> run() {
-    for (const auto step : {&Locator::suspect,
-                            &Locator::look_at_switches,
-                            &Locator::look_at_rails,
+    for (const auto step : {&Locator::suspect, &Locator::look_at_switches, &Locator::look_at_rails,
                             &Locator::accuse}) {
       if (auto done = (this->*step)(); !done) return tl::unexpected(done.error());
     }
@@ -189,9 +179,8 @@ class Locator {
     if (strategy_ == Strategy::fabric && nodes_.zones.empty()) return {};  // first the switches
     const auto before = search_.pairs.size();
     const bool all_pairs = strategy_ == Strategy::tournament;
-    auto found =
-        put(found_,
-            all_pairs ? tournament(nodes_, rounds_, search_) : screen(nodes_, rounds_, search_));
+    auto found = put(found_, all_pairs ? tournament(nodes_, rounds_, search_)
+                                       : screen(nodes_, rounds_, search_));
     if (!found) return found;
     const std::span pairs(search_.pairs.begin() + static_cast<std::ptrdiff_t>(before),
                           search_.pairs.end());
@@ -254,8 +243,7 @@ class Locator {
       jam.evidence = {fmt::format(
           "{} of its {} nodes are slow with nodes of other leaf switches while all work; one of "
           "them alone, with one of another, is not",
-          slow,
-          all)};
+          slow, all)};
       search_.culprits.push_back(std::move(jam));
     }
   }
@@ -297,8 +285,7 @@ class Locator {
 
 }  // namespace
 
-std::optional<Scale> first_scale(const std::vector<double>& values,
-                                 double noise,
+std::optional<Scale> first_scale(const std::vector<double>& values, double noise,
                                  const Rule& rule) {
   if (const auto good = clearly_good(values, rule); !good.empty()) {
     const auto scale = scale_of(good, noise, rule);

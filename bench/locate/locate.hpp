@@ -27,24 +27,20 @@ struct Plan {
 
 // The steps of a search, a file each, and what they have in common: the scale of the first values,
 // from the healthy ones or from what is expected; nothing where neither tells.
-[[nodiscard]] std::optional<Scale> first_scale(const std::vector<double>& values,
-                                               double noise,
+[[nodiscard]] std::optional<Scale> first_scale(const std::vector<double>& values, double noise,
                                                const Rule& rule);
 
 [[nodiscard]] Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, Search& search);
 [[nodiscard]] Result<Suspicion> tournament(const Nodes& nodes, Rounds& rounds, Search& search);
 // The devices that are slow on most nodes become culprits of `search`; where there are no such
 // devices, no node is suspected. `slow`: nodes that are slow by pairs.
-[[nodiscard]] Result<Suspicion> rails(const Nodes& nodes,
-                                      Rounds& rounds,
-                                      const std::vector<Suspect>& slow,
-                                      Search& search);
+[[nodiscard]] Result<Suspicion> rails(const Nodes& nodes, Rounds& rounds,
+                                      const std::vector<Suspect>& slow, Search& search);
 
 // Each device of a slow node is measured by itself with the same one of a proven partner, and then
 // each node alone. Slow pairs, and slow nodes of which no part is slow, are measured once more: low
 // again is a link or a node, else it was congestion.
-[[nodiscard]] Result<std::vector<Culprit>> explain(const Suspicion& suspicion,
-                                                   const Nodes& nodes,
+[[nodiscard]] Result<std::vector<Culprit>> explain(const Suspicion& suspicion, const Nodes& nodes,
                                                    Rounds& rounds);
 
 // Measures all nodes together that a next job has. As long as they reach less than their pairs do,

@@ -26,35 +26,31 @@ Result<void> take_tests(std::string& target, Text value) {
 }
 
 constexpr std::array kOptions{
-    option<&C::model, take_model>(
-        "--sim", "WORD=VALUE,...", "the cluster that --backend sim is a model of"),
-    option<&C::strategy>("--strategy",
-                         "auto|screen|tournament|bisect|rails|fabric",
+    option<&C::model, take_model>("--sim", "WORD=VALUE,...",
+                                  "the cluster that --backend sim is a model of"),
+    option<&C::strategy>("--strategy", "auto|screen|tournament|bisect|rails|fabric",
                          "screen: disjoint pairs, then suspects with proven partners; tournament: "
                          "all pairs; bisect: as screen; rails: and each device by itself; "
                          "fabric: first below and across the switches of --topology (default auto: "
                          "all pairs up to 16 nodes, else screen; then what is found asks for)"),
-    option<&C::topology>(
-        "--topology", "FILE", "Slurm's topology.conf, or lines with a switch and its nodes"),
-    option<&C::size, take_size>("--size",
-                                "SIZE",
+    option<&C::topology>("--topology", "FILE",
+                         "Slurm's topology.conf, or lines with a switch and its nodes"),
+    option<&C::size, take_size>("--size", "SIZE",
                                 "of the all-reduce (default on GPUs what the profile's limit is "
                                 "for, or 512 MiB; else 8 MiB)"),
     option<&C::per_repeat, AtLeast<1>{}>(
         "--per-repeat", "N", "so many operations are one value, their median (default 5)"),
-    option<&C::floor, take_rate>(
-        "--min-busbw", "RATE", "what a healthy pair of nodes reaches at least, as '180 GB/s'"),
+    option<&C::floor, take_rate>("--min-busbw", "RATE",
+                                 "what a healthy pair of nodes reaches at least, as '180 GB/s'"),
     option<&C::matrix>("--matrix", "FILE", "the rates of all pairs that were measured, as JSON"),
     option<&C::csv>("--csv", "FILE", "the same as CSV"),
-    option<&C::exclude>(
-        "--exclude", "FILE", "the accused nodes, as a list for srun and sbatch --exclude"),
+    option<&C::exclude>("--exclude", "FILE",
+                        "the accused nodes, as a list for srun and sbatch --exclude"),
     option<&C::node_tests, take_tests>(
-        "--node-tests",
-        "TEST,...|none",
+        "--node-tests", "TEST,...|none",
         "what a slow node is tested by from within, of muster-bench node "
         "(default on GPUs gpu.*,ib.*; else none)"),
-    option<&C::drain>("--drain",
-                      "",
+    option<&C::drain>("--drain", "",
                       "drain the accused nodes by the rules of muster.yaml: muster drain --report"),
 };
 

@@ -55,8 +55,7 @@ PairLimit limit_of_pairs(const Profile& profile, bool gpus) {
 }
 
 // Smaller messages are slower: no limit holds for them.
-std::optional<double> floor_of(const LocateCommand& command,
-                               const PairLimit& limit,
+std::optional<double> floor_of(const LocateCommand& command, const PairLimit& limit,
                                std::uint64_t bytes) {
   if (command.floor) return command.floor->value / kGiga;
   return bytes >= limit.bytes ? limit.gbps : std::nullopt;
@@ -74,10 +73,7 @@ Result<void> add_topology(Nodes& nodes, const LocateCommand& command) {
 class Run {
  public:
   // `floor`: what a healthy pair reaches at least, in GB/s.
-  Run(const LocateCommand& command,
-      const RunInput& input,
-      Choice choice,
-      Nodes nodes,
+  Run(const LocateCommand& command, const RunInput& input, Choice choice, Nodes nodes,
       std::optional<double> floor)
       : command_(command),
         input_(input),
@@ -192,11 +188,8 @@ class Run {
 
   [[nodiscard]] std::string summary(std::string_view excluded) const {
     auto text = heat_map(search_, nodes_);
-    text += fmt::format("{} nodes, {} {}, {} operations\n",
-                        nodes_.count(),
-                        search_.rounds,
-                        search_.rounds == 1 ? "round" : "rounds",
-                        search_.operations);
+    text += fmt::format("{} nodes, {} {}, {} operations\n", nodes_.count(), search_.rounds,
+                        search_.rounds == 1 ? "round" : "rounds", search_.operations);
     if (!together_.empty()) text += fmt::format("{}\n", together_);
     if (!excluded.empty()) text += fmt::format("--exclude={}\n", excluded);
     return text;
@@ -262,10 +255,7 @@ void tell_troubles(const std::vector<std::string>& troubles, const RankContext& 
 }
 
 // On rank 0: the exit status of all.
-Result<int> lead(const LocateCommand& command,
-                 RankContext& self,
-                 Parts& parts,
-                 Job& job,
+Result<int> lead(const LocateCommand& command, RankContext& self, Parts& parts, Job& job,
                  std::optional<double> floor) {
   auto nodes = nodes_of(parts.membership.agreed);
   if (!nodes) return tl::unexpected(nodes.error());

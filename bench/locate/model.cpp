@@ -125,10 +125,9 @@ double Model::rate_of(const Group& group, bool crowded) const {
   for (const auto node : group.nodes) {
     const auto& state = nodes_[node];
     const auto device = static_cast<std::size_t>(std::max(group.device, 0));
-    lower(part,
-          group.device == kAllDevices ? state.network
-          : state.devices.empty()     ? 1
-                                      : state.devices[device]);
+    lower(part, group.device == kAllDevices ? state.network
+                : state.devices.empty()     ? 1
+                                            : state.devices[device]);
     if (group.nodes.size() >= state.enough) lower(part, state.large);
   }
   const double all = cluster_.gbps / (group.device == kAllDevices ? 1 : cluster_.devices);

@@ -35,9 +35,7 @@ struct Rails {
   }
 };
 
-Result<Rails> measure_rails(const std::string& title,
-                            std::vector<Pair> pairs,
-                            const Nodes& nodes,
+Result<Rails> measure_rails(const std::string& title, std::vector<Pair> pairs, const Nodes& nodes,
                             Rounds& rounds) {
   Rails rails{
       .pairs = std::move(pairs), .devices = static_cast<std::size_t>(nodes.devices), .round = {}};
@@ -73,9 +71,7 @@ std::vector<Culprit> slow_on_most(const Rails& rails, const Rule& rule) {
          .probability = probability_of({odds_of(gbps, *scale), odds_of(gbps, *scale)}),
          .evidence = {fmt::format("device {} alone reaches {} GB/s over {} pairs of nodes, and the "
                                   "others {} GB/s",
-                                  device,
-                                  rate_text(gbps),
-                                  rails.pairs.size(),
+                                  device, rate_text(gbps), rails.pairs.size(),
                                   rate_text(scale->median))},
          .ruled_out = {"the nodes: it is the same device on most of them"}});
   }
@@ -120,8 +116,7 @@ class Suspects {
 
   // Each with one of these that it has not met.
   [[nodiscard]] std::vector<Pair> pair_anew(const std::vector<Node>& asked,
-                                            std::vector<Node>& partners,
-                                            const Nodes& nodes) const {
+                                            std::vector<Node>& partners, const Nodes& nodes) const {
     return pair_with(asked, partners, nodes, [this](Node node) {
       std::vector<Node> met;
       for (const auto& [device, meetings] : low_[node]) {
@@ -156,9 +151,7 @@ std::vector<Node> all_of(const Nodes& nodes) {
 
 }  // namespace
 
-Result<Suspicion> rails(const Nodes& nodes,
-                        Rounds& rounds,
-                        const std::vector<Suspect>& slow,
+Result<Suspicion> rails(const Nodes& nodes, Rounds& rounds, const std::vector<Suspect>& slow,
                         Search& search) {
   // Slow nodes would pass for slow devices: they are measured later.
   auto others = nodes;
@@ -186,8 +179,8 @@ Result<Suspicion> rails(const Nodes& nodes,
     auto pairs = suspects.pair_anew(asked, partners, nodes);
     if (pairs.empty()) break;
     std::ranges::move(take_controls(partners, asked.size(), nodes), std::back_inserter(pairs));
-    const auto again = measure_rails(
-        "each device of suspects with proven partners", std::move(pairs), nodes, rounds);
+    const auto again = measure_rails("each device of suspects with proven partners",
+                                     std::move(pairs), nodes, rounds);
     if (!again) return tl::unexpected(again.error());
     const auto scale = first_scale(finished(again->round), again->round.noise, rule);
     suspects.take(*again, suspicion.devices, scale.value_or(*search.scale));

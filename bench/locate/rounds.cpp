@@ -47,8 +47,7 @@ Scale scale_from(const Round& round, std::size_t from, const Scale& usual, const
 }
 
 // What did not finish once is not asked again: it would cost its deadline each time.
-Result<void> Rounds::add(const std::vector<Group>& groups,
-                         int repeats,
+Result<void> Rounds::add(const std::vector<Group>& groups, int repeats,
                          std::vector<Answer>& answers) {
   std::vector<Group> left;
   std::vector<std::size_t> of;
@@ -71,8 +70,7 @@ Result<void> Rounds::add(const std::vector<Group>& groups,
   return {};
 }
 
-Result<Round> Rounds::measure(std::string_view title,
-                              std::vector<Group> groups,
+Result<Round> Rounds::measure(std::string_view title, std::vector<Group> groups,
                               std::optional<int> fixed) {
   ++count_;
   if (watch_) watch_(fmt::format("round {}: {}", count_, title), groups.size());
@@ -96,8 +94,7 @@ Result<std::optional<double>> Rounds::measure_one(std::string_view title,
   return round->gbps.front();
 }
 
-Result<Round> Rounds::measure_in_turns(std::string_view title,
-                                       std::vector<Group> groups,
+Result<Round> Rounds::measure_in_turns(std::string_view title, std::vector<Group> groups,
                                        std::size_t most_nodes) {
   Round all;
   for (auto next = groups.begin(); next != groups.end();) {

@@ -28,9 +28,7 @@ struct Round {
 
 // The scale of the groups from index `from` on, with at least the deviation of `usual`; where they
 // are too few, `usual`.
-[[nodiscard]] Scale scale_from(const Round& round,
-                               std::size_t from,
-                               const Scale& usual,
+[[nodiscard]] Scale scale_from(const Round& round, std::size_t from, const Scale& usual,
                                const Rule& rule);
 
 class Rounds {
@@ -41,8 +39,7 @@ class Rounds {
       : measurer_(measurer), rule_(rule), watch_(std::move(watch)) {}
 
   // Repeats the round as often as the noise needs, or `fixed` times.
-  [[nodiscard]] Result<Round> measure(std::string_view title,
-                                      std::vector<Group> groups,
+  [[nodiscard]] Result<Round> measure(std::string_view title, std::vector<Group> groups,
                                       std::optional<int> fixed = {});
 
   // One group of these nodes.
@@ -51,8 +48,7 @@ class Rounds {
 
   // Measures the groups in one round where no more than `most_nodes` work in it, else turn after
   // turn.
-  [[nodiscard]] Result<Round> measure_in_turns(std::string_view title,
-                                               std::vector<Group> groups,
+  [[nodiscard]] Result<Round> measure_in_turns(std::string_view title, std::vector<Group> groups,
                                                std::size_t most_nodes);
 
   // What they reach all together; empty where they do not finish. No round, since nobody is
@@ -66,8 +62,7 @@ class Rounds {
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
 
  private:
-  [[nodiscard]] Result<void> add(const std::vector<Group>& groups,
-                                 int repeats,
+  [[nodiscard]] Result<void> add(const std::vector<Group>& groups, int repeats,
                                  std::vector<Answer>& answers);
 
   Measurer& measurer_;

@@ -36,8 +36,7 @@ Rule rule_of_device(Rule rule, int devices) {
   return rule;
 }
 
-std::optional<Scale> scale_around(const std::vector<double>& values,
-                                  double deviation,
+std::optional<Scale> scale_around(const std::vector<double>& values, double deviation,
                                   const Rule& rule) {
   if (values.size() < rule.enough) return {};
   const double median = median_of(values);
@@ -59,8 +58,8 @@ std::optional<Scale> scale_of(const std::vector<double>& values, double noise, c
   const auto all = among(values);
   if (!all) return {};
   std::vector<double> rest;
-  std::ranges::copy_if(
-      values, std::back_inserter(rest), [&](double value) { return !all->low(value); });
+  std::ranges::copy_if(values, std::back_inserter(rest),
+                       [&](double value) { return !all->low(value); });
   if (rest.size() == values.size()) return all;
   const auto better = among(rest);
   return better ? better : all;

@@ -46,13 +46,11 @@ struct Scale {
 
 // `noise`: the deviation of a value that its own repeats make, as a share of it. What is low does
 // not count for the deviation of the rest. Nothing where too few are there to compare.
-[[nodiscard]] std::optional<Scale> scale_of(const std::vector<double>& values,
-                                            double noise,
+[[nodiscard]] std::optional<Scale> scale_of(const std::vector<double>& values, double noise,
                                             const Rule& rule);
 
 // The scale with a deviation that is known, as a share of the median: that of few values is luck.
-[[nodiscard]] std::optional<Scale> scale_around(const std::vector<double>& values,
-                                                double deviation,
+[[nodiscard]] std::optional<Scale> scale_around(const std::vector<double>& values, double deviation,
                                                 const Rule& rule);
 
 // A scale from what is usual, where there are too few values to compare.

@@ -40,10 +40,8 @@ std::vector<Pair> tournament_round(std::size_t nodes, std::size_t round) {
   return pairs;
 }
 
-std::vector<Node>::iterator partner_of(Node node,
-                                       std::vector<Node>& partners,
-                                       const std::vector<Node>& met,
-                                       const Nodes& nodes) {
+std::vector<Node>::iterator partner_of(Node node, std::vector<Node>& partners,
+                                       const std::vector<Node>& met, const Nodes& nodes) {
   const auto is_new = [&](Node other) {
     return nodes.zone(node) == nodes.zone(other) && std::ranges::find(met, other) == met.end();
   };
@@ -52,8 +50,7 @@ std::vector<Node>::iterator partner_of(Node node,
   return far != partners.end() ? far : std::ranges::find_if(partners, is_new);
 }
 
-std::vector<Pair> pair_with(const std::vector<Node>& seekers,
-                            std::vector<Node>& partners,
+std::vector<Pair> pair_with(const std::vector<Node>& seekers, std::vector<Node>& partners,
                             const Nodes& nodes,
                             const std::function<std::vector<Node>(Node)>& met_by) {
   std::vector<Pair> pairs;

@@ -24,8 +24,7 @@ using Pair = std::pair<Node, Node>;
 
 // One of `partners` of the same zone that is none of `met`, of another leaf switch where there is
 // such a one; else their end.
-[[nodiscard]] std::vector<Node>::iterator partner_of(Node node,
-                                                     std::vector<Node>& partners,
+[[nodiscard]] std::vector<Node>::iterator partner_of(Node node, std::vector<Node>& partners,
                                                      const std::vector<Node>& met,
                                                      const Nodes& nodes);
 
@@ -33,16 +32,13 @@ using Pair = std::pair<Node, Node>;
 // where there is one, and none whom `met_by` tells. Takes those out of `partners` that it uses; who
 // finds none is left out.
 [[nodiscard]] std::vector<Pair> pair_with(
-    const std::vector<Node>& seekers,
-    std::vector<Node>& partners,
-    const Nodes& nodes,
+    const std::vector<Node>& seekers, std::vector<Node>& partners, const Nodes& nodes,
     const std::function<std::vector<Node>(Node)>& met_by = [](Node) {
       return std::vector<Node>();
     });
 
 // Pairs of proven nodes that a later round compares with, taken out of `proven`.
-[[nodiscard]] std::vector<Pair> take_controls(std::vector<Node>& proven,
-                                              std::size_t most,
+[[nodiscard]] std::vector<Pair> take_controls(std::vector<Node>& proven, std::size_t most,
                                               const Nodes& nodes);
 
 [[nodiscard]] std::vector<Group> groups_of(const std::vector<Pair>& pairs);

@@ -43,8 +43,7 @@ class Retry {
           {.kind = Culprit::Kind::not_enough_data,
            .nodes = {suspect.node},
            .evidence = {fmt::format("{} is neither slow nor fine with two partners: it has met {}",
-                                    nodes_.names[suspect.node],
-                                    suspect.meetings.size())}});
+                                    nodes_.names[suspect.node], suspect.meetings.size())}});
     }
     return {};
   }

@@ -109,8 +109,8 @@ class SwitchSearch {
   // The nodes that stand for a leaf switch: fine with each other.
   [[nodiscard]] std::vector<Node> speakers(Leaf leaf) const {
     std::vector<Node> fine;
-    std::ranges::copy_if(
-        nodes_of_[leaf], std::back_inserter(fine), [&](Node node) { return is_fine(node); });
+    std::ranges::copy_if(nodes_of_[leaf], std::back_inserter(fine),
+                         [&](Node node) { return is_fine(node); });
     return fine;
   }
 
@@ -264,9 +264,7 @@ class SwitchSearch {
     if (culprit.hung) return "does not finish";
     return fmt::format(
         "reaches {} GB/s, {:.0f}% of the {} GB/s of what stays below one leaf switch",
-        rate_text(culprit.gbps),
-        kPercent * culprit.share,
-        rate_text(found_.base));
+        rate_text(culprit.gbps), kPercent * culprit.share, rate_text(found_.base));
   }
 
   [[nodiscard]] std::string across_leaves() const {
@@ -280,8 +278,8 @@ class SwitchSearch {
                                    const std::vector<std::optional<double>>& low) const {
     Culprit culprit{.kind = Culprit::Kind::level};
     set_rate(culprit, low);
-    culprit.evidence = {fmt::format(
-        "what {} {}, in {} pairs while nobody else works", title, reached(culprit), low.size())};
+    culprit.evidence = {fmt::format("what {} {}, in {} pairs while nobody else works", title,
+                                    reached(culprit), low.size())};
     culprit.ruled_out = {"single nodes and leaf switches: all pairs are slow that cross them"};
     return culprit;
   }
@@ -294,8 +292,7 @@ class SwitchSearch {
     culprit.evidence = {fmt::format(
         "one of its nodes with one of each of {} other leaf switches, while nobody else works: "
         "{}",
-        own.size(),
-        reached(culprit))};
+        own.size(), reached(culprit))};
     culprit.ruled_out = {"its nodes: two of them with each other reach what others do",
                          "congestion: it is slow while nobody else works"};
     return culprit;
@@ -309,9 +306,7 @@ class SwitchSearch {
     culprit.evidence = {fmt::format(
         "pairs that cross leaf switches reach {} GB/s while all nodes work, and {} GB/s where one "
         "node of each leaf switch does; those below one leaf switch reach {} GB/s",
-        rate_text(usual),
-        rate_text(median_of(std::move(values))),
-        rate_text(found_.base))};
+        rate_text(usual), rate_text(median_of(std::move(values))), rate_text(found_.base))};
     return culprit;
   }
 
@@ -341,9 +336,7 @@ class Joined {
 
 }  // namespace
 
-Result<Switches> judge_switches(const Nodes& nodes,
-                                Rounds& rounds,
-                                std::span<const PairRate> pairs,
+Result<Switches> judge_switches(const Nodes& nodes, Rounds& rounds, std::span<const PairRate> pairs,
                                 bool suspicious) {
   return SwitchSearch(nodes, rounds).run(pairs, suspicious);
 }
@@ -365,10 +358,8 @@ bool points_to_a_switch(const Suspicion& suspicion, const Nodes& nodes) {
   });
 }
 
-Result<std::vector<std::vector<Node>>> groups_apart(const Suspicion& suspicion,
-                                                    const Nodes& nodes,
-                                                    Rounds& rounds,
-                                                    Search& search) {
+Result<std::vector<std::vector<Node>>> groups_apart(const Suspicion& suspicion, const Nodes& nodes,
+                                                    Rounds& rounds, Search& search) {
   std::vector<std::vector<Node>> groups;
   if (suspicion.slow.size() < 2 && suspicion.pairs.size() < 2) return groups;
   // Neighbours in the list mostly hang from one leaf switch.

@@ -23,10 +23,8 @@ struct Switches {
 
 // `pairs`: what was measured while all nodes worked. Where `suspicious` is not set and they reach
 // no less than pairs below leaf switches do, it ends after a round.
-[[nodiscard]] Result<Switches> judge_switches(const Nodes& nodes,
-                                              Rounds& rounds,
-                                              std::span<const PairRate> pairs,
-                                              bool suspicious);
+[[nodiscard]] Result<Switches> judge_switches(const Nodes& nodes, Rounds& rounds,
+                                              std::span<const PairRate> pairs, bool suspicious);
 
 // Whether a switch is to blame more likely than the suspects: most nodes of a leaf switch are slow,
 // or several pairs that have a node of it.
@@ -36,7 +34,6 @@ struct Switches {
 // with the others, as if each hung from a leaf switch of its own. Empty where there are none.
 [[nodiscard]] Result<std::vector<std::vector<Node>>> groups_apart(const Suspicion& suspicion,
                                                                   const Nodes& nodes,
-                                                                  Rounds& rounds,
-                                                                  Search& search);
+                                                                  Rounds& rounds, Search& search);
 
 }  // namespace muster::bench::locate

@@ -97,8 +97,8 @@ class Reader {
       if (known == known_.end()) continue;
       auto& own = nodes_.leaves[known->second];
       if (own != kNoLeaf) {
-        return make_error(fmt::format(
-            "{} hangs from {} already", name, nodes_.leaf_names[static_cast<std::size_t>(own)]));
+        return make_error(fmt::format("{} hangs from {} already", name,
+                                      nodes_.leaf_names[static_cast<std::size_t>(own)]));
       }
       own = index;
     }

@@ -71,9 +71,8 @@ class Table {
       const double rate = at(node, other);
       suspect.meetings.push_back({other, rate > 0 ? std::optional(rate) : std::nullopt, scale});
     }
-    std::ranges::stable_sort(suspect.meetings, std::greater<>(), [](const Meeting& meeting) {
-      return meeting.gbps.value_or(0);
-    });
+    std::ranges::stable_sort(suspect.meetings, std::greater<>(),
+                             [](const Meeting& meeting) { return meeting.gbps.value_or(0); });
     const auto begin = suspect.meetings.begin();
     suspect.meetings.erase(begin,
                            begin + static_cast<std::ptrdiff_t>(better(suspect.meetings.size())));
@@ -106,9 +105,7 @@ std::optional<Scale> scale_of_shares(std::vector<double> shares, double noise, c
 // that all can be measured again at once; the slowest come first.
 std::vector<SlowPair> slow_pairs(const Table& table,
                                  const std::vector<std::optional<double>>& scores,
-                                 const std::vector<bool>& slow,
-                                 double noise,
-                                 const Rule& rule) {
+                                 const std::vector<bool>& slow, double noise, const Rule& rule) {
   std::vector<double> shares;
   shares.reserve(scores.size() * scores.size() / 2);
   const auto each_pair = [&](const auto& visit) {
@@ -155,8 +152,7 @@ Culprit undecided(Node node, const Meeting& meeting, const Nodes& nodes) {
       .kind = Culprit::Kind::not_enough_data,
       .nodes = {node},
       .evidence = {fmt::format("{} is slow with {}, and there is nobody else to measure it with",
-                               nodes.names[node],
-                               nodes.names[meeting.partner])}};
+                               nodes.names[node], nodes.names[meeting.partner])}};
 }
 
 }  // namespace

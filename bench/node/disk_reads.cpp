@@ -38,11 +38,7 @@ class Shared {
   }
 
   [[nodiscard]] bool map(int ring, std::size_t bytes, std::uint64_t what) {
-    void* memory = ::mmap(nullptr,
-                          bytes,
-                          PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_POPULATE,
-                          ring,
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring,
                           static_cast<off_t>(what));
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-cstyle-cast,performance-no-int-to-ptr): the macro's
     if (memory == MAP_FAILED) return false;
@@ -70,11 +66,9 @@ class Ring {
     const auto& asked = parameters_.sq_off;
     const auto& came = parameters_.cq_off;
     const bool mapped =
-        asked_.map(ring_.get(),
-                   asked.array + parameters_.sq_entries * sizeof(std::uint32_t),
+        asked_.map(ring_.get(), asked.array + parameters_.sq_entries * sizeof(std::uint32_t),
                    IORING_OFF_SQ_RING) &&
-        came_.map(ring_.get(),
-                  came.cqes + parameters_.cq_entries * sizeof(io_uring_cqe),
+        came_.map(ring_.get(), came.cqes + parameters_.cq_entries * sizeof(io_uring_cqe),
                   IORING_OFF_CQ_RING) &&
         entries_.map(ring_.get(), parameters_.sq_entries * sizeof(io_uring_sqe), IORING_OFF_SQES);
     if (!mapped) return tl::unexpected(failed("map the queues of io_uring"));
@@ -103,8 +97,8 @@ class Ring {
   // Hands over what was placed, and waits until at least one read has come.
   [[nodiscard]] Result<void> submit_and_wait() {
     for (;;) {
-      const auto taken = ::syscall(
-          SYS_io_uring_enter, ring_.get(), placed_, 1U, IORING_ENTER_GETEVENTS, nullptr, 0UL);
+      const auto taken = ::syscall(SYS_io_uring_enter, ring_.get(), placed_, 1U,
+                                   IORING_ENTER_GETEVENTS, nullptr, 0UL);
       if (taken >= 0) {
         placed_ -= static_cast<unsigned>(taken);
         return {};
@@ -177,8 +171,7 @@ class Reading {
       bytes_ += plan_.block;
     } else if (++outcome_.failed == 1) {
       outcome_.first_failure =
-          fmt::format("at byte {}: {}",
-                      offsets_[tag],
+          fmt::format("at byte {}: {}", offsets_[tag],
                       result < 0 ? std::strerror(-result)
                                  : fmt::format("{} of {} bytes", result, plan_.block).c_str());
     }

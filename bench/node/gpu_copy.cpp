@@ -29,8 +29,8 @@ struct Lane {
 };
 
 Result<void> copy_in(const Lane& lane, cuda::Stream stream) {
-  MUSTER_CUDA_TRY(
-      lane.gpu->library(), copy_in, lane.first, lane.out->words(), lane.bytes(), stream);
+  MUSTER_CUDA_TRY(lane.gpu->library(), copy_in, lane.first, lane.out->words(), lane.bytes(),
+                  stream);
   return {};
 }
 

@@ -89,9 +89,7 @@ Result<void> measure(NodeGpu& gpu, std::uint64_t bytes, Series& series, TestResu
     result.findings.push_back(broken(
         gpu.name(),
         fmt::format("{} elements of a triad are wrong, the first is number {} with bits {:08x}",
-                    wrong->elements,
-                    wrong->first,
-                    wrong->observed),
+                    wrong->elements, wrong->first, wrong->observed),
         Remedy::reset_gpu));
   }
   series.size_bytes = static_cast<std::int64_t>(bytes);
@@ -152,18 +150,14 @@ Result<void> try_patterns(NodeGpu& gpu, std::uint64_t most, TestResult& result) 
     before += chunk.words * sizeof(std::uint64_t);
   }
   gpu.release_all();
-  result.lines.push_back(fmt::format("{}: patterns in {:.1f} GiB, {} words wrong",
-                                     gpu.name(),
-                                     static_cast<double>(before) / (1UL << 30U),
-                                     wrong));
+  result.lines.push_back(fmt::format("{}: patterns in {:.1f} GiB, {} words wrong", gpu.name(),
+                                     static_cast<double>(before) / (1UL << 30U), wrong));
   if (wrong == 0) return {};
   result.findings.push_back(broken(
       gpu.name(),
       fmt::format("{} words did not hold the pattern that was written, the first at byte {} of "
                   "what was tested; bits {:016x} differ",
-                  wrong,
-                  first,
-                  bits),
+                  wrong, first, bits),
       Remedy::reset_gpu));
   return {};
 }

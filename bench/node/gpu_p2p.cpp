@@ -26,14 +26,8 @@ struct End {
 Result<void> read(const End& reader, const End& other, std::uint64_t bytes) {
   auto& gpu = reader.gpu->gpu();
   if (auto used = gpu.use(); !used) return used;
-  MUSTER_CUDA_TRY(reader.gpu->library(),
-                  copy_peer,
-                  reader.to,
-                  gpu.context(),
-                  other.from,
-                  other.gpu->gpu().context(),
-                  bytes,
-                  gpu.stream());
+  MUSTER_CUDA_TRY(reader.gpu->library(), copy_peer, reader.to, gpu.context(), other.from,
+                  other.gpu->gpu().context(), bytes, gpu.stream());
   return {};
 }
 
@@ -114,8 +108,8 @@ class Pairs {
       : ends_(ends), bytes_(bytes), result_(result), in_groups_(in_groups(ends)) {
     std::vector<std::string> names;
     for (const auto& end : ends_) names.push_back(end.gpu->name());
-    one_way_ = empty_matrix(
-        "GB/s that the GPU of the row reads from the GPU of the column", "GB/s", names);
+    one_way_ = empty_matrix("GB/s that the GPU of the row reads from the GPU of the column", "GB/s",
+                            names);
     both_ways_ = empty_matrix("GB/s while both read from each other, together", "GB/s", names);
   }
 
@@ -185,10 +179,7 @@ class Pairs {
     return {};
   }
 
-  void add(Series& series,
-           Matrix& matrix,
-           std::size_t i,
-           std::size_t j,
+  void add(Series& series, Matrix& matrix, std::size_t i, std::size_t j,
            const std::vector<double>& rates) const {
     auto& value = series.add(pair(i, j), rates);
     value.group = group_of(*ends_[i].gpu, *ends_[j].gpu);

@@ -12,8 +12,7 @@ namespace muster::bench::node {
 namespace {
 
 // The launches of one GPU with one answer; the first that is wrong is told.
-Result<std::optional<Finding>> look_for_wrong(NodeGpu& gpu,
-                                              const Answer& answer,
+Result<std::optional<Finding>> look_for_wrong(NodeGpu& gpu, const Answer& answer,
                                               std::chrono::duration<double> time,
                                               std::uint64_t& launches) {
   constexpr int kLeast = 3;
@@ -61,8 +60,8 @@ Result<TestResult> run_gpu_truth(const TestInput& input) {
     result.findings.push_back(
         {.device = all->gpus[i]->name(),
          .outcome = Outcome::pass,
-         .message = fmt::format(
-             "{} products of {} answers were right to the last bit", launches[i], kAnswers)});
+         .message = fmt::format("{} products of {} answers were right to the last bit", launches[i],
+                                kAnswers)});
   }
   return result;
 }

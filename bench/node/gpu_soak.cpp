@@ -101,8 +101,7 @@ class Soak {
       if (!begun) give_up(each, begun.error());
     }
     const bool look = std::ranges::any_of(gpus_, slows_unexplained);
-    const auto nvml = look ? probe_nvml(Root(),
-                                        {.library = input_.nvml, .parts = {}},
+    const auto nvml = look ? probe_nvml(Root(), {.library = input_.nvml, .parts = {}},
                                         Clock::now() + std::chrono::seconds(5))
                            : Section<Nvml>{};
     for (auto& each : gpus_) {
@@ -161,10 +160,8 @@ class Soak {
     const auto when = std::ranges::find_if(
         each.rates, [&](const auto& rate) { return rate.second < kFallen * first; });
     return broken(each.products.gpu().name(),
-                  fmt::format("fell from {:.3g} to {:.3g} TFLOPS after {:.0f} s of work; {}",
-                              first,
-                              last,
-                              when == each.rates.end() ? each.seconds : when->first,
+                  fmt::format("fell from {:.3g} to {:.3g} TFLOPS after {:.0f} s of work; {}", first,
+                              last, when == each.rates.end() ? each.seconds : when->first,
                               each.nvml.empty() ? "NVML was not asked" : each.nvml),
                   Remedy::report_to_provider);
   }

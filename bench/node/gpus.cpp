@@ -32,8 +32,7 @@ Result<unsigned> cpu_near(const std::string& pci_address) {
 
 }  // namespace
 
-Result<std::unique_ptr<NodeGpu>> NodeGpu::open(const cuda::Library& library,
-                                               int ordinal,
+Result<std::unique_ptr<NodeGpu>> NodeGpu::open(const cuda::Library& library, int ordinal,
                                                std::string name) {
   // NOLINTNEXTLINE(modernize-make-unique): private
   std::unique_ptr<NodeGpu> gpu(new NodeGpu(library, std::move(name)));
@@ -115,61 +114,40 @@ Result<std::unique_ptr<PinnedMemory>> NodeGpu::pin(std::uint64_t bytes) const {
 
 Result<void> NodeGpu::launch(cuda::Kernel kernel, std::uint64_t blocks, void** arguments) {
   if (auto used = first_->use(); !used) return used;
-  MUSTER_CUDA_TRY(library_,
-                  launch,
-                  kernel,
-                  static_cast<unsigned>(blocks),
-                  1,
-                  1,
-                  kThreads,
-                  1,
-                  1,
-                  0,
-                  first_->stream(),
-                  arguments,
-                  nullptr);
+  MUSTER_CUDA_TRY(library_, launch, kernel, static_cast<unsigned>(blocks), 1, 1, kThreads, 1, 1, 0,
+                  first_->stream(), arguments, nullptr);
   return {};
 }
 
-Result<void> NodeGpu::triad(cuda::Pointer c,
-                            cuda::Pointer a,
-                            cuda::Pointer b,
+Result<void> NodeGpu::triad(cuda::Pointer c, cuda::Pointer a, cuda::Pointer b,
                             std::uint64_t count) {
   std::uint64_t vectors = count / 4;
   std::array<void*, 4> arguments{&c, &a, &b, &vectors};
   return launch(triad_, blocks_, arguments.data());
 }
 
-Result<void> NodeGpu::write_pattern(cuda::Pointer words,
-                                    std::uint64_t count,
+Result<void> NodeGpu::write_pattern(cuda::Pointer words, std::uint64_t count,
                                     const MemoryPattern& pattern) {
   auto [seed, spread] = pattern;
   std::array<void*, 4> arguments{&words, &count, &seed, &spread};
   return launch(write_, blocks_, arguments.data());
 }
 
-Result<void> NodeGpu::check_pattern(cuda::Pointer words,
-                                    std::uint64_t count,
+Result<void> NodeGpu::check_pattern(cuda::Pointer words, std::uint64_t count,
                                     const MemoryPattern& pattern) {
   auto [seed, spread] = pattern;
   std::array<void*, 5> arguments{&words, &count, &seed, &spread, &result_};
   return launch(check_, blocks_, arguments.data());
 }
 
-Result<void> NodeGpu::product(cuda::Pointer a,
-                              cuda::Pointer b,
-                              cuda::Pointer c,
-                              std::uint64_t n,
-                              std::uint64_t copies,
-                              std::uint64_t repeats) {
+Result<void> NodeGpu::product(cuda::Pointer a, cuda::Pointer b, cuda::Pointer c, std::uint64_t n,
+                              std::uint64_t copies, std::uint64_t repeats) {
   constexpr std::uint64_t kTile = 64;
   std::array<void*, 5> arguments{&a, &b, &c, &n, &repeats};
   return launch(product_, copies * (n / kTile) * (n / kTile), arguments.data());
 }
 
-Result<void> NodeGpu::compare(cuda::Pointer seen,
-                              cuda::Pointer expected,
-                              std::uint64_t count,
+Result<void> NodeGpu::compare(cuda::Pointer seen, cuda::Pointer expected, std::uint64_t count,
                               std::uint64_t period) {
   std::array<void*, 5> arguments{&seen, &expected, &count, &period, &result_};
   return launch(compare_, blocks_, arguments.data());

@@ -59,8 +59,7 @@ class PinnedMemory {
 class NodeGpu {
  public:
   [[nodiscard]] static Result<std::unique_ptr<NodeGpu>> open(const cuda::Library& library,
-                                                             int ordinal,
-                                                             std::string name);
+                                                             int ordinal, std::string name);
   NodeGpu(const NodeGpu&) = delete;
   NodeGpu& operator=(const NodeGpu&) = delete;
   ~NodeGpu();
@@ -88,29 +87,19 @@ class NodeGpu {
   [[nodiscard]] Result<std::unique_ptr<PinnedMemory>> pin(std::uint64_t bytes) const;
 
   // The work of each is put on the first stream. `count` is of floats, a multiple of 4.
-  [[nodiscard]] Result<void> triad(cuda::Pointer c,
-                                   cuda::Pointer a,
-                                   cuda::Pointer b,
+  [[nodiscard]] Result<void> triad(cuda::Pointer c, cuda::Pointer a, cuda::Pointer b,
                                    std::uint64_t count);
-  [[nodiscard]] Result<void> write_pattern(cuda::Pointer words,
-                                           std::uint64_t count,
+  [[nodiscard]] Result<void> write_pattern(cuda::Pointer words, std::uint64_t count,
                                            const MemoryPattern& pattern);
   // Compares the words with the pattern, and leaves its inverse in their place.
-  [[nodiscard]] Result<void> check_pattern(cuda::Pointer words,
-                                           std::uint64_t count,
+  [[nodiscard]] Result<void> check_pattern(cuda::Pointer words, std::uint64_t count,
                                            const MemoryPattern& pattern);
   // `copies` of c = a b of n x n floats each, each computed `repeats` times.
-  [[nodiscard]] Result<void> product(cuda::Pointer a,
-                                     cuda::Pointer b,
-                                     cuda::Pointer c,
-                                     std::uint64_t n,
-                                     std::uint64_t copies,
-                                     std::uint64_t repeats);
+  [[nodiscard]] Result<void> product(cuda::Pointer a, cuda::Pointer b, cuda::Pointer c,
+                                     std::uint64_t n, std::uint64_t copies, std::uint64_t repeats);
   // Compares words of 4 bytes with the `period` words of `expected`, again and again.
-  [[nodiscard]] Result<void> compare(cuda::Pointer seen,
-                                     cuda::Pointer expected,
-                                     std::uint64_t count,
-                                     std::uint64_t period);
+  [[nodiscard]] Result<void> compare(cuda::Pointer seen, cuda::Pointer expected,
+                                     std::uint64_t count, std::uint64_t period);
   [[nodiscard]] Result<void> clear_counts();
   // Waits for the stream.
   [[nodiscard]] Result<Counts> counts();

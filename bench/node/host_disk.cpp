@@ -50,11 +50,9 @@ Result<TestResult> run_host_disk(const TestInput& input) {
         continue;
       }
       if (read->failed > 0) {
-        result.findings.push_back(broken(disk.name,
-                                         fmt::format("{} of {} reads failed, the first {}",
-                                                     read->failed,
-                                                     read->reads,
-                                                     read->first_failure)));
+        result.findings.push_back(
+            broken(disk.name, fmt::format("{} of {} reads failed, the first {}", read->failed,
+                                          read->reads, read->first_failure)));
       }
       std::vector<double> rates;
       for (const double rate : read->bytes_per_second) rates.push_back(rate / way.unit_bytes);

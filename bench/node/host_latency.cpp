@@ -159,8 +159,7 @@ std::vector<unsigned> sample_of(const std::vector<unsigned>& cpus, std::size_t m
   return some;
 }
 
-Result<void> between_cpus(const TestInput& input,
-                          const std::vector<unsigned>& own,
+Result<void> between_cpus(const TestInput& input, const std::vector<unsigned>& own,
                           TestResult& result) {
   const auto cpus = sample_of(own, input.level == Level::quick ? 16 : 24);
   if (cpus.size() < 2) return {};

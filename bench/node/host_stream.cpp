@@ -12,8 +12,7 @@
 namespace muster::bench::node {
 namespace {
 
-void add_values(const std::string& device,
-                const StreamOutcome& outcome,
+void add_values(const std::string& device, const StreamOutcome& outcome,
                 std::array<Series, kStreamKernels>& series) {
   for (std::size_t k = 0; k < kStreamKernels; ++k) {
     const auto bytes = static_cast<double>(outcome.bytes) / sizeof(double) *
@@ -47,12 +46,11 @@ Result<TestResult> run_host_stream(const TestInput& input) {
   const auto nodes = numa_cpus(root, *own);
   if (!nodes) return tl::unexpected(nodes.error());
   std::vector<NumaCpus> parts;
-  std::ranges::copy_if(
-      *nodes, std::back_inserter(parts), [](const NumaCpus& node) { return !node.cpus.empty(); });
+  std::ranges::copy_if(*nodes, std::back_inserter(parts),
+                       [](const NumaCpus& node) { return !node.cpus.empty(); });
   const auto share = input.time / (parts.size() > 1 ? static_cast<double>(parts.size()) + 1 : 1);
   TestResult result;
-  const auto measure = [&](const std::string& device,
-                           const std::vector<unsigned>& cpus,
+  const auto measure = [&](const std::string& device, const std::vector<unsigned>& cpus,
                            std::array<Series, kStreamKernels>& series) -> Result<void> {
     const auto bytes = input.bytes != 0
                            ? input.bytes
@@ -65,8 +63,7 @@ Result<TestResult> run_host_stream(const TestInput& input) {
         device,
         fmt::format(
             "{} elements were not what was computed; CPU {} saw the first: memory or processor",
-            outcome->wrong,
-            outcome->wrong_cpu)));
+            outcome->wrong, outcome->wrong_cpu)));
     return {};
   };
   auto whole = empty_series(true);

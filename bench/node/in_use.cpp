@@ -46,8 +46,7 @@ Section<Nvml> ask_nvml(const std::string& library, const Variables& variables) {
                                .nvml = {.library = library, .parts = {.processes = true}},
                                .state_file = std::nullopt,
                                .variables = variables};
-  return observe(Root(),
-                 options,
+  return observe(Root(), options,
                  [&](const Snapshot& /*seen*/) -> std::optional<Plan> {
                    return Plan{.probes = Probe::nvml, .deadline = deadline, .wanted = {}};
                  })
@@ -65,13 +64,11 @@ std::vector<Finding> judge_use(const Section<Nvml>& nvml, const std::string& vis
     if (!is_visible(gpu, visible) || !gpu.processes || gpu.processes->empty()) continue;
     std::vector<std::string> names;
     for (const auto& process : *gpu.processes) names.push_back(name_of(process));
-    findings.push_back(of(fmt::format("gpu{}", gpu.index),
-                          Outcome::unknown,
+    findings.push_back(of(fmt::format("gpu{}", gpu.index), Outcome::unknown,
                           fmt::format("in use by {}", fmt::join(names, ", "))));
   }
   if (findings.empty()) {
-    findings.push_back(of("node",
-                          nvml->gpus.empty() ? Outcome::skip : Outcome::pass,
+    findings.push_back(of("node", nvml->gpus.empty() ? Outcome::skip : Outcome::pass,
                           fmt::format("no process works on any of {} GPUs", nvml->gpus.size())));
   }
   return findings;
@@ -86,8 +83,8 @@ void add_causes(std::vector<Finding>& findings, const Section<Nvml>& nvml) {
     });
     if (gpu == nvml->gpus.end() || !gpu->link.width || !gpu->link.width_max) continue;
     if (*gpu->link.width >= *gpu->link.width_max) continue;
-    finding.message += fmt::format(
-        "; its PCI link has {} lanes, and could have {}", *gpu->link.width, *gpu->link.width_max);
+    finding.message += fmt::format("; its PCI link has {} lanes, and could have {}",
+                                   *gpu->link.width, *gpu->link.width_max);
   }
 }
 

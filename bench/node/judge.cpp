@@ -82,9 +82,7 @@ class Judge {
     if (const auto& group = groups_.at(each.group); group.count >= kEnough) {
       const double away = (each.value - group.median) / group.median;
       finding.message += fmt::format("; the median of {} is {} ({:+.1f}%, {:.0f} deviations)",
-                                     group.count,
-                                     number(group.median),
-                                     100 * away,
+                                     group.count, number(group.median), 100 * away,
                                      std::abs(each.value - group.median) / group.deviation);
     }
     if (const auto& limit = failed ? bounds_.fail_below : bounds_.warn_below) {
@@ -98,8 +96,8 @@ class Judge {
     std::string text;
     const auto add = [&](std::string_view word, const std::optional<double>& limit) {
       if (!limit) return;
-      text += fmt::format(
-          "{} {} {}", text.empty() ? ";" : ",", word, number(*limit / base_of(series_.unit)));
+      text += fmt::format("{} {} {}", text.empty() ? ";" : ",", word,
+                          number(*limit / base_of(series_.unit)));
     };
     add("fails below", bounds_.fail_below);
     add("warns below", bounds_.warn_below);
@@ -132,8 +130,7 @@ class Judge {
       finding.message += fmt::format(
           "; not judged: {} has no limit for it, and there are fewer "
           "than {} of a kind to compare",
-          from_,
-          kEnough);
+          from_, kEnough);
     }
     return finding;
   }
@@ -154,9 +151,7 @@ class Judge {
 
 }  // namespace
 
-std::vector<Finding> judge(std::string_view check,
-                           const Series& series,
-                           const Bounds& bounds,
+std::vector<Finding> judge(std::string_view check, const Series& series, const Bounds& bounds,
                            std::string_view from) {
   return Judge(check, series, bounds, from).findings();
 }

@@ -15,9 +15,7 @@ namespace muster::bench::node {
 // tolerance and by more than five times what repeats differ by, among at least four. That alone is
 // a warning; below the limit it fails. Without a limit and without sisters nothing can be judged,
 // and that is a skip. `from`: whose limits those are.
-[[nodiscard]] std::vector<Finding> judge(std::string_view check,
-                                         const Series& series,
-                                         const Bounds& bounds,
-                                         std::string_view from);
+[[nodiscard]] std::vector<Finding> judge(std::string_view check, const Series& series,
+                                         const Bounds& bounds, std::string_view from);
 
 }  // namespace muster::bench::node

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a node's tests of GPUs: bandwidth of the memory, patterns in it, and products whose
-// answer is known to the last bit. tools/make-ptx.sh makes kernels.ptx of this.
+// The kernels of a node's tests of GPUs: bandwidth of the memory, patterns in it, and products
+// whose answer is known to the last bit. tools/make-ptx.sh makes kernels.ptx of this.
 
 using u32 = unsigned int;
 using u64 = unsigned long long;
@@ -14,10 +14,8 @@ extern "C" __global__ void muster_triad(float4* c, const float4* a, const float4
   for (u64 i = own_index(); i < count; i += all_threads()) {
     const float4 x = a[i];
     const float4 y = b[i];
-    c[i] = make_float4(__fmaf_rn(3.0F, y.x, x.x),
-                       __fmaf_rn(3.0F, y.y, x.y),
-                       __fmaf_rn(3.0F, y.z, x.z),
-                       __fmaf_rn(3.0F, y.w, x.w));
+    c[i] = make_float4(__fmaf_rn(3.0F, y.x, x.x), __fmaf_rn(3.0F, y.y, x.y),
+                       __fmaf_rn(3.0F, y.z, x.z), __fmaf_rn(3.0F, y.w, x.w));
   }
 }
 
@@ -30,8 +28,8 @@ extern "C" __global__ void muster_pattern_write(u64* words, u64 count, u64 seed,
 
 // Compares each word with the pattern, and leaves the pattern's inverse in its place. result: how
 // many are wrong, the least index of one, and all bits that differed.
-extern "C" __global__ void muster_pattern_check(
-    u64* words, u64 count, u64 seed, u64 spread, u64* result) {
+extern "C" __global__ void muster_pattern_check(u64* words, u64 count, u64 seed, u64 spread,
+                                                u64* result) {
   u64 wrong = 0;
   u64 least = ~0ULL;
   u64 bits = 0;
@@ -99,8 +97,8 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // Compares copies of an answer with it, bit by bit: NaN is as wrong as any other.
-extern "C" __global__ void muster_compare(
-    const u32* seen, const u32* expected, u64 count, u64 period, u64* result) {
+extern "C" __global__ void muster_compare(const u32* seen, const u32* expected, u64 count,
+                                          u64 period, u64* result) {
   u64 wrong = 0;
   u64 least = ~0ULL;
   u64 bits = 0;

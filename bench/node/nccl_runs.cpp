@@ -86,9 +86,7 @@ Result<Series> series_of(const Report& report, std::string_view what, std::strin
                 .values = {{.device = "node", .value = *value}}};
 }
 
-Result<TestResult> measure(const TestInput& input,
-                           std::string_view check,
-                           std::string_view what,
+Result<TestResult> measure(const TestInput& input, std::string_view check, std::string_view what,
                            const Variables& more) {
   const auto gpus = gpus_for_nccl(input);
   if (!gpus) return tl::unexpected(gpus.error());
@@ -109,9 +107,7 @@ Result<TestResult> run_nccl_intra(const TestInput& input) {
 Result<TestResult> run_nccl_nic(const TestInput& input) {
   const auto hcas = Root().list("/sys/class/infiniband");
   if (!hcas || hcas->empty()) return make_missing("this node has no HCA");
-  return measure(input,
-                 "bench.loopback_all_reduce",
-                 "all-reduce bus bandwidth over the HCAs",
+  return measure(input, "bench.loopback_all_reduce", "all-reduce bus bandwidth over the HCAs",
                  {{"NCCL_P2P_DISABLE", "1"},
                   {"NCCL_SHM_DISABLE", "1"},
                   {"NCCL_NVLS_ENABLE", "0"},

@@ -41,23 +41,21 @@ Result<void> take_size(std::optional<Bytes>& target, Text value) {
 }
 
 constexpr std::array kOptions{
-    option<&C::level>("--level",
-                      "quick|full|soak",
+    option<&C::level>("--level", "quick|full|soak",
                       "how thorough: a minute, five minutes, or half an hour (default quick)"),
-    option<&C::only, take_tests>(
-        "--only", "TEST,...", "these tests, at whatever level; with * and ?", Arity::each),
+    option<&C::only, take_tests>("--only", "TEST,...",
+                                 "these tests, at whatever level; with * and ?", Arity::each),
     option<&C::skip, take_tests>("--skip", "TEST,...", "all but these", Arity::each),
     option<&C::budget, take_budget>(
         "--budget", "TIME", "end within this time; what it leaves no time for is not a pass"),
-    option<&C::size, take_size>(
-        "--size", "SIZE", "of each buffer, as '256 MiB', in place of what each test wants"),
+    option<&C::size, take_size>("--size", "SIZE",
+                                "of each buffer, as '256 MiB', in place of what each test wants"),
     option<&C::even_if_busy>("--even-if-busy", "", "run although another program works on a GPU"),
-    option<&C::profile>("--profile",
-                        "NAME|FILE",
+    option<&C::profile>("--profile", "NAME|FILE",
                         "judge by this profile; without it the site's muster.yaml or the hardware "
                         "tells"),
-    option<&C::settings, take_setting>(
-        "--set", "KEY=VALUE", "override one value of the profile; may be repeated"),
+    option<&C::settings, take_setting>("--set", "KEY=VALUE",
+                                       "override one value of the profile; may be repeated"),
     option<&C::format>("--format", kFormats, "form of the report (default text)"),
     option<&C::output>("--output", "FILE", "write it to FILE, replacing it at once"),
     option<&C::cuda>("--cuda", "FILE", "in place of the driver's libcuda.so.1"),
@@ -96,9 +94,7 @@ CommandText command_text() {
 
 Parsed<NodeCommand> parse(std::span<const char* const> arguments) {
   return parse_subcommand<NodeCommand>(
-      arguments,
-      command_text(),
-      kOptions,
+      arguments, command_text(), kOptions,
       [](const NodeCommand& command) {
         return refuse_any({{command.verbose && command.quiet, "-v and -q exclude each other"},
                            {selected_tests(command).empty(), "no test is left to run"}});

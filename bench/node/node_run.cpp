@@ -132,9 +132,8 @@ class Run {
         .bytes = static_cast<std::uint64_t>(command_.size.value_or(Bytes{0}).value)};
     const auto enough = now + std::chrono::duration_cast<Clock::duration>(3 * time) + kBeside;
     Children children;
-    children.start(std::string(test.name), std::min(enough, deadline_), [&] {
-      return to_json(test.run(asked));
-    });
+    children.start(std::string(test.name), std::min(enough, deadline_),
+                   [&] { return to_json(test.run(asked)); });
     const auto answer = children.next().second;
     ran.seconds = answer.duration_ms / 1e3;
     ran.result = answer.end == ChildAnswer::End::answered
@@ -192,9 +191,8 @@ int run_tests(const NodeCommand& command, const RunInput& input) {
 }  // namespace
 
 int run(std::span<const char* const> arguments, const RunInput& input) {
-  return run_parsed(parse(arguments), input, [&input](const NodeCommand& command) {
-    return run_tests(command, input);
-  });
+  return run_parsed(parse(arguments), input,
+                    [&input](const NodeCommand& command) { return run_tests(command, input); });
 }
 
 }  // namespace muster::bench::node

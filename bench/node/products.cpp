@@ -44,11 +44,7 @@ Answer make_answer(std::uint64_t seed) {
 Result<cuda::Pointer> Products::upload(const std::vector<float>& matrix) {
   const auto memory = gpu_.allocate(matrix.size() * sizeof(float));
   if (!memory) return memory;
-  MUSTER_CUDA_TRY(gpu_.library(),
-                  copy_in,
-                  *memory,
-                  matrix.data(),
-                  matrix.size() * sizeof(float),
+  MUSTER_CUDA_TRY(gpu_.library(), copy_in, *memory, matrix.data(), matrix.size() * sizeof(float),
                   gpu_.gpu().stream());
   if (auto waited = gpu_.wait(); !waited) return tl::unexpected(waited.error());
   return memory;
@@ -56,8 +52,7 @@ Result<cuda::Pointer> Products::upload(const std::vector<float>& matrix) {
 
 Result<void> Products::prepare() {
   constexpr std::uint64_t kTiles = (kProductSize / 64) * (kProductSize / 64);
-  for (const auto& [memory, matrix] : {std::pair(&a_, &answer_.a),
-                                       std::pair(&b_, &answer_.b),
+  for (const auto& [memory, matrix] : {std::pair(&a_, &answer_.a), std::pair(&b_, &answer_.b),
                                        std::pair(&expected_, &answer_.c)}) {
     if (auto made = put(*memory, upload(*matrix)); !made) return made;
   }
@@ -95,14 +90,11 @@ double Products::operations() const {
 
 Finding wrong_product(const NodeGpu& gpu, const Counts& counts, std::uint64_t launch) {
   const auto place = counts.first % kElements;
-  return broken(gpu.name(),
-                fmt::format("{} numbers of product {} are wrong, the first in row {}, column {}; "
-                            "bits {:08x} differ",
-                            counts.wrong,
-                            launch,
-                            place / kProductSize,
-                            place % kProductSize,
-                            counts.bits));
+  return broken(
+      gpu.name(),
+      fmt::format("{} numbers of product {} are wrong, the first in row {}, column {}; "
+                  "bits {:08x} differ",
+                  counts.wrong, launch, place / kProductSize, place % kProductSize, counts.bits));
 }
 
 }  // namespace muster::bench::node

@@ -23,8 +23,8 @@ struct nlohmann::adl_serializer<std::optional<T>> {
 namespace muster {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, device, outcome, message, remedy)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
-    MeasurementRepeats, count, min, median, max, deviation, median_low, median_high)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MeasurementRepeats, count, min, median, max, deviation,
+                                   median_low, median_high)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Matrix, title, unit, names, cells, usual, more_is_better)
 
 }  // namespace muster
@@ -32,16 +32,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Matrix, title, unit, names, cells, usual, mor
 namespace muster::bench::node {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceValue, device, value, noise, group, repeats)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Series,
-                                   what,
-                                   quantity,
-                                   unit,
-                                   less_is_better,
-                                   limited,
-                                   tolerance,
-                                   size_bytes,
-                                   iterations,
-                                   values)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Series, what, quantity, unit, less_is_better, limited, tolerance,
+                                   size_bytes, iterations, values)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TestResult, series, findings, lines, matrices)
 
 std::string to_json(const Result<TestResult>& result) {

@@ -63,8 +63,7 @@ struct TestResult {
 };
 
 // A device that does not do what it must.
-[[nodiscard]] Finding broken(std::string device,
-                             std::string message,
+[[nodiscard]] Finding broken(std::string device, std::string message,
                              Remedy remedy = Remedy::reseat_or_replace);
 // A device of which nobody can tell.
 [[nodiscard]] Finding unjudged(std::string device, std::string message);
@@ -138,8 +137,7 @@ struct NodeTest {
 [[nodiscard]] DeviceValue best_of(std::string device, const std::vector<double>& repeats);
 
 // A matrix with a row and a column for each name, and no number yet. The title says the unit.
-[[nodiscard]] Matrix empty_matrix(std::string title,
-                                  std::string unit,
+[[nodiscard]] Matrix empty_matrix(std::string title, std::string unit,
                                   std::vector<std::string> names);
 
 }  // namespace muster::bench::node

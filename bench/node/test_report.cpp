@@ -99,8 +99,7 @@ std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
                         .outcome = Outcome::skip,
                         .message = fmt::format("the limit of {} is not judged: {} does not "
                                                "measure what it is for",
-                                               from,
-                                               ran.test->name)});
+                                               from, ran.test->name)});
   }
   if (findings.empty()) {
     findings.push_back({.check = check,

@@ -131,10 +131,8 @@ Result<std::vector<std::string>> tests_called(std::string_view globs) {
     if (!known) {
       std::vector<std::string> names;
       for (const auto& test : kTests) names.emplace_back(test.name);
-      return make_error(fmt::format("no test is called \"{}\"{}; there are {}",
-                                    printable(glob, 80),
-                                    suggestion(glob, names),
-                                    fmt::join(names, ", ")));
+      return make_error(fmt::format("no test is called \"{}\"{}; there are {}", printable(glob, 80),
+                                    suggestion(glob, names), fmt::join(names, ", ")));
     }
     found.emplace_back(glob);
   }

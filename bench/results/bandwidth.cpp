@@ -72,44 +72,35 @@ std::string in_gbps(double value, const BandwidthLimit& limits) {
 
 std::string limits_text(const BandwidthLimit& limits) {
   std::vector<std::string> parts;
-  for (const auto& [word, limit] : {std::pair("expected", limits.expected),
-                                    std::pair("warns below", limits.warn_below),
-                                    std::pair("fails below", limits.fail_below)}) {
+  for (const auto& [word, limit] :
+       {std::pair("expected", limits.expected), std::pair("warns below", limits.warn_below),
+        std::pair("fails below", limits.fail_below)}) {
     if (limit) parts.push_back(fmt::format("{} {}", word, to_string(*limit)));
   }
   return fmt::format("{} ({})", fmt::join(parts, ", "), limits.from);
 }
 
-std::string message_of(const std::vector<Row>& rows,
-                       const BandwidthLimit& limits,
-                       const std::vector<Value>& values,
-                       double decided) {
+std::string message_of(const std::vector<Row>& rows, const BandwidthLimit& limits,
+                       const std::vector<Value>& values, double decided) {
   const auto collective = to_string(rows.front().operation.collective);
-  auto text = fmt::format("{} GB/s for {} of {} {}",
-                          in_gbps(decided, limits),
-                          collective,
-                          size_text(limits.bytes),
-                          values.front().placement);
+  auto text = fmt::format("{} GB/s for {} of {} {}", in_gbps(decided, limits), collective,
+                          size_text(limits.bytes), values.front().placement);
   constexpr std::size_t kFew = 8;
   if (values.size() > kFew) {
     const auto [least, most] = std::ranges::minmax(values, {}, &Value::bus);
-    text.append(fmt::format(", the median of {} runs from {} to {}",
-                            values.size(),
-                            in_gbps(least.bus, limits),
-                            in_gbps(most.bus, limits)));
+    text.append(fmt::format(", the median of {} runs from {} to {}", values.size(),
+                            in_gbps(least.bus, limits), in_gbps(most.bus, limits)));
   } else if (values.size() > 1) {
     std::vector<std::string> runs(values.size());
-    std::ranges::transform(
-        values, runs.begin(), [&](const Value& value) { return in_gbps(value.bus, limits); });
+    std::ranges::transform(values, runs.begin(),
+                           [&](const Value& value) { return in_gbps(value.bus, limits); });
     text.append(fmt::format(", the median of {}", fmt::join(runs, ", ")));
   }
   return text.append("; ").append(limits_text(limits));
 }
 
 // By a limit that is promised.
-Finding compare_clearly(Finding finding,
-                        const BandwidthLimit& limits,
-                        double decided,
+Finding compare_clearly(Finding finding, const BandwidthLimit& limits, double decided,
                         std::size_t runs) {
   const double limit = limits.fail_below->value;
   const double margin = margin_of(runs);
@@ -123,14 +114,12 @@ Finding compare_clearly(Finding finding,
     finding.message.append(fmt::format(
         "; runs differ: what these nodes do lies between {:.2f} and {:.2f} GB/s, and may be either "
         "side of the limit",
-        decided * (1 - margin) / kGiga,
-        decided * (1 + margin) / kGiga));
+        decided * (1 - margin) / kGiga, decided * (1 + margin) / kGiga));
   }
   return finding;
 }
 
-Finding compare(const std::vector<Row>& rows,
-                const BandwidthLimit& limits,
+Finding compare(const std::vector<Row>& rows, const BandwidthLimit& limits,
                 const std::vector<Value>& values) {
   std::vector<double> runs(values.size());
   std::ranges::transform(values, runs.begin(), &Value::bus);
@@ -197,10 +186,8 @@ bool needs_repeat(double value, const std::optional<Interval>& confidence, doubl
   return confidence && confidence->low <= limit && limit <= confidence->high;
 }
 
-std::optional<Operation> to_repeat(const std::vector<Row>& rows,
-                                   const Profile& profile,
-                                   const RunFacts& facts,
-                                   const OwnLimit& own_limit) {
+std::optional<Operation> to_repeat(const std::vector<Row>& rows, const Profile& profile,
+                                   const RunFacts& facts, const OwnLimit& own_limit) {
   const auto found = limit_for(rows, profile, facts, own_limit);
   const auto* limits = std::get_if<BandwidthLimit>(&found);
   if (limits == nullptr) return {};
@@ -210,16 +197,14 @@ std::optional<Operation> to_repeat(const std::vector<Row>& rows,
     if (!limit || !needs_repeat(values.front().bus, values.front().confidence, limit->value)) {
       continue;
     }
-    return std::ranges::find(
-               rows, limits->bytes, [](const Row& row) { return row.operation.bytes; })
+    return std::ranges::find(rows, limits->bytes,
+                             [](const Row& row) { return row.operation.bytes; })
         ->operation;
   }
   return {};
 }
 
-Finding judge(const std::vector<Row>& rows,
-              const Profile& profile,
-              const RunFacts& facts,
+Finding judge(const std::vector<Row>& rows, const Profile& profile, const RunFacts& facts,
               const OwnLimit& own_limit) {
   const auto found = limit_for(rows, profile, facts, own_limit);
   if (const auto* finding = std::get_if<Finding>(&found)) return *finding;

@@ -68,22 +68,18 @@ inline constexpr double kRunToRun = 0.006;
 
 // Bus bandwidths in bytes per second. Is `value` below the limit, within 2% of it, or the limit
 // within the confidence interval of the value? Two more runs then decide together with the first.
-[[nodiscard]] bool needs_repeat(double value,
-                                const std::optional<Interval>& confidence,
+[[nodiscard]] bool needs_repeat(double value, const std::optional<Interval>& confidence,
                                 double limit);
 
 // What has to be run twice more before `judge` may decide; empty where nothing has, or where it has
 // been. A row for each run: repeats of an operation stand in `rows` beside the first.
 [[nodiscard]] std::optional<Operation> to_repeat(const std::vector<Row>& rows,
-                                                 const Profile& profile,
-                                                 const RunFacts& facts,
+                                                 const Profile& profile, const RunFacts& facts,
                                                  const OwnLimit& own_limit = {});
 inline constexpr int kRepeats = 2;
 
 // One finding. Of two placements the slower one is judged.
-[[nodiscard]] Finding judge(const std::vector<Row>& rows,
-                            const Profile& profile,
-                            const RunFacts& facts,
-                            const OwnLimit& own_limit = {});
+[[nodiscard]] Finding judge(const std::vector<Row>& rows, const Profile& profile,
+                            const RunFacts& facts, const OwnLimit& own_limit = {});
 
 }  // namespace muster::bench

@@ -27,8 +27,8 @@ const JudgedOverNodes* judged_over_nodes(Collective collective) {
   static constexpr std::array kAll{
       JudgedOverNodes{Collective::all_reduce, "bench.job_all_reduce", &BenchLimits::job_all_reduce},
       JudgedOverNodes{Collective::all_gather, "bench.job_all_gather", &BenchLimits::job_all_gather},
-      JudgedOverNodes{
-          Collective::reduce_scatter, "bench.job_reduce_scatter", &BenchLimits::job_reduce_scatter},
+      JudgedOverNodes{Collective::reduce_scatter, "bench.job_reduce_scatter",
+                      &BenchLimits::job_reduce_scatter},
       JudgedOverNodes{Collective::alltoall, "bench.job_alltoall", &BenchLimits::job_alltoall}};
   const auto* const found = std::ranges::find(kAll, collective, &JudgedOverNodes::collective);
   return found == kAll.end() ? nullptr : found;
@@ -74,9 +74,7 @@ std::string_view nccl_name(std::string_view word) {
 
 class Search {
  public:
-  Search(const std::vector<Row>& rows,
-         const Profile& profile,
-         const RunFacts& facts,
+  Search(const std::vector<Row>& rows, const Profile& profile, const RunFacts& facts,
          bool acceptance)
       : rows_(rows),
         profile_(profile),
@@ -92,11 +90,9 @@ class Search {
     for (const auto& row : rows_) largest = std::max(largest, row.operation.bytes);
     const auto bytes = own_limit.at.value_or(largest);
     if (rows_.empty() || !was_run(rows_, bytes)) {
-      return because(kMinBusbw,
-                     Outcome::unknown,
+      return because(kMinBusbw, Outcome::unknown,
                      fmt::format("{} was not run; --min-busbw asks about it: run with --max {}",
-                                 size_text(bytes),
-                                 as_flag(bytes)));
+                                 size_text(bytes), as_flag(bytes)));
     }
     return BandwidthLimit{.check = std::string(kMinBusbw),
                           .device = device_of(facts_),
@@ -115,8 +111,7 @@ class Search {
       return unknown(fmt::format(
           "the limit of profile {} is for GPU memory, and {} ran on host memory; give one with "
           "--min-busbw",
-          profile_.name,
-          facts_.backend));
+          profile_.name, facts_.backend));
     }
     if (facts_.ranks < 2) return unknown("one rank alone has no bus bandwidth");
     if (!fits && !fell_back(*limit)) return unknown(other_algorithm(*limit));
@@ -156,10 +151,8 @@ class Search {
     const auto gpus = profile_.gpu->present.count;
     if (!facts_.gpus || !gpus || *gpus == 0 || *gpus * facts_.nodes == facts_.ranks) return {};
     return fmt::format(
-        "profile {} has {} GPUs on a node, one rank for each; here {} ran on {}",
-        profile_.name,
-        *gpus,
-        facts_.ranks == 1 ? std::string("one rank") : fmt::format("{} ranks", facts_.ranks),
+        "profile {} has {} GPUs on a node, one rank for each; here {} ran on {}", profile_.name,
+        *gpus, facts_.ranks == 1 ? std::string("one rank") : fmt::format("{} ranks", facts_.ranks),
         nodes_text(facts_.nodes));
   }
 
@@ -171,9 +164,7 @@ class Search {
     }
     return unknown(
         fmt::format("not judged: profile {} has no limit for {} on {}; give one with --min-busbw",
-                    profile_.name,
-                    to_string(collective()),
-                    nodes_text(facts_.nodes)));
+                    profile_.name, to_string(collective()), nodes_text(facts_.nodes)));
   }
 
   [[nodiscard]] Found of_node() const {
@@ -194,8 +185,8 @@ class Search {
     Found best;
     const auto rank = [](const Found& found) {
       const auto& limit = *found.limit;
-      return std::tuple(
-          found.fits, !algorithm_wanted(limit).empty(), limit.nodes_at_least.value_or(0));
+      return std::tuple(found.fits, !algorithm_wanted(limit).empty(),
+                        limit.nodes_at_least.value_or(0));
     };
     for (const auto& limit : job_limits(profile_, collective())) {
       if (!is_for_these_nodes(limit)) continue;
@@ -213,8 +204,7 @@ class Search {
 
   [[nodiscard]] std::string other_algorithm(const JobLimit& limit) const {
     const auto wanted = algorithm_wanted(limit);
-    return fmt::format("the limit holds for algorithm {}, and {}; run with NCCL_ALGO={}",
-                       wanted,
+    return fmt::format("the limit holds for algorithm {}, and {}; run with NCCL_ALGO={}", wanted,
                        used_.empty() ? std::string("which one NCCL used is not known")
                                      : fmt::format("NCCL used {}", used_),
                        nccl_name(wanted));
@@ -231,8 +221,7 @@ class Search {
     const auto bytes = static_cast<std::uint64_t>(limit.size->value);
     if (!was_run(rows_, bytes)) {
       return unknown(fmt::format("the limit holds for {}, which was not run: run with --max {}",
-                                 size_text(bytes),
-                                 as_flag(bytes)));
+                                 size_text(bytes), as_flag(bytes)));
     }
     BandwidthLimit found{.check = std::string(check()),
                          .device = device_of(facts_),
@@ -274,8 +263,7 @@ std::string algorithm_word(std::string_view name) {
 }
 
 std::variant<BandwidthLimit, Finding> limit_for(const std::vector<Row>& rows,
-                                                const Profile& profile,
-                                                const RunFacts& facts,
+                                                const Profile& profile, const RunFacts& facts,
                                                 const OwnLimit& own_limit) {
   const Search search(rows, profile, facts, own_limit.acceptance);
   return own_limit.min_busbw ? search.demanded(own_limit) : search.of_profile();

@@ -55,14 +55,10 @@ std::string text_of(const WrongResult& result, const std::vector<Member>& member
   const auto& [row, in_place, wrong] = result;
   const auto& operation = row->operation;
   return fmt::format("{}: element {} is {}, expected {}, after {}{} of {} {}; {} wrong there",
-                     name_of(members, wrong.rank),
-                     wrong.first,
-                     value_of(operation.type, wrong.observed),
-                     range_text(operation.type, wrong),
-                     wrong.timed ? "the last timed " : "",
-                     to_string(operation.collective),
-                     size_text(operation.bytes),
-                     in_place ? "in place" : "out of place",
+                     name_of(members, wrong.rank), wrong.first,
+                     value_of(operation.type, wrong.observed), range_text(operation.type, wrong),
+                     wrong.timed ? "the last timed " : "", to_string(operation.collective),
+                     size_text(operation.bytes), in_place ? "in place" : "out of place",
                      wrong.elements == 1 ? std::string("1 element is")
                                          : fmt::format("{} elements are", wrong.elements));
 }
@@ -121,13 +117,12 @@ Finding data_is_right(const std::vector<Row>& rows) {
       if (timing.checked) ++checked;
     });
   }
-  return {
-      .check = "bench.data",
-      .device = "job",
-      .outcome = checked == 0 ? Outcome::skip : Outcome::pass,
-      .message = checked == 0
-                     ? "no result was checked"
-                     : fmt::format("every element is right in {} results of {}", checked, results)};
+  return {.check = "bench.data",
+          .device = "job",
+          .outcome = checked == 0 ? Outcome::skip : Outcome::pass,
+          .message = checked == 0 ? "no result was checked"
+                                  : fmt::format("every element is right in {} results of {}",
+                                                checked, results)};
 }
 
 std::string_view verb_of(Trouble::Kind kind, bool many) {
@@ -194,8 +189,8 @@ std::vector<std::string> not_used(const std::vector<TransportFacts::Missing>& mi
     for (const auto& each : missing) {
       if (each.cause == first.cause) names.push_back(each.requirement);
     }
-    const auto what = fmt::format(
-        "{} {} not used", fmt::join(names, " and "), names.size() == 1 ? "was" : "were");
+    const auto what = fmt::format("{} {} not used", fmt::join(names, " and "),
+                                  names.size() == 1 ? "was" : "were");
     parts.push_back(first.cause.empty() ? what : fmt::format("{}: {}", what, first.cause));
   }
   return parts;
@@ -255,11 +250,9 @@ std::vector<Finding> judge_data(const std::vector<Row>& rows, const std::vector<
   auto findings = findings_by_rank(results, members);
   if (findings.size() <= kMost) return findings;
   const auto& first = results.front();
-  return {wrong_finding(first,
-                        "job",
+  return {wrong_finding(first, "job",
                         fmt::format("{}; {} other ranks have wrong elements too",
-                                    text_of(first, members),
-                                    findings.size() - 1))};
+                                    text_of(first, members), findings.size() - 1))};
 }
 
 Outcome outcome_of(const Trouble& trouble) {
@@ -269,10 +262,8 @@ Outcome outcome_of(const Trouble& trouble) {
 }
 
 Finding judge_completion(const Trouble& trouble, const std::vector<Member>& members) {
-  auto message = fmt::format("{} {} {}",
-                             who(trouble.ranks, members),
-                             verb_of(trouble.kind, trouble.ranks.size() > 1),
-                             trouble.phase.name);
+  auto message = fmt::format("{} {} {}", who(trouble.ranks, members),
+                             verb_of(trouble.kind, trouble.ranks.size() > 1), trouble.phase.name);
   if (trouble.kind == Trouble::Kind::absent && !trouble.what.empty()) {
     message = trouble.what;  // says who, and where
   } else if (!trouble.what.empty()) {
@@ -280,8 +271,7 @@ Finding judge_completion(const Trouble& trouble, const std::vector<Member>& memb
   }
   if (before_meeting(trouble)) message.insert(0, "the ranks could not meet: ");
   if (!trouble.arrived.empty() && !trouble.ranks.empty()) {
-    message.append(fmt::format("; {} {} there",
-                               who(trouble.arrived, members),
+    message.append(fmt::format("; {} {} there", who(trouble.arrived, members),
                                trouble.arrived.size() == 1 ? "was" : "were"));
   }
   const auto outcome = outcome_of(trouble);
@@ -333,9 +323,7 @@ Finding judge_diagnosis(const std::vector<std::string>& lines) {
 }
 
 std::vector<std::string> required_transports(const std::vector<std::string>& asked,
-                                             const Profile& profile,
-                                             bool gpus,
-                                             int nodes) {
+                                             const Profile& profile, bool gpus, int nodes) {
   if (!asked.empty()) return asked;
   if (!gpus || nodes < 2) return {};
   return words_for(profile.bench->transport.require);
@@ -360,8 +348,8 @@ Finding judge_transport(const std::vector<std::string>& required, const Transpor
     finding.remedy = Remedy::fix_config;
   } else if (!facts.unclear.empty()) {
     finding.outcome = Outcome::unknown;
-    finding.message = fmt::format(
-        "the log does not say about {}; used: {}", fmt::join(facts.unclear, ", "), finding.message);
+    finding.message = fmt::format("the log does not say about {}; used: {}",
+                                  fmt::join(facts.unclear, ", "), finding.message);
   } else if (!required.empty() && facts.used.empty()) {
     finding.outcome = Outcome::unknown;
   }

@@ -47,8 +47,7 @@ struct TransportFacts {
 // What must be used: what the command line says, else what the profile says for GPUs on several
 // nodes.
 [[nodiscard]] std::vector<std::string> required_transports(const std::vector<std::string>& asked,
-                                                           const Profile& profile,
-                                                           bool gpus,
+                                                           const Profile& profile, bool gpus,
                                                            int nodes);
 
 // bench.transport.

@@ -29,17 +29,12 @@ Result<void> check(int ranks, const std::vector<Samples>& samples) {
     }
     seen[static_cast<std::size_t>(rank)] = true;
     if (seconds.empty() || seconds.size() != samples.front().seconds.size()) {
-      return make_error(fmt::format("rank {} gave {} times, rank {} gave {}",
-                                    rank,
-                                    seconds.size(),
-                                    samples.front().rank,
-                                    samples.front().seconds.size()));
+      return make_error(fmt::format("rank {} gave {} times, rank {} gave {}", rank, seconds.size(),
+                                    samples.front().rank, samples.front().seconds.size()));
     }
     if (cpu_seconds.size() != samples.front().cpu_seconds.size()) {
-      return make_error(fmt::format("rank {} gave {} CPU times, rank {} gave {}",
-                                    rank,
-                                    cpu_seconds.size(),
-                                    samples.front().rank,
+      return make_error(fmt::format("rank {} gave {} CPU times, rank {} gave {}", rank,
+                                    cpu_seconds.size(), samples.front().rank,
                                     samples.front().cpu_seconds.size()));
     }
     for (const double each : seconds) {
@@ -76,9 +71,7 @@ Bandwidth bandwidth_of(std::uint64_t bytes, double seconds, double factor) {
   return {.algorithm = algorithm, .bus = algorithm * factor};
 }
 
-Measurement measurement_of(const Row& row,
-                           const Timing& timing,
-                           bool in_place,
+Measurement measurement_of(const Row& row, const Timing& timing, bool in_place,
                            const RunFacts& run) {
   const auto& [count, median, p5, p95, min, mean, confidence] = timing.statistics;
   const auto& operation = row.operation;
@@ -131,9 +124,7 @@ Measurement cpu_time_of(const Row& row, const Timing& timing, bool in_place, con
 
 }  // namespace
 
-Result<Timing> timing_of(const Operation& operation,
-                         int ranks,
-                         const std::vector<Samples>& samples,
+Result<Timing> timing_of(const Operation& operation, int ranks, const std::vector<Samples>& samples,
                          std::size_t shared) {
   if (auto fit = check(ranks, samples); !fit) return tl::unexpected(fit.error());
   Timing timing;
@@ -167,8 +158,7 @@ std::uint64_t wrong_elements(const Timing& timing) {
   return sum;
 }
 
-std::vector<Measurement> measurements_of(const Row& row,
-                                         const RunFacts& run,
+std::vector<Measurement> measurements_of(const Row& row, const RunFacts& run,
                                          const std::string& part) {
   std::vector<Measurement> measurements;
   for_each_placement(row, [&](const Timing& timing, bool in_place) {

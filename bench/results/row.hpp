@@ -56,10 +56,8 @@ void for_each_placement(const Row& row, Use use) {
 
 // `samples` has those of every rank, once, and all with equally many iterations; anything else is
 // an error. `shared` as for statistics_of.
-[[nodiscard]] Result<Timing> timing_of(const Operation& operation,
-                                       int ranks,
-                                       const std::vector<Samples>& samples,
-                                       std::size_t shared = 1);
+[[nodiscard]] Result<Timing> timing_of(const Operation& operation, int ranks,
+                                       const std::vector<Samples>& samples, std::size_t shared = 1);
 
 [[nodiscard]] Row row_of(Operation operation, int ranks);
 // The place for the timing of this operation.
@@ -81,8 +79,7 @@ struct RunFacts {
 };
 
 // One for each placement that was run. `part`: of --split; empty where all ranks run together.
-[[nodiscard]] std::vector<Measurement> measurements_of(const Row& row,
-                                                       const RunFacts& run,
+[[nodiscard]] std::vector<Measurement> measurements_of(const Row& row, const RunFacts& run,
                                                        const std::string& part = {});
 
 }  // namespace muster::bench

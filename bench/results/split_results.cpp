@@ -48,10 +48,8 @@ Finding finding(std::string device, Outcome outcome, std::string message) {
           .message = std::move(message)};
 }
 
-std::optional<Finding> outlier(const PartResult& part,
-                               std::uint64_t bytes,
-                               const std::vector<double>& all,
-                               const OwnLimit& own_limit) {
+std::optional<Finding> outlier(const PartResult& part, std::uint64_t bytes,
+                               const std::vector<double>& all, const OwnLimit& own_limit) {
   const double value = bus_of(part, bytes).value_or(0);
   const double median = median_of(all);
   const bool below = own_limit.min_busbw && value < own_limit.min_busbw->value;
@@ -59,15 +57,10 @@ std::optional<Finding> outlier(const PartResult& part,
   if (!below && !behind) return {};
   const bool fails = below || value < median * (1 - kFails);
   auto found = finding(
-      part.name,
-      fails ? Outcome::fail : Outcome::warn,
+      part.name, fails ? Outcome::fail : Outcome::warn,
       fmt::format("{:.2f} GB/s for {} of {}, {:.1f}% of the median of {} parts, {:.2f} GB/s{}",
-                  value / kGiga,
-                  to_string(part.rows.front().operation.collective),
-                  size_text(bytes),
-                  100 * value / median,
-                  all.size(),
-                  median / kGiga,
+                  value / kGiga, to_string(part.rows.front().operation.collective),
+                  size_text(bytes), 100 * value / median, all.size(), median / kGiga,
                   below ? fmt::format("; below --min-busbw {}", to_string(*own_limit.min_busbw))
                         : std::string()));
   found.observed = value / kGiga;
@@ -92,23 +85,18 @@ std::vector<Finding> judge_split(const std::vector<PartResult>& parts, const Own
   }
   if (!findings.empty()) return findings;
   if (parts.size() < kEnough && !own_limit.min_busbw) {
-    return {finding("job",
-                    Outcome::unknown,
+    return {finding("job", Outcome::unknown,
                     fmt::format("not judged: {} parts are too few to compare; give --min-busbw",
                                 parts.size()))};
   }
   const auto [least, most] = std::ranges::minmax(values);
   return {
-      finding("job",
-              Outcome::pass,
-              fmt::format("{} parts of {} ranks or more: {:.2f} to {:.2f} GB/s at {}",
-                          parts.size(),
+      finding("job", Outcome::pass,
+              fmt::format("{} parts of {} ranks or more: {:.2f} to {:.2f} GB/s at {}", parts.size(),
                           std::ranges::min_element(
                               parts, {}, [](const PartResult& part) { return part.ranks.size(); })
                               ->ranks.size(),
-                          least / kGiga,
-                          most / kGiga,
-                          size_text(bytes)))};
+                          least / kGiga, most / kGiga, size_text(bytes)))};
 }
 
 std::string split_table(const std::vector<PartResult>& parts, const OwnLimit& own_limit) {
@@ -119,9 +107,7 @@ std::string split_table(const std::vector<PartResult>& parts, const OwnLimit& ow
   auto text = fmt::format("#\n# {:<24}  {:>12}  {:>13}\n", "part", "busbw (GB/s)", "of the median");
   for (const auto& part : parts) {
     const double value = bus_of(part, bytes).value_or(0);
-    text.append(fmt::format("# {:<24}  {:>12.2f}  {:>12.1f}%{}\n",
-                            part.name,
-                            value / kGiga,
+    text.append(fmt::format("# {:<24}  {:>12.2f}  {:>12.1f}%{}\n", part.name, value / kGiga,
                             100 * value / median,
                             is_far_below(value, values, kTolerance) ? "  <" : ""));
   }

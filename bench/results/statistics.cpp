@@ -107,8 +107,8 @@ Statistics statistics_of(const std::vector<double>& values, std::size_t shared) 
 double deviation_of(const std::vector<double>& values, double median) {
   constexpr double kOfNormal = 1.4826;
   std::vector<double> away(values.size());
-  std::ranges::transform(
-      values, away.begin(), [&](double value) { return std::abs(value - median); });
+  std::ranges::transform(values, away.begin(),
+                         [&](double value) { return std::abs(value - median); });
   return kOfNormal * median_of(std::move(away));
 }
 

@@ -15,18 +15,10 @@ constexpr std::size_t kTimeWidth = 7;
 constexpr std::size_t kBandwidthWidth = 6;
 constexpr std::string_view kNone = "N/A";
 
-std::string fields(std::string_view time,
-                   std::string_view algorithm,
-                   std::string_view bus,
+std::string fields(std::string_view time, std::string_view algorithm, std::string_view bus,
                    std::string_view wrong) {
-  return fmt::format("  {:>{}}  {:>{}}  {:>{}}  {:>6}",
-                     time,
-                     kTimeWidth,
-                     algorithm,
-                     kBandwidthWidth,
-                     bus,
-                     kBandwidthWidth,
-                     wrong);
+  return fmt::format("  {:>{}}  {:>{}}  {:>{}}  {:>6}", time, kTimeWidth, algorithm,
+                     kBandwidthWidth, bus, kBandwidthWidth, wrong);
 }
 
 std::string time_of(const Timing& timing, bool cpu_time) {
@@ -57,11 +49,8 @@ std::string_view bus_id(const Member& member) {
 
 std::string device_line(const Member& member) {
   return fmt::format("#  Rank {:>2} Group  0 Pid {:>6} on {:>10} device {:>2} [{}] {}\n",
-                     member.rank,
-                     member.pid,
-                     printable(member.host),
-                     device_number(member.device_id),
-                     printable(bus_id(member)),
+                     member.rank, member.pid, printable(member.host),
+                     device_number(member.device_id), printable(bus_id(member)),
                      printable(member.device));
 }
 
@@ -82,15 +71,8 @@ std::string table_header(const TableHead& head) {
       "# muster-bench {}, {}\n"
       "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} agg iters: "
       "{} validation: {} graph: {}\n#\n# Using devices\n",
-      to_string(head.collective),
-      printable(head.library),
-      head.min_bytes,
-      head.max_bytes,
-      step,
-      head.pace.warm_up,
-      head.pace.iterations,
-      head.pace.together,
-      head.check ? 1 : 0,
+      to_string(head.collective), printable(head.library), head.min_bytes, head.max_bytes, step,
+      head.pace.warm_up, head.pace.iterations, head.pace.together, head.check ? 1 : 0,
       head.pace.graph ? 1 : 0);
   for (const auto& member : head.members) text += device_line(member);
   text.append(head.pace.pipelined
@@ -102,35 +84,20 @@ std::string table_header(const TableHead& head) {
   constexpr std::string_view kUnits = "     (us)  (GB/s)  (GB/s)";
   return text.append("#\n")
       .append(fmt::format("#{:62}{:35}{}\n", "", "out-of-place", "in-place"))
-      .append(fmt::format("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
-                          "size",
-                          "count",
-                          "type",
-                          "redop",
-                          "root",
-                          columns,
-                          columns))
-      .append(fmt::format("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
-                          "(B)",
-                          "(elements)",
-                          "",
-                          "",
-                          "",
-                          kUnits,
-                          fmt::format("{:8}{}", "", kUnits)));
+      .append(fmt::format("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", "size", "count", "type",
+                          "redop", "root", columns, columns))
+      .append(fmt::format("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", "(B)", "(elements)", "", "",
+                          "", kUnits, fmt::format("{:8}{}", "", kUnits)));
 }
 
 std::string table_row(const Row& row, bool cpu_time) {
   const auto& operation = row.operation;
   return fmt::format(
-      "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
-      row.shape.bytes,
-      row.shape.count,
+      "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", row.shape.bytes, row.shape.count,
       table_name(operation.type),
       reduces(operation.collective) ? to_string(operation.reduction) : "none",
       has_root(operation.collective) ? fmt::format("{}", operation.root) : std::string("-1"),
-      placement(row.out_of_place, cpu_time),
-      placement(row.in_place, cpu_time));
+      placement(row.out_of_place, cpu_time), placement(row.in_place, cpu_time));
 }
 
 void TableTotals::add(const Row& row) {
@@ -153,11 +120,8 @@ std::string table_footer(const TableTotals& totals) {
                      totals.checked == totals.timings
                          ? std::string()
                          : fmt::format("# {} of {} results were not checked\n",
-                                       totals.timings - totals.checked,
-                                       totals.timings),
-                     totals.out_of_bounds,
-                     totals.out_of_bounds == 0 ? "OK" : "FAILED",
-                     average);
+                                       totals.timings - totals.checked, totals.timings),
+                     totals.out_of_bounds, totals.out_of_bounds == 0 ? "OK" : "FAILED", average);
 }
 
 }  // namespace muster::bench

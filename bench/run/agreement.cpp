@@ -51,18 +51,13 @@ Result<void> same_run(const std::vector<Introduction>& introductions) {
       return make_error(
           fmt::format("{} was started with {} where rank 0 was with {}: all ranks "
                       "need the same arguments",
-                      who(introductions, rank),
-                      theirs,
-                      ours));
+                      who(introductions, rank), theirs, ours));
     }
     if (other.backend != first.backend) {
       return make_error(fmt::format(
           "{} would run the back end {} and {} {}: is a GPU or a library missing on one of them? "
           "--backend decides",
-          who(introductions, 0),
-          first.backend,
-          who(introductions, rank),
-          other.backend));
+          who(introductions, 0), first.backend, who(introductions, rank), other.backend));
     }
   }
   return {};
@@ -102,8 +97,8 @@ std::vector<std::string> other_profiles(const std::vector<Introduction>& introdu
     if (other.profile == introductions.front().profile || seen[other.host]) continue;
     seen[other.host] = true;
     if (sentences.size() == kMostNames) break;
-    sentences.push_back(fmt::format(
-        "{} looks like {}, and not like the node of rank 0", other.host, other.profile));
+    sentences.push_back(fmt::format("{} looks like {}, and not like the node of rank 0", other.host,
+                                    other.profile));
   }
   return sentences;
 }

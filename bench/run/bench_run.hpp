@@ -31,8 +31,7 @@ struct RunInput {
 // Says what is wrong with a command line, writes the text that it asks for, or goes on with the
 // command. Returns the exit status.
 template <class Command, class GoOn>
-[[nodiscard]] int run_parsed(const Parsed<Command>& parsed,
-                             const RunInput& input,
+[[nodiscard]] int run_parsed(const Parsed<Command>& parsed, const RunInput& input,
                              const GoOn& go_on) {
   if (!parsed) return input.refuse(kExitUsage, parsed.error().message);
   if (const auto* text = std::get_if<std::string>(&*parsed)) {

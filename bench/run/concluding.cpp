@@ -102,8 +102,8 @@ void leave(RankContext& self, Parts& parts) {
     const auto held = self.emergency.hold();
     self.emergency.mark_reported();  // by rank 0
   }
-  const TimeLimit limit(
-      self.emergency, self.place.rank, "end of MPI", to_duration(self.command.operation_deadline));
+  const TimeLimit limit(self.emergency, self.place.rank, "end of MPI",
+                        to_duration(self.command.operation_deadline));
   if (auto finished = parts.membership.mpi->finish(); !finished) self.say(finished.error().message);
 }
 

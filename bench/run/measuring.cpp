@@ -54,8 +54,7 @@ class Measuring {
   }
 
   [[nodiscard]] Result<void> run() {
-    self_.enter(group_,
-                {"reservation of memory", Part::starting},
+    self_.enter(group_, {"reservation of memory", Part::starting},
                 to_duration(command_.operation_deadline));
     // Out of place where both are run: it needs the most.
     for (const auto& operations : largest_) {
@@ -64,8 +63,7 @@ class Measuring {
     for (auto& remark : backend_.remarks()) self_.place.evidence.push_back(std::move(remark));
     if (self_.leads())
       self_.reporter.begin_table(command_, sizes_, self_.place.evidence, self_.settings);
-    OperationTimer timer(group_,
-                         backend_,
+    OperationTimer timer(group_, backend_,
                          {.pace = pace_of(command_),
                           .precision = command_.precision,
                           .shared = shared(),
@@ -138,8 +136,7 @@ class Measuring {
   }
 
   // A row for each variant of the command, or of the first one alone.
-  [[nodiscard]] Result<void> run_size(OperationTimer& timer,
-                                      std::uint64_t size,
+  [[nodiscard]] Result<void> run_size(OperationTimer& timer, std::uint64_t size,
                                       bool first = false) {
     for (const auto& operations : largest_) {
       if (auto ran = run_variant(timer, operations, size); !ran || first) return ran;
@@ -147,8 +144,7 @@ class Measuring {
     return {};
   }
 
-  [[nodiscard]] Result<void> run_variant(OperationTimer& timer,
-                                         std::vector<Operation> operations,
+  [[nodiscard]] Result<void> run_variant(OperationTimer& timer, std::vector<Operation> operations,
                                          std::uint64_t size) {
     for (auto& operation : operations) operation.bytes = size;
     Row row = row_of(operations.front(), backend_.ranks());
@@ -159,8 +155,7 @@ class Measuring {
     return {};
   }
 
-  [[nodiscard]] Result<void> time_into(OperationTimer& timer,
-                                       const Operation& operation,
+  [[nodiscard]] Result<void> time_into(OperationTimer& timer, const Operation& operation,
                                        Row& row) {
     self_.phase.set(describe(operation));
     auto measured = run_shown(timer, operation);
@@ -205,10 +200,8 @@ class Measuring {
     if (!logs) return tl::unexpected(logs.error());
     if (!self_.leads()) return {};
     const auto& record = self_.reporter.record();
-    const auto required = required_transports(command_.require_transport,
-                                              record.choice.profile,
-                                              record.gpus,
-                                              static_cast<int>(record.hosts.size()));
+    const auto required = required_transports(command_.require_transport, record.choice.profile,
+                                              record.gpus, static_cast<int>(record.hosts.size()));
     self_.reporter.add(transport_report(*logs, record.members, required, command_.collective));
     return {};
   }
@@ -246,11 +239,8 @@ class Measuring {
 
 }  // namespace
 
-Result<std::vector<std::uint64_t>> agree_on_sizes(RankContext& self,
-                                                  const BenchCommand& command,
-                                                  Group& group,
-                                                  const Backend& backend,
-                                                  int ranks) {
+Result<std::vector<std::uint64_t>> agree_on_sizes(RankContext& self, const BenchCommand& command,
+                                                  Group& group, const Backend& backend, int ranks) {
   const auto mine = backend.memory_free();
   const auto free = group.gather(mine ? std::to_string(*mine) : "");
   if (!free) return tl::unexpected(free.error());
@@ -264,9 +254,7 @@ Result<std::vector<std::uint64_t>> agree_on_sizes(RankContext& self,
   return broadcast(group, sizes.bytes);
 }
 
-Result<int> measure(RankContext& self,
-                    const BenchCommand& command,
-                    Group& group,
+Result<int> measure(RankContext& self, const BenchCommand& command, Group& group,
                     Backend& backend) {
   Measuring measuring(self, command, group, backend);
   const auto status = measuring.prepare();

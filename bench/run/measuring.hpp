@@ -17,15 +17,12 @@ namespace muster::bench {
 [[nodiscard]] Result<std::vector<std::uint64_t>> agree_on_sizes(RankContext& self,
                                                                 const BenchCommand& command,
                                                                 Group& group,
-                                                                const Backend& backend,
-                                                                int ranks);
+                                                                const Backend& backend, int ranks);
 
 // Settles which sizes are run, and runs all of them. Every rank does the same. Returns the exit
 // status of a run that cannot be, for all ranks, of which rank 0 has said why; else kExitHealthy,
 // and what was measured is with rank 0's reporter. `command` is of one collective.
-[[nodiscard]] Result<int> measure(RankContext& self,
-                                  const BenchCommand& command,
-                                  Group& group,
+[[nodiscard]] Result<int> measure(RankContext& self, const BenchCommand& command, Group& group,
                                   Backend& backend);
 
 }  // namespace muster::bench

@@ -68,8 +68,7 @@ Result<void> meet_through_mpi(MpiJob& mpi, JoinOptions& options) {
 }
 
 // Fills in how the ranks find each other.
-Result<void> find_rank_0(const RankContext& self,
-                         const Membership& membership,
+Result<void> find_rank_0(const RankContext& self, const Membership& membership,
                          JoinOptions& options) {
   if (self.place.world == 1) return {};
   if (membership.mpi != nullptr) return meet_through_mpi(*membership.mpi, options);
@@ -97,9 +96,7 @@ std::string words_of_ras(const RankContext& self) {
   return words.empty() ? "" : fmt::format("NCCL's RAS service says: {}", words);
 }
 
-Result<void> join_group(RankContext& self,
-                        Membership& membership,
-                        Descriptor listener,
+Result<void> join_group(RankContext& self, Membership& membership, Descriptor listener,
                         std::string secret) {
   const auto patience = to_duration(self.command.join_deadline);
   std::optional<TimeLimit> limit;
@@ -146,8 +143,7 @@ void take_part_in_loss(RankContext& self, const Agreement& agreed) {
 
 // Every process says who it is, and rank 0 tells all what comes of it.
 Result<void> introduce(RankContext& self, Membership& membership) {
-  self.enter(*membership.group,
-             {"introduction", Part::starting},
+  self.enter(*membership.group, {"introduction", Part::starting},
              to_duration(self.command.operation_deadline));
   Introduction introduction{.host = self.kind == BackendKind::sim ? "model" : host_name(),
                             .pid = ::getpid(),
@@ -207,10 +203,7 @@ Result<bool> fits(const MpiSizes& told, Place& place, bool needed) {
   auto contradiction = fmt::format(
       "MPI says rank {} of {}, and the launcher's variables say rank {} of {}: was this process "
       "started by another MPI's mpirun?",
-      told.rank,
-      told.size,
-      place.rank,
-      place.world);
+      told.rank, told.size, place.rank, place.world);
   if (needed) return make_error(std::move(contradiction));
   place.evidence.push_back(fmt::format("without MPI: {}", contradiction));
   return false;
@@ -229,8 +222,7 @@ Result<std::string> job_secret(const BenchCommand& command, const Variables& var
   const auto mode = std::filesystem::status(command.secret_file, gone).permissions();
   if (!gone && (mode & std::filesystem::perms(0007)) != std::filesystem::perms::none) {
     return make_error(fmt::format("--secret-file: everybody may use {}: chmod o-rwx {}",
-                                  printable(command.secret_file),
-                                  printable(command.secret_file)));
+                                  printable(command.secret_file), printable(command.secret_file)));
   }
   if (trim(*secret).empty()) {
     return make_error(fmt::format("--secret-file: {} is empty", command.secret_file));
@@ -238,14 +230,10 @@ Result<std::string> job_secret(const BenchCommand& command, const Variables& var
   return std::string(trim(*secret));
 }
 
-Result<void> meet(RankContext& self,
-                  Membership& membership,
-                  Descriptor listener,
+Result<void> meet(RankContext& self, Membership& membership, Descriptor listener,
                   std::string secret) {
   if (self.kind != BackendKind::sim) {
-    const TimeLimit limit(self.emergency,
-                          self.place.rank,
-                          {"start of MPI", Part::meeting},
+    const TimeLimit limit(self.emergency, self.place.rank, {"start of MPI", Part::meeting},
                           to_duration(self.command.join_deadline));
     const bool needed = self.kind == BackendKind::mpi;
     if (auto joined = put(membership.mpi, join_mpi(self.place, needed)); !joined) return joined;

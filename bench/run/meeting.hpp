@@ -38,9 +38,7 @@ struct Membership {
 // Meets the others, tells them who this rank is, and learns from rank 0 who runs where. `listener`
 // is rank 0's where it was open before this process began, and `secret` the job's where that is
 // known already. Where there is an error, `membership` holds what there is by then.
-[[nodiscard]] Result<void> meet(RankContext& self,
-                                Membership& membership,
-                                Descriptor listener,
+[[nodiscard]] Result<void> meet(RankContext& self, Membership& membership, Descriptor listener,
                                 std::string secret);
 
 // The secret that --secret-file or MUSTER_JOB_SECRET holds; empty where there is none.

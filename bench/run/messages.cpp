@@ -14,8 +14,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Member, rank, host, pid, device, device_id, p
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Samples, rank, seconds, cpu_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wrong, rank, elements, first, observed, low, high, timed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Introduction, host, pid, backend, profile, asked, addresses)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(
-    Agreement, complaint, hosts, local_ranks, nodes, deputy, addresses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Agreement, complaint, hosts, local_ranks, nodes, deputy,
+                                   addresses)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Batch, samples, wrong)
 
 template <class T>

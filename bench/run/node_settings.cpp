@@ -66,16 +66,14 @@ bool has_interface(const std::filesystem::path& root, std::string_view name) {
   if (name.starts_with('=')) return has_device(root, name.substr(1));
   std::error_code failure;
   for (std::filesystem::directory_iterator at(root / "sys/class/net", failure), end;
-       !failure && at != end;
-       at.increment(failure)) {
+       !failure && at != end; at.increment(failure)) {
     if (at->path().filename().native().starts_with(name)) return true;
   }
   return false;
 }
 
 // What a setting names and this node does not have; else empty.
-std::string_view what_is_missing(std::string_view name,
-                                 std::string_view value,
+std::string_view what_is_missing(std::string_view name, std::string_view value,
                                  const std::filesystem::path& root) {
   // In a container the host's files are often missing, and NCCL takes an empty topology for one.
   if (name.ends_with("_FILE")) {
@@ -129,8 +127,7 @@ std::map<std::string, std::string, std::less<>> read_nccl_conf(const std::filesy
 
 }  // namespace
 
-Attempt<Choice> choose_profile(const std::string& named,
-                               const std::vector<std::string>& settings,
+Attempt<Choice> choose_profile(const std::string& named, const std::vector<std::string>& settings,
                                const Variables& variables) {
   const auto sources = sources_of(variables, "/", settings);
   const auto name = profile_name(sources, named);
@@ -139,9 +136,7 @@ Attempt<Choice> choose_profile(const std::string& named,
   return recognise_node(sources, variables);
 }
 
-Settings take_settings(const Profile& profile,
-                       BackendKind kind,
-                       Variables& variables,
+Settings take_settings(const Profile& profile, BackendKind kind, Variables& variables,
                        const std::filesystem::path& root) {
   Settings settings;
   const auto conf = read_nccl_conf(root, variables);

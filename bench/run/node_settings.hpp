@@ -27,9 +27,7 @@ struct Settings {
 // what the user has set stays, and so does what a nccl.conf says; what names a file or an interface
 // that is not below `root` is left out. UCX's are for what NCCL leaves to it: over MPI they would
 // choose its transport.
-[[nodiscard]] Settings take_settings(const Profile& profile,
-                                     BackendKind kind,
-                                     Variables& variables,
+[[nodiscard]] Settings take_settings(const Profile& profile, BackendKind kind, Variables& variables,
                                      const std::filesystem::path& root = "/");
 
 // A sentence for the report: "environment: the job's own", or with what was set for the profile.

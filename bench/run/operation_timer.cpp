@@ -42,9 +42,7 @@ void add_first(std::vector<Wrong>& all, const std::vector<Wrong>& more) {
 
 }  // namespace
 
-Result<Batch> verified_batch(Backend& backend,
-                             const Operation& operation,
-                             const Pace& pace,
+Result<Batch> verified_batch(Backend& backend, const Operation& operation, const Pace& pace,
                              Progress& progress) {
   auto wrong = backend.verify(operation, pace, progress);
   if (!wrong) return tl::unexpected(wrong.error());
@@ -61,14 +59,11 @@ ProgressCounters counters_of(const std::shared_ptr<const Progress>& progress) {
 }
 
 std::string describe(const Operation& operation) {
-  return fmt::format("{} of {}{}",
-                     to_string(operation.collective),
-                     size_text(operation.bytes),
+  return fmt::format("{} of {}{}", to_string(operation.collective), size_text(operation.bytes),
                      operation.in_place ? ", in place" : "");
 }
 
-Result<void> OperationTimer::add_batch(const Operation& operation,
-                                       const std::vector<Wrong>& wrong,
+Result<void> OperationTimer::add_batch(const Operation& operation, const std::vector<Wrong>& wrong,
                                        Measured& measured) {
   auto batch = backend_.measure(operation, plan_.pace, *progress_);
   if (!batch) return tl::unexpected(batch.error());
@@ -104,16 +99,14 @@ bool OperationTimer::enough(Measured& measured, Clock::time_point end) const {
 Result<std::vector<Wrong>> OperationTimer::verify(const Operation& operation) {
   const double first = connected_ ? 0 : plan_.join_deadline.value;
   progress_->reset();
-  group_.enter(describe(operation),
-               to_duration({plan_.operation_deadline.value + first}),
+  group_.enter(describe(operation), to_duration({plan_.operation_deadline.value + first}),
                counters_of(progress_));
   auto wrong = backend_.verify(operation, plan_.pace, *progress_);
   connected_ = wrong.has_value();
   return wrong;
 }
 
-Result<void> OperationTimer::add_batches(const Operation& operation,
-                                         std::vector<Wrong> wrong,
+Result<void> OperationTimer::add_batches(const Operation& operation, std::vector<Wrong> wrong,
                                          Measured& measured) {
   const auto limit = to_duration(plan_.operation_deadline);
   const auto end = Clock::now() + to_duration({kMostDeadlines * plan_.operation_deadline.value});

@@ -50,13 +50,11 @@ class OperationTimer {
   [[nodiscard]] Result<Measured> run(const Operation& operation);
 
  private:
-  [[nodiscard]] Result<void> add_batch(const Operation& operation,
-                                       const std::vector<Wrong>& wrong,
+  [[nodiscard]] Result<void> add_batch(const Operation& operation, const std::vector<Wrong>& wrong,
                                        Measured& measured);
   [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation);
   // Measures batch after batch, until there is enough.
-  [[nodiscard]] Result<void> add_batches(const Operation& operation,
-                                         std::vector<Wrong> wrong,
+  [[nodiscard]] Result<void> add_batches(const Operation& operation, std::vector<Wrong> wrong,
                                          Measured& measured);
 
   // Only rank 0's answer counts.
@@ -72,10 +70,8 @@ class OperationTimer {
 
 // Verifies an operation and measures it once, on this rank. Where something was wrong before it was
 // timed, the batch has that, and not what was wrong after it.
-[[nodiscard]] Result<Batch> verified_batch(Backend& backend,
-                                           const Operation& operation,
-                                           const Pace& pace,
-                                           Progress& progress);
+[[nodiscard]] Result<Batch> verified_batch(Backend& backend, const Operation& operation,
+                                           const Pace& pace, Progress& progress);
 
 // For the thread that watches this process.
 [[nodiscard]] ProgressCounters counters_of(const std::shared_ptr<const Progress>& progress);

@@ -15,11 +15,10 @@
 namespace muster::bench {
 
 Result<Report> run_own(const std::vector<std::string>& words,
-                       std::map<std::string, std::string> variables,
-                       Clock::time_point deadline) {
+                       std::map<std::string, std::string> variables, Clock::time_point deadline) {
   std::erase_if(variables, [](const auto& variable) {
-    constexpr std::array<std::string_view, 6> kLaunchers{
-        "SLURM_", "OMPI_COMM_", "PMI_", "PMIX_", "RANK", "WORLD_SIZE"};
+    constexpr std::array<std::string_view, 6> kLaunchers{"SLURM_", "OMPI_COMM_", "PMI_",
+                                                         "PMIX_",  "RANK",       "WORLD_SIZE"};
     return std::ranges::any_of(
         kLaunchers, [&](std::string_view name) { return variable.first.starts_with(name); });
   });
@@ -31,8 +30,7 @@ Result<Report> run_own(const std::vector<std::string>& words,
   auto report = parse_report(ended->out);
   if (report) return report;
   const auto lines = split_lines(ended->err);
-  return make_error(fmt::format("it ended with status {}: {}",
-                                ended->status,
+  return make_error(fmt::format("it ended with status {}: {}", ended->status,
                                 printable(lines.empty() ? "it said nothing" : lines.back(), 300)));
 }
 

@@ -54,8 +54,7 @@ Sizes without_empty(Sizes sizes, const BenchCommand& command, int ranks) {
   if (!sizes.remark.empty()) sizes.remark += "; ";
   sizes.remark +=
       fmt::format("sizes begin at {}: a smaller one has no element for each of {} ranks",
-                  size_text(sizes.bytes.front()),
-                  ranks);
+                  size_text(sizes.bytes.front()), ranks);
   return sizes;
 }
 
@@ -94,9 +93,7 @@ Result<std::optional<Room>> least_room(const std::vector<std::string>& told) {
   return least;
 }
 
-Sizes sizes_of(const BenchCommand& command,
-               const Profile& profile,
-               const RunFacts& facts,
+Sizes sizes_of(const BenchCommand& command, const Profile& profile, const RunFacts& facts,
                const std::optional<Room>& room) {
   if (!moves_data(command.collective)) return {.bytes = {0}, .remark = {}};
   const auto limit = facts.gpus ? largest_limit(profile, command.collective, facts.nodes) : 0;
@@ -108,13 +105,10 @@ Sizes sizes_of(const BenchCommand& command,
     return without_empty({sizes_of(command, smallest, wanted), {}}, command, facts.ranks);
   }
   Sizes sizes{.bytes = sizes_of(command, smallest, std::max(fitting, smallest)), .remark = {}};
-  sizes.remark =
-      fmt::format("sizes end at {}: {} of {} for each rank would not fit: rank {} has {} free",
-                  size_text(sizes.bytes.back()),
-                  buffers_of(command) == 1 ? "one buffer" : "two buffers",
-                  size_text(wanted),
-                  room->rank,
-                  size_text(room->bytes));
+  sizes.remark = fmt::format(
+      "sizes end at {}: {} of {} for each rank would not fit: rank {} has {} free",
+      size_text(sizes.bytes.back()), buffers_of(command) == 1 ? "one buffer" : "two buffers",
+      size_text(wanted), room->rank, size_text(room->bytes));
   return without_empty(std::move(sizes), command, facts.ranks);
 }
 
@@ -146,18 +140,14 @@ Result<std::vector<Operation>> operations_of(const BenchCommand& command,
   const auto [smallest, largest] = std::ranges::minmax(sizes);
   if (const auto least = least_size(command, backend.ranks()); smallest < least) {
     return make_error(fmt::format("{} of {} among {} ranks needs {} or more, got {}",
-                                  to_string(command.collective),
-                                  to_string(command.type),
-                                  backend.ranks(),
-                                  size_text(least),
-                                  size_text(smallest)));
+                                  to_string(command.collective), to_string(command.type),
+                                  backend.ranks(), size_text(least), size_text(smallest)));
   }
   if (reduces(command.collective) && !can_verify(command.type, command.reduction)) {
     return make_error(
         fmt::format("--op {} of {} cannot be verified: it is off by as much as the "
                     "type can tell apart",
-                    to_string(command.reduction),
-                    to_string(command.type)));
+                    to_string(command.reduction), to_string(command.type)));
   }
   std::vector<Operation> operations;
   std::optional<Error> refused;

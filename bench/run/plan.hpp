@@ -34,10 +34,8 @@ struct Sizes {
 
 // The sizes to run. They begin where each rank has an element; sizes that nobody asked for end
 // where memory does.
-[[nodiscard]] Sizes sizes_of(const BenchCommand& command,
-                             const Profile& profile,
-                             const RunFacts& facts,
-                             const std::optional<Room>& room = {});
+[[nodiscard]] Sizes sizes_of(const BenchCommand& command, const Profile& profile,
+                             const RunFacts& facts, const std::optional<Room>& room = {});
 
 // A command for each type with each reduction, the one that is judged first. Collectives that
 // reduce nothing have one reduction, and what cannot be verified is left out of several.

@@ -18,18 +18,16 @@ namespace muster::bench {
 // The report in the form that a command asks for. `always`: the checks that are shown whatever came
 // of them.
 template <class Command>
-[[nodiscard]] std::string report_text(const Report& report,
-                                      const Command& command,
+[[nodiscard]] std::string report_text(const Report& report, const Command& command,
                                       const Console& console,
                                       std::span<const std::string_view> always = {}) {
   const bool shown = command.output.empty();
   return row_of(command.format)
-      .render(report,
-              {.verbose = command.verbose,
-               .quiet = command.quiet,
-               .colour = shown && console.colour,
-               .width = shown ? console.width : 0,
-               .always = always});
+      .render(report, {.verbose = command.verbose,
+                       .quiet = command.quiet,
+                       .colour = shown && console.colour,
+                       .width = shown ? console.width : 0,
+                       .always = always});
 }
 
 class Printer {

@@ -67,8 +67,7 @@ std::uint64_t has_begun_to_meet() {
 
 // `meet` is called before the ranks meet in NCCL itself, with how far this one is in it; and again
 // where connections are made anew.
-Result<std::unique_ptr<Backend>> make_nccl(const BenchCommand& command,
-                                           int local_rank,
+Result<std::unique_ptr<Backend>> make_nccl(const BenchCommand& command, int local_rank,
                                            const RankScope& scope,
                                            const std::function<void(ProgressCounters)>& meet) {
   return make_nccl_backend(
@@ -93,17 +92,14 @@ Result<std::unique_ptr<Backend>> make_nccl(const BenchCommand& command,
        .log = true});
 }
 
-Result<std::unique_ptr<Backend>> make_backend(RankContext& self,
-                                              Membership& membership,
+Result<std::unique_ptr<Backend>> make_backend(RankContext& self, Membership& membership,
                                               const RankScope& scope) {
   const auto limit =
       to_duration(self.command.join_deadline) + to_duration(self.command.operation_deadline);
   const Phase phase{fmt::format("start of {}", to_string(self.kind)), Part::starting};
   self.enter(*membership.group, phase, limit);
   const auto meet = [&self, &group = *membership.group, phase, limit](ProgressCounters counters) {
-    self.enter(group,
-               {fmt::format("{}'s communicator", phase.name), Part::starting},
-               limit,
+    self.enter(group, {fmt::format("{}'s communicator", phase.name), Part::starting}, limit,
                std::move(counters));
   };
   switch (self.kind) {
@@ -127,10 +123,8 @@ std::string_view to_string(BackendKind kind) {
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
-Attempt<BackendKind> pick_backend(const BenchCommand& command,
-                                  const Place& place,
-                                  const Profile& profile,
-                                  std::vector<std::string>& evidence) {
+Attempt<BackendKind> pick_backend(const BenchCommand& command, const Place& place,
+                                  const Profile& profile, std::vector<std::string>& evidence) {
   if (command.backend != BackendKind::automatic) return command.backend;
   const auto gpus = usable_gpus(command.cuda);
   if (gpus && *gpus > 0) {
@@ -140,17 +134,14 @@ Attempt<BackendKind> pick_backend(const BenchCommand& command,
   const auto why = gpus ? std::string("CUDA finds none") : gpus.error().message;
   const bool expected = expects_gpus(profile);
   if (expected || !(gpus || gpus.error().missing)) {
-    const auto where = expected ? fmt::format(", where profile {} expects {}",
-                                              profile.name,
+    const auto where = expected ? fmt::format(", where profile {} expects {}", profile.name,
                                               profile.gpu->present.count.value_or(0))
                                 : std::string();
     return tl::unexpected<Failure>(
         Failure{.status = kExitUndecided,
                 .message = fmt::format("no GPU can be used on {}{}: {} (--backend mpi or tcp would "
                                        "measure host memory)",
-                                       host_name(),
-                                       where,
-                                       why)});
+                                       host_name(), where, why)});
   }
   const auto instead = why_not_mpi(place);
   evidence.push_back(
@@ -162,15 +153,13 @@ Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self, Membershi
   return make_backend(self, membership, all_of(*membership.group));
 }
 
-Result<std::unique_ptr<Backend>> make_part_backend(RankContext& self,
-                                                   Membership& membership,
+Result<std::unique_ptr<Backend>> make_part_backend(RankContext& self, Membership& membership,
                                                    const std::vector<RankPart>& parts,
                                                    std::optional<std::chrono::nanoseconds> limit) {
   const int rank = membership.group->rank();
   const auto part = part_with(parts, rank);
   const auto& ranks = parts[part].ranks;
-  return make_backend(self,
-                      membership,
+  return make_backend(self, membership,
                       {.rank = static_cast<int>(std::ranges::find(ranks, rank) - ranks.begin()),
                        .ranks = static_cast<int>(ranks.size()),
                        .exchange = exchange_within(*membership.group, parts),

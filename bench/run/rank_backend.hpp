@@ -22,8 +22,7 @@ namespace muster::bench {
 
 // Never `automatic`. Nodes that should have GPUs are not measured on their host memory unless that
 // was asked for: it would say nothing about what they are for.
-[[nodiscard]] Attempt<BackendKind> pick_backend(const BenchCommand& command,
-                                                const Place& place,
+[[nodiscard]] Attempt<BackendKind> pick_backend(const BenchCommand& command, const Place& place,
                                                 const Profile& profile,
                                                 std::vector<std::string>& evidence);
 
@@ -37,15 +36,12 @@ namespace muster::bench {
 // The back end of the part that this rank is in. With a limit, a communicator of NCCL that does not
 // form in that time is an error of its operations, and the other parts go on.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_part_backend(
-    RankContext& self,
-    Membership& membership,
-    const std::vector<RankPart>& parts,
+    RankContext& self, Membership& membership, const std::vector<RankPart>& parts,
     std::optional<std::chrono::nanoseconds> forming_limit = {});
 
 // Tells rank 0 who all ranks are, by whatever back end they have. Of one that is lost it stays
 // unknown.
-[[nodiscard]] Result<void> introduce(RankContext& self,
-                                     Membership& membership,
+[[nodiscard]] Result<void> introduce(RankContext& self, Membership& membership,
                                      const Backend& backend);
 
 }  // namespace muster::bench

@@ -62,9 +62,7 @@ struct RankContext {
 
   // Says that this process is in that phase from here on, and must enter the next one within
   // `limit`.
-  void enter(Group& group,
-             const Phase& phase_to_enter,
-             Clock::duration limit,
+  void enter(Group& group, const Phase& phase_to_enter, Clock::duration limit,
              ProgressCounters counters = {}) {
     phase.set(phase_to_enter);
     group.enter(phase_to_enter, limit, std::move(counters));

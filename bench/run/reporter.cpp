@@ -30,9 +30,7 @@ Reporter::Reporter(const BenchCommand& command, const Console& console, Emergenc
   record_.started = utc_now();
 }
 
-void Reporter::begin(Choice choice,
-                     std::string_view backend,
-                     std::string host,
+void Reporter::begin(Choice choice, std::string_view backend, std::string host,
                      const Variables& variables) {
   const auto value = [&](const char* name) {
     const auto found = variables.find(name);
@@ -76,10 +74,8 @@ void Reporter::add(TransportReport transport) {
   if (!transport.algorithm.empty()) record_.algorithm = std::move(transport.algorithm);
 }
 
-void Reporter::begin_table(const BenchCommand& command,
-                           const std::vector<std::uint64_t>& sizes,
-                           const std::vector<std::string>& evidence,
-                           const Settings& settings) {
+void Reporter::begin_table(const BenchCommand& command, const std::vector<std::uint64_t>& sizes,
+                           const std::vector<std::string>& evidence, const Settings& settings) {
   const auto held = emergency_.hold();
   if (command_.verbose) {
     for (const auto& line : evidence) printer_.remark(line);
@@ -143,9 +139,7 @@ void Reporter::remark(std::string_view line) {
 }
 
 std::optional<Operation> Reporter::to_repeat(const BenchCommand& command) const {
-  return bench::to_repeat(judged_rows(record_, command),
-                          record_.choice.profile,
-                          facts_of(record_),
+  return bench::to_repeat(judged_rows(record_, command), record_.choice.profile, facts_of(record_),
                           own_limit_of(command));
 }
 

@@ -39,10 +39,8 @@ class Reporter {
   void add(TransportReport transport);
 
   // `command` is of one collective.
-  void begin_table(const BenchCommand& command,
-                   const std::vector<std::uint64_t>& sizes,
-                   const std::vector<std::string>& evidence,
-                   const Settings& settings);
+  void begin_table(const BenchCommand& command, const std::vector<std::uint64_t>& sizes,
+                   const std::vector<std::string>& evidence, const Settings& settings);
   void add(Row row);
   // With --split: the parts, before their rows; and a row of each part, in their order.
   void begin_parts(const std::vector<RankPart>& parts);

@@ -11,9 +11,7 @@
 namespace muster::bench {
 namespace {
 
-std::string name_of(const Split& split,
-                    int key,
-                    const std::vector<int>& ranks,
+std::string name_of(const Split& split, int key, const std::vector<int>& ranks,
                     const std::vector<std::string>& hosts) {
   switch (split.by) {
     case Split::By::node:
@@ -28,8 +26,7 @@ std::string name_of(const Split& split,
 
 }  // namespace
 
-Result<std::vector<RankPart>> parts_of(const Split& split,
-                                       const std::vector<RankPlace>& places,
+Result<std::vector<RankPart>> parts_of(const Split& split, const std::vector<RankPlace>& places,
                                        const std::vector<std::string>& hosts) {
   std::map<int, std::vector<int>> by_key;
   for (int rank = 0; rank < static_cast<int>(places.size()); ++rank) {

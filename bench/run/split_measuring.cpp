@@ -21,9 +21,7 @@ namespace {
 
 class SplitMeasuring {
  public:
-  SplitMeasuring(RankContext& self,
-                 Group& group,
-                 const std::vector<RankPart>& parts,
+  SplitMeasuring(RankContext& self, Group& group, const std::vector<RankPart>& parts,
                  const std::vector<OwnPart>& own)
       : self_(self), group_(group), parts_(parts), own_(own) {}
 
@@ -55,8 +53,7 @@ class SplitMeasuring {
   }
 
   [[nodiscard]] Result<void> run() {
-    self_.enter(group_,
-                {"reservation of memory", Part::starting},
+    self_.enter(group_, {"reservation of memory", Part::starting},
                 to_duration(self_.command.operation_deadline));
     for (const auto& [part, backend] : own_) {
       if (auto reserved = backend->reserve(largest_.front()); !reserved) return reserved;
@@ -162,9 +159,7 @@ class SplitMeasuring {
 
 }  // namespace
 
-Result<int> measure_parts(RankContext& self,
-                          Group& group,
-                          const std::vector<RankPart>& parts,
+Result<int> measure_parts(RankContext& self, Group& group, const std::vector<RankPart>& parts,
                           const std::vector<OwnPart>& own) {
   SplitMeasuring measuring(self, group, parts, own);
   const auto status = measuring.prepare();

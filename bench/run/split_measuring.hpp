@@ -21,8 +21,7 @@ struct OwnPart {
 };
 
 // Settles which sizes are run and runs them in every part. Returns what measure() does.
-[[nodiscard]] Result<int> measure_parts(RankContext& self,
-                                        Group& group,
+[[nodiscard]] Result<int> measure_parts(RankContext& self, Group& group,
                                         const std::vector<RankPart>& parts,
                                         const std::vector<OwnPart>& own);
 

@@ -20,8 +20,8 @@ std::string progress_line(const OperationProgress& progress) {
   std::string line = progress.what;
   // Who waits is done itself.
   if (!progress.awaited.empty()) {
-    return fmt::format(
-        "{}{}; waiting for {}", line, progress.left, ranks_in_words(progress.awaited));
+    return fmt::format("{}{}; waiting for {}", line, progress.left,
+                       ranks_in_words(progress.awaited));
   }
   if (progress.done == 0 || progress.done >= progress.all) return line + progress.left;
   line += fmt::format(": {} of {} iterations", progress.done, progress.all);
@@ -40,8 +40,8 @@ Ticker::Ticker(std::function<std::string(Clock::duration since)> line,
   sigset_t before{};
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::jthread([line = std::move(line), show = std::move(show), begin = Clock::now()](
-                             const std::stop_token& stop) {
+  thread_ = std::jthread([line = std::move(line), show = std::move(show),
+                          begin = Clock::now()](const std::stop_token& stop) {
     while (sleep_for(stop, kEvery)) show(line(Clock::now() - begin));
   });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -16,8 +16,8 @@ constexpr Clock::duration kLongestLimit = std::chrono::hours(24 * 365);
 }  // namespace
 
 TimeLimit::TimeLimit(Emergency& emergency, int rank, Phase phase, Clock::duration limit)
-    : thread_([&emergency, rank, phase = std::move(phase), limit = std::min(limit, kLongestLimit)](
-                  const std::stop_token& stop) {
+    : thread_([&emergency, rank, phase = std::move(phase),
+               limit = std::min(limit, kLongestLimit)](const std::stop_token& stop) {
         if (!sleep_for(stop, limit)) return;
         if (rank != 0 && !sleep_for(stop, kRank0First)) return;
         emergency.end(

@@ -166,8 +166,7 @@ std::vector<std::string> nccl_warnings() {
 
 TransportReport transport_report(const std::vector<std::string>& logs,
                                  const std::vector<Member>& members,
-                                 const std::vector<std::string>& required,
-                                 Collective collective) {
+                                 const std::vector<std::string>& required, Collective collective) {
   Transport transport;
   for (const auto& log : logs) add_log(transport, log);
   TransportReport report{.facts = {.known = !transport.empty(),

@@ -124,13 +124,8 @@ bool is_loopback(const Endpoint& endpoint) {
 
 std::string to_text(const Address& address) {
   std::array<char, NI_MAXHOST> host{};
-  const int error = ::getnameinfo(address.get(),
-                                  address.length,
-                                  host.data(),
-                                  static_cast<socklen_t>(host.size()),
-                                  nullptr,
-                                  0,
-                                  NI_NUMERICHOST);
+  const int error = ::getnameinfo(address.get(), address.length, host.data(),
+                                  static_cast<socklen_t>(host.size()), nullptr, 0, NI_NUMERICHOST);
   if (error != 0) return "an unknown address";
   constexpr std::string_view kMapped = "::ffff:";  // a peer of IPv4 on a socket for both
   const std::string_view text(host.data());
@@ -234,9 +229,7 @@ Result<void> allow_descriptors(std::string_view who, std::size_t wanted) {
     return make_error(
         fmt::format("{} needs {} file descriptors, and may have {}: raise the hard limit "
                     "(ulimit -Hn, or LimitNOFILE of the service that starts it)",
-                    who,
-                    wanted,
-                    limit.rlim_max));
+                    who, wanted, limit.rlim_max));
   }
   limit.rlim_cur = limit.rlim_max;
   if (::setrlimit(RLIMIT_NOFILE, &limit) == 0) return {};

@@ -61,9 +61,7 @@ std::vector<Finding> slow_ranks(const std::vector<RankSteps>& ranks,
          .outcome = Outcome::warn,
          .message = fmt::format("its products take {:.1f}% longer than those of the others do "
                                 "({:.4g} s and {:.4g} s): every step waits for them",
-                                kPercent * (seconds[rank] / usual - 1),
-                                seconds[rank],
-                                usual),
+                                kPercent * (seconds[rank] / usual - 1), seconds[rank], usual),
          .observed = seconds[rank],
          .unit = "s",
          .remedy = Remedy::watch});
@@ -87,15 +85,8 @@ Finding of_job(const std::vector<RankSteps>& ranks, const TrainCommand& command)
           "{:.4g} steps and {:.0f} tokens per second of a {} model on {} GPUs, {:.0f} TFLOPS on "
           "each; products alone take {:.4g} s, all-reduces alone {:.4g} s, both at once {:.4g} s: "
           "they lose {:.1f}% by each other",
-          1 / times.both,
-          tokens,
-          command.model.name,
-          ranks.size(),
-          operations / times.both / kTera,
-          times.products,
-          times.reductions,
-          times.both,
-          kPercent * times.loss()),
+          1 / times.both, tokens, command.model.name, ranks.size(), operations / times.both / kTera,
+          times.products, times.reductions, times.both, kPercent * times.loss()),
       .observed = tokens,
       .unit = "tokens/s"};
   if (!command.min_tokens) {
@@ -122,8 +113,7 @@ StepTimes times_of(const std::vector<RankSteps>& ranks) {
           .both = median_of_slowest(ranks, &RankSteps::both)};
 }
 
-std::vector<Measurement> measurements_of(const StepTimes& times,
-                                         const TrainCommand& command,
+std::vector<Measurement> measurements_of(const StepTimes& times, const TrainCommand& command,
                                          const RunFacts& run) {
   const auto ranks = static_cast<double>(run.ranks);
   const double gradients =
@@ -152,8 +142,7 @@ std::vector<Measurement> measurements_of(const StepTimes& times,
                             .iterations_us = {}});
   };
   add("steps_per_second", 1 / times.both, "1/s");
-  add("tokens_per_second",
-      tokens_per_second(times, command, static_cast<std::size_t>(run.ranks)),
+  add("tokens_per_second", tokens_per_second(times, command, static_cast<std::size_t>(run.ranks)),
       "1/s");
   add("step_tflops", operations / times.both / kTera, "TFLOPS");
   add("products_tflops", operations / times.products / kTera, "TFLOPS");
@@ -164,8 +153,7 @@ std::vector<Measurement> measurements_of(const StepTimes& times,
 }
 
 std::vector<Finding> findings_of(const std::vector<RankSteps>& ranks,
-                                 const std::vector<Member>& members,
-                                 const TrainCommand& command) {
+                                 const std::vector<Member>& members, const TrainCommand& command) {
   auto findings = wrong_products(ranks, members);
   for (auto& each : slow_ranks(ranks, members)) findings.push_back(std::move(each));
   findings.push_back(of_job(ranks, command));

@@ -24,8 +24,7 @@ Result<void> start_all(const std::vector<std::unique_ptr<node::Gemm>>& products)
 
 Result<std::unique_ptr<Step>> Step::prepare(StreamedOperation& reduce,
                                             const cublas::Library& cublas,
-                                            const node::GemmKind& kind,
-                                            const Transformer& model,
+                                            const node::GemmKind& kind, const Transformer& model,
                                             std::uint64_t tokens) {
   // NOLINTNEXTLINE(modernize-make-unique): private
   std::unique_ptr<Step> step(new Step(reduce, model.layers));

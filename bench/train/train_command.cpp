@@ -39,12 +39,11 @@ Result<void> take_rate_of_tokens(std::optional<double>& target, Text value) {
 
 constexpr std::array kOptions{
     option<&C::model, take_model>(
-        "--model",
-        "NAME|LxHxF",
+        "--model", "NAME|LxHxF",
         "whose layers are multiplied: 7b, 8b, 13b, 70b, or numbers of layers, of a hidden state "
         "and of a feed-forward layer (default 7b)"),
-    option<&C::tokens, take_tokens>(
-        "--tokens", "N", "of each GPU in a step, a multiple of 64 (default 4096)"),
+    option<&C::tokens, take_tokens>("--tokens", "N",
+                                    "of each GPU in a step, a multiple of 64 (default 4096)"),
     option<&C::steps, AtLeast<1>{}>("--steps", "N", "that are timed (default 10)"),
     option<&C::number>("--number", "bf16|fp16", "of products and gradients (default bf16)"),
     option<&C::min_tokens, take_rate_of_tokens>(

@@ -75,20 +75,15 @@ class Training {
     if (!made) return made;
     self_.emergency.watch(parts_.backend.get());
     if (auto done = introduce(self_, parts_.membership, *parts_.backend); !done) return done;
-    self_.enter(group_,
-                {"choice of the fastest products", Part::starting},
+    self_.enter(group_, {"choice of the fastest products", Part::starting},
                 limit() + to_duration(command_.join_deadline));
     const auto cublas = cublas::open_library(command_.cublas);
     if (!cublas) return tl::unexpected(cublas.error());
     auto& backend_now = *parts_.backend;
     if (auto done = backend_now.reserve(operation_); !done) return done;
     if (auto done = backend_now.streamed()->choose(operation_); !done) return done;
-    return put(step_,
-               Step::prepare(*backend_now.streamed(),
-                             *cublas,
-                             kind_of(command_.number),
-                             command_.model,
-                             command_.tokens));
+    return put(step_, Step::prepare(*backend_now.streamed(), *cublas, kind_of(command_.number),
+                                    command_.model, command_.tokens));
   }
 
   // In turns, so that what heats up or slows down meets all of them; the first of each makes

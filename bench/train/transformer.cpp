@@ -19,10 +19,8 @@ Result<std::uint64_t> number_in(std::string_view text, std::uint64_t step, std::
   const auto number = parse_unsigned(text);
   if (number && *number > 0 && *number <= most && *number % step == 0) return *number;
   return make_error(
-      fmt::format("\"{}\" is no {} up to {}",
-                  printable(text, 40),
-                  step == 1 ? "number of layers" : fmt::format("multiple of {}", step),
-                  most));
+      fmt::format("\"{}\" is no {} up to {}", printable(text, 40),
+                  step == 1 ? "number of layers" : fmt::format("multiple of {}", step), most));
 }
 
 }  // namespace
@@ -51,9 +49,7 @@ Result<Transformer> parse_transformer(std::string_view text) {
     return make_error(
         fmt::format("no model is called \"{}\"{}; there are {}, or "
                     "LAYERSxHIDDENxFEED_FORWARD as 32x4096x11008",
-                    printable(text, 40),
-                    suggestion(text, names),
-                    fmt::join(names, ", ")));
+                    printable(text, 40), suggestion(text, names), fmt::join(names, ", ")));
   }
   const auto layers = number_in(words[0], 1, kMostLayers);
   if (!layers) return tl::unexpected(layers.error());

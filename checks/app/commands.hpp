@@ -96,39 +96,25 @@ struct SayCommand {
   std::string text;
 };
 
-using Invocation = std::variant<SayCommand,
-                                CheckCommand,
-                                SnapshotCommand,
-                                ListCommand,
-                                ExplainCommand,
-                                ProfilesCommand,
-                                ValidateCommand,
-                                HookCommand,
-                                DrainCommand,
-                                ResumeCommand,
-                                StatusCommand,
-                                HistoryCommand,
-                                EventsCommand,
-                                HostfileCommand,
-                                SweepCommand>;
+using Invocation =
+    std::variant<SayCommand, CheckCommand, SnapshotCommand, ListCommand, ExplainCommand,
+                 ProfilesCommand, ValidateCommand, HookCommand, DrainCommand, ResumeCommand,
+                 StatusCommand, HistoryCommand, EventsCommand, HostfileCommand, SweepCommand>;
 
 [[nodiscard]] int run_check(const CheckCommand& command, const Caller& caller, Deadline& deadline);
 // `muster check --snapshot`: recorded nodes in place of this one.
 [[nodiscard]] int run_replay(const CheckCommand& command, const Caller& caller);
-[[nodiscard]] int run_snapshot(const SnapshotCommand& command,
-                               const Caller& caller,
+[[nodiscard]] int run_snapshot(const SnapshotCommand& command, const Caller& caller,
                                Deadline& deadline);
 // What its --describe prints: the fields of a snapshot as Markdown, from the same lists that its
 // JSON is made of.
 [[nodiscard]] std::string describe_snapshot();
 [[nodiscard]] int run_list(const ListCommand& command, const Caller& caller);
-[[nodiscard]] int run_explain(const ExplainCommand& command,
-                              const Caller& caller,
+[[nodiscard]] int run_explain(const ExplainCommand& command, const Caller& caller,
                               Deadline& deadline);
 [[nodiscard]] int run_profiles(const ProfilesCommand& command, const Caller& caller);
 // `muster profiles make`.
-[[nodiscard]] int run_make_profile(const ProfilesCommand& command,
-                                   const Caller& caller,
+[[nodiscard]] int run_make_profile(const ProfilesCommand& command, const Caller& caller,
                                    Deadline& deadline);
 [[nodiscard]] int run_validate(const ValidateCommand& command, const Caller& caller);
 

@@ -69,11 +69,8 @@ Shape shape_of(T Struct::* /*member*/) {
   return ShapeOf<T>::get();
 }
 
-void add_row(const std::string& prefix,
-             std::string_view name,
-             std::string_view about,
-             const Shape& shape,
-             std::string& table) {
+void add_row(const std::string& prefix, std::string_view name, std::string_view about,
+             const Shape& shape, std::string& table) {
   const bool many = shape.around.find("list") != std::string::npos ||
                     shape.around.find("map") != std::string::npos;
   const auto path = fmt::format("{}{}{}", prefix, name, many ? "[]" : "");

@@ -27,36 +27,25 @@ int guarded(const Caller& caller, const std::function<int()>& work) {
   try {
     return work();
   } catch (const std::exception& error) {
-    return fail(
-        caller,
-        {.status = kExitUndecided, .message = fmt::format("internal error: {}", error.what())});
+    return fail(caller, {.status = kExitUndecided,
+                         .message = fmt::format("internal error: {}", error.what())});
   }
 }
 
 // The commands that reach for the machine, or for files of the caller's choice, can hang.
 template <class Work>
-int in_time(const Caller& caller,
-            std::optional<Seconds> allowed,
-            const Work& work,
+int in_time(const Caller& caller, std::optional<Seconds> allowed, const Work& work,
             Input input = Input::none) {
   const auto deadline =
       caller.started + (allowed ? to_duration(*allowed) : Clock::duration(kDefaultDeadline));
   return pass_on(supervise(
-      caller.started,
-      deadline,
-      [&](Deadline& shared) { return guarded(caller, [&] { return work(shared); }); },
-      input));
+      caller.started, deadline,
+      [&](Deadline& shared) { return guarded(caller, [&] { return work(shared); }); }, input));
 }
 
 // The commands that take as long as they take.
-constexpr std::tuple kAtOnce{&run_list,
-                             &run_validate,
-                             &run_drain,
-                             &run_resume,
-                             &run_status,
-                             &run_history,
-                             &run_events,
-                             &run_hostfile};
+constexpr std::tuple kAtOnce{&run_list,   &run_validate, &run_drain,  &run_resume,
+                             &run_status, &run_history,  &run_events, &run_hostfile};
 
 struct Run {
   const Caller& caller;
@@ -87,22 +76,19 @@ struct Run {
   }
 
   int operator()(const SnapshotCommand& command) const {
-    return in_time(caller, command.deadline, [&](Deadline& deadline) {
-      return run_snapshot(command, caller, deadline);
-    });
+    return in_time(caller, command.deadline,
+                   [&](Deadline& deadline) { return run_snapshot(command, caller, deadline); });
   }
 
   int operator()(const ExplainCommand& command) const {
-    return in_time(caller, std::nullopt, [&](Deadline& deadline) {
-      return run_explain(command, caller, deadline);
-    });
+    return in_time(caller, std::nullopt,
+                   [&](Deadline& deadline) { return run_explain(command, caller, deadline); });
   }
 
   int operator()(const ProfilesCommand& command) const {
     if (command.make.empty()) return guarded(caller, [&] { return run_profiles(command, caller); });
-    return in_time(caller, std::nullopt, [&](Deadline& deadline) {
-      return run_make_profile(command, caller, deadline);
-    });
+    return in_time(caller, std::nullopt,
+                   [&](Deadline& deadline) { return run_make_profile(command, caller, deadline); });
   }
 
   // Whoever reads what a hook says, or does not, changes nothing about its status.
@@ -135,8 +121,8 @@ struct Run {
   // The folder with the results may be on a file server that does not answer.
   int operator()(const SweepCommand& command) const {
     const Seconds budget{static_cast<double>(kSweepBudget.count())};
-    return in_time(
-        caller, budget, [&](Deadline& deadline) { return run_sweep(command, caller, deadline); });
+    return in_time(caller, budget,
+                   [&](Deadline& deadline) { return run_sweep(command, caller, deadline); });
   }
 };
 

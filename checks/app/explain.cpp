@@ -51,9 +51,7 @@ std::string_view index_of(std::string_view below) {
 }
 
 // A value on a row of its own, or together with the others of its item: "class fatal, xids [79]".
-void add(const LimitValue& value,
-         std::string_view below,
-         std::string_view key,
+void add(const LimitValue& value, std::string_view below, std::string_view key,
          std::vector<Row>& rows) {
   const auto index = index_of(below);
   auto shown = shown_value(value.value);
@@ -166,12 +164,10 @@ std::string when_it_runs(const Profile& profile, const Check& check) {
   const auto left_out = contexts_of(profile, check, false);
   const auto policy = policy_of(profile, check.id);
   return fmt::format(
-      "  Runs in: {}.{}\n  {}\n",
-      runs.empty() ? "none" : fmt::format("{}", fmt::join(runs, ", ")),
+      "  Runs in: {}.{}\n  {}\n", runs.empty() ? "none" : fmt::format("{}", fmt::join(runs, ", ")),
       left_out.empty() ? "" : fmt::format(" Left out in: {}.", fmt::join(left_out, ", ")),
       policy.enabled ? fmt::format("A failure counts as {}, a warning as {}.",
-                                   to_string(policy.fail_as),
-                                   to_string(policy.warn_as))
+                                   to_string(policy.fail_as), to_string(policy.warn_as))
                      : "It is off.");
 }
 
@@ -183,10 +179,8 @@ std::string explanation(const AnyCheck& check, std::string_view about, const Cho
   const auto evidence =
       fmt::format("{}{}", choice.evidence.empty() ? "" : ": ", fmt::join(choice.evidence, "; "));
   auto text = fmt::format(
-      "{}\n{}\nWhat to do\n{}\n{}{}",
-      wrapped_at(0, fmt::format("{}: {}", check.id, check.title)),
-      paragraph(check.why),
-      paragraph(check.fix),
+      "{}\n{}\nWhat to do\n{}\n{}{}", wrapped_at(0, fmt::format("{}: {}", check.id, check.title)),
+      paragraph(check.why), paragraph(check.fix),
       wrapped_at(0, fmt::format("Under profile {}{}", profile.name, printable(evidence, 600))),
       about);
   const auto keys = limit_keys(check.id);
@@ -205,11 +199,10 @@ int run_explain(const ExplainCommand& command, const Caller& caller, Deadline& d
   if (wanted == checks::kAll.end() && of_bench == nullptr) {
     auto ids = check_ids();
     for (const auto& check : kBenchChecks) ids.emplace_back(check.id);
-    return fail(caller,
-                {.status = kExitUsage,
-                 .message = fmt::format("no check is called \"{}\"{} (muster list names them)",
-                                        printable(command.check, 80),
-                                        suggestion(command.check, ids))});
+    return fail(caller, {.status = kExitUsage,
+                         .message = fmt::format(
+                             "no check is called \"{}\"{} (muster list names them)",
+                             printable(command.check, 80), suggestion(command.check, ids))});
   }
   // Recognition asks the hardware, and nothing else is observed.
   const ObservationRequest request{.profile = command.profile,

@@ -105,11 +105,9 @@ std::string totals(const std::vector<FleetNode>& nodes, std::size_t unread) {
   const auto count = [&](Verdict verdict) {
     return std::ranges::count(nodes, verdict, &FleetNode::verdict);
   };
-  std::string text = fmt::format("fleet    {} nodes: {} healthy, {} unhealthy, {} unknown",
-                                 nodes.size(),
-                                 count(Verdict::healthy),
-                                 count(Verdict::unhealthy),
-                                 count(Verdict::unknown));
+  std::string text =
+      fmt::format("fleet    {} nodes: {} healthy, {} unhealthy, {} unknown", nodes.size(),
+                  count(Verdict::healthy), count(Verdict::unhealthy), count(Verdict::unknown));
   if (unread > 0) text += fmt::format("; {} could not be read or judged", unread);
   return fmt::format("{}\n", text);
 }
@@ -148,12 +146,8 @@ std::string causes_table(const std::vector<FleetNode>& nodes) {
   for (std::size_t i = 0; i < all.size() && i < kMostCauses; ++i) {
     const auto& sick = all[i];
     // One line, and one for the nodes.
-    text += fmt::format("{:7}  {}\n{:9}{}: {}\n",
-                        to_string(sick.outcome),
-                        printable(sick.what, 71),
-                        "",
-                        counted_nodes(sick.nodes.size()),
-                        some_of(sick.nodes));
+    text += fmt::format("{:7}  {}\n{:9}{}: {}\n", to_string(sick.outcome), printable(sick.what, 71),
+                        "", counted_nodes(sick.nodes.size()), some_of(sick.nodes));
   }
   if (all.size() > kMostCauses) {
     text += fmt::format("{:9}and {} causes more\n", "", all.size() - kMostCauses);
@@ -197,10 +191,7 @@ std::string odd_table(const std::vector<FleetNode>& nodes) {
   for (std::size_t i = 0; i < odd.size() && i < kMostOdd; ++i) {
     const auto& each = odd[i];
     const auto line = fmt::format(
-        "{} {}, most have {}: {}",
-        each.fact,
-        each.value,
-        each.usual,
+        "{} {}, most have {}: {}", each.fact, each.value, each.usual,
         each.nodes.size() == 1
             ? printable(each.nodes.front(), 60)
             : fmt::format("{}: {}", counted_nodes(each.nodes.size()), some_of(each.nodes)));

@@ -49,10 +49,8 @@ std::vector<LeftOnGpus> left_on_gpus(const Snapshot& snapshot) {
   return all;
 }
 
-Attempt<CheckedNode> check_node(const HookCommand& command,
-                                const std::string& drained_for,
-                                const Caller& caller,
-                                Deadline& deadline) {
+Attempt<CheckedNode> check_node(const HookCommand& command, const std::string& drained_for,
+                                const Caller& caller, Deadline& deadline) {
   const std::chrono::duration<double> allowed = deadline.when() - caller.started;
   const CheckCommand check{.profile = command.profile,
                            .context = command.context,
@@ -69,11 +67,8 @@ Attempt<CheckedNode> check_node(const HookCommand& command,
   if (!command.dry_run) remember(inspected->observed, caller, deadline);
   Clock::duration tested{};
   if (!command.tests.empty() && command.root == "/") {
-    tested = add_node_tests(inspected->report,
-                            inspected->observed.snapshot,
-                            command.tests,
-                            to_duration(command.tests_budget),
-                            bench_for(check, caller));
+    tested = add_node_tests(inspected->report, inspected->observed.snapshot, command.tests,
+                            to_duration(command.tests_budget), bench_for(check, caller));
   }
   const auto shared = std::make_shared<const Inspected>(*std::move(inspected));
   const auto& snapshot = shared->observed.snapshot;
@@ -90,20 +85,17 @@ Attempt<CheckedNode> check_node(const HookCommand& command,
                      .tested = tested};
 }
 
-Result<Report> sweep_node(const HookCommand& command,
-                          const std::string& level,
-                          const Caller& caller,
-                          Clock::time_point until) {
+Result<Report> sweep_node(const HookCommand& command, const std::string& level,
+                          const Caller& caller, Clock::time_point until) {
   if (command.root != "/") return make_error("below --root there is nothing to measure");
   auto bench = bench_for({.profile = command.profile, .settings = command.settings}, caller);
   bench.most_output = 8UL * 1024 * 1024;
   const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - Clock::now());
-  const auto ended = run_bench(bench,
-                               {"node",
-                                fmt::format("--level={}", level),
-                                fmt::format("--budget={}s", std::max<long>(left.count(), 1)),
-                                "--format=json"},
-                               until);
+  const auto ended =
+      run_bench(bench,
+                {"node", fmt::format("--level={}", level),
+                 fmt::format("--budget={}s", std::max<long>(left.count(), 1)), "--format=json"},
+                until);
   if (!ended) return tl::unexpected(ended.error());
   return parse_report(ended->out);
 }

@@ -11,15 +11,12 @@ namespace muster::app {
 
 // See CheckNode.
 [[nodiscard]] Attempt<CheckedNode> check_node(const HookCommand& command,
-                                              const std::string& drained_for,
-                                              const Caller& caller,
+                                              const std::string& drained_for, const Caller& caller,
                                               Deadline& deadline);
 
 // See SweepNode. Below another root there is nothing to measure.
-[[nodiscard]] Result<Report> sweep_node(const HookCommand& command,
-                                        const std::string& level,
-                                        const Caller& caller,
-                                        Clock::time_point until);
+[[nodiscard]] Result<Report> sweep_node(const HookCommand& command, const std::string& level,
+                                        const Caller& caller, Clock::time_point until);
 
 // What users other than root have on the GPUs of the job that ends: processes that its cgroup
 // names, and those of no job on GPUs that were the job's alone.

@@ -58,8 +58,7 @@ NvmlParts parts_for(const CheckCommand& command, const Lines& lines) {
 
 // What lines about commands, processes and sockets ask for. Commands are run for this node's lines
 // alone, and only those that the site allows.
-Attempt<OnRequest> on_request(const CheckCommand& command,
-                              const Caller& caller,
+Attempt<OnRequest> on_request(const CheckCommand& command, const Caller& caller,
                               const Lines& lines) {
   OnRequest wanted;
   if (!lines) return wanted;
@@ -113,8 +112,7 @@ Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command,
       return wrong(
           fmt::format(" {} is a folder, and which of its files is for this node is not known: its "
                       "cloud told no size ({}); name the file",
-                      command.nhc_conf,
-                      size.why()));
+                      command.nhc_conf, size.why()));
     }
     file /= fmt::format("{}.conf", plain_profile_name(*size));
   }
@@ -128,10 +126,8 @@ Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command,
   return config;
 }
 
-Report judge_as_asked(const CheckCommand& command,
-                      const std::optional<nhc::Config>& config,
-                      const Snapshot& snapshot,
-                      const Profile& profile,
+Report judge_as_asked(const CheckCommand& command, const std::optional<nhc::Config>& config,
+                      const Snapshot& snapshot, const Profile& profile,
                       const nhc::Measured& measured) {
   if (config) return nhc::judge(snapshot, profile, *config, command.context, measured);
   return judge(snapshot, profile, selection_of(command));
@@ -171,8 +167,7 @@ Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, De
   return Inspected{.report = std::move(report), .observed = *std::move(observed), .lines = *lines};
 }
 
-Report judge_drained(const Inspected& inspected,
-                     const std::string& context,
+Report judge_drained(const Inspected& inspected, const std::string& context,
                      const std::string& check) {
   const auto& snapshot = inspected.observed.snapshot;
   auto profile = inspected.observed.choice.profile;
@@ -181,9 +176,7 @@ Report judge_drained(const Inspected& inspected,
   return judge(snapshot, profile, {.context = context, .also = check});
 }
 
-std::string render(const Report& report,
-                   const CheckCommand& command,
-                   const Console& console,
+std::string render(const Report& report, const CheckCommand& command, const Console& console,
                    bool stream) {
   const bool to_terminal = descriptor_named(command.output) == STDOUT_FILENO;
   const RenderOptions options{.verbose = command.verbose,
@@ -200,8 +193,8 @@ void remember(const ObservedNode& observed, const Caller& caller, Deadline& dead
   constexpr auto kReserve = std::chrono::milliseconds(50);
   Children children;  // a file system that does not answer costs the memory of this run only
   children.start("state", TimeLimit(kLongest).until(deadline.when() - kReserve), [&] {
-    const auto written = write_state(
-        *observed.state_file, observed.snapshot, observed.choice.profile.gpu->xid.of_programs);
+    const auto written = write_state(*observed.state_file, observed.snapshot,
+                                     observed.choice.profile.gpu->xid.of_programs);
     return written ? std::string() : written.error().message;
   });
   const auto answer = children.next().second;

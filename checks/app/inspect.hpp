@@ -27,8 +27,7 @@ namespace muster::app {
 // Judges by the lines of NHC's configuration where there are any, else by the context's checks.
 [[nodiscard]] Report judge_as_asked(const CheckCommand& command,
                                     const std::optional<nhc::Config>& config,
-                                    const Snapshot& snapshot,
-                                    const Profile& profile,
+                                    const Snapshot& snapshot, const Profile& profile,
                                     const nhc::Measured& measured = {});
 
 struct Inspected {
@@ -37,22 +36,18 @@ struct Inspected {
   std::optional<nhc::Config> lines;  // in place of the context's checks
 };
 
-[[nodiscard]] Attempt<Inspected> inspect(const CheckCommand& command,
-                                         const Caller& caller,
+[[nodiscard]] Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller,
                                          Deadline& deadline);
 
 // Judges the node as one that was drained for `check`: that check runs whatever the context leaves
 // out, and since nobody works on the node, it is judged as strictly as after a job.
-[[nodiscard]] Report judge_drained(const Inspected& inspected,
-                                   const std::string& context,
+[[nodiscard]] Report judge_drained(const Inspected& inspected, const std::string& context,
                                    const std::string& check);
 
 // The report as the command line asks for it. In a `stream` of reports each JSON document takes one
 // line.
-[[nodiscard]] std::string render(const Report& report,
-                                 const CheckCommand& command,
-                                 const Console& console,
-                                 bool stream);
+[[nodiscard]] std::string render(const Report& report, const CheckCommand& command,
+                                 const Console& console, bool stream);
 
 // Writes the state file. Gives up, with a warning, after two seconds or just before the deadline.
 void remember(const ObservedNode& observed, const Caller& caller, Deadline& deadline);

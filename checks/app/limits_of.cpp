@@ -64,9 +64,8 @@ std::vector<std::pair<std::string, LimitValue>> values_at(const Profile& profile
     if (!path.empty() && at != path && !at.starts_with(below)) continue;
     const auto origin = profile.origins.find(at);
     found.emplace_back(
-        at,
-        LimitValue{.value = value,
-                   .origin = origin == profile.origins.end() ? Origin{} : origin->second});
+        at, LimitValue{.value = value,
+                       .origin = origin == profile.origins.end() ? Origin{} : origin->second});
   }
   std::ranges::sort(found,
                     [](const auto& a, const auto& b) { return comes_before(a.first, b.first); });

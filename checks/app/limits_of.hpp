@@ -23,8 +23,7 @@ struct LimitKey {
 [[nodiscard]] std::vector<LimitKey> limit_keys(std::string_view check);
 
 // The contexts that run the check, or those that leave it out.
-[[nodiscard]] std::vector<std::string> contexts_of(const Profile& profile,
-                                                   const Check& check,
+[[nodiscard]] std::vector<std::string> contexts_of(const Profile& profile, const Check& check,
                                                    bool running);
 
 struct LimitValue {

@@ -82,9 +82,7 @@ std::string limits_table(const Profile& profile, const Check& check) {
   if (keys.empty()) return "No limits of its own.\n";
   std::string table = "| key | what | default |\n|---|---|---|\n";
   for (const auto& key : keys) {
-    table += fmt::format("| `{}` | {} | {} |\n",
-                         key.name,
-                         cell(key.about),
+    table += fmt::format("| `{}` | {} | {} |\n", key.name, cell(key.about),
                          default_of(profile, fmt::format("{}.{}", check.id, key.name)));
   }
   return table;
@@ -95,21 +93,15 @@ std::string policy_by_default(const Profile& profile, const Check& check) {
   if (!policy.enabled) return " Off by default.";
   if (policy.fail_as == Outcome::fail && policy.warn_as == Outcome::warn) return "";
   return fmt::format(" By default a failure counts as {}, a warning as {}.",
-                     to_string(policy.fail_as),
-                     to_string(policy.warn_as));
+                     to_string(policy.fail_as), to_string(policy.warn_as));
 }
 
 std::string section_of(const Profile& profile, const Check& check) {
   const auto policy = policy_by_default(profile, check);
-  return fmt::format("\n## {}\n\n**{}.** {}\n\n*What to do:* {}\n\nRuns in: {}. Reads: {}.{}\n\n{}",
-                     check.id,
-                     check.title,
-                     check.why,
-                     check.fix,
-                     listed(contexts_of(profile, check, true), "none"),
-                     listed(probes_of(check), "nothing of its own"),
-                     policy,
-                     limits_table(profile, check));
+  return fmt::format(
+      "\n## {}\n\n**{}.** {}\n\n*What to do:* {}\n\nRuns in: {}. Reads: {}.{}\n\n{}", check.id,
+      check.title, check.why, check.fix, listed(contexts_of(profile, check, true), "none"),
+      listed(probes_of(check), "nothing of its own"), policy, limits_table(profile, check));
 }
 
 std::string as_markdown(const Profile& profile) {

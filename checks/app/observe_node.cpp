@@ -79,10 +79,8 @@ Clock::time_point observe_until(Clock::time_point started, Clock::time_point dea
 }
 
 // Whatever recognition has taken, enough is left to say which probe it was that hung.
-void take_deadline(const ObservationRequest& request,
-                   const Profile& profile,
-                   Clock::time_point started,
-                   Deadline& deadline) {
+void take_deadline(const ObservationRequest& request, const Profile& profile,
+                   Clock::time_point started, Deadline& deadline) {
   constexpr auto kLeast = std::chrono::seconds(1);
   if (request.deadline) return;
   const auto context = profile.contexts.find(request.context);
@@ -132,8 +130,7 @@ Result<Root> open_root(const std::string& path) {
 
 Attempt<ObservedNode> observe_node(const ObservationRequest& request,
                                    const std::map<std::string, std::string>& variables,
-                                   Clock::time_point started,
-                                   Deadline& deadline) {
+                                   Clock::time_point started, Deadline& deadline) {
   const auto sources = sources_of(variables, request.root, request.settings);
   const auto name = profile_name(sources, request.profile);
   if (!name) return tl::unexpected(name.error());

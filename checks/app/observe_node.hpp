@@ -50,10 +50,8 @@ struct ObservedNode {
 
 // `deadline` is moved to the context's, where the command line does not say one.
 [[nodiscard]] Attempt<ObservedNode> observe_node(
-    const ObservationRequest& request,
-    const std::map<std::string, std::string>& variables,
-    Clock::time_point started,
-    Deadline& deadline);
+    const ObservationRequest& request, const std::map<std::string, std::string>& variables,
+    Clock::time_point started, Deadline& deadline);
 
 inline constexpr std::string_view kStandardInput = "-";  // in place of a recorded node's file
 

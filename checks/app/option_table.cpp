@@ -107,34 +107,29 @@ template <class C>
 constexpr auto kSet = option<&C::settings, take_setting<true>>(
     "--set", "KEY=VALUE", "override one value of the profile; may be repeated");
 template <class C>
-constexpr auto kRoot = option<&C::root>("--root",
-                                        "DIR",
+constexpr auto kRoot = option<&C::root>("--root", "DIR",
                                         "read this tree in place of the host's own /");
 template <class C>
 constexpr auto kNvml = option<&C::nvml, take_library>(
     "--nvml", "FILE", "ask this library about GPUs, in place of the driver's libnvidia-ml.so.1");
 template <class C>
 constexpr auto kState = option<&C::state>(
-    "--state",
-    "DIR",
+    "--state", "DIR",
     "remember earlier runs in DIR/state.json (default /var/lib/muster; none below --root)");
 template <class C>
 constexpr auto kDeadline = option<&C::deadline>(
     "--deadline", "TIME", "end within this time, whatever hangs, as 20s (default: the context's)");
 template <class C>
-constexpr auto kHistory = option<&C::state>("--state",
-                                            "DIR",
+constexpr auto kHistory = option<&C::state>("--state", "DIR",
                                             "folder of the history (default /var/lib/muster)");
 template <class C>
-constexpr auto kDryRun = option<&C::dry_run>("--dry-run",
-                                             "",
+constexpr auto kDryRun = option<&C::dry_run>("--dry-run", "",
                                              "say what would be done, and do nothing");
 template <class C>
 constexpr auto kSince = option<&C::since, take_age>(
     "--since", "TIME", "only what happened within this time, as 5m, 24h or 30d");
 template <class C>
-constexpr auto kForm = option<&C::form>("--format",
-                                        "text|json",
+constexpr auto kForm = option<&C::form>("--format", "text|json",
                                         "a line of text or of JSON for each (default text)");
 
 using C = CheckCommand;
@@ -159,32 +154,27 @@ constexpr std::nullptr_t kOptions = nullptr;
 template <>
 constexpr std::array kOptions<C>{
     option<&C::profile>(
-        "--profile",
-        "NAME|FILE",
+        "--profile", "NAME|FILE",
         "judge by this profile; without it the site's muster.yaml or the hardware tells"),
     context<C>("why this run takes place (default manual)"),
     option<&C::only, take_checks>("--only", "GLOB,...", "run these checks and no others"),
     option<&C::skip, take_checks>("--skip", "GLOB,...", "leave these checks out"),
     option<&C::nhc_conf, take_nhc_conf>(
-        "--nhc-conf",
-        "FILE",
+        "--nhc-conf", "FILE",
         "judge by the lines of NHC's configuration that are for this node, and no others; of a "
         "folder by the file for the node's size"),
     option<&C::nhc_conf_strict>(
-        "--nhc-conf-strict",
-        "",
+        "--nhc-conf-strict", "",
         "judge Azure's checks in it to the letter, without what muster knows better"),
     option<&C::active>(
-        "--active",
-        "",
+        "--active", "",
         "run muster-bench for those of these lines that ask for a benchmark, each in a time of its "
         "own: on a node without jobs"),
     kSet<C>,
     option<&C::format>("--format", kFormats, "form of the report (default text)"),
     option<&C::output>("--output", "FILE", "write the report to FILE, replacing it at once"),
     option<&C::snapshots>(
-        "--snapshot",
-        "FILE|DIR",
+        "--snapshot", "FILE|DIR",
         "judge recorded nodes in place of this one; several, a directory's *.json, or - for "
         "standard input",
         Arity::many),
@@ -199,8 +189,7 @@ constexpr std::array kOptions<C>{
 
 template <>
 constexpr std::array kOptions<S>{
-    option<&S::profile>("--profile",
-                        "NAME|FILE",
+    option<&S::profile>("--profile", "NAME|FILE",
                         "look for what this profile names, too; without it as muster check"),
     context<S>("whose deadline holds (default manual)"),
     option<&S::output>("--output", "FILE", "write to FILE, replacing it at once"),
@@ -218,8 +207,8 @@ constexpr std::array kOptions<L>{
 
 template <>
 constexpr std::array kOptions<X>{
-    option<&X::profile>(
-        "--profile", "NAME|FILE", "show the limits of this profile; without it as muster check"),
+    option<&X::profile>("--profile", "NAME|FILE",
+                        "show the limits of this profile; without it as muster check"),
     kSet<X>,
     kRoot<X>,
 };
@@ -236,37 +225,34 @@ constexpr std::array kOptions<P>{
     option<&P::output>("--output", "FILE", "write the profile that is made to FILE"),
     kNvml<P>,
     option<&P::root>(
-        "--root",
-        "DIR",
+        "--root", "DIR",
         "look for the site's profiles, and observe what make asks for, below this tree"),
 };
 
 template <>
 constexpr std::array kOptions<H>{
     option<&H::profile>("--profile", "NAME|FILE", "judge by this profile"),
-    option<&H::settings, take_setting<false>>(
-        "--set", "KEY=VALUE", "override one value of the profile"),
+    option<&H::settings, take_setting<false>>("--set", "KEY=VALUE",
+                                              "override one value of the profile"),
     option<&H::nhc_conf>(
-        "--nhc-conf",
-        "FILE",
+        "--nhc-conf", "FILE",
         "judge by the lines of NHC's configuration that are for this node, and no others; of a "
         "folder by the file for the node's size"),
-    option<&H::nhc_conf_strict>(
-        "--nhc-conf-strict", "", "judge Azure's checks in it to the letter"),
-    option<&H::check_setup>(
-        "--check-setup", "", "say whether all that a hook will need is there, and do nothing"),
+    option<&H::nhc_conf_strict>("--nhc-conf-strict", "",
+                                "judge Azure's checks in it to the letter"),
+    option<&H::check_setup>("--check-setup", "",
+                            "say whether all that a hook will need is there, and do nothing"),
     kDryRun<H>,
     kRoot<H>,
     option<&H::nvml>("--nvml", "FILE", "ask this library about GPUs"),
-    option<&H::state>(
-        "--state", "DIR", "folder of the history and of earlier runs (default /var/lib/muster)"),
+    option<&H::state>("--state", "DIR",
+                      "folder of the history and of earlier runs (default /var/lib/muster)"),
 };
 
 template <>
 constexpr std::array kOptions<D>{
     option<&D::reason>("--reason", "TEXT", "why, for everybody who looks at the node"),
-    option<&D::report>("--report",
-                       "FILE",
+    option<&D::report>("--report", "FILE",
                        "drain those that a report of muster-bench locate accuses, by the site's "
                        "rules; of standard input by -"),
     kDryRun<D>,
@@ -277,8 +263,7 @@ constexpr std::array kOptions<D>{
 template <>
 constexpr std::array kOptions<R>{
     option<&R::check, take_check>(
-        "--check",
-        "CHECK",
+        "--check", "CHECK",
         "accept the drains of a check that was stopped, of all nodes where none is named: they "
         "stay drained, and the check may drain again"),
     kDryRun<R>,
@@ -318,8 +303,8 @@ constexpr std::array kOptions<F>{
 
 template <>
 constexpr std::array kOptions<W>{
-    option<&W::status>(
-        "--status", "", "how nodes stand: not swept in time, suspect, confirmed; and do nothing"),
+    option<&W::status>("--status", "",
+                       "how nodes stand: not swept in time, suspect, confirmed; and do nothing"),
     kDryRun<W>,
     kForm<W>,
     kRoot<W>,
@@ -327,8 +312,7 @@ constexpr std::array kOptions<W>{
 };
 
 template <class Command>
-CommandText text_of(std::string_view synopsis,
-                    std::string_view about,
+CommandText text_of(std::string_view synopsis, std::string_view about,
                     std::string_view examples = {}) {
   return {.program = "muster",
           .name = Command::kName,
@@ -362,15 +346,13 @@ template std::span<const Option<SweepCommand>> options_of();
 
 std::vector<CommandText> command_texts() {
   return {
-      text_of<CheckCommand>("[OPTION]...",
-                            "Observe this node and judge whether it is fit for work",
+      text_of<CheckCommand>("[OPTION]...", "Observe this node and judge whether it is fit for work",
                             "  muster check\n"
                             "  muster check --context prolog --format json\n"
                             "  muster check --only 'ib.*,gpu.nvlink_*' -v\n"
                             "  muster check --set host.disk.fail_above=95%\n"
                             "  muster check --snapshot snapshots/\n"),
-      text_of<SnapshotCommand>("[OPTION]...",
-                               "Observe this node and print what was seen, unjudged",
+      text_of<SnapshotCommand>("[OPTION]...", "Observe this node and print what was seen, unjudged",
                                "  muster snapshot --output node.json\n"),
       text_of<ListCommand>("[OPTION]...", "List the checks"),
       text_of<ExplainCommand>("CHECK [OPTION]...",

@@ -89,10 +89,9 @@ Result<void> finish(ProfilesCommand& command, const Words& words) {
     return without_settings();
   }
   if (words.front() != "show") {
-    return make_error(
-        fmt::format("expects show NAME, export DIR, make NAME or nothing, got \"{}\"{}",
-                    printable(words.front(), 80),
-                    suggestion(words.front(), {"show", "export", "make"})));
+    return make_error(fmt::format(
+        "expects show NAME, export DIR, make NAME or nothing, got \"{}\"{}",
+        printable(words.front(), 80), suggestion(words.front(), {"show", "export", "make"})));
   }
   if (words.size() != 2)
     return make_error("show expects one profile, as muster profiles show generic");
@@ -195,8 +194,8 @@ Result<Invocation> refuse_command(const Words& left) {
   if (left.empty()) return make_error("expects a command");
   const auto& word = left.front();
   if (word.starts_with('-')) {
-    return make_error(fmt::format(
-        "unknown option {}{}", printable(word, 80), suggestion(word, {"--help", "--version"})));
+    return make_error(fmt::format("unknown option {}{}", printable(word, 80),
+                                  suggestion(word, {"--help", "--version"})));
   }
   Words names{std::string(kHelp)};
   for (const auto& command : command_texts()) names.emplace_back(command.name);
@@ -215,11 +214,8 @@ Result<Invocation> answer_help(const Words& words) {
 Result<Invocation> with_hint(Result<Invocation> result, std::string_view command) {
   if (result) return result;
   const auto* space = command.empty() ? "" : " ";
-  return make_error(fmt::format("{}{}{} (muster{}{} --help says more)",
-                                command,
-                                command.empty() ? "" : ": ",
-                                result.error().message,
-                                space,
+  return make_error(fmt::format("{}{}{} (muster{}{} --help says more)", command,
+                                command.empty() ? "" : ": ", result.error().message, space,
                                 command));
 }
 

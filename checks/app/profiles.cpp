@@ -28,9 +28,8 @@ int list_profiles(const ProfileSources& sources, const Caller& caller) {
   if (!listed) return fail(caller, bad_configuration(listed.error()).value());
   const auto& names = *listed;
   if (names.empty()) {
-    return fail(caller,
-                {.status = kExitConfiguration,
-                 .message = fmt::format("no profiles in {}", sources.shipped.string())});
+    return fail(caller, {.status = kExitConfiguration,
+                         .message = fmt::format("no profiles in {}", sources.shipped.string())});
   }
   std::size_t width = 0;
   for (const auto& name : names) width = std::max(width, name.size());
@@ -69,14 +68,13 @@ std::string comment(std::string_view text) {
 std::string line_of(std::string_view path, const LimitValue& limit) {
   constexpr std::size_t kWidth = 80;
   const auto begin = fmt::format("{}: {}", printable(path), shown_value(limit.value));
-  const auto end = fmt::format(
-      "# {}{}", place_of(limit.origin), is_judged(path) ? "" : "; nothing judges it yet");
+  const auto end = fmt::format("# {}{}", place_of(limit.origin),
+                               is_judged(path) ? "" : "; nothing judges it yet");
   if (begin.size() + 2 + end.size() <= kWidth) return fmt::format("{}  {}\n", begin, end);
   return fmt::format("{}\n    {}\n", begin.size() <= kWidth ? begin : wrapped(begin, 4), end);
 }
 
-int show_profile(const ProfileSources& sources,
-                 const ProfilesCommand& command,
+int show_profile(const ProfileSources& sources, const ProfilesCommand& command,
                  const Caller& caller) {
   const auto profile = read_profile_of(sources, command.show);
   if (!profile) return fail(caller, bad_configuration(profile.error()).value());
@@ -84,11 +82,9 @@ int show_profile(const ProfileSources& sources,
   const auto is_default = [](const Origin& origin) {
     return origin.file.ends_with("defaults.yaml") || origin.file.ends_with("xids.yaml");
   };
-  auto text = fmt::format(
-      "# {}\n",
-      wrapped(
-          fmt::format("{}: {}", printable(profile->name, 120), printable(profile->summary, 300)),
-          2));
+  auto text = fmt::format("# {}\n", wrapped(fmt::format("{}: {}", printable(profile->name, 120),
+                                                        printable(profile->summary, 300)),
+                                            2));
   // A source holds until another is named.
   std::string source;
   for (const auto& [path, value] : values_at(*profile, "")) {

@@ -72,8 +72,7 @@ std::string why_unfit(const Source& source, const Profile& generic) {
   return "it is sick";
 }
 
-Attempt<std::vector<Source>> observed_here(const ProfilesCommand& command,
-                                           const Caller& caller,
+Attempt<std::vector<Source>> observed_here(const ProfilesCommand& command, const Caller& caller,
                                            Deadline& deadline) {
   const ObservationRequest request{
       .profile = "generic",
@@ -100,8 +99,7 @@ Attempt<std::vector<Source>> recorded(const ProfilesCommand& command) {
 }
 
 // The healthy ones, where they are most of them.
-Attempt<std::vector<Snapshot>> fit_nodes(std::vector<Source> sources,
-                                         const Profile& generic,
+Attempt<std::vector<Snapshot>> fit_nodes(std::vector<Source> sources, const Profile& generic,
                                          const Caller& caller) {
   std::vector<Snapshot> fit;
   std::string last;

@@ -95,11 +95,8 @@ int severity(int status) {
 
 class Replay {
  public:
-  Replay(const CheckCommand& command,
-         const Caller& caller,
-         std::optional<nhc::Config> lines,
-         std::vector<std::string> files,
-         ProfileCache& profiles)
+  Replay(const CheckCommand& command, const Caller& caller, std::optional<nhc::Config> lines,
+         std::vector<std::string> files, ProfileCache& profiles)
       : command_(command),
         caller_(caller),
         lines_(std::move(lines)),
@@ -117,8 +114,8 @@ class Replay {
     pieces.run([&](std::size_t index) { return judge_file(files_[index]); },
                [&](const Judged& judged) {
                  if (!judged.complaint.empty()) caller_.console.note(judged.complaint);
-                 status = std::max(
-                     status, judged.status, [](int a, int b) { return severity(a) < severity(b); });
+                 status = std::max(status, judged.status,
+                                   [](int a, int b) { return severity(a) < severity(b); });
                  if (judged.node) fleet_.push_back(*judged.node);
                  written = destination->write(judged.text);
                  return written.has_value();

@@ -77,8 +77,8 @@ std::string work_on_gpus(const Snapshot& snapshot) {
   for (const auto& gpu : snapshot.nvml->gpus) {
     if (!gpu.processes || gpu.processes->empty()) continue;
     const auto& process = gpu.processes->front();
-    return fmt::format(
-        "{} ({}) works on gpu{}", printable(process.name, 40), process.pid, gpu.index);
+    return fmt::format("{} ({}) works on gpu{}", printable(process.name, 40), process.pid,
+                       gpu.index);
   }
   return {};
 }
@@ -88,8 +88,7 @@ Finding of_failed_run(const Ended& ended) {
   const auto lines = split_lines(ended.err);
   return of_no_test(Outcome::unknown,
                     fmt::format("muster-bench ended with status {} and without a report: {}",
-                                ended.status,
-                                printable(lines.empty() ? "" : lines.front(), 200)));
+                                ended.status, printable(lines.empty() ? "" : lines.front(), 200)));
 }
 
 std::vector<std::string> ids_of(const Report& report) {
@@ -123,8 +122,7 @@ Bench bench_for(const CheckCommand& command, const Caller& caller) {
   return bench;
 }
 
-Result<Ended> run_bench(const Bench& bench,
-                        std::vector<std::string> words,
+Result<Ended> run_bench(const Bench& bench, std::vector<std::string> words,
                         const TimeLimit& limit) {
   words.insert(words.end(), bench.arguments.begin(), bench.arguments.end());
   return run_program({.program = bench.program,
@@ -134,10 +132,8 @@ Result<Ended> run_bench(const Bench& bench,
                       .most_output = bench.most_output});
 }
 
-nhc::Measured run_benchmarks(const nhc::Config& config,
-                             const Snapshot& snapshot,
-                             const Bench& bench,
-                             Deadline& deadline) {
+nhc::Measured run_benchmarks(const nhc::Config& config, const Snapshot& snapshot,
+                             const Bench& bench, Deadline& deadline) {
   Runner runner(bench, deadline);
   nhc::Measured measured;
   for (const auto& [number, benchmark] : nhc::benchmarks_on(config, snapshot)) {
@@ -147,29 +143,22 @@ nhc::Measured run_benchmarks(const nhc::Config& config,
   return measured;
 }
 
-Clock::duration add_node_tests(Report& report,
-                               const Snapshot& snapshot,
-                               const std::string& tests,
-                               Clock::duration budget,
-                               const Bench& bench) {
+Clock::duration add_node_tests(Report& report, const Snapshot& snapshot, const std::string& tests,
+                               Clock::duration budget, const Bench& bench) {
   const TimeLimit limit(budget);
   if (report.verdict == Verdict::unhealthy) return {};
   if (const auto work = work_on_gpus(snapshot); !work.empty()) {
-    add(report,
-        {of_no_test(Outcome::skip, fmt::format("the node's tests are not run: {}", work))},
+    add(report, {of_no_test(Outcome::skip, fmt::format("the node's tests are not run: {}", work))},
         {std::string(kNoTests)});
     return {};
   }
   // Starting and ending take their part.
   const auto own = std::chrono::duration<double>(budget).count() - 1;
-  const auto ended = run_bench(bench,
-                               {"node",
-                                "--level=quick",
-                                fmt::format("--only={}", tests),
-                                fmt::format("--budget={:.1f} s", own),
-                                "--format=json",
-                                "--verbose"},
-                               limit);
+  const auto ended =
+      run_bench(bench,
+                {"node", "--level=quick", fmt::format("--only={}", tests),
+                 fmt::format("--budget={:.1f} s", own), "--format=json", "--verbose"},
+                limit);
   auto answer = ended ? parse_report(ended->out) : Result<Report>(tl::unexpected(ended.error()));
   if (answer) {
     add(report, std::move(answer->findings), ids_of(*answer));

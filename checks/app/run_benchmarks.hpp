@@ -28,24 +28,18 @@ struct Bench {
 [[nodiscard]] Bench bench_for(const CheckCommand& command, const Caller& caller);
 
 // Runs it with these words before its own.
-[[nodiscard]] Result<Ended> run_bench(const Bench& bench,
-                                      std::vector<std::string> words,
+[[nodiscard]] Result<Ended> run_bench(const Bench& bench, std::vector<std::string> words,
                                       const TimeLimit& limit);
 
 // One after the other. Their time is their own: `deadline` is put off by as long as they take. What
 // cannot be run, hangs or makes no sense is unknown, with the reason.
-[[nodiscard]] nhc::Measured run_benchmarks(const nhc::Config& config,
-                                           const Snapshot& snapshot,
-                                           const Bench& bench,
-                                           Deadline& deadline);
+[[nodiscard]] nhc::Measured run_benchmarks(const nhc::Config& config, const Snapshot& snapshot,
+                                           const Bench& bench, Deadline& deadline);
 
 // Adds to the report what `muster-bench node` finds with these tests, as its --only has them,
 // within this time. They are not run on a node that is unhealthy already, or on whose GPUs somebody
 // works. Returns how long they took.
-Clock::duration add_node_tests(Report& report,
-                               const Snapshot& snapshot,
-                               const std::string& tests,
-                               Clock::duration budget,
-                               const Bench& bench);
+Clock::duration add_node_tests(Report& report, const Snapshot& snapshot, const std::string& tests,
+                               Clock::duration budget, const Bench& bench);
 
 }  // namespace muster::app

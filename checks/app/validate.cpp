@@ -71,8 +71,8 @@ class Validation {
   void look_at_profile(const std::string& name, const SiteFile& site) {
     const auto profile = read_profile_of(sources_, name);
     if (!profile && profile.error().missing) {
-      return wrong(fmt::format(
-          "{}:{}: 'profile': {}", site.shown, site.profile_line, profile.error().message));
+      return wrong(fmt::format("{}:{}: 'profile': {}", site.shown, site.profile_line,
+                               profile.error().message));
     }
     if (!profile) return wrong(profile.error().message);
     for (const auto& warning : review(*profile)) {
@@ -86,9 +86,7 @@ class Validation {
     for (const auto& [glob, word] : block.rules.unknown) {
       if (names_check(glob)) continue;
       wrong(fmt::format("{}: 'slurm.unknown' names \"{}\", and there is no such check{}",
-                        site.shown,
-                        printable(glob, 80),
-                        suggestion(glob, check_ids())));
+                        site.shown, printable(glob, 80), suggestion(glob, check_ids())));
     }
     if (!block.rules.nhc_conf.empty()) look_at_nhc_conf(block.rules.nhc_conf);
   }

@@ -27,10 +27,8 @@ std::optional<Finding> judge_required(const std::vector<Library>& libraries,
     return unknown(name, fmt::format("{} was not looked for when this node was observed", name));
   }
   if (library->opened) return std::nullopt;
-  return warned(name,
-                fmt::format("{} cannot be opened: {}", name, library->error),
-                Remedy::fix_config,
-                {false, true});
+  return warned(name, fmt::format("{} cannot be opened: {}", name, library->error),
+                Remedy::fix_config, {false, true});
 }
 
 // "2.28.3" to its numbers; empty for anything else.
@@ -51,14 +49,11 @@ std::optional<Finding> judge_version(const Library& nccl, const std::string& lea
     return unknown(
         nccl.name,
         fmt::format(R"(NCCL's version cannot be compared: it says "{}", the profile "{}")",
-                    nccl.version,
-                    least));
+                    nccl.version, least));
   }
   if (*have >= *want) return std::nullopt;
-  return warned(nccl.name,
-                fmt::format("NCCL is {}, expected at least {}", nccl.version, least),
-                Remedy::fix_config,
-                {nccl.version, least});
+  return warned(nccl.name, fmt::format("NCCL is {}, expected at least {}", nccl.version, least),
+                Remedy::fix_config, {nccl.version, least});
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {

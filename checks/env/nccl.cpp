@@ -28,8 +28,7 @@ Settings by_name(const std::vector<NcclSetting>& settings) {
 }
 
 // Required variables: those not set at all are one finding, as one missing file is one fault.
-void judge_required(const Settings& settings,
-                    const std::map<std::string, std::string>& required,
+void judge_required(const Settings& settings, const std::map<std::string, std::string>& required,
                     Findings& findings) {
   std::vector<std::string> unset;
   for (const auto& [name, value] : required) {
@@ -40,11 +39,9 @@ void judge_required(const Settings& settings,
     }
     const auto& set = found->second.back();
     if (set.value == value) continue;
-    findings.push_back(
-        warned(name,
-               fmt::format(R"({} is "{}" ({}), expected "{}")", name, set.value, set.origin, value),
-               Remedy::fix_config,
-               {set.value, value}));
+    findings.push_back(warned(
+        name, fmt::format(R"({} is "{}" ({}), expected "{}")", name, set.value, set.origin, value),
+        Remedy::fix_config, {set.value, value}));
   }
   if (unset.empty()) return;
   const std::string all = fmt::format("{}", fmt::join(unset, ", "));
@@ -52,8 +49,7 @@ void judge_required(const Settings& settings,
       unset.size() == 1 ? unset.front().substr(0, unset.front().find('=')) : std::string(kNode);
   findings.push_back(warned(device,
                             fmt::format("not set in /etc/nccl.conf or the environment: {}", all),
-                            Remedy::fix_config,
-                            {"", all}));
+                            Remedy::fix_config, {"", all}));
 }
 
 void judge_harmful(const Settings& settings, const EnvNcclLimits& limits, Findings& findings) {
@@ -65,8 +61,7 @@ void judge_harmful(const Settings& settings, const EnvNcclLimits& limits, Findin
     findings.push_back(warned(
         name,
         fmt::format("{}=\"{}\" ({}) hurts jobs on this kind of node", name, set.value, set.origin),
-        Remedy::fix_config,
-        {set.value, "unset"}));
+        Remedy::fix_config, {set.value, "unset"}));
   }
 }
 
@@ -81,14 +76,9 @@ void judge_contradictions(const Settings& settings, Findings& findings) {
     const auto& strong = all.back();
     if (weak.value == strong.value || said(findings, name)) continue;
     findings.push_back(warned(name,
-                              fmt::format(R"({} is "{}" in {} and "{}" in {}, which wins)",
-                                          name,
-                                          weak.value,
-                                          weak.origin,
-                                          strong.value,
-                                          strong.origin),
-                              Remedy::fix_config,
-                              {strong.value, weak.value}));
+                              fmt::format(R"({} is "{}" in {} and "{}" in {}, which wins)", name,
+                                          weak.value, weak.origin, strong.value, strong.origin),
+                              Remedy::fix_config, {strong.value, weak.value}));
   }
 }
 
@@ -115,12 +105,10 @@ void judge_interface(const Settings& settings, const Snapshot& snapshot, Finding
   if (found == settings.end() || !snapshot.network.ok() || said(findings, kName)) return;
   const auto& set = found->second.back();
   if (set.value.empty() || names_interface(set.value, snapshot.network->interfaces)) return;
-  findings.push_back(warned(
-      kName,
-      fmt::format(
-          "{}=\"{}\" ({}) names no network interface of this node", kName, set.value, set.origin),
-      Remedy::fix_config,
-      {set.value, "an interface that exists"}));
+  findings.push_back(warned(kName,
+                            fmt::format("{}=\"{}\" ({}) names no network interface of this node",
+                                        kName, set.value, set.origin),
+                            Remedy::fix_config, {set.value, "an interface that exists"}));
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -140,9 +128,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   judge_harmful(settings, limits, findings);
   judge_contradictions(settings, findings);
   judge_interface(settings, snapshot, findings);
-  return or_pass(
-      std::move(findings),
-      fmt::format("{} as expected, none that hurts", counted(settings.size(), "setting")));
+  return or_pass(std::move(findings), fmt::format("{} as expected, none that hurts",
+                                                  counted(settings.size(), "setting")));
 }
 
 }  // namespace

@@ -20,16 +20,11 @@ namespace {
 
 using Gpus = std::vector<AmdGpu>;
 
-Finding about(const AmdGpu& gpu,
-              Outcome outcome,
-              const std::string& message,
-              Remedy remedy,
+Finding about(const AmdGpu& gpu, Outcome outcome, const std::string& message, Remedy remedy,
               Values values = {}) {
   const auto serial = gpu.serial ? fmt::format(" (serial {})", *gpu.serial) : std::string();
-  return checks::about(gpu.address,
-                       outcome,
-                       fmt::format("the GPU at {} {}{}", gpu.address, message, serial),
-                       remedy,
+  return checks::about(gpu.address, outcome,
+                       fmt::format("the GPU at {} {}{}", gpu.address, message, serial), remedy,
                        std::move(values));
 }
 
@@ -45,12 +40,9 @@ std::optional<Finding> heat_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   }
   if (nearest == nullptr || *nearest->critical_c - nearest->now_c > kMarginC) return std::nullopt;
   const bool over = nearest->now_c >= *nearest->critical_c;
-  return about(gpu,
-               over ? Outcome::fail : Outcome::warn,
-               fmt::format("is at {:.0f} C ({}), its own limit is {:.0f} C",
-                           nearest->now_c,
-                           nearest->name,
-                           *nearest->critical_c),
+  return about(gpu, over ? Outcome::fail : Outcome::warn,
+               fmt::format("is at {:.0f} C ({}), its own limit is {:.0f} C", nearest->now_c,
+                           nearest->name, *nearest->critical_c),
                over ? hardware_remedy(snapshot) : Remedy::watch,
                {nearest->now_c, *nearest->critical_c, "C"});
 }
@@ -60,15 +52,13 @@ std::optional<Finding> pages_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   const auto& pages = *gpu.bad_pages;
   if (pages.failed > 0) {
     return about(
-        gpu,
-        Outcome::fail,
+        gpu, Outcome::fail,
         fmt::format("has {} that could not be taken out of use", counted(pages.failed, "bad page")),
         hardware_remedy(snapshot));
   }
   if (pages.pending == 0) return std::nullopt;
   return about(
-      gpu,
-      Outcome::fail,
+      gpu, Outcome::fail,
       fmt::format("has {} to be taken out of use by a reset", counted(pages.pending, "bad page")),
       gpu::reset_remedy(snapshot));
 }
@@ -86,11 +76,9 @@ std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   const double seen = rise ? rise->per_minute() : 0;
   if (seen <= most) return std::nullopt;
   auto finding =
-      about(gpu,
-            Outcome::warn,
+      about(gpu, Outcome::warn,
             fmt::format("sends {:.1f} PCIe packets a minute again, limit {:.1f}", seen, most),
-            Remedy::watch,
-            {seen, most, "per minute"});
+            Remedy::watch, {seen, most, "per minute"});
   finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
   return finding;
 }
@@ -106,20 +94,17 @@ std::optional<Finding> power_of(const AmdGpu& gpu) {
   constexpr double kRounding = 1;
   if (!gpu.power_cap_w || !gpu.power_cap_default_w) return std::nullopt;
   if (std::abs(*gpu.power_cap_w - *gpu.power_cap_default_w) <= kRounding) return std::nullopt;
-  return about(gpu,
-               Outcome::warn,
+  return about(gpu, Outcome::warn,
                fmt::format("has a power limit of {:.0f} W, by default it is {:.0f} W",
-                           *gpu.power_cap_w,
-                           *gpu.power_cap_default_w),
-               Remedy::fix_config,
-               {*gpu.power_cap_w, *gpu.power_cap_default_w, "W"});
+                           *gpu.power_cap_w, *gpu.power_cap_default_w),
+               Remedy::fix_config, {*gpu.power_cap_w, *gpu.power_cap_default_w, "W"});
 }
 
 // What all GPUs should say alike. A GPU that does not tell what others tell says "nothing". Without
 // a clear majority nobody is proved to be at fault.
 template <class Tell>
-void compare(
-    const Gpus& gpus, std::string_view what, Finding like, Findings& findings, const Tell& tell) {
+void compare(const Gpus& gpus, std::string_view what, Finding like, Findings& findings,
+             const Tell& tell) {
   std::vector<Said> said;
   bool any = false;
   for (const auto& gpu : gpus) {
@@ -157,9 +142,7 @@ void compare_memory(const Gpus& gpus, const Finding& broken, Findings& findings)
   });
 }
 
-void compare_all(const Snapshot& snapshot,
-                 const Profile& profile,
-                 const Gpus& gpus,
+void compare_all(const Snapshot& snapshot, const Profile& profile, const Gpus& gpus,
                  Findings& findings) {
   const Finding set{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
   const Finding broken{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot)};
@@ -176,11 +159,9 @@ std::optional<Finding> left_in_memory(const AmdGpu& gpu, const GpuMemoryUsedLimi
   if (!gpu.memory_used_bytes || !limits.fail_above) return std::nullopt;
   const auto used = static_cast<double>(*gpu.memory_used_bytes);
   if (used <= limits.fail_above->value) return std::nullopt;
-  return about(gpu,
-               Outcome::warn,
+  return about(gpu, Outcome::warn,
                fmt::format("has {} of memory in use with no job on the node", in_gib(used)),
-               Remedy::restart_app,
-               {used, limits.fail_above->value, "B"});
+               Remedy::restart_app, {used, limits.fail_above->value, "B"});
 }
 
 Findings judge_in(const Snapshot& snapshot, const Profile& profile, const Context& context) {

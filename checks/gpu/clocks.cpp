@@ -46,20 +46,12 @@ std::string clock_now(const GpuClocks& clocks) {
   return fmt::format(", now at {} of {} MHz", *clocks.sm_mhz, *clocks.sm_max_mhz);
 }
 
-Finding held_down(const Gpu& gpu,
-                  Outcome outcome,
-                  const std::string& words,
-                  Remedy remedy,
+Finding held_down(const Gpu& gpu, Outcome outcome, const std::string& words, Remedy remedy,
                   const std::string& when = {}) {
-  return gpu::about(gpu,
-                    outcome,
-                    fmt::format("the clocks are held down by {}{}{}{}",
-                                words,
-                                when.empty() ? "" : ", ",
-                                when,
-                                clock_now(gpu.clocks)),
-                    remedy,
-                    {words, "none"});
+  return gpu::about(gpu, outcome,
+                    fmt::format("the clocks are held down by {}{}{}{}", words,
+                                when.empty() ? "" : ", ", when, clock_now(gpu.clocks)),
+                    remedy, {words, "none"});
 }
 
 // gpu.temperature goes by the same heat.
@@ -83,9 +75,7 @@ bool tells_times(const Snapshot& snapshot) {
 }
 
 // By one of the driver's times, in the last hour; where no earlier run is known, since the boot.
-std::optional<Slowed> part_of_time(const Snapshot& snapshot,
-                                   const Gpu& gpu,
-                                   std::string_view name,
+std::optional<Slowed> part_of_time(const Snapshot& snapshot, const Gpu& gpu, std::string_view name,
                                    const Fact<std::uint64_t>& nanoseconds) {
   constexpr double kNano = 1e9;
   const auto& uptime = snapshot.identity->uptime_s;
@@ -113,8 +103,7 @@ struct Lasting {
   std::string words;
 };
 
-std::optional<Lasting> lasting(const Snapshot& snapshot,
-                               const Gpu& gpu,
+std::optional<Lasting> lasting(const Snapshot& snapshot, const Gpu& gpu,
                                const GpuClockLimits& limits) {
   const auto& clocks = gpu.clocks;
   const auto heat = part_of_time(snapshot, gpu, "hardware_thermal_ns", clocks.hardware_thermal_ns);
@@ -134,17 +123,13 @@ std::optional<Lasting> lasting(const Snapshot& snapshot,
   return Lasting{.reason = now, .words = "as an earlier run saw it, too"};
 }
 
-std::optional<Finding> judge_reasons(const Snapshot& snapshot,
-                                     const Gpu& gpu,
-                                     const GpuClockLimits& limits,
-                                     Reasons said_already) {
+std::optional<Finding> judge_reasons(const Snapshot& snapshot, const Gpu& gpu,
+                                     const GpuClockLimits& limits, Reasons said_already) {
   const auto held = lasting(snapshot, gpu, limits);
   const Reasons reasons =
       (gpu.clocks.reasons.value_or(0) | (held ? held->reason : 0)) & ~said_already;
   if (const auto words = hardware_words(reasons); !words.empty()) {
-    Finding finding = held_down(gpu,
-                                held ? Outcome::fail : Outcome::warn,
-                                words,
+    Finding finding = held_down(gpu, held ? Outcome::fail : Outcome::warn, words,
                                 held ? hardware_remedy(snapshot) : Remedy::watch,
                                 held ? held->words : "at this moment");
     return (reasons & kHardwareThermal) != 0 ? too_hot(std::move(finding)) : finding;
@@ -153,10 +138,8 @@ std::optional<Finding> judge_reasons(const Snapshot& snapshot,
     return gpu::warned(gpu,
                        fmt::format("the clocks are held down for a reason that this "
                                    "muster does not know (bits {:#x}){}",
-                                   unknown,
-                                   clock_now(gpu.clocks)),
-                       Remedy::watch,
-                       {count_value(unknown)});
+                                   unknown, clock_now(gpu.clocks)),
+                       Remedy::watch, {count_value(unknown)});
   }
   if ((reasons & kSoftwareThermal) == 0) return std::nullopt;
   return too_hot(held_down(gpu, Outcome::warn, "software thermal slowdown", Remedy::watch));
@@ -177,11 +160,8 @@ std::optional<Finding> judge_locked(const Gpu& gpu, const Limit<Hertz>& limit) {
   if (std::abs(*application - expected) < 1) return std::nullopt;
   return gpu::warned(gpu,
                      fmt::format("the clocks are locked: {} MHz for applications, {} {:g} MHz",
-                                 *application,
-                                 limit ? "expected" : "by default it is",
-                                 expected),
-                     Remedy::fix_config,
-                     {static_cast<double>(*application), expected, "MHz"});
+                                 *application, limit ? "expected" : "by default it is", expected),
+                     Remedy::fix_config, {static_cast<double>(*application), expected, "MHz"});
 }
 
 // A GPU at work whose clock stays low, though nothing is said to hold it down. One look at it: it
@@ -198,16 +178,13 @@ std::optional<Finding> judge_slow(const Gpu& gpu) {
       gpu,
       fmt::format("works at {} of {} MHz, and the driver names nothing that "
                   "holds the clocks down",
-                  *clocks.sm_mhz,
-                  *clocks.sm_max_mhz),
+                  *clocks.sm_mhz, *clocks.sm_max_mhz),
       Remedy::watch,
       {static_cast<double>(*clocks.sm_mhz), static_cast<double>(*clocks.sm_max_mhz), "MHz"});
 }
 
-std::optional<Finding> judge_one(const Snapshot& snapshot,
-                                 const Gpu& gpu,
-                                 const GpuClockLimits& limits,
-                                 Reasons said_already) {
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
+                                 const GpuClockLimits& limits, Reasons said_already) {
   const auto& reasons = gpu.clocks.reasons;
   if (reasons.is_unreadable()) return gpu::not_told(gpu, "what holds the clocks down", reasons);
   auto held = judge_reasons(snapshot, gpu, limits, said_already);
@@ -226,21 +203,17 @@ bool all_braked(const std::vector<const Gpu*>& gpus) {
          });
 }
 
-Finding short_of_power(const Snapshot& snapshot,
-                       const std::vector<const Gpu*>& gpus,
+Finding short_of_power(const Snapshot& snapshot, const std::vector<const Gpu*>& gpus,
                        const GpuClockLimits& limits) {
   std::optional<Lasting> held;
   for (const Gpu* each : gpus) {
     if (!held) held = lasting(snapshot, *each, limits);
   }
-  return about(kNode,
-               held ? Outcome::fail : Outcome::warn,
+  return about(kNode, held ? Outcome::fail : Outcome::warn,
                fmt::format("the clocks of all {} GPUs are held down by the hardware power "
                            "brake, {}: the node's power supply or its power shelf",
-                           gpus.size(),
-                           held ? held->words : "at this moment"),
-               held ? hardware_remedy(snapshot) : Remedy::watch,
-               {"hardware power brake", "none"});
+                           gpus.size(), held ? held->words : "at this moment"),
+               held ? hardware_remedy(snapshot) : Remedy::watch, {"hardware power brake", "none"});
 }
 
 // A GPU that can never run as fast as its sisters.
@@ -252,8 +225,7 @@ Findings odd_highest(const Snapshot& snapshot) {
                  .device = gpu::name_of(*each),
                  .value = static_cast<double>(*each->clocks.sm_max_mhz)});
   }
-  return highest.differences({.what = "highest clock", .devices = "GPUs like it"},
-                             " MHz",
+  return highest.differences({.what = "highest clock", .devices = "GPUs like it"}, " MHz",
                              {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)});
 }
 

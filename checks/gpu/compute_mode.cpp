@@ -18,8 +18,8 @@ namespace {
 constexpr std::string_view kProhibited = "prohibited";
 
 std::string word_for(unsigned mode) {
-  constexpr std::array<std::string_view, 4> kModes{
-      "default", "exclusive_thread", kProhibited, "exclusive_process"};
+  constexpr std::array<std::string_view, 4> kModes{"default", "exclusive_thread", kProhibited,
+                                                   "exclusive_process"};
   return mode < kModes.size() ? std::string(kModes.at(mode))
                               : fmt::format("{}, which this muster does not know", mode);
 }
@@ -35,8 +35,7 @@ std::string common_mode(const Snapshot& snapshot) {
   return most == counts.end() ? "" : word_for(most->first);
 }
 
-std::optional<Finding> judge_one(const Gpu& gpu,
-                                 const Limit<ComputeMode>& expected,
+std::optional<Finding> judge_one(const Gpu& gpu, const Limit<ComputeMode>& expected,
                                  const std::string& common) {
   const auto& mode = gpu.modes.compute;
   if (!mode) return gpu::not_told(gpu, "the compute mode", mode);
@@ -60,8 +59,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& expected = profile.gpu->compute_mode.expected;
   const auto common = common_mode(snapshot);
   return gpu::each(
-      snapshot,
-      [&](const Gpu& gpu) { return judge_one(gpu, expected, common); },
+      snapshot, [&](const Gpu& gpu) { return judge_one(gpu, expected, common); },
       fmt::format("in compute mode {}", expected ? word_of(*expected) : common));
 }
 

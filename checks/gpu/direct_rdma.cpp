@@ -95,10 +95,9 @@ std::optional<Finding> without_driver(const Snapshot& snapshot) {
         "no peer memory module is loaded, and no NVML to ask for dma-buf: {}", nvml.reason));
   }
   if (!nvml.ok()) {
-    return unknown(kNode,
-                   fmt::format("no peer memory module is loaded, and whether dma-buf "
-                               "works is not known: {}",
-                               nvml.reason));
+    return unknown(kNode, fmt::format("no peer memory module is loaded, and whether dma-buf "
+                                      "works is not known: {}",
+                                      nvml.reason));
   }
   if (nvml->trouble.empty()) return std::nullopt;
   return skipped("NVML cannot be used: gpu.driver says why");
@@ -117,16 +116,14 @@ Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
   if (auto finding = without_driver(snapshot)) return {*finding};
   auto obstacle = without_dma_buf(snapshot);
   if (!obstacle) {
-    return {passed(fmt::format("by dma-buf: kernel {}, open driver {}",
-                               *snapshot.kernel->release,
+    return {passed(fmt::format("by dma-buf: kernel {}, open driver {}", *snapshot.kernel->release,
                                snapshot.nvml->driver.value_or("")))};
   }
   obstacle->message.insert(
-      0,
-      obstacle->outcome == Outcome::unknown
-          ? "nvidia_peermem is not loaded, and whether dma-buf takes its place is not known: "
-          : "HCAs do not reach the memory of GPUs: nvidia_peermem is not loaded, and dma-buf "
-            "cannot take its place: ");
+      0, obstacle->outcome == Outcome::unknown
+             ? "nvidia_peermem is not loaded, and whether dma-buf takes its place is not known: "
+             : "HCAs do not reach the memory of GPUs: nvidia_peermem is not loaded, and dma-buf "
+               "cannot take its place: ");
   // The module by itself.
   obstacle->seen_by = {{"host.modules", "*nvidia_peermem*"}, {"host.modules", "*nv_peer_mem*"}};
   return {*std::move(obstacle)};

@@ -41,8 +41,7 @@ Finding unusable(const Nvml& nvml) {
         kNode,
         fmt::format("NVML and the kernel's module ({}) are of different versions, as after "
                     "an upgrade of the driver: {}",
-                    nvml.module.value_or("version not known"),
-                    nvml.trouble),
+                    nvml.module.value_or("version not known"), nvml.trouble),
         Remedy::reboot);
   }
   if (nvml.trouble_code == kNotLoaded) {
@@ -60,12 +59,10 @@ Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
   };
   if (nvml.module && *nvml.module != driver) {
     wrong(fmt::format("NVML is of driver {}, the kernel's module of {}", driver, *nvml.module),
-          *nvml.module,
-          Remedy::reboot);
+          *nvml.module, Remedy::reboot);
   }
   if (limits.minimum && parts_of(driver) < parts_of(*limits.minimum)) {
-    wrong(fmt::format("driver {}, expected at least {}", driver, *limits.minimum),
-          *limits.minimum,
+    wrong(fmt::format("driver {}, expected at least {}", driver, *limits.minimum), *limits.minimum,
           Remedy::fix_config);
   }
   if (!limits.allowed.empty() && !matches_any(limits.allowed, driver)) {
@@ -74,10 +71,9 @@ Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
   }
   if (nvml.confidential.value_or(false) && nvml.confidential_ready.known() &&
       !*nvml.confidential_ready) {
-    findings.push_back(
-        failed(kNode,
-               "confidential computing is on, and the GPUs take no work: nobody has set them ready",
-               Remedy::restart_service));
+    findings.push_back(failed(
+        kNode, "confidential computing is on, and the GPUs take no work: nobody has set them ready",
+        Remedy::restart_service));
   }
   return or_pass(std::move(findings), fmt::format("driver {}", driver));
 }

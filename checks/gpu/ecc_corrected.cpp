@@ -9,10 +9,8 @@
 namespace muster::checks::gpu_ecc_corrected {
 namespace {
 
-std::optional<Finding> above(const Gpu& gpu,
-                             std::string_view where,
-                             const Fact<std::uint64_t>& errors,
-                             const Limit<int>& limit) {
+std::optional<Finding> above(const Gpu& gpu, std::string_view where,
+                             const Fact<std::uint64_t>& errors, const Limit<int>& limit) {
   if (!limit || errors.is_absent()) return std::nullopt;
   if (!errors) {
     return gpu::not_told(gpu, fmt::format("the count of corrected {} errors", where), errors);
@@ -20,15 +18,11 @@ std::optional<Finding> above(const Gpu& gpu,
   if (*errors <= static_cast<std::uint64_t>(*limit)) return std::nullopt;
   return gpu::warned(gpu,
                      fmt::format("{} in {} over its life, more than {}",
-                                 counted(*errors, "corrected error"),
-                                 where,
-                                 *limit),
-                     Remedy::watch,
-                     {count_value(*errors), *limit, "errors"});
+                                 counted(*errors, "corrected error"), where, *limit),
+                     Remedy::watch, {count_value(*errors), *limit, "errors"});
 }
 
-std::optional<Finding> judge_one(const Snapshot& snapshot,
-                                 const Gpu& gpu,
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
                                  const GpuEccCorrectedLimits& limits) {
   const auto& ecc = gpu.ecc_aggregate;
   if (!ecc.dram_corrected && !ecc.sram_corrected) {
@@ -48,8 +42,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     return {not_limited("corrected memory errors")};
   }
   return gpu::each(
-      snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, limits); },
+      snapshot, [&](const Gpu& gpu) { return judge_one(snapshot, gpu, limits); },
       "with few corrected memory errors");
 }
 

@@ -23,14 +23,12 @@ Finding untold(const Snapshot& snapshot, const Gpu& gpu) {
                    "remapped rows are not known: the driver does not tell while MIG is on");
   }
   return gpu::not_told_beside(
-      snapshot, gpu, "the state of remapped rows", [](const Gpu& each) -> const auto& {
-        return each.remapped_rows;
-      });
+      snapshot, gpu, "the state of remapped rows",
+      [](const Gpu& each) -> const auto& { return each.remapped_rows; });
 }
 
 // The worst of the four states.
-std::optional<Finding> judge_one(const Snapshot& snapshot,
-                                 const Gpu& gpu,
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
                                  const GpuRemappedRowsLimits& limits) {
   if (!gpu.remapped_rows) return untold(snapshot, gpu);
   const auto& rows = *gpu.remapped_rows;
@@ -49,8 +47,8 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
   }
   const auto remapped = rows.corrected + rows.uncorrected;
   const auto warning = [&](std::string message, Value limit) {
-    return gpu::warned(
-        gpu, std::move(message), Remedy::watch, {count_value(remapped), std::move(limit), "rows"});
+    return gpu::warned(gpu, std::move(message), Remedy::watch,
+                       {count_value(remapped), std::move(limit), "rows"});
   };
   if (gpu.spare_rows && gpu.spare_rows->none > 0) {
     return warning(
@@ -60,10 +58,9 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
         {});
   }
   if (limits.watch_above && remapped > static_cast<std::uint64_t>(*limits.watch_above)) {
-    return warning(
-        fmt::format(
-            "{} of memory remapped, more than {}", counted(remapped, "row"), *limits.watch_above),
-        *limits.watch_above);
+    return warning(fmt::format("{} of memory remapped, more than {}", counted(remapped, "row"),
+                               *limits.watch_above),
+                   *limits.watch_above);
   }
   return std::nullopt;
 }

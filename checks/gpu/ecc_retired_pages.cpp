@@ -9,8 +9,7 @@
 namespace muster::checks::gpu_ecc_retired_pages {
 namespace {
 
-std::optional<Finding> judge_one(const Snapshot& snapshot,
-                                 const Gpu& gpu,
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
                                  const GpuRetiredPagesLimits& limits) {
   const auto& pages = gpu.retired_pages;
   for (const auto count : {&GpuRetiredPages::single_bit, &GpuRetiredPages::double_bit}) {
@@ -22,9 +21,8 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
   }
   if (!pages.pending) {
     return gpu::not_told_beside(
-        snapshot, gpu, "whether pages are pending", [](const Gpu& each) -> const auto& {
-          return each.retired_pages.pending;
-        });
+        snapshot, gpu, "whether pages are pending",
+        [](const Gpu& each) -> const auto& { return each.retired_pages.pending; });
   }
   const auto retired = *pages.single_bit + *pages.double_bit;
   const bool many = limits.fail_above && retired > static_cast<std::uint64_t>(*limits.fail_above);

@@ -23,13 +23,11 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   const bool flagged = sram->threshold_exceeded;
   const auto errors = sram->unique_uncorrected;
   if (!flagged && errors == 0) return std::nullopt;
-  Finding finding = gpu::about(gpu,
-                               flagged ? Outcome::fail : Outcome::warn,
-                               fmt::format("{} in the SRAMs over its life{}",
-                                           counted(errors, "uncorrected error"),
-                                           flagged ? "; the driver's threshold is exceeded" : ""),
-                               flagged ? hardware_remedy(snapshot) : Remedy::watch,
-                               {count_value(errors), 0, "errors"});
+  Finding finding = gpu::about(
+      gpu, flagged ? Outcome::fail : Outcome::warn,
+      fmt::format("{} in the SRAMs over its life{}", counted(errors, "uncorrected error"),
+                  flagged ? "; the driver's threshold is exceeded" : ""),
+      flagged ? hardware_remedy(snapshot) : Remedy::watch, {count_value(errors), 0, "errors"});
   // Errors since the driver was loaded fail there, and are among those counted here.
   if (!flagged && gpu.ecc_volatile.sram_uncorrected.value_or(0) > 0) {
     finding.seen_by = {{.check = "gpu.ecc_uncorrectable", .device = finding.device}};
@@ -39,8 +37,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
 
 Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
   return gpu::each(
-      snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, gpu); },
+      snapshot, [&](const Gpu& gpu) { return judge_one(snapshot, gpu); },
       "without uncorrected SRAM errors");
 }
 

@@ -88,8 +88,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Profile& profil
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return gpu::each(
-      snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, profile, gpu); },
+      snapshot, [&](const Gpu& gpu) { return judge_one(snapshot, profile, gpu); },
       "without uncorrected memory errors");
 }
 

@@ -44,10 +44,9 @@ struct HealthFlag {
   std::string_view bad;
 };
 
-constexpr std::array kHealthFlags{HealthFlag{0, "its bandwidth is degraded"},
-                                  HealthFlag{2, "its routes are being recovered"},
-                                  HealthFlag{4, "a route is unhealthy"},
-                                  HealthFlag{6, "it recovers from an access time-out"}};
+constexpr std::array kHealthFlags{
+    HealthFlag{0, "its bandwidth is degraded"}, HealthFlag{2, "its routes are being recovered"},
+    HealthFlag{4, "a route is unhealthy"}, HealthFlag{6, "it recovers from an access time-out"}};
 
 // The field of the configuration, by its value: 0 not offered, 1 right.
 constexpr std::array<std::string_view, 9> kConfigurations{"",
@@ -114,9 +113,7 @@ bool is_of_rack(const Gpu& gpu, const GpuFabricLimits& limits) {
 }
 
 // What to do about a GPU that is not registered, or not yet.
-void say_what_to_do(const Snapshot& snapshot,
-                    const Gpu& gpu,
-                    const GpuFabricLimits& limits,
+void say_what_to_do(const Snapshot& snapshot, const Gpu& gpu, const GpuFabricLimits& limits,
                     Finding& finding) {
   if (const double left_s = time_left(snapshot, limits); left_s > 0) {
     finding.outcome = Outcome::warn;
@@ -132,12 +129,11 @@ void say_what_to_do(const Snapshot& snapshot,
 }
 
 // Nobody came to any of them.
-std::optional<Finding> none_ready(const Snapshot& snapshot,
-                                  const std::vector<const Gpu*>& gpus,
+std::optional<Finding> none_ready(const Snapshot& snapshot, const std::vector<const Gpu*>& gpus,
                                   const GpuFabricLimits& limits) {
   std::vector<const Gpu*> members;
-  std::ranges::copy_if(
-      gpus, std::back_inserter(members), [](const Gpu* gpu) { return is_in_fabric(*gpu); });
+  std::ranges::copy_if(gpus, std::back_inserter(members),
+                       [](const Gpu* gpu) { return is_in_fabric(*gpu); });
   const auto waiting = [](const Gpu* gpu) { return is_waiting(*gpu); };
   if (members.size() < 2 || !std::ranges::all_of(members, waiting)) return std::nullopt;
   const unsigned least = std::ranges::min(members, {}, [](const Gpu* gpu) {
@@ -147,18 +143,13 @@ std::optional<Finding> none_ready(const Snapshot& snapshot,
   Finding finding =
       failed(kNode,
              fmt::format("the registration of all {} GPUs in the NVSwitch fabric is {}",
-                         members.size(),
-                         word_for(least)),
-             Remedy::none,
-             {std::string(word_for(least)), "completed"});
+                         members.size(), word_for(least)),
+             Remedy::none, {std::string(word_for(least)), "completed"});
   say_what_to_do(snapshot, *members.front(), limits, finding);
   return finding;
 }
 
-Finding unfit(const Gpu& gpu,
-              std::string message,
-              std::string observed,
-              Remedy remedy,
+Finding unfit(const Gpu& gpu, std::string message, std::string observed, Remedy remedy,
               std::string limit = "completed") {
   Finding finding =
       gpu::failed(gpu, std::move(message), remedy, {std::move(observed), std::move(limit)});
@@ -169,20 +160,16 @@ Finding unfit(const Gpu& gpu,
 
 Finding waiting(const Snapshot& snapshot, const Gpu& gpu, const GpuFabricLimits& limits) {
   const auto word = word_for(gpu.fabric->state);
-  Finding finding = unfit(gpu,
-                          fmt::format("the registration in the NVSwitch fabric is {}", word),
-                          std::string(word),
-                          Remedy::restart_service);
+  Finding finding = unfit(gpu, fmt::format("the registration in the NVSwitch fabric is {}", word),
+                          std::string(word), Remedy::restart_service);
   say_what_to_do(snapshot, gpu, limits, finding);
   return finding;
 }
 
 Finding without_cluster(const Snapshot& snapshot, const Gpu& gpu) {
   return unfit(
-      gpu,
-      "is registered, and in no cluster: it cannot reach the GPUs of the rack's other nodes",
-      "no cluster",
-      snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::fix_config,
+      gpu, "is registered, and in no cluster: it cannot reach the GPUs of the rack's other nodes",
+      "no cluster", snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::fix_config,
       "a cluster");
 }
 
@@ -195,28 +182,21 @@ std::optional<Finding> judge_health(const Snapshot& snapshot, const Gpu& gpu) {
   if (health.outcome == Outcome::pass) return std::nullopt;
   const auto faults = fmt::format("{}", fmt::join(health.faults, ", "));
   Finding finding =
-      unfit(gpu,
-            fmt::format("the fabric of this GPU is not sound: {}", faults),
-            faults,
-            health.of_configuration ? Remedy::fix_config : gpu::reset_remedy(snapshot),
-            "healthy");
+      unfit(gpu, fmt::format("the fabric of this GPU is not sound: {}", faults), faults,
+            health.of_configuration ? Remedy::fix_config : gpu::reset_remedy(snapshot), "healthy");
   finding.outcome = health.outcome;
   if (health.outcome == Outcome::warn) finding.remedy = Remedy::watch;
   return finding;
 }
 
 // `others`: GPUs of this node are in a fabric.
-std::optional<Finding> judge_one(const Snapshot& snapshot,
-                                 const Gpu& gpu,
-                                 const GpuFabricLimits& limits,
-                                 bool others) {
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
+                                 const GpuFabricLimits& limits, bool others) {
   const bool left_out = gpu.fabric ? gpu.fabric->state == kNotSupported
                                    : gpu::says(gpu.fabric.why(), gpu::NvmlCode::not_supported);
   if (left_out && others && gpu::hides_links(gpu).empty()) {
-    return unfit(gpu,
-                 "takes no part in the NVSwitch fabric, other GPUs of this node do",
-                 "not supported",
-                 gpu::reset_remedy(snapshot));
+    return unfit(gpu, "takes no part in the NVSwitch fabric, other GPUs of this node do",
+                 "not supported", gpu::reset_remedy(snapshot));
   }
   if (!gpu.fabric) return gpu::not_told(gpu, "the state of the fabric", gpu.fabric);
   const auto& fabric = *gpu.fabric;
@@ -233,8 +213,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot,
     return unfit(gpu,
                  fmt::format("the registration in the NVSwitch fabric failed with NVML's code {}",
                              fabric.status),
-                 fmt::format("code {}", fabric.status),
-                 gpu::reset_remedy(snapshot));
+                 fmt::format("code {}", fabric.status), gpu::reset_remedy(snapshot));
   }
   if (auto finding = judge_health(snapshot, gpu)) return finding;
   if (limits.cluster.value_or(false) && fabric.cluster.empty()) {
@@ -250,10 +229,9 @@ std::optional<Finding> apart(const std::vector<const Gpu*>& gpus) {
   for (const Gpu* each : gpus) {
     if (!is_registered(*each)) continue;
     const auto& cluster = each->fabric->cluster;
-    said.push_back(
-        {gpu::name_of(*each),
-         fmt::format(
-             "cluster {} clique {}", cluster.empty() ? "none" : cluster, each->fabric->clique)});
+    said.push_back({gpu::name_of(*each),
+                    fmt::format("cluster {} clique {}", cluster.empty() ? "none" : cluster,
+                                each->fabric->clique)});
   }
   constexpr Comparison kFabric{.what = "fabric", .devices = "GPUs"};
   const auto odd =
@@ -296,8 +274,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!any && none_to_ask) return {skipped("no GPU takes part in an NVSwitch fabric")};
   if (auto finding = none_ready(snapshot, gpus, limits)) return {*std::move(finding)};
   auto findings = gpu::each(
-      snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, limits, any); },
+      snapshot, [&](const Gpu& gpu) { return judge_one(snapshot, gpu, limits, any); },
       "registered in one sound fabric");
   if (auto finding = apart(gpus)) {
     drop_passes(findings);

@@ -134,15 +134,11 @@ Finding odd(const Gpu& gpu, const Findings& oddities) {
   std::vector<std::string_view> messages;
   messages.reserve(oddities.size());
   for (const auto& each : oddities) messages.emplace_back(each.message);
-  return gpu::warned(gpu,
-                     fmt::format("{}", fmt::join(messages, "; ")),
-                     Remedy::fix_config,
+  return gpu::warned(gpu, fmt::format("{}", fmt::join(messages, "; ")), Remedy::fix_config,
                      {oddities.front().observed, oddities.front().limit});
 }
 
-std::optional<Finding> judge_one(const Snapshot& snapshot,
-                                 const Gpu& gpu,
-                                 const Parts& parts,
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, const Parts& parts,
                                  const Oddities& oddities) {
   if (is_corrupt(gpu)) return corrupt(snapshot, gpu);
   if (auto finding = unreadable(gpu, parts)) return finding;
@@ -163,8 +159,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const bool validated = std::ranges::all_of(
       gpus, [](const Gpu* each) { return each->firmware.inforom_valid.known(); });
   auto findings = gpu::each(
-      snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, parts, oddities); },
+      snapshot, [&](const Gpu& gpu) { return judge_one(snapshot, gpu, parts, oddities); },
       validated ? "with valid InfoROM and the firmware they should have"
                 : "with the firmware they should have; whether the InfoROM is valid was not read");
   if (const auto node = oddities.find(std::string(kNode)); node != oddities.end()) {

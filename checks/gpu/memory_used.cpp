@@ -26,23 +26,15 @@ double allowance(const GpuMemory& memory, const GpuMemoryUsedLimits& limits) {
 }
 
 // `doubt`: why the leak may not take the node out.
-Finding leak(const Snapshot& snapshot,
-             const Gpu& gpu,
-             const std::string& doubt,
-             double used,
-             double limit,
-             bool fails) {
+Finding leak(const Snapshot& snapshot, const Gpu& gpu, const std::string& doubt, double used,
+             double limit, bool fails) {
   const bool certain = fails && doubt.empty();
   return gpu::about(
-      gpu,
-      certain ? Outcome::fail : Outcome::warn,
+      gpu, certain ? Outcome::fail : Outcome::warn,
       fmt::format("{} of memory in use and no process that computes{}, expected at most {}{}",
-                  in_mib(used),
-                  gpu.memory->reserved ? "" : " (the driver's own included)",
-                  in_mib(limit),
-                  fails && !certain ? fmt::format("; {}", doubt) : ""),
-      certain ? gpu::reset_remedy(snapshot) : Remedy::watch,
-      {used, limit, "B"});
+                  in_mib(used), gpu.memory->reserved ? "" : " (the driver's own included)",
+                  in_mib(limit), fails && !certain ? fmt::format("; {}", doubt) : ""),
+      certain ? gpu::reset_remedy(snapshot) : Remedy::watch, {used, limit, "B"});
 }
 
 // Daemons that may have a context on each GPU, of which no list tells: monitors in a container or
@@ -56,10 +48,8 @@ bool is_monitored(const Snapshot& snapshot) {
   });
 }
 
-std::optional<Finding> judge_used(const Snapshot& snapshot,
-                                  const Gpu& gpu,
-                                  const GpuMemoryUsedLimits& limits,
-                                  const std::string& doubt,
+std::optional<Finding> judge_used(const Snapshot& snapshot, const Gpu& gpu,
+                                  const GpuMemoryUsedLimits& limits, const std::string& doubt,
                                   const Unclaimed& unclaimed) {
   for (const auto& [limit, fails] :
        {std::pair{&limits.fail_above, true}, std::pair{&limits.warn_above, false}}) {
@@ -93,8 +83,7 @@ double page_cache_in(const Snapshot& snapshot, const Gpu& gpu) {
 }
 
 // Nothing where programs are at work, who may use as much as they like.
-std::optional<Unclaimed> unclaimed_of(const Snapshot& snapshot,
-                                      const Gpu& gpu,
+std::optional<Unclaimed> unclaimed_of(const Snapshot& snapshot, const Gpu& gpu,
                                       const Words& daemons) {
   if (gpu.graphics && !gpu.graphics->empty()) return std::nullopt;
   Unclaimed unclaimed{.bytes = static_cast<double>(gpu.memory->used) - page_cache_in(snapshot, gpu),
@@ -113,11 +102,8 @@ struct Seen {
   std::size_t others = 0;  // of other jobs
 };
 
-void judge_gpu(const Snapshot& snapshot,
-               const Gpu& gpu,
-               const GpuLimits& limits,
-               const std::string& doubt,
-               Seen& seen) {
+void judge_gpu(const Snapshot& snapshot, const Gpu& gpu, const GpuLimits& limits,
+               const std::string& doubt, Seen& seen) {
   auto finding = cannot_tell(gpu);
   if (!finding) {
     const auto unclaimed = unclaimed_of(snapshot, gpu, limits.processes.allowed);
@@ -138,8 +124,7 @@ Findings summed_up(Seen seen) {
   }
   if (seen.findings.empty()) {
     return {skipped(fmt::format("{} with processes and {} of other jobs: no other to judge",
-                                counted(seen.busy, "GPU"),
-                                seen.others))};
+                                counted(seen.busy, "GPU"), seen.others))};
   }
   return std::move(seen.findings);
 }

@@ -18,8 +18,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& expected = profile.gpu->mig.expected;
   if (!expected) return {not_expected("MIG mode")};
   return gpu::each(
-      snapshot,
-      [&](const Gpu& gpu) { return judge_one(gpu, *expected); },
+      snapshot, [&](const Gpu& gpu) { return judge_one(gpu, *expected); },
       fmt::format("with MIG {}", *expected ? "on" : "off"));
 }
 

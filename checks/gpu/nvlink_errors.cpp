@@ -105,10 +105,8 @@ class GpuErrors {
       // Older drivers refuse these in several ways.
       return fact ? rise(link, name, fact, limits_.window.value) : std::nullopt;
     };
-    count(link,
-          told("failed_recoveries", link.failed_recoveries),
-          limits_.failed_recoveries_fail_above,
-          seen_.failed);
+    count(link, told("failed_recoveries", link.failed_recoveries),
+          limits_.failed_recoveries_fail_above, seen_.failed);
     auto damaged = told("receive_errors", link.receive_errors);
     const auto integrity = told("integrity_errors", link.integrity_errors);
     if (damaged && integrity) damaged->increments += integrity->increments;
@@ -124,10 +122,8 @@ class GpuErrors {
   }
 
   // What a counter gained.
-  [[nodiscard]] std::optional<Delta> rise(const NvLink& link,
-                                          std::string_view name,
-                                          const Fact<std::uint64_t>& fact,
-                                          double over_s) {
+  [[nodiscard]] std::optional<Delta> rise(const NvLink& link, std::string_view name,
+                                          const Fact<std::uint64_t>& fact, double over_s) {
     if (fact.is_unreadable()) note_unreadable(seen_, link, fact.why());
     if (!fact) return std::nullopt;
     constexpr std::array<std::uint64_t, 2> kEnds{std::numeric_limits<std::uint32_t>::max(),
@@ -140,9 +136,7 @@ class GpuErrors {
     return rise_of(snapshot_, key, *fact, over_s);
   }
 
-  static void count(const NvLink& link,
-                    const std::optional<Delta>& delta,
-                    const Limit<int>& most,
+  static void count(const NvLink& link, const std::optional<Delta>& delta, const Limit<int>& most,
                     Excess& excess) {
     if (!delta || !most || delta->increments <= static_cast<std::uint64_t>(*most)) return;
     excess.add(link, static_cast<double>(delta->increments), delta->seconds);
@@ -159,50 +153,30 @@ std::string_view up_to(const Links& links) { return links.size() == 1 ? "" : "up
 Finding too_many_bits(const Snapshot& snapshot, const Gpu& gpu, const Excess& excess, double most) {
   return gpu::failed(gpu,
                      fmt::format("the effective bit error rate of {} is {}{:.1e}, limit {:.1e}",
-                                 gpu::named(excess.links),
-                                 up_to(excess.links),
-                                 excess.worst,
-                                 most),
-                     hardware_remedy(snapshot),
-                     {excess.worst, most});
+                                 gpu::named(excess.links), up_to(excess.links), excess.worst, most),
+                     hardware_remedy(snapshot), {excess.worst, most});
 }
 
 Finding too_many_crc(const Snapshot& snapshot, const Gpu& gpu, const Excess& excess, double least) {
   return gpu::failed(gpu,
                      fmt::format("{} {}{:.1f} CRC errors per second in {}, limit {:g}",
-                                 gpu::named(excess.links, "has", "have"),
-                                 up_to(excess.links),
-                                 excess.worst,
-                                 in_time(excess.seconds),
-                                 least),
-                     hardware_remedy(snapshot),
-                     {excess.worst, least, "per second"});
+                                 gpu::named(excess.links, "has", "have"), up_to(excess.links),
+                                 excess.worst, in_time(excess.seconds), least),
+                     hardware_remedy(snapshot), {excess.worst, least, "per second"});
 }
 
-Finding repeated(const Gpu& gpu,
-                 const Excess& excess,
-                 std::string_view what,
-                 int most,
-                 Outcome outcome = Outcome::warn,
-                 Remedy remedy = Remedy::watch) {
+Finding repeated(const Gpu& gpu, const Excess& excess, std::string_view what, int most,
+                 Outcome outcome = Outcome::warn, Remedy remedy = Remedy::watch) {
   const auto times = static_cast<std::uint64_t>(excess.worst);
-  return gpu::about(gpu,
-                    outcome,
-                    fmt::format("{} {} {}{} in {}, at most {} allowed",
-                                gpu::named(excess.links),
-                                what,
-                                up_to(excess.links),
-                                counted(times, "time"),
-                                in_time(excess.seconds),
-                                most),
-                    remedy,
-                    {count_value(times), most});
+  return gpu::about(
+      gpu, outcome,
+      fmt::format("{} {} {}{} in {}, at most {} allowed", gpu::named(excess.links), what,
+                  up_to(excess.links), counted(times, "time"), in_time(excess.seconds), most),
+      remedy, {count_value(times), most});
 }
 
 // The worst of what a GPU's links tell: one bad link raises several counters.
-std::optional<Finding> worst_of(const Snapshot& snapshot,
-                                const Gpu& gpu,
-                                const Seen& seen,
+std::optional<Finding> worst_of(const Snapshot& snapshot, const Gpu& gpu, const Seen& seen,
                                 const GpuNvlinkErrorLimits& limits) {
   if (!seen.ber.links.empty()) {
     return too_many_bits(snapshot, gpu, seen.ber, *limits.ber_fail_above);
@@ -211,17 +185,12 @@ std::optional<Finding> worst_of(const Snapshot& snapshot,
     return too_many_crc(snapshot, gpu, seen.crc, *limits.crc_fail_from_per_second);
   }
   if (!seen.failed.links.empty()) {
-    return repeated(gpu,
-                    seen.failed,
-                    "could not be recovered",
-                    *limits.failed_recoveries_fail_above,
-                    Outcome::fail,
-                    hardware_remedy(snapshot));
+    return repeated(gpu, seen.failed, "could not be recovered",
+                    *limits.failed_recoveries_fail_above, Outcome::fail, hardware_remedy(snapshot));
   }
   if (!seen.unreadable.empty()) {
-    return unknown(
-        gpu::name_of(gpu),
-        fmt::format("the errors of {} are not known: {}", gpu::named(seen.unreadable), seen.why));
+    return unknown(gpu::name_of(gpu), fmt::format("the errors of {} are not known: {}",
+                                                  gpu::named(seen.unreadable), seen.why));
   }
   if (!seen.recoveries.links.empty()) {
     return repeated(gpu, seen.recoveries, "recovered", *limits.recoveries_warn_above);

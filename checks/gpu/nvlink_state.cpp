@@ -63,8 +63,7 @@ std::optional<Finding> none_at_all(const Snapshot& snapshot, const Profile& prof
   Finding finding = failed(
       kNode,
       fmt::format("no NVLink is active on any of {} GPUs, expected {} on each", gpus, wanted),
-      switched ? Remedy::restart_service : gpu::reset_remedy(snapshot),
-      {0, wanted, "links"});
+      switched ? Remedy::restart_service : gpu::reset_remedy(snapshot), {0, wanted, "links"});
   finding.seen_by = {{.check = "gpu.fabric", .device = "node"},
                      {.check = "host.services", .device = "nvidia-fabricmanager*"}};
   return finding;
@@ -73,16 +72,15 @@ std::optional<Finding> none_at_all(const Snapshot& snapshot, const Profile& prof
 std::optional<Finding> lost(const Gpu& gpu, const Standing& links, int wanted, Remedy remedy) {
   const auto most = links.up.size() + links.unclear.size();
   if (most >= static_cast<std::size_t>(wanted)) return std::nullopt;
-  std::string message = has_none(gpu) ? fmt::format("no NVLink, expected {}", wanted)
-                                      : fmt::format("{} of {} expected NVLinks {} active",
-                                                    links.up.size(),
-                                                    wanted,
-                                                    links.up.size() == 1 ? "is" : "are");
+  std::string message = has_none(gpu)
+                            ? fmt::format("no NVLink, expected {}", wanted)
+                            : fmt::format("{} of {} expected NVLinks {} active", links.up.size(),
+                                          wanted, links.up.size() == 1 ? "is" : "are");
   if (!links.inactive.empty()) {
     message += fmt::format(": {} inactive", gpu::named(links.inactive, "is", "are"));
   }
-  return gpu::failed(
-      gpu, std::move(message), remedy, {count_value(links.up.size()), wanted, "links"});
+  return gpu::failed(gpu, std::move(message), remedy,
+                     {count_value(links.up.size()), wanted, "links"});
 }
 
 std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit, Remedy remedy) {
@@ -98,21 +96,16 @@ std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit, 
     return speed < expected * (1 - kRounding);
   });
   if (links.empty()) return std::nullopt;
-  return gpu::failed(gpu,
-                     fmt::format("{} at {}{:g} GB/s, expected {:g} GB/s",
-                                 gpu::named(links, "runs", "run"),
-                                 links.size() == 1 ? "" : "down to ",
-                                 slowest,
-                                 expected),
-                     remedy,
-                     {slowest, expected, "GB/s"});
+  return gpu::failed(
+      gpu,
+      fmt::format("{} at {}{:g} GB/s, expected {:g} GB/s", gpu::named(links, "runs", "run"),
+                  links.size() == 1 ? "" : "down to ", slowest, expected),
+      remedy, {slowest, expected, "GB/s"});
 }
 
 // Where NVML names no peer at all, it cannot see them: nothing is missing. Links that are not wired
 // need none.
-std::optional<Finding> without_peer(const Snapshot& snapshot,
-                                    const Gpu& gpu,
-                                    int wanted,
+std::optional<Finding> without_peer(const Snapshot& snapshot, const Gpu& gpu, int wanted,
                                     Remedy remedy) {
   const auto gpus = gpu::answering(snapshot);
   const bool told = std::ranges::any_of(
@@ -123,12 +116,11 @@ std::optional<Finding> without_peer(const Snapshot& snapshot,
   const auto up = gpu::links_where(gpu, gpu::is_up).size();
   const bool enough = up - links.size() >= static_cast<std::size_t>(wanted);
   if (!told || links.empty() || enough) return std::nullopt;
-  return gpu::failed(gpu,
-                     fmt::format("{} active and {} no peer that NVML knows",
-                                 gpu::named(links, "is", "are"),
-                                 links.size() == 1 ? "has" : "have"),
-                     remedy,
-                     {count_value(links.size()), 0, "links"});
+  return gpu::failed(
+      gpu,
+      fmt::format("{} active and {} no peer that NVML knows", gpu::named(links, "is", "are"),
+                  links.size() == 1 ? "has" : "have"),
+      remedy, {count_value(links.size()), 0, "links"});
 }
 
 Finding unclear(const Gpu& gpu, std::string_view what, const Links& links, const std::string& why) {
@@ -201,14 +193,11 @@ class LinkSisters {
   Sisters speeds_;
 };
 
-std::optional<Finding> judge_links(const Snapshot& snapshot,
-                                   const Gpu& gpu,
-                                   const Profile& profile,
+std::optional<Finding> judge_links(const Snapshot& snapshot, const Gpu& gpu, const Profile& profile,
                                    const GpuNvlinkLimits& limits) {
   const Standing links(gpu);
   const Remedy reset = gpu::reset_remedy(snapshot);
-  for (auto finding : {lost(gpu, links, *limits.links, reset),
-                       slow(gpu, limits.speed, reset),
+  for (auto finding : {lost(gpu, links, *limits.links, reset), slow(gpu, limits.speed, reset),
                        without_peer(snapshot, gpu, *limits.links, reset)}) {
     if (!finding) continue;
     finding->seen_by = gone_peers(snapshot, profile);
@@ -223,9 +212,7 @@ std::optional<Finding> judge_links(const Snapshot& snapshot,
   return unreadable(gpu, limits.speed);
 }
 
-std::optional<Finding> judge_one(const Snapshot& snapshot,
-                                 const Gpu& gpu,
-                                 const Profile& profile,
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, const Profile& profile,
                                  const GpuNvlinkLimits& limits) {
   if (limits.links.value_or(0) <= 0) return std::nullopt;
   if (const auto why = gpu::hides_links(gpu); !why.empty()) {

@@ -102,10 +102,8 @@ Values values_of(const std::vector<Pair>& pairs) { return {count_value(pairs.siz
 Finding all_broken(const std::vector<Pair>& broken) {
   Finding finding = failed(kNode,
                            fmt::format("no GPU can read the memory of another, {}: {}",
-                                       counted(broken.size(), "pair"),
-                                       reasons_of(broken)),
-                           remedy_of(broken),
-                           values_of(broken));
+                                       counted(broken.size(), "pair"), reasons_of(broken)),
+                           remedy_of(broken), values_of(broken));
   leave_to_causes({"*"}, finding);
   return finding;
 }
@@ -114,28 +112,25 @@ Finding culprit(const Gpu& gpu, const std::vector<Pair>& its) {
   Finding finding = gpu::failed(
       gpu,
       fmt::format("no peer access to any other GPU, {} of them: {}", its.size(), reasons_of(its)),
-      remedy_of(its),
-      values_of(its));
+      remedy_of(its), values_of(its));
   leave_to_causes({finding.device}, finding);
   return finding;
 }
 
 Finding broken_pair(const Pair& pair) {
   const std::string peer = gpu::name_of(*pair.second);
-  Finding finding = gpu::failed(
-      *pair.first,
-      fmt::format(
-          "no peer access to {} at {}: {}", peer, pair.second->address, kWords.at(pair.status)),
-      remedy_of({pair}),
-      values_of({pair}));
+  Finding finding = gpu::failed(*pair.first,
+                                fmt::format("no peer access to {} at {}: {}", peer,
+                                            pair.second->address, kWords.at(pair.status)),
+                                remedy_of({pair}), values_of({pair}));
   leave_to_causes({finding.device, peer}, finding);
   return finding;
 }
 
 Findings judge_pairs(const std::vector<const Gpu*>& gpus, const Pairs& pairs) {
   std::vector<Pair> broken;
-  std::ranges::copy_if(
-      pairs.told, std::back_inserter(broken), [](const Pair& pair) { return pair.broken(); });
+  std::ranges::copy_if(pairs.told, std::back_inserter(broken),
+                       [](const Pair& pair) { return pair.broken(); });
   if (broken.size() > 1 && broken.size() == pairs.told.size()) return {all_broken(broken)};
   Findings findings;
   for (const Gpu* gpu : gpus) {
@@ -189,13 +184,12 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Pairs pairs = pairs_of(gpus);
   Findings findings = judge_pairs(gpus, pairs);
   if (pairs.untold > 0) {
-    findings.push_back(unknown(kNode,
-                               fmt::format("NVML does not tell whether {} of GPUs reach each other",
-                                           counted(pairs.untold, "pair"))));
+    findings.push_back(
+        unknown(kNode, fmt::format("NVML does not tell whether {} of GPUs reach each other",
+                                   counted(pairs.untold, "pair"))));
   }
   return or_pass(std::move(findings),
-                 fmt::format("{} read each other's memory, {}",
-                             counted(gpus.size(), "GPU"),
+                 fmt::format("{} read each other's memory, {}", counted(gpus.size(), "GPU"),
                              counted(pairs.told.size(), "pair")));
 }
 

@@ -34,11 +34,8 @@ struct Tally {
 Finding too_many(const Gpu& gpu, const Delta& delta, double most) {
   Finding finding = gpu::warned(gpu,
                                 fmt::format("{:.1f} PCIe replays per minute in {}, limit {:.1f}",
-                                            delta.per_minute(),
-                                            in_time(delta.seconds),
-                                            most),
-                                Remedy::watch,
-                                {delta.per_minute(), most, "per minute"});
+                                            delta.per_minute(), in_time(delta.seconds), most),
+                                Remedy::watch, {delta.per_minute(), most, "per minute"});
   // The kernel counts the damaged packets, too, where it sees the bus.
   finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
   return finding;
@@ -63,13 +60,11 @@ void judge_one(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& li
     return;
   }
   if (*replays >= std::numeric_limits<std::uint32_t>::max()) {
-    tally.findings.push_back(about(gpu::name_of(gpu),
-                                   Outcome::unknown,
+    tally.findings.push_back(about(gpu::name_of(gpu), Outcome::unknown,
                                    fmt::format("the counter of PCIe replays is saturated at {}: "
                                                "loading the driver again clears it",
                                                *replays),
-                                   Remedy::none,
-                                   {count_value(*replays)}));
+                                   Remedy::none, {count_value(*replays)}));
     return;
   }
   const auto most = limit ? std::optional<double>(*limit) : allowed_by_link(gpu.link);

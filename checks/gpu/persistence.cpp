@@ -13,10 +13,8 @@ std::optional<Finding> judge_one(const Gpu& gpu, bool expected) {
   const auto& on = gpu.modes.persistence;
   if (!on) return gpu::not_told(gpu, "the persistence mode", on);
   if (*on == expected) return std::nullopt;
-  return gpu::warned(gpu,
-                     fmt::format("persistence mode is {}", *on ? "on" : "off"),
-                     Remedy::fix_config,
-                     {*on, expected});
+  return gpu::warned(gpu, fmt::format("persistence mode is {}", *on ? "on" : "off"),
+                     Remedy::fix_config, {*on, expected});
 }
 
 // Off on all GPUs is a site's choice, unless its profile says otherwise.
@@ -26,8 +24,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       gpus, [](const Gpu* each) { return each->modes.persistence.value_or(false); });
   const bool expected = profile.gpu->persistence.expected.value_or(any_on);
   return gpu::each(
-      snapshot,
-      [&](const Gpu& gpu) { return judge_one(gpu, expected); },
+      snapshot, [&](const Gpu& gpu) { return judge_one(gpu, expected); },
       expected ? "in persistence mode" : "without persistence mode, all of them");
 }
 

@@ -35,12 +35,9 @@ std::optional<Finding> judge_one(const Gpu& gpu, const Limit<Watts>& limit, bool
   if (std::abs(enforced - expected) <= kRounding) return std::nullopt;
   if (!limit && set_for_all) return std::nullopt;
   return gpu::warned(gpu,
-                     fmt::format("the power limit is {:.0f} W, {} {:.0f} W",
-                                 enforced,
-                                 limit ? "expected" : "by default it is",
-                                 expected),
-                     Remedy::fix_config,
-                     {enforced, expected, "W"});
+                     fmt::format("the power limit is {:.0f} W, {} {:.0f} W", enforced,
+                                 limit ? "expected" : "by default it is", expected),
+                     Remedy::fix_config, {enforced, expected, "W"});
 }
 
 // A GPU whose own default is another than that of its sisters is another board, or has another
@@ -53,8 +50,7 @@ Findings odd_defaults(const Snapshot& snapshot) {
                   .device = gpu::name_of(*each),
                   .value = static_cast<double>(*each->power.default_mw) / 1000});
   }
-  return defaults.differences({.what = "default power limit", .devices = "GPUs like it"},
-                              " W",
+  return defaults.differences({.what = "default power limit", .devices = "GPUs like it"}, " W",
                               {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)});
 }
 
@@ -62,8 +58,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& limit = profile.gpu->power.limit;
   const bool set_for_all = is_set_for_all(gpu::answering(snapshot));
   auto findings = gpu::each(
-      snapshot,
-      [&](const Gpu& gpu) { return judge_one(gpu, limit, set_for_all); },
+      snapshot, [&](const Gpu& gpu) { return judge_one(gpu, limit, set_for_all); },
       "at the power limit they should have");
   if (!limit) append(findings, odd_defaults(snapshot));
   return findings;

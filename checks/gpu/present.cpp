@@ -56,10 +56,8 @@ Finding driver_hangs(const Snapshot& snapshot, const std::string& call) {
   Finding finding = failed(kNode,
                            fmt::format("none of the {} GPUs answers: {} did not return for any, so "
                                        "that the driver hangs",
-                                       snapshot.nvml->gpus.size(),
-                                       call),
-                           Remedy::reboot,
-                           {call});
+                                       snapshot.nvml->gpus.size(), call),
+                           Remedy::reboot, {call});
   finding.code = "NHC2015";
   finding.seen_by.push_back({.check = "gpu.xid", .device = std::string(kNode)});
   leave_undecided(snapshot, finding);
@@ -70,14 +68,11 @@ std::optional<Finding> wrong_model(const Gpu& gpu, const GpuPresentLimits& limit
   if (!limits.model) return std::nullopt;
   if (!gpu.model) return gpu::not_told(gpu, "the model", gpu.model);
   if (*gpu.model == *limits.model) return std::nullopt;
-  return gpu::failed(gpu,
-                     fmt::format("is a {}, expected {}", *gpu.model, *limits.model),
-                     Remedy::fix_config,
-                     {*gpu.model, *limits.model});
+  return gpu::failed(gpu, fmt::format("is a {}, expected {}", *gpu.model, *limits.model),
+                     Remedy::fix_config, {*gpu.model, *limits.model});
 }
 
-std::optional<Finding> wrong_memory(const Snapshot& snapshot,
-                                    const Gpu& gpu,
+std::optional<Finding> wrong_memory(const Snapshot& snapshot, const Gpu& gpu,
                                     const GpuPresentLimits& limits) {
   if (!limits.memory) return std::nullopt;
   if (!gpu.memory) return gpu::not_told(gpu, "the size of the memory", gpu.memory);
@@ -85,10 +80,8 @@ std::optional<Finding> wrong_memory(const Snapshot& snapshot,
   const double band = limits.memory->value * limits.tolerance.value / 100;
   if (std::abs(total - limits.memory->value) <= band) return std::nullopt;
   return gpu::failed(
-      gpu,
-      fmt::format("{} of memory, expected {}", in_gib(total), in_gib(limits.memory->value)),
-      hardware_remedy(snapshot),
-      {total, limits.memory->value, "B"});
+      gpu, fmt::format("{} of memory, expected {}", in_gib(total), in_gib(limits.memory->value)),
+      hardware_remedy(snapshot), {total, limits.memory->value, "B"});
 }
 
 std::optional<Finding> nameless(const Gpu& gpu) {
@@ -104,8 +97,7 @@ std::optional<Finding> nameless(const Gpu& gpu) {
 }
 
 // Where the profile names no model, the GPUs of a node that it knows have one model all the same.
-void add_other_models(const std::vector<const Gpu*>& gpus,
-                      const Profile& profile,
+void add_other_models(const std::vector<const Gpu*>& gpus, const Profile& profile,
                       Findings& findings) {
   if (profile.gpu->present.model || !gpu::expected(profile)) return;
   std::vector<Said> said;
@@ -123,8 +115,7 @@ std::optional<Finding> wrong_count(const Snapshot& snapshot, const Profile& prof
   const bool too_many = gpu::expected(profile) && listed > wanted;
   if (listed >= wanted && !too_many) return std::nullopt;
   Finding finding =
-      failed(kNode,
-             fmt::format("NVML lists {}, expected {}", counted(listed, "GPU"), wanted),
+      failed(kNode, fmt::format("NVML lists {}, expected {}", counted(listed, "GPU"), wanted),
              too_many ? Remedy::fix_config : hardware_remedy(snapshot),
              {count_value(listed), count_value(wanted)});
   // Which one, and whether the bus has it, is said there.
@@ -139,12 +130,9 @@ void add_other_sizes(const Snapshot& snapshot, const Profile& profile, Findings&
   Sisters sizes;
   for (const Gpu* each : gpu::answering(snapshot)) {
     if (!each->memory || !each->model) continue;
-    sizes.add({fmt::format("{} {} {}",
-                           *each->model,
-                           each->modes.ecc.value_or(false),
+    sizes.add({fmt::format("{} {} {}", *each->model, each->modes.ecc.value_or(false),
                            each->modes.mig.value_or(false)),
-               gpu::name_of(*each),
-               std::round(static_cast<double>(each->memory->total) / kGibi)});
+               gpu::name_of(*each), std::round(static_cast<double>(each->memory->total) / kGibi)});
   }
   const Finding like{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot)};
   append(findings, sizes.differences({.what = "memory", .devices = "GPUs"}, " GiB", like));

@@ -71,17 +71,13 @@ std::string describe(const Computing& computing) {
   if (computing.gpus.size() > 1) {
     memory = fmt::format("{} on {}", memory, counted(computing.gpus.size(), "GPU"));
   }
-  return fmt::format("process {} ({}, {}, {})",
-                     process.pid,
-                     process.name.empty() ? "command not known" : process.name,
-                     user,
-                     memory);
+  return fmt::format("process {} ({}, {}, {})", process.pid,
+                     process.name.empty() ? "command not known" : process.name, user, memory);
 }
 
 Finding about(const Computing& computing, Outcome outcome, std::string_view what) {
   return checks::about(
-      gpu::name_of(*computing.gpus.front()),
-      outcome,
+      gpu::name_of(*computing.gpus.front()), outcome,
       fmt::format("{} {}", describe(computing), what),
       outcome == Outcome::fail ? Remedy::restart_app : Remedy::watch,
       computing.bytes_known ? Values{count_value(computing.bytes), 0, "B"} : Values{});
@@ -95,13 +91,11 @@ Finding left_behind(const Computing& computing, const JobGpus& mine) {
     return about(computing, Outcome::fail, fmt::format("was left behind by job {}", process.job));
   }
   if (!process.job.empty()) {
-    return about(computing,
-                 Outcome::warn,
+    return about(computing, Outcome::warn,
                  fmt::format("was left behind by job {}, unless that still runs", process.job));
   }
   if (vanished(process)) {
-    return about(computing,
-                 Outcome::warn,
+    return about(computing, Outcome::warn,
                  "is not to be seen in /proc: it has just ended, hangs in the driver, or lives in "
                  "another PID namespace");
   }
@@ -111,8 +105,7 @@ Finding left_behind(const Computing& computing, const JobGpus& mine) {
   const auto whose = mine.job.empty() ? std::string("no job is known")
                                       : fmt::format("it may be of another job than {}", mine.job);
   return about(
-      computing,
-      Outcome::warn,
+      computing, Outcome::warn,
       fmt::format("belongs to no job that its cgroup names, and {}: {}", whose, mine.doubt));
 }
 
@@ -132,10 +125,8 @@ Findings judge_idle(const Snapshot& snapshot, const GpuProcessLimits& limits) {
   if (findings.empty() && seen.told == 0) {
     return {skipped(fmt::format("job {} holds no GPU here that answers", mine.job))};
   }
-  return or_pass(
-      std::move(findings),
-      fmt::format(
-          "{} without a process left behind{}", counted(seen.told, "GPU"), others_of(seen)));
+  return or_pass(std::move(findings), fmt::format("{} without a process left behind{}",
+                                                  counted(seen.told, "GPU"), others_of(seen)));
 }
 
 bool runs_slurm(const Snapshot& snapshot, const Seen& seen) {
@@ -164,20 +155,17 @@ Findings judge_busy(const Snapshot& snapshot, const GpuProcessLimits& limits) {
       ++unjudged;
       continue;
     }
-    findings.push_back(about(computing,
-                             Outcome::warn,
+    findings.push_back(about(computing, Outcome::warn,
                              "belongs to no job that its cgroup names: it was left behind, or "
                              "started past Slurm"));
   }
   if (unjudged > 0) {
     findings.push_back(
-        skipped(fmt::format("{} {} on the GPUs, and no Slurm to say whether for a job",
-                            unjudged,
+        skipped(fmt::format("{} {} on the GPUs, and no Slurm to say whether for a job", unjudged,
                             unjudged == 1 ? "process computes" : "processes compute")));
   }
-  return or_pass(
-      std::move(findings),
-      fmt::format("{} without a process, or with those of jobs", counted(seen.told, "GPU")));
+  return or_pass(std::move(findings), fmt::format("{} without a process, or with those of jobs",
+                                                  counted(seen.told, "GPU")));
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile, const Context& context) {

@@ -27,12 +27,10 @@ Findings without_driver(const Snapshot& snapshot) {
     if (!amd || device.driver == "amdgpu" || pci::silent(device)) continue;
     findings.push_back(
         failed(device.address,
-               fmt::format("the GPU at {} has {}, and not amdgpu",
-                           device.address,
+               fmt::format("the GPU at {} has {}, and not amdgpu", device.address,
                            device.driver.empty() ? std::string("no driver")
                                                  : fmt::format("the driver {}", device.driver)),
-               Remedy::reboot,
-               {device.driver, "amdgpu"}));
+               Remedy::reboot, {device.driver, "amdgpu"}));
   }
   return findings;
 }
@@ -49,11 +47,8 @@ std::optional<Finding> uncorrected(const Snapshot& snapshot, const AmdGpu& gpu) 
   if (worst == 0) return std::nullopt;
   return failed(gpu.address,
                 fmt::format("the GPU at {} has {} of its block {} since its driver was loaded",
-                            gpu.address,
-                            counted(worst, "uncorrectable error"),
-                            block),
-                gpu::reset_remedy(snapshot),
-                {count_value(worst), 0});
+                            gpu.address, counted(worst, "uncorrectable error"), block),
+                gpu::reset_remedy(snapshot), {count_value(worst), 0});
 }
 
 std::optional<Finding> corrected(const AmdGpu& gpu, const Limit<int>& most) {
@@ -61,41 +56,31 @@ std::optional<Finding> corrected(const AmdGpu& gpu, const Limit<int>& most) {
   for (const auto& [name, counts] : *gpu.ras) {
     if (counts.corrected <= static_cast<std::uint64_t>(*most)) continue;
     return warned(gpu.address,
-                  fmt::format("the GPU at {} has {} of its block {}, more than {}",
-                              gpu.address,
-                              counted(counts.corrected, "corrected error"),
-                              name,
-                              *most),
-                  Remedy::watch,
-                  {count_value(counts.corrected), *most});
+                  fmt::format("the GPU at {} has {} of its block {}, more than {}", gpu.address,
+                              counted(counts.corrected, "corrected error"), name, *most),
+                  Remedy::watch, {count_value(counts.corrected), *most});
   }
   return std::nullopt;
 }
 
-std::optional<Finding> wrong_memory(const Snapshot& snapshot,
-                                    const AmdGpu& gpu,
+std::optional<Finding> wrong_memory(const Snapshot& snapshot, const AmdGpu& gpu,
                                     const GpuPresentLimits& limits) {
   if (!limits.memory || !gpu.memory_bytes) return std::nullopt;
   const auto total = static_cast<double>(*gpu.memory_bytes);
   const double band = limits.memory->value * limits.tolerance.value / 100;
   if (std::abs(total - limits.memory->value) <= band) return std::nullopt;
   return failed(gpu.address,
-                fmt::format("the GPU at {} has {} of memory, expected {}",
-                            gpu.address,
-                            in_gib(total),
-                            in_gib(limits.memory->value)),
-                hardware_remedy(snapshot),
-                {total, limits.memory->value, "B"});
+                fmt::format("the GPU at {} has {} of memory, expected {}", gpu.address,
+                            in_gib(total), in_gib(limits.memory->value)),
+                hardware_remedy(snapshot), {total, limits.memory->value, "B"});
 }
 
 Finding not_counted(const AmdGpu& gpu) {
-  return about(gpu.address,
-               gpu.ras.is_absent() ? Outcome::skip : Outcome::unknown,
+  return about(gpu.address, gpu.ras.is_absent() ? Outcome::skip : Outcome::unknown,
                fmt::format("the errors of the GPU are not known: {}", gpu.ras.why()));
 }
 
-std::optional<Finding> judge_one(const Snapshot& snapshot,
-                                 const AmdGpu& gpu,
+std::optional<Finding> judge_one(const Snapshot& snapshot, const AmdGpu& gpu,
                                  const Profile& profile) {
   const auto& present = profile.gpu->present;
   if (expected_here(profile)) {

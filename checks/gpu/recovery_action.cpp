@@ -38,8 +38,7 @@ constexpr Action kUnknownAction{"an action that this muster does not know", Reme
 
 std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   if (!gpu.troubles.empty()) {
-    Finding finding = gpu::failed(gpu,
-                                  fmt::format("NVML says {}", fmt::join(gpu.troubles, "; ")),
+    Finding finding = gpu::failed(gpu, fmt::format("NVML says {}", fmt::join(gpu.troubles, "; ")),
                                   gpu::reset_remedy(snapshot));
     if (std::ranges::all_of(gpu.troubles, [](const std::string& trouble) {
           return gpu::says(trouble, gpu::NvmlCode::corrupt_inforom);
@@ -53,21 +52,15 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   if (number == 0) return std::nullopt;
   const auto& [words, remedy, category] =
       number < kActions.size() ? kActions.at(number) : kUnknownAction;
-  Finding finding = gpu::about(gpu,
-                               number == kStopPeers ? Outcome::warn : Outcome::fail,
-                               fmt::format("the driver calls for recovery: {} ({})", words, number),
-                               remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy,
-                               {number, 0});
+  Finding finding =
+      gpu::about(gpu, number == kStopPeers ? Outcome::warn : Outcome::fail,
+                 fmt::format("the driver calls for recovery: {} ({})", words, number),
+                 remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy, {number, 0});
   finding.category = category;
   if (finding.outcome == Outcome::warn) return finding;
   // What the driver answers a fault with is no fault of its own.
-  for (const auto* check : {"gpu.ecc_uncorrectable",
-                            "gpu.ecc_sram",
-                            "gpu.ecc_remapped_rows",
-                            "gpu.ecc_retired_pages",
-                            "gpu.xid",
-                            "gpu.nvlink_state",
-                            "gpu.fabric"}) {
+  for (const auto* check : {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_remapped_rows",
+                            "gpu.ecc_retired_pages", "gpu.xid", "gpu.nvlink_state", "gpu.fabric"}) {
     finding.seen_by.push_back({.check = check, .device = finding.device});
   }
   return finding;

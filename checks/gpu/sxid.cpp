@@ -54,9 +54,7 @@ bool any_nvlink_error(const XidLog& log, const xid::XidGroup& group, Seconds coa
 
 // A reset of a GPU or an unload of the driver takes its links down, too: of a fault that left
 // nothing behind the driver's "Fatal" is too much.
-bool is_over(const Snapshot& snapshot,
-             const XidLog& log,
-             const xid::XidGroup& group,
+bool is_over(const Snapshot& snapshot, const XidLog& log, const xid::XidGroup& group,
              Seconds coalesce) {
   return group.cause == kLinkFault && !any_link_down(snapshot) &&
          !any_nvlink_error(log, group, coalesce);
@@ -82,9 +80,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
        xid::group_xids(log, xid::XidRules(limits), true, limits.coalesce, window.from_us)) {
     const bool over = is_over(snapshot, log, group, limits.coalesce);
     if (over) call_degraded(group);
-    Finding finding = xid::describe(snapshot,
-                                    limits.kinds,
-                                    group,
+    Finding finding = xid::describe(snapshot, limits.kinds, group,
                                     {.name = "SXID",
                                      .device = device_at(snapshot, group.address),
                                      .whose = group.address,
@@ -94,10 +90,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     findings.push_back(std::move(finding));
   }
   judge_gaps(*snapshot.kernel_log, "whether there were more SXIDs", findings);
-  return or_pass(std::move(findings),
-                 fmt::format("no SXID of an NVSwitch {} ({} read)",
-                             what_was_read(*snapshot.kernel_log, window),
-                             counted(snapshot.kernel_log->seen, "line")));
+  return or_pass(std::move(findings), fmt::format("no SXID of an NVSwitch {} ({} read)",
+                                                  what_was_read(*snapshot.kernel_log, window),
+                                                  counted(snapshot.kernel_log->seen, "line")));
 }
 
 }  // namespace

@@ -13,33 +13,20 @@
 namespace muster::checks::gpu_temperature {
 namespace {
 
-Finding hot(const Snapshot& snapshot,
-            const Gpu& gpu,
-            Outcome outcome,
-            std::string message,
-            int observed,
-            double limit) {
-  return gpu::about(gpu,
-                    outcome,
-                    std::move(message),
+Finding hot(const Snapshot& snapshot, const Gpu& gpu, Outcome outcome, std::string message,
+            int observed, double limit) {
+  return gpu::about(gpu, outcome, std::move(message),
                     outcome == Outcome::fail ? hardware_remedy(snapshot) : Remedy::watch,
                     {observed, limit, "C"});
 }
 
 // `allowed`: the highest temperature that this part may have, by its GPU's own word.
-std::optional<Finding> above(const Snapshot& snapshot,
-                             const Gpu& gpu,
-                             std::string_view what,
-                             int celsius,
-                             const Limit<Celsius>& fail_above,
-                             const Limit<Celsius>& warn_above,
-                             const Fact<int>& allowed = {}) {
+std::optional<Finding> above(const Snapshot& snapshot, const Gpu& gpu, std::string_view what,
+                             int celsius, const Limit<Celsius>& fail_above,
+                             const Limit<Celsius>& warn_above, const Fact<int>& allowed = {}) {
   const auto finding = [&](Outcome outcome, double limit, std::string_view whose) {
-    return hot(snapshot,
-               gpu,
-               outcome,
-               fmt::format("the {} is at {} C, above {}{} C", what, celsius, whose, limit),
-               celsius,
+    return hot(snapshot, gpu, outcome,
+               fmt::format("the {} is at {} C, above {}{} C", what, celsius, whose, limit), celsius,
                limit);
   };
   if (fail_above && celsius > fail_above->value) {
@@ -55,35 +42,26 @@ std::optional<Finding> above(const Snapshot& snapshot,
 }
 
 // The GPU slows itself down, or is close to it.
-std::optional<Finding> slowdown(const Snapshot& snapshot,
-                                const Gpu& gpu,
+std::optional<Finding> slowdown(const Snapshot& snapshot, const Gpu& gpu,
                                 const GpuTemperatureLimits& limits) {
   const auto& margin = gpu.heat.margin_c;
   if (!margin) return std::nullopt;
   if (*margin <= 0) {
-    return hot(snapshot,
-               gpu,
-               Outcome::fail,
+    return hot(snapshot, gpu, Outcome::fail,
                *margin == 0
                    ? "at the point where the GPU slows itself down"
                    : fmt::format("{} C above the point where the GPU slows itself down", -*margin),
-               *margin,
-               0);
+               *margin, 0);
   }
   if (!limits.warn_margin_below || *margin >= limits.warn_margin_below->value) return std::nullopt;
-  return hot(snapshot,
-             gpu,
-             Outcome::warn,
+  return hot(snapshot, gpu, Outcome::warn,
              fmt::format("{} C from where the GPU slows itself down, expected at least {} C",
-                         *margin,
-                         limits.warn_margin_below->value),
-             *margin,
-             limits.warn_margin_below->value);
+                         *margin, limits.warn_margin_below->value),
+             *margin, limits.warn_margin_below->value);
 }
 
 // The worst of GPU, memory and slowdown, of those that are known; of equals the first.
-std::optional<Finding> worst_of(const Snapshot& snapshot,
-                                const Gpu& gpu,
+std::optional<Finding> worst_of(const Snapshot& snapshot, const Gpu& gpu,
                                 const GpuTemperatureLimits& limits) {
   const auto& heat = gpu.heat;
   std::optional<Finding> worst;
@@ -94,21 +72,15 @@ std::optional<Finding> worst_of(const Snapshot& snapshot,
     count(above(snapshot, gpu, "GPU", *heat.gpu_c, limits.fail_above, limits.warn_above));
   }
   if (heat.memory_c) {
-    count(above(snapshot,
-                gpu,
-                "memory",
-                *heat.memory_c,
-                limits.memory_fail_above,
-                limits.memory_warn_above,
-                heat.memory_max_c));
+    count(above(snapshot, gpu, "memory", *heat.memory_c, limits.memory_fail_above,
+                limits.memory_warn_above, heat.memory_max_c));
   }
   count(slowdown(snapshot, gpu, limits));
   return worst;
 }
 
 // What is too hot fails, whatever else is not known; only then is something unknown.
-std::optional<Finding> judge_one(const Snapshot& snapshot,
-                                 const Gpu& gpu,
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
                                  const GpuTemperatureLimits& limits) {
   const auto& heat = gpu.heat;
   auto worst = worst_of(snapshot, gpu, limits);

@@ -66,10 +66,8 @@ std::string names_of(const Snapshot& snapshot, const XidLog& log, const std::str
 }
 
 // What earlier runs saw of the same XID on the same GPU, over reboots too.
-std::vector<RememberedXid> remembered(const Snapshot& snapshot,
-                                      const XidLog& log,
-                                      const xid::XidGroup& group,
-                                      const XidLimits& limits) {
+std::vector<RememberedXid> remembered(const Snapshot& snapshot, const XidLog& log,
+                                      const xid::XidGroup& group, const XidLimits& limits) {
   std::vector<RememberedXid> xids;
   const std::string uuid = uuid_of(snapshot, log, group.address);
   for (const auto& xid : snapshot.earlier.xids) {
@@ -82,10 +80,8 @@ std::vector<RememberedXid> remembered(const Snapshot& snapshot,
 }
 
 // The jobs that an XID happened to on one GPU lately.
-std::set<std::string> jobs_hit(const Snapshot& snapshot,
-                               const XidLog& log,
-                               const xid::XidGroup& group,
-                               const XidLimits& limits) {
+std::set<std::string> jobs_hit(const Snapshot& snapshot, const XidLog& log,
+                               const xid::XidGroup& group, const XidLimits& limits) {
   std::set<std::string> jobs;
   for (const auto& xid : remembered(snapshot, log, group, limits)) {
     const bool lately = xid.wall_s >= snapshot.earlier.wall_s - limits.jobs_window.value;
@@ -99,12 +95,8 @@ std::set<std::string> jobs_hit(const Snapshot& snapshot,
 }
 
 // A program's own error that several jobs had on one GPU is hardly the programs'.
-void judge_repeats(const Snapshot& snapshot,
-                   const XidLog& log,
-                   const XidLimits& limits,
-                   const xid::XidGroup& group,
-                   bool alone,
-                   Finding& finding) {
+void judge_repeats(const Snapshot& snapshot, const XidLog& log, const XidLimits& limits,
+                   const xid::XidGroup& group, bool alone, Finding& finding) {
   if (group.newest().lead().meaning.kind != xid::kApplication) return;
   const auto degraded = outcome_of(limits.kinds, std::string(xid::kDegraded));
   const auto jobs = jobs_hit(snapshot, log, group, limits);
@@ -122,9 +114,7 @@ void judge_repeats(const Snapshot& snapshot,
 
 // How often an NVLink of this GPU had an XID 74, over resets and reboots: lines within seconds are
 // one time.
-std::size_t times_on_link(const Snapshot& snapshot,
-                          const XidLog& log,
-                          const XidLimits& limits,
+std::size_t times_on_link(const Snapshot& snapshot, const XidLog& log, const XidLimits& limits,
                           const xid::XidGroup& group) {
   const std::string& link = group.newest().lead().meaning.link;
   const auto on_link = [&](const std::string& text) {
@@ -147,11 +137,8 @@ std::size_t times_on_link(const Snapshot& snapshot,
 }
 
 // A reset clears the error and not its cause, where that is the link itself.
-void judge_bad_link(const Snapshot& snapshot,
-                    const XidLog& log,
-                    const XidLimits& limits,
-                    const xid::XidGroup& group,
-                    Finding& finding) {
+void judge_bad_link(const Snapshot& snapshot, const XidLog& log, const XidLimits& limits,
+                    const xid::XidGroup& group, Finding& finding) {
   const auto& meaning = group.newest().lead().meaning;
   if (group.cause != kNvlink || !meaning.hardware || meaning.kind != xid::kFatal) return;
   const auto times = times_on_link(snapshot, log, limits, group);
@@ -170,8 +157,7 @@ bool is_lost(const xid::XidGroup& group) {
 }
 
 // GPUs that fall off the bus together lost something that they share.
-std::optional<Finding> judge_shared_loss(const Snapshot& snapshot,
-                                         const XidLimits& limits,
+std::optional<Finding> judge_shared_loss(const Snapshot& snapshot, const XidLimits& limits,
                                          std::vector<xid::XidGroup>& groups) {
   const auto first = std::ranges::find_if(groups, is_lost);
   if (first == groups.end()) return std::nullopt;
@@ -193,9 +179,7 @@ std::optional<Finding> judge_shared_loss(const Snapshot& snapshot,
   finding.message = fmt::format(
       "XID {} on {} at once: {} fell off the bus within {}; look at what they share, a "
       "PCIe switch or a power supply",
-      kFallenOffTheBus,
-      counted(devices.size(), "GPU"),
-      fmt::join(devices, ", "),
+      kFallenOffTheBus, counted(devices.size(), "GPU"), fmt::join(devices, ", "),
       in_time(limits.coalesce.value));
   finding.seen_by.clear();
   return finding;
@@ -216,11 +200,8 @@ void drop_what_followed_a_loss(std::vector<xid::XidGroup>& groups) {
 
 // Who else may tell of the same fault: gpu.present of a GPU that NVML refused, where this can be
 // its address, and gpu.sxid where an NVSwitch reported an error at the same time.
-void add_witnesses(const Snapshot& snapshot,
-                   const Profile& profile,
-                   const XidLog& log,
-                   const xid::XidGroup& group,
-                   Finding& finding) {
+void add_witnesses(const Snapshot& snapshot, const Profile& profile, const XidLog& log,
+                   const xid::XidGroup& group, Finding& finding) {
   if (is_lost(group) && gpu_at(snapshot, group.address) == nullptr) {
     pci::NvmlView(snapshot, profile).leave_to_gpu_present(group.address, finding);
   }
@@ -237,12 +218,11 @@ std::string all_well(const XidLog& xids, const KernelLog& log, const LogWindow& 
   const auto others =
       std::ranges::count_if(xids.events, [](const auto& event) { return !event.nvswitch; });
   if (others == 0) {
-    return fmt::format(
-        "no XID of a GPU {} ({} read)", what_was_read(log, window), counted(log.seen, "line"));
+    return fmt::format("no XID of a GPU {} ({} read)", what_was_read(log, window),
+                       counted(log.seen, "line"));
   }
   return fmt::format("no XID that counts against a GPU {} ({} read, {} ignored or over)",
-                     what_was_read(log, window),
-                     counted(log.seen, "line"),
+                     what_was_read(log, window), counted(log.seen, "line"),
                      counted(static_cast<std::uint64_t>(others), "XID"));
 }
 
@@ -263,14 +243,12 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   add_remembered(snapshot, log, limits.of_programs);
 
   Findings findings;
-  auto groups = xid::group_xids(
-      log, xid::XidRules(limits), false, limits.coalesce, window.from_us, without_call(snapshot));
+  auto groups = xid::group_xids(log, xid::XidRules(limits), false, limits.coalesce, window.from_us,
+                                without_call(snapshot));
   drop_what_followed_a_loss(groups);
   append(findings, judge_shared_loss(snapshot, limits, groups));
   for (const auto& group : groups) {
-    Finding finding = xid::describe(snapshot,
-                                    limits.kinds,
-                                    group,
+    Finding finding = xid::describe(snapshot, limits.kinds, group,
                                     {.name = "XID",
                                      .device = device_at(snapshot, group.address),
                                      .whose = names_of(snapshot, log, group.address),

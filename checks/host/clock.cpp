@@ -33,11 +33,9 @@ std::optional<Finding> judge_sync(const Snapshot& snapshot, const ClockLimits& l
   const double error_s = clock->estimated_error_s;
   if (!limits.error_warn_above || error_s <= limits.error_warn_above->value) return std::nullopt;
   return warned(kClock,
-                fmt::format("the clock may be wrong by {}, expected at most {}",
-                            in_ms(error_s),
+                fmt::format("the clock may be wrong by {}, expected at most {}", in_ms(error_s),
                             in_ms(limits.error_warn_above->value)),
-                Remedy::restart_service,
-                {error_s, limits.error_warn_above->value, "s"});
+                Remedy::restart_service, {error_s, limits.error_warn_above->value, "s"});
 }
 
 std::optional<Finding> judge_source(const Fact<std::string>& source, const Words& allowed) {
@@ -46,8 +44,7 @@ std::optional<Finding> judge_source(const Fact<std::string>& source, const Words
   const std::string expected = fmt::format("{}", fmt::join(allowed, " or "));
   return warned(kClocksource,
                 fmt::format("the clocksource is {}, expected {}", printable(*source), expected),
-                Remedy::fix_config,
-                {*source, expected});
+                Remedy::fix_config, {*source, expected});
 }
 
 std::string describe(const Kernel& kernel, const ClockLimits& limits) {

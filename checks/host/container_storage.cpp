@@ -19,31 +19,28 @@ std::optional<Finding> judge_room(const FileFact& file, Bytes least) {
   if (!file.space) return not_known(file.path, "the free space", file.space);
   const auto free = static_cast<double>(file.space->available_bytes);
   if (free >= least.value) return std::nullopt;
-  return warned(
-      file.path,
-      fmt::format(
-          "{} free in {}, expected at least {}", in_gib(free), file.path, in_gib(least.value)),
-      Remedy::fix_config,
-      {count_value(file.space->available_bytes),
-       count_value(static_cast<std::uint64_t>(least.value)),
-       "B"});
+  return warned(file.path,
+                fmt::format("{} free in {}, expected at least {}", in_gib(free), file.path,
+                            in_gib(least.value)),
+                Remedy::fix_config,
+                {count_value(file.space->available_bytes),
+                 count_value(static_cast<std::uint64_t>(least.value)), "B"});
 }
 
-std::optional<Finding> judge_path(const Environment& environment,
-                                  const std::string& path,
+std::optional<Finding> judge_path(const Environment& environment, const std::string& path,
                                   const ContainerStorageLimits& limits) {
   const FileFact* file = host::file_at(environment, path);
   if (file == nullptr) return host::not_looked_for(path);
   if (!file->exists) return host::nonexistent(path, "directory");
   if (!file->directory) {
-    return host::unusable(
-        path, fmt::format("{} is not a directory", path), "not a directory", "directory");
+    return host::unusable(path, fmt::format("{} is not a directory", path), "not a directory",
+                          "directory");
   }
   if (!file->writable)
     return not_known(path, fmt::format("whether {} is writable", path), file->writable);
   if (!*file->writable) {
-    return host::unusable(
-        path, fmt::format("{} is not writable", path), "not writable", "writable");
+    return host::unusable(path, fmt::format("{} is not writable", path), "not writable",
+                          "writable");
   }
   return limits.free_min ? judge_room(*file, *limits.free_min) : std::nullopt;
 }

@@ -49,10 +49,8 @@ bool looks_like_smt_off(const Cpu& cpu, std::size_t offline) {
 
 Finding judge_offline(const Cpu& cpu, const std::vector<unsigned>& offline) {
   Finding finding =
-      failed(kNode,
-             fmt::format("{} offline: {}", counted(offline.size(), "CPU"), *cpu.offline),
-             Remedy::reboot,
-             {count_value(offline.size()), 0, "CPUs"});
+      failed(kNode, fmt::format("{} offline: {}", counted(offline.size(), "CPU"), *cpu.offline),
+             Remedy::reboot, {count_value(offline.size()), 0, "CPUs"});
   if (looks_like_smt_off(cpu, offline.size())) {
     finding.outcome = Outcome::warn;
     finding.remedy = Remedy::fix_config;
@@ -73,9 +71,7 @@ Finding judge_counts(const Snapshot& snapshot, const std::vector<Count>& counts)
   }
   const Fact<std::string>& offline = snapshot.cpu->offline;
   if (offline && !offline->empty()) parts.push_back(fmt::format("offline: CPUs {}", *offline));
-  return failed(kNode,
-                fmt::format("{}", fmt::join(parts, "; ")),
-                hardware_remedy(snapshot),
+  return failed(kNode, fmt::format("{}", fmt::join(parts, "; ")), hardware_remedy(snapshot),
                 {*first->seen, *first->expected, fmt::format("{}s", first->noun)});
 }
 
@@ -111,8 +107,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   // The expected number of threads is online: what is offline is so on purpose.
   const bool threads_judged = limits.threads && cpu.threads;
   if (!offline) {
-    findings.push_back(not_known(
-        kNode, "the list of offline CPUs", Fact<std::string>::unreadable(offline.error().message)));
+    findings.push_back(not_known(kNode, "the list of offline CPUs",
+                                 Fact<std::string>::unreadable(offline.error().message)));
   } else if (!offline->empty() && !threads_judged) {
     findings.push_back(judge_offline(cpu, *offline));
   }

@@ -49,37 +49,27 @@ std::string whose_use(const Mount& mount) {
   return {};
 }
 
-std::optional<Finding> judge_use(const Use& use,
-                                 const Limit<Percent>& warn,
+std::optional<Finding> judge_use(const Use& use, const Limit<Percent>& warn,
                                  const Limit<Percent>& fail) {
   const bool too_full = fail && use.percent > fail->value;
   if (!too_full && (!warn || use.percent <= warn->value)) return std::nullopt;
   const std::string point = printable(use.mount.point);
   const std::string whose = whose_use(use.mount);
   const double limit = too_full ? fail->value : warn->value;
-  return about(point,
-               too_full && whose.empty() ? Outcome::fail : Outcome::warn,
+  return about(point, too_full && whose.empty() ? Outcome::fail : Outcome::warn,
                fmt::format("{:.1f}% of the {} on {} is in use, {} left; expected at most {:g}%{}",
-                           use.percent,
-                           use.what,
-                           point,
-                           use.left,
-                           limit,
-                           whose),
-               Remedy::fix_config,
-               {use.percent, limit, "%"});
+                           use.percent, use.what, point, use.left, limit, whose),
+               Remedy::fix_config, {use.percent, limit, "%"});
 }
 
 std::optional<Finding> judge_mount(const Mount& mount, const DiskLimits& limits) {
   const Space& space = *mount.space;
   auto finding = judge_use(
       {mount, "space", space_percent(space), in_gib(static_cast<double>(space.available_bytes))},
-      limits.warn_above,
-      limits.fail_above);
+      limits.warn_above, limits.fail_above);
   if (finding || space.inodes_total == 0) return finding;
   return judge_use({mount, "inodes", inode_percent(space), counted(space.inodes_free, "inode")},
-                   limits.inodes_warn_above,
-                   limits.inodes_fail_above);
+                   limits.inodes_warn_above, limits.inodes_fail_above);
 }
 
 // What is hung or does not tell its size is host.mounts' to report, and images that are read-only
@@ -113,8 +103,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     append(findings, judge_mount(mount, limits));
   }
   if (judged == 0) {
-    return {not_known(
-        kNode, "the use of disks", Fact<int>::unreadable("no writable file system told its size"))};
+    return {not_known(kNode, "the use of disks",
+                      Fact<int>::unreadable("no writable file system told its size"))};
   }
   return or_pass(std::move(findings),
                  fmt::format("{} with space left", counted(judged, "file system")));

@@ -16,17 +16,16 @@ namespace {
 // short enough that a DIMM which went bad just now is not averaged away.
 constexpr double kWindowS = kHour;
 
-Finding judge_rate(const Snapshot& snapshot,
-                   const EdacController& controller,
+Finding judge_rate(const Snapshot& snapshot, const EdacController& controller,
                    double most_per_hour) {
   const Fact<double>& uptime = snapshot.identity->uptime_s;
   if (!controller.corrected) {
-    return not_known(
-        controller.name, "the number of corrected memory errors", controller.corrected);
+    return not_known(controller.name, "the number of corrected memory errors",
+                     controller.corrected);
   }
   if (!uptime) return not_known(controller.name, "the time since boot", uptime);
-  const auto delta = rise_of(
-      snapshot, fmt::format("edac.{}.corrected", controller.name), *controller.corrected, kWindowS);
+  const auto delta = rise_of(snapshot, fmt::format("edac.{}.corrected", controller.name),
+                             *controller.corrected, kWindowS);
   if (!delta) {
     // The rule that fails a node was judged; only the rate has to wait for a second observation.
     return passed(
@@ -43,26 +42,21 @@ Finding judge_rate(const Snapshot& snapshot,
   return warned(controller.name,
                 fmt::format("{} in the last {}, {:.1f} per hour; expected at most {:g}",
                             counted(delta->increments, "corrected memory error"),
-                            in_time(delta->seconds),
-                            delta->per_hour(),
-                            most_per_hour),
-                Remedy::watch,
-                {delta->per_hour(), most_per_hour, "errors/h"});
+                            in_time(delta->seconds), delta->per_hour(), most_per_hour),
+                Remedy::watch, {delta->per_hour(), most_per_hour, "errors/h"});
 }
 
-Finding judge_controller(const Snapshot& snapshot,
-                         const EdacController& controller,
+Finding judge_controller(const Snapshot& snapshot, const EdacController& controller,
                          const Limit<double>& most_per_hour) {
   if (!controller.uncorrected) {
-    return not_known(
-        controller.name, "the number of uncorrected memory errors", controller.uncorrected);
+    return not_known(controller.name, "the number of uncorrected memory errors",
+                     controller.uncorrected);
   }
   if (*controller.uncorrected > 0) {
     return failed(controller.name,
                   fmt::format("{} since the driver was loaded, expected none",
                               counted(*controller.uncorrected, "uncorrected memory error")),
-                  hardware_remedy(snapshot),
-                  {count_value(*controller.uncorrected), 0, "errors"});
+                  hardware_remedy(snapshot), {count_value(*controller.uncorrected), 0, "errors"});
   }
   if (!most_per_hour) return passed("no uncorrected memory errors", controller.name);
   return judge_rate(snapshot, controller, *most_per_hour);
@@ -72,8 +66,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Fact<std::vector<EdacController>>& edac = snapshot.kernel->edac;
   if (edac.is_unreadable()) return {not_known(kNode, "the list of memory controllers", edac)};
   if (!edac || edac->empty()) {
-    return {skipped(fmt::format(
-        "no memory controller reports errors here{}{}", edac ? "" : ": ", edac ? "" : edac.why()))};
+    return {skipped(fmt::format("no memory controller reports errors here{}{}", edac ? "" : ": ",
+                                edac ? "" : edac.why()))};
   }
 
   const auto& most_per_hour = profile.host->edac.corrected_warn_above_per_hour;

@@ -30,12 +30,9 @@ std::optional<Finding> judge_speed(const Interface& interface, BitsPerSecond exp
   const auto seen = static_cast<double>(*interface.speed_mbps) * 1e6;
   if (seen >= expected.value) return std::nullopt;
   return failed(interface.name,
-                fmt::format("{} runs at {:g} Gb/s, expected {:g} Gb/s",
-                            interface.name,
-                            seen / 1e9,
+                fmt::format("{} runs at {:g} Gb/s, expected {:g} Gb/s", interface.name, seen / 1e9,
                             expected.value / 1e9),
-                Remedy::fix_config,
-                {seen / 1e9, expected.value / 1e9, "Gb/s"});
+                Remedy::fix_config, {seen / 1e9, expected.value / 1e9, "Gb/s"});
 }
 
 std::optional<Finding> judge_interface(const Interface& interface,
@@ -44,10 +41,8 @@ std::optional<Finding> judge_interface(const Interface& interface,
   if (!up) return not_known(interface.name, "whether the interface is up", interface.operstate);
   if (*up) return expected.speed ? judge_speed(interface, *expected.speed) : std::nullopt;
   const std::string state = printable(interface.operstate.value_or("without carrier"));
-  return failed(interface.name,
-                fmt::format("{} is {}, expected up", interface.name, state),
-                Remedy::fix_config,
-                {state, "up"});
+  return failed(interface.name, fmt::format("{} is {}, expected up", interface.name, state),
+                Remedy::fix_config, {state, "up"});
 }
 
 // Images name RDMA devices in their own ways: where any of them will do, the link layer decides.
@@ -80,8 +75,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     if (!found)
       findings.push_back(failed(expected.name,
                                 fmt::format("there is no network interface {}", expected.name),
-                                Remedy::fix_config,
-                                {false, true}));
+                                Remedy::fix_config, {false, true}));
   }
   return or_pass(std::move(findings), fmt::format("{} up", counted(judged, "network interface")));
 }

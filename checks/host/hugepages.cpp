@@ -18,9 +18,7 @@ namespace {
 std::string device_name(std::uint64_t size_kib) { return fmt::format("hugepages-{}kB", size_kib); }
 
 Finding wrong(std::uint64_t size_kib, std::string message, std::uint64_t seen, int expected) {
-  return warned(device_name(size_kib),
-                std::move(message),
-                Remedy::fix_config,
+  return warned(device_name(size_kib), std::move(message), Remedy::fix_config,
                 {count_value(seen), expected, "pages"});
 }
 
@@ -32,22 +30,16 @@ std::optional<Finding> judge_pages(const HugePages& pages, const HugePageLimit& 
   if (limit.count && static_cast<std::int64_t>(*pages.total) != *limit.count) {
     return wrong(pages.size_kib,
                  fmt::format("{} of {} KiB configured, expected {}",
-                             counted(*pages.total, "huge page"),
-                             pages.size_kib,
-                             *limit.count),
-                 *pages.total,
-                 *limit.count);
+                             counted(*pages.total, "huge page"), pages.size_kib, *limit.count),
+                 *pages.total, *limit.count);
   }
   if (!limit.free) return std::nullopt;
   if (!pages.free) return not_known(device, "the number of free huge pages", pages.free);
   if (static_cast<std::int64_t>(*pages.free) >= *limit.free) return std::nullopt;
   return wrong(pages.size_kib,
                fmt::format("{} of {} KiB free, expected at least {}",
-                           counted(*pages.free, "huge page"),
-                           pages.size_kib,
-                           *limit.free),
-               *pages.free,
-               *limit.free);
+                           counted(*pages.free, "huge page"), pages.size_kib, *limit.free),
+               *pages.free, *limit.free);
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -70,10 +62,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                expected > 0) {
       findings.push_back(
           wrong(size_kib,
-                fmt::format(
-                    "this kernel offers no huge pages of {} KiB, expected {}", size_kib, expected),
-                0,
-                expected));
+                fmt::format("this kernel offers no huge pages of {} KiB, expected {}", size_kib,
+                            expected),
+                0, expected));
     }
   }
   return or_pass(std::move(findings),

@@ -48,8 +48,7 @@ std::vector<std::string> parameters_of(std::string_view command_line) {
   return parameters;
 }
 
-void judge_parameters(const Fact<std::string>& command_line,
-                      const KernelLimits& limits,
+void judge_parameters(const Fact<std::string>& command_line, const KernelLimits& limits,
                       Findings& findings) {
   if (limits.required.empty() && limits.forbidden.empty()) return;
   if (!command_line) {
@@ -59,20 +58,16 @@ void judge_parameters(const Fact<std::string>& command_line,
   const auto parameters = parameters_of(*command_line);
   for (const auto& glob : limits.required) {
     if (!matching(parameters, with_plain_name(glob)).empty()) continue;
-    findings.push_back(warned(glob,
-                              fmt::format("the kernel was booted without {}", glob),
-                              Remedy::fix_config,
-                              {{}, glob}));
+    findings.push_back(warned(glob, fmt::format("the kernel was booted without {}", glob),
+                              Remedy::fix_config, {{}, glob}));
   }
   for (const auto& glob : limits.forbidden) {
     const auto found = matching(parameters, with_plain_name(glob));
     if (found.empty()) continue;
     const std::string names = printable(fmt::format("{}", fmt::join(found, " ")));
-    findings.push_back(
-        warned(glob,
-               fmt::format("the kernel was booted with {}, which this profile forbids", names),
-               Remedy::fix_config,
-               {names}));
+    findings.push_back(warned(
+        glob, fmt::format("the kernel was booted with {}, which this profile forbids", names),
+        Remedy::fix_config, {names}));
   }
 }
 
@@ -91,11 +86,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (limits.release && !kernel.release) {
     findings.push_back(not_known(kNode, "the kernel's release", kernel.release));
   } else if (limits.release && !matches_glob(*limits.release, *kernel.release)) {
-    findings.push_back(
-        warned(kNode,
-               fmt::format("kernel {}, expected {}", printable(*kernel.release), *limits.release),
-               Remedy::fix_config,
-               {*kernel.release, *limits.release}));
+    findings.push_back(warned(
+        kNode, fmt::format("kernel {}, expected {}", printable(*kernel.release), *limits.release),
+        Remedy::fix_config, {*kernel.release, *limits.release}));
   }
   judge_parameters(kernel.command_line, limits, findings);
   return or_pass(std::move(findings),

@@ -29,25 +29,17 @@ std::string consequences(const KernelFault& fault, const std::string& cause) {
   return others.empty() ? std::string() : fmt::format("; with it {}", fmt::join(others, ", "));
 }
 
-Finding describe(const Snapshot& snapshot,
-                 const KernelLogLimits& limits,
-                 const KernelFault& fault,
+Finding describe(const Snapshot& snapshot, const KernelLogLimits& limits, const KernelFault& fault,
                  const LogWindow& window) {
   const std::string cause = cause_of(limits, fault);
   const ClassLines& lines = fault.classes.at(cause);
   const double ago_s = std::max(0.0, window.now_us - static_cast<double>(lines.last_us)) / 1e6;
-  Finding finding = about(fault.name,
-                          outcome_of(limits.kinds, cause),
-                          fmt::format("{}: {} ({}) {}, the newest {} ago: \"{}\"{}",
-                                      cause,
-                                      counted(lines.incidents, "incident"),
-                                      counted(lines.lines, "line"),
-                                      window.words,
-                                      in_time(ago_s),
-                                      printable(lines.newest, 200),
-                                      consequences(fault, cause)),
-                          remedy_here(snapshot, lines.remedy),
-                          {count_value(lines.incidents), 0, "incidents"});
+  Finding finding = about(
+      fault.name, outcome_of(limits.kinds, cause),
+      fmt::format("{}: {} ({}) {}, the newest {} ago: \"{}\"{}", cause,
+                  counted(lines.incidents, "incident"), counted(lines.lines, "line"), window.words,
+                  in_time(ago_s), printable(lines.newest, 200), consequences(fault, cause)),
+      remedy_here(snapshot, lines.remedy), {count_value(lines.incidents), 0, "incidents"});
   finding.seen_by = seen_by(snapshot, fault);
   if (!fault.image.empty()) {
     finding.outcome = Outcome::warn;
@@ -75,8 +67,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
   judge_gaps(log, "all of the kernel log", findings);
   return or_pass(std::move(findings),
-                 fmt::format("no faults reported {} ({} read)",
-                             what_was_read(log, window),
+                 fmt::format("no faults reported {} ({} read)", what_was_read(log, window),
                              counted(log.seen, "line")));
 }
 

@@ -25,25 +25,20 @@ constexpr std::string_view kUnlimited = "unlimited";
 Finding too_low(const Limits& seen, std::string_view device, std::string message, Values values) {
   if (seen.process != kOwnLimits)
     return failed(device, std::move(message), Remedy::fix_config, std::move(values));
-  return warned(device,
-                fmt::format("no process that starts jobs was found, and {}", message),
-                Remedy::fix_config,
-                std::move(values));
+  return warned(device, fmt::format("no process that starts jobs was found, and {}", message),
+                Remedy::fix_config, std::move(values));
 }
 
 // What `judge` says of a limit that is a number.
 template <class Judge>
-std::optional<Finding> judge_number(const Snapshot& snapshot,
-                                    std::string_view device,
-                                    const Fact<std::string>& limit,
-                                    const Judge& judge) {
+std::optional<Finding> judge_number(const Snapshot& snapshot, std::string_view device,
+                                    const Fact<std::string>& limit, const Judge& judge) {
   const std::string what = fmt::format("the limit of {}", device);
   if (!limit) return not_asked(snapshot, device, what, limit);
   if (*limit == kUnlimited) return std::nullopt;
   if (const auto number = parse_unsigned(*limit)) return judge(*number);
   return not_known(
-      device,
-      what,
+      device, what,
       Fact<std::string>::unreadable(fmt::format("\"{}\" is not a number", printable(*limit))));
 }
 
@@ -51,11 +46,9 @@ std::optional<Finding> judge_memlock(const Snapshot& snapshot) {
   constexpr std::string_view kDevice = "locked memory";
   const Limits& seen = snapshot.kernel->limits;
   return judge_number(snapshot, kDevice, seen.memlock_bytes, [&](std::uint64_t bytes) {
-    return too_low(seen,
-                   kDevice,
+    return too_low(seen, kDevice,
                    fmt::format("{} may lock {} KiB of memory, expected unlimited",
-                               printable(seen.process),
-                               bytes / 1024),
+                               printable(seen.process), bytes / 1024),
                    {count_value(bytes), std::string(kUnlimited), "B"});
   });
 }
@@ -67,12 +60,9 @@ std::optional<Finding> judge_open_files(const Snapshot& snapshot, int least) {
       snapshot, kDevice, seen.open_files, [&](std::uint64_t files) -> std::optional<Finding> {
         if (static_cast<std::int64_t>(std::min<std::uint64_t>(files, INT64_MAX)) >= least)
           return std::nullopt;
-        return too_low(seen,
-                       kDevice,
-                       fmt::format("{} may open {}, expected at least {}",
-                                   printable(seen.process),
-                                   counted(files, "file"),
-                                   least),
+        return too_low(seen, kDevice,
+                       fmt::format("{} may open {}, expected at least {}", printable(seen.process),
+                                   counted(files, "file"), least),
                        {count_value(files), least, "files"});
       });
 }
@@ -89,9 +79,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   Findings findings;
   if (limits.memlock_unlimited) append(findings, judge_memlock(snapshot));
   if (limits.open_files_min) append(findings, judge_open_files(snapshot, *limits.open_files_min));
-  return or_pass(
-      std::move(findings),
-      fmt::format("resource limits of {} as expected", printable(snapshot.kernel->limits.process)));
+  return or_pass(std::move(findings), fmt::format("resource limits of {} as expected",
+                                                  printable(snapshot.kernel->limits.process)));
 }
 
 }  // namespace

@@ -20,12 +20,8 @@ std::optional<Finding> judge_load(const Processes& processes, unsigned threads, 
   return warned(
       kNode,
       fmt::format("5-minute load average {:.1f} on {}, {:.2f} each; expected at most {:g}",
-                  *processes.load5,
-                  counted(threads, "logical CPU"),
-                  per_core,
-                  limit),
-      Remedy::watch,
-      {per_core, limit, "load per CPU"});
+                  *processes.load5, counted(threads, "logical CPU"), per_core, limit),
+      Remedy::watch, {per_core, limit, "load per CPU"});
 }
 
 std::optional<Finding> judge_running(const Processes& processes, unsigned threads, double limit) {
@@ -40,12 +36,8 @@ std::optional<Finding> judge_running(const Processes& processes, unsigned thread
                 fmt::format("{} on {}, {:.2f} each, and a 1-minute load average of "
                             "{:.1f}; expected at most {:g} each",
                             counted(*processes.running, "runnable task"),
-                            counted(threads, "logical CPU"),
-                            per_core,
-                            *processes.load1,
-                            limit),
-                Remedy::watch,
-                {per_core, limit, "tasks per CPU"});
+                            counted(threads, "logical CPU"), per_core, *processes.load1, limit),
+                Remedy::watch, {per_core, limit, "tasks per CPU"});
 }
 
 // Empty when neither is known: then there is a finding.
@@ -71,8 +63,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Fact<unsigned>& threads = snapshot.cpu->threads;
   if (!threads) return {not_known(kNode, "the number of logical CPUs", threads)};
   if (*threads == 0) {
-    return {not_known(
-        kNode, "the number of logical CPUs", Fact<unsigned>::unreadable("none is online"))};
+    return {not_known(kNode, "the number of logical CPUs",
+                      Fact<unsigned>::unreadable("none is online"))};
   }
 
   Findings findings;

@@ -36,15 +36,11 @@ std::optional<Finding> judge_total(const Snapshot& snapshot, const MemoryLimits&
   if (seen >= expected - band && seen <= expected + band) return std::nullopt;
   const bool short_of = seen < expected;
   return failed(kNode,
-                fmt::format("{} of memory, {} than the expected {} within {:g}%",
-                            in_gib(seen),
-                            short_of ? "less" : "more",
-                            in_gib(expected),
-                            limits.tolerance.value),
+                fmt::format("{} of memory, {} than the expected {} within {:g}%", in_gib(seen),
+                            short_of ? "less" : "more", in_gib(expected), limits.tolerance.value),
                 short_of ? hardware_remedy(snapshot) : Remedy::fix_config,
                 {count_value(static_cast<std::uint64_t>(seen)),
-                 count_value(static_cast<std::uint64_t>(expected)),
-                 "B"});
+                 count_value(static_cast<std::uint64_t>(expected)), "B"});
 }
 
 // Nodes without CPUs are left alone: they may be empty, and they may be GPU memory.
@@ -55,10 +51,8 @@ std::optional<Finding> judge_node(const Snapshot& snapshot, const NumaNode& node
   if (!node.memory_bytes)
     return not_known(device, "the memory of the NUMA node", node.memory_bytes);
   if (*node.memory_bytes != 0) return std::nullopt;
-  return failed(device,
-                fmt::format("NUMA node {} has CPUs {} and no memory", node.id, *node.cpus),
-                hardware_remedy(snapshot),
-                {0, {}, "B"});
+  return failed(device, fmt::format("NUMA node {} has CPUs {} and no memory", node.id, *node.cpus),
+                hardware_remedy(snapshot), {0, {}, "B"});
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {

@@ -33,10 +33,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const std::string seen =
       fmt::format("{} of memory available, {:.1f}% of all", in_gib(available), percent);
   if (percent < limit->value) {
-    return {warned(kNode,
-                   fmt::format("{}; expected at least {:g}%", seen, limit->value),
-                   Remedy::watch,
-                   {percent, limit->value, "%"})};
+    return {warned(kNode, fmt::format("{}; expected at least {:g}%", seen, limit->value),
+                   Remedy::watch, {percent, limit->value, "%"})};
   }
   return {passed(seen)};
 }

@@ -42,13 +42,10 @@ bool may_be_a_users(std::string_view module) {
 }
 
 Finding unwanted(const std::string& name, bool of_users) {
-  return about(name,
-               of_users ? Outcome::warn : Outcome::fail,
-               fmt::format("kernel module {} is loaded, and must not be{}",
-                           name,
+  return about(name, of_users ? Outcome::warn : Outcome::fail,
+               fmt::format("kernel module {} is loaded, and must not be{}", name,
                            of_users ? "; any user can have it loaded" : ""),
-               Remedy::fix_config,
-               {true, false});
+               Remedy::fix_config, {true, false});
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -70,11 +67,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto& names : limits.required) {
     const auto alternatives = split(names, '|');
     if (std::ranges::any_of(alternatives, is_loaded)) continue;
-    findings.push_back(
-        failed(names,
-               fmt::format("kernel module {} is not loaded", fmt::join(alternatives, " or ")),
-               Remedy::fix_config,
-               {false, true}));
+    findings.push_back(failed(
+        names, fmt::format("kernel module {} is not loaded", fmt::join(alternatives, " or ")),
+        Remedy::fix_config, {false, true}));
   }
   for (const auto& name : limits.forbidden) {
     if (is_loaded(name)) findings.push_back(unwanted(name, may_be_a_users(plain(name))));

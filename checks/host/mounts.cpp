@@ -21,8 +21,8 @@ namespace muster::checks::host_mounts {
 namespace {
 
 std::string name_of(const Mount& mount) {
-  return fmt::format(
-      "{} ({} from {})", printable(mount.point), printable(mount.type), printable(mount.source));
+  return fmt::format("{} ({} from {})", printable(mount.point), printable(mount.type),
+                     printable(mount.source));
 }
 
 Finding wrong(const Mount& mount, std::string message, Remedy remedy, Values values = {}) {
@@ -31,20 +31,17 @@ Finding wrong(const Mount& mount, std::string message, Remedy remedy, Values val
 
 // What a user has mounted is his, and says nothing of the node.
 Finding of_user(std::string_view device, const Mount& mount, std::string_view message) {
-  return warned(device,
-                fmt::format("{}; user {} mounted it", message, printable(*mount.user)),
+  return warned(device, fmt::format("{}; user {} mounted it", message, printable(*mount.user)),
                 Remedy::watch);
 }
 
 std::string how_it_hangs(const Mount& mount, Seconds deadline) {
   if (mount.hung_for_s) {
     return fmt::format("{} has not answered an earlier muster for {}, and is not asked again",
-                       name_of(mount),
-                       in_time(*mount.hung_for_s));
+                       name_of(mount), in_time(*mount.hung_for_s));
   }
   return fmt::format(
-      "{} did not answer {}",
-      name_of(mount),
+      "{} did not answer {}", name_of(mount),
       deadline.value > 0 ? fmt::format("within {:g} s", deadline.value) : std::string("in time"));
 }
 
@@ -72,12 +69,10 @@ const Mount* hidden_by(const ByPoint& mounts, std::string_view point) {
 std::optional<Finding> judge_state(const Mount& mount, const RequiredMount& required) {
   if (mount.hung) return std::nullopt;  // Said for every mount, required or not.
   if (!required.type.empty() && !matches_glob(required.type, mount.type)) {
-    return wrong(
-        mount,
-        fmt::format(
-            "{} is of type {}, expected {}", name_of(mount), printable(mount.type), required.type),
-        Remedy::fix_config,
-        {mount.type, required.type});
+    return wrong(mount,
+                 fmt::format("{} is of type {}, expected {}", name_of(mount), printable(mount.type),
+                             required.type),
+                 Remedy::fix_config, {mount.type, required.type});
   }
   if (mount.space.is_unreadable()) {
     return wrong(
@@ -86,18 +81,15 @@ std::optional<Finding> judge_state(const Mount& mount, const RequiredMount& requ
         Remedy::restart_service);
   }
   if (!required.writable || !mount.read_only) return std::nullopt;
-  return wrong(mount,
-               fmt::format("{} is mounted read-only, expected writable", name_of(mount)),
-               Remedy::fix_config,
-               {"read-only", "writable"});
+  return wrong(mount, fmt::format("{} is mounted read-only, expected writable", name_of(mount)),
+               Remedy::fix_config, {"read-only", "writable"});
 }
 
-std::optional<Finding> judge_required(const Mounts& mounts,
-                                      const ByPoint& points,
+std::optional<Finding> judge_required(const Mounts& mounts, const ByPoint& points,
                                       const RequiredMount& required) {
   if (const Mount* above = hidden_by(points, required.point)) {
-    return of_user(
-        required.point, *above, fmt::format("{} hides {}", name_of(*above), required.point));
+    return of_user(required.point, *above,
+                   fmt::format("{} hides {}", name_of(*above), required.point));
   }
   const auto found = points.find(required.point);
   if (found != points.end()) return judge_state(*found->second, required);
@@ -106,10 +98,8 @@ std::optional<Finding> judge_required(const Mounts& mounts,
         required.point,
         fmt::format("{} is mounted when it is used, and nobody has used it", required.point));
   }
-  return failed(required.point,
-                fmt::format("{} is not mounted", required.point),
-                Remedy::fix_config,
-                {false, true});
+  return failed(required.point, fmt::format("{} is not mounted", required.point),
+                Remedy::fix_config, {false, true});
 }
 
 bool is_required(const MountLimits& limits, std::string_view point) {
@@ -122,8 +112,8 @@ std::optional<Finding> judge_other(const Mount& mount) {
   // A FUSE mount of another user refuses everybody else, root too, by design.
   if (!mount.space.is_unreadable() || mount.user || mount.type.starts_with("fuse"))
     return std::nullopt;
-  return not_known(
-      printable(mount.point), fmt::format("whether {} works", name_of(mount)), mount.space);
+  return not_known(printable(mount.point), fmt::format("whether {} works", name_of(mount)),
+                   mount.space);
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -145,8 +135,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     return {not_known(kNode, "what is mounted", Fact<int>::unreadable("no file system is listed"))};
   }
   return or_pass(std::move(findings),
-                 fmt::format("{} in order, {} required",
-                             counted(mounts.mounts.size(), "mount"),
+                 fmt::format("{} in order, {} required", counted(mounts.mounts.size(), "mount"),
                              limits.required.size()));
 }
 

@@ -22,8 +22,7 @@
 namespace muster::checks::host_nvme {
 namespace {
 
-std::optional<Finding> judge_size(const Snapshot& snapshot,
-                                  const Nvme& nvme,
+std::optional<Finding> judge_size(const Snapshot& snapshot, const Nvme& nvme,
                                   const NvmeLimits& limits) {
   if (!nvme.size_bytes) return not_known(nvme.name, "the size of the device", nvme.size_bytes);
   const auto seen = static_cast<double>(*nvme.size_bytes);
@@ -32,22 +31,18 @@ std::optional<Finding> judge_size(const Snapshot& snapshot,
   if (seen >= expected - band && seen <= expected + band) return std::nullopt;
   return failed(
       nvme.name,
-      fmt::format(
-          "{}, expected {} within {:g}%", in_gib(seen), in_gib(expected), limits.tolerance.value),
+      fmt::format("{}, expected {} within {:g}%", in_gib(seen), in_gib(expected),
+                  limits.tolerance.value),
       hardware_remedy(snapshot),
       {count_value(*nvme.size_bytes), count_value(static_cast<std::uint64_t>(expected)), "B"});
 }
 
 // The first fault of a device is the cause of the others.
-void judge_device(const Snapshot& snapshot,
-                  const Nvme& nvme,
-                  const NvmeLimits& limits,
+void judge_device(const Snapshot& snapshot, const Nvme& nvme, const NvmeLimits& limits,
                   Findings& findings) {
   if (nvme.state && *nvme.state != "live") return;  // the controller's finding
   if (nvme.read_only && *nvme.read_only) {
-    findings.push_back(failed(nvme.name,
-                              "the device allows reads only",
-                              hardware_remedy(snapshot),
+    findings.push_back(failed(nvme.name, "the device allows reads only", hardware_remedy(snapshot),
                               {"read-only", "writable"}));
     return;
   }
@@ -66,8 +61,7 @@ void judge_controllers(const Snapshot& snapshot, Findings& findings) {
       findings.push_back(
           failed(nvme.controller,
                  fmt::format("NVMe controller {} is {}, expected live", nvme.controller, state),
-                 hardware_remedy(snapshot),
-                 {state, "live"}));
+                 hardware_remedy(snapshot), {state, "live"}));
     } else if (nvme.state.is_unreadable()) {
       findings.push_back(not_known(nvme.controller, "the state of the controller", nvme.state));
     }
@@ -75,16 +69,15 @@ void judge_controllers(const Snapshot& snapshot, Findings& findings) {
 }
 
 void judge_raid(const Snapshot& snapshot, const Raid& raid, Findings& findings) {
-  constexpr std::array<std::string_view, 5> kGood{
-      "clean", "active", "active-idle", "write-pending", "read-auto"};
+  constexpr std::array<std::string_view, 5> kGood{"clean", "active", "active-idle", "write-pending",
+                                                  "read-auto"};
   constexpr std::array<std::string_view, 4> kBad{"inactive", "broken", "readonly", "suspended"};
   if (raid.degraded && *raid.degraded > 0) {
-    findings.push_back(failed(raid.name,
-                              fmt::format("the array misses {}{}",
-                                          counted(*raid.degraded, "member"),
-                                          raid.disks ? fmt::format(" of {}", *raid.disks) : ""),
-                              hardware_remedy(snapshot),
-                              {count_value(*raid.degraded), 0, "members"}));
+    findings.push_back(
+        failed(raid.name,
+               fmt::format("the array misses {}{}", counted(*raid.degraded, "member"),
+                           raid.disks ? fmt::format(" of {}", *raid.disks) : ""),
+               hardware_remedy(snapshot), {count_value(*raid.degraded), 0, "members"}));
     return;
   }
   if (raid.degraded.is_unreadable())
@@ -94,13 +87,11 @@ void judge_raid(const Snapshot& snapshot, const Raid& raid, Findings& findings) 
   } else if (std::ranges::find(kBad, *raid.state) != kBad.end()) {
     findings.push_back(failed(raid.name,
                               fmt::format("the array is {}, expected clean or active", *raid.state),
-                              hardware_remedy(snapshot),
-                              {*raid.state, "clean"}));
+                              hardware_remedy(snapshot), {*raid.state, "clean"}));
   } else if (*raid.state != "clear" && std::ranges::find(kGood, *raid.state) == kGood.end()) {
     // "clear" is a name without an array behind it.
     findings.push_back(
-        not_known(raid.name,
-                  "the state of the array",
+        not_known(raid.name, "the state of the array",
                   Fact<int>::unreadable(fmt::format("\"{}\" is no state that muster knows",
                                                     printable(*raid.state)))));
   }
@@ -118,12 +109,12 @@ std::optional<Finding> judge_count(const Snapshot& snapshot, int expected) {
   const auto dead = static_cast<std::int64_t>(snapshot.disks->dead_controllers.size());
   // A dead controller has its own finding, which says why the count is short.
   if (seen == expected || seen + dead == expected) return std::nullopt;
-  return failed(kNode,
-                fmt::format("{}, expected {}",
-                            counted(static_cast<std::uint64_t>(seen), "local NVMe device"),
-                            expected),
-                seen < expected ? hardware_remedy(snapshot) : Remedy::fix_config,
-                {seen, expected, "devices"});
+  return failed(
+      kNode,
+      fmt::format("{}, expected {}", counted(static_cast<std::uint64_t>(seen), "local NVMe device"),
+                  expected),
+      seen < expected ? hardware_remedy(snapshot) : Remedy::fix_config,
+      {seen, expected, "devices"});
 }
 
 // Drives of one model are sisters: the one that is smaller, slower to reach or of other firmware
@@ -218,8 +209,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto& controller : disks.dead_controllers) {
     findings.push_back(failed(controller,
                               fmt::format("NVMe controller {} offers no disk", controller),
-                              hardware_remedy(snapshot),
-                              {"no namespace"}));
+                              hardware_remedy(snapshot), {"no namespace"}));
   }
   if (limits.count) append(findings, judge_count(snapshot, *limits.count));
   judge_controllers(snapshot, findings);
@@ -227,8 +217,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   append(findings, EqualDisks(snapshot).differences(!limits.size));
   for (const auto& raid : disks.raid) judge_raid(snapshot, raid, findings);
   return or_pass(std::move(findings),
-                 fmt::format("{} and {} in order",
-                             counted(devices(disks), "local NVMe device"),
+                 fmt::format("{} and {} in order", counted(devices(disks), "local NVMe device"),
                              counted(disks.raid.size(), "RAID array")));
 }
 

@@ -15,17 +15,14 @@
 namespace muster::checks::host_programs {
 namespace {
 
-std::optional<Finding> judge_path(const Environment& environment,
-                                  const std::string& path,
+std::optional<Finding> judge_path(const Environment& environment, const std::string& path,
                                   bool executable) {
   const FileFact* file = host::file_at(environment, path);
   if (file == nullptr) return host::not_looked_for(path);
   if (!file->exists) return host::nonexistent(path, executable ? "executable" : "present");
   if (!executable || file->executable) return std::nullopt;
-  return host::unusable(path,
-                        fmt::format("{} is not a program that can be executed", path),
-                        "not executable",
-                        "executable");
+  return host::unusable(path, fmt::format("{} is not a program that can be executed", path),
+                        "not executable", "executable");
 }
 
 std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
@@ -41,8 +38,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto& path : limits.executable) append(findings, judge_path(environment, path, true));
   for (const auto& path : limits.present) append(findings, judge_path(environment, path, false));
   return or_pass(std::move(findings),
-                 fmt::format("{} and {} in place",
-                             counted(limits.executable.size(), "program"),
+                 fmt::format("{} and {} in place", counted(limits.executable.size(), "program"),
                              counted(limits.present.size(), "file")));
 }
 

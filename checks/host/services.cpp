@@ -35,8 +35,7 @@ void judge_active(const Services& services, const Words& names, Findings& findin
     const std::string state = has_failed ? "failed" : "inactive";
     findings.push_back(failed(printable(unit),
                               fmt::format("{} is {}, expected active", unit, state),
-                              Remedy::restart_service,
-                              {state, "active"}));
+                              Remedy::restart_service, {state, "active"}));
   }
 }
 
@@ -45,8 +44,7 @@ void judge_inactive(const Services& services, const Words& names, Findings& find
     for (const auto& unit : matching(*services.active, unit_name(name))) {
       findings.push_back(failed(printable(unit),
                                 fmt::format("{} is active, expected inactive", printable(unit)),
-                                Remedy::fix_config,
-                                {"active", "inactive"}));
+                                Remedy::fix_config, {"active", "inactive"}));
     }
   }
 }

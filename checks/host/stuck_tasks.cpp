@@ -110,32 +110,24 @@ Finding describe(const Stuck& stuck, double limit) {
   const Task& task = *stuck.task;
   const bool fails = stuck.users_doing.empty();
   return about(
-      fmt::format("pid {}", task.pid),
-      fails ? Outcome::fail : Outcome::warn,
+      fmt::format("pid {}", task.pid), fails ? Outcome::fail : Outcome::warn,
       fmt::format(
-          "{}{} has been in uninterruptible sleep for {}, expected at most {}{}",
-          name_of(task),
+          "{}{} has been in uninterruptible sleep for {}, expected at most {}{}", name_of(task),
           task.user && is_of_users(*task.user) ? fmt::format(" of user {}", *task.user) : "",
-          longer_than(limit, stuck.seconds),
-          in_time(limit),
+          longer_than(limit, stuck.seconds), in_time(limit),
           fails ? "" : fmt::format("; {}", stuck.users_doing)),
-      fails ? Remedy::reboot : Remedy::watch,
-      {stuck.seconds, limit, "s"});
+      fails ? Remedy::reboot : Remedy::watch, {stuck.seconds, limit, "s"});
 }
 
 Finding more(std::size_t count, bool fails, double limit) {
-  return about(kNode,
-               fails ? Outcome::fail : Outcome::warn,
+  return about(kNode, fails ? Outcome::fail : Outcome::warn,
                fmt::format("{} more in uninterruptible sleep for longer than {}",
-                           counted(count, "task"),
-                           in_time(limit)),
-               fails ? Remedy::reboot : Remedy::watch,
-               {count_value(count), 0, "tasks"});
+                           counted(count, "task"), in_time(limit)),
+               fails ? Remedy::reboot : Remedy::watch, {count_value(count), 0, "tasks"});
 }
 
 // Those that fail come first, whatever users add to them.
-std::vector<Stuck> find_stuck(const Snapshot& snapshot,
-                              const StuckTaskLimits& limits,
+std::vector<Stuck> find_stuck(const Snapshot& snapshot, const StuckTaskLimits& limits,
                               double uptime_s) {
   std::vector<Stuck> found;
   for (const auto& task : *snapshot.processes->uninterruptible) {
@@ -146,8 +138,8 @@ std::vector<Stuck> find_stuck(const Snapshot& snapshot,
                      .users_doing = users_doing(task, snapshot, limits.waits_of_users)});
   }
   // Not that of std::ranges, whose result clang 14 does not compile.
-  std::stable_partition(
-      found.begin(), found.end(), [](const Stuck& one) { return one.users_doing.empty(); });
+  std::stable_partition(found.begin(), found.end(),
+                        [](const Stuck& one) { return one.users_doing.empty(); });
   return found;
 }
 
@@ -164,8 +156,7 @@ Findings judge_uninterruptible(const Snapshot& snapshot, const StuckTaskLimits& 
     findings.push_back(describe(one, limits.uninterruptible_for->value));
   }
   if (all.size() > kMostTasks) {
-    findings.push_back(more(all.size() - kMostTasks,
-                            all[kMostTasks].users_doing.empty(),
+    findings.push_back(more(all.size() - kMostTasks, all[kMostTasks].users_doing.empty(),
                             limits.uninterruptible_for->value));
   }
   return findings;
@@ -182,12 +173,9 @@ std::optional<Finding> judge_zombies(const Fact<std::vector<Task>>& zombies, int
   if (zombies->size() > kMostZombies)
     names.push_back(fmt::format("and {} more", zombies->size() - kMostZombies));
   return warned("zombies",
-                fmt::format("{}, expected at most {}: {}",
-                            counted(zombies->size(), "zombie"),
-                            limit,
-                            fmt::join(names, "; ")),
-                Remedy::restart_service,
-                {count_value(zombies->size()), limit, "tasks"});
+                fmt::format("{}, expected at most {}: {}", counted(zombies->size(), "zombie"),
+                            limit, fmt::join(names, "; ")),
+                Remedy::restart_service, {count_value(zombies->size()), limit, "tasks"});
 }
 
 std::string describe(const Processes& processes) {

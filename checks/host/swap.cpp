@@ -34,8 +34,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const double slack = limit->value > 0 ? kHeaderBytes : 0;
   if (std::abs(seen - limit->value) <= slack) return {passed(describe(seen))};
   return {
-      warned(kNode,
-             fmt::format("{}, expected {}", describe(seen), describe(limit->value)),
+      warned(kNode, fmt::format("{}, expected {}", describe(seen), describe(limit->value)),
              Remedy::fix_config,
              {count_value(*total), count_value(static_cast<std::uint64_t>(limit->value)), "B"})};
 }

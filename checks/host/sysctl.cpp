@@ -22,8 +22,7 @@ std::string normalised(std::string_view value) {
 }
 
 // `expected`: the values that are right, with | between them.
-std::optional<Finding> judge_setting(std::string_view key,
-                                     const Fact<std::string>& fact,
+std::optional<Finding> judge_setting(std::string_view key, const Fact<std::string>& fact,
                                      const std::string& expected) {
   if (fact.is_absent())
     return skipped(fmt::format("this kernel has no {}: {}", key, fact.why()), key);
@@ -32,10 +31,8 @@ std::optional<Finding> judge_setting(std::string_view key,
   const bool allowed = std::ranges::any_of(
       split(expected, '|'), [&](std::string_view word) { return normalised(word) == seen; });
   if (allowed) return std::nullopt;
-  return warned(key,
-                fmt::format("{} is {}, expected {}", key, printable(seen), expected),
-                Remedy::fix_config,
-                {seen, expected});
+  return warned(key, fmt::format("{} is {}, expected {}", key, printable(seen), expected),
+                Remedy::fix_config, {seen, expected});
 }
 
 const Fact<std::string>& setting_of(const Kernel& kernel, const std::string& key) {
@@ -62,8 +59,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!limits.transparent_hugepage.empty()) {
     append(
         findings,
-        judge_setting("transparent_hugepage",
-                      snapshot.kernel->transparent_hugepage,
+        judge_setting("transparent_hugepage", snapshot.kernel->transparent_hugepage,
                       fmt::format("{}", fmt::join(words_for(limits.transparent_hugepage), "|"))));
   }
   const auto skips =

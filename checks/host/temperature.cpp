@@ -27,11 +27,9 @@ std::optional<Finding> judge_zone(const Snapshot& snapshot, const ThermalZone& z
   if (*zone.now_c < limit - kMarginC) return std::nullopt;
   const bool over = *zone.now_c >= limit;
   return about(
-      zone.name,
-      over ? Outcome::fail : Outcome::warn,
+      zone.name, over ? Outcome::fail : Outcome::warn,
       fmt::format("{} is at {:.0f} C, its own limit is {:.0f} C", zone.name, *zone.now_c, limit),
-      over ? hardware_remedy(snapshot) : Remedy::watch,
-      {*zone.now_c, limit, "C"});
+      over ? hardware_remedy(snapshot) : Remedy::watch, {*zone.now_c, limit, "C"});
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {

@@ -20,17 +20,14 @@ namespace muster::checks::host {
 }
 
 [[nodiscard]] inline Finding not_looked_for(const std::string& path) {
-  return not_known(path,
-                   fmt::format("whether {} exists", path),
+  return not_known(path, fmt::format("whether {} exists", path),
                    Fact<bool>::unreadable("the snapshot was taken without looking for it"));
 }
 
-[[nodiscard]] inline Finding unusable(const std::string& path,
-                                      std::string message,
-                                      std::string observed,
-                                      std::string limit) {
-  return warned(
-      path, std::move(message), Remedy::fix_config, {std::move(observed), std::move(limit)});
+[[nodiscard]] inline Finding unusable(const std::string& path, std::string message,
+                                      std::string observed, std::string limit) {
+  return warned(path, std::move(message), Remedy::fix_config,
+                {std::move(observed), std::move(limit)});
 }
 
 [[nodiscard]] inline Finding nonexistent(const std::string& path, std::string limit) {

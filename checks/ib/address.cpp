@@ -55,11 +55,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     const auto wrong = wrong_addresses(*at.port);
     const auto unknown = unknown_addresses(*at.port);
     if (!wrong.empty()) {
-      findings.push_back(ib::about(at,
-                                   Outcome::fail,
-                                   fmt::format("{}", fmt::join(wrong, "; ")),
-                                   Remedy::report_to_provider,
-                                   {wrong.front()}));
+      findings.push_back(ib::about(at, Outcome::fail, fmt::format("{}", fmt::join(wrong, "; ")),
+                                   Remedy::report_to_provider, {wrong.front()}));
     } else if (!unknown.empty()) {
       findings.push_back(
           ib::about(at, Outcome::unknown, fmt::format("{}", fmt::join(unknown, "; "))));
@@ -69,8 +66,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
   if (profile.ib->address.same_prefix) {
     append(findings,
-           disagreements(prefixes,
-                         {.what = "subnet prefix", .devices = "HCAs"},
+           disagreements(prefixes, {.what = "subnet prefix", .devices = "HCAs"},
                          {.outcome = Outcome::fail, .remedy = Remedy::report_to_provider}));
   }
   return or_pass(std::move(findings),

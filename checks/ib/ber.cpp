@@ -41,8 +41,7 @@ bool counts(const ib::PortOf& at) {
   return count_of(*at.port, kCorrectedBits) || count_of(*at.port, kSymbolErrors);
 }
 
-std::optional<double> error_rate(const Snapshot& snapshot,
-                                 const ib::PortOf& at,
+std::optional<double> error_rate(const Snapshot& snapshot, const ib::PortOf& at,
                                  std::string_view name) {
   const auto count = count_of(*at.port, name);
   if (!count || !at.port->rate_gbps || *at.port->rate_gbps <= 0) return std::nullopt;
@@ -52,16 +51,10 @@ std::optional<double> error_rate(const Snapshot& snapshot,
   return static_cast<double>(rise->increments) / (*at.port->rate_gbps * 1e9 * rise->seconds);
 }
 
-Finding too_many(const Measured& port,
-                 Outcome outcome,
-                 std::string_view what,
-                 double seen,
-                 double limit,
-                 Remedy remedy) {
-  return ib::about(port.at,
-                   outcome,
-                   fmt::format("{} {:.1e} per bit, limit {:.0e}", what, seen, limit),
-                   remedy,
+Finding too_many(const Measured& port, Outcome outcome, std::string_view what, double seen,
+                 double limit, Remedy remedy) {
+  return ib::about(port.at, outcome,
+                   fmt::format("{} {:.1e} per bit, limit {:.0e}", what, seen, limit), remedy,
                    {seen, limit, "per bit"});
 }
 
@@ -87,23 +80,18 @@ std::map<std::string, double> middle_by_kind(const Snapshot& snapshot,
   return middles;
 }
 
-std::optional<Finding> judge_port(const Snapshot& snapshot,
-                                  const IbBerLimits& limits,
+std::optional<Finding> judge_port(const Snapshot& snapshot, const IbBerLimits& limits,
                                   const std::map<std::string, double>& middles,
                                   const Measured& port) {
   constexpr std::string_view kSymbols = "symbol errors after correction:";
   constexpr std::string_view kRaw = "bits that had to be corrected:";
   if (above(port.symbols, limits.symbol_fail_above)) {
-    return too_many(port,
-                    Outcome::fail,
-                    kSymbols,
-                    *port.symbols,
-                    *limits.symbol_fail_above,
+    return too_many(port, Outcome::fail, kSymbols, *port.symbols, *limits.symbol_fail_above,
                     hardware_remedy(snapshot));
   }
   if (above(port.symbols, limits.symbol_warn_above)) {
-    return too_many(
-        port, Outcome::warn, kSymbols, *port.symbols, *limits.symbol_warn_above, Remedy::watch);
+    return too_many(port, Outcome::warn, kSymbols, *port.symbols, *limits.symbol_warn_above,
+                    Remedy::watch);
   }
   if (above(port.raw, limits.raw_warn_above)) {
     return too_many(port, Outcome::warn, kRaw, *port.raw, *limits.raw_warn_above, Remedy::watch);

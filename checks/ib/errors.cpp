@@ -134,9 +134,7 @@ class PortJudge {
   }
 
  private:
-  void report(const ib::PortOf& at,
-              bool port_answers,
-              Unreadable unreadable,
+  void report(const ib::PortOf& at, bool port_answers, Unreadable unreadable,
               const Unreadable& refused) {
     tally_.virtual_function = tally_.virtual_function || at.hca->virtual_function;
     // The port's register is refused as a whole: a single counter is not a virtual function's
@@ -148,22 +146,17 @@ class PortJudge {
     }
     if (unreadable.names.empty()) return;
     tally_.findings.push_back(ib::about(
-        at,
-        Outcome::unknown,
+        at, Outcome::unknown,
         fmt::format("cannot read {}: {}", fmt::join(unreadable.names, ", "), unreadable.why)));
   }
 
-  void judge_value(const ib::PortOf& at,
-                   const std::string& name,
-                   std::uint64_t value,
+  void judge_value(const ib::PortOf& at, const std::string& name, std::uint64_t value,
                    const CounterLimit& limit) {
     if (is_saturated(name, value)) {
       tally_.findings.push_back(
-          ib::about(at,
-                    Outcome::unknown,
+          ib::about(at, Outcome::unknown,
                     fmt::format("{} is saturated at {}: clear with perfquery -R", name, value),
-                    Remedy::none,
-                    {count_value(value)}));
+                    Remedy::none, {count_value(value)}));
       return;
     }
     const std::string key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, name);
@@ -180,31 +173,20 @@ class PortJudge {
     }
   }
 
-  [[nodiscard]] std::optional<Finding> judge_rule(const ib::PortOf& at,
-                                                  const std::string& name,
-                                                  const Delta& delta,
-                                                  const Rule& rule) const {
+  [[nodiscard]] std::optional<Finding> judge_rule(const ib::PortOf& at, const std::string& name,
+                                                  const Delta& delta, const Rule& rule) const {
     const double seen = delta.in_window(rule.within_s);
     if (seen <= rule.most) return std::nullopt;
     const bool rate = rule.within_s <= kHour;
     return ib::about(
-        at,
-        rule.outcome,
-        rate ? fmt::format("{} rose by {} in {}: {:.1f} per hour, limit {}",
-                           name,
-                           delta.increments,
-                           in_time(delta.seconds),
-                           seen,
-                           rule.most)
-             : fmt::format("{} rose by {} in {}, limit {} in {}",
-                           name,
-                           delta.increments,
-                           in_time(std::max(delta.seconds, rule.within_s)),
-                           rule.most,
+        at, rule.outcome,
+        rate ? fmt::format("{} rose by {} in {}: {:.1f} per hour, limit {}", name, delta.increments,
+                           in_time(delta.seconds), seen, rule.most)
+             : fmt::format("{} rose by {} in {}, limit {} in {}", name, delta.increments,
+                           in_time(std::max(delta.seconds, rule.within_s)), rule.most,
                            in_time(rule.within_s)),
         remedy_for(snapshot_, name, rule.outcome),
-        {seen,
-         rule.most,
+        {seen, rule.most,
          rate ? std::string("per hour") : fmt::format("in {}", in_time(rule.within_s))});
   }
 

@@ -57,10 +57,8 @@ Findings not_allowed(const std::vector<const Hca*>& hcas,
     const auto entry = allowed.find(*hca->board);
     if (entry == allowed.end()) {
       findings.push_back(
-          warned(hca->name,
-                 fmt::format("board {} is not one that this profile names", *hca->board),
-                 Remedy::fix_config,
-                 {*hca->board}));
+          warned(hca->name, fmt::format("board {} is not one that this profile names", *hca->board),
+                 Remedy::fix_config, {*hca->board}));
       continue;
     }
     const Words& versions = entry->second;
@@ -69,8 +67,7 @@ Findings not_allowed(const std::vector<const Hca*>& hcas,
     findings.push_back(warned(
         hca->name,
         fmt::format("firmware {} on board {}, allowed {}", *hca->firmware, *hca->board, good_ones),
-        Remedy::fix_config,
-        {*hca->firmware, good_ones}));
+        Remedy::fix_config, {*hca->firmware, good_ones}));
   }
   return findings;
 }
@@ -81,10 +78,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   Findings findings = what_is_not_known(hcas);
   if (limits.same) append(findings, not_the_same(hcas));
   append(findings, not_allowed(hcas, limits.allowed));
-  return or_pass(
-      std::move(findings),
-      fmt::format(
-          "{} with firmware {}", counted(hcas.size(), "HCA"), hcas.front()->firmware.value_or("")));
+  return or_pass(std::move(findings),
+                 fmt::format("{} with firmware {}", counted(hcas.size(), "HCA"),
+                             hcas.front()->firmware.value_or("")));
 }
 
 }  // namespace

@@ -37,9 +37,7 @@ struct Evidence {
 };
 
 // What a counter gained in the window, or since a last run that is longer ago.
-std::optional<Delta> gained(const Snapshot& snapshot,
-                            const Window& window,
-                            std::string_view key,
+std::optional<Delta> gained(const Snapshot& snapshot, const Window& window, std::string_view key,
                             std::uint64_t value) {
   auto delta = rise_of(snapshot, key, value, window.length_s, window.from_s);
   // A rate is never that of less than an hour; a number of flaps may be.
@@ -48,9 +46,7 @@ std::optional<Delta> gained(const Snapshot& snapshot,
   return delta;
 }
 
-void keep_larger(const Window& window,
-                 std::optional<Evidence>& best,
-                 Delta seen,
+void keep_larger(const Window& window, std::optional<Evidence>& best, Delta seen,
                  std::string source) {
   if (!best || seen.in_window(window.length_s) > best->seen.in_window(window.length_s)) {
     best = Evidence{seen, std::move(source)};
@@ -62,9 +58,7 @@ const Fact<std::uint64_t>* counter_of(const ib::PortOf& at) {
   return found == at.port->counters.end() ? nullptr : &found->second;
 }
 
-void look_at_interfaces(const Snapshot& snapshot,
-                        const ib::PortOf& at,
-                        const Window& window,
+void look_at_interfaces(const Snapshot& snapshot, const ib::PortOf& at, const Window& window,
                         std::optional<Evidence>& best) {
   if (!at.hca->netdevs) return;
   for (const Interface& interface : snapshot.network->interfaces) {
@@ -80,9 +74,7 @@ void look_at_interfaces(const Snapshot& snapshot,
 
 // New kernels and recent drivers write that a link went down; that there are no such lines proves
 // nothing.
-void look_at_kernel_log(const Snapshot& snapshot,
-                        const ib::PortOf& at,
-                        const Window& window,
+void look_at_kernel_log(const Snapshot& snapshot, const ib::PortOf& at, const Window& window,
                         std::optional<Evidence>& best) {
   const double begin = std::max(window.now_s - window.length_s, window.from_s);
   const auto times = link_downs_by_adapter(snapshot, begin * 1e6);
@@ -92,8 +84,7 @@ void look_at_kernel_log(const Snapshot& snapshot,
   }
 }
 
-std::optional<Evidence> evidence_of(const Snapshot& snapshot,
-                                    const ib::PortOf& at,
+std::optional<Evidence> evidence_of(const Snapshot& snapshot, const ib::PortOf& at,
                                     const Window& window) {
   std::optional<Evidence> best;
   const auto* counter = counter_of(at);
@@ -131,26 +122,20 @@ struct Tally {
   std::size_t judged = 0;
 };
 
-void judge_port(const Snapshot& snapshot,
-                const ib::PortOf& at,
-                const Window& window,
-                std::uint64_t most,
-                Tally& tally) {
+void judge_port(const Snapshot& snapshot, const ib::PortOf& at, const Window& window,
+                std::uint64_t most, Tally& tally) {
   const auto evidence = evidence_of(snapshot, at, window);
   if (evidence && evidence->seen.in_window(window.length_s) > static_cast<double>(most)) {
     const auto allowed = evidence->seen.seconds > window.length_s
                              ? fmt::format("{} in {}", most, in_time(window.length_s))
                              : fmt::format("{}", most);
-    tally.findings.push_back(
-        ib::about(at,
-                  Outcome::fail,
-                  fmt::format("the link went down {} in {}, at most {} allowed ({})",
-                              counted(evidence->seen.increments, "time"),
-                              in_time(std::max(evidence->seen.seconds, window.length_s)),
-                              allowed,
-                              evidence->source),
-                  hardware_remedy(snapshot),
-                  {count_value(evidence->seen.increments), count_value(most)}));
+    tally.findings.push_back(ib::about(
+        at, Outcome::fail,
+        fmt::format("the link went down {} in {}, at most {} allowed ({})",
+                    counted(evidence->seen.increments, "time"),
+                    in_time(std::max(evidence->seen.seconds, window.length_s)), allowed,
+                    evidence->source),
+        hardware_remedy(snapshot), {count_value(evidence->seen.increments), count_value(most)}));
   } else if (const auto problem = counter_problem(at)) {
     tally.findings.push_back(ib::about(at, Outcome::unknown, *problem));
   } else if (evidence) {
@@ -176,10 +161,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (tally.judged == 0) {
     return {skipped("first observation in this boot: flaps need an earlier one")};
   }
-  return {passed(fmt::format("{} went down at most {} in {}",
-                             counted(tally.judged, "link"),
-                             counted(most, "time"),
-                             in_time(window.length_s)))};
+  return {passed(fmt::format("{} went down at most {} in {}", counted(tally.judged, "link"),
+                             counted(most, "time"), in_time(window.length_s)))};
 }
 
 }  // namespace

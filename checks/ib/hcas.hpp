@@ -84,11 +84,8 @@ struct PortOf {
 }
 
 // A finding about one port, named by its HCA; the number is said only where it is not the first.
-[[nodiscard]] inline Finding about(const PortOf& at,
-                                   Outcome outcome,
-                                   std::string message,
-                                   Remedy remedy = Remedy::none,
-                                   Values values = {}) {
+[[nodiscard]] inline Finding about(const PortOf& at, Outcome outcome, std::string message,
+                                   Remedy remedy = Remedy::none, Values values = {}) {
   if (at.port->number != 1) message = fmt::format("port {}: {}", at.port->number, message);
   return checks::about(at.hca->name, outcome, std::move(message), remedy, std::move(values));
 }
@@ -134,12 +131,8 @@ struct PortOf {
   if (device != nullptr && device->virtual_function) return {};
   std::string stem = hca.name;
   std::erase_if(stem, [](char c) { return c >= '0' && c <= '9'; });
-  return fmt::format("{}|{}|{}|{}|{}|{}",
-                     hca.type.value_or(""),
-                     hca.board.value_or(""),
-                     stem,
-                     hca.ports ? hca.ports->size() : 0,
-                     at.port->number,
+  return fmt::format("{}|{}|{}|{}|{}|{}", hca.type.value_or(""), hca.board.value_or(""), stem,
+                     hca.ports ? hca.ports->size() : 0, at.port->number,
                      device != nullptr && pci::is_beside_a_gpu(snapshot, *device));
 }
 

@@ -28,8 +28,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     if (port->active_mtu_bytes == expected) continue;
     const bool known = port->active_mtu_bytes != 0;
     findings.push_back(ib::about(
-        at,
-        known ? Outcome::warn : Outcome::unknown,
+        at, known ? Outcome::warn : Outcome::unknown,
         known ? fmt::format("active MTU {} bytes, expected {}", port->active_mtu_bytes, expected)
               : "verbs give an MTU that means nothing to muster",
         known ? Remedy::fix_config : Remedy::none,

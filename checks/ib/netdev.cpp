@@ -48,11 +48,10 @@ Findings judge_hca(const Snapshot& snapshot, const Hca& hca) {
     if (interface == nullptr) {
       findings.push_back(not_up(hca, fmt::format("interface {} does not exist", name)));
     } else if (!interface->operstate) {
-      findings.push_back(not_known(
-          hca.name, fmt::format("the state of interface {}", name), interface->operstate));
+      findings.push_back(not_known(hca.name, fmt::format("the state of interface {}", name),
+                                   interface->operstate));
     } else if (!is_up(*interface)) {
-      findings.push_back(not_up(hca,
-                                fmt::format("interface {} is {}", name, *interface->operstate),
+      findings.push_back(not_up(hca, fmt::format("interface {} is {}", name, *interface->operstate),
                                 *interface->operstate));
     }
   }

@@ -46,8 +46,8 @@ std::string to_text(const std::vector<unsigned>& keys) {
 }
 
 Finding failed(const ib::PortOf& at, std::string message, const std::vector<unsigned>& keys) {
-  return ib::about(
-      at, Outcome::fail, std::move(message), Remedy::report_to_provider, {to_text(keys)});
+  return ib::about(at, Outcome::fail, std::move(message), Remedy::report_to_provider,
+                   {to_text(keys)});
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -57,8 +57,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) {
     const auto& all = at.port->pkeys;
     if (!all) {
-      findings.push_back(ib::about(
-          at, Outcome::unknown, fmt::format("the partition keys are not known: {}", all.why())));
+      findings.push_back(ib::about(at, Outcome::unknown,
+                                   fmt::format("the partition keys are not known: {}", all.why())));
       continue;
     }
     // What jobs can use: they look at index 0 and 1.
@@ -67,10 +67,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     std::vector<unsigned> wanted = keys;
     std::erase_if(wanted, [&](unsigned key) { return !is_wanted(key, want); });
     if (wanted.empty()) {
-      findings.push_back(
-          failed(at,
-                 fmt::format("no {} at index 0 or 1: found {}", describe_want(want), to_text(keys)),
-                 keys));
+      findings.push_back(failed(
+          at, fmt::format("no {} at index 0 or 1: found {}", describe_want(want), to_text(keys)),
+          keys));
     } else if (want == PkeyWanted::non_default_full_member && wanted.size() > 1 &&
                wanted[0] != wanted[1]) {
       findings.push_back(failed(
@@ -81,15 +80,12 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       usable.push_back({at.hca->name, fmt::format("{:#06x}", wanted.front())});
     }
   }
-  append(findings,
-         disagreements(usable,
-                       {.what = "partition key", .devices = "HCAs"},
-                       {.outcome = Outcome::fail, .remedy = Remedy::report_to_provider}));
-  return or_pass(std::move(findings),
-                 usable.empty() ? std::string()
-                                : fmt::format("{} with partition key {}",
-                                              counted(usable.size(), "port"),
-                                              usable.front().value));
+  append(findings, disagreements(usable, {.what = "partition key", .devices = "HCAs"},
+                                 {.outcome = Outcome::fail, .remedy = Remedy::report_to_provider}));
+  return or_pass(std::move(findings), usable.empty() ? std::string()
+                                                     : fmt::format("{} with partition key {}",
+                                                                   counted(usable.size(), "port"),
+                                                                   usable.front().value));
 }
 
 }  // namespace

@@ -42,10 +42,8 @@ Finding no_rdma_stack(const Snapshot& snapshot, const Profile& profile) {
                                 : fmt::format("0 of {} HCAs", *profile.ib->present.count);
   const auto& count = profile.ib->present.count;
   // Where nobody asked for InfiniBand it may be left unused on purpose.
-  return about(kNode,
-               expects_hcas(profile) ? Outcome::fail : Outcome::warn,
-               fmt::format("{}: {}", found, snapshot.infiniband.reason),
-               Remedy::restart_service,
+  return about(kNode, expects_hcas(profile) ? Outcome::fail : Outcome::warn,
+               fmt::format("{}: {}", found, snapshot.infiniband.reason), Remedy::restart_service,
                {0, count ? Value(*count) : Value()});
 }
 
@@ -67,8 +65,7 @@ Finding not_an_rdma_device(const PciDevice& device, const Hca* placeless) {
                   fmt::format("on the PCI bus, but not an RDMA device ({})", driver_of(device)),
                   Remedy::restart_service);
   }
-  return not_known(device.address,
-                   fmt::format("whether {} is its RDMA device", placeless->name),
+  return not_known(device.address, fmt::format("whether {} is its RDMA device", placeless->name),
                    placeless->address);
 }
 
@@ -89,8 +86,7 @@ Findings unusable(const Snapshot& snapshot, const Profile& profile) {
   if (findings.size() > 1 && snapshot.infiniband->hcas.empty()) {
     return {failed(kNode,
                    fmt::format("none of the {} on the PCI bus is an RDMA device ({})",
-                               counted(on_bus.size(), "HCA"),
-                               driver_of(*on_bus.front())),
+                               counted(on_bus.size(), "HCA"), driver_of(*on_bus.front())),
                    Remedy::restart_service)};
   }
   return findings;
@@ -133,18 +129,16 @@ Findings wrong_names(const std::vector<const Hca*>& hcas, const std::string& pat
     if (!matches_glob(pattern, hca->name)) others.push_back(hca->name);
   }
   if (others.empty()) return {};
-  return {warned(
-      kNode,
-      fmt::format(
-          "{} not named {}: {}", counted(others.size(), "HCA"), pattern, fmt::join(others, ", ")),
-      Remedy::fix_config,
-      {others.front(), pattern})};
+  return {warned(kNode,
+                 fmt::format("{} not named {}: {}", counted(others.size(), "HCA"), pattern,
+                             fmt::join(others, ", ")),
+                 Remedy::fix_config, {others.front(), pattern})};
 }
 
 Finding count_finding(const Snapshot& snapshot, std::size_t found, std::size_t expected) {
   const auto judged = [&](Outcome outcome, std::string message, Remedy remedy = Remedy::none) {
-    return about(
-        kNode, outcome, std::move(message), remedy, {count_value(found), count_value(expected)});
+    return about(kNode, outcome, std::move(message), remedy,
+                 {count_value(found), count_value(expected)});
   };
   const auto share = fmt::format("{} of {} InfiniBand HCAs", found, expected);
   if (found == expected) return judged(Outcome::pass, share);
@@ -171,9 +165,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       if (finding.outcome == Outcome::fail && !alone) finding.outcome = Outcome::warn;
     }
     if (findings.empty() && hcas.empty()) return {not_expected("InfiniBand HCAs")};
-    return or_pass(
-        std::move(findings),
-        fmt::format("{}; the profile expects no number", counted(hcas.size(), "InfiniBand HCA")));
+    return or_pass(std::move(findings), fmt::format("{}; the profile expects no number",
+                                                    counted(hcas.size(), "InfiniBand HCA")));
   }
   if (!findings.empty()) return findings;
   Finding total = count_finding(snapshot, hcas.size(), static_cast<std::size_t>(*count));

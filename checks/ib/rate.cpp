@@ -82,24 +82,16 @@ std::string what_is_lost(const Link& link, const Link& expected) {
   return {};
 }
 
-Finding lost(const ib::PortOf& at,
-             const Link& link,
-             const Link& expected,
-             std::string_view why,
-             Outcome outcome,
-             Remedy remedy) {
+Finding lost(const ib::PortOf& at, const Link& link, const Link& expected, std::string_view why,
+             Outcome outcome, Remedy remedy) {
   return ib::about(
-      at,
-      outcome,
+      at, outcome,
       expects_nothing(expected)
           ? fmt::format("{}: {}", to_text(link), why)
-          : fmt::format("{}, {} {}: {}",
-                        to_text(link),
+          : fmt::format("{}, {} {}: {}", to_text(link),
                         expected.of_sisters ? "but most HCAs like it have" : "expected",
-                        to_text(expected),
-                        why),
-      remedy,
-      {*link.gbps, expected.gbps ? Value(*expected.gbps) : Value(), "Gb/s"});
+                        to_text(expected), why),
+      remedy, {*link.gbps, expected.gbps ? Value(*expected.gbps) : Value(), "Gb/s"});
 }
 
 // A kernel or driver that does not know a speed prints it as SDR. Verbs tell it from a real
@@ -111,12 +103,8 @@ Finding judge_sdr(const Snapshot& snapshot, const ib::PortOf& at, Link link, con
   const std::string_view named = verbs == nullptr ? "" : name_of_verbs_speed(verbs->active_speed);
   const Outcome outcome = expects_nothing(expected) ? Outcome::warn : Outcome::fail;
   if (named.empty()) {
-    return lost(at,
-                link,
-                expected,
-                "the driver is too old to name the speed, or a real fallback",
-                outcome,
-                Remedy::fix_config);
+    return lost(at, link, expected, "the driver is too old to name the speed, or a real fallback",
+                outcome, Remedy::fix_config);
   }
   if (named == "SDR") {
     return lost(at, link, expected, "a real fallback, verbs say SDR too", outcome, hardware);
@@ -126,20 +114,14 @@ Finding judge_sdr(const Snapshot& snapshot, const ib::PortOf& at, Link link, con
   real.lanes = verbs->width;
   // The rate that sysfs computed from SDR says nothing.
   const std::string why = what_is_lost(real, {.lanes = expected.lanes, .speed = expected.speed});
-  return lost(at,
-              link,
-              expected,
+  return lost(at, link, expected,
               fmt::format("the driver is too old to name the speed, verbs say {}X {}{}{}",
-                          verbs->width,
-                          named,
-                          why.empty() ? "" : ": ",
-                          why),
+                          verbs->width, named, why.empty() ? "" : ": ", why),
               why.empty() ? Outcome::warn : Outcome::fail,
               why.empty() ? Remedy::fix_config : hardware);
 }
 
-std::optional<Finding> judge_port(const Snapshot& snapshot,
-                                  const ib::PortOf& at,
+std::optional<Finding> judge_port(const Snapshot& snapshot, const ib::PortOf& at,
                                   const Link& expected) {
   const IbPort& port = *at.port;
   if (!port.rate_gbps || !port.width || port.speed.is_unreadable()) {
@@ -155,8 +137,8 @@ std::optional<Finding> judge_port(const Snapshot& snapshot,
   const std::string why = what_is_lost(link, expected);
   if (!why.empty()) return lost(at, link, expected, why, Outcome::fail, hardware_remedy(snapshot));
   if (expected.gbps && *link.gbps > *expected.gbps && !expected.of_sisters) {
-    return lost(
-        at, link, expected, "faster than this profile knows", Outcome::warn, Remedy::fix_config);
+    return lost(at, link, expected, "faster than this profile knows", Outcome::warn,
+                Remedy::fix_config);
   }
   return std::nullopt;
 }

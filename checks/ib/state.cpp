@@ -19,8 +19,8 @@
 namespace muster::checks::ib_state {
 namespace {
 
-constexpr std::array<std::string_view, 6> kStates{
-    "NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"};
+constexpr std::array<std::string_view, 6> kStates{"NOP",   "DOWN",   "INIT",
+                                                  "ARMED", "ACTIVE", "ACTIVE_DEFER"};
 constexpr std::array<std::string_view, 8> kPhysicalStates{"0",
                                                           "Sleep",
                                                           "Polling",
@@ -75,13 +75,12 @@ Finding judge_port(const ib::PortOf& at, Remedy hardware) {
   const IbPort& port = *at.port;
   if (ib::link_layer_of(port) == ib::LinkLayer::unknown) {
     return ib::about(
-        at,
-        Outcome::unknown,
+        at, Outcome::unknown,
         fmt::format("link layer is not known: got \"{}\"", printable(port.link_layer, 60)));
   }
   if (!port.state) {
-    return ib::about(
-        at, Outcome::unknown, fmt::format("the port's state is not known: {}", port.state.why()));
+    return ib::about(at, Outcome::unknown,
+                     fmt::format("the port's state is not known: {}", port.state.why()));
   }
   const std::string state = name_of(kStates, *port.state);
   const std::string physical =
@@ -90,16 +89,13 @@ Finding judge_port(const ib::PortOf& at, Remedy hardware) {
     return ib::about(at, Outcome::unknown, fmt::format("state {} means nothing to muster", state));
   }
   const auto fault = [&](const Verdict& verdict, Values values) {
-    return ib::about(at,
-                     Outcome::fail,
+    return ib::about(at, Outcome::fail,
                      fmt::format("{}, physical state {}: {}", state, physical, verdict.why),
-                     verdict.remedy,
-                     std::move(values));
+                     verdict.remedy, std::move(values));
   };
   if (*port.state != ib::kActive) return fault(why_not_active(port, hardware), {state, "ACTIVE"});
   if (!port.physical_state) {
-    return ib::about(at,
-                     Outcome::unknown,
+    return ib::about(at, Outcome::unknown,
                      fmt::format("physical state is not known: {}", port.physical_state.why()));
   }
   if (*port.physical_state != ib::kLinkUp) {

@@ -15,9 +15,7 @@
 namespace muster::checks::ib_verbs {
 namespace {
 
-void compare(std::vector<std::string>& differences,
-             std::string_view what,
-             unsigned verbs,
+void compare(std::vector<std::string>& differences, std::string_view what, unsigned verbs,
              const Fact<unsigned>& sysfs) {
   if (!sysfs || *sysfs == verbs) return;
   differences.push_back(fmt::format("{} is {} by verbs and {} by sysfs", what, verbs, *sysfs));
@@ -41,8 +39,8 @@ Findings judge_ports(const Hca& hca, const std::vector<VerbsPort>& verbs) {
     compare(differences, "LID", found->lid, port.lid);
     compare(differences, "SM LID", found->sm_lid, port.sm_lid);
     if (differences.empty()) continue;
-    findings.push_back(ib::about(
-        at, Outcome::fail, fmt::format("{}", fmt::join(differences, "; ")), Remedy::reboot));
+    findings.push_back(ib::about(at, Outcome::fail, fmt::format("{}", fmt::join(differences, "; ")),
+                                 Remedy::reboot));
   }
   return findings;
 }
@@ -73,8 +71,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const bool none = std::ranges::none_of(
       hcas, [&](const Hca* hca) { return ib::verbs_device(snapshot, *hca) != nullptr; });
   if (none) {
-    return {failed(kNode,
-                   fmt::format("libibverbs lists none of {}", counted(hcas.size(), "HCA")),
+    return {failed(kNode, fmt::format("libibverbs lists none of {}", counted(hcas.size(), "HCA")),
                    Remedy::fix_config)};
   }
   Findings findings;

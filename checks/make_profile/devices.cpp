@@ -282,13 +282,13 @@ bool asks_nvml(const Snapshot& node) {
 std::string summary_of(const Snapshot& node) {
   std::string text = fmt::format("{} cores", node.cpu->cores.value_or(0));
   if (asks_nvml(node)) {
-    text += fmt::format(
-        ", {} x {}", node.nvml->gpus.size(), node.nvml->gpus.front().model.value_or("GPU"));
+    text += fmt::format(", {} x {}", node.nvml->gpus.size(),
+                        node.nvml->gpus.front().model.value_or("GPU"));
   }
   const auto ports = active_ports(node);
   if (!ports.empty()) {
-    text += fmt::format(
-        ", {} x {:g} Gb/s InfiniBand", ports.size(), ports.front().second->rate_gbps.value_or(0));
+    text += fmt::format(", {} x {:g} Gb/s InfiniBand", ports.size(),
+                        ports.front().second->rate_gbps.value_or(0));
   }
   return text;
 }

@@ -160,10 +160,8 @@ std::string first_lines(std::string_view name, const std::vector<Snapshot>& node
   if (hcas) groups.emplace_back("ib");
   const auto from =
       nodes.size() == 1 ? first.identity->hostname : fmt::format("{} nodes", nodes.size());
-  std::string text = fmt::format("schema: {}\nname: {}\nsummary: {}\nsource: {}\n",
-                                 kProfileSchema,
-                                 yaml_text(name),
-                                 yaml_text(summary_of(first)),
+  std::string text = fmt::format("schema: {}\nname: {}\nsummary: {}\nsource: {}\n", kProfileSchema,
+                                 yaml_text(name), yaml_text(summary_of(first)),
                                  yaml_text(fmt::format("muster profiles make, from {}", from)));
   const auto day = first.taken.substr(0, std::min<std::size_t>(first.taken.find('T'), 10));
   if (!day.empty()) text += fmt::format("as_of: {}\n", yaml_text(day));

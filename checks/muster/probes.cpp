@@ -29,9 +29,7 @@ Remedy remedy_of(Probe probe) {
 
 std::string message_of(Probe probe, bool timeout, const std::string& reason) {
   if (!timeout) return fmt::format("the {} probe failed: {}", to_string(probe), reason);
-  return fmt::format("the {} probe did not answer: {}{}",
-                     to_string(probe),
-                     reason,
+  return fmt::format("the {} probe did not answer: {}{}", to_string(probe), reason,
                      kReadsNamedFiles.contains(probe)
                          ? "; look at the file systems that NCCL's settings name"
                          : "");
@@ -49,11 +47,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     const std::string name{to_string(probe)};
     const bool timeout = section.status == Status::timeout;
     const bool fatal = timeout && std::ranges::count(profile.muster->probes.fatal, name) > 0;
-    Finding finding = about(name,
-                            fatal ? Outcome::fail : Outcome::unknown,
-                            message_of(probe, timeout, section.reason),
-                            timeout ? remedy_of(probe) : Remedy::none,
-                            {std::string(to_string(section.status)), "ok"});
+    Finding finding = about(
+        name, fatal ? Outcome::fail : Outcome::unknown, message_of(probe, timeout, section.reason),
+        timeout ? remedy_of(probe) : Remedy::none, {std::string(to_string(section.status)), "ok"});
     // Azure's code for GPUs whose driver does not answer; the runner keeps it with failures only.
     if (probe == Probe::nvml) finding.code = "NHC2015";
     if (timeout) leave_undecided(snapshot, finding);

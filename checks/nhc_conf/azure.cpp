@@ -26,8 +26,8 @@ namespace {
 using Counter = Fact<std::uint64_t>;
 
 // The XIDs that check_gpu_xid looks for.
-constexpr std::array<unsigned, 18> kXids{
-    48, 56, 57, 58, 62, 63, 64, 65, 68, 69, 73, 74, 79, 80, 81, 92, 119, 120};
+constexpr std::array<unsigned, 18> kXids{48, 56, 57, 58, 62, 63, 64, 65,  68,
+                                         69, 73, 74, 79, 80, 81, 92, 119, 120};
 
 constexpr std::uint64_t kMostHours = 100'000;
 
@@ -44,8 +44,7 @@ bool has_words(std::string_view text, std::string_view words) {
 }
 
 // A number that a line may leave out.
-Result<std::uint64_t> number_of(std::string_view word,
-                                std::uint64_t otherwise,
+Result<std::uint64_t> number_of(std::string_view word, std::uint64_t otherwise,
                                 std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   return word.empty() ? Result<std::uint64_t>(otherwise) : parse_whole(word, most);
 }
@@ -72,8 +71,8 @@ Findings judge_vbios(const Snapshot& snapshot, const Arguments& arguments) {
     }
   }
   if (findings.empty()) {
-    return {checks::passed(fmt::format(
-        "{} with VBIOS {}", checks::counted(gpus.size(), "GPU"), printable(wanted, 80)))};
+    return {checks::passed(fmt::format("{} with VBIOS {}", checks::counted(gpus.size(), "GPU"),
+                                       printable(wanted, 80)))};
   }
   // One image for all of them is one cause.
   const bool alike =
@@ -84,10 +83,8 @@ Findings judge_vbios(const Snapshot& snapshot, const Arguments& arguments) {
   if (!alike) return findings;
   findings.resize(1);
   findings.front().device = checks::kNode;
-  findings.front().message = fmt::format("{0} of {0} GPUs: VBIOS {1}, wanted {2}",
-                                         gpus.size(),
-                                         *gpus.front()->firmware.vbios,
-                                         printable(wanted, 80));
+  findings.front().message = fmt::format("{0} of {0} GPUs: VBIOS {1}, wanted {2}", gpus.size(),
+                                         *gpus.front()->firmware.vbios, printable(wanted, 80));
   return findings;
 }
 
@@ -105,17 +102,14 @@ Findings judge_link_flaps(const Snapshot& snapshot, const Arguments& arguments) 
         checks::failed(adapter,
                        fmt::format("the link went down {} in {} h, less than {} wanted (the "
                                    "kernel log says so)",
-                                   checks::counted(times, "time"),
-                                   *hours,
-                                   *most),
+                                   checks::counted(times, "time"), *hours, *most),
                        checks::hardware_remedy(snapshot));
     findings.push_back(
         compared(std::move(finding), checks::count_value(times), checks::count_value(*most)));
   }
   return checks::or_pass(std::move(findings),
                          fmt::format("no link went down {} or more in {} h by the kernel's log",
-                                     checks::counted(*most, "time"),
-                                     *hours));
+                                     checks::counted(*most, "time"), *hours));
 }
 
 // As rocm-smi lists them: those that the amdgpu driver has.
@@ -166,9 +160,7 @@ std::optional<Finding> memory_errors(const Gpu& gpu, const EccLimits& limits) {
   if (any_above({&now.sram_uncorrected, &life.sram_uncorrected}, 0)) {
     return failed_gpu(gpu, "uncorrected errors of the SRAM");
   }
-  if (limits.dram && any_above({&now.dram_corrected,
-                                &life.dram_corrected,
-                                &now.dram_uncorrected,
+  if (limits.dram && any_above({&now.dram_corrected, &life.dram_corrected, &now.dram_uncorrected,
                                 &life.dram_uncorrected},
                                *limits.dram)) {
     return failed_gpu(gpu, fmt::format("more than {} errors of the DRAM", *limits.dram));
@@ -259,10 +251,9 @@ Findings literal_nvlink(const Snapshot& snapshot, const Arguments& /*arguments*/
     const auto inactive = std::ranges::count_if(
         *gpu->nvlinks, [](const NvLink& link) { return link.state && *link.state == 0; });
     if (inactive > 0) {
-      findings.push_back(
-          failed_gpu(*gpu,
-                     fmt::format("{} inactive",
-                                 checks::counted(static_cast<std::uint64_t>(inactive), "NVLink"))));
+      findings.push_back(failed_gpu(
+          *gpu, fmt::format("{} inactive",
+                            checks::counted(static_cast<std::uint64_t>(inactive), "NVLink"))));
     }
   }
   return checks::or_pass(std::move(findings), "no NVLink is inactive");
@@ -272,10 +263,8 @@ Findings literal_logged(const Snapshot& /*snapshot*/, const Arguments& /*argumen
   return {checks::passed("Azure's check writes to its log only")};
 }
 
-Row translated(std::string_view name,
-               std::vector<std::string_view> checks,
-               std::vector<std::string_view> keys = {},
-               std::size_t least = 0,
+Row translated(std::string_view name, std::vector<std::string_view> checks,
+               std::vector<std::string_view> keys = {}, std::size_t least = 0,
                std::size_t most = kAny) {
   return {.name = name,
           .least = least,
@@ -285,10 +274,8 @@ Row translated(std::string_view name,
 }
 
 // Checks of GPUs skip where these two say why there is none to judge, so both run with them.
-Row of_gpus(std::string_view name,
-            const std::vector<std::string_view>& checks,
-            std::vector<std::string_view> keys = {},
-            std::size_t least = 0,
+Row of_gpus(std::string_view name, const std::vector<std::string_view>& checks,
+            std::vector<std::string_view> keys = {}, std::size_t least = 0,
             std::size_t most = kAny) {
   std::vector<std::string_view> all{"gpu.driver", "gpu.present"};
   all.insert(all.end(), checks.begin(), checks.end());
@@ -315,39 +302,30 @@ Row also_judged(Row row, Judge judge, ProbeSet needs, std::size_t least, std::si
 }  // namespace
 
 Row amd_count_row() {
-  return also_judged(
-      translated("check_gpu_count", {"gpu.ras", "gpu.amd"}), judge_amd_count, Probe::pci, 2, 2);
+  return also_judged(translated("check_gpu_count", {"gpu.ras", "gpu.amd"}), judge_amd_count,
+                     Probe::pci, 2, 2);
 }
 
 std::vector<Row> azure_rows() {
   constexpr auto kLog = Probe::kernel_log | Probe::identity;
-  auto nvlinks = literally(of_gpus("check_nvlink_status", {"gpu.nvlink_state"}),
-                           literal_nvlink,
-                           Probe::nvml,
-                           {.links = true});
+  auto nvlinks = literally(of_gpus("check_nvlink_status", {"gpu.nvlink_state"}), literal_nvlink,
+                           Probe::nvml, {.links = true});
   nvlinks.without_limit = [](const Profile& profile) { return !profile.gpu->nvlink_state.links; };
-  auto ecc =
-      literally(of_gpus("check_gpu_ecc",
-                        {"gpu.ecc_uncorrectable",
-                         "gpu.ecc_sram",
-                         "gpu.ecc_corrected",
-                         "gpu.ecc_remapped_rows",
-                         "gpu.ecc_retired_pages"},
-                        {"gpu.ecc_corrected.dram_warn_above", "gpu.ecc_corrected.sram_warn_above"},
-                        0,
-                        2),
-                literal_ecc);
+  auto ecc = literally(
+      of_gpus("check_gpu_ecc",
+              {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_corrected",
+               "gpu.ecc_remapped_rows", "gpu.ecc_retired_pages"},
+              {"gpu.ecc_corrected.dram_warn_above", "gpu.ecc_corrected.sram_warn_above"}, 0, 2),
+      literal_ecc);
   // A line's limit is one to fail above.
   ecc.with_keys = {.key = "gpu.ecc_corrected.warn_as", .value = "fail"};
   return {
       of_gpus("check_nv_healthmon", {}),  // the same by NHC's own name
       literally(of_gpus("check_gpu_count", {}, {"gpu.present.count"}, 1, 2), literal_gpu_count),
       literally(of_gpus("check_nvsmi_healthmon", {"gpu.recovery_action", "gpu.firmware"}),
-                literal_healthmon,
-                Probe::nvml,
-                {.inforom = true}),
-      literally(
-          translated("check_gpu_xid", {"gpu.xid"}, {"gpu.xid.window"}, 0, 1), literal_xid, kLog),
+                literal_healthmon, Probe::nvml, {.inforom = true}),
+      literally(translated("check_gpu_xid", {"gpu.xid"}, {"gpu.xid.window"}, 0, 1), literal_xid,
+                kLog),
       ecc,
       literally(of_gpus("check_gpu_clock_throttling", {"gpu.clocks"}), literal_logged),
       literally(of_gpus("check_app_gpu_clocks", {"gpu.clocks"}), literal_logged),
@@ -355,14 +333,10 @@ std::vector<Row> azure_rows() {
       literally(also_judged(of_gpus("check_vbios_version", {}), judge_vbios, Probe::nvml, 1, 1),
                 literal_vbios),
       nvlinks,
-      literally(also_judged(translated("check_ib_link_flapping",
-                                       {"ib.present", "ib.flaps"},
+      literally(also_judged(translated("check_ib_link_flapping", {"ib.present", "ib.flaps"},
                                        {"ib.flaps.window", "ib.flaps.max"}),
-                            judge_link_flaps,
-                            kLog,
-                            0),
-                judge_link_flaps,
-                kLog),
+                            judge_link_flaps, kLog, 0),
+                judge_link_flaps, kLog),
       translated("check_hw_topology",
                  {"pci.devices", "topo.numa", "topo.pairing", "topo.nccl_file"}),
       translated("check_nvme_count", {"host.nvme"}, {"host.nvme.count"}, 1, 1),

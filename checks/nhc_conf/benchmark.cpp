@@ -64,14 +64,10 @@ Result<Benchmark> all_reduce_benchmark(const CheckLine& line, std::size_t gpus) 
   const auto attempts = parse_attempts(argument(line.arguments, 1));
   if (!attempts) return tl::unexpected(attempts.error());
   // On this node's GPUs and nowhere else, whatever job this is part of: host memory is no answer.
-  Benchmark benchmark{.words = {"all_reduce",
-                                "--backend=nccl",
-                                "--launch=alone",
-                                fmt::format("--local={}", gpus),
-                                fmt::format("--min-busbw={} GB/s", *bandwidth),
-                                "--format=json",
-                                "--verbose"},
-                      .attempts = *attempts};
+  Benchmark benchmark{
+      .words = {"all_reduce", "--backend=nccl", "--launch=alone", fmt::format("--local={}", gpus),
+                fmt::format("--min-busbw={} GB/s", *bandwidth), "--format=json", "--verbose"},
+      .attempts = *attempts};
   if (const auto word = argument(line.arguments, 2); !word.empty()) {
     const auto size = parse_message_size(word);
     if (!size) return tl::unexpected(size.error());
@@ -100,10 +96,7 @@ Result<Benchmark> loopback_benchmark(const CheckLine& line, std::size_t gpus) {
 
 // The line's limits alone judge: `generic` has none of its own.
 Benchmark node_benchmark(std::string_view tests, std::string_view code) {
-  return {.words = {"node",
-                    "--profile=generic",
-                    fmt::format("--only={}", tests),
-                    "--format=json",
+  return {.words = {"node", "--profile=generic", fmt::format("--only={}", tests), "--format=json",
                     "--verbose"},
           .checks = {},
           .code = std::string(code),
@@ -197,8 +190,7 @@ tl::unexpected<Error> no_report(const Answer& answer) {
     if (said.empty()) said = trim(line);
   }
   return make_error(fmt::format("muster-bench ended with status {} and without a report{}{}",
-                                answer.status,
-                                said.empty() ? "" : ": ",
+                                answer.status, said.empty() ? "" : ": ",
                                 printable(said, kLongestText)));
 }
 
@@ -211,8 +203,7 @@ Result<Report> report_in(const Answer& answer) {
   }
   if (exit_status(report->verdict) != answer.status) {
     return make_error(fmt::format("muster-bench reported {} and ended with status {}",
-                                  to_string(report->verdict),
-                                  answer.status));
+                                  to_string(report->verdict), answer.status));
   }
   return report;
 }

@@ -129,8 +129,8 @@ tl::expected<const CommandFact*, Finding> ran(const Snapshot& snapshot,
     return tl::unexpected(not_judged(fmt::format("\"{}\" was not run", shown(command.words))));
   }
   if (found->timed_out) {
-    return tl::unexpected(failed(fmt::format(
-        "\"{}\" did not end within {} s", shown(command.words), command.deadline.count() / 1000)));
+    return tl::unexpected(failed(fmt::format("\"{}\" did not end within {} s", shown(command.words),
+                                             command.deadline.count() / 1000)));
   }
   if (!found->status) return tl::unexpected(not_judged(found->status.why()));
   return &*found;
@@ -164,8 +164,7 @@ std::optional<Finding> contradiction(const CommandFact& fact, const Wish& wish, 
     if (*found != negated) continue;
     return failed(fmt::format("\"{}\" {} what \"{}\" printed",
                               printable(expression, kLongestCommand),
-                              negated ? "forbids" : "does not match",
-                              shown(fact.words)));
+                              negated ? "forbids" : "does not match", shown(fact.words)));
   }
   return std::nullopt;
 }
@@ -179,8 +178,8 @@ Findings judge_command(const Snapshot& snapshot, const Arguments& arguments) {
   if (auto finding = contradiction(**fact, *wish, true)) return {*std::move(finding)};
   const int status = *(*fact)->status;
   if (status != wish->status) {
-    return {failed(fmt::format(
-        "\"{}\" ended with status {}, expected {}", shown((*fact)->words), status, wish->status))};
+    return {failed(fmt::format("\"{}\" ended with status {}, expected {}", shown((*fact)->words),
+                               status, wish->status))};
   }
   if (auto finding = contradiction(**fact, *wish, false)) return {*std::move(finding)};
   return {checks::passed(fmt::format("\"{}\" ended as wanted", shown((*fact)->words)))};

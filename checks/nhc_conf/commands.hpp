@@ -15,8 +15,7 @@ namespace muster::nhc {
 // The block `nhc` of muster.yaml.
 struct SiteRules {
   MUSTER_DESCRIBED(SiteRules);
-  MUSTER_FIELD(std::vector<std::string>,
-               commands,
+  MUSTER_FIELD(std::vector<std::string>, commands,
                "which commands of NHC's configuration muster may run: globs for the "
                "program's path and its arguments");
 };

@@ -91,8 +91,7 @@ void add_command(const Line& line, Variables& variables, std::vector<CheckLine>&
 
 using Chooses = std::function<Result<bool>(const Line&)>;
 
-std::vector<CheckLine> check_lines_of(const Config& config,
-                                      std::string_view node,
+std::vector<CheckLine> check_lines_of(const Config& config, std::string_view node,
                                       const Chooses& chooses) {
   auto variables = variables_of(node);
   std::vector<CheckLine> check_lines;

@@ -62,14 +62,11 @@ std::optional<bool> may_be_executed(const FileFact& file) {
 }
 
 std::optional<bool> of_existing(char test, const FileFact& file) {
-  constexpr std::array kTypes{std::pair{'b', "block"},
-                              std::pair{'c', "character"},
-                              std::pair{'d', "directory"},
-                              std::pair{'f', "regular"},
-                              std::pair{'p', "fifo"},
-                              std::pair{'S', "socket"}};
-  constexpr std::array kBits{
-      std::pair{'u', 04000U}, std::pair{'g', 02000U}, std::pair{'k', 01000U}};
+  constexpr std::array kTypes{std::pair{'b', "block"},     std::pair{'c', "character"},
+                              std::pair{'d', "directory"}, std::pair{'f', "regular"},
+                              std::pair{'p', "fifo"},      std::pair{'S', "socket"}};
+  constexpr std::array kBits{std::pair{'u', 04000U}, std::pair{'g', 02000U},
+                             std::pair{'k', 01000U}};
   for (const auto& [letter, type] : kTypes) {
     if (letter == test) return is_of_type(file, type);
   }
@@ -199,8 +196,7 @@ Held is_named(const Fact<std::uint64_t>& id, std::string_view name) {
   return make_error("of the names of users and groups only root is known");
 }
 
-Held is_younger(const Snapshot& snapshot,
-                const Fact<std::uint64_t>& time,
+Held is_younger(const Snapshot& snapshot, const Fact<std::uint64_t>& time,
                 std::string_view seconds) {
   const auto age = wanted_number(seconds, 10);
   const auto changed = known(time, "its age");
@@ -253,12 +249,8 @@ Finding judge_stat(const Snapshot& snapshot, const FileFact& file, const Options
     if (!held) return not_judged(fmt::format("-{}: {}", option, held.error().message), file.path);
     if (*held) continue;
     return wrong(fmt::format("-{} {} does not hold for {} (mode {:04o}, owner {}, group {})",
-                             option,
-                             printable(values.back(), 40),
-                             file.path,
-                             file.mode.value_or(0),
-                             file.owner.value_or(0),
-                             file.group.value_or(0)));
+                             option, printable(values.back(), 40), file.path, file.mode.value_or(0),
+                             file.owner.value_or(0), file.group.value_or(0)));
   }
   return checks::passed(fmt::format("{} is as wanted", printable(file.path)), file.path);
 }
@@ -316,8 +308,7 @@ Result<std::size_t> find_line(const std::vector<std::string>& lines, std::string
 }
 
 // What contradicts an expression, or why that cannot be told; nothing where it holds.
-std::optional<Finding> contradicts(const std::string& path,
-                                   const std::vector<std::string>& lines,
+std::optional<Finding> contradicts(const std::string& path, const std::vector<std::string>& lines,
                                    std::string_view expression) {
   const bool forbidden = expression.starts_with('!');
   if (forbidden) expression.remove_prefix(1);
@@ -357,10 +348,8 @@ Findings judge_file_contents(const Snapshot& snapshot, const Arguments& argument
   return {checks::passed(fmt::format("{} is as wanted", device), device)};
 }
 
-Row of_files(std::string_view name,
-             Judge judge,
-             std::vector<std::string> (*files_of)(const Arguments&),
-             std::size_t least) {
+Row of_files(std::string_view name, Judge judge,
+             std::vector<std::string> (*files_of)(const Arguments&), std::size_t least) {
   auto row = judged(name, judge, Probe::environment, least);
   row.files_of = files_of;
   return row;
@@ -371,8 +360,7 @@ Row of_files(std::string_view name,
 std::vector<Row> file_rows() {
   auto contents = of_files("check_file_contents", judge_file_contents, content_files, 2);
   contents.reads_files = true;
-  return {of_files("check_file_test", judge_file_test, tested_files, 2),
-          std::move(contents),
+  return {of_files("check_file_test", judge_file_test, tested_files, 2), std::move(contents),
           of_files("check_file_stat", judge_file_stat, stat_files, 1)};
 }
 

@@ -18,10 +18,8 @@ namespace {
 constexpr std::string_view kFewDmiData =
     "of the machine's DMI data only the manufacturer and the product are read";
 
-std::optional<Finding> other_count(const Snapshot& snapshot,
-                                   std::string_view noun,
-                                   const Fact<unsigned>& seen,
-                                   std::string_view wanted) {
+std::optional<Finding> other_count(const Snapshot& snapshot, std::string_view noun,
+                                   const Fact<unsigned>& seen, std::string_view wanted) {
   if (wanted.empty()) return std::nullopt;
   const auto count = parse_unsigned(wanted);
   if (!count) {
@@ -32,8 +30,7 @@ std::optional<Finding> other_count(const Snapshot& snapshot,
   if (*seen == *count) return std::nullopt;
   return compared(failed(fmt::format("{}, {} wanted", checks::counted(*seen, noun), *count),
                          *seen < *count ? checks::hardware_remedy(snapshot) : Remedy::fix_config),
-                  checks::count_value(*seen),
-                  checks::count_value(*count));
+                  checks::count_value(*seen), checks::count_value(*count));
 }
 
 // Where /proc/cpuinfo names no sockets, as on Arm, NHC counts each processor as one: no machine has
@@ -87,10 +84,8 @@ std::vector<PortSeen> ports_meant(const Snapshot& snapshot, std::string_view wan
 }
 
 // A port or a device that is meant and could not be read; empty for none.
-std::string unread_among(const Snapshot& snapshot,
-                         const std::vector<PortSeen>& ports,
-                         std::string_view wanted,
-                         std::optional<double> rate) {
+std::string unread_among(const Snapshot& snapshot, const std::vector<PortSeen>& ports,
+                         std::string_view wanted, std::optional<double> rate) {
   for (const auto& [name, port] : ports) {
     if (!is_well(*port, rate)) return name;
   }
@@ -101,8 +96,7 @@ std::string unread_among(const Snapshot& snapshot,
   return {};
 }
 
-std::string no_port(const std::vector<PortSeen>& ports,
-                    std::string_view wanted,
+std::string no_port(const std::vector<PortSeen>& ports, std::string_view wanted,
                     std::string_view rate) {
   const std::string with = rate.empty() ? std::string() : fmt::format(" at {} Gb/s", rate);
   if (ports.empty()) {
@@ -133,10 +127,8 @@ Findings judge_cpuinfo(const Snapshot& snapshot, const Arguments& arguments) {
     return count ? checks::counted(*count, noun) : fmt::format("unknown {}s", noun);
   };
   return checks::or_pass(std::move(findings),
-                         fmt::format("{}, {}, {}",
-                                     words(cpu.sockets, "socket"),
-                                     words(cpu.cores, "core"),
-                                     words(cpu.threads, "thread")));
+                         fmt::format("{}, {}, {}", words(cpu.sockets, "socket"),
+                                     words(cpu.cores, "core"), words(cpu.threads, "thread")));
 }
 
 Findings judge_eth(const Snapshot& snapshot, const Arguments& arguments) {
@@ -172,10 +164,9 @@ Findings judge_ib(const Snapshot& snapshot, const Arguments& arguments) {
   const auto well = std::ranges::find_if(
       ports, [&](const PortSeen& seen) { return is_well(*seen.port, rate).value_or(false); });
   if (well != ports.end()) {
-    return {checks::passed(
-        fmt::format(
-            "{} is ACTIVE (LinkUp) at {:g} Gb/s", well->name, well->port->rate_gbps.value_or(0)),
-        device)};
+    return {checks::passed(fmt::format("{} is ACTIVE (LinkUp) at {:g} Gb/s", well->name,
+                                       well->port->rate_gbps.value_or(0)),
+                           device)};
   }
   const auto unread = unread_among(snapshot, ports, wanted, rate);
   if (!unread.empty()) {
@@ -205,8 +196,7 @@ Findings judge_dmi(const Snapshot& snapshot, const Arguments& arguments) {
   }
   return {
       compared(failed(fmt::format("the {} is {}, wanted {}", what, *fact, printable(wanted, 80))),
-               *fact,
-               wanted)};
+               *fact, wanted)};
 }
 
 }  // namespace

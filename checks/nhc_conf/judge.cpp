@@ -92,9 +92,7 @@ std::string wrong_arity(const Row& row, std::size_t given) {
 }
 
 // Why the line cannot be judged at all; empty where it can.
-std::optional<std::string> obstacle(const Snapshot& snapshot,
-                                    const Row& row,
-                                    const CheckLine& line,
+std::optional<std::string> obstacle(const Snapshot& snapshot, const Row& row, const CheckLine& line,
                                     ProbeSet needs) {
   if (!line.unresolved.empty()) return unknown_variable(line);
   const auto given = line.arguments.size();
@@ -222,10 +220,8 @@ class Lines {
     for (auto& finding : findings) {
       finding.check = id;
       finding.device = printable(finding.device, kLongestDevice);
-      finding.message = fmt::format("{} ({}:{})",
-                                    printable(finding.message, kLongestMessage),
-                                    printable(config_.file, kLongestDevice),
-                                    line.number);
+      finding.message = fmt::format("{} ({}:{})", printable(finding.message, kLongestMessage),
+                                    printable(config_.file, kLongestDevice), line.number);
       findings_.push_back(std::move(finding));
     }
   }
@@ -281,9 +277,7 @@ bool is_in(const Findings& findings, const Finding& finding) {
   });
 }
 
-Report judge_batch(const Snapshot& snapshot,
-                   Profile profile,
-                   const Batch& batch,
+Report judge_batch(const Snapshot& snapshot, Profile profile, const Batch& batch,
                    const std::string& context) {
   adapt(profile, batch);
   // An empty selection would be all checks, so it is one that no check matches.
@@ -293,10 +287,8 @@ Report judge_batch(const Snapshot& snapshot,
 }
 
 // Of one batch after the other, each finding once.
-Report judge_batches(const Snapshot& snapshot,
-                     const Profile& profile,
-                     const std::vector<Batch>& batches,
-                     const std::string& context) {
+Report judge_batches(const Snapshot& snapshot, const Profile& profile,
+                     const std::vector<Batch>& batches, const std::string& context) {
   auto report =
       judge_batch(snapshot, profile, batches.empty() ? Batch{} : batches.front(), context);
   for (std::size_t i = 1; i < batches.size(); ++i) {
@@ -308,11 +300,8 @@ Report judge_batches(const Snapshot& snapshot,
 }
 
 // What hangs under NHC runs into its watchdog, and the node is drained.
-void add_hangs(const Snapshot& snapshot,
-               const Profile& profile,
-               ProbeSet needs,
-               std::vector<std::string>& ids,
-               Report& report) {
+void add_hangs(const Snapshot& snapshot, const Profile& profile, ProbeSet needs,
+               std::vector<std::string>& ids, Report& report) {
   const std::string probes = "muster.probes";
   std::set<std::string_view> hanging;
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
@@ -357,11 +346,8 @@ Needs needs_of(const Config& config, bool active) {
   return needs;
 }
 
-Report judge(const Snapshot& snapshot,
-             Profile profile,
-             const Config& config,
-             const std::string& context,
-             const Measured& measured) {
+Report judge(const Snapshot& snapshot, Profile profile, const Config& config,
+             const std::string& context, const Measured& measured) {
   const auto& node = snapshot.identity->hostname;
   Lines lines(snapshot, config, measured);
   const auto check_lines = check_lines_on(config, node);

@@ -28,10 +28,7 @@ struct Needs {
 // Pure, as muster::judge. The lines decide which checks run, even those that the profile disabled;
 // limits that no line sets are the profile's. A line that nobody can judge leaves the node
 // undecided. `measured`: what came of the benchmarks that were run.
-[[nodiscard]] Report judge(const Snapshot& snapshot,
-                           Profile profile,
-                           const Config& config,
-                           const std::string& context,
-                           const Measured& measured = {});
+[[nodiscard]] Report judge(const Snapshot& snapshot, Profile profile, const Config& config,
+                           const std::string& context, const Measured& measured = {});
 
 }  // namespace muster::nhc

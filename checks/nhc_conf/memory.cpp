@@ -78,14 +78,10 @@ Findings judge_size(const Snapshot& snapshot, const Arguments& arguments) {
   const std::string within =
       band > 0 ? fmt::format(" within {}", argument(arguments, 2)) : std::string();
   const bool broken = low && kKind.name == kMemory.name;
-  return {of_bytes(failed(fmt::format("{}, {} than the {} wanted{}",
-                                      message,
-                                      low ? "less" : "more",
-                                      size_in_words(limit),
-                                      within),
+  return {of_bytes(failed(fmt::format("{}, {} than the {} wanted{}", message, low ? "less" : "more",
+                                      size_in_words(limit), within),
                           broken ? checks::hardware_remedy(snapshot) : Remedy::fix_config),
-                   seen,
-                   limit)};
+                   seen, limit)};
 }
 
 // MemAvailable, where NHC adds what is free, in buffers and in the cache: files in memory (tmpfs)
@@ -105,8 +101,7 @@ Findings judge_free(const Snapshot& snapshot, const Arguments& arguments) {
   return {
       of_bytes(failed(fmt::format("{}, less than the {} wanted", message, size_in_words(*least)),
                       Remedy::watch),
-               seen,
-               *least)};
+               seen, *least)};
 }
 
 }  // namespace

@@ -35,8 +35,7 @@ Result<Wanted> wanted_of(const Arguments& arguments) {
   Wanted wanted;
   if (argument(arguments, 0).starts_with('/')) {
     wanted.points = {arguments[0]};
-    for (const auto& [index, words] : {std::pair{1U, &wanted.sources},
-                                       std::pair{2U, &wanted.types},
+    for (const auto& [index, words] : {std::pair{1U, &wanted.sources}, std::pair{2U, &wanted.types},
                                        std::pair{3U, &wanted.states}}) {
       const auto word = argument(arguments, index);
       if (!word.empty()) words->emplace_back(word);
@@ -63,27 +62,20 @@ Result<Wanted> wanted_of(const Arguments& arguments) {
 
 Finding wrong(const Mount& mount, std::string message, Value observed, Value limit) {
   return compared(checks::failed(printable(mount.point), std::move(message), Remedy::fix_config),
-                  std::move(observed),
-                  std::move(limit));
+                  std::move(observed), std::move(limit));
 }
 
 // The first match string that does not hold, as a finding.
-Findings mismatch(const Mount& mount,
-                  std::string_view what,
-                  const std::string& seen,
+Findings mismatch(const Mount& mount, std::string_view what, const std::string& seen,
                   const Words& expressions) {
   for (const auto& expression : expressions) {
     const auto found = matches(expression, seen);
     if (!found) return {not_judged(found.error().message, mount.point)};
     if (*found) continue;
     return {wrong(mount,
-                  fmt::format("{} is mounted {} {}, wanted {}",
-                              printable(mount.point),
-                              what,
-                              printable(seen),
-                              printable(expression, 80)),
-                  seen,
-                  expression)};
+                  fmt::format("{} is mounted {} {}, wanted {}", printable(mount.point), what,
+                              printable(seen), printable(expression, 80)),
+                  seen, expression)};
   }
   return {};
 }
@@ -110,12 +102,9 @@ Findings other_state(const Mount& mount, const Words& expressions) {
     }
     if (*read_only == mount.read_only) continue;
     return {wrong(mount,
-                  fmt::format("{} is mounted {}, wanted {}",
-                              printable(mount.point),
-                              words(mount.read_only),
-                              words(*read_only)),
-                  mount.read_only ? "ro" : "rw",
-                  *read_only ? "ro" : "rw")};
+                  fmt::format("{} is mounted {}, wanted {}", printable(mount.point),
+                              words(mount.read_only), words(*read_only)),
+                  mount.read_only ? "ro" : "rw", *read_only ? "ro" : "rw")};
   }
   return {};
 }
@@ -141,8 +130,8 @@ bool may_be_unseen(const std::string& point, const Words& types) {
   const bool kernels = !in_memory && std::ranges::any_of(kKernels, [&](std::string_view folder) {
     return point == folder || point.starts_with(fmt::format("{}/", folder));
   });
-  constexpr std::array<std::string_view, 7> kPseudo{
-      "autofs", "cgroup", "cgroup2", "hugetlbfs", "nfsd", "ramfs", "rpc_pipefs"};
+  constexpr std::array<std::string_view, 7> kPseudo{"autofs", "cgroup", "cgroup2",   "hugetlbfs",
+                                                    "nfsd",   "ramfs",  "rpc_pipefs"};
   return kernels || std::ranges::any_of(types, [&](const std::string& type) {
            return std::ranges::find(kPseudo, type) != kPseudo.end();
          });
@@ -154,20 +143,18 @@ Findings judge_point(const Snapshot& snapshot, const Wanted& wanted, const std::
       printable(point));
   const auto mount = any_mount_at(snapshot, point);
   if (mount) {
-    for (const auto& findings : {mismatch(*mount, "from", mount->source, wanted.sources),
-                                 mismatch(*mount, "as", mount->type, wanted.types),
-                                 other_state(*mount, wanted.states)}) {
+    for (const auto& findings :
+         {mismatch(*mount, "from", mount->source, wanted.sources),
+          mismatch(*mount, "as", mount->type, wanted.types), other_state(*mount, wanted.states)}) {
       if (findings.empty()) continue;
       return mount->type == "autofs" ? Findings{unused} : findings;
     }
     // Whether it can be written is for what will be mounted there.
     if (mount->type == "autofs" && !wanted.states.empty()) return {unused};
-    return {checks::passed(fmt::format("{} is mounted ({} from {}, {})",
-                                       printable(point),
-                                       printable(mount->type),
-                                       printable(mount->source),
-                                       mount->read_only ? "read-only" : "writable"),
-                           printable(point))};
+    return {checks::passed(
+        fmt::format("{} is mounted ({} from {}, {})", printable(point), printable(mount->type),
+                    printable(mount->source), mount->read_only ? "read-only" : "writable"),
+        printable(point))};
   }
   if (snapshot.mounts->automount_of(point) != nullptr) return {unused};
   if (!snapshot.mounts->kernel && may_be_unseen(point, wanted.types)) {

@@ -29,9 +29,7 @@ Finding no_list(const Processes& processes) {
 }
 
 std::string in_words(const RunningProcess& process) {
-  return fmt::format("process {} ({}) of user {}",
-                     process.pid,
-                     printable(process.command, 80),
+  return fmt::format("process {} ({}) of user {}", process.pid, printable(process.command, 80),
                      process.user.value_or(0));
 }
 
@@ -121,8 +119,7 @@ struct Search {
   std::string match = "*", owner;
 };
 
-Result<bool> is_meant(const Processes& processes,
-                      const RunningProcess& process,
+Result<bool> is_meant(const Processes& processes, const RunningProcess& process,
                       const Search& search) {
   if (!search.system_too && process.user && !checks::is_of_users(*process.user)) return false;
   const auto program = process.command.substr(0, process.command.find(' '));
@@ -154,10 +151,8 @@ Findings judge_usage(const Snapshot& snapshot, const Arguments& arguments) {
           fmt::format("{} is not known", meant ? "what a process uses" : meant.error().message)));
       continue;
     }
-    auto finding = failed(fmt::format("{} uses {}, limit {}",
-                                      in_words(process),
-                                      limit->words(*used),
-                                      limit->words(limit->value)),
+    auto finding = failed(fmt::format("{} uses {}, limit {}", in_words(process),
+                                      limit->words(*used), limit->words(limit->value)),
                           Remedy::watch);
     findings.push_back(
         softened(compared(std::move(finding), *used, limit->value), options->has('0')));
@@ -228,8 +223,7 @@ class ProcessTree {
 };
 
 // With -c, -u, -n and -p NHC looks for these within what the options name.
-bool is_left_out(const Options& options,
-                 const Processes& processes,
+bool is_left_out(const Options& options, const Processes& processes,
                  const RunningProcess& process) {
   const auto names = [&](char letter, const std::string& text) {
     return options.has(letter) &&
@@ -293,17 +287,14 @@ Findings judge_kswapd(const Snapshot& snapshot, const Arguments& arguments) {
   if (!uneven) return {checks::passed(words)};
   const Arguments actions(arguments.begin() + 2, arguments.end());
   auto finding = failed(fmt::format("{}, at most {:.0f} s wanted, or {:g} times as much on one",
-                                    words,
-                                    *threshold,
-                                    *discrepancy),
+                                    words, *threshold, *discrepancy),
                         Remedy::watch);
   return {softened(std::move(finding), !dies(actions))};
 }
 
 }  // namespace
 
-Result<bool> is_owned_by(const Processes& processes,
-                         const RunningProcess& process,
+Result<bool> is_owned_by(const Processes& processes, const RunningProcess& process,
                          const std::string& owner) {
   if (owner.empty()) return true;
   if (!process.user) return make_error(fmt::format("the user of {}", process.pid));

@@ -62,8 +62,7 @@ std::vector<std::string> users_of(const Snapshot& snapshot, const Socket& socket
 }
 
 // What the value of an option is matched with; nothing for one that tells no sockets apart.
-std::optional<std::vector<std::string>> forms_of(const Snapshot& snapshot,
-                                                 const Socket& socket,
+std::optional<std::vector<std::string>> forms_of(const Snapshot& snapshot, const Socket& socket,
                                                  char option) {
   if (option == 'p') return std::vector{socket.protocol};
   if (option == 'l') return written(socket.local);
@@ -119,8 +118,7 @@ Findings judge_net_socket(const Snapshot& snapshot, const Arguments& arguments) 
   }
   const auto name = options->has('n') ? printable(options->value('n'), 80) : "matching";
   const bool wanted = !options->has('!');
-  auto message = fmt::format("{} {} open",
-                             checks::counted(count, fmt::format("{} socket", name)),
+  auto message = fmt::format("{} {} open", checks::counted(count, fmt::format("{} socket", name)),
                              count == 1 ? "is" : "are");
   if ((count > 0) == wanted) return {checks::passed(std::move(message))};
   return {softened(failed(std::move(message), Remedy::restart_service), options->has('0'))};

@@ -48,9 +48,7 @@ struct Subject {
 // Calls `judge` where there is something to judge. Where nothing is mounted, and on file systems
 // without space, NHC passes; muster skips and says why.
 template <class Rule>
-Findings on_mount(const Snapshot& snapshot,
-                  const Arguments& arguments,
-                  Reckon usage_of,
+Findings on_mount(const Snapshot& snapshot, const Arguments& arguments, Reckon usage_of,
                   const Rule& judge) {
   const std::string point = printable(argument(arguments, 0));
   const Mount* mount = mount_at(snapshot, argument(arguments, 0));
@@ -98,12 +96,11 @@ Findings judge_total(const Snapshot& snapshot, const Arguments& arguments) {
     if (!missed) return tl::unexpected(missed.error());
     auto message = fmt::format("{} has {}", subject.point, usage.words(usage.total));
     if (!*missed) return checks::passed(std::move(message), subject.point);
-    return checks::failed(subject.point,
-                          fmt::format("{}, {} than the {} wanted",
-                                      message,
-                                      (*missed)->low ? "less" : "more",
-                                      usage.words((*missed)->limit)),
-                          Remedy::fix_config);
+    return checks::failed(
+        subject.point,
+        fmt::format("{}, {} than the {} wanted", message, (*missed)->low ? "less" : "more",
+                    usage.words((*missed)->limit)),
+        Remedy::fix_config);
   });
 }
 
@@ -117,18 +114,14 @@ Findings judge_part(const Snapshot& snapshot, const Arguments& arguments) {
     const double amount = kFree ? usage.available : usage.used;
     const double percent = kFree ? 100 - usage.used_percent() : usage.used_percent();
     const double seen = limit->percent ? percent : amount;
-    auto message = fmt::format("{} has {} {} ({:g}%)",
-                               subject.point,
-                               usage.words(amount),
-                               kFree ? "free" : "in use",
-                               percent);
+    auto message = fmt::format("{} has {} {} ({:g}%)", subject.point, usage.words(amount),
+                               kFree ? "free" : "in use", percent);
     const bool well = kFree ? seen >= limit->value : seen < limit->value;
     if (well) return checks::passed(std::move(message), subject.point);
-    return checks::failed(
-        subject.point,
-        fmt::format(
-            "{}, less than {}{} wanted", message, kFree ? "the " : "", argument(arguments, 1)),
-        Remedy::fix_config);
+    return checks::failed(subject.point,
+                          fmt::format("{}, less than {}{} wanted", message, kFree ? "the " : "",
+                                      argument(arguments, 1)),
+                          Remedy::fix_config);
   });
 }
 

@@ -16,25 +16,15 @@ namespace {
 
 std::vector<Row> scheduler_rows() {
   constexpr std::string_view kNoMoab = "Moab and TORQUE are not observed";
-  return {unjudged("check_moab_sched", kNoMoab),
-          unjudged("check_moab_rm", kNoMoab),
+  return {unjudged("check_moab_sched", kNoMoab), unjudged("check_moab_rm", kNoMoab),
           unjudged("check_moab_torque", kNoMoab)};
 }
 
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
-  for (auto* const rows_of : {memory_rows,
-                              hardware_rows,
-                              mount_rows,
-                              space_rows,
-                              task_rows,
-                              process_rows,
-                              file_rows,
-                              socket_rows,
-                              command_rows,
-                              scheduler_rows,
-                              azure_rows,
-                              benchmark_rows}) {
+  for (auto* const rows_of :
+       {memory_rows, hardware_rows, mount_rows, space_rows, task_rows, process_rows, file_rows,
+        socket_rows, command_rows, scheduler_rows, azure_rows, benchmark_rows}) {
     for (auto& row : rows_of()) rows.push_back(std::move(row));
   }
   return rows;
@@ -76,13 +66,13 @@ constexpr std::array kKeys{
 
 }  // namespace
 
-Row judged(
-    std::string_view name, Judge judge, ProbeSet needs, std::size_t least, std::size_t most) {
+Row judged(std::string_view name, Judge judge, ProbeSet needs, std::size_t least,
+           std::size_t most) {
   return {.name = name, .least = least, .most = most, .judge = judge, .needs = needs};
 }
 
-Row of_processes(
-    std::string_view name, Judge judge, Probe beside, std::size_t least, std::size_t most) {
+Row of_processes(std::string_view name, Judge judge, Probe beside, std::size_t least,
+                 std::size_t most) {
   auto row = judged(name, judge, Probe::processes | beside, least, most);
   row.all_processes = true;
   return row;

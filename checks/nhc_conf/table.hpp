@@ -60,11 +60,11 @@ struct Row {
 };
 
 // A check that is judged here.
-[[nodiscard]] Row judged(
-    std::string_view name, Judge judge, ProbeSet needs, std::size_t least, std::size_t most = kAny);
+[[nodiscard]] Row judged(std::string_view name, Judge judge, ProbeSet needs, std::size_t least,
+                         std::size_t most = kAny);
 // A check of processes, for which the probe `beside` is asked, too.
-[[nodiscard]] Row of_processes(
-    std::string_view name, Judge judge, Probe beside, std::size_t least, std::size_t most = kAny);
+[[nodiscard]] Row of_processes(std::string_view name, Judge judge, Probe beside, std::size_t least,
+                               std::size_t most = kAny);
 [[nodiscard]] Row unjudged(std::string_view name, std::string_view why);
 
 // The rows of each subject, in the file of what judges them.

@@ -21,10 +21,9 @@ bool lists(const Fact<std::vector<std::string>>& units, const std::string& unit)
 }
 
 // Debian's units have other names than the programs that they run.
-constexpr std::array kOtherNames{std::pair{"sshd.service", "ssh.service"},
-                                 std::pair{"crond.service", "cron.service"},
-                                 std::pair{"chronyd.service", "chrony.service"},
-                                 std::pair{"munged.service", "munge.service"}};
+constexpr std::array kOtherNames{
+    std::pair{"sshd.service", "ssh.service"}, std::pair{"crond.service", "cron.service"},
+    std::pair{"chronyd.service", "chrony.service"}, std::pair{"munged.service", "munge.service"}};
 
 std::string unit_of(const Services& services, const std::string& name) {
   auto unit = name.ends_with(".service") ? name : fmt::format("{}.service", name);
@@ -48,8 +47,7 @@ struct ServiceSearch {
   std::string owner;   // a match string or a number; empty for anybody
 };
 
-Result<bool> is_wanted(const Processes& processes,
-                       const RunningProcess& process,
+Result<bool> is_wanted(const Processes& processes, const RunningProcess& process,
                        const ServiceSearch& search) {
   if (search.match.empty()) {
     if (process.command.find(search.name) == std::string::npos) return false;
@@ -89,8 +87,7 @@ Finding by_processes(const Processes& processes, const ServiceSearch& search, bo
   const auto words = runs ? fmt::format("{} runs", words_for(**found))
                           : fmt::format("no process {}{} runs", device, whose);
   if (runs != forbidden) return checks::passed(words, device);
-  return checks::failed(device,
-                        forbidden ? fmt::format("{}, and must not", words) : words,
+  return checks::failed(device, forbidden ? fmt::format("{}, and must not", words) : words,
                         forbidden ? Remedy::fix_config : Remedy::restart_service);
 }
 
@@ -101,8 +98,7 @@ Finding not_its_owner(const std::string& unit) {
 }
 
 // With -s, -k and -E the service must not run; that no unit does proves nothing of processes.
-Finding unwanted_service(const Snapshot& snapshot,
-                         const std::string& name,
+Finding unwanted_service(const Snapshot& snapshot, const std::string& name,
                          const Options& options) {
   const auto& services = *snapshot.services;
   const auto unit = unit_of(services, name);
@@ -118,8 +114,8 @@ Finding unwanted_service(const Snapshot& snapshot,
   if (options.has('v') || options.has('V')) {
     return not_judged(fmt::format("{} is active, and muster ends nothing", unit), unit);
   }
-  return checks::failed(
-      unit, fmt::format("{} is active, and must not be", unit), Remedy::fix_config);
+  return checks::failed(unit, fmt::format("{} is active, and must not be", unit),
+                        Remedy::fix_config);
 }
 
 // A unit's name without its kind, which no process has.
@@ -140,8 +136,7 @@ Finding service_finding(const Snapshot& snapshot, const std::string& name, std::
         services.active ? std::string() : fmt::format(" ({})", services.active.why());
     return not_judged(
         fmt::format("no unit {} is known to be active, and processes are not observed{}",
-                    printable(unit, 80),
-                    why),
+                    printable(unit, 80), why),
         unit);
   }
   if (owner.empty()) return checks::passed(fmt::format("{} is active", unit), unit);

@@ -32,10 +32,8 @@ std::vector<const PciDevice*> switch_ports(const Snapshot& snapshot, const PciDe
 bool redirects(const PciDevice* port) { return (port->acs_control.value_or(0) & kHarmful) != 0; }
 
 // One finding for one GPU's way up, at its nearest port: they are switched on together.
-void judge_path(const PciDevice& gpu,
-                const std::vector<const PciDevice*>& ports,
-                std::set<std::string>& said,
-                Findings& findings) {
+void judge_path(const PciDevice& gpu, const std::vector<const PciDevice*>& ports,
+                std::set<std::string>& said, Findings& findings) {
   const auto harmful = std::find_if(ports.rbegin(), ports.rend(), redirects);
   if (harmful != ports.rend()) {
     const auto& port = **harmful;
@@ -44,11 +42,8 @@ void judge_path(const PciDevice& gpu,
         warned(port.address,
                fmt::format("access control services are on (control {:#06x}) at the switch port {} "
                            "above the GPU at {}: traffic between devices goes through the root",
-                           *port.acs_control,
-                           port.address,
-                           gpu.address),
-               Remedy::fix_config,
-               {*port.acs_control, 0}));
+                           *port.acs_control, port.address, gpu.address),
+               Remedy::fix_config, {*port.acs_control, 0}));
     return;
   }
   for (const auto* port : ports) {

@@ -39,8 +39,7 @@ std::string fault_code(PciKind kind, bool listed) {
 
 // The addresses the profile knows and the bus does not have; empty unless they explain the count.
 std::vector<std::string> missing_addresses(const std::vector<const PciDevice*>& found,
-                                           const Places& expected,
-                                           std::size_t missing) {
+                                           const Places& expected, std::size_t missing) {
   std::vector<std::string> absent;
   for (const auto& [address, node] : expected) {
     if (std::ranges::count(found, address, &PciDevice::address) == 0) absent.push_back(address);
@@ -55,8 +54,7 @@ struct Expected {
   const Places& places;
 };
 
-void judge_count(const Snapshot& snapshot,
-                 const Expected& expected,
+void judge_count(const Snapshot& snapshot, const Expected& expected,
                  const NvmlView* nvml,  // of GPUs only
                  Findings& findings) {
   const PciKind kind = expected.kind;
@@ -81,11 +79,8 @@ void judge_count(const Snapshot& snapshot,
     finding.device = address;
     finding.seen_by.clear();
     if (nvml != nullptr) nvml->leave_to_gpu_present(address, finding);
-    finding.message = fmt::format("no {} at {}: {} on the PCI bus, expected {}",
-                                  word_for(kind),
-                                  address,
-                                  counted_kind(found.size(), kind),
-                                  wanted);
+    finding.message = fmt::format("no {} at {}: {} on the PCI bus, expected {}", word_for(kind),
+                                  address, counted_kind(found.size(), kind), wanted);
     findings.push_back(finding);
   }
 }
@@ -101,10 +96,8 @@ std::optional<Finding> judge_answers(const PciDevice& device, const NvmlView& nv
   Finding finding = failed(device.address,
                            fmt::format("the {} at {} is on the PCI bus and does not answer: its "
                                        "configuration space reads all ones",
-                                       word,
-                                       device.address),
-                           Remedy::reboot,
-                           {false, true});
+                                       word, device.address),
+                           Remedy::reboot, {false, true});
   finding.code = fault_code(device.kind, true);
   if (device.kind == PciKind::gpu) nvml.leave_to_gpu_present(device.address, finding);
   return finding;
@@ -114,8 +107,7 @@ Finding fallen_off(const PciDevice& device, bool expected) {
   Finding finding = failed(
       device.address,
       fmt::format("the GPU at {} is on the PCI bus, and NVML does not list it", device.address),
-      Remedy::reboot,
-      {false, true});
+      Remedy::reboot, {false, true});
   finding.code = fault_code(PciKind::gpu, true);
   if (!expected) {
     finding.outcome = Outcome::unknown;
@@ -140,18 +132,15 @@ void compare_with_nvml(const NvmlView& nvml, Findings& findings) {
         failed(kNode,
                fmt::format("{} on the PCI bus that NVML does not list, and {} that it refuses "
                            "(see gpu.present)",
-                           counted_kind(unlisted.size(), PciKind::gpu),
-                           nvml.refused()),
-               Remedy::reboot,
-               {count_value(unlisted.size()), 0}));
+                           counted_kind(unlisted.size(), PciKind::gpu), nvml.refused()),
+               Remedy::reboot, {count_value(unlisted.size()), 0}));
     findings.back().code = fault_code(PciKind::gpu, true);
   }
   for (const Gpu* gpu : nvml.not_on_bus()) {
-    findings.push_back(unknown(gpu->address,
-                               fmt::format("NVML lists {} at {}, and the PCI bus does not: one "
-                                           "of them is wrong",
-                                           gpu::name_of(*gpu),
-                                           gpu->address)));
+    findings.push_back(
+        unknown(gpu->address, fmt::format("NVML lists {} at {}, and the PCI bus does not: one "
+                                          "of them is wrong",
+                                          gpu::name_of(*gpu), gpu->address)));
   }
 }
 
@@ -162,8 +151,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const Places nowhere;
   Findings findings;
   judge_count(snapshot, {PciKind::gpu, profile.gpu->present.count, topo.gpu}, &nvml, findings);
-  judge_count(
-      snapshot, {PciKind::nvswitch, profile.pci->devices.nvswitches, nowhere}, nullptr, findings);
+  judge_count(snapshot, {PciKind::nvswitch, profile.pci->devices.nvswitches, nowhere}, nullptr,
+              findings);
   judge_count(snapshot, {PciKind::hca, profile.ib->present.count, topo.hca}, nullptr, findings);
 
   std::vector<std::string> present;

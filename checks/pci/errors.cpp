@@ -49,25 +49,18 @@ Increments increments_of(const Snapshot& snapshot, const PciDevice& device, doub
           .correctable = delta("correctable", device.aer->correctable)};
 }
 
-Finding uncorrected(const PciDevice& device,
-                    const Delta& delta,
-                    std::string_view severity,
+Finding uncorrected(const PciDevice& device, const Delta& delta, std::string_view severity,
                     Remedy remedy) {
   return failed(device.address,
                 fmt::format("{} in {} at the {} {}",
                             counted(delta.increments, fmt::format("{} PCIe error", severity)),
-                            in_time(delta.seconds),
-                            pci::word_for(device.kind),
-                            device.address),
-                remedy,
-                {count_value(delta.increments), 0, "errors"});
+                            in_time(delta.seconds), pci::word_for(device.kind), device.address),
+                remedy, {count_value(delta.increments), 0, "errors"});
 }
 
 // The worst of what a device reports: one incident raises several severities.
-std::optional<Finding> worst_of(const PciDevice& device,
-                                const Increments& seen,
-                                const Limit<double>& correctable_limit,
-                                Remedy remedy) {
+std::optional<Finding> worst_of(const PciDevice& device, const Increments& seen,
+                                const Limit<double>& correctable_limit, Remedy remedy) {
   if (seen.fatal && seen.fatal->increments > 0)
     return uncorrected(device, *seen.fatal, "fatal", remedy);
   if (seen.non_fatal && seen.non_fatal->increments > 0) {
@@ -77,12 +70,9 @@ std::optional<Finding> worst_of(const PciDevice& device,
     return std::nullopt;
   return warned(device.address,
                 fmt::format("{:.0f} corrected PCIe errors per hour at the {} {}, limit {:g}",
-                            seen.correctable->per_hour(),
-                            pci::word_for(device.kind),
-                            device.address,
-                            *correctable_limit),
-                Remedy::watch,
-                {seen.correctable->per_hour(), *correctable_limit, "errors/h"});
+                            seen.correctable->per_hour(), pci::word_for(device.kind),
+                            device.address, *correctable_limit),
+                Remedy::watch, {seen.correctable->per_hour(), *correctable_limit, "errors/h"});
 }
 
 // Bits of AER's register of uncorrectable errors that mean lost or damaged data. Others are set by
@@ -110,16 +100,11 @@ std::optional<Finding> recorded(const PciDevice& device) {
   if (words.empty()) return std::nullopt;
   return warned(device.address,
                 fmt::format("the {} {} has uncorrected PCIe errors on record: {}",
-                            pci::word_for(device.kind),
-                            device.address,
-                            fmt::join(words, ", ")),
-                Remedy::watch,
-                {*status});
+                            pci::word_for(device.kind), device.address, fmt::join(words, ", ")),
+                Remedy::watch, {*status});
 }
 
-void judge_device(const Snapshot& snapshot,
-                  const PciDevice& device,
-                  const PciErrorLimits& limits,
+void judge_device(const Snapshot& snapshot, const PciDevice& device, const PciErrorLimits& limits,
                   Errors& errors) {
   if (device.aer.is_absent()) {
     // Bridges that report nothing themselves are common; what is below them reports.
@@ -156,16 +141,13 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     if (errors.findings.size() == before) append(errors.findings, recorded(device));
   }
   const bool all_well = errors.findings.empty() && errors.judged > 0;
-  pci::add_for_all(errors.findings,
-                   snapshot.identity->hypervisor ? Outcome::skip : Outcome::unknown,
-                   errors.without_counters,
-                   snapshot.identity->hypervisor
-                       ? "the hypervisor keeps PCIe errors to itself"
-                       : "the kernel counts no PCIe errors for it (no AER)");
   pci::add_for_all(
-      errors.findings,
-      Outcome::skip,
-      errors.first_seen,
+      errors.findings, snapshot.identity->hypervisor ? Outcome::skip : Outcome::unknown,
+      errors.without_counters,
+      snapshot.identity->hypervisor ? "the hypervisor keeps PCIe errors to itself"
+                                    : "the kernel counts no PCIe errors for it (no AER)");
+  pci::add_for_all(
+      errors.findings, Outcome::skip, errors.first_seen,
       "PCIe errors seen for the first time in this boot, or cleared since: no rate yet");
   if (all_well) {
     errors.findings.push_back(

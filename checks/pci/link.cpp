@@ -65,9 +65,7 @@ Fact<double> speed_at_work(const Snapshot& snapshot, const PciDevice& device) {
 
 // An HCA beside GPUs is no sister of one that is not.
 std::string kind_of(const Snapshot& snapshot, const PciDevice& device) {
-  return fmt::format("{:04x}:{:04x} {}",
-                     device.vendor,
-                     device.device,
+  return fmt::format("{:04x}:{:04x} {}", device.vendor, device.device,
                      device.kind == PciKind::hca && pci::is_beside_a_gpu(snapshot, device));
 }
 
@@ -98,10 +96,8 @@ LinkSisters sisters_among(const Snapshot& snapshot, const std::vector<PciDevice>
 // The profile's limit; else what most devices like it have, where this one has less; else the most
 // that it can do itself.
 template <class T>
-Property<T> property_of(const Fact<T>& observed,
-                        std::optional<double> limit,
-                        std::optional<double> usual,
-                        const Fact<T>& maximum) {
+Property<T> property_of(const Fact<T>& observed, std::optional<double> limit,
+                        std::optional<double> usual, const Fact<T>& maximum) {
   Property<T> property{.observed = observed};
   if (!limit && usual && observed && static_cast<double>(*observed) < *usual) limit = usual;
   if (limit) {
@@ -115,16 +111,14 @@ Property<T> property_of(const Fact<T>& observed,
   return property;
 }
 
-Property<unsigned> width_of(const PciDevice& device,
-                            const LinkLimit& limit,
+Property<unsigned> width_of(const PciDevice& device, const LinkLimit& limit,
                             std::optional<double> usual) {
   std::optional<double> wanted;
   if (limit.width && *limit.width > 0) wanted = *limit.width;
   return property_of(device.link_width, wanted, usual, device.link_width_max);
 }
 
-Property<double> speed_of(const PciDevice& device,
-                          const LinkLimit& limit,
+Property<double> speed_of(const PciDevice& device, const LinkLimit& limit,
                           std::optional<double> usual) {
   std::optional<double> wanted;
   if (limit.speed) wanted = limit.speed->value / kGiga;
@@ -150,11 +144,8 @@ PciDevice completed(const Snapshot& snapshot, const PciDevice& device) {
 // False, with what to say, where the property or the device's word for its limit cannot be
 // understood.
 template <class T>
-bool readable(const PciDevice& device,
-              std::string_view what,
-              const Property<T>& property,
-              const Fact<T>& maximum,
-              Links& links) {
+bool readable(const PciDevice& device, std::string_view what, const Property<T>& property,
+              const Fact<T>& maximum, Links& links) {
   for (const auto* fact : {&property.observed, &maximum}) {
     if (!fact->is_unreadable() || (fact == &maximum && property.expected)) continue;
     links.findings.push_back(not_known(device.address, what, *fact));
@@ -185,10 +176,8 @@ std::string_view words_for_slow(const Property<double>& speed, const PciDevice& 
   return at_most ? "can do no more than" : "is, at work,";
 }
 
-Finding narrow_or_slow(const PciDevice& device,
-                       const Property<unsigned>& width,
-                       const Property<double>& speed,
-                       Remedy remedy) {
+Finding narrow_or_slow(const PciDevice& device, const Property<unsigned>& width,
+                       const Property<double>& speed, Remedy remedy) {
   const bool slow = below(speed, kRounding);
   const bool narrow = below(width, 0);
   // How a slot is wired is not known: many a board gives a x16 device eight lanes for good.
@@ -204,25 +193,19 @@ Finding narrow_or_slow(const PciDevice& device,
     want = fmt::format("{}{}{:g} GT/s", want, narrow ? " at " : "", *speed.expected);
   }
   return about(
-      device.address,
-      certain ? Outcome::fail : Outcome::warn,
+      device.address, certain ? Outcome::fail : Outcome::warn,
       fmt::format(
-          "the PCIe link of the {} at {} {} {}, expected {}",
-          pci::word_for(device.kind),
+          "the PCIe link of the {} at {} {} {}, expected {}", pci::word_for(device.kind),
           device.address,
           slow && !narrow && device.kind == PciKind::gpu ? words_for_slow(speed, device) : "is",
-          have,
-          want),
+          have, want),
       remedy,
       narrow ? Values{*width.observed, *width.expected, "lanes"}
              : Values{*speed.observed, *speed.expected, "GT/s"});
 }
 
-void judge_link(const Snapshot& snapshot,
-                const PciDevice& device,
-                const LinkLimit& limit,
-                const LinkSisters& sisters,
-                Links& links) {
+void judge_link(const Snapshot& snapshot, const PciDevice& device, const LinkLimit& limit,
+                const LinkSisters& sisters, Links& links) {
   const auto kind = kind_of(snapshot, device);
   const auto width = width_of(device, limit, sisters.widths.usual_of(kind));
   const auto speed = speed_of(device, limit, sisters.speeds.usual_of(kind));
@@ -267,9 +250,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
   const bool all_well = links.findings.empty() && links.judged > 0;
   const bool skip = profile.pci->link.unmeasurable == Unmeasurable::skip;
-  pci::add_for_all(links.findings,
-                   skip ? Outcome::skip : Outcome::unknown,
-                   links.unmeasurable,
+  pci::add_for_all(links.findings, skip ? Outcome::skip : Outcome::unknown, links.unmeasurable,
                    fmt::format("the PCIe link cannot be measured: {}", links.why));
   if (all_well) {
     links.findings.push_back(passed(fmt::format(

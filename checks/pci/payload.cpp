@@ -62,13 +62,9 @@ void compare(const PciDevice& device, Possible possible, Payloads& payloads) {
   payloads.findings.push_back(
       warned(device.address,
              fmt::format("the maximum PCIe payload of the {} at {} is {} bytes, {} {}",
-                         pci::word_for(device.kind),
-                         device.address,
-                         *device.payload_bytes,
-                         possible.by,
-                         possible.bytes),
-             Remedy::fix_config,
-             {*device.payload_bytes, possible.bytes, "B"}));
+                         pci::word_for(device.kind), device.address, *device.payload_bytes,
+                         possible.by, possible.bytes),
+             Remedy::fix_config, {*device.payload_bytes, possible.bytes, "B"}));
 }
 
 void judge_device(const Snapshot& snapshot, const PciDevice& device, Payloads& payloads) {
@@ -103,14 +99,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   Payloads payloads;
   for (const auto* device : pci::endpoints(snapshot)) judge_device(snapshot, *device, payloads);
   const bool all_well = payloads.findings.empty() && payloads.judged > 0;
-  pci::add_for_all(payloads.findings,
-                   Outcome::skip,
-                   payloads.not_told,
+  pci::add_for_all(payloads.findings, Outcome::skip, payloads.not_told,
                    "configuration space tells no maximum PCIe payload");
   pci::add_for_all(
-      payloads.findings,
-      Outcome::skip,
-      payloads.hidden,
+      payloads.findings, Outcome::skip, payloads.hidden,
       "the hypervisor hides the path above it, and no other device is of the same make");
   if (all_well) {
     payloads.findings.push_back(

@@ -63,15 +63,14 @@ struct Comparison {
   for (const auto& [value, devices] : by_value) {
     parts.push_back(fmt::format("{} on {}", value, fmt::join(devices, ", ")));
   }
-  return fmt::format(
-      "{} differs between {}: {}", comparison.what, comparison.devices, fmt::join(parts, "; "));
+  return fmt::format("{} differs between {}: {}", comparison.what, comparison.devices,
+                     fmt::join(parts, "; "));
 }
 
 // One finding for each device that differs from most; one for the node where no value has a
 // majority, because then nobody can say who is wrong.
 [[nodiscard]] inline Findings disagreements(const std::vector<Said>& said,
-                                            const Comparison& comparison,
-                                            const Finding& like) {
+                                            const Comparison& comparison, const Finding& like) {
   const auto& [what, devices] = comparison;
   std::map<std::string, std::size_t> counts;
   for (const Said& each : said) ++counts[each.value];
@@ -89,13 +88,8 @@ struct Comparison {
     if (each.value == most->first) continue;
     Finding finding = like;
     finding.device = each.device;
-    finding.message = fmt::format("{} {}, but {} on {} of {} {}",
-                                  what,
-                                  each.value,
-                                  most->first,
-                                  most->second,
-                                  said.size(),
-                                  devices);
+    finding.message = fmt::format("{} {}, but {} on {} of {} {}", what, each.value, most->first,
+                                  most->second, said.size(), devices);
     finding.observed = each.value;
     finding.limit = most->first;
     findings.push_back(std::move(finding));
@@ -123,8 +117,7 @@ class Sisters {
 
   // A finding like `like` for each device that differs from most of its kind, and one for the node
   // for each kind without such a majority.
-  [[nodiscard]] Findings differences(const Comparison& comparison,
-                                     std::string_view unit,
+  [[nodiscard]] Findings differences(const Comparison& comparison, std::string_view unit,
                                      const Finding& like) const {
     Findings findings;
     for (const auto& [kind, sisters] : kinds_) {

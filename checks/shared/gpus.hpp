@@ -43,25 +43,18 @@ namespace muster::checks::gpu {
                                                    const Profile& profile);
 
 // "gpu3", with how to find the board: "(serial 1650923012345)".
-[[nodiscard]] inline Finding about(const Gpu& gpu,
-                                   Outcome outcome,
-                                   std::string message,
-                                   Remedy remedy = Remedy::none,
-                                   Values values = {}) {
+[[nodiscard]] inline Finding about(const Gpu& gpu, Outcome outcome, std::string message,
+                                   Remedy remedy = Remedy::none, Values values = {}) {
   if (gpu.serial) message = fmt::format("{} (serial {})", message, *gpu.serial);
   return checks::about(name_of(gpu), outcome, std::move(message), remedy, std::move(values));
 }
 
-[[nodiscard]] inline Finding failed(const Gpu& gpu,
-                                    std::string message,
-                                    Remedy remedy,
+[[nodiscard]] inline Finding failed(const Gpu& gpu, std::string message, Remedy remedy,
                                     Values values = {}) {
   return about(gpu, Outcome::fail, std::move(message), remedy, std::move(values));
 }
 
-[[nodiscard]] inline Finding warned(const Gpu& gpu,
-                                    std::string message,
-                                    Remedy remedy,
+[[nodiscard]] inline Finding warned(const Gpu& gpu, std::string message, Remedy remedy,
                                     Values values = {}) {
   return about(gpu, Outcome::warn, std::move(message), remedy, std::move(values));
 }
@@ -70,8 +63,7 @@ namespace muster::checks::gpu {
 // up in one pass.
 [[nodiscard]] inline Findings each(
     const std::vector<const Gpu*>& gpus,
-    const std::function<std::optional<Finding>(const Gpu&)>& judge_one,
-    std::string_view all_well) {
+    const std::function<std::optional<Finding>(const Gpu&)>& judge_one, std::string_view all_well) {
   Findings findings;
   std::size_t well = 0;
   for (const Gpu* gpu : gpus) {
@@ -84,8 +76,7 @@ namespace muster::checks::gpu {
 }
 
 [[nodiscard]] inline Findings each(
-    const Snapshot& snapshot,
-    const std::function<std::optional<Finding>(const Gpu&)>& judge_one,
+    const Snapshot& snapshot, const std::function<std::optional<Finding>(const Gpu&)>& judge_one,
     std::string_view all_well) {
   return each(answering(snapshot), judge_one, all_well);
 }
@@ -103,10 +94,8 @@ template <class T>
 // model tell should have told it, unless it has no ECC or is divided by MIG. `fact_of` gives the
 // fact of any GPU.
 template <class FactOf>
-[[nodiscard]] Finding not_told_beside(const Snapshot& snapshot,
-                                      const Gpu& gpu,
-                                      std::string_view what,
-                                      const FactOf& fact_of) {
+[[nodiscard]] Finding not_told_beside(const Snapshot& snapshot, const Gpu& gpu,
+                                      std::string_view what, const FactOf& fact_of) {
   Finding finding = not_told(gpu, what, fact_of(gpu));
   const bool offers_less = !gpu.modes.ecc.value_or(true) || gpu.modes.mig.value_or(false);
   if (finding.outcome != Outcome::skip || !gpu.model || offers_less) return finding;
@@ -124,19 +113,17 @@ template <class FactOf>
 
 // The finding about a mode that changes with the next reset only: it is not as expected, will not
 // be so then, or is not known. Nothing where all is well.
-[[nodiscard]] inline std::optional<Finding> judge_mode(const Gpu& gpu,
-                                                       std::string_view mode,
+[[nodiscard]] inline std::optional<Finding> judge_mode(const Gpu& gpu, std::string_view mode,
                                                        const Fact<bool>& now,
-                                                       const Fact<bool>& pending,
-                                                       bool expected) {
+                                                       const Fact<bool>& pending, bool expected) {
   if (!now) return not_told(gpu, fmt::format("the {} mode", mode), now);
   const auto word = [](bool on) { return on ? "on" : "off"; };
   std::string message;
   if (*now != expected) {
     message = fmt::format("{} is {}, expected {}", mode, word(*now), word(expected));
   } else if (pending.value_or(expected) != expected) {
-    message = fmt::format(
-        "{} is {} and will be {} after the next reset", mode, word(expected), word(!expected));
+    message = fmt::format("{} is {} and will be {} after the next reset", mode, word(expected),
+                          word(!expected));
   } else {
     return std::nullopt;
   }

@@ -156,8 +156,7 @@ bool at_the_same_time(const KernelFault& a, const KernelFault& b, Seconds coales
 // The fault of the device farthest below this bridge that failed at the same time, if any.
 std::optional<std::size_t> fault_below(const Snapshot& snapshot,
                                        const std::vector<KernelFault>& faults,
-                                       const KernelFault& bridge,
-                                       Seconds coalesce) {
+                                       const KernelFault& bridge, Seconds coalesce) {
   std::optional<std::size_t> best;
   std::size_t depth = 0;
   for (std::size_t i = 0; i < faults.size(); ++i) {
@@ -173,8 +172,7 @@ std::optional<std::size_t> fault_below(const Snapshot& snapshot,
 }
 
 // The ports above a device report its errors, too, and that they could not be recovered from.
-void move_to_endpoints(const Snapshot& snapshot,
-                       std::vector<KernelFault>& faults,
+void move_to_endpoints(const Snapshot& snapshot, std::vector<KernelFault>& faults,
                        Seconds coalesce) {
   for (std::size_t i = 0; i < faults.size();) {
     const auto below = faults[i].family == kPcie
@@ -249,8 +247,7 @@ bool has_controller(const Disks& disks, const std::string& name) {
 
 }  // namespace
 
-void ClassLines::add(const KernelRecord& record,
-                     const KernelLogPattern& pattern,
+void ClassLines::add(const KernelRecord& record, const KernelLogPattern& pattern,
                      Seconds coalesce) {
   if (incidents == 0 || gap_s(last_us, record.time_us) > coalesce.value) ++incidents;
   lines += record.repeats;
@@ -290,8 +287,7 @@ std::string cause_of(const KernelLogLimits& limits, const KernelFault& fault) {
   return cause;
 }
 
-std::vector<KernelFault> faults_of(const Snapshot& snapshot,
-                                   const KernelLogLimits& limits,
+std::vector<KernelFault> faults_of(const Snapshot& snapshot, const KernelLogLimits& limits,
                                    double from_us) {
   Collector collector(limits);
   const std::span<const KernelRecord> records(snapshot.kernel_log->records);

@@ -46,8 +46,7 @@ struct KernelFault {
 
 // The faults since `from_us`, sorted by cause and device.
 [[nodiscard]] std::vector<KernelFault> faults_of(const Snapshot& snapshot,
-                                                 const KernelLogLimits& limits,
-                                                 double from_us);
+                                                 const KernelLogLimits& limits, double from_us);
 
 // The findings of other checks that show the same fault in the hardware's own counters and states.
 [[nodiscard]] std::vector<SeenBy> seen_by(const Snapshot& snapshot, const KernelFault& fault);

@@ -47,8 +47,7 @@ inline void judge_gaps(const KernelLog& log, std::string_view what, Findings& fi
     gap = fmt::format("reading stopped at the limit of size or time after {}",
                       counted(log.seen, "line"));
   } else if (log.lost > 0) {
-    gap = fmt::format("{} {} overwritten before muster could read them",
-                      counted(log.lost, "line"),
+    gap = fmt::format("{} {} overwritten before muster could read them", counted(log.lost, "line"),
                       log.lost == 1 ? "was" : "were");
   } else if (log.unparsable > 0) {
     gap =

@@ -60,8 +60,7 @@ template <class Predicate>
 }
 
 // The links with a verb: "link 4 is", "links 4 and 11 are".
-[[nodiscard]] inline std::string named(const Links& links,
-                                       std::string_view verb_of_one,
+[[nodiscard]] inline std::string named(const Links& links, std::string_view verb_of_one,
                                        std::string_view verb_of_many) {
   return fmt::format("{} {}", named(links), links.size() == 1 ? verb_of_one : verb_of_many);
 }

@@ -79,8 +79,7 @@ using muster::devices_of;
   if (snapshot.pci.ok()) return std::nullopt;
   const bool expected = expects_gpus(profile) || expects_hcas(profile) ||
                         profile.pci->devices.nvswitches.value_or(0) > 0;
-  return about(kNode,
-               expected ? Outcome::unknown : Outcome::skip,
+  return about(kNode, expected ? Outcome::unknown : Outcome::skip,
                fmt::format("no PCI bus to look at: {}", snapshot.pci.reason));
 }
 
@@ -109,10 +108,8 @@ inline constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0};
 
 // One finding for all devices about which the same is to be said, with the first of them; none for
 // an empty list.
-inline void add_for_all(Findings& findings,
-                        Outcome outcome,
-                        const std::vector<const PciDevice*>& devices,
-                        std::string_view what) {
+inline void add_for_all(Findings& findings, Outcome outcome,
+                        const std::vector<const PciDevice*>& devices, std::string_view what) {
   constexpr std::size_t kMostNames = 3;
   if (devices.empty()) return;
   if (devices.size() == 1) {
@@ -124,13 +121,10 @@ inline void add_for_all(Findings& findings,
   for (const auto* device : devices) {
     if (names.size() < kMostNames) names.push_back(device->address);
   }
-  findings.push_back(about(kNode,
-                           outcome,
-                           fmt::format("{} ({}: {}{})",
-                                       what,
-                                       counted(devices.size(), "device"),
-                                       fmt::join(names, ", "),
-                                       devices.size() > kMostNames ? " …" : "")));
+  findings.push_back(
+      about(kNode, outcome,
+            fmt::format("{} ({}: {}{})", what, counted(devices.size(), "device"),
+                        fmt::join(names, ", "), devices.size() > kMostNames ? " …" : "")));
 }
 
 }  // namespace muster::checks::pci

@@ -30,11 +30,8 @@ struct Values {
   std::string unit{};
 };
 
-[[nodiscard]] inline Finding about(std::string_view device,
-                                   Outcome outcome,
-                                   std::string message,
-                                   Remedy remedy = Remedy::none,
-                                   Values values = {}) {
+[[nodiscard]] inline Finding about(std::string_view device, Outcome outcome, std::string message,
+                                   Remedy remedy = Remedy::none, Values values = {}) {
   return {.device = std::string(device),
           .outcome = outcome,
           .message = std::move(message),
@@ -44,16 +41,12 @@ struct Values {
           .remedy = remedy};
 }
 
-[[nodiscard]] inline Finding failed(std::string_view device,
-                                    std::string message,
-                                    Remedy remedy,
+[[nodiscard]] inline Finding failed(std::string_view device, std::string message, Remedy remedy,
                                     Values values = {}) {
   return about(device, Outcome::fail, std::move(message), remedy, std::move(values));
 }
 
-[[nodiscard]] inline Finding warned(std::string_view device,
-                                    std::string message,
-                                    Remedy remedy,
+[[nodiscard]] inline Finding warned(std::string_view device, std::string message, Remedy remedy,
                                     Values values = {}) {
   return about(device, Outcome::warn, std::move(message), remedy, std::move(values));
 }
@@ -83,18 +76,15 @@ struct Values {
 
 // A fact that this kind of node should have told. `what` begins the sentence: "the swap size".
 template <class T>
-[[nodiscard]] Finding not_known(std::string_view device,
-                                std::string_view what,
+[[nodiscard]] Finding not_known(std::string_view device, std::string_view what,
                                 const Fact<T>& fact) {
   return unknown(device, fmt::format("{} is not known: {}", what, fact.why()));
 }
 
 // What to say of facts that no file holds: below a foreign root nobody can be asked for them.
 template <class T>
-[[nodiscard]] Finding not_asked(const Snapshot& snapshot,
-                                std::string_view device,
-                                std::string_view what,
-                                const Fact<T>& fact) {
+[[nodiscard]] Finding not_asked(const Snapshot& snapshot, std::string_view device,
+                                std::string_view what, const Fact<T>& fact) {
   Finding finding = not_known(device, what, fact);
   if (snapshot.identity->foreign_root && fact.is_absent()) finding.outcome = Outcome::skip;
   return finding;
@@ -127,9 +117,8 @@ inline void drop_passes(Findings& findings) {
 [[nodiscard]] inline std::vector<std::string> matching(const std::vector<std::string>& texts,
                                                        std::string_view glob) {
   std::vector<std::string> found;
-  std::ranges::copy_if(texts, std::back_inserter(found), [&](const std::string& text) {
-    return matches_glob(glob, text);
-  });
+  std::ranges::copy_if(texts, std::back_inserter(found),
+                       [&](const std::string& text) { return matches_glob(glob, text); });
   return found;
 }
 

@@ -48,8 +48,7 @@ std::set<std::string> expected_addresses(const Profile& profile) {
   return addresses;
 }
 
-std::vector<std::string> strangers(const Snapshot& snapshot,
-                                   const Profile& profile,
+std::vector<std::string> strangers(const Snapshot& snapshot, const Profile& profile,
                                    const NcclTopology& topology) {
   std::set<std::string> known = expected_addresses(profile);
   for (const PciDevice& device : snapshot.pci->devices) known.insert(device.address);
@@ -62,8 +61,7 @@ std::vector<std::string> strangers(const Snapshot& snapshot,
 
 // GPUs and HCAs of this node that the file leaves out, though it names others of their kind. Where
 // a GPU of the node is missing, that is the incident.
-std::vector<std::string> left_out(const Snapshot& snapshot,
-                                  const Profile& profile,
+std::vector<std::string> left_out(const Snapshot& snapshot, const Profile& profile,
                                   const NcclTopology& topology) {
   const auto gpus = std::ranges::count(snapshot.pci->devices, PciKind::gpu, &PciDevice::kind);
   if (gpus < profile.gpu->present.count.value_or(0)) return {};
@@ -103,8 +101,7 @@ std::optional<std::vector<unsigned>> cpus_of_mask(std::string_view mask) {
 
 // The first CPU of `mask` that the kernel counts to another NUMA node than `id`, and that node. A
 // CPU that is offline belongs to none, and that is not the file's fault.
-std::optional<std::string> stray_cpu(const Snapshot& snapshot,
-                                     std::uint64_t id,
+std::optional<std::string> stray_cpu(const Snapshot& snapshot, std::uint64_t id,
                                      const std::vector<unsigned>& mask) {
   if (!snapshot.cpu->numa_nodes) return std::nullopt;
   for (const NumaNode& node : *snapshot.cpu->numa_nodes) {
@@ -132,8 +129,7 @@ std::vector<std::string> wrong_masks(const Snapshot& snapshot, const NcclTopolog
   return wrong_ones;
 }
 
-Finding judge_topology(const Snapshot& snapshot,
-                       const Profile& profile,
+Finding judge_topology(const Snapshot& snapshot, const Profile& profile,
                        const NcclTopology& topology) {
   if (topology.pci_addresses.empty())
     return failed(topology.path, "names no PCI device", Remedy::fix_config);
@@ -142,13 +138,11 @@ Finding judge_topology(const Snapshot& snapshot,
   }
   const auto others = strangers(snapshot, profile, topology);
   if (!others.empty()) {
-    return failed(topology.path,
-                  fmt::format("names {} that do{} not exist here: {}",
-                              counted(others.size(), "PCI device"),
-                              others.size() == 1 ? "es" : "",
-                              fmt::join(others, ", ")),
-                  Remedy::fix_config,
-                  {others.front()});
+    return failed(
+        topology.path,
+        fmt::format("names {} that do{} not exist here: {}", counted(others.size(), "PCI device"),
+                    others.size() == 1 ? "es" : "", fmt::join(others, ", ")),
+        Remedy::fix_config, {others.front()});
   }
   const auto masks = wrong_masks(snapshot, topology);
   if (!masks.empty()) {
@@ -157,13 +151,11 @@ Finding judge_topology(const Snapshot& snapshot,
   const auto missing = left_out(snapshot, profile, topology);
   if (!missing.empty()) {
     return warned(topology.path,
-                  fmt::format("leaves out {} of this node: {}",
-                              counted(missing.size(), "device"),
+                  fmt::format("leaves out {} of this node: {}", counted(missing.size(), "device"),
                               fmt::join(missing, ", ")),
                   Remedy::fix_config);
   }
-  return passed(fmt::format("{} names {} that exist here",
-                            topology.path,
+  return passed(fmt::format("{} names {} that exist here", topology.path,
                             counted(topology.pci_addresses.size(), "PCI device")));
 }
 

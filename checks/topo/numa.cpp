@@ -28,14 +28,11 @@ std::optional<Finding> missing_word(const Snapshot& snapshot, const PciDevice& d
   const std::string sysfs = *device.numa_node < 0
                                 ? "sysfs does not know its NUMA node"
                                 : fmt::format("sysfs says NUMA node {}", *device.numa_node);
-  return unknown(address,
-                 fmt::format("{}, and its local CPUs belong to {}",
-                             sysfs,
-                             counted(placement->numa_nodes.size(), "NUMA node")));
+  return unknown(address, fmt::format("{}, and its local CPUs belong to {}", sysfs,
+                                      counted(placement->numa_nodes.size(), "NUMA node")));
 }
 
-std::optional<Finding> judge_expected(const Snapshot& snapshot,
-                                      const PciDevice& device,
+std::optional<Finding> judge_expected(const Snapshot& snapshot, const PciDevice& device,
                                       unsigned expected) {
   const std::string& address = device.address;
   const topo::NumaWords words = topo::numa_words(snapshot, address);
@@ -47,10 +44,8 @@ std::optional<Finding> judge_expected(const Snapshot& snapshot,
   if (words.contradict()) {
     return misplaced(
         sysfs == expected ? local : sysfs,
-        fmt::format("sysfs says NUMA node {}, its local CPUs (hwloc) say {}, expected {}",
-                    sysfs,
-                    local,
-                    expected));
+        fmt::format("sysfs says NUMA node {}, its local CPUs (hwloc) say {}, expected {}", sysfs,
+                    local, expected));
   }
   const unsigned node = local != expected ? local : sysfs;
   if (node == expected) return missing_word(snapshot, device);
@@ -62,11 +57,9 @@ std::optional<Finding> judge_unexpected(const Snapshot& snapshot, const Placemen
   const topo::NumaWords words = topo::numa_words(snapshot, placement.address);
   if (!words.contradict()) return std::nullopt;
   return warned(placement.address,
-                fmt::format("sysfs says NUMA node {}, its local CPUs (hwloc) say {}",
-                            *words.sysfs,
+                fmt::format("sysfs says NUMA node {}, its local CPUs (hwloc) say {}", *words.sysfs,
                             *words.local_cpus),
-                Remedy::report_to_provider,
-                {*words.sysfs});
+                Remedy::report_to_provider, {*words.sysfs});
 }
 
 // What was looked at, and what came of it.
@@ -117,11 +110,10 @@ void judge_balance(const Snapshot& snapshot, Tally& tally) {
     const bool off_by_one = most->second == least->second + 2 && all % nodes.size() == 0;
     const bool one_nowhere = nodes.begin()->first < 0 && nodes.size() > 1;
     if (all < 4 || !(off_by_one || one_nowhere)) continue;
-    tally.findings.push_back(warned(
-        kNode,
-        fmt::format(
-            "{} do not sit evenly on NUMA nodes: {}", counted(all, "GPU"), fmt::join(words, ", ")),
-        Remedy::report_to_provider));
+    tally.findings.push_back(warned(kNode,
+                                    fmt::format("{} do not sit evenly on NUMA nodes: {}",
+                                                counted(all, "GPU"), fmt::join(words, ", ")),
+                                    Remedy::report_to_provider));
   }
 }
 

@@ -69,8 +69,7 @@ std::optional<Finding> wrong_kind(const Snapshot& snapshot, const Gpu& gpu, Link
   const auto found = word_for(static_cast<LinkPeer>(*links.front()->remote_type));
   const auto wanted = word_for(expected);
   return wrong(
-      snapshot,
-      gpu,
+      snapshot, gpu,
       fmt::format("{} to {}, expected {}", gpu::named(links, "leads", "lead"), found, wanted),
       {std::string(found), std::string(wanted)});
 }
@@ -84,12 +83,11 @@ std::optional<Finding> wrong_place(const Snapshot& snapshot, const Gpu& gpu, con
   });
   if (links.empty()) return std::nullopt;
   const auto& place = *links.front()->remote_address;
-  return wrong(snapshot,
-               gpu,
-               fmt::format("{} to {}, expected another GPU of this node",
-                           gpu::named(links, "leads", "lead"),
-                           place == gpu.address ? "the GPU itself" : place),
-               {place, "another GPU of this node"});
+  return wrong(
+      snapshot, gpu,
+      fmt::format("{} to {}, expected another GPU of this node", gpu::named(links, "leads", "lead"),
+                  place == gpu.address ? "the GPU itself" : place),
+      {place, "another GPU of this node"});
 }
 
 Addresses neighbours_of(const Gpu& gpu, const Fabric& fabric) {
@@ -107,25 +105,19 @@ bool may_miss_a_link(const Gpu& gpu) {
       *gpu.nvlinks, [](const NvLink& link) { return !gpu::is_up(link) || !link.remote_address; });
 }
 
-std::optional<Finding> wrong_count(const Snapshot& snapshot,
-                                   const Gpu& gpu,
-                                   const Addresses& neighbours,
-                                   const Limit<int>& limit) {
+std::optional<Finding> wrong_count(const Snapshot& snapshot, const Gpu& gpu,
+                                   const Addresses& neighbours, const Limit<int>& limit) {
   const auto wanted = static_cast<std::size_t>(std::max(0, limit.value_or(0)));
   if (!limit || neighbours.size() == wanted) return std::nullopt;
   if (neighbours.size() < wanted && may_miss_a_link(gpu)) return std::nullopt;
-  return wrong(
-      snapshot,
-      gpu,
-      fmt::format(
-          "its NVLinks lead to {}, expected {}", counted(neighbours.size(), "other GPU"), wanted),
-      {count_value(neighbours.size()), count_value(wanted), "GPUs"});
+  return wrong(snapshot, gpu,
+               fmt::format("its NVLinks lead to {}, expected {}",
+                           counted(neighbours.size(), "other GPU"), wanted),
+               {count_value(neighbours.size()), count_value(wanted), "GPUs"});
 }
 
-std::optional<Finding> wrong_pair(const Snapshot& snapshot,
-                                  const Gpu& gpu,
-                                  const Addresses& neighbours,
-                                  const Fabric& fabric,
+std::optional<Finding> wrong_pair(const Snapshot& snapshot, const Gpu& gpu,
+                                  const Addresses& neighbours, const Fabric& fabric,
                                   const TopoNvlinkLimits& limits) {
   const auto wanted = limits.pairs.find(gpu.address);
   if (wanted == limits.pairs.end() || may_miss_a_link(gpu)) return std::nullopt;
@@ -134,8 +126,7 @@ std::optional<Finding> wrong_pair(const Snapshot& snapshot,
     if (!neighbours.contains(peer) && fabric.answering.contains(peer)) missing.push_back(peer);
   }
   if (missing.empty()) return std::nullopt;
-  return wrong(snapshot,
-               gpu,
+  return wrong(snapshot, gpu,
                fmt::format("no NVLink leads to the GPU at {}", fmt::join(missing, ", ")),
                {fmt::format("{}", fmt::join(neighbours, ", ")),
                 fmt::format("{}", fmt::join(wanted->second, ", "))});
@@ -145,9 +136,7 @@ bool is_direct(const TopoNvlinkLimits& limits) {
   return limits.ends_in == NvlinkEnd::gpu || limits.neighbours || !limits.pairs.empty();
 }
 
-std::optional<Finding> judge_places(const Snapshot& snapshot,
-                                    const Gpu& gpu,
-                                    const Fabric& fabric,
+std::optional<Finding> judge_places(const Snapshot& snapshot, const Gpu& gpu, const Fabric& fabric,
                                     const Profile& profile) {
   const auto& limits = profile.topo->nvlink_matrix;
   if (!is_direct(limits) || !fabric.knows_places) return std::nullopt;
@@ -168,15 +157,12 @@ std::optional<Finding> unreadable(const Gpu& gpu, bool direct) {
   if (links.empty()) return std::nullopt;
   const NvLink& first = *links.front();
   return unknown(gpu::name_of(gpu),
-                 fmt::format("where {} to is not known: {}",
-                             gpu::named(links, "leads", "lead"),
+                 fmt::format("where {} to is not known: {}", gpu::named(links, "leads", "lead"),
                              first.remote_type.is_unreadable() ? first.remote_type.why()
                                                                : first.remote_address.why()));
 }
 
-std::optional<Finding> judge_one(const Snapshot& snapshot,
-                                 const Gpu& gpu,
-                                 const Fabric& fabric,
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, const Fabric& fabric,
                                  const Profile& profile) {
   const auto& limits = profile.topo->nvlink_matrix;
   const bool switched = limits.ends_in == NvlinkEnd::nvswitch;
@@ -210,8 +196,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     return {skipped("NVML does not tell here what NVLinks lead to")};
   }
   std::string message =
-      fmt::format("NVLinks of {} lead to {}",
-                  counted(well, "GPU"),
+      fmt::format("NVLinks of {} lead to {}", counted(well, "GPU"),
                   limits.ends_in == NvlinkEnd::nvswitch ? "switches" : "the expected GPUs");
   if (limits.ends_in != NvlinkEnd::nvswitch && !fabric.knows_places) {
     message = fmt::format("NVLinks of {} lead to GPUs; which they are NVML does not tell here",

@@ -55,12 +55,10 @@ std::optional<Finding> judge_numa(const Snapshot& snapshot, const Pair& pair) {
                                gpu ? fmt::format("its HCA {}", pair.hca->address) : "the GPU"));
   }
   if (*gpu == *hca) return std::nullopt;
-  return failed(
-      pair.gpu->address,
-      fmt::format(
-          "on NUMA node {}, its HCA {} on {}, expected the same", *gpu, pair.hca->address, *hca),
-      Remedy::report_to_provider,
-      {*hca, *gpu});
+  return failed(pair.gpu->address,
+                fmt::format("on NUMA node {}, its HCA {} on {}, expected the same", *gpu,
+                            pair.hca->address, *hca),
+                Remedy::report_to_provider, {*hca, *gpu});
 }
 
 std::optional<Finding> judge_switch(const Snapshot& snapshot, const Pair& pair) {
@@ -117,8 +115,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
   Tally tally;
   for (const auto& [gpu, hca] : limits.pairs) {
-    judge_pair(
-        snapshot, profile, {topo::on_bus(snapshot, gpu), topo::on_bus(snapshot, hca)}, tally);
+    judge_pair(snapshot, profile, {topo::on_bus(snapshot, gpu), topo::on_bus(snapshot, hca)},
+               tally);
   }
   if (tally.judged == 0) {
     return {skipped("no pair is complete and in place: pci.devices and topo.numa judge that")};

@@ -59,8 +59,7 @@ struct NumaWords {
 }
 
 // A source contradicts the profile, or the two contradict each other: topo.numa's finding.
-[[nodiscard]] inline bool is_misplaced(const Snapshot& snapshot,
-                                       const Profile& profile,
+[[nodiscard]] inline bool is_misplaced(const Snapshot& snapshot, const Profile& profile,
                                        const std::string& address) {
   const auto expected = expected_node(profile, address);
   const NumaWords words = numa_words(snapshot, address);

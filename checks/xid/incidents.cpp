@@ -172,12 +172,11 @@ std::string how_often(const XidGroup& group) {
   std::uint64_t lines = 0;
   for (const auto& incident : group.incidents) lines += incident.lead().lines;
   if (group.incidents.size() == 1 && lines == 1) return {};
-  return fmt::format(
-      "{} ({})", counted(group.incidents.size(), "incident"), counted(lines, "line"));
+  return fmt::format("{} ({})", counted(group.incidents.size(), "incident"),
+                     counted(lines, "line"));
 }
 
-std::vector<SeenBy> seen_by(const XidMeaning& meaning,
-                            const std::string& device,
+std::vector<SeenBy> seen_by(const XidMeaning& meaning, const std::string& device,
                             const std::string& address) {
   std::vector<SeenBy> seen;
   if (meaning.rule == nullptr) return seen;
@@ -196,11 +195,8 @@ bool is_beside(const XidGroup& group, const XidEvent& event, Seconds coalesce) {
   });
 }
 
-std::vector<XidGroup> group_xids(const XidLog& log,
-                                 const XidRules& rules,
-                                 bool of_nvswitches,
-                                 Seconds coalesce,
-                                 double from_us,
+std::vector<XidGroup> group_xids(const XidLog& log, const XidRules& rules, bool of_nvswitches,
+                                 Seconds coalesce, double from_us,
                                  const std::set<std::string>& well) {
   Collector collector(rules, coalesce);
   for (const auto& event : log.events) {
@@ -210,8 +206,7 @@ std::vector<XidGroup> group_xids(const XidLog& log,
   for (auto& incident : collector.take()) {
     const auto& address = incident.address;
     settle(incident,
-           std::max({log.loaded_us(),
-                     collector.recovered_us(address),
+           std::max({log.loaded_us(), collector.recovered_us(address),
                      well.contains(address) ? collector.called_us(address) : 0}),
            coalesce.value * kMicrosecondsPerSecond);
     find_cause(incident);
@@ -229,21 +224,15 @@ std::vector<XidGroup> group_xids(const XidLog& log,
   return result;
 }
 
-Finding describe(const Snapshot& snapshot,
-                 const ByName<Outcome>& kinds,
-                 const XidGroup& group,
+Finding describe(const Snapshot& snapshot, const ByName<Outcome>& kinds, const XidGroup& group,
                  const XidWords& words) {
   const XidIncident& incident = group.newest();
   const XidPart& lead = incident.lead();
   const XidMeaning& meaning = lead.meaning;
   const double ago_s = std::max(0.0, words.now_us - static_cast<double>(lead.last_us)) / 1e6;
-  std::string message = fmt::format("{} {} ({}), {}, {} ago{}",
-                                    words.name,
-                                    group.cause,
-                                    meaning.meaning,
-                                    meaning.kind,
-                                    in_time(ago_s),
-                                    others(incident));
+  std::string message =
+      fmt::format("{} {} ({}), {}, {} ago{}", words.name, group.cause, meaning.meaning,
+                  meaning.kind, in_time(ago_s), others(incident));
   const auto add = [&](const std::string& part) {
     if (!part.empty()) message += fmt::format("; {}", part);
   };

@@ -50,11 +50,8 @@ struct XidGroup {
 // The XIDs that count: what is fatal since the GPU was last reset, what is not since `from_us`.
 // `well`: addresses of GPUs whose driver calls for no recovery now. Where it did in the log, that
 // recovery was done, and what is fatal up to that call is over.
-[[nodiscard]] std::vector<XidGroup> group_xids(const XidLog& log,
-                                               const XidRules& rules,
-                                               bool of_nvswitches,
-                                               Seconds coalesce,
-                                               double from_us,
+[[nodiscard]] std::vector<XidGroup> group_xids(const XidLog& log, const XidRules& rules,
+                                               bool of_nvswitches, Seconds coalesce, double from_us,
                                                const std::set<std::string>& well = {});
 
 // What is said about them.
@@ -68,9 +65,7 @@ struct XidWords {
 
 // "XID 79 (fallen off the bus) 12 min ago, with 45, 119; by python3 (pid 1234) of job 42; …".
 // `kinds` turns its class into an outcome.
-[[nodiscard]] Finding describe(const Snapshot& snapshot,
-                               const ByName<Outcome>& kinds,
-                               const XidGroup& group,
-                               const XidWords& words);
+[[nodiscard]] Finding describe(const Snapshot& snapshot, const ByName<Outcome>& kinds,
+                               const XidGroup& group, const XidWords& words);
 
 }  // namespace muster::checks::xid

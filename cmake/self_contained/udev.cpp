@@ -21,8 +21,7 @@ udev* udev_new() { return nullptr; }
 
 udev* udev_unref(udev* /*context*/) { return nullptr; }
 
-udev_device* udev_device_new_from_subsystem_sysname(udev* /*context*/,
-                                                    const char* /*subsystem*/,
+udev_device* udev_device_new_from_subsystem_sysname(udev* /*context*/, const char* /*subsystem*/,
                                                     const char* /*name*/) {
   return nullptr;
 }

@@ -73,8 +73,7 @@ Result<void> FileReplacement::finish() {
   return {};
 }
 
-Result<void> replace_file(const std::filesystem::path& file,
-                          std::string_view content,
+Result<void> replace_file(const std::filesystem::path& file, std::string_view content,
                           unsigned mode) {
   auto replacement = FileReplacement::begin(file, mode);
   if (!replacement) return tl::unexpected(replacement.error());

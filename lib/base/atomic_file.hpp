@@ -38,8 +38,7 @@ class FileReplacement {
 };
 
 // Replaces a file in one go.
-[[nodiscard]] Result<void> replace_file(const std::filesystem::path& file,
-                                        std::string_view content,
+[[nodiscard]] Result<void> replace_file(const std::filesystem::path& file, std::string_view content,
                                         unsigned mode);
 
 }  // namespace muster

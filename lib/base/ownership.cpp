@@ -21,8 +21,8 @@ bool is_trusted(::uid_t owner) { return owner == 0 || owner == ::geteuid(); }
 std::string shown(const fs::path& path) { return printable(path.string(), 200); }
 
 tl::unexpected<Error> belongs_to(const fs::path& path, ::uid_t owner) {
-  return make_error(fmt::format(
-      "{} belongs to user {}: chown {} {}", shown(path), owner, ::geteuid(), shown(path)));
+  return make_error(fmt::format("{} belongs to user {}: chown {} {}", shown(path), owner,
+                                ::geteuid(), shown(path)));
 }
 
 }  // namespace
@@ -35,9 +35,7 @@ Result<void> check_own_folder(const fs::path& folder) {
   const ::mode_t others = S_IWOTH | (is_of_own_group ? 0U : S_IWGRP);
   if ((status.st_mode & others) == 0) return {};
   return make_error(fmt::format("{} may be written by others (mode {:04o}): chmod go-w {}",
-                                shown(folder),
-                                status.st_mode & 07777U,
-                                shown(folder)));
+                                shown(folder), status.st_mode & 07777U, shown(folder)));
 }
 
 Result<void> check_own_file(const fs::path& file) {

@@ -62,12 +62,12 @@ constexpr std::array kSecondUnits{Unit{"us", 1e-6},
                                   Unit{"week", kWeek, false},
                                   Unit{"weeks", kWeek, false}};
 constexpr std::array kCelsiusUnits{Unit{"C", 1}};
-constexpr std::array kBytesPerSecondUnits{
-    Unit{"B/s", 1}, Unit{"kB/s", 1e3}, Unit{"MB/s", 1e6}, Unit{"GB/s", 1e9}, Unit{"TB/s", 1e12}};
+constexpr std::array kBytesPerSecondUnits{Unit{"B/s", 1}, Unit{"kB/s", 1e3}, Unit{"MB/s", 1e6},
+                                          Unit{"GB/s", 1e9}, Unit{"TB/s", 1e12}};
 constexpr std::array kBitsPerSecondUnits{Unit{"Mb/s", 1e6}, Unit{"Gb/s", 1e9}, Unit{"Tb/s", 1e12}};
 constexpr std::array kTransferUnits{Unit{"GT/s", 1e9}};
-constexpr std::array kHertzUnits{
-    Unit{"Hz", 1}, Unit{"kHz", 1e3}, Unit{"MHz", 1e6}, Unit{"GHz", 1e9}};
+constexpr std::array kHertzUnits{Unit{"Hz", 1}, Unit{"kHz", 1e3}, Unit{"MHz", 1e6},
+                                 Unit{"GHz", 1e9}};
 constexpr std::array kWattUnits{Unit{"mW", 1e-3}, Unit{"W", 1}, Unit{"kW", 1e3}};
 constexpr std::array kFlopUnits{Unit{"GFLOPS", 1e9}, Unit{"TFLOPS", 1e12}, Unit{"PFLOPS", 1e15}};
 
@@ -119,8 +119,8 @@ Result<Quantity<Kind>> parse_quantity(std::string_view text) {
   // "5e3" may be followed by a unit that starts with E or e: none does.
   const auto number = parse_number(text.substr(0, number_end));
   if (!number || *number < 0) {
-    return make_error(fmt::format(
-        "expected a number with a unit ({}), got \"{}\"", names_of(units), printable(text, 40)));
+    return make_error(fmt::format("expected a number with a unit ({}), got \"{}\"", names_of(units),
+                                  printable(text, 40)));
   }
   std::string_view name = number_end == std::string_view::npos ? "" : text.substr(number_end);
   if (name.starts_with(' ')) name.remove_prefix(1);
@@ -132,9 +132,7 @@ Result<Quantity<Kind>> parse_quantity(std::string_view text) {
         fmt::format(R"("{}" has no unit; write one of {})", printable(text, 40), names_of(units)));
   }
   return make_error(fmt::format(R"("{}" has the unknown unit "{}"; write one of {})",
-                                printable(text, 40),
-                                printable(name, 20),
-                                names_of(units)));
+                                printable(text, 40), printable(name, 20), names_of(units)));
 }
 
 template <class Kind>
@@ -150,8 +148,8 @@ std::string to_string(Quantity<Kind> quantity) {
     }
   }
   const bool spaced = chosen->name != "%";
-  return fmt::format(
-      "{}{}{}", shortest(quantity.value / chosen->factor), spaced ? " " : "", chosen->name);
+  return fmt::format("{}{}{}", shortest(quantity.value / chosen->factor), spaced ? " " : "",
+                     chosen->name);
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): a type in template arguments

@@ -32,8 +32,7 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] std::string errno_text(int code);
 
 // "read /dev/kmsg: Permission denied": what was refused, on what, and an errno.
-[[nodiscard]] tl::unexpected<Error> os_error(std::string_view operation,
-                                             std::string_view object,
+[[nodiscard]] tl::unexpected<Error> os_error(std::string_view operation, std::string_view object,
                                              int code);
 
 // Puts the value, where there is one, into `target`.

@@ -75,8 +75,7 @@ Result<Root> Root::below(const std::filesystem::path& path) {
   const Descriptor probe(open_in_root(directory.get(), ".", O_PATH | O_CLOEXEC));
   if (!probe.is_open()) {
     return make_error(fmt::format("open {} as a root: this needs openat2 (Linux 5.6 or later): {}",
-                                  path.string(),
-                                  errno_text(errno)));
+                                  path.string(), errno_text(errno)));
   }
   // The canonical name, so that resolve() can take it off what the kernel answers.
   auto name = name_of(directory.get(), path.string());

@@ -36,13 +36,9 @@ struct Range {
 };
 
 // Control characters, and characters that hide, reorder or break lines of text.
-constexpr std::array kUnprintable{Range{0x00, 0x1f},
-                                  Range{0x7f, 0x9f},
-                                  Range{0x61c, 0x61c},
-                                  Range{0x200b, 0x200f},
-                                  Range{0x2028, 0x202e},
-                                  Range{0x2060, 0x2069},
-                                  Range{0xfeff, 0xfeff}};
+constexpr std::array kUnprintable{
+    Range{0x00, 0x1f},     Range{0x7f, 0x9f},     Range{0x61c, 0x61c},  Range{0x200b, 0x200f},
+    Range{0x2028, 0x202e}, Range{0x2060, 0x2069}, Range{0xfeff, 0xfeff}};
 
 struct Utf8Form {
   unsigned char mask;  // the bits of the first byte that tell its length
@@ -51,10 +47,8 @@ struct Utf8Form {
   char32_t least;      // a smaller code in this form is overlong
 };
 
-constexpr std::array kUtf8Forms{Utf8Form{0x80, 0x00, 1, 0},
-                                Utf8Form{0xe0, 0xc0, 2, 0x80},
-                                Utf8Form{0xf0, 0xe0, 3, 0x800},
-                                Utf8Form{0xf8, 0xf0, 4, 0x10000}};
+constexpr std::array kUtf8Forms{Utf8Form{0x80, 0x00, 1, 0}, Utf8Form{0xe0, 0xc0, 2, 0x80},
+                                Utf8Form{0xf0, 0xe0, 3, 0x800}, Utf8Form{0xf8, 0xf0, 4, 0x10000}};
 
 struct Character {
   char32_t code = 0;

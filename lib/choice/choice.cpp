@@ -98,8 +98,7 @@ std::filesystem::path data_folder(const std::map<std::string, std::string>& vari
 }
 
 ProfileSources sources_of(const std::map<std::string, std::string>& variables,
-                          std::string_view root,
-                          std::vector<std::string> settings) {
+                          std::string_view root, std::vector<std::string> settings) {
   const auto named = named_folder(variables);
   return {.shipped = named.empty() ? named : named / "profiles",
           .site = std::filesystem::path(root) / "etc" / "muster",
@@ -155,8 +154,7 @@ std::vector<std::string> with_gaps(std::vector<std::string> evidence, const Snap
 }
 
 Attempt<Choice> recognised_profile(const ProfileSources& sources,
-                                   const Result<Candidates>& candidates,
-                                   const Snapshot& snapshot,
+                                   const Result<Candidates>& candidates, const Snapshot& snapshot,
                                    ReadProfile read) {
   if (!candidates) return bad_configuration(candidates.error());
   auto recognised = choose(*candidates, hardware_of(snapshot));

@@ -33,8 +33,7 @@ struct Choice {
 // The shipped profiles are those that the program carries, or those in MUSTER_DATA_DIR where the
 // environment names it; the site's are in /etc/muster below `root`.
 [[nodiscard]] ProfileSources sources_of(const std::map<std::string, std::string>& variables,
-                                        std::string_view root,
-                                        std::vector<std::string> settings);
+                                        std::string_view root, std::vector<std::string> settings);
 
 // What a snapshot tells about the hardware, as far as it tells the node's kind.
 [[nodiscard]] Hardware hardware_of(const Snapshot& snapshot);
@@ -58,14 +57,12 @@ struct Named {
 [[nodiscard]] Attempt<std::optional<Named>> profile_name(const ProfileSources& sources,
                                                          const std::string& name);
 
-[[nodiscard]] Attempt<Choice> named_profile(const ProfileSources& sources,
-                                            Named named,
+[[nodiscard]] Attempt<Choice> named_profile(const ProfileSources& sources, Named named,
                                             ReadProfile read);
 
 // `candidates`: as read_candidates reads them, which needs no snapshot.
 [[nodiscard]] Attempt<Choice> recognised_profile(const ProfileSources& sources,
                                                  const Result<Candidates>& candidates,
-                                                 const Snapshot& snapshot,
-                                                 ReadProfile read);
+                                                 const Snapshot& snapshot, ReadProfile read);
 
 }  // namespace muster

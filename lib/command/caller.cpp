@@ -11,10 +11,7 @@ int fail(const Caller& caller, const Failure& failure) {
   return failure.status;
 }
 
-int deliver(const Caller& caller,
-            const std::string& file,
-            std::string_view text,
-            int status,
+int deliver(const Caller& caller, const std::string& file, std::string_view text, int status,
             unsigned mode) {
   const auto written = write_answer(caller.console, file, text, mode);
   if (written) return status;

@@ -26,10 +26,7 @@ struct Caller {
 
 // Writes the answer to standard output or to `file`. Returns `status`, or that of a failure where
 // the answer cannot be written.
-[[nodiscard]] int deliver(const Caller& caller,
-                          const std::string& file,
-                          std::string_view text,
-                          int status,
-                          unsigned mode = kReportMode);
+[[nodiscard]] int deliver(const Caller& caller, const std::string& file, std::string_view text,
+                          int status, unsigned mode = kReportMode);
 
 }  // namespace muster

@@ -23,9 +23,8 @@ class LineParser {
     app_.allow_extras();
     add("-h,--help", Arity::flag, [this](const Words& /*none*/) { line_.help = true; });
     for (const auto& taker : takers) {
-      add(taker.text.name, taker.text.arity, [this, &taker](const Words& values) {
-        give(taker, values);
-      });
+      add(taker.text.name, taker.text.arity,
+          [this, &taker](const Words& values) { give(taker, values); });
     }
     if (takes_words) {
       add("words", Arity::many, [this](const Words& words) { line_.words = words; });
@@ -107,8 +106,7 @@ class LineParser {
 
 }  // namespace
 
-Result<CommandLine> take_line(Words arguments,
-                              const CommandText& text,
+Result<CommandLine> take_line(Words arguments, const CommandText& text,
                               const std::vector<OptionTaker>& takers) {
   LineParser parser(takers, !text.synopsis.starts_with("[OPTION]"));
   return parser.parse(std::move(arguments), text);

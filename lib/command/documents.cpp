@@ -42,9 +42,7 @@ std::string heading(const OptionText& option) {
   if (option.argument.empty()) {
     return fmt::format(".TP\n.BR {}\n", escaped(fmt::format("{}", fmt::join(names, " \", \" "))));
   }
-  return fmt::format(".TP\n.BI {} \" {}\"{}\n",
-                     escaped(option.name),
-                     option.argument,
+  return fmt::format(".TP\n.BI {} \" {}\"{}\n", escaped(option.name), option.argument,
                      option.arity == Arity::many ? " ..." : "");
 }
 
@@ -72,8 +70,8 @@ class Section {
   [[nodiscard]] std::string text() {
     std::string text;
     if (!command_.name.empty()) {
-      text = fmt::format(
-          ".SS {} {} {}\n", command_.program, command_.name, escaped(command_.synopsis));
+      text = fmt::format(".SS {} {} {}\n", command_.program, command_.name,
+                         escaped(command_.synopsis));
     }
     const auto& prose = notes_[""].text;
     text += prose.empty() ? sentence(command_.about) : prose;
@@ -163,8 +161,7 @@ Result<std::string> man_page(std::string_view prose, const std::vector<CommandTe
   return page;
 }
 
-std::string completion(std::string_view script,
-                       const std::vector<CommandText>& commands,
+std::string completion(std::string_view script, const std::vector<CommandText>& commands,
                        const std::vector<Offer>& offers) {
   std::string first;
   std::string last;

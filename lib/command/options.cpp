@@ -55,8 +55,8 @@ std::string wrapped(std::string_view text, std::size_t column) {
 std::string command_help(const CommandText& command) {
   const auto begin =
       fmt::format("Usage: {}{}{} ", command.program, command.name.empty() ? "" : " ", command.name);
-  auto text = fmt::format(
-      "{}{}\n\n{}.\n\n", begin, wrapped(command.synopsis, begin.size()), wrapped(command.about, 0));
+  auto text = fmt::format("{}{}\n\n{}.\n\n", begin, wrapped(command.synopsis, begin.size()),
+                          wrapped(command.about, 0));
   for (const auto& option : command.options) text += line_of(option);
   if (!command.examples.empty()) text += fmt::format("\nExamples:\n{}", command.examples);
   return text;
@@ -88,8 +88,8 @@ Result<std::size_t> take_choice(std::string_view choices, std::string_view value
   for (const auto word : split(choices, '|')) words.emplace_back(word);
   const auto found = std::ranges::find(words, value);
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-  return make_error(fmt::format(
-      "expects {}, got \"{}\"{}", choices, printable(value, 80), suggestion(value, words)));
+  return make_error(fmt::format("expects {}, got \"{}\"{}", choices, printable(value, 80),
+                                suggestion(value, words)));
 }
 
 Result<Seconds> take_duration(std::string_view value) {

@@ -108,8 +108,7 @@ struct MemberPointer<M C::*> {
 // A row of the table. Its value is put into `kMember`, by the member's type or by
 // `kTake(member, value)`. What has no argument is a flag; what is kept in a list may be repeated.
 template <auto kMember, auto kTake = nullptr>
-[[nodiscard]] consteval auto option(std::string_view name,
-                                    std::string_view argument,
+[[nodiscard]] consteval auto option(std::string_view name, std::string_view argument,
                                     std::string_view help,
                                     std::optional<Arity> arity = std::nullopt) {
   using Command = typename MemberPointer<decltype(kMember)>::Command;

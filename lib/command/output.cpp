@@ -66,8 +66,7 @@ std::optional<int> descriptor_named(std::string_view name) {
   return std::nullopt;
 }
 
-Result<Destination> Destination::open(const Console& console,
-                                      const std::string& file,
+Result<Destination> Destination::open(const Console& console, const std::string& file,
                                       unsigned mode) {
   const auto descriptor = descriptor_named(file);
   if (descriptor == STDOUT_FILENO) return Destination(console.out);
@@ -79,8 +78,8 @@ Result<Destination> Destination::open(const Console& console,
   // Where root writes to is not for a user to choose.
   const auto link = ::geteuid() == 0 ? others_link(file) : std::filesystem::path();
   if (!link.empty()) {
-    return make_error(fmt::format(
-        "write {}: {} is a link of another user", printable(file), printable(link.string())));
+    return make_error(fmt::format("write {}: {} is a link of another user", printable(file),
+                                  printable(link.string())));
   }
   // The file that a link leads to is replaced, not the link.
   std::error_code failure;
@@ -100,9 +99,7 @@ Result<void> Destination::finish() {
   return file_->finish();
 }
 
-Result<void> write_answer(const Console& console,
-                          const std::string& file,
-                          std::string_view text,
+Result<void> write_answer(const Console& console, const std::string& file, std::string_view text,
                           unsigned mode) {
   auto destination = Destination::open(console, file, mode);
   if (!destination) return tl::unexpected(destination.error());

@@ -39,8 +39,7 @@ inline constexpr unsigned kSnapshotMode = 0600;
 // new. What is no regular file (a device, a pipe) is written to directly.
 class Destination {
  public:
-  [[nodiscard]] static Result<Destination> open(const Console& console,
-                                                const std::string& file,
+  [[nodiscard]] static Result<Destination> open(const Console& console, const std::string& file,
                                                 unsigned mode = kReportMode);
 
   [[nodiscard]] Result<void> write(std::string_view text);
@@ -56,9 +55,7 @@ class Destination {
 };
 
 // Writes a whole answer at once.
-[[nodiscard]] Result<void> write_answer(const Console& console,
-                                        const std::string& file,
-                                        std::string_view text,
-                                        unsigned mode = kReportMode);
+[[nodiscard]] Result<void> write_answer(const Console& console, const std::string& file,
+                                        std::string_view text, unsigned mode = kReportMode);
 
 }  // namespace muster

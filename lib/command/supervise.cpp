@@ -53,8 +53,8 @@ class HeldStream {
     std::string content(static_cast<std::size_t>(status.st_size), '\0');
     std::size_t got = 0;
     while (got < content.size()) {
-      const auto part = ::pread(
-          memory_.get(), content.data() + got, content.size() - got, static_cast<off_t>(got));
+      const auto part = ::pread(memory_.get(), content.data() + got, content.size() - got,
+                                static_cast<off_t>(got));
       if (part < 0 && errno == EINTR) continue;
       if (part <= 0) break;
       got += static_cast<std::size_t>(part);
@@ -82,10 +82,8 @@ std::string in_words(Clock::duration allowed) {
 
 }  // namespace
 
-Supervised supervise(Clock::time_point started,
-                     Clock::time_point deadline,
-                     const std::function<int(Deadline&)>& work,
-                     Input input) {
+Supervised supervise(Clock::time_point started, Clock::time_point deadline,
+                     const std::function<int(Deadline&)>& work, Input input) {
   Supervised run{.until = deadline};
   const auto refused = [&](std::string_view why) {
     run.lost = fmt::format("muster: internal error: {}", why);

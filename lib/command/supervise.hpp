@@ -52,8 +52,7 @@ enum class Input { none, kept };
 // child has none of the caller's standard streams, except the input where that is kept, so that
 // nobody waits at the other end of a pipe for a child that hangs. What the run leaves behind is
 // reaped, as far as that ends.
-[[nodiscard]] Supervised supervise(Clock::time_point started,
-                                   Clock::time_point deadline,
+[[nodiscard]] Supervised supervise(Clock::time_point started, Clock::time_point deadline,
                                    const std::function<int(Deadline&)>& work,
                                    Input input = Input::none);
 

@@ -170,9 +170,7 @@ std::size_t count_hosts(const Item& item, std::size_t most) {
 }
 
 // All names that begin with `name`, which ends before the piece `next`.
-void write_names(const Item& item,
-                 std::size_t next,
-                 std::string& name,
+void write_names(const Item& item, std::size_t next, std::string& name,
                  std::vector<std::string>& names) {
   if (next == item.pieces.size()) {
     names.push_back(name);

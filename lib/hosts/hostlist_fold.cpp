@@ -180,10 +180,9 @@ class Folder {
       return;
     }
     const auto begin = rest.find('[') + 1;
-    parts_.push_back(
-        {.first = names_[members.front().name],
-         .text = fmt::format(
-             "{}{}]{}", rest.substr(0, begin), fold_numbers(members), rest.substr(begin))});
+    parts_.push_back({.first = names_[members.front().name],
+                      .text = fmt::format("{}{}]{}", rest.substr(0, begin), fold_numbers(members),
+                                          rest.substr(begin))});
   }
 
   const std::vector<std::string>& names_;

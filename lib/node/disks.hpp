@@ -49,8 +49,7 @@ struct Disks {
   MUSTER_FIELD(std::vector<Nvme>, nvme, "local NVMe namespaces");
   MUSTER_FIELD(std::vector<std::string>, dead_controllers, "NVMe controllers without a namespace");
   MUSTER_FIELD(std::vector<Raid>, raid, "md arrays");
-  MUSTER_FIELD(Fact<std::vector<StackedDevice>>,
-               stacked,
+  MUSTER_FIELD(Fact<std::vector<StackedDevice>>, stacked,
                "loop devices in use, and those of the device mapper");
 };
 

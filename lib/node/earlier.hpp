@@ -28,8 +28,7 @@ struct StuckTask {
   MUSTER_FIELD(std::uint64_t, pid, "process id") = 0;
   MUSTER_FIELD(std::uint64_t, start_ticks, "start time in ticks since boot") = 0;
   MUSTER_FIELD(double, since_s, "uptime at which it was first seen in D state") = 0;
-  MUSTER_FIELD(double,
-               awake_at_s,
+  MUSTER_FIELD(double, awake_at_s,
                "uptime of the run before, which did not see it so; 0 for none") = 0;
   MUSTER_FIELD(Fact<std::uint64_t>, switches, "its context switches then, of both kinds");
 };
@@ -67,16 +66,14 @@ struct Earlier {
   MUSTER_FIELD(std::string, note, "why the state file could not be used");
   MUSTER_FIELD(std::string, boot_id, "the boot these belong to");
   MUSTER_FIELD(double, last_uptime_s, "uptime of the last run; 0 for none in this boot") = 0;
-  MUSTER_FIELD(double,
-               processes_seen_uptime_s,
+  MUSTER_FIELD(double, processes_seen_uptime_s,
                "uptime of the last run that saw the tasks in D state; 0 for none") = 0;
   // Ascending in time.
   MUSTER_FIELD(ByName<std::vector<CounterChange>>, counters, "changes of error counters, by key");
   MUSTER_FIELD(std::vector<StuckTask>, stuck, "tasks seen in D state");
   MUSTER_FIELD(std::vector<RememberedXid>, xids, "XIDs and SXIDs, of other boots too");
   MUSTER_FIELD(std::vector<SeenJob>, jobs, "jobs whose prolog was seen");
-  MUSTER_FIELD(double,
-               driver_loaded_s,
+  MUSTER_FIELD(double, driver_loaded_s,
                "uptime at which the GPUs' driver was last loaded; 0 for none seen") = 0;
   MUSTER_FIELD(double, wall_s, "when the state was read, seconds since 1970") = 0;
 };

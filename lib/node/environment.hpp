@@ -21,8 +21,7 @@ struct FileFact {
   MUSTER_FIELD(bool, executable, "a regular file with an execute bit") = false;
   MUSTER_FIELD(bool, directory, "it is a directory") = false;
   MUSTER_FIELD(Fact<bool>, writable, "a write bit is set and the file system is not read-only");
-  MUSTER_FIELD(Fact<std::string>,
-               type,
+  MUSTER_FIELD(Fact<std::string>, type,
                "of what a link leads to: regular, directory, character, block, fifo, socket");
   // Its permissions, with set-user-id, set-group-id and the sticky bit.
   MUSTER_FIELD(Fact<unsigned>, mode, "permissions, as one decimal number");
@@ -66,8 +65,7 @@ struct Library {
 // A command of a line of NHC's configuration that the site lets muster run.
 struct CommandFact {
   MUSTER_DESCRIBED(CommandFact);
-  MUSTER_FIELD(std::vector<std::string>,
-               words,
+  MUSTER_FIELD(std::vector<std::string>, words,
                "the command and its arguments, as the line has them");
   MUSTER_FIELD(std::string, program, "the program that was run; empty where none was");
   // As shells count; absent where it may not be run.
@@ -79,16 +77,14 @@ struct CommandFact {
 struct Environment {
   MUSTER_DESCRIBED(Environment);
   // Files first, then the environment, which wins.
-  MUSTER_FIELD(Fact<std::vector<NcclSetting>>,
-               nccl,
+  MUSTER_FIELD(Fact<std::vector<NcclSetting>>, nccl,
                "NCCL settings of files and environment, in order of strength");
   // Absent when nobody names a file.
   MUSTER_FIELD(Fact<NcclTopology>, nccl_topology, "NCCL's topology file");
   MUSTER_FIELD(std::vector<FileFact>, files, "files and programs that the profile names");
   // Absent below a foreign root.
   MUSTER_FIELD(Fact<std::vector<Library>>, libraries, "libraries that jobs need");
-  MUSTER_FIELD(std::vector<CommandFact>,
-               commands,
+  MUSTER_FIELD(std::vector<CommandFact>, commands,
                "commands that lines of NHC's configuration name");
   // SLURM_JOB_ID, SLURM_JOB_GPUS, CUDA_VISIBLE_DEVICES …
   MUSTER_FIELD(ByName<std::string>, job, "the job on whose behalf this runs");

@@ -24,8 +24,7 @@ struct GpuEcc {
 // What the driver knows of the SRAMs over the life of the GPU.
 struct GpuSram {
   MUSTER_DESCRIBED(GpuSram);
-  MUSTER_FIELD(std::uint64_t,
-               unique_uncorrected,
+  MUSTER_FIELD(std::uint64_t, unique_uncorrected,
                "unique uncorrected errors, parity and SEC-DED together") = 0;
   MUSTER_FIELD(bool, threshold_exceeded, "the driver calls for replacement") = false;
 };
@@ -75,11 +74,9 @@ struct NvLink {
   MUSTER_FIELD(Fact<std::uint64_t>, crc, "CRC errors");
   MUSTER_FIELD(Fact<double>, ber, "effective bit error rate");
   MUSTER_FIELD(Fact<std::uint64_t>, failed_recoveries, "recoveries that failed; since Blackwell");
-  MUSTER_FIELD(Fact<std::uint64_t>,
-               receive_errors,
+  MUSTER_FIELD(Fact<std::uint64_t>, receive_errors,
                "packets that arrived damaged; since Blackwell");
-  MUSTER_FIELD(Fact<std::uint64_t>,
-               integrity_errors,
+  MUSTER_FIELD(Fact<std::uint64_t>, integrity_errors,
                "times that errors of the wire were too many; since Blackwell");
 };
 
@@ -91,8 +88,7 @@ struct GpuFabric {
   MUSTER_FIELD(std::string, cluster, "UUID of the cluster, empty when all zero");
   MUSTER_FIELD(unsigned, clique, "clique id") = 0;
   MUSTER_FIELD(Fact<unsigned>, health_mask, "NVML's bit fields");
-  MUSTER_FIELD(Fact<unsigned>,
-               health_summary,
+  MUSTER_FIELD(Fact<unsigned>, health_summary,
                "0 not supported, 1 healthy, 2 unhealthy, 3 limited capacity");
 };
 
@@ -104,8 +100,7 @@ struct GpuClocks {
   MUSTER_FIELD(Fact<unsigned>, application_sm_mhz, "SM clock set for applications");
   MUSTER_FIELD(Fact<unsigned>, default_sm_mhz, "SM clock for applications by default");
   MUSTER_FIELD(Fact<unsigned>, performance_state, "0 fastest to 15; 32 unknown");
-  MUSTER_FIELD(Fact<std::uint64_t>,
-               hardware_thermal_ns,
+  MUSTER_FIELD(Fact<std::uint64_t>, hardware_thermal_ns,
                "time in the hardware's slowdown for heat, since the driver was "
                "loaded");
   MUSTER_FIELD(Fact<std::uint64_t>, software_thermal_ns, "time in the driver's slowdown for heat");
@@ -133,8 +128,7 @@ struct GpuMemory {
   MUSTER_DESCRIBED(GpuMemory);
   MUSTER_FIELD(std::uint64_t, total, "bytes") = 0;
   MUSTER_FIELD(Fact<std::uint64_t>, reserved, "bytes the driver keeps for itself");
-  MUSTER_FIELD(std::uint64_t,
-               used,
+  MUSTER_FIELD(std::uint64_t, used,
                "bytes in use, without those reserved where the driver tells them apart") = 0;
   MUSTER_FIELD(std::uint64_t, free, "bytes") = 0;
 };
@@ -176,8 +170,7 @@ struct GpuModes {
   MUSTER_FIELD(Fact<bool>, mig, "MIG mode is on");
   MUSTER_FIELD(Fact<bool>, mig_pending, "it will be after the next reset");
   MUSTER_FIELD(Fact<bool>, persistence, "the driver keeps the GPU initialised");
-  MUSTER_FIELD(Fact<unsigned>,
-               compute,
+  MUSTER_FIELD(Fact<unsigned>, compute,
                "0 default, 1 exclusive thread, 2 prohibited, 3 exclusive process");
 };
 
@@ -185,15 +178,12 @@ struct Gpu {
   MUSTER_DESCRIBED(Gpu);
   MUSTER_FIELD(unsigned, index, "NVML's own number: gpu<index>") = 0;
   MUSTER_FIELD(std::string, address, "PCI address, empty when NVML refused even that");
-  MUSTER_FIELD(std::string,
-               no_address,
+  MUSTER_FIELD(std::string, no_address,
                "the call that did not tell the address, and its answer; empty when it did");
-  MUSTER_FIELD(std::string,
-               lost,
+  MUSTER_FIELD(std::string, lost,
                "the call that found the GPU lost, and its answer; empty when it is there");
   MUSTER_FIELD(std::string, stuck, "the call that did not return; empty when all did");
-  MUSTER_FIELD(std::vector<std::string>,
-               troubles,
+  MUSTER_FIELD(std::vector<std::string>, troubles,
                "answers that are faults of the GPU: \"nvmlDeviceGetX: GPU requires reset\"");
   MUSTER_FIELD(Fact<std::string>, uuid, "UUID");
   MUSTER_FIELD(Fact<std::string>, serial, "serial number of the board");
@@ -210,8 +200,7 @@ struct Gpu {
   MUSTER_FIELD(Fact<GpuRemappedRows>, remapped_rows, "");
   MUSTER_FIELD(Fact<GpuSpareRows>, spare_rows, "");
   MUSTER_FIELD(Fact<GpuRepairs>, repairs, "");
-  MUSTER_FIELD(Fact<unsigned>,
-               recovery_action,
+  MUSTER_FIELD(Fact<unsigned>, recovery_action,
                "0 none, 1 reset the GPU, 2 reboot, 3 stop peer-to-peer, 4 drain and reset");
   MUSTER_FIELD(Fact<std::vector<NvLink>>, nvlinks, "");
   MUSTER_FIELD(Fact<GpuFabric>, fabric, "");
@@ -220,12 +209,10 @@ struct Gpu {
   MUSTER_FIELD(GpuPower, power, "");
   MUSTER_FIELD(GpuLink, link, "");
   MUSTER_FIELD(Fact<std::vector<GpuProcess>>, processes, "that compute");
-  MUSTER_FIELD(Fact<ByName<unsigned>>,
-               peers,
+  MUSTER_FIELD(Fact<ByName<unsigned>>, peers,
                "peer access to each other GPU by address: 0 possible, else why not");
   MUSTER_FIELD(Fact<std::vector<GpuProcess>>, graphics, "processes that draw, and no more");
-  MUSTER_FIELD(Fact<unsigned>,
-               utilisation,
+  MUSTER_FIELD(Fact<unsigned>, utilisation,
                "percent of the last second or less in which something ran");
   MUSTER_FIELD(Fact<unsigned>, numa_node, "NUMA node that its memory is; absent where it is none");
 };
@@ -255,8 +242,7 @@ struct Nvml {
   MUSTER_DESCRIBED(Nvml);
   MUSTER_FIELD(std::string, library, "the file that was opened");
   MUSTER_FIELD(std::string, trouble, "why NVML cannot be used at all; empty when it can");
-  MUSTER_FIELD(int,
-               trouble_code,
+  MUSTER_FIELD(int, trouble_code,
                "NVML's return code of that; 0 where muster itself cannot go on") = 0;
   MUSTER_FIELD(Fact<std::string>, driver, "version");
   MUSTER_FIELD(Fact<std::string>, module, "version of the kernel's module");
@@ -265,8 +251,7 @@ struct Nvml {
   MUSTER_FIELD(std::vector<Gpu>, gpus, "by PCI address");
   MUSTER_FIELD(Fact<bool>, confidential, "confidential computing is on");
   MUSTER_FIELD(Fact<bool>, confidential_ready, "its GPUs take work");
-  MUSTER_FIELD(Fact<std::vector<std::string>>,
-               imex_nodes,
+  MUSTER_FIELD(Fact<std::vector<std::string>>, imex_nodes,
                "nodes of the IMEX domain, as its configuration names them");
   MUSTER_FIELD(Fact<bool>, imex_channel, "there is an IMEX channel for programs to use");
 };

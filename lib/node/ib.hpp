@@ -16,8 +16,7 @@ struct IbPort {
   MUSTER_FIELD(unsigned, number, "port number") = 1;
   MUSTER_FIELD(std::string, link_layer, "InfiniBand or Ethernet");
   MUSTER_FIELD(Fact<unsigned>, state, "1 DOWN, 2 INIT, 3 ARMED, 4 ACTIVE, 5 ACTIVE_DEFER");
-  MUSTER_FIELD(Fact<unsigned>,
-               physical_state,
+  MUSTER_FIELD(Fact<unsigned>, physical_state,
                "2 Polling, 3 Disabled, 5 LinkUp, 6 LinkErrorRecovery");
   MUSTER_FIELD(Fact<double>, rate_gbps, "Gb/s");
   MUSTER_FIELD(Fact<unsigned>, width, "lanes");
@@ -30,8 +29,7 @@ struct IbPort {
   MUSTER_FIELD(Fact<std::string>, gid0, "first GID");
   MUSTER_FIELD(ByName<Fact<std::uint64_t>>, counters, "port counters; they saturate");
   MUSTER_FIELD(ByName<Fact<std::uint64_t>>, hw_counters, "counters of the function");
-  MUSTER_FIELD(ByName<std::uint64_t>,
-               link_errors,
+  MUSTER_FIELD(ByName<std::uint64_t>, link_errors,
                "bits corrected and symbols lost on the link, as its network "
                "interface counts them (ethtool -S); empty where none does");
 };
@@ -44,8 +42,7 @@ struct Hca {
   MUSTER_FIELD(Fact<std::string>, firmware, "firmware version");
   MUSTER_FIELD(Fact<std::string>, type, "hca_type: MT and the PCI device id in decimal");  // MT4129
   MUSTER_FIELD(Fact<std::string>, board, "PSID");
-  MUSTER_FIELD(bool,
-               virtual_function,
+  MUSTER_FIELD(bool, virtual_function,
                "an SR-IOV function: its error counters prove nothing") = false;
   MUSTER_FIELD(Fact<std::vector<std::string>>, netdevs, "its network interfaces");
   MUSTER_FIELD(Fact<std::vector<IbPort>>, ports, "ports");
@@ -55,8 +52,7 @@ struct Infiniband {
   MUSTER_DESCRIBED(Infiniband);
   // All RDMA devices, Ethernet ones too; sorted by PCI address.
   MUSTER_FIELD(std::vector<Hca>, hcas, "RDMA devices, those with an Ethernet link layer too");
-  MUSTER_FIELD(Fact<std::string>,
-               umad,
+  MUSTER_FIELD(Fact<std::string>, umad,
                "version of ib_umad's interface; absent where it is not loaded");
 };
 
@@ -67,8 +63,7 @@ struct VerbsPort {
   MUSTER_FIELD(unsigned, physical_state, "as sysfs") = 0;
   MUSTER_FIELD(unsigned, active_mtu_bytes, "bytes") = 0;
   MUSTER_FIELD(unsigned, width, "lanes") = 0;
-  MUSTER_FIELD(unsigned,
-               active_speed,
+  MUSTER_FIELD(unsigned, active_speed,
                "1 SDR, 2 DDR, 4 QDR, 8 FDR10, 16 FDR, 32 EDR, 64 HDR, 128 NDR") = 0;
   MUSTER_FIELD(unsigned, lid, "local identifier") = 0;
   MUSTER_FIELD(unsigned, sm_lid, "subnet manager's identifier") = 0;

@@ -16,18 +16,14 @@ struct Identity {
   MUSTER_FIELD(Fact<double>, uptime_s, "seconds since boot, when the snapshot was taken");
   MUSTER_FIELD(Fact<std::string>, dmi_vendor, "DMI sys_vendor");
   MUSTER_FIELD(Fact<std::string>, dmi_product, "DMI product_name");
-  MUSTER_FIELD(Fact<std::string>,
-               chassis_asset_tag,
+  MUSTER_FIELD(Fact<std::string>, chassis_asset_tag,
                "DMI chassis asset tag; the same on every Azure VM");
   MUSTER_FIELD(bool, hypervisor, "the processor says it runs under a hypervisor") = false;
-  MUSTER_FIELD(bool,
-               foreign_root,
+  MUSTER_FIELD(bool, foreign_root,
                "observed below --root: live interfaces could not be asked") = false;
-  MUSTER_FIELD(Fact<std::string>,
-               physical_host,
+  MUSTER_FIELD(Fact<std::string>, physical_host,
                "Azure: name of the physical host, from the Hyper-V key-value pool");
-  MUSTER_FIELD(Fact<std::string>,
-               instance_size,
+  MUSTER_FIELD(Fact<std::string>, instance_size,
                "size of the instance as its cloud calls it, from the file in which "
                "cloud-init keeps what it was told");
 };

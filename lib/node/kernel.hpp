@@ -52,8 +52,7 @@ struct Kernel {
   // Those the profile names; dots as separators.
   MUSTER_FIELD(ByName<Fact<std::string>>, sysctl, "values of the keys that the profile names");
   MUSTER_FIELD(Fact<std::string>, transparent_hugepage, "always, madvise or never");
-  MUSTER_FIELD(Fact<std::vector<std::string>>,
-               modules,
+  MUSTER_FIELD(Fact<std::vector<std::string>>, modules,
                "modules loaded or built in, from sys/module");
   MUSTER_FIELD(Limits, limits, "resource limits of the process that starts jobs");
   MUSTER_FIELD(Fact<TimeSync>, clock, "is the clock synchronised");

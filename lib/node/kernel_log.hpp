@@ -25,15 +25,13 @@ struct KernelRecord {
 
 struct KernelLog {
   MUSTER_DESCRIBED(KernelLog);
-  MUSTER_FIELD(std::vector<KernelRecord>,
-               records,
+  MUSTER_FIELD(std::vector<KernelRecord>, records,
                "warnings and worse, and all that hardware drivers say");
   MUSTER_FIELD(std::uint64_t, seen, "records read in all") = 0;
   MUSTER_FIELD(std::uint64_t, unparsable, "records that are not in the kernel's form") = 0;
   MUSTER_FIELD(std::uint64_t, lost, "records overwritten while reading") = 0;
   MUSTER_FIELD(bool, truncated, "reading stopped at the limit of size or time") = false;
-  MUSTER_FIELD(std::uint64_t,
-               first_sequence,
+  MUSTER_FIELD(std::uint64_t, first_sequence,
                "the oldest record's number; above 0 the kernel dropped older ones") = 0;
   MUSTER_FIELD(std::uint64_t, first_us, "the oldest record's time, microseconds since boot") = 0;
 };

@@ -29,14 +29,12 @@ struct Mount {
   MUSTER_FIELD(std::string, type, "file system type");
   MUSTER_FIELD(std::string, source, "device or server");
   MUSTER_FIELD(bool, read_only, "mounted read-only") = false;
-  MUSTER_FIELD(Fact<std::vector<std::string>>,
-               options,
+  MUSTER_FIELD(Fact<std::vector<std::string>>, options,
                "as proc/mounts lists them: rw, nodev, hard …");
   MUSTER_FIELD(bool, hung, "statfs did not answer in its own deadline") = false;
   MUSTER_FIELD(Fact<std::string>, user, "user who mounted it, by number or name; absent for root");
   MUSTER_FIELD(Fact<std::string>, users_write, "a folder in it that every user may fill");
-  MUSTER_FIELD(Fact<double>,
-               hung_for_s,
+  MUSTER_FIELD(Fact<double>, hung_for_s,
                "how long a child of an earlier run hangs in it; it was not asked "
                "again");
   MUSTER_FIELD(Fact<Space>, space, "what statfs says");
@@ -55,12 +53,10 @@ struct KernelMount {
 struct Mounts {
   MUSTER_DESCRIBED(Mounts);
   // In the order of proc/mounts; the last of one point is on top.
-  MUSTER_FIELD(std::vector<Mount>,
-               mounts,
+  MUSTER_FIELD(std::vector<Mount>, mounts,
                "file systems that hold data; not proc, sysfs, cgroup …");
   MUSTER_FIELD(
-      std::vector<std::string>,
-      automounts,
+      std::vector<std::string>, automounts,
       "points at or below which the kernel mounts what is used (autofs), as nothing is yet");
   MUSTER_FIELD(Fact<std::vector<KernelMount>>, kernel, "the others, in the order of proc/mounts");
 

@@ -20,8 +20,7 @@ struct Interface {
   MUSTER_FIELD(Fact<bool>, carrier, "link present");
   MUSTER_FIELD(Fact<std::uint64_t>, speed_mbps, "Mb/s");  // absent where the driver does not know
   MUSTER_FIELD(Fact<std::uint64_t>, mtu, "bytes");
-  MUSTER_FIELD(Fact<std::uint64_t>,
-               carrier_down_count,
+  MUSTER_FIELD(Fact<std::uint64_t>, carrier_down_count,
                "times the link was lost since the interface exists");
   MUSTER_FIELD(Fact<std::string>, address, "PCI address");
   // Verbs name of the device it belongs to; empty when none.
@@ -37,16 +36,14 @@ struct Socket {
   MUSTER_FIELD(std::string, local, "own address and port; of unix the path");
   MUSTER_FIELD(std::string, remote, "the other end's");
   MUSTER_FIELD(Fact<std::uint64_t>, user, "user id of who opened it; absent for unix");
-  MUSTER_FIELD(Fact<std::vector<std::string>>,
-               programs,
+  MUSTER_FIELD(Fact<std::vector<std::string>>, programs,
                "names of the processes that have it open");
 };
 
 struct Network {
   MUSTER_DESCRIBED(Network);
   MUSTER_FIELD(std::vector<Interface>, interfaces, "network interfaces but the loopback");
-  MUSTER_FIELD(Fact<std::vector<Socket>>,
-               sockets,
+  MUSTER_FIELD(Fact<std::vector<Socket>>, sockets,
                "of TCP, UDP and unix; absent where nobody asked for them");
 };
 

@@ -23,8 +23,8 @@ struct AerCounts {
 enum class PciKind { gpu, nvswitch, hca, ethernet, nvme, bridge };
 
 // The kinds' names in JSON, in their order.
-inline constexpr std::array<std::string_view, 6> kPciKinds{
-    "gpu", "nvswitch", "hca", "ethernet", "nvme", "bridge"};
+inline constexpr std::array<std::string_view, 6> kPciKinds{"gpu",      "nvswitch", "hca",
+                                                           "ethernet", "nvme",     "bridge"};
 
 struct PciDevice {
   MUSTER_DESCRIBED(PciDevice);
@@ -33,8 +33,7 @@ struct PciDevice {
   MUSTER_FIELD(unsigned, vendor, "PCI vendor id") = 0;
   MUSTER_FIELD(unsigned, device, "PCI device id") = 0;
   MUSTER_FIELD(std::string, driver, "bound driver, empty when none");
-  MUSTER_FIELD(bool,
-               virtual_function,
+  MUSTER_FIELD(bool, virtual_function,
                "a virtual function of a device that is here, too (physfn); false in a guest") =
       false;
   MUSTER_FIELD(Fact<bool>, responding, "config space does not read all ones");
@@ -47,8 +46,7 @@ struct PciDevice {
   MUSTER_FIELD(Fact<std::string>, local_cpus, "local_cpulist");
   // Absent where the kernel has no AER for it.
   MUSTER_FIELD(Fact<AerCounts>, aer, "advanced error reporting, totals since boot");
-  MUSTER_FIELD(Fact<unsigned>,
-               uncorrectable_status,
+  MUSTER_FIELD(Fact<unsigned>, uncorrectable_status,
                "of HCAs: the AER register of uncorrectable errors; bits stay until cleared");
   MUSTER_FIELD(Fact<unsigned>, payload_bytes, "maximum payload in force");
   MUSTER_FIELD(Fact<unsigned>, payload_max_bytes, "maximum payload the device can do");
@@ -90,13 +88,11 @@ struct AmdGpu {
   MUSTER_FIELD(Fact<AmdBadPages>, bad_pages, "pages of memory that errors took out of use");
   MUSTER_FIELD(Fact<std::string>, vbios, "version");
   MUSTER_FIELD(Fact<std::string>, serial, "number of the chip (unique_id)");
-  MUSTER_FIELD(Fact<std::string>,
-               compute_partition,
+  MUSTER_FIELD(Fact<std::string>, compute_partition,
                "SPX where the GPU is one device; DPX, QPX, CPX …");
   MUSTER_FIELD(Fact<std::string>, memory_partition, "NPS1 where its memory is one; NPS4 …");
   MUSTER_FIELD(Fact<std::string>, performance_level, "auto, or the clocks that were forced");
-  MUSTER_FIELD(Fact<std::string>,
-               hive,
+  MUSTER_FIELD(Fact<std::string>, hive,
                "the GPUs that its xGMI links lead to have the same; absent without");
   MUSTER_FIELD(Fact<unsigned>, utilisation, "percent");
   MUSTER_FIELD(Fact<std::uint64_t>, replays, "of its PCI link");

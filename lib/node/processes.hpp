@@ -18,17 +18,14 @@ struct Task {
   // Since boot: with the pid it identifies the task.
   MUSTER_FIELD(std::uint64_t, start_ticks, "start time in clock ticks since boot") = 0;
   MUSTER_FIELD(std::uint64_t, parent, "pid of the parent") = 0;
-  MUSTER_FIELD(Fact<std::uint64_t>,
-               switches,
+  MUSTER_FIELD(Fact<std::uint64_t>, switches,
                "context switches of both kinds, of a task in D state: they move when it wakes up");
   MUSTER_FIELD(Fact<std::uint64_t>, user, "its user (the real one)");
-  MUSTER_FIELD(Fact<std::string>,
-               waits_in,
+  MUSTER_FIELD(Fact<std::string>, waits_in,
                "function of the kernel that a task in D state waits in (wchan)");
   MUSTER_FIELD(bool, of_muster, "a child that an earlier run of muster left behind") = false;
   MUSTER_FIELD(Fact<double>, stuck_since_s, "uptime at which an earlier run saw it in this sleep");
-  MUSTER_FIELD(Fact<double>,
-               awake_at_s,
+  MUSTER_FIELD(Fact<double>, awake_at_s,
                "uptime of the run before that one, which did not see it so");
 };
 
@@ -64,14 +61,11 @@ struct Processes {
   MUSTER_FIELD(Fact<std::vector<Task>>, uninterruptible, "processes in D state");
   MUSTER_FIELD(Fact<std::vector<Task>>, zombies, "processes that nobody waited for");
   // Root left out.
-  MUSTER_FIELD(Fact<std::vector<FuseUser>>,
-               fuse,
+  MUSTER_FIELD(Fact<std::vector<FuseUser>>, fuse,
                "users whose FUSE file systems have unanswered requests");
-  MUSTER_FIELD(Fact<std::vector<RunningProcess>>,
-               all,
+  MUSTER_FIELD(Fact<std::vector<RunningProcess>>, all,
                "all processes; absent where nobody asked for them");
-  MUSTER_FIELD(Fact<ByName<std::uint64_t>>,
-               users,
+  MUSTER_FIELD(Fact<ByName<std::uint64_t>>, users,
                "user ids by the names in etc/passwd, read with them");
 };
 

@@ -15,11 +15,9 @@ struct Services {
   // Units with a process, or that systemd lists as active.
   MUSTER_FIELD(Fact<std::vector<std::string>>, active, "systemd units that are active");
   // The probe leaves it absent: systemd writes the units that have failed into no file.
-  MUSTER_FIELD(Fact<std::vector<std::string>>,
-               failed,
+  MUSTER_FIELD(Fact<std::vector<std::string>>, failed,
                "systemd units that are known to have failed");
-  MUSTER_FIELD(Fact<std::vector<std::string>>,
-               of_root,
+  MUSTER_FIELD(Fact<std::vector<std::string>>, of_root,
                "active units whose first process is root's");
 };
 

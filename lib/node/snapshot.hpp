@@ -76,22 +76,13 @@ enum class Probe {
   nvml,
 };
 
-inline constexpr std::array kProbeNames{std::string_view("identity"),
-                                        std::string_view("cpu"),
-                                        std::string_view("memory"),
-                                        std::string_view("mounts"),
-                                        std::string_view("disks"),
-                                        std::string_view("processes"),
-                                        std::string_view("kernel"),
-                                        std::string_view("kernel_log"),
-                                        std::string_view("services"),
-                                        std::string_view("network"),
-                                        std::string_view("pci"),
-                                        std::string_view("infiniband"),
-                                        std::string_view("verbs"),
-                                        std::string_view("topology"),
-                                        std::string_view("environment"),
-                                        std::string_view("nvml")};
+inline constexpr std::array kProbeNames{
+    std::string_view("identity"), std::string_view("cpu"),        std::string_view("memory"),
+    std::string_view("mounts"),   std::string_view("disks"),      std::string_view("processes"),
+    std::string_view("kernel"),   std::string_view("kernel_log"), std::string_view("services"),
+    std::string_view("network"),  std::string_view("pci"),        std::string_view("infiniband"),
+    std::string_view("verbs"),    std::string_view("topology"),   std::string_view("environment"),
+    std::string_view("nvml")};
 
 [[nodiscard]] constexpr std::string_view to_string(Probe probe) {
   return kProbeNames.at(static_cast<std::size_t>(probe));

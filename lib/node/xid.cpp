@@ -51,8 +51,8 @@ std::optional<std::string> parse_address(std::string_view text) {
     return std::nullopt;
   }
   std::string address = fmt::format("{}:{}:{}.{}", parts[0], parts[1], device, function);
-  std::ranges::transform(
-      address, address.begin(), [](char c) { return c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c; });
+  std::ranges::transform(address, address.begin(),
+                         [](char c) { return c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c; });
   return address;
 }
 

@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t kLongestText = 400;
 
 bool all_hex(std::string_view text) {
-  return std::all_of(
-      text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
 }  // namespace

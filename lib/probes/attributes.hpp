@@ -70,8 +70,7 @@ template <class Parse>
 
 // What stat(2) says; of a path with `flags` as for open(2): O_NOFOLLOW for a link itself.
 [[nodiscard]] Result<struct stat> status_of(const Descriptor& opened, std::string_view path);
-[[nodiscard]] Result<struct stat> read_status(const Root& root,
-                                              std::string_view path,
+[[nodiscard]] Result<struct stat> read_status(const Root& root, std::string_view path,
                                               int flags = 0);
 
 // The text with tabs and ends of lines as they are, and at most `most` printable bytes between two
@@ -82,8 +81,7 @@ template <class Parse>
 [[nodiscard]] Result<double> read_uptime(const Root& root);
 
 // Reads at most the first `max_bytes` of a file that may be long; no error when there is more.
-[[nodiscard]] Result<std::string> read_head(const Root& root,
-                                            std::string_view path,
+[[nodiscard]] Result<std::string> read_head(const Root& root, std::string_view path,
                                             std::size_t max_bytes);
 
 // "32.0 GT/s PCIe" and "16" of a PCI device's link; absent where the kernel says that it does not

@@ -58,16 +58,14 @@ void refuse(CommandFact& fact, const Fact<int>& why) {
 }
 
 // The reason why it may not be run; nothing where it may, and `fact` knows its program.
-std::optional<Fact<int>> obstacle(const Root& root,
-                                  const std::vector<std::string>& allowed,
+std::optional<Fact<int>> obstacle(const Root& root, const std::vector<std::string>& allowed,
                                   CommandFact& fact) {
   if (root.foreign()) return Fact<int>::absent("commands are not run below a foreign root");
   auto program = fact.words.empty() ? std::string() : find_program(fact.words.front());
   if (program.empty()) {
-    return Fact<int>::unreadable(
-        fmt::format("there is no {} in {}",
-                    fact.words.empty() ? std::string("command") : printable(fact.words.front(), 80),
-                    kFolders));
+    return Fact<int>::unreadable(fmt::format(
+        "there is no {} in {}",
+        fact.words.empty() ? std::string("command") : printable(fact.words.front(), 80), kFolders));
   }
   auto words = fact.words;
   words.front() = program;
@@ -121,8 +119,7 @@ CommandFact decode_answer(const ChildAnswer& answer, CommandFact fact) {
 
 }  // namespace
 
-std::vector<CommandFact> run_commands(const Root& root,
-                                      const WantedCommands& wanted,
+std::vector<CommandFact> run_commands(const Root& root, const WantedCommands& wanted,
                                       Clock::time_point deadline) {
   std::vector<CommandFact> facts;
   Children children;
@@ -136,9 +133,8 @@ std::vector<CommandFact> run_commands(const Root& root,
     }
     const TimeLimit own(command.deadline);
     const auto until = std::min(last, own.deadline() + kReserve);
-    children.start(fmt::format("{}", facts.size() - 1), until, [=] {
-      return encode(run(fact, own, last - kReserve / 2));
-    });
+    children.start(fmt::format("{}", facts.size() - 1), until,
+                   [=] { return encode(run(fact, own, last - kReserve / 2)); });
   }
   for (auto next = children.next(); !next.first.empty(); next = children.next()) {
     const auto index = parse_unsigned(next.first);

@@ -64,8 +64,8 @@ Result<std::string> read_offline(const Root& root, const std::vector<unsigned>& 
   const auto present = read_list(root, fmt::format("{}/present", kCpus));
   if (!present) return tl::unexpected(present.error());
   std::vector<unsigned> offline;
-  std::set_difference(
-      present->begin(), present->end(), online.begin(), online.end(), std::back_inserter(offline));
+  std::set_difference(present->begin(), present->end(), online.begin(), online.end(),
+                      std::back_inserter(offline));
   return offline.empty() ? std::string() : to_cpu_list(offline);
 }
 
@@ -78,8 +78,7 @@ Result<std::string> read_model(const Root& root) {
   return printable(*model, 200);
 }
 
-Result<std::uint64_t> read_node_memory(const Root& root,
-                                       std::string_view folder,
+Result<std::uint64_t> read_node_memory(const Root& root, std::string_view folder,
                                        std::string_view key) {
   return root.read(fmt::format("{}/meminfo", folder)).and_then([&](const std::string& text) {
     return parse_meminfo(text, key);

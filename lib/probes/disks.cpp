@@ -77,8 +77,8 @@ bool is_controller(std::string_view name) {
 
 // A controller whose transport cannot be told is taken as local: a broken one must not disappear.
 // The clouds' remote disks sit behind a PCIe controller, too, which only its model tells.
-constexpr std::array<std::string_view, 3> kRemote{
-    "MSFT NVMe Accelerator", "Amazon Elastic Block Store", "nvme_card-pd"};
+constexpr std::array<std::string_view, 3> kRemote{"MSFT NVMe Accelerator",
+                                                  "Amazon Elastic Block Store", "nvme_card-pd"};
 
 bool is_local(const Root& root, std::string_view controller) {
   const auto folder = fmt::format("{}/{}", kNvme, controller);

@@ -35,14 +35,9 @@ constexpr std::string_view kNcclConf = "/etc/nccl.conf";
 constexpr std::size_t kMaxTopology = 1024UL * 1024;
 constexpr std::size_t kLongestValue = 4096;
 constexpr std::size_t kMaxContents = 256UL * 1024;
-constexpr std::array<std::string_view, 8> kJobVariables{"SLURM_JOB_ID",
-                                                        "SLURM_JOB_START_TIME",
-                                                        "SLURM_SCRIPT_CONTEXT",
-                                                        "SLURM_JOB_GPUS",
-                                                        "SLURM_JOB_NODELIST",
-                                                        "SLURM_JOB_NUM_NODES",
-                                                        "SLURM_JOB_PARTITION",
-                                                        "CUDA_VISIBLE_DEVICES"};
+constexpr std::array<std::string_view, 8> kJobVariables{
+    "SLURM_JOB_ID",       "SLURM_JOB_START_TIME", "SLURM_SCRIPT_CONTEXT", "SLURM_JOB_GPUS",
+    "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES",  "SLURM_JOB_PARTITION",  "CUDA_VISIBLE_DEVICES"};
 
 Result<void> add_file(const Root& root, std::string_view path, std::vector<NcclSetting>& settings) {
   const auto text = root.read(path);
@@ -96,8 +91,8 @@ Fact<NcclTopology> read_topology(const Root& root, const Named& named) {
         fmt::format("{} (named by {})", text.error().message, named.origin));
   auto topology = parse_nccl_topology(*text);
   if (!topology) {
-    return Topology::unreadable(fmt::format(
-        "{} (named by {}): {}", printable(named.path), named.origin, topology.error().message));
+    return Topology::unreadable(fmt::format("{} (named by {}): {}", printable(named.path),
+                                            named.origin, topology.error().message));
   }
   topology->path = printable(named.path, kLongestValue);
   topology->origin = named.origin;
@@ -203,10 +198,8 @@ Fact<std::vector<Library>> read_libraries(const Root& root, const std::vector<st
 
 }  // namespace
 
-Section<Environment> probe_environment(const Root& root,
-                                       const Wanted& wanted,
-                                       const Variables& variables,
-                                       const WantedCommands& commands,
+Section<Environment> probe_environment(const Root& root, const Wanted& wanted,
+                                       const Variables& variables, const WantedCommands& commands,
                                        Clock::time_point deadline) {
   Environment environment;
   environment.nccl = read_nccl(root, variables);

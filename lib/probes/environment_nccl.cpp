@@ -56,9 +56,8 @@ Result<void> add_cpu(const XmlElement& cpu, NcclTopology& topology) {
 }  // namespace
 
 bool steers_nccl(std::string_view name) {
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](std::string_view prefix) {
-    return name.starts_with(prefix);
-  });
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 std::vector<NcclSetting> parse_nccl_conf(std::string_view text, std::string_view path) {

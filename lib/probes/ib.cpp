@@ -126,8 +126,7 @@ IbPort read_port(const Root& root, const std::string& folder, bool virtual_funct
   return port;
 }
 
-Fact<std::vector<IbPort>> read_ports(const Root& root,
-                                     const std::string& device,
+Fact<std::vector<IbPort>> read_ports(const Root& root, const std::string& device,
                                      bool virtual_function) {
   const std::string folder = fmt::format("{}/ports", device);
   const auto names = root.list(folder);

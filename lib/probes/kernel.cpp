@@ -114,8 +114,7 @@ std::optional<std::uint64_t> find_job_starter(const Root& root) {
 }
 
 // "Max locked memory         unlimited            unlimited            bytes": the soft limit.
-Fact<std::string> soft_limit(std::string_view limits,
-                             std::string_view name,
+Fact<std::string> soft_limit(std::string_view limits, std::string_view name,
                              std::string_view path) {
   for (const auto line : split_lines(limits)) {
     if (!line.starts_with(name)) continue;

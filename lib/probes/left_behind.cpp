@@ -48,8 +48,7 @@ bool is_ours(const Root& host, const std::string& folder, std::string_view statu
 // When one of our threads was started, in ticks since boot, if it sleeps where no signal ends it.
 // One that is being killed is on its way there, or to its end: on a busy machine that takes a
 // while, which is waited for as far as `until`.
-std::optional<std::uint64_t> start_of_hanging(const Root& host,
-                                              const std::string& folder,
+std::optional<std::uint64_t> start_of_hanging(const Root& host, const std::string& folder,
                                               Clock::time_point until) {
   constexpr std::chrono::milliseconds kBetween{2};
   while (true) {
@@ -67,8 +66,7 @@ std::optional<std::uint64_t> start_of_hanging(const Root& host,
 }
 
 // The first thread of the process may have ended, and another hang.
-std::optional<LeftBehind> left_behind_as(const Root& host,
-                                         std::uint64_t pid,
+std::optional<LeftBehind> left_behind_as(const Root& host, std::uint64_t pid,
                                          Clock::time_point until) {
   const auto tasks = host.list(fmt::format("/proc/{}/task", pid));
   if (!tasks) return std::nullopt;

@@ -188,8 +188,7 @@ void find_folders_of_users(const Root& root, Mounts& mounts) {
 
 }  // namespace
 
-Section<Mounts> probe_mounts(const Root& root,
-                             std::chrono::milliseconds statfs_deadline,
+Section<Mounts> probe_mounts(const Root& root, std::chrono::milliseconds statfs_deadline,
                              const std::vector<LeftBehind>& left) {
   auto all = read_mounts(root);
   if (!all) return not_observed<Mounts>(all.error().message);

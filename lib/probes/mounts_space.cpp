@@ -53,8 +53,7 @@ SpaceAnswer single_answer(const ChildAnswer& answer) {
 
 // The usual case: everything answers, and one child is enough. Empty when something did not.
 std::vector<SpaceAnswer> ask_in_one_child(const std::vector<std::string>& points,
-                                          std::chrono::milliseconds deadline,
-                                          const AskSpace& ask) {
+                                          std::chrono::milliseconds deadline, const AskSpace& ask) {
   const auto answer = ask_child("all", deadline, [&] { return ask_all_of(points, ask); });
   return answer ? decode_answers(*answer, points.size()) : std::vector<SpaceAnswer>();
 }
@@ -65,10 +64,8 @@ struct Asking {
 };
 
 // A child for each point, so that every point has the whole deadline for itself.
-void ask_one_by_one(std::span<const std::string> points,
-                    std::chrono::milliseconds deadline,
-                    const Asking& asking,
-                    std::span<SpaceAnswer> result) {
+void ask_one_by_one(std::span<const std::string> points, std::chrono::milliseconds deadline,
+                    const Asking& asking, std::span<SpaceAnswer> result) {
   Children children;
   for (std::size_t i = 0; i < points.size(); ++i) {
     children.start(fmt::format("{}", i), deadline, [&, i] {
@@ -95,8 +92,7 @@ Space space_of(const struct statfs& status) {
 }
 
 std::vector<SpaceAnswer> ask_spaces(const std::vector<std::string>& points,
-                                    std::chrono::milliseconds deadline,
-                                    const AskSpace& ask,
+                                    std::chrono::milliseconds deadline, const AskSpace& ask,
                                     const AnnounceSpace& announce) {
   if (points.empty()) return {};
   auto result = ask_in_one_child(points, deadline, ask);
@@ -110,8 +106,8 @@ std::vector<SpaceAnswer> ask_spaces(const std::vector<std::string>& points,
   std::size_t from = 0;
   for (int batch = 0; batch < kMaxBatches && from < all.size(); ++batch) {
     const auto count = std::min(kAtOnce, all.size() - from);
-    ask_one_by_one(
-        all.subspan(from, count), deadline, {ask, announce}, answers.subspan(from, count));
+    ask_one_by_one(all.subspan(from, count), deadline, {ask, announce},
+                   answers.subspan(from, count));
     from += count;
   }
   return result;

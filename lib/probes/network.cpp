@@ -174,18 +174,9 @@ std::optional<std::string> address_of(std::string_view text) {
 }
 
 std::string state_of(std::string_view protocol, std::uint64_t code) {
-  constexpr std::array<std::string_view, 12> kStates{"",
-                                                     "ESTABLISHED",
-                                                     "SYN_SENT",
-                                                     "SYN_RECV",
-                                                     "FIN_WAIT1",
-                                                     "FIN_WAIT2",
-                                                     "TIME_WAIT",
-                                                     "",
-                                                     "CLOSE_WAIT",
-                                                     "LAST_ACK",
-                                                     "LISTEN",
-                                                     "CLOSING"};
+  constexpr std::array<std::string_view, 12> kStates{
+      "", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT",
+      "", "CLOSE_WAIT",  "LAST_ACK", "LISTEN",   "CLOSING"};
   if (protocol.starts_with("udp") && code != 1) return {};
   return code < kStates.size() ? std::string(kStates.at(code)) : std::string();
 }
@@ -209,8 +200,7 @@ class Owners {
 };
 
 // "   0: 0100007F:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000 0 4711 …"
-std::optional<Socket> parse_internet(std::string_view protocol,
-                                     std::string_view line,
+std::optional<Socket> parse_internet(std::string_view protocol, std::string_view line,
                                      const Owners& owners) {
   const auto fields = split_words(line);
   if (fields.size() < 10) return std::nullopt;

@@ -79,8 +79,8 @@ class Observation {
   void start(Probe probe, Clock::time_point deadline) {
     if (started_.contains(probe)) return;
     started_ = started_ | probe;
-    children_.start(
-        std::string(to_string(probe)), deadline, [=, this] { return answer_of(probe, deadline); });
+    children_.start(std::string(to_string(probe)), deadline,
+                    [=, this] { return answer_of(probe, deadline); });
   }
 
   void start_state() {
@@ -110,8 +110,8 @@ class Observation {
   // In the child: the section as JSON. A probe in which a child of an earlier run still hangs is
   // not run: it would hang, too.
   [[nodiscard]] std::string answer_of(Probe probe, Clock::time_point deadline) const {
-    const auto mine = fmt::format(
-        "probe {}{}", to_string(probe), root_.foreign() ? root_.path().native() : std::string());
+    const auto mine = fmt::format("probe {}{}", to_string(probe),
+                                  root_.foreign() ? root_.path().native() : std::string());
     const auto found = std::ranges::find(left_behind_, mine, &LeftBehind::work);
     if (found == left_behind_.end()) {
       // The children of the one for mounts say for themselves which one they ask.
@@ -123,10 +123,9 @@ class Observation {
       if (each != probe) return;
       std::remove_cvref_t<decltype(section)> refused;
       refused.status = Status::timeout;
-      refused.reason =
-          fmt::format("not asked: a child of an earlier muster (pid {}) has been hanging{}",
-                      found->pid,
-                      found->for_s ? fmt::format(" for {:.0f} s", *found->for_s) : std::string());
+      refused.reason = fmt::format(
+          "not asked: a child of an earlier muster (pid {}) has been hanging{}", found->pid,
+          found->for_s ? fmt::format(" for {:.0f} s", *found->for_s) : std::string());
       answer = section_to_json(refused);
     });
     return answer;
@@ -163,8 +162,8 @@ class Observation {
       case Probe::topology:
         return section_to_json(probe_topology(root_));
       case Probe::environment:
-        return section_to_json(probe_environment(
-            root_, wanted_, options_.variables, options_.on_request.commands, deadline));
+        return section_to_json(probe_environment(root_, wanted_, options_.variables,
+                                                 options_.on_request.commands, deadline));
       case Probe::nvml:
         return section_to_json(probe_nvml(root_, options_.nvml, deadline));
     }
@@ -204,9 +203,9 @@ class Observation {
     if (answer.end == ChildAnswer::End::answered && earlier) {
       snapshot_.earlier = std::move(earlier->facts);
     } else {
-      snapshot_.earlier.note = fmt::format("{} could not be read: {}",
-                                           options_.state_file->string(),
-                                           answer.reason.empty() ? "garbled" : answer.reason);
+      snapshot_.earlier.note =
+          fmt::format("{} could not be read: {}", options_.state_file->string(),
+                      answer.reason.empty() ? "garbled" : answer.reason);
     }
   }
 

@@ -40,8 +40,7 @@ struct ObserveOptions {
 // starts at once, and `planner` is asked as soon as identity, cpu, memory, pci and infiniband have
 // answered; `meanwhile` is the time to prepare for that. Else `planner` is asked at once, while the
 // first probes already run.
-[[nodiscard]] Snapshot observe(const Root& root,
-                               const ObserveOptions& options,
+[[nodiscard]] Snapshot observe(const Root& root, const ObserveOptions& options,
                                const Planner& planner);
 
 }  // namespace muster

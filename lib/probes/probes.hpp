@@ -41,8 +41,7 @@ struct WantedCommands {
 // One fact for each command, in order: run without a shell, side by side. What may not be run has a
 // status that is absent, and what could not be run, or did not end before `deadline`, one that is
 // unreadable. Below a foreign root nothing is run.
-[[nodiscard]] std::vector<CommandFact> run_commands(const Root& root,
-                                                    const WantedCommands& wanted,
+[[nodiscard]] std::vector<CommandFact> run_commands(const Root& root, const WantedCommands& wanted,
                                                     Clock::time_point deadline);
 
 // Facts that cost time or tell of users' work, and are read only where somebody asks for them.
@@ -81,14 +80,10 @@ struct NvmlOptions {
 [[nodiscard]] Section<Topology> probe_topology(const Root& root);
 // `variables` is the caller's environment; only what the section names is kept of it.
 [[nodiscard]] Section<Environment> probe_environment(
-    const Root& root,
-    const Wanted& wanted,
-    const Variables& variables,
-    const WantedCommands& commands = {},
-    Clock::time_point deadline = Clock::time_point::max());
+    const Root& root, const Wanted& wanted, const Variables& variables,
+    const WantedCommands& commands = {}, Clock::time_point deadline = Clock::time_point::max());
 // A GPU that does not answer by the deadline costs its own facts only.
-[[nodiscard]] Section<Nvml> probe_nvml(const Root& root,
-                                       const NvmlOptions& options,
+[[nodiscard]] Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options,
                                        Clock::time_point deadline);
 
 }  // namespace muster

@@ -34,8 +34,7 @@ struct StuckTasks {
 
 // Nothing when the process ended meanwhile: the file is gone then, or reading it fails. One read is
 // enough, and halves the cost for thousands of processes: the kernel writes the line in one piece.
-Result<std::optional<std::string_view>> read_stat(const Root& root,
-                                                  const std::string& pid,
+Result<std::optional<std::string_view>> read_stat(const Root& root, const std::string& pid,
                                                   std::array<char, kLongestStat>& buffer) {
   const auto path = fmt::format("/proc/{}/stat", pid);
   const auto file = root.open(path, O_RDONLY | O_NONBLOCK);
@@ -48,8 +47,7 @@ Result<std::optional<std::string_view>> read_stat(const Root& root,
   return std::string_view(buffer.data(), static_cast<std::size_t>(got));
 }
 
-Fact<std::uint64_t> number_in(const std::string& path,
-                              const Result<std::string>& status,
+Fact<std::uint64_t> number_in(const std::string& path, const Result<std::string>& status,
                               Result<std::uint64_t> (*parse)(std::string_view)) {
   if (!status) return Fact<std::uint64_t>::failed(status.error());
   const auto number = parse(*status);
@@ -77,9 +75,7 @@ void add_wait(const Root& root, const std::string& pid, Task& task) {
                    runs_muster(root, fmt::format("/proc/{}", pid));
 }
 
-Result<void> add_if_stuck(const Root& root,
-                          const std::string& pid,
-                          std::string_view text,
+Result<void> add_if_stuck(const Root& root, const std::string& pid, std::string_view text,
                           StuckTasks& tasks) {
   const auto stat = parse_process_stat(text);
   if (!stat) {
@@ -160,8 +156,7 @@ std::string command_of(const Root& root, const std::string& pid, const std::stri
 }
 
 // Nothing where the process has ended meanwhile.
-std::optional<RunningProcess> read_process(const Root& root,
-                                           const std::string& pid,
+std::optional<RunningProcess> read_process(const Root& root, const std::string& pid,
                                            const std::optional<double>& uptime_s) {
   const auto text = root.read(fmt::format("/proc/{}/stat", pid));
   if (!text) return std::nullopt;

@@ -35,19 +35,17 @@ struct FoundUnits {
 };
 
 bool is_unit(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kKinds{
-      ".service", ".scope", ".socket", ".mount", ".swap"};
-  return std::any_of(
-      kKinds.begin(), kKinds.end(), [&](std::string_view kind) { return name.ends_with(kind); });
+  constexpr std::array<std::string_view, 5> kKinds{".service", ".scope", ".socket", ".mount",
+                                                   ".swap"};
+  return std::any_of(kKinds.begin(), kKinds.end(),
+                     [&](std::string_view kind) { return name.ends_with(kind); });
 }
 
 using Process = std::optional<std::uint64_t>;
 
 // A process in the group or in one below it; missing when the group has gone meanwhile. Those of
 // another namespace have the number 0.
-Result<Process> first_process(const Root& root,
-                              const std::string& group,
-                              FoundUnits& found,
+Result<Process> first_process(const Root& root, const std::string& group, FoundUnits& found,
                               int depth) {
   const auto path = fmt::format("{}/cgroup.procs", group);
   const auto head = read_head(root, path, kFirstPid);
@@ -77,9 +75,7 @@ bool acts_as_root(const Root& root, std::uint64_t pid) {
   return status && status->st_uid == 0;
 }
 
-void examine_unit(const Root& root,
-                  const std::string& slice,
-                  const std::string& unit,
+void examine_unit(const Root& root, const std::string& slice, const std::string& unit,
                   FoundUnits& found) {
   const auto group = fmt::format("{}/{}", slice, unit);
   const auto process = first_process(root, group, found, kDeepestGroup);
@@ -92,9 +88,7 @@ void examine_unit(const Root& root,
 }
 
 // Units that are instances of a template sit in a slice within the slice.
-Result<void> examine_slice(const Root& root,
-                           const std::string& slice,
-                           FoundUnits& found,
+Result<void> examine_slice(const Root& root, const std::string& slice, FoundUnits& found,
                            int depth) {
   const auto names = root.list(slice);
   if (!names) return tl::unexpected(names.error());

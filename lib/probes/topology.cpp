@@ -58,8 +58,8 @@ bool choose_what_to_load(hwloc_topology_t topology) {
       HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
       HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS;
   return hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE) == 0 &&
-         hwloc_topology_set_type_filter(
-             topology, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) == 0 &&
+         hwloc_topology_set_type_filter(topology, HWLOC_OBJ_GROUP,
+                                        HWLOC_TYPE_FILTER_KEEP_STRUCTURE) == 0 &&
          hwloc_topology_set_type_filter(topology, HWLOC_OBJ_PCI_DEVICE, kImportant) == 0 &&
          hwloc_topology_set_type_filter(topology, HWLOC_OBJ_BRIDGE, kImportant) == 0 &&
          hwloc_topology_set_flags(topology, kFlags) == 0;

@@ -39,8 +39,7 @@ bool is_pipe(int descriptor) {
 
 // In the child: never returns. The answer is its length and its bytes, so that the parent need not
 // wait for the child's end, which a driver can delay for ever.
-[[noreturn]] void run_child(const std::string& name,
-                            int pipe,
+[[noreturn]] void run_child(const std::string& name, int pipe,
                             const std::function<std::string()>& work) {
   ::prctl(PR_SET_NAME,
           fmt::format("muster:{}", name).c_str());  // what `ps` shows of one that hangs
@@ -109,8 +108,7 @@ Children::~Children() {
   for (const pid_t pid : ended_) static_cast<void>(reap(pid));
 }
 
-void Children::start(std::string name,
-                     const TimeLimit& limit,
+void Children::start(std::string name, const TimeLimit& limit,
                      const std::function<std::string()>& work) {
   const auto refuse = [&](std::string reason) {
     failed_.emplace_back(std::move(name), ChildAnswer{.reason = std::move(reason)});
@@ -192,8 +190,7 @@ std::pair<std::string, ChildAnswer> Children::next() {
   return {};
 }
 
-Result<std::string> ask_child(std::string name,
-                              const TimeLimit& limit,
+Result<std::string> ask_child(std::string name, const TimeLimit& limit,
                               const std::function<std::string()>& work) {
   Children children;
   children.start(std::move(name), limit, work);
@@ -202,8 +199,7 @@ Result<std::string> ask_child(std::string name,
   return std::move(answer.bytes);
 }
 
-Result<void> run_in_child(std::string name,
-                          const TimeLimit& limit,
+Result<void> run_in_child(std::string name, const TimeLimit& limit,
                           const std::function<std::string()>& work) {
   const auto trouble = ask_child(std::move(name), limit, work);
   if (!trouble) return tl::unexpected(trouble.error());

@@ -58,14 +58,12 @@ class Children {
 };
 
 // What `work` returns, run in one child. An error says why there is no answer.
-[[nodiscard]] Result<std::string> ask_child(std::string name,
-                                            const TimeLimit& limit,
+[[nodiscard]] Result<std::string> ask_child(std::string name, const TimeLimit& limit,
                                             const std::function<std::string()>& work);
 
 // Runs `work` in one child; `work` returns what went wrong, or an empty text. An error is that
 // text, or says why there is no answer.
-[[nodiscard]] Result<void> run_in_child(std::string name,
-                                        const TimeLimit& limit,
+[[nodiscard]] Result<void> run_in_child(std::string name, const TimeLimit& limit,
                                         const std::function<std::string()>& work);
 
 }  // namespace muster

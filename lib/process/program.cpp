@@ -161,9 +161,8 @@ class Running {
   }
 
   [[nodiscard]] bool exceeds(std::size_t most) const {
-    return std::any_of(streams_.begin(), streams_.end(), [&](const Stream& stream) {
-      return stream.received.size() > most;
-    });
+    return std::any_of(streams_.begin(), streams_.end(),
+                       [&](const Stream& stream) { return stream.received.size() > most; });
   }
 
   // Of a program that could not be executed: why.

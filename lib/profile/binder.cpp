@@ -43,14 +43,13 @@ std::string or_list(std::span<const std::string_view> words) {
   return text;
 }
 
-std::string hint(std::string_view key,
-                 const std::vector<std::string>& known,
+std::string hint(std::string_view key, const std::vector<std::string>& known,
                  const std::vector<std::string>& candidates) {
   const auto dot = key.find('.');
   const std::string outer(key.substr(0, dot));
   if (dot != std::string_view::npos && std::ranges::count(known, outer) > 0) {
-    return fmt::format(
-        "dots are for --set; write '{}: {{{}: …}}'", outer, printable(key.substr(dot + 1), 80));
+    return fmt::format("dots are for --set; write '{}: {{{}: …}}'", outer,
+                       printable(key.substr(dot + 1), 80));
   }
   std::string near = nearest(key, candidates);
   if (near.empty() && dot != std::string_view::npos) near = nearest(outer, candidates);
@@ -84,15 +83,12 @@ tl::unexpected<Error> Binder::wrong(int line, std::string_view message) const {
   return make_error(fmt::format("{}: {}", at(file_, line), printable(message, 2000)));
 }
 
-tl::unexpected<Error> Binder::wrong_type(const Yaml& node,
-                                         const Place& place,
+tl::unexpected<Error> Binder::wrong_type(const Yaml& node, const Place& place,
                                          std::string_view wanted) const {
   return wrong(place.line, fmt::format("'{}' must be {}, not {}", place.path, wanted, shown(node)));
 }
 
-tl::unexpected<Error> Binder::unknown_key(const Place& block,
-                                          std::string_view key,
-                                          int line,
+tl::unexpected<Error> Binder::unknown_key(const Place& block, std::string_view key, int line,
                                           const std::vector<std::string>& known) const {
   const Place unknown = below(block, key, line);
   std::vector<std::string> candidates = known;
@@ -101,9 +97,7 @@ tl::unexpected<Error> Binder::unknown_key(const Place& block,
                fmt::format("unknown key '{}'; {}", unknown.path, hint(key, known, candidates)));
 }
 
-Result<void> Binder::block(const Yaml& node,
-                           Place& place,
-                           const Keys& keys,
+Result<void> Binder::block(const Yaml& node, Place& place, const Keys& keys,
                            const Visit& visit) const {
   if (auto entered = enter(node, place, keys); !entered) return entered;
   for (const auto& entry : node.entries) {
@@ -135,8 +129,8 @@ Result<void> Binder::enter(const Yaml& node, Place& place, const Keys& keys) con
 
 Result<void> Binder::take_date(const YamlEntry& entry, Place& place) const {
   if (!is_date(entry.value.text)) {
-    return wrong_type(
-        entry.value, below(place, entry.key, entry.line), "a date such as 2026-11-20");
+    return wrong_type(entry.value, below(place, entry.key, entry.line),
+                      "a date such as 2026-11-20");
   }
   place.as_of = entry.value.text;
   return {};
@@ -363,27 +357,20 @@ Result<void> Binder::check(const Yaml& node, Place place, Slot out) {
   });
 }
 
-Result<std::size_t> Binder::index_among(const Place& place,
-                                        std::string_view word,
+Result<std::size_t> Binder::index_among(const Place& place, std::string_view word,
                                         std::span<const std::string_view> choice) const {
   const auto found = std::ranges::find(choice, word);
   if (found != choice.end()) return static_cast<std::size_t>(found - choice.begin());
-  return wrong(
-      place.line,
-      fmt::format(
-          "'{}' is \"{}\"; it must be {}", place.path, printable(word, 60), or_list(choice)));
+  return wrong(place.line, fmt::format("'{}' is \"{}\"; it must be {}", place.path,
+                                       printable(word, 60), or_list(choice)));
 }
 
-Result<std::size_t> Binder::index_of(const Place& place,
-                                     std::string_view key,
+Result<std::size_t> Binder::index_of(const Place& place, std::string_view key,
                                      std::size_t size) const {
   const auto index = parse_unsigned(key);
   if (index && *index < size) return static_cast<std::size_t>(*index);
-  return wrong(place.line,
-               fmt::format("'{}' has {} items, numbered from 0; there is no '{}'",
-                           place.path,
-                           size,
-                           printable(key, 40)));
+  return wrong(place.line, fmt::format("'{}' has {} items, numbered from 0; there is no '{}'",
+                                       place.path, size, printable(key, 40)));
 }
 
 void Binder::record(const Place& place, std::string as_written) {

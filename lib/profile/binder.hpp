@@ -44,16 +44,13 @@ class Binder {
   }
 
   [[nodiscard]] tl::unexpected<Error> wrong(int line, std::string_view message) const;
-  [[nodiscard]] tl::unexpected<Error> unknown_key(const Place& block,
-                                                  std::string_view key,
+  [[nodiscard]] tl::unexpected<Error> unknown_key(const Place& block, std::string_view key,
                                                   int line,
                                                   const std::vector<std::string>& known) const;
 
   // Takes a block's `source` and `as_of` into `place`, and visits its other
   // keys in order until one fails. An error where `node` is no mapping.
-  [[nodiscard]] Result<void> block(const Yaml& node,
-                                   Place& place,
-                                   const Keys& keys,
+  [[nodiscard]] Result<void> block(const Yaml& node, Place& place, const Keys& keys,
                                    const Visit& visit) const;
 
   // Reads a value of any type over what `out` holds.
@@ -65,14 +62,11 @@ class Binder {
  private:
   [[nodiscard]] Result<void> enter(const Yaml& node, Place& place, const Keys& keys) const;
   [[nodiscard]] Result<void> take_date(const YamlEntry& entry, Place& place) const;
-  [[nodiscard]] Result<void> take_source(const YamlEntry& entry,
-                                         Place& place,
+  [[nodiscard]] Result<void> take_source(const YamlEntry& entry, Place& place,
                                          const Keys& keys) const;
-  [[nodiscard]] tl::unexpected<Error> wrong_type(const Yaml& node,
-                                                 const Place& place,
+  [[nodiscard]] tl::unexpected<Error> wrong_type(const Yaml& node, const Place& place,
                                                  std::string_view wanted) const;
-  [[nodiscard]] Result<std::size_t> index_among(const Place& place,
-                                                std::string_view word,
+  [[nodiscard]] Result<std::size_t> index_among(const Place& place, std::string_view word,
                                                 std::span<const std::string_view> choice) const;
   [[nodiscard]] Result<void> truth(const Yaml& node, const Place& place, bool& out);
   [[nodiscard]] Result<void> whole(const Yaml& node, const Place& place, int& out);
@@ -85,8 +79,7 @@ class Binder {
   [[nodiscard]] Result<void> list(const Yaml& node, const Place& place, Slot out);
   [[nodiscard]] Result<void> item(const Yaml& node, const Place& place, Slot list);
   [[nodiscard]] Result<void> map(const Yaml& node, const Place& place, Slot out);
-  [[nodiscard]] Result<std::size_t> index_of(const Place& place,
-                                             std::string_view key,
+  [[nodiscard]] Result<std::size_t> index_of(const Place& place, std::string_view key,
                                              std::size_t size) const;
   void record(const Place& place, std::string as_written);
   void forget(const std::string& path);

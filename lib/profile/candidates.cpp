@@ -66,8 +66,7 @@ class Reader {
   }
 
   // An alias of the site's goes before a shipped one.
-  static void add_aliases(const Yaml& document,
-                          const ProfileFile& file,
+  static void add_aliases(const Yaml& document, const ProfileFile& file,
                           std::map<std::string, std::string>& by_name) {
     const Yaml* aliases = document.find("aliases");
     if (aliases == nullptr) return;

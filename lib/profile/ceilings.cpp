@@ -104,11 +104,8 @@ Maybe<BytesPerSecond> job_all_reduce(const Profile& p, const BenchLimit<BytesPer
   const double n = k * g;
   const bool in_network = limit.algorithm == BenchAlgorithm::collnet;
   ceiling->value.value *= in_network ? 2 * (n - 1) / n : (n - 1) / (g * (k - 1));
-  ceiling->because = fmt::format("{}, {} over {} nodes of {} ranks",
-                                 ceiling->because,
-                                 in_network ? "reduced in the network" : "hierarchical",
-                                 k,
-                                 g);
+  ceiling->because = fmt::format("{}, {} over {} nodes of {} ranks", ceiling->because,
+                                 in_network ? "reduced in the network" : "hierarchical", k, g);
   return ceiling;
 }
 
@@ -175,8 +172,7 @@ std::vector<BoundedLimit> bounded_limits(const Profile& profile) {
   const bool through_pcie = bench.host_copy.memory != BenchMemory::host;
   if (through_pcie) bounds.add("host_copy", bench.host_copy, pcie(profile));
   bounds.add("peer_copy", bench.peer_copy, nvlink(profile));
-  bounds.add("node_all_reduce",
-             bench.node_all_reduce,
+  bounds.add("node_all_reduce", bench.node_all_reduce,
              node_all_reduce(profile, bench.node_all_reduce.algorithm));
   bounds.add("loopback_all_reduce", bench.loopback_all_reduce, loopback_all_reduce(profile));
   if (const auto& rate = profile.ib->rate.expected) {

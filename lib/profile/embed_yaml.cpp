@@ -43,10 +43,8 @@ int main(int count, char** arguments) {
     const auto text = muster::read_yaml_text(std::filesystem::path(arguments[2]) / name);
     const auto tree = text ? muster::parse_yaml(*text, name) : tl::unexpected(text.error());
     if (!tree) return fail(tree.error());
-    rows += fmt::format("    {{{}sv,\n    {}sv,\n    {}sv}},\n",
-                        literal_of(name),
-                        literal_of(*text),
-                        literal_of(muster::pack_yaml(*tree)));
+    rows += fmt::format("    {{{}sv,\n    {}sv,\n    {}sv}},\n", literal_of(name),
+                        literal_of(*text), literal_of(muster::pack_yaml(*tree)));
   }
   const auto source = fmt::format(
       "// Made by embed_yaml.\n#include <array>\n\n#include \"lib/profile/shipped.hpp\"\n\n"
@@ -54,8 +52,7 @@ int main(int count, char** arguments) {
       "std::span<const ShippedFile> shipped_files() {{\n"
       "  static constexpr std::array<ShippedFile, {}> kFiles{{{{\n{}  }}}};\n"
       "  return kFiles;\n}}\n\n}}  // namespace muster\n",
-      names.size(),
-      rows);
+      names.size(), rows);
   const auto written = muster::replace_file(arguments[1], source, 0644);
   return written ? 0 : fail(written.error());
 }

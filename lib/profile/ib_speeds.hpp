@@ -18,15 +18,10 @@ struct IbSpeed {
 };
 
 // In the order of the enumeration, ascending.
-inline constexpr std::array kIbSpeeds{IbSpeed{"SDR", 1, 2.5e9},
-                                      IbSpeed{"DDR", 2, 5e9},
-                                      IbSpeed{"QDR", 4, 10e9},
-                                      IbSpeed{"FDR10", 8, 10e9},
-                                      IbSpeed{"FDR", 16, 14.0625e9},
-                                      IbSpeed{"EDR", 32, 25e9},
-                                      IbSpeed{"HDR", 64, 50e9},
-                                      IbSpeed{"NDR", 128, 100e9},
-                                      IbSpeed{"XDR", 256, 200e9}};
+inline constexpr std::array kIbSpeeds{
+    IbSpeed{"SDR", 1, 2.5e9},  IbSpeed{"DDR", 2, 5e9},        IbSpeed{"QDR", 4, 10e9},
+    IbSpeed{"FDR10", 8, 10e9}, IbSpeed{"FDR", 16, 14.0625e9}, IbSpeed{"EDR", 32, 25e9},
+    IbSpeed{"HDR", 64, 50e9},  IbSpeed{"NDR", 128, 100e9},    IbSpeed{"XDR", 256, 200e9}};
 
 inline constexpr auto kIbSpeedNames = [] {
   std::array<std::string_view, kIbSpeeds.size()> names;

@@ -99,10 +99,8 @@ Result<void> Layers::add_setting(std::string_view setting) {
   const auto equals = setting.find('=');
   auto value = value_of_setting(setting.substr(equals + 1));
   if (!value) {
-    return binder_.wrong(
-        0,
-        fmt::format(
-            "'{}' is not YAML: \"{}\"", setting.substr(0, equals), setting.substr(equals + 1)));
+    return binder_.wrong(0, fmt::format("'{}' is not YAML: \"{}\"", setting.substr(0, equals),
+                                        setting.substr(equals + 1)));
   }
   clear_lines(*value);
   Place place;
@@ -115,8 +113,8 @@ Result<void> Layers::add_recognise(const Yaml& recognise, const std::string& fil
   Place place;
   place.path = "recognise";
   place.line = recognise.line;
-  return binder_.value(
-      recognise, place, {&profile_.recognise, profile_type().find("recognise")->type});
+  return binder_.value(recognise, place,
+                       {&profile_.recognise, profile_type().find("recognise")->type});
 }
 
 Result<void> Layers::check_keys(const Yaml& document, const std::string& file) {
@@ -124,28 +122,28 @@ Result<void> Layers::check_keys(const Yaml& document, const std::string& file) {
   const auto keys = keys_of_file();
   Place place;
   const auto known = [&] { return keys; };
-  return binder_.block(
-      document, place, known, [&](std::string_view key, int line, const Yaml& /*value*/) {
-        if (std::ranges::count(keys, key) > 0) return Result<void>{};
-        return Result<void>(binder_.unknown_key(place, key, line, keys));
-      });
+  return binder_.block(document, place, known,
+                       [&](std::string_view key, int line, const Yaml& /*value*/) {
+                         if (std::ranges::count(keys, key) > 0) return Result<void>{};
+                         return Result<void>(binder_.unknown_key(place, key, line, keys));
+                       });
 }
 
 Result<void> Layers::add(const Yaml& document, Place place, bool whole_file) {
   const std::vector<std::string> keys = whole_file ? keys_of_file() : judging_keys();
   const auto known = [&] { return keys; };
-  return binder_.block(
-      document, place, known, [&](std::string_view key, int line, const Yaml& value) {
-        if (whole_file && is_known_to_loader(key)) return Result<void>{};
-        if (std::ranges::count(keys, key) == 0) {
-          return Result<void>(binder_.unknown_key(place, key, line, keys));
-        }
-        const Slot all{&profile_, &profile_type()};
-        const Member& member = *all.type->find(key);
-        const Place inside = below(place, key, line);
-        return is_group(member) ? add_group(value, inside, all.of(member))
-                                : binder_.value(value, inside, all.of(member));
-      });
+  return binder_.block(document, place, known,
+                       [&](std::string_view key, int line, const Yaml& value) {
+                         if (whole_file && is_known_to_loader(key)) return Result<void>{};
+                         if (std::ranges::count(keys, key) == 0) {
+                           return Result<void>(binder_.unknown_key(place, key, line, keys));
+                         }
+                         const Slot all{&profile_, &profile_type()};
+                         const Member& member = *all.type->find(key);
+                         const Place inside = below(place, key, line);
+                         return is_group(member) ? add_group(value, inside, all.of(member))
+                                                 : binder_.value(value, inside, all.of(member));
+                       });
 }
 
 Result<void> Layers::add_group(const Yaml& node, Place place, Slot owned) {

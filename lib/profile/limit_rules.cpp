@@ -54,10 +54,8 @@ void collect(const std::string& path, const Type& type, const void* value, Numbe
       return;
     case Shape::block:
       for (const auto& member : type.members) {
-        collect(fmt::format("{}.{}", path, member.name),
-                *member.type,
-                static_cast<const std::byte*>(value) + member.offset,
-                found);
+        collect(fmt::format("{}.{}", path, member.name), *member.type,
+                static_cast<const std::byte*>(value) + member.offset, found);
       }
       return;
     case Shape::truth:
@@ -80,8 +78,7 @@ std::string failure_of(std::string_view path, std::string_view suffix) {
   return fmt::format("{}fail_{}", path.substr(0, warn), rest);
 }
 
-std::optional<BrokenLimit> judge_order(const Numbers& numbers,
-                                       const std::string& path,
+std::optional<BrokenLimit> judge_order(const Numbers& numbers, const std::string& path,
                                        const Number& warn) {
   for (const std::string_view side : {"above", "below"}) {
     const auto failure = failure_of(path, side);
@@ -90,16 +87,13 @@ std::optional<BrokenLimit> judge_order(const Numbers& numbers,
     const double beyond = fail->second.value - warn.value;
     if (side == "above" ? beyond >= 0 : beyond <= 0) continue;
     return BrokenLimit{path,
-                       fmt::format("is {}; it never warns before '{}' of {} fails",
-                                   warn.shown,
-                                   failure.substr(failure.rfind('.') + 1),
-                                   fail->second.shown)};
+                       fmt::format("is {}; it never warns before '{}' of {} fails", warn.shown,
+                                   failure.substr(failure.rfind('.') + 1), fail->second.shown)};
   }
   return std::nullopt;
 }
 
-std::optional<BrokenLimit> judge_number(const Profile& profile,
-                                        const std::string& path,
+std::optional<BrokenLimit> judge_number(const Profile& profile, const std::string& path,
                                         const Number& number) {
   constexpr double kWhole = 100;
   if (number.share && number.value >= kWhole) {

@@ -46,8 +46,7 @@ Result<void> refuse_cycle(const std::vector<Document>& chain, const ProfileFile&
 
 // What a document extends; nothing where it extends nothing.
 Result<std::optional<ProfileFile>> parent_of(const ProfileSources& sources,
-                                             const ProfileIndex& index,
-                                             const Document& child) {
+                                             const ProfileIndex& index, const Document& child) {
   const auto name = extends_of(child.yaml, child.file);
   if (!name) return tl::unexpected(name.error());
   if (name->empty()) return std::nullopt;
@@ -83,8 +82,7 @@ Result<std::vector<Document>> read_chain(const ProfileSources& sources, std::str
   }
 }
 
-Result<void> lay_files(const ProfileSources& sources,
-                       const std::vector<Document>& chain,
+Result<void> lay_files(const ProfileSources& sources, const std::vector<Document>& chain,
                        Layers& layers) {
   const ProfileFile defaults = defaults_file(sources);
   const auto document = read_profile(defaults);

@@ -40,10 +40,8 @@ extern template class Owned<BenchLimits>;
 inline constexpr std::string_view kProfileSchema = "muster.profile/1";
 
 // What `must_observe` may name: groups of checks whose facts come from probes.
-inline constexpr std::array kMustObserveWords{std::string_view("host"),
-                                              std::string_view("pci"),
-                                              std::string_view("gpu"),
-                                              std::string_view("ib")};
+inline constexpr std::array kMustObserveWords{std::string_view("host"), std::string_view("pci"),
+                                              std::string_view("gpu"), std::string_view("ib")};
 
 // How to know such a node by its hardware. What rarely breaks decides; counts only choose between
 // candidates, so that a node with missing hardware is still recognised.
@@ -69,8 +67,7 @@ struct Context {
   MUSTER_FIELD(Words, skip, "checks to leave out, globs");
   MUSTER_FIELD(Words, count_unknown, "checks whose unknown counts, globs") = {"*"};
   MUSTER_FIELD(Seconds, deadline, "the whole run ends within") = {20};
-  MUSTER_FIELD(bool,
-               gpus_idle,
+  MUSTER_FIELD(bool, gpus_idle,
                "no process has a right to the GPUs (in prolog and epilog: to those of the job)") =
       false;
 };
@@ -100,8 +97,7 @@ struct Profile {
   MUSTER_FIELD(Words, aliases, "other names of the same hardware");
   MUSTER_FIELD(Recognise, recognise, "how to know such a node");
   // Of kMustObserveWords.
-  MUSTER_FIELD(Words,
-               must_observe,
+  MUSTER_FIELD(Words, must_observe,
                "groups of checks without whose facts the verdict is unknown: "
                "host, pci, gpu, ib");
   MUSTER_FIELD(Owned<HostLimits>, host, "");

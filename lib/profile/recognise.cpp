@@ -213,8 +213,8 @@ std::string possible_text(const Chosen& possible, bool others_fit) {
   constexpr std::size_t kMostNames = 6;
   const auto which = possible.size() <= kMostNames ? names_of(possible)
                                                    : fmt::format("{} profiles", possible.size());
-  return fmt::format(
-      "too little is known to tell whether it {} {}", others_fit ? "is rather" : "is", which);
+  return fmt::format("too little is known to tell whether it {} {}",
+                     others_fit ? "is rather" : "is", which);
 }
 
 // GPU nodes that look like this one, which shows no GPU at all.
@@ -228,8 +228,7 @@ Chosen lost_gpus(const Node& node, const std::vector<Candidate>& candidates) {
 }
 
 // Those that the node's lasting features allow.
-Chosen matching(const Node& node,
-                const std::vector<Candidate>& candidates,
+Chosen matching(const Node& node, const std::vector<Candidate>& candidates,
                 std::vector<std::string>& evidence) {
   Sorted sorted = sort_out(node, candidates);
   if (!sorted.possible.empty()) {
@@ -257,8 +256,7 @@ void keep_nearest(const Node& node, Chosen& fitting) {
 }
 
 // Local disks break, and so decide only between profiles that are alike in all else.
-void keep_those_with_its_disks(const Node& node,
-                               Chosen& fitting,
+void keep_those_with_its_disks(const Node& node, Chosen& fitting,
                                std::vector<std::string>& evidence) {
   const auto& disks = node.hardware.nvme_disks;
   const auto says = [](const Candidate* each) { return each->wants.nvme.has_value(); };
@@ -312,8 +310,7 @@ const Candidate* find_candidate(const Candidates& candidates, std::string_view n
 }
 
 // A profile of the site for nodes with the same GPUs as the one that the cloud's word leads to.
-bool is_sites_own_for(const Candidates& candidates,
-                      const std::string& chosen,
+bool is_sites_own_for(const Candidates& candidates, const std::string& chosen,
                       const Candidate* of) {
   const Candidate* own = find_candidate(candidates, chosen);
   if (own == nullptr || of == nullptr || !own->of_site) return false;

@@ -44,12 +44,8 @@ std::vector<std::string> review(const Profile& profile) {
     const bool judged = limit.path.ends_with("_below");
     if (!judged || limit.of_ceiling <= kNearCeiling) continue;
     warnings.push_back(fmt::format("{}: '{}' is {}, {:.1f}% of its physical ceiling of {} ({})",
-                                   location_of(profile, limit.path),
-                                   limit.path,
-                                   limit.limit,
-                                   limit.of_ceiling * 100,
-                                   limit.ceiling,
-                                   limit.because));
+                                   location_of(profile, limit.path), limit.path, limit.limit,
+                                   limit.of_ceiling * 100, limit.ceiling, limit.because));
   }
   std::set<std::string> blocks;
   for (const auto& [path, origin] : profile.origins) {

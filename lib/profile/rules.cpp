@@ -31,15 +31,13 @@ std::string where(const Profile& profile, const std::string& path) {
   return at(found->second.file, found->second.line);
 }
 
-tl::unexpected<Error> broken(const Profile& profile,
-                             const std::string& path,
+tl::unexpected<Error> broken(const Profile& profile, const std::string& path,
                              std::string_view message) {
   return make_error(fmt::format("{}: '{}' {}", where(profile, path), path, message));
 }
 
 template <class Q>
-Result<void> check_order(const Profile& profile,
-                         const std::string& path,
+Result<void> check_order(const Profile& profile, const std::string& path,
                          const BenchLimit<Q>& limit) {
   struct Step {
     std::string_view key;
@@ -54,18 +52,14 @@ Result<void> check_order(const Profile& profile,
       const auto& [key, value] = ascending.at(low);
       const auto& [bound_key, bound] = ascending.at(high);
       if (!value || !bound || *value <= *bound) continue;
-      return broken(
-          profile,
-          fmt::format("{}.{}", path, key),
-          fmt::format(
-              "is {}, above its '{}' of {}", to_string(*value), bound_key, to_string(*bound)));
+      return broken(profile, fmt::format("{}.{}", path, key),
+                    fmt::format("is {}, above its '{}' of {}", to_string(*value), bound_key,
+                                to_string(*bound)));
     }
   }
   if (!limit.promised || !limit.expected || *limit.promised <= *limit.expected) return {};
-  return broken(profile,
-                fmt::format("{}.promised", path),
-                fmt::format("is {}, above its 'expected' of {}",
-                            to_string(*limit.promised),
+  return broken(profile, fmt::format("{}.promised", path),
+                fmt::format("is {}, above its 'expected' of {}", to_string(*limit.promised),
                             to_string(*limit.expected)));
 }
 
@@ -74,8 +68,7 @@ bool is_set(const BenchLimit<Q>& limit) {
   return limit.expected || limit.promised || limit.warn_below || limit.fail_below;
 }
 
-Result<void> check_collective(const Profile& profile,
-                              const std::string& path,
+Result<void> check_collective(const Profile& profile, const std::string& path,
                               const BenchLimit<BytesPerSecond>& limit) {
   if (is_set(limit) && !limit.size) {
     return broken(profile, path, "has no size; bus bandwidth means nothing without one");
@@ -83,8 +76,7 @@ Result<void> check_collective(const Profile& profile,
   return {};
 }
 
-Result<void> check_job(const Profile& profile,
-                       const std::string& path,
+Result<void> check_job(const Profile& profile, const std::string& path,
                        const BenchLimit<BytesPerSecond>& limit) {
   if (auto done = check_collective(profile, path, limit); !done) return done;
   if (!limit.algorithm) {
@@ -148,13 +140,9 @@ Result<void> check_ceilings(const Profile& profile) {
   constexpr double kRounding = 1e-9;
   for (const auto& limit : bounded_limits(profile)) {
     if (limit.of_ceiling <= 1 + kRounding) continue;
-    return broken(profile,
-                  limit.path,
-                  fmt::format("is {}, above its physical ceiling of {} ({}{})",
-                              limit.limit,
-                              limit.ceiling,
-                              limit.because,
-                              said_elsewhere(profile, limit)));
+    return broken(profile, limit.path,
+                  fmt::format("is {}, above its physical ceiling of {} ({}{})", limit.limit,
+                              limit.ceiling, limit.because, said_elsewhere(profile, limit)));
   }
   return {};
 }
@@ -164,8 +152,7 @@ Result<void> check_contexts(const Profile& profile) {
   for (const auto& [name, context] : profile.contexts) {
     if (std::ranges::count(known, name) > 0) continue;
     const std::string near = nearest(name, known);
-    return broken(profile,
-                  fmt::format("contexts.{}", printable(name, 80)),
+    return broken(profile, fmt::format("contexts.{}", printable(name, 80)),
                   near.empty() ? fmt::format("is no context; known: {}", fmt::join(known, ", "))
                                : fmt::format("is no context; did you mean '{}'?", near));
   }
@@ -177,10 +164,8 @@ Result<void> check_must_observe(const Profile& profile) {
   for (const auto& group : profile.must_observe) {
     if (std::ranges::count(known, group) > 0) continue;
     const auto near = nearest(group, known);
-    return broken(profile,
-                  "must_observe",
-                  fmt::format("names \"{}\"; {}",
-                              printable(group, 60),
+    return broken(profile, "must_observe",
+                  fmt::format("names \"{}\"; {}", printable(group, 60),
                               near.empty() ? fmt::format("known: {}", fmt::join(known, ", "))
                                            : fmt::format("did you mean '{}'?", near)));
   }
@@ -204,8 +189,7 @@ Result<void> check_kinds(const Profile& profile) {
     const auto path = fmt::format("host.kernel_log.kinds.{}", kind);
     if (replaced && file_of(profile, path).ends_with("defaults.yaml")) continue;
     const auto near = nearest(kind, used);
-    return broken(profile,
-                  path,
+    return broken(profile, path,
                   fmt::format("is a kind of no pattern{}",
                               near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
   }
@@ -218,8 +202,7 @@ Result<void> check_kernel_log(const Profile& profile) {
     const std::string path = fmt::format("host.kernel_log.patterns.{}", i);
     if (log.patterns[i].pattern.empty()) return broken(profile, path, "has no pattern");
     if (log.kinds.contains(log.patterns[i].kind)) continue;
-    return broken(profile,
-                  fmt::format("{}.kind", path),
+    return broken(profile, fmt::format("{}.kind", path),
                   fmt::format("is \"{}\", which is not among 'host.kernel_log.kinds'",
                               printable(log.patterns[i].kind, 60)));
   }
@@ -229,14 +212,8 @@ Result<void> check_kernel_log(const Profile& profile) {
 }  // namespace
 
 Result<void> check_rules(const Profile& profile) {
-  for (const auto check : {check_bench,
-                           check_limits,
-                           check_ceilings,
-                           check_contexts,
-                           check_must_observe,
-                           check_kernel_log,
-                           check_kinds,
-                           check_xids}) {
+  for (const auto check : {check_bench, check_limits, check_ceilings, check_contexts,
+                           check_must_observe, check_kernel_log, check_kinds, check_xids}) {
     if (auto done = check(profile); !done) return done;
   }
   return {};

@@ -19,8 +19,8 @@ namespace muster {
 // without that block changes nothing. `check` says what is wrong with the
 // values: a key and the rest of a sentence, or an empty key.
 template <Described T, class Check>
-[[nodiscard]] Result<void> read_block(
-    const SiteFile& site, std::string_view name, const Yaml& block, T& out, const Check& check) {
+[[nodiscard]] Result<void> read_block(const SiteFile& site, std::string_view name,
+                                      const Yaml& block, T& out, const Check& check) {
   if (block.kind == Yaml::Kind::null) return {};
   Profile scratch;  // where the binder notes the lines
   Binder binder(scratch);
@@ -37,8 +37,7 @@ template <Described T, class Check>
 
 // The block `slurm` of the site's file, if there is one.
 template <Described T, class Check>
-[[nodiscard]] Result<void> read_slurm_block(const ProfileSources& sources,
-                                            T& out,
+[[nodiscard]] Result<void> read_slurm_block(const ProfileSources& sources, T& out,
                                             const Check& check) {
   const auto site = read_site(sources);
   if (!site) return tl::unexpected(site.error());

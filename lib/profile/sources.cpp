@@ -85,8 +85,7 @@ Result<ProfileFile> find_alias(const ProfileIndex& files, std::string_view name)
     }
   }
   const std::string near = nearest(plain, known);
-  return make_missing(fmt::format("no profile is called '{}'{}",
-                                  printable(name, 80),
+  return make_missing(fmt::format("no profile is called '{}'{}", printable(name, 80),
                                   near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
 }
 
@@ -117,8 +116,7 @@ Result<void> check_schema(const Yaml& document, std::string_view expected, std::
   if (!schema) return tl::unexpected(schema.error());
   if (*schema == expected || schema->empty()) return {};
   return make_error(fmt::format("{}: the schema is \"{}\"; this muster reads {}",
-                                at(file, document.find("schema")->line),
-                                printable(*schema, 60),
+                                at(file, document.find("schema")->line), printable(*schema, 60),
                                 expected));
 }
 
@@ -140,8 +138,8 @@ Result<void> check_site_keys(const Yaml& document, std::string_view file) {
 std::string plain_profile_name(std::string_view name) {
   constexpr std::string_view kPrefix = "standard_";
   std::string plain(name);
-  std::ranges::transform(
-      plain, plain.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
+  std::ranges::transform(plain, plain.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
   return plain.starts_with(kPrefix) ? plain.substr(kPrefix.size()) : plain;
 }
 
@@ -173,10 +171,8 @@ Result<std::optional<ProfileFile>> below_defaults(const ProfileFile& defaults,
   return file;
 }
 
-Result<ProfileFile> find_profile(const ProfileSources& sources,
-                                 const ProfileIndex& index,
-                                 std::string_view name,
-                                 const ProfileFile* from) {
+Result<ProfileFile> find_profile(const ProfileSources& sources, const ProfileIndex& index,
+                                 std::string_view name, const ProfileFile* from) {
   if (name.find('/') != std::string_view::npos || name.ends_with(kSuffix)) {
     return file_at(from, name);
   }
@@ -205,8 +201,7 @@ Result<Yaml> read_profile(const ProfileFile& file) {
   if (!name->empty() && *name != file.stem) {
     return make_error(fmt::format(R"({}: the name is "{}"; it must be the file's, "{}")",
                                   at(file.shown, document->find("name")->line),
-                                  printable(*name, 80),
-                                  file.stem));
+                                  printable(*name, 80), file.stem));
   }
   return document;
 }

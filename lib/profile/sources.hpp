@@ -46,8 +46,7 @@ using ProfileIndex = std::map<std::string, ProfileFile>;
 // may extend the shipped one of its own name: `from` is the file that asks, and relative paths
 // start at its folder.
 [[nodiscard]] Result<ProfileFile> find_profile(const ProfileSources& sources,
-                                               const ProfileIndex& index,
-                                               std::string_view name,
+                                               const ProfileIndex& index, std::string_view name,
                                                const ProfileFile* from = nullptr);
 
 // The document, with a schema and a name that are as they must be.

@@ -33,18 +33,15 @@ std::optional<BrokenLimit> judge_bits(const std::string& path, const Words& word
 
 // A class that nothing says the meaning of.
 template <class Limits>
-std::optional<BrokenLimit> judge_class(const std::string& place,
-                                       const std::string& path,
-                                       const Limits& limits,
-                                       const std::string& kind) {
+std::optional<BrokenLimit> judge_class(const std::string& place, const std::string& path,
+                                       const Limits& limits, const std::string& kind) {
   if (kind == kDecode || limits.kinds.contains(kind)) return std::nullopt;
   return BrokenLimit{
       place, fmt::format("is \"{}\", which is not among '{}.kinds'", printable(kind, 60), path)};
 }
 
 // The numbers of one rule: well-formed, and of no earlier rule.
-std::optional<BrokenLimit> judge_numbers(const std::string& place,
-                                         const Words& numbers,
+std::optional<BrokenLimit> judge_numbers(const std::string& place, const Words& numbers,
                                          std::set<std::string>& seen) {
   for (const auto& number : numbers) {
     if (auto broken = judge_number(place, number)) return broken;

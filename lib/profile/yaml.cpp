@@ -46,24 +46,18 @@ class TreeBuilder final : public YAML::EventHandler {
     refuse(line_of(mark), "aliases (*name) are not supported; write the value out, or quote it");
   }
 
-  void OnScalar(const YAML::Mark& mark,
-                const std::string& tag,
-                YAML::anchor_t /*anchor*/,
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/,
                 const std::string& value) override {
     check_tag(line_of(mark), tag);
     add({.kind = Yaml::Kind::scalar, .line = line_of(mark), .text = value});
   }
 
-  void OnSequenceStart(const YAML::Mark& mark,
-                       const std::string& tag,
-                       YAML::anchor_t /*anchor*/,
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/,
                        YAML::EmitterStyle::value /*style*/) override {
     open(Yaml::Kind::sequence, line_of(mark), tag);
   }
 
-  void OnMapStart(const YAML::Mark& mark,
-                  const std::string& tag,
-                  YAML::anchor_t /*anchor*/,
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/,
                   YAML::EmitterStyle::value /*style*/) override {
     open(Yaml::Kind::mapping, line_of(mark), tag);
   }
@@ -132,10 +126,8 @@ class TreeBuilder final : public YAML::EventHandler {
     if (key.kind != Yaml::Kind::scalar) refuse(key.line, "a key must be a word");
     const auto [first, is_new] = parent.lines.emplace(key.text, key.line);
     if (!is_new) {
-      refuse(key.line,
-             fmt::format("the key '{}' stands here twice; first on line {}",
-                         printable(key.text, 80),
-                         first->second));
+      refuse(key.line, fmt::format("the key '{}' stands here twice; first on line {}",
+                                   printable(key.text, 80), first->second));
     }
     parent.key.emplace(std::move(key.text), key.line);
   }

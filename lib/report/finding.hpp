@@ -13,8 +13,8 @@
 
 namespace muster {
 
-inline constexpr std::array kWorstFirst{
-    Outcome::fail, Outcome::unknown, Outcome::warn, Outcome::pass, Outcome::skip};
+inline constexpr std::array kWorstFirst{Outcome::fail, Outcome::unknown, Outcome::warn,
+                                        Outcome::pass, Outcome::skip};
 
 // The place of an outcome among them, from 0.
 [[nodiscard]] int rank(Outcome outcome);

@@ -83,8 +83,8 @@ class Reader {
   }
 
   template <class Word, class Parse>
-  void read_word(
-      const char* key, const Json& json, Parse parse, std::string_view complaint, Word& target) {
+  void read_word(const char* key, const Json& json, Parse parse, std::string_view complaint,
+                 Word& target) {
     std::string word;
     read(key, json, word);
     if (const auto parsed = parse(word)) {

@@ -83,12 +83,8 @@ std::string coverage(const Report& report) {
 std::string sentence(const Finding& finding) {
   const bool whole_node = finding.device.empty() || finding.device == "node";
   const auto remedy = describe(finding.remedy);
-  return fmt::format("{}{}{}: {}{}{}",
-                     finding.check,
-                     whole_node ? "" : " ",
-                     whole_node ? "" : finding.device,
-                     finding.message,
-                     remedy.empty() ? "" : "; ",
+  return fmt::format("{}{}{}: {}{}{}", finding.check, whole_node ? "" : " ",
+                     whole_node ? "" : finding.device, finding.message, remedy.empty() ? "" : "; ",
                      remedy);
 }
 
@@ -112,8 +108,8 @@ std::string one_line(const Report& report, std::size_t max_length) {
   if (room_before(end) < kLeastSentence) {
     end = fmt::format("; {}", judged_of_selected(report));
   }
-  return fmt::format(
-      "{}{}{}{}", verdict, printable(sentence(*leading), room_before(end)), more, end);
+  return fmt::format("{}{}{}{}", verdict, printable(sentence(*leading), room_before(end)), more,
+                     end);
 }
 
 }  // namespace muster

@@ -55,8 +55,7 @@ int exit_status(Verdict verdict) {
   return verdict == Verdict::unhealthy ? kExitUnhealthy : kExitUndecided;
 }
 
-void conclude(Report& report,
-              const std::vector<std::string>& checks,
+void conclude(Report& report, const std::vector<std::string>& checks,
               const std::vector<std::string>& count_unknown) {
   std::ranges::stable_sort(report.findings, {}, rank_of);
   report.checks.clear();

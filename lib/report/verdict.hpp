@@ -18,8 +18,7 @@ namespace muster {
 // Any fail makes the node unhealthy. It is healthy where at least one rule held, no unknown counts
 // and nothing is missing that must have been observed (`report.coverage.not_observed`, which the
 // caller has filled in); nothing judged is not healthy.
-void conclude(Report& report,
-              const std::vector<std::string>& checks,
+void conclude(Report& report, const std::vector<std::string>& checks,
               const std::vector<std::string>& count_unknown = {"*"});
 
 }  // namespace muster

@@ -10,11 +10,8 @@ constexpr double kShortestSpan = kHour;
 
 }  // namespace
 
-std::optional<Delta> delta_of(const Earlier& earlier,
-                              std::string_view key,
-                              CounterChange now,
-                              double window_s,
-                              double from_s) {
+std::optional<Delta> delta_of(const Earlier& earlier, std::string_view key, CounterChange now,
+                              double window_s, double from_s) {
   const auto found = earlier.counters.find(std::string(key));
   if (found == earlier.counters.end() || found->second.empty()) return std::nullopt;
   const auto& changes = found->second;

@@ -34,10 +34,7 @@ struct Delta {
 // `from_s`. Empty at the first observation, and where the counter was cleared since (a smaller
 // value starts afresh). What was seen in less than an hour counts as an hour's: a rate is never
 // extrapolated.
-[[nodiscard]] std::optional<Delta> delta_of(const Earlier& earlier,
-                                            std::string_view key,
-                                            CounterChange now,
-                                            double window_s,
-                                            double from_s = 0);
+[[nodiscard]] std::optional<Delta> delta_of(const Earlier& earlier, std::string_view key,
+                                            CounterChange now, double window_s, double from_s = 0);
 
 }  // namespace muster

@@ -20,8 +20,7 @@ namespace muster {
 void recall_stuck_tasks(Snapshot& snapshot);
 
 // Merges what `snapshot` saw into the file; XIDs that programs wrote too where `xids_of_programs`.
-[[nodiscard]] Result<void> write_state(const std::filesystem::path& file,
-                                       const Snapshot& snapshot,
+[[nodiscard]] Result<void> write_state(const std::filesystem::path& file, const Snapshot& snapshot,
                                        bool xids_of_programs = false);
 
 // Whether no child of an earlier run can hang any more, because the file's folder could hold a note

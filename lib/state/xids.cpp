@@ -78,10 +78,7 @@ using Kind = std::tuple<bool, bool, std::string, unsigned, std::string>;
 
 template <class Xid>
 Kind kind_of(const Xid& xid) {
-  return {xid.nvswitch,
-          xid.of_program,
-          xid.address,
-          xid.code,
+  return {xid.nvswitch, xid.of_program, xid.address, xid.code,
           stands_alone(xid.nvswitch, xid.code) ? printable(xid.text, kLongestText) : ""};
 }
 

@@ -15,8 +15,7 @@ namespace muster {
 [[nodiscard]] std::string job_of(const Snapshot& snapshot, const XidEvent& event);
 
 // Under which name a GPU is remembered: its UUID by NVML or by the log, empty where neither tells.
-[[nodiscard]] std::string uuid_of(const Snapshot& snapshot,
-                                  const XidLog& log,
+[[nodiscard]] std::string uuid_of(const Snapshot& snapshot, const XidLog& log,
                                   const std::string& address);
 
 // Adds the events that are remembered of this boot and that the log no longer has; those that

@@ -71,8 +71,7 @@ Error no_conf(std::string_view server) {
       server.empty() ? "" : fmt::format(", nor from SLURM_CONF_SERVER={}", printable(server, 100));
   return {
       .message = fmt::format("no slurm.conf at {}{}; slurm.conf in muster.yaml names another place",
-                             fmt::join(kUsualConfs, ", "),
-                             nor),
+                             fmt::join(kUsualConfs, ", "), nor),
       .missing = true};
 }
 
@@ -123,8 +122,7 @@ class ControlPrograms final : public Controller {
         .and_then(parse_names);
   }
 
-  Result<void> drain(std::string_view node,
-                     std::string_view reason,
+  Result<void> drain(std::string_view node, std::string_view reason,
                      std::optional<std::string> memory) override {
     return update(node, {"state=drain", fmt::format("reason={}", reason)}, memory);
   }
@@ -142,8 +140,8 @@ class ControlPrograms final : public Controller {
   Result<std::vector<NodeState>> ask(std::vector<std::string> selection) {
     // A member of a federation would list other clusters' nodes, too, and tell them by nothing.
     const auto nonce = make_nonce();
-    std::vector<std::string> arguments{
-        "--local", "-h", "-N", "-O", sinfo_format(installation_.memory, nonce)};
+    std::vector<std::string> arguments{"--local", "-h", "-N", "-O",
+                                       sinfo_format(installation_.memory, nonce)};
     arguments.insert(arguments.end(), selection.begin(), selection.end());
     return run(installation_.sinfo, std::move(arguments)).and_then([&](const std::string& out) {
       return parse_sinfo(out, nonce);
@@ -154,8 +152,7 @@ class ControlPrograms final : public Controller {
     return fmt::format("{}={}", installation_.memory, memory);
   }
 
-  Result<void> update(std::string_view node,
-                      std::vector<std::string> changes,
+  Result<void> update(std::string_view node, std::vector<std::string> changes,
                       const std::optional<std::string>& memory) {
     if (!memory || installation_.memory.empty()) return send(node, std::move(changes));
     auto both = changes;
@@ -200,8 +197,7 @@ Result<Installation> find_installation(const Rules& rules, const Variables& vari
        {std::pair{"scontrol", &found.scontrol}, std::pair{"sinfo", &found.sinfo}}) {
     if (!program->empty()) continue;
     return make_missing(
-        fmt::format("no {} in {}; slurm.programs in muster.yaml names other folders",
-                    name,
+        fmt::format("no {} in {}; slurm.programs in muster.yaml names other folders", name,
                     printable(rules.programs)));
   }
   found.environment = {

@@ -38,8 +38,7 @@ class Controller {
   // An error says what scontrol said, or that it did not answer in time: then what was asked may
   // still happen. `memory` is written into the node's field in the same request; without one the
   // field stays as it is, an empty one empties it.
-  [[nodiscard]] virtual Result<void> drain(std::string_view node,
-                                           std::string_view reason,
+  [[nodiscard]] virtual Result<void> drain(std::string_view node, std::string_view reason,
                                            std::optional<std::string> memory) = 0;
   [[nodiscard]] virtual Result<void> resume(std::string_view node,
                                             std::optional<std::string> memory) = 0;

@@ -25,10 +25,8 @@ void add_words(std::string_view line, std::map<std::string, std::string, std::le
 }
 
 // What scontrol says to `arguments`, which are about the job.
-Result<std::string> ask_about(const Installation& installation,
-                              const std::string& id,
-                              std::vector<std::string> arguments,
-                              const CallLimits& limits) {
+Result<std::string> ask_about(const Installation& installation, const std::string& id,
+                              std::vector<std::string> arguments, const CallLimits& limits) {
   if (!parse_unsigned(id)) return make_error(fmt::format("no job's number: {}", printable(id, 40)));
   return call(installation.scontrol, std::move(arguments), installation.environment, limits);
 }
@@ -64,17 +62,14 @@ Result<Job> parse_job(std::string_view text, std::string_view id) {
              .host = value("BatchHost")};
 }
 
-Result<Job> ask_job(const Installation& installation,
-                    const std::string& id,
+Result<Job> ask_job(const Installation& installation, const std::string& id,
                     const CallLimits& limits) {
   return ask_about(installation, id, {"show", "job", id}, limits)
       .and_then([&](const std::string& out) { return parse_job(out, id); });
 }
 
-Result<void> notify_job(const Installation& installation,
-                        const std::string& id,
-                        const std::string& line,
-                        const CallLimits& limits) {
+Result<void> notify_job(const Installation& installation, const std::string& id,
+                        const std::string& line, const CallLimits& limits) {
   return ask_about(installation, id, {"notify", id, line}, limits)
       .map([](const std::string& /*out*/) {});
 }

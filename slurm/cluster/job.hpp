@@ -23,14 +23,11 @@ struct Job {
 // `text` is what `scontrol show job` says of one job or of several.
 [[nodiscard]] Result<Job> parse_job(std::string_view text, std::string_view id);
 
-[[nodiscard]] Result<Job> ask_job(const Installation& installation,
-                                  const std::string& id,
+[[nodiscard]] Result<Job> ask_job(const Installation& installation, const std::string& id,
                                   const CallLimits& limits);
 
 // Writes `line` to standard error of the srun or salloc that waits for the job.
-[[nodiscard]] Result<void> notify_job(const Installation& installation,
-                                      const std::string& id,
-                                      const std::string& line,
-                                      const CallLimits& limits);
+[[nodiscard]] Result<void> notify_job(const Installation& installation, const std::string& id,
+                                      const std::string& line, const CallLimits& limits);
 
 }  // namespace muster::slurm

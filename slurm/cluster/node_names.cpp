@@ -25,8 +25,8 @@ Result<std::vector<NodeName>> parse_names(std::string_view text) {
   for (const auto line : split_lines(text)) {
     const auto bar = line.find('|');
     if (bar == std::string_view::npos || bar == 0 || bar + 1 == line.size()) {
-      return make_error(fmt::format(
-          "sinfo: \"{}\" is no line of the form {}", printable(line, 80), kNamesFormat));
+      return make_error(fmt::format("sinfo: \"{}\" is no line of the form {}", printable(line, 80),
+                                    kNamesFormat));
     }
     names.push_back(
         {.node = std::string(line.substr(0, bar)), .host = std::string(line.substr(bar + 1))});
@@ -48,13 +48,10 @@ Result<std::string> node_on(const std::vector<NodeName>& names, std::string_view
   if (found.size() == 1) return found.front();
   const auto own = std::ranges::find(found, without_domain(host));
   if (own != found.end()) return *own;
-  return make_error(
-      fmt::format("the host {} has {} nodes in Slurm, as {} and {}: SLURMD_NODENAME "
-                  "is to say which is meant",
-                  printable(host, 100),
-                  found.size(),
-                  printable(found[0], 100),
-                  printable(found[1], 100)));
+  return make_error(fmt::format(
+      "the host {} has {} nodes in Slurm, as {} and {}: SLURMD_NODENAME "
+      "is to say which is meant",
+      printable(host, 100), found.size(), printable(found[0], 100), printable(found[1], 100)));
 }
 
 }  // namespace muster::slurm

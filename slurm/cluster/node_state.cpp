@@ -149,8 +149,8 @@ std::string sinfo_format(std::string_view memory_field, std::string_view nonce) 
     if (name.empty()) continue;
     // A width of 0 cuts nothing off.
     const bool is_last = name == "Reason";
-    format.append(fmt::format(
-        "{}:0{}{}", name, is_last ? behind_line(nonce) : behind_field(nonce), is_last ? "" : ","));
+    format.append(fmt::format("{}:0{}{}", name, is_last ? behind_line(nonce) : behind_field(nonce),
+                              is_last ? "" : ","));
   }
   return format;
 }

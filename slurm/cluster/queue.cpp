@@ -13,17 +13,9 @@
 namespace muster::slurm {
 namespace {
 
-constexpr std::array<std::string_view, 11> kOver = {"BOOT_FAIL",
-                                                    "CANCELLED",
-                                                    "COMPLETED",
-                                                    "DEADLINE",
-                                                    "FAILED",
-                                                    "LAUNCH_FAILED",
-                                                    "NODE_FAIL",
-                                                    "OUT_OF_MEMORY",
-                                                    "PREEMPTED",
-                                                    "REVOKED",
-                                                    "TIMEOUT"};
+constexpr std::array<std::string_view, 11> kOver = {
+    "BOOT_FAIL", "CANCELLED",     "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED",
+    "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",  "TIMEOUT"};
 
 // Of Slurm, for what went wrong on the way to slurmctld and back.
 constexpr std::array<std::string_view, 6> kOnTheWay = {
@@ -35,17 +27,13 @@ class QueuePrograms final : public Queue {
       : installation_(std::move(installation)), limits_(limits) {}
 
   Result<std::vector<QueuedJob>> jobs(const std::vector<std::string>& names) override {
-    const auto out = call(installation_.squeue,
-                          {"--local",
-                           "-h",
-                           "--states=all",
-                           // A comment of somebody else may hold anything.
-                           fmt::format("--user={}", ::geteuid()),
-                           fmt::format("--name={}", fmt::join(names, ",")),
-                           "-o",
-                           std::string(kSqueueFormat)},
-                          installation_.environment,
-                          limits_);
+    const auto out =
+        call(installation_.squeue,
+             {"--local", "-h", "--states=all",
+              // A comment of somebody else may hold anything.
+              fmt::format("--user={}", ::geteuid()),
+              fmt::format("--name={}", fmt::join(names, ",")), "-o", std::string(kSqueueFormat)},
+             installation_.environment, limits_);
     return out.and_then(parse_squeue);
   }
 
@@ -53,10 +41,8 @@ class QueuePrograms final : public Queue {
                              const std::map<std::string, std::string>& environment) override {
     // The job gets what sbatch gets. Where Slurm's programs lie here, they lie on the nodes.
     auto all = environment;
-    all.emplace("PATH",
-                fmt::format("{}:{}",
-                            installation_.sbatch.parent_path().string(),
-                            installation_.environment.at("PATH")));
+    all.emplace("PATH", fmt::format("{}:{}", installation_.sbatch.parent_path().string(),
+                                    installation_.environment.at("PATH")));
     all.insert(installation_.environment.begin(), installation_.environment.end());
     if (!installation_.conf.empty()) all["SLURM_CONF"] = installation_.conf.string();
     all.erase("SLURM_TIME_FORMAT");
@@ -91,8 +77,8 @@ Result<std::vector<QueuedJob>> parse_squeue(std::string_view text) {
     constexpr std::size_t kFields = 4;
     const auto fields = split(line, '|');
     if (fields.size() < kFields || !parse_unsigned(fields[0])) {
-      return make_error(fmt::format(
-          "squeue: \"{}\" is no line of the form {}", printable(line, 80), kSqueueFormat));
+      return make_error(fmt::format("squeue: \"{}\" is no line of the form {}", printable(line, 80),
+                                    kSqueueFormat));
     }
     auto& job = jobs.emplace_back();
     job.job = fields[0];
@@ -108,8 +94,7 @@ Result<std::unique_ptr<Queue>> make_queue(Installation installation, const CallL
        {std::pair{"sbatch", &installation.sbatch}, std::pair{"squeue", &installation.squeue}}) {
     if (!program->empty()) continue;
     return make_missing(
-        fmt::format("no {} beside {}; slurm.programs in muster.yaml names other folders",
-                    name,
+        fmt::format("no {} beside {}; slurm.programs in muster.yaml names other folders", name,
                     installation.sinfo.string()));
   }
   return std::make_unique<QueuePrograms>(std::move(installation), limits);

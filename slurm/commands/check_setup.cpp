@@ -34,9 +34,7 @@ Variables hooks_environment(const Variables& variables) {
 
 class Setup {
  public:
-  Setup(const HookCommand& command,
-        const Caller& caller,
-        Deadline& deadline,
+  Setup(const HookCommand& command, const Caller& caller, Deadline& deadline,
         const CheckNode& check_node)
       : command_(command),
         caller_{.console = caller.console,
@@ -67,9 +65,8 @@ class Setup {
     rules_ = *rules;
     const auto file = fs::path(command_.root) / "etc/muster/muster.yaml";
     std::error_code ignored;
-    lines_.ok("muster.yaml",
-              fs::exists(file, ignored) ? printable(file.lexically_normal().string())
-                                        : "none: muster's defaults hold");
+    lines_.ok("muster.yaml", fs::exists(file, ignored) ? printable(file.lexically_normal().string())
+                                                       : "none: muster's defaults hold");
     return true;
   }
 
@@ -81,8 +78,7 @@ class Setup {
     const auto config = slurm::ask_config(*installation, limits);
     if (!config) return no_answer(*installation, config.error().message);
     lines_.ok("Slurm",
-              fmt::format("{} answers{}{}",
-                          config->at("SLURM_VERSION"),
+              fmt::format("{} answers{}{}", config->at("SLURM_VERSION"),
                           installation->conf.empty() ? ", without a slurm.conf here" : ", by ",
                           printable(installation->conf.string())));
     check_slurm_conf(*config, rules_, ::geteuid(), lines_);
@@ -94,16 +90,14 @@ class Setup {
     if (!installation.conf.empty()) return lines_.unreachable("Slurm", why);
     if (given_conf_.empty()) {
       return lines_.fail(
-          "slurm.conf",
-          fmt::format("none at the usual places, nor from a server: {}; write slurm: "
-                      "conf: FILE into muster.yaml",
-                      why));
+          "slurm.conf", fmt::format("none at the usual places, nor from a server: {}; write slurm: "
+                                    "conf: FILE into muster.yaml",
+                                    why));
     }
     lines_.fail("slurm.conf",
                 fmt::format("slurmd gives a health check no SLURM_CONF, and without it: {}; write "
                             "slurm: conf: {} into muster.yaml",
-                            why,
-                            printable(given_conf_)));
+                            why, printable(given_conf_)));
   }
 
   void check_node_name(slurm::Controller& controller) {
@@ -153,9 +147,7 @@ class Setup {
     if (rules_.epilog_tests.empty() && rules_.boot_tests.empty()) return;
     const auto* const key = rules_.epilog_tests.empty() ? "boot_tests" : "epilog_tests";
     const auto program = caller_.bench.empty() ? companion("muster-bench") : caller_.bench;
-    lines_.expect(::access(program.c_str(), X_OK) == 0,
-                  key,
-                  program.string(),
+    lines_.expect(::access(program.c_str(), X_OK) == 0, key, program.string(),
                   fmt::format("{} cannot be run: no node could be tested", program.string()));
   }
 
@@ -164,17 +156,13 @@ class Setup {
     check_tests();
     if (!rules_.nhc_conf.empty()) {
       const auto file = below_root(command_.root, rules_.nhc_conf);
-      lines_.expect(::access(file.c_str(), R_OK) == 0,
-                    "nhc_conf",
-                    printable(rules_.nhc_conf),
+      lines_.expect(::access(file.c_str(), R_OK) == 0, "nhc_conf", printable(rules_.nhc_conf),
                     fmt::format("{} cannot be read: no node could be judged", printable(file)));
     }
     if (rules_.sweep.results.empty()) return;
     std::error_code ignored;
     const auto results = printable(rules_.sweep.results);
-    lines_.expect(fs::is_directory(rules_.sweep.results, ignored),
-                  "sweep.results",
-                  results,
+    lines_.expect(fs::is_directory(rules_.sweep.results, ignored), "sweep.results", results,
                   fmt::format("{} is no folder on this node", results));
     const auto& script = rules_.sweep.script;
     if (script.empty() || ::access(script.c_str(), R_OK) == 0) return;
@@ -193,12 +181,10 @@ class Setup {
       while (!fs::exists(parent, failure) && parent.has_relative_path()) {
         parent = parent.parent_path();
       }
-      return lines_.expect(
-          ::access(parent.c_str(), W_OK | X_OK) == 0,
-          kSubject,
-          fmt::format("{} is made by the first run", shown),
-          fmt::format(
-              "{} cannot be made: {} cannot be written to", shown, printable(parent.string())));
+      return lines_.expect(::access(parent.c_str(), W_OK | X_OK) == 0, kSubject,
+                           fmt::format("{} is made by the first run", shown),
+                           fmt::format("{} cannot be made: {} cannot be written to", shown,
+                                       printable(parent.string())));
     }
     if (!fs::is_directory(folder, failure)) {
       return lines_.fail(kSubject, fmt::format("{} is no folder", shown));
@@ -255,9 +241,7 @@ class Setup {
 
 }  // namespace
 
-int run_check_setup(const HookCommand& command,
-                    const Caller& caller,
-                    Deadline& deadline,
+int run_check_setup(const HookCommand& command, const Caller& caller, Deadline& deadline,
                     const CheckNode& check_node) {
   return Setup(command, caller, deadline, check_node).run();
 }

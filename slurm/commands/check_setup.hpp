@@ -54,9 +54,7 @@ class SetupLines {
 
 // Asks everything with the environment that slurmd gives a hook, changes nothing, and prints a line
 // for each. Returns 0; 2 where Slurm could not be asked; 78 where something must be mended.
-[[nodiscard]] int run_check_setup(const HookCommand& command,
-                                  const Caller& caller,
-                                  Deadline& deadline,
-                                  const CheckNode& check_node);
+[[nodiscard]] int run_check_setup(const HookCommand& command, const Caller& caller,
+                                  Deadline& deadline, const CheckNode& check_node);
 
 }  // namespace muster::app

@@ -36,8 +36,7 @@ using Carry = std::function<Result<std::vector<slurm::AdminAnswer>>(
 
 // None in a dry run, which writes nothing, and none where it cannot be written: that keeps no admin
 // from a node, whose disk may be what is wrong.
-std::unique_ptr<slurm::History> open_history(const std::filesystem::path& folder,
-                                             bool dry_run,
+std::unique_ptr<slurm::History> open_history(const std::filesystem::path& folder, bool dry_run,
                                              const Caller& caller) {
   if (dry_run) return nullptr;
   auto history = slurm::History::open(history_file(folder));
@@ -47,10 +46,8 @@ std::unique_ptr<slurm::History> open_history(const std::filesystem::path& folder
 }
 
 // Nobody waits long for many nodes' sake.
-void tell_the_site(const slurm::TellRules& rules,
-                   const std::vector<slurm::Event>& events,
-                   slurm::History* history,
-                   const Caller& caller) {
+void tell_the_site(const slurm::TellRules& rules, const std::vector<slurm::Event>& events,
+                   slurm::History* history, const Caller& caller) {
   constexpr std::chrono::seconds kLongest{30};
   const auto told = slurm::tell_site(rules, events, Clock::now() + kLongest);
   if (told) return;
@@ -85,9 +82,7 @@ Attempt<DrainServices> services_of(const Command& command, const Caller& caller)
 }
 
 template <class Command>
-int carry(const Command& command,
-          const std::string& text,
-          const Caller& caller,
+int carry(const Command& command, const std::string& text, const Caller& caller,
           const Carry& carry_out) {
   const auto services = services_of(command, caller);
   if (!services) return fail(caller, services.error());
@@ -102,8 +97,7 @@ int carry(const Command& command,
                                         log_event(event);
                                         events.push_back(event);
                                       }},
-                                 *services->controller,
-                                 services->history.get());
+                                 *services->controller, services->history.get());
   tell_the_site(services->rules.tell, events, services->history.get(), caller);
   if (!answers) return fail(caller, undecided(answers.error()).value());
   std::string lines;
@@ -128,8 +122,7 @@ Result<Report> read_report(const std::string& file) {
   }
   auto report = parse_report(text);
   if (report) return report;
-  return make_error(fmt::format("{}: {}",
-                                file == "-" ? "standard input" : printable(file),
+  return make_error(fmt::format("{}: {}", file == "-" ? "standard input" : printable(file),
                                 printable(report.error().message, 200)));
 }
 
@@ -147,9 +140,7 @@ int drain_reported(const DrainCommand& command, const Caller& caller) {
   if (!names) return fail(caller, undecided(names.error()).value());
   std::string lines;
   std::vector<slurm::Event> events;
-  const bool all = drain_accused(*report,
-                                 *names,
-                                 services->rules,
+  const bool all = drain_accused(*report, *names, services->rules,
                                  {.controller = services->controller.get(),
                                   .history = services->history.get(),
                                   .tell =

@@ -40,10 +40,10 @@ Report report_of(const Report& job, const std::string& name, const std::string& 
   report.node = node;
   report.context = kSweep;
   report.verdict = Verdict::unhealthy;
-  std::ranges::copy_if(
-      job.findings, std::back_inserter(report.findings), [&](const Finding& finding) {
-        return finding.outcome == Outcome::fail && finding.device == name;
-      });
+  std::ranges::copy_if(job.findings, std::back_inserter(report.findings),
+                       [&](const Finding& finding) {
+                         return finding.outcome == Outcome::fail && finding.device == name;
+                       });
   // In the reason, the node is not told once more.
   for (auto& finding : report.findings) finding.device = "node";
   return report;
@@ -51,10 +51,8 @@ Report report_of(const Report& job, const std::string& name, const std::string& 
 
 }  // namespace
 
-void drain_confirmed(const std::vector<slurm::SweepStanding>& standings,
-                     const slurm::Rules& rules,
-                     const slurm::HookServices& services,
-                     bool dry_run) {
+void drain_confirmed(const std::vector<slurm::SweepStanding>& standings, const slurm::Rules& rules,
+                     const slurm::HookServices& services, bool dry_run) {
   for (const auto& standing : standings) {
     if (standing.trust != slurm::Trust::confirmed) continue;
     if (was_drained_for_it(standing, services.history)) continue;
@@ -68,11 +66,8 @@ void drain_confirmed(const std::vector<slurm::SweepStanding>& standings,
   }
 }
 
-bool drain_accused(const Report& report,
-                   const std::vector<slurm::NodeName>& names,
-                   const slurm::Rules& rules,
-                   const slurm::HookServices& services,
-                   bool dry_run) {
+bool drain_accused(const Report& report, const std::vector<slurm::NodeName>& names,
+                   const slurm::Rules& rules, const slurm::HookServices& services, bool dry_run) {
   bool all = true;
   for (const auto& name : report.accused) {
     const auto node = slurm::node_on(names, name);

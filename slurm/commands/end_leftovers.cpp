@@ -64,8 +64,7 @@ std::string end_as(unsigned user, const std::vector<unsigned>& pids, Clock::time
 
 }  // namespace
 
-std::vector<unsigned> end_processes(unsigned user,
-                                    const std::vector<unsigned>& pids,
+std::vector<unsigned> end_processes(unsigned user, const std::vector<unsigned>& pids,
                                     Clock::time_point end) {
   constexpr std::chrono::milliseconds kForItsAnswer{200};
   const auto ended = ask_child("end", end + kForItsAnswer, [&] { return end_as(user, pids, end); });

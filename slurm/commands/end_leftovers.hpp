@@ -10,8 +10,7 @@ namespace muster::app {
 
 // Kills `pids` with the rights of `user` alone: whatever a pid names by now, no other user's
 // process is hit. Returns those that are gone when `end` comes, or as soon as all are.
-[[nodiscard]] std::vector<unsigned> end_processes(unsigned user,
-                                                  const std::vector<unsigned>& pids,
+[[nodiscard]] std::vector<unsigned> end_processes(unsigned user, const std::vector<unsigned>& pids,
                                                   Clock::time_point end);
 
 }  // namespace muster::app

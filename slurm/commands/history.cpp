@@ -27,9 +27,7 @@ slurm::EventFilter filter_of(const Command& command) {
 }
 
 // Prints what the filter lets through, and moves it behind that.
-int print(const slurm::History& history,
-          slurm::EventFilter& filter,
-          EventForm form,
+int print(const slurm::History& history, slurm::EventFilter& filter, EventForm form,
           const Caller& caller) {
   const auto events = history.events(filter);
   if (!events) return fail(caller, undecided(events.error()).value());
@@ -59,17 +57,8 @@ int run_history(const HistoryCommand& command, const Caller& caller) {
   const auto history = open(command.state);
   if (!history) return fail(caller, history.error());
   auto filter = filter_of(command);
-  filter.kinds = {"drained",
-                  "resumed",
-                  "undone",
-                  "released",
-                  "adopted",
-                  "worsened",
-                  "not_applied",
-                  "stopped",
-                  "accepted",
-                  "confirmed",
-                  "cleared"};
+  filter.kinds = {"drained",     "resumed", "undone",   "released",  "adopted", "worsened",
+                  "not_applied", "stopped", "accepted", "confirmed", "cleared"};
   return print(*history, filter, command.form, caller);
 }
 

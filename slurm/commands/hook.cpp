@@ -46,11 +46,8 @@ Clock::duration longest_sweep(std::string_view level) {
 // Every step of one run of a hook.
 class Hook {
  public:
-  Hook(const HookCommand& command,
-       const Caller& caller,
-       Deadline& deadline,
-       const CheckNode& check_node,
-       const SweepNode& sweep_node)
+  Hook(const HookCommand& command, const Caller& caller, Deadline& deadline,
+       const CheckNode& check_node, const SweepNode& sweep_node)
       : command_(command),
         caller_(caller),
         deadline_(deadline),
@@ -246,24 +243,20 @@ class Hook {
     if (pids.empty()) return false;
     const auto several = pids.size() == 1 ? "" : "es";
     const auto left_by_job = fmt::format("process{} {} of user {}, which the job left on its GPUs",
-                                         several,
-                                         fmt::join(pids, ", "),
-                                         *user);
+                                         several, fmt::join(pids, ", "), *user);
     if (command_.dry_run) {
       note({.kind = "dry_run", .message = fmt::format("would end {}", left_by_job)});
       return false;
     }
     constexpr std::chrono::seconds kUntilTheDriverLetsGo{3};
     const auto gone = end_processes(
-        static_cast<unsigned>(*user),
-        pids,
+        static_cast<unsigned>(*user), pids,
         std::min(Clock::now() + kUntilTheDriverLetsGo, deadline_.when() - 2 * kReserve));
     note({.kind = "ended",
-          .message = gone.size() == pids.size() ? fmt::format("ended {}", left_by_job)
-                                                : fmt::format("killed {}: {} of {} will not die",
-                                                              left_by_job,
-                                                              pids.size() - gone.size(),
-                                                              pids.size())});
+          .message = gone.size() == pids.size()
+                         ? fmt::format("ended {}", left_by_job)
+                         : fmt::format("killed {}: {} of {} will not die", left_by_job,
+                                       pids.size() - gone.size(), pids.size())});
     return !gone.empty();
   }
 
@@ -316,15 +309,14 @@ class Hook {
                                .dry_run = command_.dry_run};
     // What an epilog drained for would pass in a health check, which looks beside running jobs.
     if (command_.context == "periodic") request.judge_drained = judge_again;
-    const auto enforced =
-        slurm::enforce(request,
-                       {.controller = controller ? controller->get() : nullptr,
-                        .trouble = controller ? std::string() : controller.error().message,
-                        .history = history_ ? &*history_ : nullptr,
-                        .tell = [&](const slurm::Event& event) { say(event); },
-                        .exclude_others = [&] { return exclude_others(); },
-                        .ask_again = [&] { slurm::History::forget_boots(history_file(folder())); },
-                        .left = [&] { return time_left(); }});
+    const auto enforced = slurm::enforce(
+        request, {.controller = controller ? controller->get() : nullptr,
+                  .trouble = controller ? std::string() : controller.error().message,
+                  .history = history_ ? &*history_ : nullptr,
+                  .tell = [&](const slurm::Event& event) { say(event); },
+                  .exclude_others = [&] { return exclude_others(); },
+                  .ask_again = [&] { slurm::History::forget_boots(history_file(folder())); },
+                  .left = [&] { return time_left(); }});
     if (enforced.events.empty()) {
       const auto why = enforced.out_of_reach ? enforced.decision.why
                        : command_.dry_run    ? why_unreachable(controller)
@@ -393,9 +385,7 @@ class Hook {
     const auto until =
         std::min(Clock::now() + std::chrono::seconds(4), deadline_.when() - kReserve);
     const auto told = tell_user({.node = node_, .what = std::move(what), .starts = !refused},
-                                rules_,
-                                caller_.variables,
-                                until);
+                                rules_, caller_.variables, until);
     if (!told) {
       caller_.console.note(
           fmt::format("muster: the job's user is not told: {}", told.error().message));
@@ -422,11 +412,8 @@ class Hook {
 
 }  // namespace
 
-int run_hook(const HookCommand& command,
-             const Caller& caller,
-             Deadline& deadline,
-             const CheckNode& check_node,
-             const SweepNode& sweep_node) {
+int run_hook(const HookCommand& command, const Caller& caller, Deadline& deadline,
+             const CheckNode& check_node, const SweepNode& sweep_node) {
   return Hook(command, caller, deadline, check_node, sweep_node).run();
 }
 

@@ -41,25 +41,19 @@ struct CheckedNode {
 // Observes and judges this node as `command` says, and what the check `drained_for` needs with it
 // (empty for none). The run is remembered, unless it is a dry one. All of it ends by the deadline,
 // but for the tests that `command` asks for, which have a time of their own.
-using CheckNode = std::function<Attempt<CheckedNode>(const HookCommand& command,
-                                                     const std::string& drained_for,
-                                                     const Caller& caller,
-                                                     Deadline& deadline)>;
+using CheckNode =
+    std::function<Attempt<CheckedNode>(const HookCommand& command, const std::string& drained_for,
+                                       const Caller& caller, Deadline& deadline)>;
 
 // Benchmarks this node, on which nobody works, as `muster-bench node --level LEVEL`; all of it ends
 // by `until`.
-using SweepNode = std::function<Result<Report>(const HookCommand& command,
-                                               const std::string& level,
-                                               const Caller& caller,
-                                               Clock::time_point until)>;
+using SweepNode = std::function<Result<Report>(const HookCommand& command, const std::string& level,
+                                               const Caller& caller, Clock::time_point until)>;
 
 // Checks the node and does to it what the policy decides. Returns 0 or 1, and never anything else:
 // a node is not failed because muster is broken, unless the site says so.
-[[nodiscard]] int run_hook(const HookCommand& command,
-                           const Caller& caller,
-                           Deadline& deadline,
-                           const CheckNode& check_node,
-                           const SweepNode& sweep_node = {});
+[[nodiscard]] int run_hook(const HookCommand& command, const Caller& caller, Deadline& deadline,
+                           const CheckNode& check_node, const SweepNode& sweep_node = {});
 
 // Reports a hook that crashed or missed its deadline to syslog and to the history; nothing in a dry
 // run.

@@ -77,8 +77,7 @@ struct Patterns {
 // Of tasks that belong to no array Slurm says this.
 constexpr std::string_view kNoTask = "4294967294";
 
-Patterns patterns_of(const Variables& variables,
-                     const std::optional<slurm::Job>& job,
+Patterns patterns_of(const Variables& variables, const std::optional<slurm::Job>& job,
                      std::string_view node) {
   Patterns known{.job = value_of(variables, "SLURM_JOB_ID"),
                  .array_job = value_of(variables, "SLURM_ARRAY_JOB_ID"),
@@ -99,15 +98,10 @@ Patterns patterns_of(const Variables& variables,
 // What `letter` stands for; nothing where that is not known.
 std::optional<std::string> meaning(char letter, const Patterns& known) {
   using Meaning = std::pair<std::string_view, std::optional<std::string>>;
-  for (const auto& [letters, value] : {Meaning{"jJ", known.job},
-                                       Meaning{"A", known.array_job},
-                                       Meaning{"a", known.array_task},
-                                       Meaning{"u", known.user},
-                                       Meaning{"x", known.name},
-                                       Meaning{"N", known.host},
-                                       Meaning{"nt", "0"},
-                                       Meaning{"s", "batch"},
-                                       Meaning{"%", "%"}}) {
+  for (const auto& [letters, value] :
+       {Meaning{"jJ", known.job}, Meaning{"A", known.array_job}, Meaning{"a", known.array_task},
+        Meaning{"u", known.user}, Meaning{"x", known.name}, Meaning{"N", known.host},
+        Meaning{"nt", "0"}, Meaning{"s", "batch"}, Meaning{"%", "%"}}) {
     if (letters.find(letter) != std::string_view::npos) return value;
   }
   return std::nullopt;  // of another version
@@ -148,8 +142,7 @@ Result<std::string> expanded(std::string_view name, const Patterns& known) {
     const auto value = i < name.size() ? meaning(name[i], known) : std::nullopt;
     if (!value || value->empty() || width > kWidest) {
       return make_error(fmt::format("the name of its output has {}, which is not known here: {}",
-                                    printable(pattern, 20),
-                                    printable(name)));
+                                    printable(pattern, 20), printable(name)));
     }
     file += widened(*value, name[i], width);
   }
@@ -164,8 +157,7 @@ std::string first_node(const Variables& variables) {
 
 }  // namespace
 
-Result<OutputFile> output_file(const Variables& variables,
-                               const std::optional<slurm::Job>& job,
+Result<OutputFile> output_file(const Variables& variables, const std::optional<slurm::Job>& job,
                                std::string_view node) {
   if (job && !job->batch) return OutputFile{};
   const auto known = patterns_of(variables, job, node);
@@ -185,10 +177,8 @@ Result<OutputFile> output_file(const Variables& variables,
                     .may_create = is_first && (job || !is_default)};
 }
 
-Result<void> append_to_job_output(const OutputFile& file,
-                                  const Variables& variables,
-                                  std::string_view text,
-                                  Clock::time_point deadline) {
+Result<void> append_to_job_output(const OutputFile& file, const Variables& variables,
+                                  std::string_view text, Clock::time_point deadline) {
   const auto user = parse_unsigned(value_of(variables, "SLURM_JOB_UID"));
   const auto group = parse_unsigned(value_of(variables, "SLURM_JOB_GID"));
   if (file.path.empty() || !user || !group) return {};

@@ -28,9 +28,7 @@ struct OutputFile {
 // Appends `text` to `file` as the job's user and group (SLURM_JOB_UID, SLURM_JOB_GID), so that
 // nothing is touched that the user may not write, and through no link. Does nothing where the file
 // is none or no regular one. An error says what could not be done.
-[[nodiscard]] Result<void> append_to_job_output(const OutputFile& file,
-                                                const Variables& variables,
-                                                std::string_view text,
-                                                Clock::time_point deadline);
+[[nodiscard]] Result<void> append_to_job_output(const OutputFile& file, const Variables& variables,
+                                                std::string_view text, Clock::time_point deadline);
 
 }  // namespace muster::app

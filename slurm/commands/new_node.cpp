@@ -80,8 +80,7 @@ class GateKeeper {
   }
 
   // A node whose boot check is clean. Jobs that were there before it was drained come to their end.
-  Look judge_sweep(const slurm::NodeState& own,
-                   slurm::Controller& controller,
+  Look judge_sweep(const slurm::NodeState& own, slurm::Controller& controller,
                    const Report* swept) {
     if (own.state != "drained") {
       return keep_out("jobs still run here, and a clean sweep is missing");

@@ -54,18 +54,14 @@ void check_user(const Config& config, ::uid_t user, SetupLines& lines) {
   const auto daemon = user_of(config, "SlurmdUser");
   if (user != 0 && user != admin) {
     return lines.fail(
-        "user",
-        fmt::format("{} may not drain nodes: hooks run as root, or as SlurmUser ({}), "
-                    "and so must this",
-                    self,
-                    setting_of(config, "SlurmUser")));
+        "user", fmt::format("{} may not drain nodes: hooks run as root, or as SlurmUser ({}), "
+                            "and so must this",
+                            self, setting_of(config, "SlurmUser")));
   }
   if (daemon && *daemon != user) {
     return lines.warn("user",
                       fmt::format("slurmd runs hooks as {}, and this ran as {}: run it as {}",
-                                  user_name(*daemon),
-                                  self,
-                                  user_name(*daemon)));
+                                  user_name(*daemon), self, user_name(*daemon)));
   }
   lines.ok("user", fmt::format("{} may drain and resume nodes", self));
 }
@@ -97,16 +93,12 @@ struct HookEntry {
   std::string_view broken;   // what does where its file is not there
 };
 
-constexpr HookEntry kProlog{"Prolog",
-                            "prolog",
-                            "no job is held back from a sick node",
+constexpr HookEntry kProlog{"Prolog", "prolog", "no job is held back from a sick node",
                             "Slurm drains every node that a job comes to"};
-constexpr HookEntry kEpilog{"Epilog",
-                            "epilog",
+constexpr HookEntry kEpilog{"Epilog", "epilog",
                             "what a job left behind is found by a health check only",
                             "Slurm drains every node that a job ends on"};
-constexpr HookEntry kHealth{"HealthCheckProgram",
-                            "periodic",
+constexpr HookEntry kHealth{"HealthCheckProgram", "periodic",
                             "nodes without jobs are not checked, and none is resumed",
                             "nodes are not checked"};
 
@@ -143,10 +135,8 @@ void check_hook(const Config& config, const HookEntry& hook, SetupLines& lines) 
     }
   }
   if (calls_muster) return lines.ok(hook.key, printable(value));
-  lines.warn(
-      hook.key,
-      fmt::format(
-          "{} does not name muster: it must call muster hook {}", printable(value), hook.context));
+  lines.warn(hook.key, fmt::format("{} does not name muster: it must call muster hook {}",
+                                   printable(value), hook.context));
 }
 
 void check_prolog_flags(const Config& config, SetupLines& lines) {
@@ -165,10 +155,10 @@ void check_health(const Config& config, const slurm::Rules& rules, SetupLines& l
   }
   const auto states = setting_of(config, "HealthCheckNodeState");
   if (!has_word(config, "HealthCheckNodeState", "ANY")) {
-    return lines.fail("HealthCheckNodeState",
-                      fmt::format("is {}: drained nodes are not checked{}; write ANY,CYCLE",
-                                  printable(states, 100),
-                                  rules.resume ? ", and muster resumes none" : ""));
+    return lines.fail(
+        "HealthCheckNodeState",
+        fmt::format("is {}: drained nodes are not checked{}; write ANY,CYCLE",
+                    printable(states, 100), rules.resume ? ", and muster resumes none" : ""));
   }
   if (has_word(config, "HealthCheckNodeState", "CYCLE")) {
     return lines.ok("HealthCheckNodeState", printable(states, 100));
@@ -195,8 +185,7 @@ void check_timeout(const Config& config, const slurm::Rules& rules, SetupLines& 
   lines.fail(kKey,
              fmt::format("is {} s, and a hook may take {}: Slurm would drain the node of one that "
                          "it ends; write 60, or lower the budgets in muster.yaml",
-                         *allowed,
-                         to_string(longest)));
+                         *allowed, to_string(longest)));
 }
 
 void check_jobs(const Config& config, SetupLines& lines) {
@@ -226,15 +215,12 @@ void check_patience(const Config& config, const slurm::Rules& rules, SetupLines&
   lines.warn("controller_deadline",
              fmt::format("is {}, and Slurm's own MessageTimeout is {} s: write more than that in "
                          "muster.yaml",
-                         to_string(rules.controller_deadline),
-                         *patience));
+                         to_string(rules.controller_deadline), *patience));
 }
 
 }  // namespace
 
-void check_slurm_conf(const Config& config,
-                      const slurm::Rules& rules,
-                      ::uid_t user,
+void check_slurm_conf(const Config& config, const slurm::Rules& rules, ::uid_t user,
                       SetupLines& lines) {
   check_user(config, user, lines);
   for (const auto& hook : {kProlog, kEpilog, kHealth}) check_hook(config, hook, lines);

@@ -11,9 +11,7 @@
 namespace muster::app {
 
 // `user` is the one that asks, which should be the one that slurmd runs hooks as.
-void check_slurm_conf(const slurm::Config& config,
-                      const slurm::Rules& rules,
-                      ::uid_t user,
+void check_slurm_conf(const slurm::Config& config, const slurm::Rules& rules, ::uid_t user,
                       SetupLines& lines);
 
 }  // namespace muster::app

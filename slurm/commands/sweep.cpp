@@ -42,9 +42,7 @@ std::string wrong_user(const std::filesystem::path& history, bool root_may_sweep
     if (status.st_uid != 0) {
       return fmt::format("{} belongs to another user: run it as {}", file, owner);
     }
-    return fmt::format("{} belongs to root, who ran a pass: chown -R {} {}",
-                       file,
-                       user_name(self),
+    return fmt::format("{} belongs to root, who ran a pass: chown -R {} {}", file, user_name(self),
                        printable(history.parent_path().string()));
   }
   if (self != 0 || root_may_sweep) return "";
@@ -142,12 +140,10 @@ class Sweep {
     return answer(result);
   }
 
-  void drain(const slurm::SweepResult& result,
-             slurm::Controller& controller,
+  void drain(const slurm::SweepResult& result, slurm::Controller& controller,
              Clock::time_point end) {
     drain_confirmed(
-        result.standings,
-        rules_,
+        result.standings, rules_,
         {.controller = &controller,
          .history = history_ ? &*history_ : nullptr,
          .tell =
@@ -214,12 +210,8 @@ class Sweep {
         ++trusted[standing.trust];
       }
       say(fmt::format("{}: {} nodes, {} of them not swept within {}; {} suspect, {} confirmed\n",
-                      kind,
-                      nodes,
-                      overdue,
-                      to_string(rules_.sweep.every),
-                      trusted[slurm::Trust::suspect],
-                      trusted[slurm::Trust::confirmed]));
+                      kind, nodes, overdue, to_string(rules_.sweep.every),
+                      trusted[slurm::Trust::suspect], trusted[slurm::Trust::confirmed]));
       if (nodes > 1 && trusted[slurm::Trust::suspect] == nodes) {
         say(fmt::format("{}: all nodes fail: look at the limit and at what they share\n", kind));
       }

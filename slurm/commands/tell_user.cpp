@@ -26,9 +26,7 @@ std::string_view outcome(const HeldJob& held, const std::optional<slurm::Job>& j
 
 }  // namespace
 
-Result<void> tell_user(const HeldJob& held,
-                       const slurm::Rules& rules,
-                       const Variables& variables,
+Result<void> tell_user(const HeldJob& held, const slurm::Rules& rules, const Variables& variables,
                        Clock::time_point end) {
   const auto id = variables.find("SLURM_JOB_ID");
   if (id == variables.end()) return {};
@@ -41,8 +39,8 @@ Result<void> tell_user(const HeldJob& held,
   if (installation) {
     if (auto asked = slurm::ask_job(*installation, id->second, limits)) job = *std::move(asked);
   }
-  const auto line = fmt::format(
-      "muster: node {} is not fit for this job: {}; {}", held.node, held.what, outcome(held, job));
+  const auto line = fmt::format("muster: node {} is not fit for this job: {}; {}", held.node,
+                                held.what, outcome(held, job));
   if (job && !job->batch) return slurm::notify_job(*installation, id->second, line, limits);
   const auto file = output_file(variables, job, held.node);
   if (!file) return tl::unexpected(file.error());

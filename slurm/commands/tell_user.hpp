@@ -20,9 +20,7 @@ struct HeldJob {
 // Says it, and what becomes of the job, which Slurm is asked about: to a batch job's output, or to
 // the terminal of the srun or salloc that waits for it. All of it ends by `end`. An error says why
 // the user was not told.
-[[nodiscard]] Result<void> tell_user(const HeldJob& held,
-                                     const slurm::Rules& rules,
-                                     const Variables& variables,
-                                     Clock::time_point end);
+[[nodiscard]] Result<void> tell_user(const HeldJob& held, const slurm::Rules& rules,
+                                     const Variables& variables, Clock::time_point end);
 
 }  // namespace muster::app

@@ -19,9 +19,7 @@ std::string place_of(const Profile& noted, const SiteFile& site, const std::stri
 }
 
 // What is wrong with these keys alone; `of` is the key whose values are judged, empty for all.
-std::string trouble_with(const SiteFile& site,
-                         const Yaml& block,
-                         std::string_view of,
+std::string trouble_with(const SiteFile& site, const Yaml& block, std::string_view of,
                          slurm::Rules& rules) {
   Profile noted;
   Binder binder(noted);
@@ -41,9 +39,7 @@ struct Named {
   int access = R_OK;
 };
 
-void look_for(const Named& named,
-              const SiteFile& site,
-              std::string_view root,
+void look_for(const Named& named, const SiteFile& site, std::string_view root,
               std::vector<std::string>& troubles) {
   if (named.path.empty()) return;
   const auto below = root == "/" ? "" : root;
@@ -52,9 +48,7 @@ void look_for(const Named& named,
   const auto* key = site.slurm.find(named.key.substr(0, named.key.find('.')));
   troubles.push_back(fmt::format("{}: 'slurm.{}' names {}: {}",
                                  at(site.shown, key == nullptr ? site.slurm.line : key->line),
-                                 named.key,
-                                 printable(path),
-                                 errno_text(errno)));
+                                 named.key, printable(path), errno_text(errno)));
 }
 
 }  // namespace

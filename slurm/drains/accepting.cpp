@@ -44,8 +44,7 @@ std::string send(const NodeState& node, const AdminRequest& request, Controller&
     return fmt::format(
         "left alone: its field in Slurm has a text of the site's: \"{}\"; muster resume {} puts it "
         "back into service",
-        printable(node.memory, 80),
-        node.name);
+        printable(node.memory, 80), node.name);
   }
   const auto sent = controller.remember(node.name, accepted_memory(node, request));
   return sent ? std::string() : fmt::format("not done: {}", sent.error().message);
@@ -57,9 +56,7 @@ bool shows_accepted(const std::vector<NodeState>& cluster, const std::string& na
   return node != nullptr && cause_of(*node).accepted;
 }
 
-void note(AdminAnswer& answer,
-          std::string_view check,
-          const AdminRequest& request,
+void note(AdminAnswer& answer, std::string_view check, const AdminRequest& request,
           History* history) {
   const Event event{.at = request.now,
                     .node = answer.node,
@@ -74,10 +71,8 @@ void note(AdminAnswer& answer,
 
 }  // namespace
 
-Result<std::vector<AdminAnswer>> accept_drains(const AdminRequest& request,
-                                               std::string_view check,
-                                               Controller& controller,
-                                               History* history) {
+Result<std::vector<AdminAnswer>> accept_drains(const AdminRequest& request, std::string_view check,
+                                               Controller& controller, History* history) {
   const auto cluster = controller.nodes("");
   if (!cluster) return tl::unexpected(cluster.error());
   std::vector<AdminAnswer> answers;

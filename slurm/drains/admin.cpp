@@ -72,10 +72,7 @@ AdminAnswer act(const NodeState& before, Controller& controller, const Task& tas
 
 // What was done or refused: to the history, and to whoever listens. The answer says where the
 // history does not have it.
-void note(AdminAnswer& answer,
-          std::string_view kind,
-          const AdminRequest& request,
-          History* history,
+void note(AdminAnswer& answer, std::string_view kind, const AdminRequest& request, History* history,
           const Task& task) {
   if (request.dry_run) return;
   const bool refused = kind == kRefusedKind;
@@ -96,11 +93,8 @@ void note(AdminAnswer& answer,
 }
 
 // Others act meanwhile: each node is judged by what Slurm says right before.
-AdminAnswer treat(const std::string& name,
-                  const AdminRequest& request,
-                  Controller& controller,
-                  History* history,
-                  const Task& task) {
+AdminAnswer treat(const std::string& name, const AdminRequest& request, Controller& controller,
+                  History* history, const Task& task) {
   const auto node = read(controller, name);
   auto objection =
       node ? task.objection(*node) : fmt::format("left alone: {}", node.error().message);
@@ -117,10 +111,8 @@ AdminAnswer treat(const std::string& name,
   return answer;
 }
 
-Result<std::vector<AdminAnswer>> carry_out(const AdminRequest& request,
-                                           Controller& controller,
-                                           History* history,
-                                           const Task& task) {
+Result<std::vector<AdminAnswer>> carry_out(const AdminRequest& request, Controller& controller,
+                                           History* history, const Task& task) {
   const auto cluster = controller.nodes("");
   if (!cluster) return tl::unexpected(cluster.error());
   std::vector<AdminAnswer> answers;
@@ -137,13 +129,10 @@ Result<std::vector<AdminAnswer>> carry_out(const AdminRequest& request,
 
 }  // namespace
 
-Result<std::vector<AdminAnswer>> drain_nodes(const AdminRequest& request,
-                                             Controller& controller,
+Result<std::vector<AdminAnswer>> drain_nodes(const AdminRequest& request, Controller& controller,
                                              History* history) {
   const auto reason = make_admins_reason(request.user, request.text);
-  return carry_out(request,
-                   controller,
-                   history,
+  return carry_out(request, controller, history,
                    {.objection =
                         [](const NodeState& node) {
                           const auto standing = standing_of(node);
@@ -163,14 +152,11 @@ Result<std::vector<AdminAnswer>> drain_nodes(const AdminRequest& request,
                     .reason = reason});
 }
 
-Result<std::vector<AdminAnswer>> resume_nodes(const AdminRequest& request,
-                                              Controller& controller,
+Result<std::vector<AdminAnswer>> resume_nodes(const AdminRequest& request, Controller& controller,
                                               History* history) {
   std::function<Result<void>()> end;  // of the drain that was open before
   return carry_out(
-      request,
-      controller,
-      history,
+      request, controller, history,
       {.objection = [](const NodeState& node) -> std::string {
          const auto standing = standing_of(node);
          if (standing == Standing::in_service) return "left alone: it is in service";

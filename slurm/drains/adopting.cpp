@@ -66,8 +66,8 @@ void update_reason(Run& run) {
   auto* history = run.own_drain_record();
   if (history != nullptr)
     run.warn_if_failed(history->worsen_drain(run.request.node, before, worse));
-  const auto sent = run.services.controller->drain(
-      run.request.node, worse.reason, run.memory_text(memory_while(situation, worse)));
+  const auto sent = run.services.controller->drain(run.request.node, worse.reason,
+                                                   run.memory_text(memory_while(situation, worse)));
   situation.drain = worse;
   if (run.look() && run.shows_own()) return;
   // What was sent may still come: its memory says then whose it is.

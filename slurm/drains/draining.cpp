@@ -68,33 +68,29 @@ void verify(Run& run, const Result<void>& sent, bool compared) {
   if (!seen || !run.shows_own()) {
     // The record stays as it is: what was sent may still come.
     if (!sent) {
-      return run.complain(fmt::format(
-          "the drain may still come: {}{}", sent.error().message, run.unrecorded_drain_note()));
+      return run.complain(fmt::format("the drain may still come: {}{}", sent.error().message,
+                                      run.unrecorded_drain_note()));
     }
     if (!seen) {
-      return run.complain(fmt::format(
-          "drained, not verified: {}{}", run.situation.trouble, run.unrecorded_drain_note()));
+      return run.complain(fmt::format("drained, not verified: {}{}", run.situation.trouble,
+                                      run.unrecorded_drain_note()));
     }
     return run.complain(
         fmt::format(R"(drained, and right after that the node is "{}" with the reason "{}")",
-                    printable(run.situation.node->state),
-                    printable(run.situation.node->reason)));
+                    printable(run.situation.node->state), printable(run.situation.node->reason)));
   }
   const auto& decision = run.result.decision;
   const auto beyond = beyond_share(*run.situation.node, run.situation.cluster, run.request.rules);
   if (!beyond.empty()) {
     return take_back(
-        run,
-        fmt::format("put back into service, because other nodes were drained first, {}: {}",
-                    beyond,
-                    decision.why));
+        run, fmt::format("put back into service, because other nodes were drained first, {}: {}",
+                         beyond, decision.why));
   }
   if (!compared) {  // slurmctld took the time that was left: the next run compares
     return run.complain(
         fmt::format("drained, and not compared with the drains of other nodes, because the hook's "
                     "time is over: {}{}",
-                    decision.why,
-                    run.unrecorded_drain_note()));
+                    decision.why, run.unrecorded_drain_note()));
   }
   if (auto* history = run.own_drain_record())
     run.warn_if_failed(history->confirm_drain(run.request.node, *run.situation.drain));

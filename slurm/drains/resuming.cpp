@@ -25,10 +25,8 @@ bool still_ours(Run& run) {
     return false;
   }
   const auto& node = *run.situation.node;
-  run.say("trouble",
-          fmt::format(R"(not resumed: meanwhile the node is "{}" with the reason "{}")",
-                      printable(node.state),
-                      printable(node.reason)));
+  run.say("trouble", fmt::format(R"(not resumed: meanwhile the node is "{}" with the reason "{}")",
+                                 printable(node.state), printable(node.reason)));
   return false;
 }
 
@@ -41,9 +39,8 @@ bool put_back(Run& run, std::optional<Time> uncounted) {
   const bool done = seen ? !run.shows_own() : sent.has_value();
   run.result.drained = seen ? run.is_drained() : !done;
   if (!done) {
-    run.complain(fmt::format("not resumed: {}",
-                             sent ? "Slurm took it and the node is still drained"
-                                  : std::string_view(sent.error().message)));
+    run.complain(fmt::format("not resumed: {}", sent ? "Slurm took it and the node is still drained"
+                                                     : std::string_view(sent.error().message)));
   }
   return done;
 }

@@ -21,8 +21,8 @@ namespace {
 constexpr std::chrono::hours kAgain{1};
 
 // What tells whether a refusal still stands.
-constexpr std::array<std::string_view, 7> kRefused{
-    "refused", "over", "drained", "undone", "resumed", "released", "not_applied"};
+constexpr std::array<std::string_view, 7> kRefused{"refused", "over",     "drained",    "undone",
+                                                   "resumed", "released", "not_applied"};
 
 }  // namespace
 

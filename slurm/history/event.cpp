@@ -20,13 +20,8 @@ std::string summary(const Event& event) {
 
 std::string to_line(const Event& event) {
   const auto job = event.job.empty() ? "" : fmt::format(" job {}", printable(event.job, 40));
-  return fmt::format("{} {} {} {}{}: {}\n",
-                     utc(event.at),
-                     event.kind,
-                     printable(event.node, 100),
-                     event.context,
-                     job,
-                     printable(event.message));
+  return fmt::format("{} {} {} {}{}: {}\n", utc(event.at), event.kind, printable(event.node, 100),
+                     event.context, job, printable(event.message));
 }
 
 std::string to_json_line(const Event& event) {

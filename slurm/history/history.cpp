@@ -26,15 +26,9 @@ constexpr std::int64_t kPruneEvery = 256;  // events
 constexpr std::size_t kMostBoots = 16;
 
 // The texts of an event, in the order of their columns, which stand behind its id and its time.
-constexpr std::array kTexts{&Event::node,
-                            &Event::kind,
-                            &Event::context,
-                            &Event::job,
-                            &Event::check,
-                            &Event::device,
-                            &Event::message,
-                            &Event::reason,
-                            &Event::boot_id};
+constexpr std::array kTexts{&Event::node,    &Event::kind,   &Event::context,
+                            &Event::job,     &Event::check,  &Event::device,
+                            &Event::message, &Event::reason, &Event::boot_id};
 
 Result<void> prune(Connection& connection, std::int64_t newest) {
   auto events = connection.run("DELETE FROM events WHERE id <= ?", newest - kMostRows);
@@ -178,8 +172,7 @@ Result<std::vector<Time>> History::drains_of(std::string_view node) const {
       .rows([](const Statement& row) { return to_time(row.number(0)); });
 }
 
-Result<bool> History::begin_drain(std::string_view node,
-                                  const OwnDrain& drain,
+Result<bool> History::begin_drain(std::string_view node, const OwnDrain& drain,
                                   const std::optional<OwnDrain>& last) {
   auto& connection = file_->connection;
   return in_transaction(connection, [&]() -> Result<bool> {
@@ -191,24 +184,15 @@ Result<bool> History::begin_drain(std::string_view node,
     const auto ended = connection.run(
         "UPDATE drains SET ended = ?, counts = min(counts, confirmed) "
         "WHERE node = ? AND ended IS NULL",
-        to_number(drain.at),
-        node);
+        to_number(drain.at), node);
     if (!ended) return tl::unexpected(ended.error());
     return connection
         .run(
             "INSERT INTO drains (node, reason, at, confirmed, boot_id, identity, check_id, remedy, "
             "clean_runs, boots_since, resuming) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            node,
-            drain.reason,
-            to_number(drain.at),
-            drain.confirmed,
-            drain.boot_id,
-            drain.identity,
-            drain.check,
-            to_string(drain.remedy),
-            drain.clean_runs,
-            fmt::format("{}", fmt::join(drain.boots_since, "\n")),
-            drain.resuming)
+            node, drain.reason, to_number(drain.at), drain.confirmed, drain.boot_id, drain.identity,
+            drain.check, to_string(drain.remedy), drain.clean_runs,
+            fmt::format("{}", fmt::join(drain.boots_since, "\n")), drain.resuming)
         .map([] { return true; });
   });
 }
@@ -217,9 +201,7 @@ Result<void> History::confirm_drain(std::string_view node, const OwnDrain& drain
   return Record{file_->connection, node, drain}.set("confirmed = 1");
 }
 
-Result<void> History::note_run(std::string_view node,
-                               const OwnDrain& drain,
-                               bool clean,
+Result<void> History::note_run(std::string_view node, const OwnDrain& drain, bool clean,
                                std::string_view boot) {
   auto& connection = file_->connection;
   return in_transaction(connection, [&]() -> Result<void> {
@@ -231,22 +213,16 @@ Result<void> History::note_run(std::string_view node,
     if (!boot.empty() && boot != last) boots.emplace_back(boot);
     if (boots.size() > kMostBoots) boots.erase(boots.begin());
     return Record{connection, node, drain}.set(
-        "clean_runs = (clean_runs + 1) * ?, resuming = resuming * ?, boots_since = ?",
-        clean,
-        clean,
+        "clean_runs = (clean_runs + 1) * ?, resuming = resuming * ?, boots_since = ?", clean, clean,
         fmt::format("{}", fmt::join(boots, "\n")));
   });
 }
 
-Result<void> History::worsen_drain(std::string_view node,
-                                   const OwnDrain& drain,
+Result<void> History::worsen_drain(std::string_view node, const OwnDrain& drain,
                                    const OwnDrain& worse) {
   return Record{file_->connection, node, drain}.set(
-      "check_id = ?, remedy = ?, boot_id = ?, reason = ?",
-      worse.check,
-      to_string(worse.remedy),
-      worse.boot_id,
-      worse.reason);
+      "check_id = ?, remedy = ?, boot_id = ?, reason = ?", worse.check, to_string(worse.remedy),
+      worse.boot_id, worse.reason);
 }
 
 Result<bool> History::begin_resume(std::string_view node, const OwnDrain& drain) {
@@ -255,11 +231,7 @@ Result<bool> History::begin_resume(std::string_view node, const OwnDrain& drain)
     const auto marked = connection.run(
         "UPDATE drains SET resuming = 1 WHERE node = ? AND ended IS NULL AND at = ? "
         "AND reason = ? AND remedy = ? AND clean_runs >= ?",
-        node,
-        to_number(drain.at),
-        drain.reason,
-        to_string(drain.remedy),
-        drain.clean_runs);
+        node, to_number(drain.at), drain.reason, to_string(drain.remedy), drain.clean_runs);
     if (!marked) return tl::unexpected(marked.error());
     return connection.ask_number("SELECT changes()").map([](std::int64_t changed) {
       return changed == 1;
@@ -299,8 +271,8 @@ Result<bool> History::knows(std::string_view node) const {
 }
 
 Result<void> History::note_boot(std::string_view node, std::string_view boot) {
-  auto noted = file_->connection.run(
-      "INSERT OR REPLACE INTO boots (node, boot_id) VALUES (?, ?)", node, boot);
+  auto noted = file_->connection.run("INSERT OR REPLACE INTO boots (node, boot_id) VALUES (?, ?)",
+                                     node, boot);
   if (!noted) return noted;
   const auto file = asked_beside(file_->path);
   const Descriptor made(

@@ -55,21 +55,17 @@ class History {
   // Before it is sent: a drain that nobody can tell of later is undone by nobody but an admin.
   // False, and nothing is changed, where the drain that has not ended is not `last`: another
   // process of this node began one meanwhile.
-  [[nodiscard]] Result<bool> begin_drain(std::string_view node,
-                                         const OwnDrain& drain,
+  [[nodiscard]] Result<bool> begin_drain(std::string_view node, const OwnDrain& drain,
                                          const std::optional<OwnDrain>& last = std::nullopt);
   // What follows changes the record of `drain` alone, which is named by its time and its reason:
   // where another one is open by now, nothing is changed.
   [[nodiscard]] Result<void> confirm_drain(std::string_view node, const OwnDrain& drain);
   // After a run on a drained node: one more clean run in a row, or the count begins again, and with
   // it the resume; and the boot it was in.
-  [[nodiscard]] Result<void> note_run(std::string_view node,
-                                      const OwnDrain& drain,
-                                      bool clean,
+  [[nodiscard]] Result<void> note_run(std::string_view node, const OwnDrain& drain, bool clean,
                                       std::string_view boot);
   // What was found later and is graver: check, remedy, boot and reason become those of `worse`.
-  [[nodiscard]] Result<void> worsen_drain(std::string_view node,
-                                          const OwnDrain& drain,
+  [[nodiscard]] Result<void> worsen_drain(std::string_view node, const OwnDrain& drain,
                                           const OwnDrain& worse);
   // Before Slurm is told to resume the node: whoever finds it in service knows then who did it.
   // False, and nothing is changed, where the drain is not `drain` or was found unclean meanwhile.
@@ -97,8 +93,7 @@ class History {
   [[nodiscard]] Result<void> note_sweep_job(std::int64_t id, std::string_view job);
   // Writes the end of a run and its events, together or not at all; with the nodes that the run is
   // about now, and further runs that it comes to for the others.
-  [[nodiscard]] Result<void> end_sweep(const SweepRun& run,
-                                       const std::vector<Event>& events,
+  [[nodiscard]] Result<void> end_sweep(const SweepRun& run, const std::vector<Event>& events,
                                        const std::vector<SweepRun>& further = {});
   // The sweeps in the order in which they ended, and then those that are open.
   [[nodiscard]] Result<std::vector<SweepRun>> sweeps() const;

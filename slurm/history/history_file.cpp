@@ -108,9 +108,7 @@ Result<std::int64_t> recognise(Connection& connection, const fs::path& file) {
   }
   if (*version >= 1 && *version <= kSchema) return *version;
   return make_error(fmt::format("{}: written by another muster (schema {}, this one has {})",
-                                file.string(),
-                                *version,
-                                kSchema));
+                                file.string(), *version, kSchema));
 }
 
 // All of it at one moment: another process may be making the schema.
@@ -203,8 +201,8 @@ Result<HistoryFile> begin_again(const fs::path& file) {
   if (again.damaged) {
     if (auto moved = put_aside(file, aside); !moved) return tl::unexpected(moved.error());
     if (auto made = make_file(file); !made) return tl::unexpected(made.error());
-    note = fmt::format(
-        "{} was damaged; it is {} now, and a new one was begun", file.string(), aside.string());
+    note = fmt::format("{} was damaged; it is {} now, and a new one was begun", file.string(),
+                       aside.string());
     again = attempt(file);
   }
   if (!again.connection) return tl::unexpected(again.connection.error());

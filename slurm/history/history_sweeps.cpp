@@ -28,14 +28,8 @@ Result<void> insert_sweep(Connection& connection, const SweepRun& run) {
   return connection.run(
       "INSERT INTO sweeps (kind, partition, nodes, token, job, submitted, ended, outcome) "
       "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-      run.kind,
-      run.partition,
-      fmt::format("{}", fmt::join(run.nodes, " ")),
-      run.token,
-      run.job,
-      to_number(run.submitted),
-      to_number(run.ended),
-      to_string(run.outcome));
+      run.kind, run.partition, fmt::format("{}", fmt::join(run.nodes, " ")), run.token, run.job,
+      to_number(run.submitted), to_number(run.ended), to_string(run.outcome));
 }
 
 }  // namespace
@@ -55,16 +49,13 @@ Result<void> History::note_sweep_job(std::int64_t id, std::string_view job) {
   return file_->connection.run("UPDATE sweeps SET job = ? WHERE id = ?", job, id);
 }
 
-Result<void> History::end_sweep(const SweepRun& run,
-                                const std::vector<Event>& events,
+Result<void> History::end_sweep(const SweepRun& run, const std::vector<Event>& events,
                                 const std::vector<SweepRun>& further) {
   auto& connection = file_->connection;
   return in_transaction(connection, [&]() -> Result<void> {
     auto ended = connection.run("UPDATE sweeps SET nodes = ?, ended = ?, outcome = ? WHERE id = ?",
-                                fmt::format("{}", fmt::join(run.nodes, " ")),
-                                to_number(run.ended),
-                                to_string(run.outcome),
-                                run.id);
+                                fmt::format("{}", fmt::join(run.nodes, " ")), to_number(run.ended),
+                                to_string(run.outcome), run.id);
     for (const auto& each : further) {
       if (!ended) return ended;
       ended = insert_sweep(connection, each);

@@ -47,10 +47,7 @@ void Statement::bind_next(std::string_view text) {
   if (code_ != SQLITE_OK) return;
   // A null pointer would be NULL, not an empty text. The text need not outlive the call.
   const char* data = text.empty() ? "" : text.data();
-  code_ = ::sqlite3_bind_text64(statement_.get(),
-                                ++bound_,
-                                data,
-                                text.size(),
+  code_ = ::sqlite3_bind_text64(statement_.get(), ++bound_, data, text.size(),
                                 SQLITE_TRANSIENT,  // NOLINT(*-cstyle-cast): a macro of SQLite
                                 SQLITE_UTF8);
 }

@@ -21,8 +21,8 @@ enum class SweepOutcome {
 };
 
 // Their words, in their order.
-inline constexpr std::array<std::string_view, 4> kSweepOutcomes{
-    "open", "healthy", "unhealthy", "undecided"};
+inline constexpr std::array<std::string_view, 4> kSweepOutcomes{"open", "healthy", "unhealthy",
+                                                                "undecided"};
 
 [[nodiscard]] constexpr std::string_view to_string(SweepOutcome outcome) {
   return kSweepOutcomes.at(static_cast<std::size_t>(outcome));

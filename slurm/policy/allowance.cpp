@@ -39,10 +39,8 @@ std::string exceeded(const Others& others, const std::string& partition, const D
   const auto most = allowance(up, rules.most_drained);
   if (others.count(partition, others.of_window) >= most) {
     return fmt::format(
-        "{0} of {0} nodes that muster may drain in partition {1} within {2} are drained",
-        most,
-        partition,
-        to_string(rules.drain_window));
+        "{0} of {0} nodes that muster may drain in partition {1} within {2} are drained", most,
+        partition, to_string(rules.drain_window));
   }
   const bool repair = needs_repair(cause.remedy);
   const auto standing = allowance(up, repair ? rules.most_in_repair : rules.most_standing);
@@ -51,9 +49,7 @@ std::string exceeded(const Others& others, const std::string& partition, const D
   });
   if (of_kind < standing) return "";
   return fmt::format("{0} of {0} nodes that may stand drained {1} in partition {2} are drained",
-                     standing,
-                     repair ? "for repair" : "by muster",
-                     partition);
+                     standing, repair ? "for repair" : "by muster", partition);
 }
 
 std::string exceeded(const Others& others, const DrainCause& cause) {
@@ -87,11 +83,8 @@ std::size_t nodes_up_in(std::string_view partition, const std::vector<NodeState>
       cluster, [&](const NodeState& node) { return is_in(node, partition) && is_up(node); }));
 }
 
-std::string used_up_share(const NodeState& node,
-                          const std::vector<NodeState>& cluster,
-                          const Rules& rules,
-                          Time now,
-                          const DrainCause& cause) {
+std::string used_up_share(const NodeState& node, const std::vector<NodeState>& cluster,
+                          const Rules& rules, Time now, const DrainCause& cause) {
   const auto since = now - whole(rules.drain_window);
   const Others others{
       .node = node,
@@ -102,8 +95,7 @@ std::string used_up_share(const NodeState& node,
   return exceeded(others, cause);
 }
 
-std::string beyond_share(const NodeState& node,
-                         const std::vector<NodeState>& cluster,
+std::string beyond_share(const NodeState& node, const std::vector<NodeState>& cluster,
                          const Rules& rules) {
   const auto is_in_window = [&](const NodeState& other) {
     if (!other.since || !node.since) return true;
@@ -121,8 +113,7 @@ std::string beyond_share(const NodeState& node,
   return exceeded(others, cause_of(node));
 }
 
-std::string stopped_by(const NodeState& node,
-                       const std::vector<NodeState>& cluster,
+std::string stopped_by(const NodeState& node, const std::vector<NodeState>& cluster,
                        const Rules& rules) {
   const auto check = cause_of(node).check;
   if (check.empty()) return "";

@@ -26,23 +26,19 @@ namespace muster::slurm {
 // Before a drain for `cause`: which of the node's partitions has no drain left, and by which limit;
 // a sentence, empty where each has one.
 [[nodiscard]] std::string used_up_share(const NodeState& node,
-                                        const std::vector<NodeState>& cluster,
-                                        const Rules& rules,
-                                        Time now,
-                                        const DrainCause& cause);
+                                        const std::vector<NodeState>& cluster, const Rules& rules,
+                                        Time now, const DrainCause& cause);
 
 // After a drain: the same of the drains that came before this node's, empty where it is among those
 // that the site's share covers. Nodes rank by when Slurm wrote their drain, then by name, so that
 // all nodes that look agree, one second after their own drain at the earliest: a later drain has a
 // later time. In each of the node's partitions.
-[[nodiscard]] std::string beyond_share(const NodeState& node,
-                                       const std::vector<NodeState>& cluster,
+[[nodiscard]] std::string beyond_share(const NodeState& node, const std::vector<NodeState>& cluster,
                                        const Rules& rules);
 
 // After a drain that the share covers: whether it is the one with which its check is stopped, and
 // what to say then; else empty. Of all nodes that were drained at once it is one.
-[[nodiscard]] std::string stopped_by(const NodeState& node,
-                                     const std::vector<NodeState>& cluster,
+[[nodiscard]] std::string stopped_by(const NodeState& node, const std::vector<NodeState>& cluster,
                                      const Rules& rules);
 
 }  // namespace muster::slurm

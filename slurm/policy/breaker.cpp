@@ -16,10 +16,8 @@ namespace muster::slurm {
 namespace {
 
 // The most nodes that began within the window of each other.
-std::size_t drains_at_once(std::string_view check,
-                           std::string_view partition,
-                           const std::vector<NodeState>& nodes,
-                           const Rules& rules,
+std::size_t drains_at_once(std::string_view check, std::string_view partition,
+                           const std::vector<NodeState>& nodes, const Rules& rules,
                            const NodeFilter& counts) {
   std::vector<Time> times;
   std::size_t untold = 0;  // of which Slurm told no time: they may be of any
@@ -45,10 +43,8 @@ std::size_t drains_at_once(std::string_view check,
 
 }  // namespace
 
-std::optional<StoppedCheck> stopped_in(const std::string& partition,
-                                       const std::string& check,
-                                       const std::vector<NodeState>& cluster,
-                                       const Rules& rules,
+std::optional<StoppedCheck> stopped_in(const std::string& partition, const std::string& check,
+                                       const std::vector<NodeState>& cluster, const Rules& rules,
                                        const NodeFilter& counts) {
   const auto most = allowance(nodes_up_in(partition, cluster), rules.most_by_check);
   const auto drains = drains_at_once(check, partition, cluster, rules, counts);
@@ -81,10 +77,7 @@ std::string to_string(const StoppedCheck& stopped, const Rules& rules) {
   return fmt::format(
       "{0} has drained {1} nodes of partition {2} within {3}, which looks like a bad limit: it "
       "drains no more there until an admin says muster resume --check {0}",
-      stopped.check,
-      stopped.drains,
-      stopped.partition,
-      to_string(rules.drain_window));
+      stopped.check, stopped.drains, stopped.partition, to_string(rules.drain_window));
 }
 
 }  // namespace muster::slurm

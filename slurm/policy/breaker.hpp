@@ -31,8 +31,7 @@ using NodeFilter = std::function<bool(const NodeState&)>;
 [[nodiscard]] std::optional<StoppedCheck> stopped_in(const std::string& partition,
                                                      const std::string& check,
                                                      const std::vector<NodeState>& cluster,
-                                                     const Rules& rules,
-                                                     const NodeFilter& counts);
+                                                     const Rules& rules, const NodeFilter& counts);
 
 // All that drain nobody any more, by partition, then by check.
 [[nodiscard]] std::vector<StoppedCheck> stopped_checks(const std::vector<NodeState>& cluster,

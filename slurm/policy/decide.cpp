@@ -60,8 +60,7 @@ Decision stay_drained(const Situation& situation, const Finding& finding, Decisi
     }
   }
   decision.action = Action::keep;
-  decision.why = fmt::format("{} {}",
-                             subject_of(finding.check, finding.device),
+  decision.why = fmt::format("{} {}", subject_of(finding.check, finding.device),
                              finding.outcome == Outcome::fail ? "still fails" : "is still unknown");
   return decision;
 }
@@ -83,10 +82,7 @@ Decision decide_sick(const Situation& situation, const Finding& finding) {
     decision.why = "the site's rules let muster drain no node";
     return decision;
   }
-  decision.why = used_up_share(node,
-                               situation.cluster,
-                               situation.rules,
-                               situation.now,
+  decision.why = used_up_share(node, situation.cluster, situation.rules, situation.now,
                                {.check = finding.check, .remedy = finding.remedy});
   if (!decision.why.empty()) return decision;
   decision.action = Action::drain;

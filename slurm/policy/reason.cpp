@@ -49,8 +49,8 @@ std::string make_admins_reason(std::string_view user, std::string_view text) {
   const auto why = harmless(text, kLongestReason - behind.size());
   // What begins as a check's verdict does would be taken for one.
   const std::string_view before = is_ours(why) ? "drain: " : "";
-  return fmt::format(
-      "{}{}{}", before, why.substr(0, kLongestReason - before.size() - behind.size()), behind);
+  return fmt::format("{}{}{}", before,
+                     why.substr(0, kLongestReason - before.size() - behind.size()), behind);
 }
 
 std::string_view without_reboot(std::string_view reason) {

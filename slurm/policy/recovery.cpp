@@ -18,10 +18,9 @@ namespace {
 std::string not_clean(const Report& report, const OwnDrain& drain) {
   if (report.verdict != Verdict::healthy) {
     const auto* const leading = leading_finding(report);
-    return leading == nullptr
-               ? fmt::format("the verdict is {}", to_string(report.verdict))
-               : fmt::format(
-                     "the verdict is {}: {}", to_string(report.verdict), sentence(*leading));
+    return leading == nullptr ? fmt::format("the verdict is {}", to_string(report.verdict))
+                              : fmt::format("the verdict is {}: {}", to_string(report.verdict),
+                                            sentence(*leading));
   }
   const auto check = std::ranges::find(report.checks, drain.check, &CheckResult::id);
   if (check == report.checks.end()) {
@@ -39,8 +38,8 @@ std::string never_ends(const Report& report, const OwnDrain& drain, const std::s
   const auto check = std::ranges::find(report.checks, drain.check, &CheckResult::id);
   const bool ran = check != report.checks.end();
   if (ran && check->outcome != Outcome::skip) return "";
-  return fmt::format(
-      ": drained {}until an admin says muster resume {}", ran ? "until it does, or " : "", node);
+  return fmt::format(": drained {}until an admin says muster resume {}",
+                     ran ? "until it does, or " : "", node);
 }
 
 bool differ(const std::string& a, const std::string& b) {
@@ -176,10 +175,8 @@ Decision decide_recovery(const Situation& situation) {
   decision.why = waits_for(situation);
   if (!decision.why.empty()) return decision;
   decision.action = Action::resume;
-  decision.why = fmt::format("clean run {} of {}: {} is well again",
-                             drain.clean_runs + 1,
-                             situation.rules.clean_runs,
-                             drain.check);
+  decision.why = fmt::format("clean run {} of {}: {} is well again", drain.clean_runs + 1,
+                             situation.rules.clean_runs, drain.check);
   return decision;
 }
 

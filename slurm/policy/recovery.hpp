@@ -18,8 +18,7 @@ enum class Cleanness {
   unclean,  // sick or undecided: the count begins again
 };
 
-[[nodiscard]] Cleanness cleanness_of(const Report& report,
-                                     const Rules& rules,
+[[nodiscard]] Cleanness cleanness_of(const Report& report, const Rules& rules,
                                      const OwnDrain& drain);
 
 // Only these count the clean runs of a node.

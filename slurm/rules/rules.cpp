@@ -42,10 +42,10 @@ BrokenValue check_shares(const Rules& rules) {
     std::string_view key, text;
   };
 
-  for (const auto& [key, text] : {Share{"most_drained", rules.most_drained},
-                                  Share{"most_standing", rules.most_standing},
-                                  Share{"most_in_repair", rules.most_in_repair},
-                                  Share{"most_by_check", rules.most_by_check}}) {
+  for (const auto& [key, text] :
+       {Share{"most_drained", rules.most_drained}, Share{"most_standing", rules.most_standing},
+        Share{"most_in_repair", rules.most_in_repair},
+        Share{"most_by_check", rules.most_by_check}}) {
     const auto nodes = count_nodes(text, 0);
     if (!nodes) return {std::string(key), nodes.error().message};
   }
@@ -66,9 +66,8 @@ BrokenValue check_values(const Rules& rules) {
   if (auto broken = check_shares(rules); !broken.key.empty()) return broken;
   constexpr std::array<std::string_view, 4> kLevels{"none", "quick", "full", "soak"};
   if (std::ranges::find(kLevels, rules.gate_sweep) == kLevels.end()) {
-    return {"gate_sweep",
-            fmt::format("must be none, quick, full or soak, not \"{}\"",
-                        printable(rules.gate_sweep, 40))};
+    return {"gate_sweep", fmt::format("must be none, quick, full or soak, not \"{}\"",
+                                      printable(rules.gate_sweep, 40))};
   }
   if (rules.clean_runs < 1) return {"clean_runs", "must be at least 1"};
   if (rules.flaps < 1) return {"flaps", "must be at least 1"};
@@ -78,9 +77,9 @@ BrokenValue check_values(const Rules& rules) {
     Seconds time;
   };
 
-  for (const auto& [key, time] : {Budget{"prolog_budget", rules.prolog_budget},
-                                  Budget{"epilog_budget", rules.epilog_budget},
-                                  Budget{"health_budget", rules.health_budget}}) {
+  for (const auto& [key, time] :
+       {Budget{"prolog_budget", rules.prolog_budget}, Budget{"epilog_budget", rules.epilog_budget},
+        Budget{"health_budget", rules.health_budget}}) {
     if (time.value >= 3 && time.value <= kLongestHook) continue;
     return {std::string(key), fmt::format("is {}; it must be 3 s to 55 s", to_string(time))};
   }

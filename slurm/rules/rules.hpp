@@ -17,28 +17,22 @@ struct Rules {
   MUSTER_FIELD(bool, drain, "drain nodes at all") = true;
   MUSTER_FIELD(bool, resume, "resume nodes at all") = true;
   MUSTER_FIELD(bool, gate_new_nodes, "keep new nodes drained until a clean boot check") = false;
-  MUSTER_FIELD(std::string,
-               gate_sweep,
+  MUSTER_FIELD(std::string, gate_sweep,
                "and until a clean sweep of this level: none, quick, full or soak") = "none";
-  MUSTER_FIELD(bool,
-               end_leftovers,
+  MUSTER_FIELD(bool, end_leftovers,
                "an epilog ends the processes that its job left on the GPUs") = false;
   // Shares of a partition: see count_nodes. At least one node each.
-  MUSTER_FIELD(std::string,
-               most_drained,
+  MUSTER_FIELD(std::string, most_drained,
                "nodes of a partition that may be drained within drain_window, at least one") =
       "min(10%, 20 nodes)";
   MUSTER_FIELD(Seconds, drain_window, "time in which drains are counted") = {3600};
   // Drains of any age, repairs left out.
-  MUSTER_FIELD(std::string,
-               most_standing,
+  MUSTER_FIELD(std::string, most_standing,
                "nodes of a partition that may stand drained, since whenever") =
       "min(50%, 100 nodes)";
-  MUSTER_FIELD(std::string,
-               most_in_repair,
+  MUSTER_FIELD(std::string, most_in_repair,
                "the same of those that wait for a part or the provider") = "75%";
-  MUSTER_FIELD(std::string,
-               most_by_check,
+  MUSTER_FIELD(std::string, most_by_check,
                "a check that drained so many within drain_window drains no more") =
       "max(3 nodes, min(5%, 10 nodes))";
   MUSTER_FIELD(int, clean_runs, "clean runs in a row before a node is resumed") = 3;
@@ -46,11 +40,9 @@ struct Rules {
   MUSTER_FIELD(Seconds, flap_window, "time in which a node's drains are counted") = {24 * 3600};
   // By check, globs: what an outcome `unknown` that counts does to a node: "keep" or "drain". The
   // longest glob that matches decides.
-  MUSTER_FIELD(ByName<std::string>,
-               unknown,
+  MUSTER_FIELD(ByName<std::string>, unknown,
                "by check, globs: keep or drain where it could not be judged");
-  MUSTER_FIELD(std::string,
-               on_trouble,
+  MUSTER_FIELD(std::string, on_trouble,
                "pass or fail: a hook's answer when muster itself is broken") = "pass";
   MUSTER_FIELD(Seconds, prolog_budget, "the whole prolog ends within") = {25};
   MUSTER_FIELD(Seconds, epilog_budget, "the whole epilog ends within") = {25};
@@ -62,19 +54,16 @@ struct Rules {
       "/usr/bin:/usr/local/bin:/opt/slurm/bin:/usr/sbin";
   // Empty: the usual places.
   MUSTER_FIELD(std::string, conf, "slurm.conf, where SLURM_CONF is not set");
-  MUSTER_FIELD(std::string,
-               memory,
+  MUSTER_FIELD(std::string, memory,
                "a node's field in Slurm for what muster must know: extra, comment or none") =
       "extra";
   // Empty: none.
-  MUSTER_FIELD(std::string,
-               nhc_conf,
+  MUSTER_FIELD(std::string, nhc_conf,
                "hooks judge by this configuration of NHC in place of the context's checks");
   MUSTER_FIELD(bool, nhc_conf_strict, "judge Azure's checks in it to the letter") = false;
   // Tests of `muster-bench node`, as its --only has them, that a hook runs on an idle and healthy
   // node; empty: none. They end within `tests_budget`, which is beside the hook's own time.
-  MUSTER_FIELD(std::string,
-               epilog_tests,
+  MUSTER_FIELD(std::string, epilog_tests,
                "tests of `muster-bench node` that an epilog runs, as --only");
   MUSTER_FIELD(std::string, boot_tests, "the same of the check after a boot");
   MUSTER_FIELD(Seconds, tests_budget, "these tests end within, beside the hook's own time") = {30};

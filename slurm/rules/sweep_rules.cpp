@@ -79,15 +79,13 @@ BrokenValue check_kinds(const SweepRules& rules) {
 
 // Options of a program that is executed directly: each is one word, whole.
 template <std::size_t size>
-BrokenValue check_options(std::string_view key,
-                          const std::vector<std::string>& options,
+BrokenValue check_options(std::string_view key, const std::vector<std::string>& options,
                           const std::array<std::string_view, size>& own) {
   for (const auto& option : options) {
     const auto name = std::string_view(option).substr(0, option.find('='));
     if (!option.starts_with("--") || name.size() < 3 || !is_plain(name)) {
-      return {
-          std::string(key),
-          fmt::format("has {}; write each option as --name or --name=value", in_quotes(option))};
+      return {std::string(key), fmt::format("has {}; write each option as --name or --name=value",
+                                            in_quotes(option))};
     }
     // Abbreviations are taken, too.
     const bool taken = std::ranges::any_of(
@@ -135,12 +133,10 @@ BrokenValue check_paths(const SweepRules& rules) {
 }  // namespace
 
 BrokenValue check_sweep(const SweepRules& rules) {
-  for (const auto& broken : {check_ranges(rules),
-                             check_kinds(rules),
-                             check_names(rules),
-                             check_paths(rules),
-                             check_options("options", rules.options, kOwnOptions),
-                             check_options("bench", rules.bench, kOwnBenchOptions)}) {
+  for (const auto& broken :
+       {check_ranges(rules), check_kinds(rules), check_names(rules), check_paths(rules),
+        check_options("options", rules.options, kOwnOptions),
+        check_options("bench", rules.bench, kOwnBenchOptions)}) {
     if (!broken.key.empty()) return broken;
   }
   return {};

@@ -13,17 +13,9 @@
 namespace muster::slurm {
 namespace {
 
-constexpr std::array<std::string_view, 11> kKinds = {"drained",
-                                                     "refused",
-                                                     "resumed",
-                                                     "stopped",
-                                                     "accepted",
-                                                     "undone",
-                                                     "released",
-                                                     "not_applied",
-                                                     "kept",
-                                                     "over",
-                                                     "trouble"};
+constexpr std::array<std::string_view, 11> kKinds = {
+    "drained",  "refused",     "resumed", "stopped", "accepted", "undone",
+    "released", "not_applied", "kept",    "over",    "trouble"};
 constexpr double kLongestTell = 30;  // seconds
 
 }  // namespace
@@ -39,10 +31,8 @@ BrokenValue check_tell(const TellRules& rules) {
   if (rules.user.empty()) return {"user", "is empty; write nobody, or root"};
   for (const auto& kind : rules.events) {
     if (std::ranges::find(kKinds, kind) != kKinds.end()) continue;
-    return {"events",
-            fmt::format("has \"{}\"; write some of {}",
-                        printable(kind, 60),
-                        fmt::format("{}", fmt::join(kKinds, ", ")))};
+    return {"events", fmt::format("has \"{}\"; write some of {}", printable(kind, 60),
+                                  fmt::format("{}", fmt::join(kKinds, ", ")))};
   }
   return {};
 }

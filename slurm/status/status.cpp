@@ -36,11 +36,8 @@ Remembered remembered(const NodeState& node, const History* history) {
 }
 
 // As the rules of resuming have it, as far as another machine can tell.
-std::string until(const DrainCause& cause,
-                  const Remembered& known,
-                  const NodeState& node,
-                  const Rules& rules,
-                  Time now) {
+std::string until(const DrainCause& cause, const Remembered& known, const NodeState& node,
+                  const Rules& rules, Time now) {
   const auto admin = fmt::format("muster resume {}", node.name);
   if (is_left_by_a_job(cause.check)) return "what an ended job left is gone";
   if (needs_repair(cause.remedy)) return fmt::format("it is repaired, then {}", admin);
@@ -54,9 +51,7 @@ std::string until(const DrainCause& cause,
   return fmt::format("{}{} ({} so far)", reboot, runs, *known.clean_runs);
 }
 
-DrainedNode drained_node(const NodeState& node,
-                         const Rules& rules,
-                         Time now,
+DrainedNode drained_node(const NodeState& node, const Rules& rules, Time now,
                          const History* history) {
   const auto cause = cause_of(node);
   const auto known = remembered(node, history);
@@ -104,8 +99,7 @@ std::vector<UsedUp> used_up(const std::vector<NodeState>& cluster, const Rules& 
 
 // What nodes in service have noted with themselves in Slurm.
 void add_noted_refusals(const std::vector<NodeState>& cluster,
-                        const std::set<std::string_view>& wanted,
-                        Time now,
+                        const std::set<std::string_view>& wanted, Time now,
                         std::vector<Event>& refused) {
   for (const auto& node : cluster) {
     if (!wanted.empty() && !wanted.contains(node.name)) continue;
@@ -124,9 +118,7 @@ void add_noted_refusals(const std::vector<NodeState>& cluster,
 }
 
 // The last refusal of each node that nothing followed: neither its end nor a drain.
-std::vector<Event> refusals(const std::vector<std::string>& nodes,
-                            Time now,
-                            const History& history,
+std::vector<Event> refusals(const std::vector<std::string>& nodes, Time now, const History& history,
                             std::string& trouble) {
   const auto events = history.events({.nodes = nodes, .since = now - std::chrono::hours(24)});
   if (!events) {
@@ -171,9 +163,7 @@ void count(ClusterStatus& status, const NodeState& node) {
 }  // namespace
 
 ClusterStatus status_of(const std::vector<NodeState>& cluster,
-                        const std::vector<std::string>& nodes,
-                        const Rules& rules,
-                        Time now,
+                        const std::vector<std::string>& nodes, const Rules& rules, Time now,
                         const History* history) {
   const std::set<std::string_view> wanted(nodes.begin(), nodes.end());
   ClusterStatus status{.at = now, .clean_runs = rules.clean_runs};

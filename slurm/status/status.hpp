@@ -45,10 +45,8 @@ struct ClusterStatus {
 
 // `nodes` are wanted; none: all. The limits and the checks are always those of the whole cluster.
 [[nodiscard]] ClusterStatus status_of(const std::vector<NodeState>& cluster,
-                                      const std::vector<std::string>& nodes,
-                                      const Rules& rules,
-                                      Time now,
-                                      const History* history);
+                                      const std::vector<std::string>& nodes, const Rules& rules,
+                                      Time now, const History* history);
 
 // A table of at most 80 columns.
 [[nodiscard]] std::string to_text(const ClusterStatus& status, const Rules& rules);

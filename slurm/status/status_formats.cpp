@@ -60,11 +60,8 @@ std::string numbered(std::string_view heading, const std::vector<Each>& list, co
 }
 
 std::string lines_of(const DrainedNode& each) {
-  const auto node = fmt::format("{} {} since {}{}",
-                                each.node.name,
-                                each.node.state,
-                                since(each.node),
-                                each.accepted ? ", accepted" : "");
+  const auto node = fmt::format("{} {} since {}{}", each.node.name, each.node.state,
+                                since(each.node), each.accepted ? ", accepted" : "");
   return wrapped(node, 2) + wrapped(without_leader(each.node.reason), 4) +
          wrapped(fmt::format("until {}", each.until), 4);
 }
@@ -105,30 +102,22 @@ nlohmann::ordered_json json_of(const std::vector<NodeState>& nodes) {
 }  // namespace
 
 std::string to_text(const ClusterStatus& status, const Rules& rules) {
-  std::string out =
-      wrapped(fmt::format("{} nodes: {} in service, {} drained by muster, {} by others, {} new, "
-                          "{} down, {} in maintenance or booting",
-                          status.nodes,
-                          status.in_service,
-                          status.drained.size(),
-                          status.drained_by_others,
-                          status.kept_out.size(),
-                          status.down,
-                          status.away),
-              0);
+  std::string out = wrapped(
+      fmt::format("{} nodes: {} in service, {} drained by muster, {} by others, {} new, "
+                  "{} down, {} in maintenance or booting",
+                  status.nodes, status.in_service, status.drained.size(), status.drained_by_others,
+                  status.kept_out.size(), status.down, status.away),
+      0);
   out += numbered("Stopped checks", status.stopped, [&](const StoppedCheck& stopped) {
     return wrapped(to_string(stopped, rules), 2);
   });
-  out += section("Limits that are used up: sick nodes stay in service",
-                 status.used_up,
-                 [](const UsedUp& limit) {
-                   return wrapped(fmt::format("{} in partition {}: {} drained, {} allowed",
-                                              limit.limit,
-                                              limit.partition,
-                                              limit.drained,
-                                              limit.most),
-                                  2);
-                 });
+  out +=
+      section("Limits that are used up: sick nodes stay in service", status.used_up,
+              [](const UsedUp& limit) {
+                return wrapped(fmt::format("{} in partition {}: {} drained, {} allowed",
+                                           limit.limit, limit.partition, limit.drained, limit.most),
+                               2);
+              });
   out += numbered("Drained by muster", status.drained, lines_of);
   out += numbered("Sick and not drained", status.refused, lines_of_refusal);
   out += numbered("New, and not accepted yet", status.kept_out, [](const NodeState& node) {

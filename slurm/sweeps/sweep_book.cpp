@@ -98,8 +98,7 @@ std::vector<std::string> SweepBook::blamed_for(const SweepRun& run) const {
   return blamed.empty() ? run.nodes : blamed;
 }
 
-void SweepBook::fail(Kind& kind,
-                     const SweepRun& run,
+void SweepBook::fail(Kind& kind, const SweepRun& run,
                      const std::vector<std::string>& blamed) const {
   for (const auto& node : blamed) {
     auto& record = kind.records[node];
@@ -183,8 +182,7 @@ Trust SweepBook::trust(std::string_view node) const {
   return tested ? worst : Trust::untested;
 }
 
-bool SweepBook::can_tell_more(std::string_view kind,
-                              std::string_view partition,
+bool SweepBook::can_tell_more(std::string_view kind, std::string_view partition,
                               const SweepRecord& record) const {
   if (record.failures.empty()) return true;
   // Where everybody fails, a suspect would be tried with everybody.

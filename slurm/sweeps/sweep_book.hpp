@@ -56,8 +56,7 @@ class SweepBook {
   // The worst of all kinds; untested where no kind says more.
   [[nodiscard]] Trust trust(std::string_view node) const;
   // Whether one more run of this suspect can say more than the last one did.
-  [[nodiscard]] bool can_tell_more(std::string_view kind,
-                                   std::string_view partition,
+  [[nodiscard]] bool can_tell_more(std::string_view kind, std::string_view partition,
                                    const SweepRecord& record) const;
 
  private:
@@ -67,8 +66,7 @@ class SweepBook {
   };
 
   [[nodiscard]] static bool passed_since(const Kind& kind, const SweepFailure& failure);
-  [[nodiscard]] static bool another_passed(const Kind& kind,
-                                           const SweepRun& run,
+  [[nodiscard]] static bool another_passed(const Kind& kind, const SweepRun& run,
                                            const SweepRecord& record);
   [[nodiscard]] static std::size_t counted(const Kind& kind, const SweepRecord& record);
   [[nodiscard]] Trust trust(const Kind& kind, const SweepRecord& record) const;

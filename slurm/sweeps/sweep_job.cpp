@@ -24,8 +24,7 @@ std::int64_t minutes(Seconds time) {
   return static_cast<std::int64_t>(std::ceil(time.value / kMinute));
 }
 
-std::filesystem::path file_of(const SweepRun& run,
-                              const SweepRules& rules,
+std::filesystem::path file_of(const SweepRun& run, const SweepRules& rules,
                               std::string_view suffix) {
   return std::filesystem::path(rules.results) / fmt::format("{}.{}", run.token, suffix);
 }
@@ -50,19 +49,14 @@ Result<std::vector<std::string>> sbatch_arguments(const SweepRun& run, const Swe
   if (kind == nullptr) return make_error(fmt::format("there is no sweep of the kind {}", run.kind));
   const auto limit = minutes(rules.time);
   std::vector<std::string> arguments{
-      "--parsable",
-      fmt::format("--job-name={}", sweep_job_name(run.kind)),
+      "--parsable", fmt::format("--job-name={}", sweep_job_name(run.kind)),
       fmt::format("--comment={}", run.token),
       fmt::format("--nodelist={}", fmt::join(run.nodes, ",")),
-      fmt::format("--nodes={}", run.nodes.size()),
-      "--exclusive",
-      fmt::format("--nice={}", rules.nice),
-      fmt::format("--time={}", limit),
+      fmt::format("--nodes={}", run.nodes.size()), "--exclusive",
+      fmt::format("--nice={}", rules.nice), fmt::format("--time={}", limit),
       // Slurm takes a job away that could not end by then.
-      fmt::format("--deadline=now+{}minutes", limit + minutes(rules.start_within)),
-      "--no-requeue",
-      fmt::format("--partition={}", run.partition),
-      fmt::format("--chdir={}", rules.results),
+      fmt::format("--deadline=now+{}minutes", limit + minutes(rules.start_within)), "--no-requeue",
+      fmt::format("--partition={}", run.partition), fmt::format("--chdir={}", rules.results),
       fmt::format("--output={}", sweep_output_file(run, rules).string())};
   if (!rules.account.empty()) arguments.push_back(fmt::format("--account={}", rules.account));
   if (!rules.qos.empty()) arguments.push_back(fmt::format("--qos={}", rules.qos));

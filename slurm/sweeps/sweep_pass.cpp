@@ -100,8 +100,7 @@ std::string partners_text(const SweepRun& run, const std::string& node) {
 }
 
 // The nodes of a run that was one too many.
-std::vector<std::string> never_decided(const SweepRun& run,
-                                       const SweepBook& before,
+std::vector<std::string> never_decided(const SweepRun& run, const SweepBook& before,
                                        const SweepBook& after) {
   const auto undecided = [&](const SweepBook& book, const std::string& node) {
     const auto* record = book.record(run.kind, node);
@@ -263,8 +262,7 @@ class Pass {
   }
 
   // What a run says about each of its nodes, and what it changes.
-  [[nodiscard]] std::vector<Event> events_of(const SweepRun& run,
-                                             const Ending& ending,
+  [[nodiscard]] std::vector<Event> events_of(const SweepRun& run, const Ending& ending,
                                              const SweepBook& before,
                                              const SweepBook& after) const {
     std::vector<Event> events;
@@ -277,12 +275,9 @@ class Pass {
       events.push_back(std::move(noted_event));
     }
     if (const auto nodes = never_decided(run, before, after); !nodes.empty()) {
-      events.push_back(event(fold_hostlist(nodes),
-                             "trouble",
+      events.push_back(event(fold_hostlist(nodes), "trouble",
                              fmt::format("{}: {} runs in a row came to nothing; the last was {}",
-                                         run.kind,
-                                         kTooManyUndecided,
-                                         ending.what)));
+                                         run.kind, kTooManyUndecided, ending.what)));
     }
     // A pass exonerates others, too.
     for (const auto& [node, record] : after.records(run.kind)) {
@@ -398,8 +393,7 @@ class Pass {
       if (++refusals_ < kMostRefusals) return true;
     }
     const auto noted_event =
-        event(fold_hostlist(run.nodes),
-              "trouble",
+        event(fold_hostlist(run.nodes), "trouble",
               fmt::format("{} in {}: {}", run.kind, run.partition, error.message));
     static_cast<void>(services_.history->add(noted_event));  // the trouble is said all the same
     services_.tell(noted_event);

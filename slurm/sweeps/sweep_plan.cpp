@@ -151,10 +151,8 @@ class Planner {
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       if (std::ranges::count(members, i) > 0 || !may_join(proposal, candidates_[i])) continue;
       const auto& name = candidates_[i].name;
-      const Key key{rank(proposal, candidates_[i]),
-                    together(*proposal.kind, name, members),
-                    tried(book_.record(proposal.kind->name, name)),
-                    i};
+      const Key key{rank(proposal, candidates_[i]), together(*proposal.kind, name, members),
+                    tried(book_.record(proposal.kind->name, name)), i};
       if (!best || key < *best) best = key;
     }
     if (!best) return std::nullopt;
@@ -188,8 +186,7 @@ class Planner {
     return doubtful && other.trust != Trust::good ? 1 : 0;
   }
 
-  [[nodiscard]] Time together(const SweepKind& kind,
-                              const std::string& other,
+  [[nodiscard]] Time together(const SweepKind& kind, const std::string& other,
                               const std::vector<std::size_t>& members) const {
     auto last = Time::min();
     const auto* record = book_.record(kind.name, other);
@@ -240,11 +237,10 @@ Result<std::vector<std::string>> swept_partitions(const std::vector<NodeState>& 
   for (const auto& node : nodes) known.insert(node.partitions.begin(), node.partitions.end());
   for (const auto& partition : rules.partitions) {
     if (known.contains(partition)) continue;
-    return make_error(
-        fmt::format("slurm.sweep.partitions in muster.yaml names {}, which Slurm "
-                    "does not have; it has {}",
-                    printable(partition, 60),
-                    printable(fmt::format("{}", fmt::join(known, ", ")))));
+    return make_error(fmt::format(
+        "slurm.sweep.partitions in muster.yaml names {}, which Slurm "
+        "does not have; it has {}",
+        printable(partition, 60), printable(fmt::format("{}", fmt::join(known, ", ")))));
   }
   if (!rules.partitions.empty()) return rules.partitions;
   if (known.size() <= 1) return std::vector<std::string>(known.begin(), known.end());

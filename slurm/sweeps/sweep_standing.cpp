@@ -64,12 +64,8 @@ std::string to_line(const SweepStanding& standing) {
       standing.failures.empty() ? std::string()
       : with.empty() ? fmt::format("; failed {} times since it passed", standing.failures.size())
                      : fmt::format("; failed with {} since it passed", with);
-  return fmt::format("{} {}: {}, {}{}\n",
-                     printable(standing.node, 100),
-                     standing.kind,
-                     to_string(standing.trust),
-                     swept,
-                     failed);
+  return fmt::format("{} {}: {}, {}{}\n", printable(standing.node, 100), standing.kind,
+                     to_string(standing.trust), swept, failed);
 }
 
 std::string to_json_line(const SweepStanding& standing) {

@@ -75,8 +75,8 @@ std::string run_as(const TellRules& rules, const Event& event, Clock::time_point
   if (!ended) return ended.error().message;
   if (ended->status == 0) return "";
   const auto complaint = last_line(ended->err);
-  return fmt::format(
-      "it ended with status {}{}{}", ended->status, complaint.empty() ? "" : ": ", complaint);
+  return fmt::format("it ended with status {}{}{}", ended->status, complaint.empty() ? "" : ": ",
+                     complaint);
 }
 
 }  // namespace
@@ -126,8 +126,7 @@ Result<void> tell_site(const TellRules& rules, const Event& event, Clock::time_p
   return told ? Result<void>() : about(told.error().message);
 }
 
-Result<void> tell_site(const TellRules& rules,
-                       const std::vector<Event>& events,
+Result<void> tell_site(const TellRules& rules, const std::vector<Event>& events,
                        Clock::time_point end) {
   if (rules.program.empty()) return {};
   for (const auto& event : events) {

@@ -24,14 +24,12 @@ namespace muster::slurm {
 // Runs `program arguments... KIND NODE`, with the event (schema muster.event/1) on its standard
 // input, in the folder /, with hardly any environment, as `rules.user` where this process is root.
 // Ends within `rules.deadline` and by `end`. An error says what the program's fault was.
-[[nodiscard]] Result<void> tell_site(const TellRules& rules,
-                                     const Event& event,
+[[nodiscard]] Result<void> tell_site(const TellRules& rules, const Event& event,
                                      Clock::time_point end);
 
 // Runs the program for each of `events` whose kind the site wants. After one failure, whose cause
 // is returned, it is not tried again: what failed would fail in the same way, and take its time.
-[[nodiscard]] Result<void> tell_site(const TellRules& rules,
-                                     const std::vector<Event>& events,
+[[nodiscard]] Result<void> tell_site(const TellRules& rules, const std::vector<Event>& events,
                                      Clock::time_point end);
 
 }  // namespace muster::slurm

@@ -8,10 +8,8 @@
 
 namespace muster {
 
-[[nodiscard]] inline Findings ask(const Check& check,
-                                  const Snapshot& snapshot,
-                                  const Profile& profile,
-                                  const Context& context = {}) {
+[[nodiscard]] inline Findings ask(const Check& check, const Snapshot& snapshot,
+                                  const Profile& profile, const Context& context = {}) {
   if (check.not_here != nullptr) {
     if (auto nothing = check.not_here(snapshot, profile)) return {*std::move(nothing)};
   }

@@ -41,8 +41,7 @@ Profile profile_that_asks_for(std::vector<std::string> groups) {
 }
 
 // "GPUs!" where they are required.
-std::vector<std::string> gaps(const Snapshot& snapshot,
-                              const Profile& profile,
+std::vector<std::string> gaps(const Snapshot& snapshot, const Profile& profile,
                               const Selection& selection = {.only = {"*"}},
                               const Context& context = {}) {
   std::vector<std::string> names;
@@ -105,9 +104,7 @@ TEST(CoverageTest, ChecksThatWereLeftOutLackNothing) {
 TEST(CoverageTest, WhatDoesNotCountInAContextIsNamedAndNotRequired) {
   auto snapshot = whole_node();
   take_away(snapshot.nvml);
-  EXPECT_THAT(gaps(snapshot,
-                   profile_that_asks_for({"gpu"}),
-                   {.only = {"*"}},
+  EXPECT_THAT(gaps(snapshot, profile_that_asks_for({"gpu"}), {.only = {"*"}},
                    {.count_unknown = {"host.*", "ib.*"}}),
               ElementsAre("GPUs"));
 }

@@ -52,8 +52,7 @@ Finding hot(unsigned gpu, double celsius) {
 }
 
 // The first line of the text form.
-std::string shown(const std::vector<Finding>& findings,
-                  const Snapshot& snapshot,
+std::string shown(const std::vector<Finding>& findings, const Snapshot& snapshot,
                   const RenderOptions& options = {}) {
   Report report{.findings = findings, .groups = fold(findings, snapshot)};
   const auto text = to_text(report, options);

@@ -53,11 +53,10 @@ TEST(RecordedNodesTest, TheHealthyOneHasNoFaultAndIsUnknownForWantOfItsGpus) {
 TEST(RecordedNodesTest, TheSickOneHasItsFourFaultsAndNoOther) {
   const Report report = report_on("nd96isr_h100_v5_sick");
   EXPECT_EQ(report.verdict, Verdict::unhealthy);
-  EXPECT_THAT(faults(report),
-              ElementsAre("fail host.kernel_log sda1",
-                          "fail host.services nvidia-fabricmanager.service",
-                          "fail pci.devices 0003:00:00.0",
-                          "fail ib.rate mlx5_ib5"));
+  EXPECT_THAT(
+      faults(report),
+      ElementsAre("fail host.kernel_log sda1", "fail host.services nvidia-fabricmanager.service",
+                  "fail pci.devices 0003:00:00.0", "fail ib.rate mlx5_ib5"));
 }
 
 }  // namespace

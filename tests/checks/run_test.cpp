@@ -76,8 +76,7 @@ TEST(JudgeTest, NamesTheProbesThatWereAskedAndNoOthers) {
   Snapshot snapshot = node();
   snapshot.infiniband = {.status = Status::absent, .reason = "no RDMA stack"};
   EXPECT_THAT(judge(snapshot, no_swap(), kSwap).probes,
-              ElementsAre(ProbeResult{"identity", "ok", "", 0},
-                          ProbeResult{"memory", "ok", "", 0},
+              ElementsAre(ProbeResult{"identity", "ok", "", 0}, ProbeResult{"memory", "ok", "", 0},
                           ProbeResult{"infiniband", "absent", "no RDMA stack", 0}));
 }
 
@@ -271,11 +270,10 @@ Profile that_reads_the_log() {
 }
 
 TEST(JudgeTest, LeavesTheLogsFaultToTheCheckThatFoundItInCounters) {
-  const Report report = judge(
-      with_a_memory_error(), that_reads_the_log(), {.only = {"host.edac", "host.kernel_log"}});
-  EXPECT_THAT(report.checks,
-              ElementsAre(CheckResult{"host.edac", Outcome::fail},
-                          CheckResult{"host.kernel_log", Outcome::skip}));
+  const Report report = judge(with_a_memory_error(), that_reads_the_log(),
+                              {.only = {"host.edac", "host.kernel_log"}});
+  EXPECT_THAT(report.checks, ElementsAre(CheckResult{"host.edac", Outcome::fail},
+                                         CheckResult{"host.kernel_log", Outcome::skip}));
   EXPECT_EQ(report.findings.back(),
             (Finding{.check = "host.kernel_log",
                      .device = "node",

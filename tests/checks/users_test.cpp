@@ -91,63 +91,50 @@ const std::vector<Act>& acts() {
       {"parents of vfork",
        [](Snapshot& node) {
          for (unsigned pid = 5000; pid < 5100; ++pid) {
-           add_sleeper(node,
-                       {.pid = pid,
-                        .name = "slurmd",
-                        .user = kUser,
-                        .waits_in = std::string("kernel_clone")});
+           add_sleeper(node, {.pid = pid,
+                              .name = "slurmd",
+                              .user = kUser,
+                              .waits_in = std::string("kernel_clone")});
          }
        },
-       "host.stuck_tasks",
-       "of user 1001"},
+       "host.stuck_tasks", "of user 1001"},
       {"a task that waits for his file system, which the kernel calls hung",
        [](Snapshot& node) {
-         add_sleeper(node,
-                     {.pid = 5000,
-                      .name = "kworker/0:1",
-                      .user = kUser,
-                      .waits_in = std::string("request_wait_answer")});
+         add_sleeper(node, {.pid = 5000,
+                            .name = "kworker/0:1",
+                            .user = kUser,
+                            .waits_in = std::string("request_wait_answer")});
          say(node, "INFO: task kworker/0:1:5000 blocked for more than 120 seconds.");
        },
-       "host.stuck_tasks",
-       "of user 1001"},
+       "host.stuck_tasks", "of user 1001"},
       {"a task of root that waits for his file system",
        [](Snapshot& node) {
-         add_sleeper(node,
-                     {.pid = 5000,
-                      .name = "df",
-                      .user = 0U,
-                      .waits_in = std::string("request_wait_answer")});
+         add_sleeper(node, {.pid = 5000,
+                            .name = "df",
+                            .user = 0U,
+                            .waits_in = std::string("request_wait_answer")});
        },
-       "host.stuck_tasks",
-       "a user can make it wait"},
+       "host.stuck_tasks", "a user can make it wait"},
       {"zombies",
        [](Snapshot& node) {
          node.processes->zombies = std::vector<Task>(10000, {.pid = 7, .name = "x", .parent = 5});
        },
-       "host.stuck_tasks",
-       "zombies"},
-      {"a file system that hangs",
-       [](Snapshot& node) { mount_over(node, "/tmp/mine"); },
-       "host.mounts",
-       "user 1001 mounted it"},
+       "host.stuck_tasks", "zombies"},
+      {"a file system that hangs", [](Snapshot& node) { mount_over(node, "/tmp/mine"); },
+       "host.mounts", "user 1001 mounted it"},
       {"a file system that an earlier run still hangs in",
        [](Snapshot& node) {
          mount_over(node, "/tmp/mine");
          node.mounts->mounts.back().hung_for_s = 1200.0;
        },
-       "host.mounts",
-       "for 20 min, and is not asked again; user 1001 mounted it"},
+       "host.mounts", "for 20 min, and is not asked again; user 1001 mounted it"},
       {"a file system over every place that the node has mounted",
        [](Snapshot& node) {
          const auto mounts = node.mounts->mounts;
          for (const auto& mount : mounts) mount_over(node, mount.point);
        },
-       "host.mounts",
-       "user 1001 mounted it"},
-      {"a full folder that is open to all",
-       [](Snapshot& node) { fill(node, "ext4"); },
-       "host.disk",
+       "host.mounts", "user 1001 mounted it"},
+      {"a full folder that is open to all", [](Snapshot& node) { fill(node, "ext4"); }, "host.disk",
        "every user may fill /mnt/everybody"},
       {"a full tmpfs", [](Snapshot& node) { fill(node, "tmpfs"); }, "host.disk", "tmpfs"},
       {"a damaged disk image",
@@ -169,8 +156,7 @@ const std::vector<Act>& acts() {
            say(node, text);
          }
        },
-       "host.kernel_log",
-       "the disk image /home/alice/x.img, which may be a user's"},
+       "host.kernel_log", "the disk image /home/alice/x.img, which may be a user's"},
       {"what the kernel says of his programs",
        [](Snapshot& node) {
          for (const char* text :
@@ -219,8 +205,7 @@ const std::vector<Act>& acts() {
            node.kernel->modules->emplace_back(name);
          }
        },
-       "host.modules",
-       "any user can have it loaded"},
+       "host.modules", "any user can have it loaded"},
       {"cgroups of his own with the names of services",
        [](Snapshot& node) {
          if (!node.services->failed) node.services->failed = std::vector<std::string>();

@@ -180,9 +180,8 @@ TEST_P(Anomaly, NeverLeavesTheNodeHealthy) {
   EXPECT_EQ(fmt::format("{}", fmt::join(healthy, "\n")), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Spoilt, Anomaly, ::testing::ValuesIn(damages()), [](const auto& one) {
-  return std::string(one.param.name);
-});
+INSTANTIATE_TEST_SUITE_P(Spoilt, Anomaly, ::testing::ValuesIn(damages()),
+                         [](const auto& one) { return std::string(one.param.name); });
 
 TEST(AnomalyTest, EveryProbeThatAForeignRootFeedsOpensSomething) {
   std::set<Probe> reading;

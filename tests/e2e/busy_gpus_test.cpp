@@ -28,8 +28,8 @@ void compute(nodes::NodeDescription& node, nodes::ProcessDescription process, st
 }
 
 void run_daemons(nodes::NodeDescription& node) {
-  compute(
-      node, {.pid = 3001, .name = "dcgm-exporter", .unit = "dcgm-exporter.service"}, 300 * kMib);
+  compute(node, {.pid = 3001, .name = "dcgm-exporter", .unit = "dcgm-exporter.service"},
+          300 * kMib);
   compute(node, {.pid = 3002, .name = "nv-hostengine", .unit = "nvidia-dcgm.service"}, 200 * kMib);
   node.processes.push_back({.pid = 3003, .name = "nvidia-cuda-mps", .unit = "nvidia-mps.service"});
   compute(node,
@@ -137,8 +137,7 @@ TEST_P(BusyGpus, MaySlowDownForAMoment) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Written,
-                         BusyGpus,
+INSTANTIATE_TEST_SUITE_P(Written, BusyGpus,
                          ::testing::Values("nd96asr_v4", "nd96isr_h100_v5", "bare_metal_h100"),
                          [](const auto& one) { return std::string(one.param); });
 

@@ -44,18 +44,9 @@ Ids silent_checks(std::string_view name) {
 
 // What a hypervisor hides, what no file below a foreign root holds, and what is AMD's.
 const Ids& hidden_from_guests() {
-  static const Ids ids{"host.clock",
-                       "host.edac",
-                       "host.temperature",
-                       "pci.acs",
-                       "pci.errors",
-                       "gpu.amd",
-                       "gpu.ras",
-                       "gpu.sxid",
-                       "ib.ber",
-                       "ib.mtu",
-                       "ib.verbs",
-                       "env.libraries"};
+  static const Ids ids{"host.clock", "host.edac", "host.temperature", "pci.acs",
+                       "pci.errors", "gpu.amd",   "gpu.ras",          "gpu.sxid",
+                       "ib.ber",     "ib.mtu",    "ib.verbs",         "env.libraries"};
   return ids;
 }
 
@@ -77,22 +68,12 @@ TEST(HealthyGpuNodeTest, A100OfBranch535) {
 }
 
 TEST(HealthyGpuNodeTest, V100OfBranch470) {
-  const Ids unlimited{"host.container_storage",
-                      "host.hugepages",
-                      "host.kernel",
-                      "host.nvme",
-                      "host.programs",
-                      "host.services",
-                      "topo.pairing",
-                      "topo.virtual"};
+  const Ids unlimited{"host.container_storage", "host.hugepages", "host.kernel",  "host.nvme",
+                      "host.programs",          "host.services",  "topo.pairing", "topo.virtual"};
   EXPECT_EQ(silent_checks("nd40rs_v2"),
             with(with(hidden_from_guests(), unlimited),
-                 {"gpu.direct_rdma",
-                  "gpu.ecc_remapped_rows",
-                  "gpu.ecc_sram",
-                  "gpu.fabric",
-                  "gpu.p2p",
-                  "gpu.recovery_action"}));
+                 {"gpu.direct_rdma", "gpu.ecc_remapped_rows", "gpu.ecc_sram", "gpu.fabric",
+                  "gpu.p2p", "gpu.recovery_action"}));
 }
 
 TEST(MissingNvmlTest, IsUnhealthyWhereGpusAreExpected) {

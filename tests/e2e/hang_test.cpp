@@ -102,11 +102,8 @@ Run read_report(const std::string& text) {
   for (const auto& finding : report["findings"]) {
     const auto outcome = word(finding, "outcome");
     if (outcome == "pass" || outcome == "skip") continue;
-    run.concerns.push_back(fmt::format("{} {} {}: {}",
-                                       outcome,
-                                       word(finding, "check"),
-                                       word(finding, "device"),
-                                       word(finding, "message")));
+    run.concerns.push_back(fmt::format("{} {} {}: {}", outcome, word(finding, "check"),
+                                       word(finding, "device"), word(finding, "message")));
   }
   for (const auto& check : report["checks"]) {
     const auto id = word(check, "id");
@@ -129,12 +126,8 @@ class HangingNode {
     const auto text = output_of(
         fmt::format("MUSTER_DATA_DIR={}/configs {} check --root {} --nvml {} --profile {} "
                     "--only '*' --deadline '{} s' --format json",
-                    MUSTER_SOURCE_DIR,
-                    MUSTER_PROGRAM,
-                    stage_.root().string(),
-                    library.string(),
-                    node_.profile,
-                    kDeadlineS));
+                    MUSTER_SOURCE_DIR, MUSTER_PROGRAM, stage_.root().string(), library.string(),
+                    node_.profile, kDeadlineS));
     Run run = read_report(text);
     run.took = std::chrono::steady_clock::now() - begin;
     return run;
@@ -212,15 +205,12 @@ TEST(HangTest, EveryCallIsNamedAndCostsItsGpuAlone) {
   EXPECT_THAT(names_of(never),
               UnorderedElementsAre(
                   // Never called, and no more than a table of words.
-                  "nvmlShutdown",
-                  "nvmlErrorString",
+                  "nvmlShutdown", "nvmlErrorString",
                   // Asked where confidential computing is on, alone.
                   "nvmlSystemGetConfComputeGpusReadyState",
                   // No driver here is as old as these names, or of the few versions that have them.
-                  "nvmlSystemGetCudaDriverVersion",
-                  "nvmlDeviceGetComputeRunningProcesses_v2",
-                  "nvmlDeviceGetGraphicsRunningProcesses_v2",
-                  "nvmlDeviceGetNvLinkRemotePciInfo",
+                  "nvmlSystemGetCudaDriverVersion", "nvmlDeviceGetComputeRunningProcesses_v2",
+                  "nvmlDeviceGetGraphicsRunningProcesses_v2", "nvmlDeviceGetNvLinkRemotePciInfo",
                   "nvmlDeviceGetGpuFabricInfo"));
 }
 

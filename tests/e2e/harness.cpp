@@ -94,11 +94,8 @@ std::string explain(const Report& report) {
       fmt::format("{} is {} by {}\n", report.node, to_string(report.verdict), report.profile);
   for (const auto& finding : report.findings) {
     if (finding.outcome == Outcome::pass || finding.outcome == Outcome::skip) continue;
-    text.append(fmt::format("  {} {} {}: {}\n",
-                            to_string(finding.outcome),
-                            finding.check,
-                            finding.device,
-                            finding.message));
+    text.append(fmt::format("  {} {} {}: {}\n", to_string(finding.outcome), finding.check,
+                            finding.device, finding.message));
   }
   return text;
 }

@@ -50,17 +50,13 @@ TEST_P(Isolation, NothingIsReadRoundTheRoot) {
   stage.show(render_with(node_named(fault.node), {&fault}));
   const auto command = fmt::format(
       "MUSTER_DATA_DIR={}/configs {} check --root {} --profile {} --only \"*\" --format json -v",
-      MUSTER_SOURCE_DIR,
-      MUSTER_PROGRAM,
-      stage.root().string(),
-      node_named(fault.node).profile);
+      MUSTER_SOURCE_DIR, MUSTER_PROGRAM, stage.root().string(), node_named(fault.node).profile);
   const auto here = output_of(command);
   EXPECT_THAT(here, ::testing::HasSubstr(fault.check));
   EXPECT_EQ(sayings(in_empty_world(command)), sayings(here));
 }
 
-INSTANTIATE_TEST_SUITE_P(Written,
-                         Isolation,
+INSTANTIATE_TEST_SUITE_P(Written, Isolation,
                          ::testing::Values("port_down", "swap_on", "array_degraded"),
                          [](const auto& one) { return std::string(one.param); });
 

@@ -76,9 +76,8 @@ TEST(HostileKernelLogTest, ARecordWithinARecordIsText) {
 TEST(XidStormTest, AHundredThousandLinesAreOneIncident) {
   constexpr std::size_t kLines = 100'000;
   const auto seen = examine_with(std::vector<nodes::KernelRecordDescription>(
-      kLines,
-      {.level = 3,
-       .text = "NVRM: Xid (PCI:0001:00:00): 95, pid=7, name=x, Uncontained ECC error"}));
+      kLines, {.level = 3,
+               .text = "NVRM: Xid (PCI:0001:00:00): 95, pid=7, name=x, Uncontained ECC error"}));
   EXPECT_THAT(concerns(seen.report), ElementsAre("fail gpu.xid 0001:00:00.0"))
       << explain(seen.report);
   EXPECT_THAT(seen.report.findings.front().message, HasSubstr("; 1 incident (100000 lines);"));
@@ -86,13 +85,8 @@ TEST(XidStormTest, AHundredThousandLinesAreOneIncident) {
 
 TEST(XidStormTest, TheErrorsOfAProgramFailNothing) {
   std::vector<nodes::KernelRecordDescription> records;
-  for (const auto* error : {"13, Graphics",
-                            "31, MMU Fault",
-                            "43, Ch 1",
-                            "45, Ch 1",
-                            "68, x",
-                            "69, x",
-                            "94, Contained"}) {
+  for (const auto* error : {"13, Graphics", "31, MMU Fault", "43, Ch 1", "45, Ch 1", "68, x",
+                            "69, x", "94, Contained"}) {
     records.push_back({.level = 3, .text = fmt::format("NVRM: Xid (PCI:0001:00:00): {}", error)});
   }
   const auto seen = examine_with(std::move(records));
@@ -109,8 +103,8 @@ TEST(HostileKernelLogTest, HostileTextBreaksNoFormat) {
       << explain(seen.report);
   const auto json = nlohmann::json::parse(to_json(seen.report), nullptr, false);
   EXPECT_FALSE(json.is_discarded());
-  const std::vector<std::string> texts{
-      to_text(seen.report), to_prometheus(seen.report), to_junit(seen.report)};
+  const std::vector<std::string> texts{to_text(seen.report), to_prometheus(seen.report),
+                                       to_junit(seen.report)};
   EXPECT_THAT(texts, Each(Not(HasSubstr("\x1b"))));
   EXPECT_THAT(to_junit(seen.report), Not(HasSubstr("<b>")));
   const auto nhc = to_nhc(seen.report);

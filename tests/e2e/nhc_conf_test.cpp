@@ -44,10 +44,7 @@ Report checked(const nodes::Tree& tree, std::string_view more = {}) {
   const auto output = output_of(
       fmt::format("MUSTER_DATA_DIR={}/configs {} check --root {} --nvml {} --nhc-conf {}/nhc.conf "
                   "--format json -v",
-                  MUSTER_SOURCE_DIR,
-                  MUSTER_PROGRAM,
-                  stage.root().string(),
-                  stage.nvml().string(),
+                  MUSTER_SOURCE_DIR, MUSTER_PROGRAM, stage.root().string(), stage.nvml().string(),
                   dir.path().string()));
   const auto report = parse_report(output);
   EXPECT_TRUE(report) << output;
@@ -77,8 +74,7 @@ TEST(NhcConfTest, ALineThatNobodyKnowsLeavesTheNodeUndecided) {
 }
 
 // On this machine, whose eight GPUs are NVML's, CUDA's and NCCL's fakes.
-Report measured(std::string_view scenario,
-                std::string_view configuration,
+Report measured(std::string_view scenario, std::string_view configuration,
                 std::string_view hcas = "{}") {
   Stage stage;
   stage.show(render(node_named("nd96isr_h100_v5")));
@@ -86,17 +82,13 @@ Report measured(std::string_view scenario,
   dir.write("nhc.conf", configuration);
   dir.write("scenario.json", scenario);
   dir.write("hcas.json", hcas);
-  const auto output = output_of(
-      fmt::format("LD_LIBRARY_PATH={0}/cuda:{0}/nccl:{0}/verbs LD_PRELOAD=libibverbs.so.1 "
-                  "MUSTER_FAKE_GPU={1}/scenario.json "
-                  "MUSTER_FAKE_VERBS={1}/hcas.json "
-                  "MUSTER_DATA_DIR={2}/configs {3} check --nvml {4} --state {1} --profile generic "
-                  "--nhc-conf {1}/nhc.conf --active --deadline 60s --format json -v",
-                  MUSTER_FAKES,
-                  dir.path().string(),
-                  MUSTER_SOURCE_DIR,
-                  MUSTER_PROGRAM,
-                  stage.nvml().string()));
+  const auto output = output_of(fmt::format(
+      "LD_LIBRARY_PATH={0}/cuda:{0}/nccl:{0}/verbs LD_PRELOAD=libibverbs.so.1 "
+      "MUSTER_FAKE_GPU={1}/scenario.json "
+      "MUSTER_FAKE_VERBS={1}/hcas.json "
+      "MUSTER_DATA_DIR={2}/configs {3} check --nvml {4} --state {1} --profile generic "
+      "--nhc-conf {1}/nhc.conf --active --deadline 60s --format json -v",
+      MUSTER_FAKES, dir.path().string(), MUSTER_SOURCE_DIR, MUSTER_PROGRAM, stage.nvml().string()));
   const auto report = parse_report(output);
   EXPECT_TRUE(report) << output;
   return report ? *report : Report{};

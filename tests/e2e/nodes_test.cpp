@@ -96,9 +96,7 @@ std::vector<std::string_view> node_names() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Written,
-                         HealthyNode,
-                         ::testing::ValuesIn(node_names()),
+INSTANTIATE_TEST_SUITE_P(Written, HealthyNode, ::testing::ValuesIn(node_names()),
                          [](const auto& one) { return std::string(one.param); });
 
 }  // namespace
@@ -130,9 +128,8 @@ TEST_P(SingleFault, IsTheOnlyFinding) {
   stage.show(render_with(node, {&fault}));
   const auto seen =
       examine(stage.root(), {.profile = node.profile, .state = state.path(), .nvml = stage.nvml()});
-  EXPECT_THAT(
-      concerns(seen.report),
-      ElementsAre(fmt::format("{} {} {}", to_string(fault.outcome), fault.check, fault.device)))
+  EXPECT_THAT(concerns(seen.report), ElementsAre(fmt::format("{} {} {}", to_string(fault.outcome),
+                                                             fault.check, fault.device)))
       << explain(seen.report);
   const auto verdict = fault.outcome == Outcome::fail   ? Verdict::unhealthy
                        : fault.outcome == Outcome::warn ? Verdict::healthy
@@ -148,9 +145,7 @@ TEST_P(SingleFault, IsTheOnlyFinding) {
   expect_same_from_snapshot(seen);
 }
 
-INSTANTIATE_TEST_SUITE_P(Written,
-                         SingleFault,
-                         ::testing::ValuesIn(nodes::all_faults()),
+INSTANTIATE_TEST_SUITE_P(Written, SingleFault, ::testing::ValuesIn(nodes::all_faults()),
                          [](const auto& one) { return std::string(one.param.name); });
 
 // The checks that written nodes make fail, so that none is lost from the table of faults. A new

@@ -38,11 +38,8 @@ std::string observe_one(const Root& root, Probe probe, const Wanted& wanted) {
 
 }  // namespace
 
-std::string reprobe(const Root& root,
-                    Probe probe,
-                    const Wanted& wanted,
-                    std::chrono::milliseconds deadline,
-                    Snapshot& snapshot) {
+std::string reprobe(const Root& root, Probe probe, const Wanted& wanted,
+                    std::chrono::milliseconds deadline, Snapshot& snapshot) {
   Children children;
   children.start("probe", deadline, [&] { return observe_one(root, probe, wanted); });
   const auto answer = children.next().second;

@@ -14,10 +14,7 @@ namespace muster::e2e {
 
 // Empty, or how the probe came to a bad end ("killed by signal 11"). A missed deadline is not one:
 // it makes the section `timeout`.
-[[nodiscard]] std::string reprobe(const Root& root,
-                                  Probe probe,
-                                  const Wanted& wanted,
-                                  std::chrono::milliseconds deadline,
-                                  Snapshot& snapshot);
+[[nodiscard]] std::string reprobe(const Root& root, Probe probe, const Wanted& wanted,
+                                  std::chrono::milliseconds deadline, Snapshot& snapshot);
 
 }  // namespace muster::e2e

@@ -82,9 +82,8 @@ TEST_F(StuckProbeTest, EndsWithTheDeadlineThatTheSiteSets) {
   EXPECT_EQ(seen.snapshot.kernel_log.status, Status::ok);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, StuckProbe, ::testing::ValuesIn(kProbeNames), [](const auto& one) {
-  return std::string(one.param);
-});
+INSTANTIATE_TEST_SUITE_P(Each, StuckProbe, ::testing::ValuesIn(kProbeNames),
+                         [](const auto& one) { return std::string(one.param); });
 
 }  // namespace
 }  // namespace muster::e2e

@@ -31,36 +31,21 @@ nodes::NodeDescription unknown_server() {
 // Faults of devices that have sisters; what else is found under `generic` is found by limits that
 // hold anywhere.
 const std::set<std::string_view>& with_sisters() {
-  static const std::set<std::string_view> names{"firmware_differs",
-                                                "nvme_narrow",
-                                                "nvme_other_firmware",
-                                                "nvme_small",
-                                                "nvlink_down",
-                                                "nvlink_slow",
-                                                "port_down",
-                                                "gpu_half_width",
-                                                "hca_half_width",
-                                                "hca_slow_link",
-                                                "port_half_width",
-                                                "port_slow_lanes",
-                                                "vbios_differs"};
+  static const std::set<std::string_view> names{
+      "firmware_differs", "nvme_narrow",   "nvme_other_firmware", "nvme_small",
+      "nvlink_down",      "nvlink_slow",   "port_down",           "gpu_half_width",
+      "hca_half_width",   "hca_slow_link", "port_half_width",     "port_slow_lanes",
+      "vbios_differs"};
   return names;
 }
 
 // What no node tells of itself: what its site wants of it (parameters, NCCL's variables, Ethernet),
 // and limits that are another model's.
 const std::set<std::string_view>& said_by_the_site() {
-  static const std::set<std::string_view> names{"carrier_flaps",
-                                                "command_line_parameter",
-                                                "ethernet_down",
-                                                "gpu_hot",
-                                                "load_left_behind",
-                                                "many_pages_retired",
-                                                "many_running",
-                                                "nccl_ib_disabled",
-                                                "no_access_to_a_peer",
-                                                "numa_sources_disagree",
-                                                "page_retirement_pending"};
+  static const std::set<std::string_view> names{
+      "carrier_flaps",       "command_line_parameter", "ethernet_down",          "gpu_hot",
+      "load_left_behind",    "many_pages_retired",     "many_running",           "nccl_ib_disabled",
+      "no_access_to_a_peer", "numa_sources_disagree",  "page_retirement_pending"};
   return names;
 }
 

@@ -48,12 +48,10 @@ void answer(int device, std::uint64_t request, const Answer& body) {
     fuse_in_header head{};
     std::memcpy(&head, request.data(), sizeof head);
     if (head.opcode == FUSE_INIT) {
-      answer(device,
-             head.unique,
+      answer(device, head.unique,
              fuse_init_out{.major = 7, .minor = 31, .max_write = 1U << 17U, .time_gran = 1});
     } else if (head.opcode == FUSE_GETATTR) {
-      answer(device,
-             head.unique,
+      answer(device, head.unique,
              fuse_attr_out{.attr_valid = 100, .attr = {.ino = 1, .mode = S_IFDIR | 0755U}});
     }
   }
@@ -128,12 +126,8 @@ class HungMountTest : public ::testing::Test {
     return output_of(
         fmt::format("MUSTER_DATA_DIR={}/configs {} check --root {} --profile nd96isr_h100_v5 "
                     "--state {} --only '{}' --deadline '10 s' {} 2>&1",
-                    MUSTER_SOURCE_DIR,
-                    MUSTER_PROGRAM,
-                    stage_.root().string(),
-                    state_.path().string(),
-                    only,
-                    more));
+                    MUSTER_SOURCE_DIR, MUSTER_PROGRAM, stage_.root().string(),
+                    state_.path().string(), only, more));
   }
 
   Stage stage_;

@@ -76,14 +76,9 @@ const Family& ampere() {
 // Six links to four others each, in the hybrid cube mesh of these boards.
 Gpu volta_facts(unsigned index) {
   using Row = std::array<unsigned, 6>;
-  constexpr std::array kPeers{Row{1, 2, 3, 3, 4, 4},
-                              Row{0, 2, 2, 3, 5, 5},
-                              Row{0, 1, 1, 3, 3, 6},
-                              Row{0, 0, 1, 2, 2, 7},
-                              Row{0, 0, 5, 6, 7, 7},
-                              Row{1, 1, 4, 6, 6, 7},
-                              Row{2, 4, 5, 5, 7, 7},
-                              Row{3, 4, 4, 5, 6, 6}};
+  constexpr std::array kPeers{Row{1, 2, 3, 3, 4, 4}, Row{0, 2, 2, 3, 5, 5}, Row{0, 1, 1, 3, 3, 6},
+                              Row{0, 0, 1, 2, 2, 7}, Row{0, 0, 5, 6, 7, 7}, Row{1, 1, 4, 6, 6, 7},
+                              Row{2, 4, 5, 5, 7, 7}, Row{3, 4, 4, 5, 6, 6}};
   std::vector<std::string> peers;
   for (const unsigned peer : kPeers.at(index)) peers.push_back(address_of(peer + 1));
   return v100_sxm2(32'768, peers);
@@ -121,8 +116,7 @@ PciDescription with_link(PciDescription pci, double gts, unsigned width) {
 GpuDescription gpu(const Family& family, unsigned index) {
   auto pci =
       with_link(virtual_function(family.gpus.at(index), kNvidia, family.gpu_device, kDisplay3d),
-                family.gts,
-                16);
+                family.gts, 16);
   pci.driver = "nvidia";
   return {.pci = std::move(pci),
           .model = family.gpu_model,
@@ -159,8 +153,8 @@ AmdGpuDescription mi300x(Slot slot, unsigned index) {
   return {.pci = std::move(pci), .facts = std::move(facts)};
 }
 
-HcaDescription hca(
-    const std::string& rate, unsigned device, Slot slot, unsigned index, double gts) {
+HcaDescription hca(const std::string& rate, unsigned device, Slot slot, unsigned index,
+                   double gts) {
   auto pci = with_link(virtual_function(slot, kMellanox, device, kInfiniband), gts, 16);
   pci.driver = "mlx5_core";
   HcaDescription result{.pci = std::move(pci), .name = fmt::format("mlx5_ib{}", index)};
@@ -250,22 +244,9 @@ NodeDescription azure_machine(const std::string& name) {
                          {"vm.max_map_count", "65530"},
                          {"kernel.numa_balancing", "0"},
                          {"net.core.rmem_max", "212992"}};
-  node.system.modules = {"ib_core",
-                         "ib_ipoib",
-                         "ib_umad",
-                         "ib_uverbs",
-                         "mlx5_core",
-                         "mlx5_ib",
-                         "rdma_cm",
-                         "rdma_ucm",
-                         "hv_vmbus",
-                         "hv_netvsc",
-                         "hv_storvsc",
-                         "pci_hyperv",
-                         "nvme",
-                         "ext4",
-                         "xfs",
-                         "overlay"};
+  node.system.modules = {"ib_core", "ib_ipoib", "ib_umad",  "ib_uverbs", "mlx5_core",  "mlx5_ib",
+                         "rdma_cm", "rdma_ucm", "hv_vmbus", "hv_netvsc", "hv_storvsc", "pci_hyperv",
+                         "nvme",    "ext4",     "xfs",      "overlay"};
   node.huge_pages = {{.size_kib = 2048}, {.size_kib = 1048576}};
   node.netdevs = {{.name = "eth0", .speed_mbps = 100'000, .mac = "00:0d:3a:10:20:30"}};
   node.mounts = {{"proc", "/proc", "proc", "rw,nosuid,nodev,noexec,relatime"},
@@ -286,14 +267,13 @@ void give_gpus(NodeDescription& node, const Family& family) {
   for (unsigned i = 0; i < family.gpus.size(); ++i) {
     node.gpus.push_back(gpu(family, i));
     if (i < family.hcas) {
-      node.hcas.push_back(hca(
-          family.hca_rate, family.hca_device, {0x101 + i, family.gpus.at(i).numa}, i, family.gts));
+      node.hcas.push_back(hca(family.hca_rate, family.hca_device,
+                              {0x101 + i, family.gpus.at(i).numa}, i, family.gts));
     }
     if (family.nvme_sectors == 0) continue;
     const auto nodes = static_cast<unsigned>(node.numa.size());
     node.nvme.push_back(
-        scratch_disk(i,
-                     static_cast<int>(i * nodes / static_cast<unsigned>(family.gpus.size())),
+        scratch_disk(i, static_cast<int>(i * nodes / static_cast<unsigned>(family.gpus.size())),
                      family.nvme_sectors));
   }
   if (family.ethernet_device != 0) {
@@ -310,9 +290,7 @@ void give_gpus(NodeDescription& node, const Family& family) {
   }
   node.processes.push_back(
       {.pid = 1420, .name = "nvidia-persiste", .unit = "nvidia-persistenced.service"});
-  node.programs = {"usr/bin/enroot",
-                   "usr/bin/nvidia-container-cli",
-                   "usr/bin/nvidia-smi",
+  node.programs = {"usr/bin/enroot", "usr/bin/nvidia-container-cli", "usr/bin/nvidia-smi",
                    "usr/lib/x86_64-linux-gnu/slurm/spank_pyxis.so"};
 }
 

@@ -16,14 +16,9 @@ namespace muster::nodes {
 const std::vector<Fault>& all_faults() {
   static const std::vector<Fault> faults = [] {
     std::vector<Fault> all;
-    for (const auto& table : {host_faults(),
-                              system_faults(),
-                              device_faults(),
-                              gpu_faults(),
-                              amd_faults(),
-                              gpu_link_faults(),
-                              infiniband_faults(),
-                              incident_faults()}) {
+    for (const auto& table :
+         {host_faults(), system_faults(), device_faults(), gpu_faults(), amd_faults(),
+          gpu_link_faults(), infiniband_faults(), incident_faults()}) {
       all.insert(all.end(), table.begin(), table.end());
     }
     return all;

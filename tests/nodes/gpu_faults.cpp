@@ -238,13 +238,8 @@ std::vector<Fault> mode_faults() {
 
 std::vector<Fault> gpu_faults() {
   std::vector<Fault> faults;
-  for (auto* table : {lost_gpus,
-                      other_gpus,
-                      driver_faults,
-                      gpu_memory_faults,
-                      recovery_faults,
-                      heat_faults,
-                      mode_faults}) {
+  for (auto* table : {lost_gpus, other_gpus, driver_faults, gpu_memory_faults, recovery_faults,
+                      heat_faults, mode_faults}) {
     std::ranges::move(table(), std::back_inserter(faults));
   }
   return faults;

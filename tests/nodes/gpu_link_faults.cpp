@@ -248,13 +248,8 @@ std::vector<Fault> gpu_log_faults() {
 
 std::vector<Fault> gpu_link_faults() {
   std::vector<Fault> faults;
-  for (auto* table : {bus_and_nvml,
-                      firmware_faults,
-                      link_faults,
-                      fabric_faults,
-                      clock_faults,
-                      leftovers,
-                      gpu_log_faults}) {
+  for (auto* table : {bus_and_nvml, firmware_faults, link_faults, fabric_faults, clock_faults,
+                      leftovers, gpu_log_faults}) {
     std::ranges::move(table(), std::back_inserter(faults));
   }
   return faults;

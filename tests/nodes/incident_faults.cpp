@@ -20,13 +20,10 @@ void say(NodeDescription& node, double after_s, std::string text, unsigned level
 
 void report_pcie_error(NodeDescription& node) {
   const auto& gpu = node.gpus.at(0).pci;
-  say(node,
-      0,
-      fmt::format("pcieport {}: AER: Uncorrected (Fatal) error received: {}",
-                  gpu.bridges.at(0),
+  say(node, 0,
+      fmt::format("pcieport {}: AER: Uncorrected (Fatal) error received: {}", gpu.bridges.at(0),
                   gpu.address));
-  say(node,
-      0.1,
+  say(node, 0.1,
       fmt::format("nvidia {}: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction "
                   "Layer, (Requester ID)",
                   gpu.address));

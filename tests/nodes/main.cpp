@@ -27,8 +27,8 @@ void list() {
   }
   fmt::print("faults:\n");
   for (const auto& fault : muster::nodes::all_faults()) {
-    fmt::print(
-        "  {:<28} {:<8} {} {}\n", fault.name, to_string(fault.outcome), fault.check, fault.device);
+    fmt::print("  {:<28} {:<8} {} {}\n", fault.name, to_string(fault.outcome), fault.check,
+               fault.device);
   }
 }
 
@@ -39,10 +39,8 @@ const NamedNode* find_node(std::string_view name) {
   return nullptr;
 }
 
-int write(const std::string& name,
-          const std::string& directory,
-          const std::vector<std::string>& fault_names,
-          bool busy) {
+int write(const std::string& name, const std::string& directory,
+          const std::vector<std::string>& fault_names, bool busy) {
   const NamedNode* named = find_node(name);
   if (named == nullptr) {
     fmt::print(stderr, "muster-node: no node is called '{}'; see: muster-node list\n", name);
@@ -52,8 +50,8 @@ int write(const std::string& name,
   for (const auto& fault_name : fault_names) {
     faults.push_back(muster::nodes::find_fault(fault_name));
     if (faults.back() == nullptr) {
-      fmt::print(
-          stderr, "muster-node: no fault is called '{}'; see: muster-node list\n", fault_name);
+      fmt::print(stderr, "muster-node: no fault is called '{}'; see: muster-node list\n",
+                 fault_name);
       return kUsage;
     }
   }

@@ -6,10 +6,7 @@
 
 namespace muster::nodes {
 
-void give_processors(NodeDescription& node,
-                     unsigned sockets,
-                     unsigned cores,
-                     unsigned threads,
+void give_processors(NodeDescription& node, unsigned sockets, unsigned cores, unsigned threads,
                      unsigned numa_nodes) {
   const unsigned all_cores = sockets * cores;
   node.cpus.clear();
@@ -43,9 +40,7 @@ NodeDescription busy(NodeDescription node) {
          .time_us = 60'000'000 + i * 41'000'000,
          .text = fmt::format("audit: type=1400 audit({}.123:{}): apparmor=\"STATUS\" operation=\"pr"
                              "ofile_load\" profile=\"unconfined\" name=\"profile-{}\"",
-                             1'700'000'000 + i * 41,
-                             i,
-                             i % 37)});
+                             1'700'000'000 + i * 41, i, i % 37)});
   }
   return node;
 }

@@ -232,8 +232,8 @@ struct NodeDescription {
 
 // CPUs of `sockets` with `cores` each, their memory split evenly over `numa_nodes`. With two
 // threads the second threads come after all first ones, as Linux numbers them.
-void give_processors(
-    NodeDescription& node, unsigned sockets, unsigned cores, unsigned threads, unsigned numa_nodes);
+void give_processors(NodeDescription& node, unsigned sockets, unsigned cores, unsigned threads,
+                     unsigned numa_nodes);
 void give_memory(NodeDescription& node, std::uint64_t total_kib);
 
 [[nodiscard]] NodeDescription nd40rs_v2();

@@ -24,9 +24,7 @@ void render_environment(const NodeDescription& node, Tree& tree);
 void render_nvml(const NodeDescription& node, Tree& tree);
 
 // One interface below `parent`, the folder of its device, and its link in sys/class/net.
-void render_interface(const NetdevDescription& netdev,
-                      std::string_view parent,
-                      unsigned index,
+void render_interface(const NetdevDescription& netdev, std::string_view parent, unsigned index,
                       Tree& tree);
 
 // "name\n" and so on: what nearly every attribute of sysfs is.

@@ -102,20 +102,9 @@ NodeDescription bare_metal_h100() {
                  .command_line = "BOOT_IMAGE=/boot/vmlinuz root=/dev/md0 ro iommu=pt",
                  .clocksource = "tsc"};
   node.system.sysctls = {{"vm.zone_reclaim_mode", "0"}, {"kernel.numa_balancing", "0"}};
-  node.system.modules = {"ib_core",
-                         "ib_ipoib",
-                         "ib_umad",
-                         "ib_uverbs",
-                         "mlx5_core",
-                         "mlx5_ib",
-                         "rdma_cm",
-                         "rdma_ucm",
-                         "nvidia",
-                         "nvidia_uvm",
-                         "nvidia_peermem",
-                         "i10nm_edac",
-                         "nvme",
-                         "ext4"};
+  node.system.modules = {"ib_core",        "ib_ipoib",   "ib_umad",  "ib_uverbs", "mlx5_core",
+                         "mlx5_ib",        "rdma_cm",    "rdma_ucm", "nvidia",    "nvidia_uvm",
+                         "nvidia_peermem", "i10nm_edac", "nvme",     "ext4"};
   node.cpu_model = {
       .name = "Intel(R) Xeon(R) Platinum 8480C", .cores_per_l3 = 56, .l3_kib = 107520};
   give_processors(node, 2, 56, 2, 2);

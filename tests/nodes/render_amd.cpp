@@ -9,9 +9,7 @@ namespace muster::nodes {
 namespace {
 
 template <class T>
-void known_attribute(Tree& tree,
-                     std::string_view folder,
-                     std::string_view name,
+void known_attribute(Tree& tree, std::string_view folder, std::string_view name,
                      const Fact<T>& value) {
   if (value) attribute(tree, folder, name, fmt::format("{}", *value));
 }

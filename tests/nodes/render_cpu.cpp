@@ -22,12 +22,8 @@ std::vector<unsigned> online_where(const NodeDescription& node, Belongs belongs)
   return result;
 }
 
-void add_set(Tree& tree,
-             std::string_view folder,
-             std::string_view mask_name,
-             std::string_view list_name,
-             const std::vector<unsigned>& cpus,
-             std::size_t possible) {
+void add_set(Tree& tree, std::string_view folder, std::string_view mask_name,
+             std::string_view list_name, const std::vector<unsigned>& cpus, std::size_t possible) {
   attribute(tree, folder, mask_name, cpu_mask(cpus, possible));
   attribute(tree, folder, list_name, cpu_list(cpus));
 }
@@ -60,8 +56,7 @@ struct Cache {
 void add_caches(const NodeDescription& node, const CpuDescription& cpu, Tree& tree) {
   constexpr unsigned kLineBytes = 64;
   const std::array caches{
-      Cache{1, "Data", 32, 8, 1},
-      Cache{1, "Instruction", 32, 8, 1},
+      Cache{1, "Data", 32, 8, 1}, Cache{1, "Instruction", 32, 8, 1},
       Cache{2, "Unified", 1024, 16, 1},
       Cache{3, "Unified", node.cpu_model.l3_kib, 16, node.cpu_model.cores_per_l3}};
   for (std::size_t i = 0; i < caches.size(); ++i) {
@@ -75,9 +70,7 @@ void add_caches(const NodeDescription& node, const CpuDescription& cpu, Tree& tr
     attribute(tree, folder, "size", fmt::format("{}K", cache.kib));
     attribute(tree, folder, "coherency_line_size", fmt::format("{}", kLineBytes));
     attribute(tree, folder, "ways_of_associativity", fmt::format("{}", cache.ways));
-    attribute(tree,
-              folder,
-              "number_of_sets",
+    attribute(tree, folder, "number_of_sets",
               fmt::format("{}", cache.kib * 1024 / kLineBytes / cache.ways));
     attribute(tree, folder, "physical_line_partition", "1");
     add_set(tree, folder, "shared_cpu_map", "shared_cpu_list", sharing, node.cpus.size());
@@ -98,17 +91,8 @@ std::string cpuinfo(const NodeDescription& node) {
         "fpu\t\t: yes\nflags\t\t: fpu vme de pse tsc msr pae mce cx8 apic sep mtrr sse sse2 ht "
         "avx2{}\nbogomips\t: 4890.87\nclflush size\t: 64\ncache_alignment\t: 64\n"
         "address sizes\t: 48 bits physical, 48 bits virtual\npower management:\n\n",
-        cpu.id,
-        model.vendor,
-        model.family,
-        model.model,
-        model.name,
-        model.l3_kib,
-        cpu.socket,
-        in_socket.size(),
-        cpu.core,
-        in_socket.size(),
-        cpu.id,
+        cpu.id, model.vendor, model.family, model.model, model.name, model.l3_kib, cpu.socket,
+        in_socket.size(), cpu.core, in_socket.size(), cpu.id,
         node.system.hypervisor ? " hypervisor" : ""));
   }
   return text;

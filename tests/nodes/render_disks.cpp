@@ -60,8 +60,8 @@ void add_array(const RaidDescription& array, Tree& tree) {
 std::string mdstat(const NodeDescription& node) {
   std::string text = "Personalities : [raid0] [raid1] [raid10]\n";
   for (const auto& array : node.raid) {
-    text.append(fmt::format(
-        "{} : {} {}", array.name, array.state == "inactive" ? "inactive" : "active", array.level));
+    text.append(fmt::format("{} : {} {}", array.name,
+                            array.state == "inactive" ? "inactive" : "active", array.level));
     for (unsigned i = 0; i < array.disks; ++i) text.append(fmt::format(" nvme{}n1[{}]", i, i));
     text.append("\n      30005906112 blocks super 1.2 512k chunks\n\n");
   }

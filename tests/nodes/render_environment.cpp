@@ -27,9 +27,7 @@ std::string pci_element(const PciDescription& pci) {
   return fmt::format(
       "      <pci busid=\"{}\" class=\"{:#08x}\" link_speed=\"{:.1f} GT/s PCIe\" "
       "link_width=\"16\"/>\n",
-      pci.address,
-      pci.class_code,
-      pci.max_speed_gts);
+      pci.address, pci.class_code, pci.max_speed_gts);
 }
 
 // The i-th GPU and the i-th HCA share a switch that the file makes up.
@@ -40,11 +38,8 @@ std::string nccl_topology(const NodeDescription& node) {
     text.append(
         fmt::format("  <cpu numaid=\"{}\" affinity=\"{}\" arch=\"x86_64\" vendor=\"{}\" "
                     "familyid=\"{}\" modelid=\"{}\">\n",
-                    numa,
-                    cpu_mask(online_cpus_of(node, numa), node.cpus.size()),
-                    node.cpu_model.vendor,
-                    node.cpu_model.family,
-                    node.cpu_model.model));
+                    numa, cpu_mask(online_cpus_of(node, numa), node.cpus.size()),
+                    node.cpu_model.vendor, node.cpu_model.family, node.cpu_model.model));
     unsigned on_switch = 0;
     for (std::size_t i = 0; i < node.gpus.size(); ++i) {
       if (node.gpus[i].pci.numa != numa) continue;
@@ -52,8 +47,7 @@ std::string nccl_topology(const NodeDescription& node) {
         text.append(
             fmt::format("    <pci busid=\"ffff:ff:{:02x}.0\" class=\"0x060400\" "
                         "link_speed=\"{:.1f} GT/s PCIe\" link_width=\"16\" vendor=\"0x1000\">\n",
-                        ++invented,
-                        node.gpus[i].pci.max_speed_gts));
+                        ++invented, node.gpus[i].pci.max_speed_gts));
       }
       text.append(pci_element(node.gpus[i].pci));
       if (i < node.hcas.size()) text.append(pci_element(node.hcas[i].pci));
@@ -90,11 +84,8 @@ void add_gpu_driver(const NodeDescription& node, Tree& tree) {
               fmt::format("Model: \t\t {}\nIRQ:   \t\t 0\nGPU UUID: \t {}\n"
                           "Video BIOS: \t {}\nBus Type: \t PCIe\nBus Location: \t {}\n"
                           "Device Minor: \t {}\nGPU Excluded:\t No\n",
-                          gpu.model,
-                          gpu.uuid,
-                          gpu.facts.firmware.vbios.value_or("??.??.??.??.??"),
-                          gpu.pci.address,
-                          i));
+                          gpu.model, gpu.uuid, gpu.facts.firmware.vbios.value_or("??.??.??.??.??"),
+                          gpu.pci.address, i));
   }
 }
 

@@ -58,9 +58,7 @@ constexpr std::array kHwCounters{"duplicate_request",
                                  "rx_write_requests"};
 
 template <class Names>
-void add_counters(Tree& tree,
-                  std::string_view folder,
-                  const Names& names,
+void add_counters(Tree& tree, std::string_view folder, const Names& names,
                   const std::map<std::string, std::string>& values) {
   for (const char* name : names) attribute(tree, folder, name, "0");
   for (const auto& [name, value] : values) attribute(tree, folder, name, value);
@@ -71,8 +69,8 @@ void add_tables(const HcaDescription& hca, std::string_view port, Tree& tree) {
   constexpr std::size_t kGids = 16;
   for (std::size_t i = 0; i < kPkeys; ++i) {
     const unsigned key = i < hca.pkeys.size() ? hca.pkeys[i] : 0;
-    attribute(
-        tree, fmt::format("{}/pkeys", port), fmt::format("{}", i), fmt::format("{:#06x}", key));
+    attribute(tree, fmt::format("{}/pkeys", port), fmt::format("{}", i),
+              fmt::format("{:#06x}", key));
   }
   const bool infiniband = hca.link_layer == "InfiniBand";
   for (std::size_t i = 0; i < kGids; ++i) {
@@ -81,8 +79,8 @@ void add_tables(const HcaDescription& hca, std::string_view port, Tree& tree) {
                             : std::string("0000:0000:0000:0000:0000:0000:0000:0000");
     attribute(tree, fmt::format("{}/gids", port), index, gid);
   }
-  attribute(
-      tree, fmt::format("{}/gid_attrs/types", port), "0", infiniband ? "IB/RoCE v1" : "RoCE v2");
+  attribute(tree, fmt::format("{}/gid_attrs/types", port), "0",
+            infiniband ? "IB/RoCE v1" : "RoCE v2");
   attribute(tree, fmt::format("{}/gid_attrs/ndevs", port), "0", hca.netdev.name);
 }
 
@@ -104,9 +102,7 @@ void add_port(const HcaDescription& hca, std::string_view device, Tree& tree) {
   attribute(tree, fmt::format("{}/hw_counters", port), "lifespan", "10");
 }
 
-void add_character_devices(const HcaDescription& hca,
-                           std::string_view pci,
-                           std::size_t index,
+void add_character_devices(const HcaDescription& hca, std::string_view pci, std::size_t index,
                            Tree& tree) {
   const auto verbs = fmt::format("{}/infiniband_verbs/uverbs{}", pci, index);
   attribute(tree, verbs, "ibdev", hca.name);

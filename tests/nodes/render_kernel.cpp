@@ -82,8 +82,8 @@ std::string kernel_log(const NodeDescription& node) {
   std::string text;
   for (std::size_t i = 0; i < node.kernel_log.size(); ++i) {
     const auto& record = node.kernel_log[i];
-    text.append(fmt::format(
-        "{},{},{},-;{}\n", record.facility * 8 + record.level, i, record.time_us, record.text));
+    text.append(fmt::format("{},{},{},-;{}\n", record.facility * 8 + record.level, i,
+                            record.time_us, record.text));
   }
   return text;
 }

@@ -17,9 +17,7 @@ std::string kib(std::string_view name, std::uint64_t value) {
 
 std::string meminfo(const NodeDescription& node) {
   const auto total =
-      std::accumulate(node.numa.begin(),
-                      node.numa.end(),
-                      std::uint64_t{0},
+      std::accumulate(node.numa.begin(), node.numa.end(), std::uint64_t{0},
                       [](std::uint64_t sum, const auto& numa) { return sum + numa.memory_kib; });
   const HugePagesDescription none;
   const auto& pages = node.huge_pages.empty() ? none : node.huge_pages.front();
@@ -32,9 +30,7 @@ std::string meminfo(const NodeDescription& node) {
   text.append(kib("SwapTotal", node.swap_kib));
   text.append(kib("SwapFree", node.swap_kib));
   text.append(fmt::format("HugePages_Total:{:>8}\nHugePages_Free: {:>8}\nHugePages_Rsvd: {:>8}\n",
-                          pages.total,
-                          pages.free,
-                          0));
+                          pages.total, pages.free, 0));
   text.append(kib("Hugepagesize", pages.size_kib));
   return text;
 }
@@ -65,10 +61,7 @@ void add_numa_node(const NodeDescription& node, unsigned id, Tree& tree) {
             fmt::format("Node {0} MemTotal:       {1:>8} kB\nNode {0} MemFree:        {2:>8} kB\n"
                         "Node {0} MemUsed:        {3:>8} kB\nNode {0} HugePages_Total:     0\n"
                         "Node {0} HugePages_Free:      0\nNode {0} HugePages_Surp:      0\n",
-                        id,
-                        memory,
-                        memory / 100 * 95,
-                        memory - memory / 100 * 95));
+                        id, memory, memory / 100 * 95, memory - memory / 100 * 95));
   tree.link(fmt::format("sys/bus/node/devices/node{}", id), folder);
   for (auto pages : node.huge_pages) {
     pages.total /= node.numa.size();

@@ -7,9 +7,7 @@
 
 namespace muster::nodes {
 
-void render_interface(const NetdevDescription& netdev,
-                      std::string_view parent,
-                      unsigned index,
+void render_interface(const NetdevDescription& netdev, std::string_view parent, unsigned index,
                       Tree& tree) {
   const auto folder = fmt::format("{}/net/{}", parent, netdev.name);
   // IPoIB's address has 20 bytes: queue pair, subnet prefix and GUID.
@@ -29,9 +27,7 @@ void render_interface(const NetdevDescription& netdev,
   attribute(tree, folder, "dev_id", "0x0");
   attribute(tree, folder, "dev_port", "0");
   // The kernel answers -1 where the driver cannot tell the speed.
-  attribute(tree,
-            folder,
-            "speed",
+  attribute(tree, folder, "speed",
             netdev.speed_mbps == 0 ? std::string("-1") : fmt::format("{}", netdev.speed_mbps));
   tree.link(fmt::format("{}/device", folder), parent);
   tree.link(fmt::format("{}/subsystem", folder), "sys/class/net");

@@ -33,8 +33,7 @@ void add_aer(const PciDescription& pci, std::string_view folder, Tree& tree) {
         "Undefined 0\nDLP 0\nSDES 0\nTLP 0\nFCP 0\nCmpltTO {0}\nCmpltAbrt 0\nUnxCmplt 0\nRxOF 0\n"
         "MalfTLP 0\nECRC 0\nUnsupReq 0\nACSViol 0\nUncorrIntErr 0\nBlockedTLP 0\n"
         "AtomicOpBlocked 0\nTLPBlockedErr 0\nPoisonTLPBlocked 0\n{1} {0}\n",
-        count,
-        total);
+        count, total);
   };
   tree.file(fmt::format("{}/aer_dev_nonfatal", folder),
             uncorrectable(pci.non_fatal, "TOTAL_ERR_NONFATAL"));
@@ -50,15 +49,9 @@ void add_identity(const PciDescription& pci, std::string_view folder, Tree& tree
   attribute(tree, folder, "revision", "0xa1");
   attribute(tree, folder, "irq", "0");
   attribute(tree, folder, "enable", "1");
-  attribute(tree,
-            folder,
-            "modalias",
-            fmt::format("pci:v{:08X}d{:08X}sv{:08X}sd000016C1bc{:02x}sc{:02x}i{:02x}",
-                        pci.vendor,
-                        pci.device,
-                        pci.vendor,
-                        pci.class_code >> 16,
-                        (pci.class_code >> 8) & 0xffU,
+  attribute(tree, folder, "modalias",
+            fmt::format("pci:v{:08X}d{:08X}sv{:08X}sd000016C1bc{:02x}sc{:02x}i{:02x}", pci.vendor,
+                        pci.device, pci.vendor, pci.class_code >> 16, (pci.class_code >> 8) & 0xffU,
                         pci.class_code & 0xffU));
   std::string resource;
   for (int line = 0; line < 13; ++line) {
@@ -67,10 +60,8 @@ void add_identity(const PciDescription& pci, std::string_view folder, Tree& tree
   tree.file(fmt::format("{}/resource", folder), std::move(resource));
 }
 
-void add_link_and_place(const NodeDescription& node,
-                        const PciDescription& pci,
-                        std::string_view folder,
-                        Tree& tree) {
+void add_link_and_place(const NodeDescription& node, const PciDescription& pci,
+                        std::string_view folder, Tree& tree) {
   // A device that no longer answers reads all ones, and the kernel masks six bits for the width.
   const unsigned width = pci.responding ? pci.width : 63;
   attribute(tree, folder, "current_link_speed", speed_text(pci.responding ? pci.speed_gts : 0));
@@ -84,11 +75,8 @@ void add_link_and_place(const NodeDescription& node,
   attribute(tree, folder, "local_cpus", cpu_mask(cpus, node.cpus.size()));
 }
 
-void add_function(const NodeDescription& node,
-                  const PciDescription& pci,
-                  const std::string& folder,
-                  const BridgeBuses& bridge,
-                  Tree& tree) {
+void add_function(const NodeDescription& node, const PciDescription& pci, const std::string& folder,
+                  const BridgeBuses& bridge, Tree& tree) {
   tree.file(fmt::format("{}/config", folder), config_space(pci, bridge));
   add_identity(pci, folder, tree);
   add_link_and_place(node, pci, folder, tree);
@@ -114,10 +102,8 @@ unsigned last_bus_below(const NodeDescription& node, std::string_view bridge) {
   return last;
 }
 
-void add_bridges(const NodeDescription& node,
-                 const PciDescription& pci,
-                 std::set<std::string>& made,
-                 Tree& tree) {
+void add_bridges(const NodeDescription& node, const PciDescription& pci,
+                 std::set<std::string>& made, Tree& tree) {
   constexpr std::array<unsigned, 3> kPortTypes{4, 5, 6};
   PciDescription bridge{.vendor = 0x1000,
                         .device = 0xc030,

@@ -14,12 +14,7 @@ std::string stat_line(const ProcessDescription& process) {
   return fmt::format(
       "{} ({}) {} {} {} {} 0 -1 4194560 1204 0 0 0 12 7 0 0 20 0 1 0 {} 180224000 2048 "
       "18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-      process.pid,
-      process.name,
-      process.state,
-      process.parent,
-      process.pid,
-      process.pid,
+      process.pid, process.name, process.state, process.parent, process.pid, process.pid,
       process.start_ticks);
 }
 
@@ -54,22 +49,13 @@ void add_process(const ProcessDescription& process, Tree& tree) {
             fmt::format("Name:\t{}\nUmask:\t0022\nState:\t{}\nTgid:\t{}\nPid:\t{}\nPPid:\t{}\n"
                         "Uid:\t{}\t{}\t{}\t{}\nGid:\t0\t0\t0\t0\nThreads:\t1\n"
                         "voluntary_ctxt_switches:\t{}\nnonvoluntary_ctxt_switches:\t7\n",
-                        process.name,
-                        state_word(process.state),
-                        process.pid,
-                        process.pid,
-                        process.parent,
-                        process.user,
-                        process.user,
-                        process.user,
-                        process.user,
+                        process.name, state_word(process.state), process.pid, process.pid,
+                        process.parent, process.user, process.user, process.user, process.user,
                         process.voluntary_switches));
   if (!process.waits_in.empty()) tree.file(fmt::format("{}/wchan", folder), process.waits_in);
   tree.file(fmt::format("{}/limits", folder), limits(process));
   tree.file(fmt::format("{}/cmdline", folder), std::string(process.name).append(1, '\0'));
-  attribute(tree,
-            folder,
-            "cgroup",
+  attribute(tree, folder, "cgroup",
             process.unit.empty() ? std::string("0::/")
                                  : fmt::format("0::/system.slice/{}", process.unit));
 }
@@ -105,13 +91,8 @@ void render_processes(const NodeDescription& node, Tree& tree) {
   }
   add_services(node, tree);
   tree.file("proc/loadavg",
-            fmt::format("{:.2f} {:.2f} {:.2f} {}/{} {}\n",
-                        node.load1,
-                        node.load5,
-                        node.load15,
-                        node.running,
-                        node.processes.size() * 4,
-                        last));
+            fmt::format("{:.2f} {:.2f} {:.2f} {}/{} {}\n", node.load1, node.load5, node.load15,
+                        node.running, node.processes.size() * 4, last));
 }
 
 }  // namespace muster::nodes

@@ -73,8 +73,7 @@ class WrittenNode {
   [[nodiscard]] std::string lspci(std::string_view options) const {
     return output_of(
         fmt::format("lspci -A linux-sysfs -O sysfs.path={}/sys/bus/pci -D {} 2>/dev/null",
-                    path().string(),
-                    options));
+                    path().string(), options));
   }
 
   [[nodiscard]] std::string lstopo() const {

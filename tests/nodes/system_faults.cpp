@@ -24,8 +24,7 @@ std::vector<Fault> log_faults() {
        .device = "node",
        .change =
            [](NodeDescription& node) {
-             say(node,
-                 "mce: [Hardware Error]: CPU 12: Machine Check: 0 Bank 7: be00000000800400",
+             say(node, "mce: [Hardware Error]: CPU 12: Machine Check: 0 Bank 7: be00000000800400",
                  2);
            }},
       {.name = "soft_lockup",

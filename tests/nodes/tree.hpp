@@ -57,8 +57,7 @@ class Tree {
 [[nodiscard]] bool write_tree(const Tree& tree, const std::filesystem::path& directory);
 
 // Turns `directory`, which holds `before`, into `after`.
-[[nodiscard]] bool change_tree(const Tree& before,
-                               const Tree& after,
+[[nodiscard]] bool change_tree(const Tree& before, const Tree& after,
                                const std::filesystem::path& directory);
 
 }  // namespace muster::nodes

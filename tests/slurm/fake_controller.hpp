@@ -47,8 +47,8 @@ class FakeCluster {
   [[nodiscard]] std::chrono::milliseconds clock() const { return clock_; }
 
   [[nodiscard]] NodeState& node(std::string_view name) {
-    return *std::find_if(
-        nodes_.begin(), nodes_.end(), [&](const NodeState& each) { return each.name == name; });
+    return *std::find_if(nodes_.begin(), nodes_.end(),
+                         [&](const NodeState& each) { return each.name == name; });
   }
 
   [[nodiscard]] const std::vector<NodeState>& nodes() const { return nodes_; }
@@ -129,14 +129,11 @@ class FakeController final : public Controller {
   using Controller::drain;
   using Controller::resume;
 
-  Result<void> drain(std::string_view node,
-                     std::string_view reason,
+  Result<void> drain(std::string_view node, std::string_view reason,
                      std::optional<std::string> memory) override {
     calls.emplace_back("drain");
     if (before_drain) before_drain();
-    cluster_.change([&cluster = cluster_,
-                     name = std::string(node),
-                     text = std::string(reason),
+    cluster_.change([&cluster = cluster_, name = std::string(node), text = std::string(reason),
                      memory = std::move(memory)] {
       cluster.drain(name, text);
       if (memory) cluster.node(name).memory = *memory;

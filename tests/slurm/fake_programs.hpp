@@ -20,8 +20,7 @@ struct FakePrograms {
 
   // `body` has the folder as $D; before it, what the program was given is written down.
   void script(std::string_view name, std::string_view body) const {
-    dir.write(name,
-              fmt::format(R"(#!/bin/sh
+    dir.write(name, fmt::format(R"(#!/bin/sh
 D={}
 printf '[%s]' {} "$@" >>"$D/calls"
 echo >>"$D/calls"
@@ -29,10 +28,7 @@ echo >>"$D/calls"
 /usr/bin/tr '\0' '\n' </proc/$$/environ | /usr/bin/sort >"$D/environment"
 {}
 )",
-                          path(),
-                          name,
-                          kFakeSinfo,
-                          body));
+                                path(), name, kFakeSinfo, body));
     std::filesystem::permissions(dir.path() / name, std::filesystem::perms::owner_all);
   }
 

@@ -31,14 +31,8 @@ inline std::string show(const Value& value) {
 // NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
 inline void PrintTo(const Finding& f, std::ostream* out) {
   *out << fmt::format("\n  {} {} {}: {}  [observed {} limit {} unit \"{}\"] remedy {}",
-                      to_string(f.outcome),
-                      f.check,
-                      f.device,
-                      f.message,
-                      show(f.observed),
-                      show(f.limit),
-                      f.unit,
-                      to_string(f.remedy));
+                      to_string(f.outcome), f.check, f.device, f.message, show(f.observed),
+                      show(f.limit), f.unit, to_string(f.remedy));
 }
 
 }  // namespace muster

@@ -111,8 +111,7 @@ std::string library_name(std::string_view text) {
   return name;
 }
 
-Result<std::unique_ptr<Backend>> make_backend(std::string library,
-                                              MPI_Comm communicator,
+Result<std::unique_ptr<Backend>> make_backend(std::string library, MPI_Comm communicator,
                                               std::uint64_t most) {
   int rank = 0;
   int ranks = 1;

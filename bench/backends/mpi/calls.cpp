@@ -82,15 +82,8 @@ int Plan::alltoall() const {
 }
 
 int Plan::alltoallv() const {
-  return MPI_Alltoallv(send,
-                       send_counts.data(),
-                       send_at.data(),
-                       datatype,
-                       receive,
-                       receive_counts.data(),
-                       receive_at.data(),
-                       datatype,
-                       communicator);
+  return MPI_Alltoallv(send, send_counts.data(), send_at.data(), datatype, receive,
+                       receive_counts.data(), receive_at.data(), datatype, communicator);
 }
 
 int Plan::hypercube() const {
@@ -99,18 +92,9 @@ int Plan::hypercube() const {
   for (int round = 0; 1 << round < self.ranks; ++round) {
     const auto [peer, there, here] = cube_step(self.rank, round);
     const auto swapped = static_cast<int>(elements * here.count);
-    const int code = MPI_Sendrecv(receive + here.first * part_bytes,
-                                  swapped,
-                                  datatype,
-                                  peer,
-                                  0,
-                                  receive + there.first * part_bytes,
-                                  swapped,
-                                  datatype,
-                                  peer,
-                                  0,
-                                  communicator,
-                                  MPI_STATUS_IGNORE);
+    const int code = MPI_Sendrecv(receive + here.first * part_bytes, swapped, datatype, peer, 0,
+                                  receive + there.first * part_bytes, swapped, datatype, peer, 0,
+                                  communicator, MPI_STATUS_IGNORE);
     if (code != MPI_SUCCESS) return code;
   }
   return MPI_SUCCESS;
@@ -120,21 +104,11 @@ int Plan::sendrecv() const {
   const int next = self.next();
   const int previous = self.previous();
   if (in_place) {
-    return MPI_Sendrecv_replace(
-        receive, count(), datatype, next, 0, previous, 0, communicator, MPI_STATUS_IGNORE);
+    return MPI_Sendrecv_replace(receive, count(), datatype, next, 0, previous, 0, communicator,
+                                MPI_STATUS_IGNORE);
   }
-  return MPI_Sendrecv(send,
-                      count(),
-                      datatype,
-                      next,
-                      0,
-                      receive,
-                      count(),
-                      datatype,
-                      previous,
-                      0,
-                      communicator,
-                      MPI_STATUS_IGNORE);
+  return MPI_Sendrecv(send, count(), datatype, next, 0, receive, count(), datatype, previous, 0,
+                      communicator, MPI_STATUS_IGNORE);
 }
 
 int Plan::gather() const {
@@ -233,18 +207,13 @@ Types::~Types() {
 }
 
 MPI_Datatype Types::datatype(Type type) {
-  const std::array<MPI_Datatype, kTypes> all{MPI_FLOAT,
-                                             MPI_DOUBLE,
+  const std::array<MPI_Datatype, kTypes> all{MPI_FLOAT,    MPI_DOUBLE,
                                              MPI_UINT16_T,  // f16
                                              MPI_UINT16_T,  // bf16
                                              MPI_UINT8_T,   // f8e4m3
                                              MPI_UINT8_T,   // f8e5m2
-                                             MPI_INT8_T,
-                                             MPI_INT32_T,
-                                             MPI_INT64_T,
-                                             MPI_UINT8_T,
-                                             MPI_UINT32_T,
-                                             MPI_UINT64_T};
+                                             MPI_INT8_T,   MPI_INT32_T,  MPI_INT64_T,
+                                             MPI_UINT8_T,  MPI_UINT32_T, MPI_UINT64_T};
   return all.at(static_cast<std::size_t>(type));
 }
 
@@ -264,20 +233,12 @@ Result<void> can_count(const Operation& operation, int rank, int ranks, std::uin
     return {};
   }
   return make_error(
-      fmt::format("MPI counts at most {} elements, and {} of {} bytes has {} per rank",
-                  most,
-                  to_string(operation.collective),
-                  operation.bytes,
-                  count));
+      fmt::format("MPI counts at most {} elements, and {} of {} bytes has {} per rank", most,
+                  to_string(operation.collective), operation.bytes, count));
 }
 
-Plan plan_of(const Operation& operation,
-             const HostMemory::Buffers& buffers,
-             const Types& types,
-             MPI_Comm communicator,
-             int rank,
-             int ranks,
-             std::uint64_t most) {
+Plan plan_of(const Operation& operation, const HostMemory::Buffers& buffers, const Types& types,
+             MPI_Comm communicator, int rank, int ranks, std::uint64_t most) {
   const auto& definition = definition_of(operation.collective);
   const auto& shape = buffers.shape;
   const bool is_root = rank == operation.root;

@@ -99,17 +99,11 @@ class Types {
 inline constexpr std::uint64_t kMostElements = (std::uint64_t{1} << 31U) - 1;
 
 // An error if the operation is too large for MPI's counts, even in several calls.
-[[nodiscard]] Result<void> can_count(const Operation& operation,
-                                     int rank,
-                                     int ranks,
+[[nodiscard]] Result<void> can_count(const Operation& operation, int rank, int ranks,
                                      std::uint64_t most = kMostElements);
 
-[[nodiscard]] Plan plan_of(const Operation& operation,
-                           const HostMemory::Buffers& buffers,
-                           const Types& types,
-                           MPI_Comm communicator,
-                           int rank,
-                           int ranks,
+[[nodiscard]] Plan plan_of(const Operation& operation, const HostMemory::Buffers& buffers,
+                           const Types& types, MPI_Comm communicator, int rank, int ranks,
                            std::uint64_t most = kMostElements);
 
 }  // namespace muster::bench::mpi

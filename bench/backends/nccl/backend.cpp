@@ -153,15 +153,13 @@ class NcclBackend final : public Backend, public StreamedOperation {
     return named(grow_for(largest));
   }
 
-  [[nodiscard]] Result<Batch> measure(const Operation& operation,
-                                      const Pace& pace,
+  [[nodiscard]] Result<Batch> measure(const Operation& operation, const Pace& pace,
                                       Progress& progress) override {
     if (auto can = supports(operation, pace); !can) return tl::unexpected(can.error());
     return named(measured(operation, pace, progress));
   }
 
-  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation,
-                                                  const Pace& pace,
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation, const Pace& pace,
                                                   Progress& progress) override {
     if (auto can = supports(operation, pace); !can) return tl::unexpected(can.error());
     return named(verified(operation, pace, progress));
@@ -274,8 +272,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
     return grown && !unformed_ ? memory_->register_with(*communicator_) : grown;
   }
 
-  [[nodiscard]] Result<Batch> measured(const Operation& operation,
-                                       const Pace& pace,
+  [[nodiscard]] Result<Batch> measured(const Operation& operation, const Pace& pace,
                                        Progress& progress) {
     const auto run = prepare(operation);
     if (!run) return tl::unexpected(run.error());
@@ -290,8 +287,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
     auto samples = time_on_stream({.gpu = *gpu_,
                                    .enqueue = [&] { return once(*run, pace); },
                                    .healthy = [this] { return communicator_->healthy(); }},
-                                  pace,
-                                  progress);
+                                  pace, progress);
     if (samples && !is_repeatable(operation)) {
       done = fill(*run);
       if (done) done = once(*run, {}, progress);
@@ -307,8 +303,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
     });
   }
 
-  [[nodiscard]] Result<std::vector<Wrong>> verified(const Operation& operation,
-                                                    const Pace& pace,
+  [[nodiscard]] Result<std::vector<Wrong>> verified(const Operation& operation, const Pace& pace,
                                                     Progress& progress) {
     const auto run = prepare(operation);
     if (!run) return tl::unexpected(run.error());
@@ -340,11 +335,8 @@ class NcclBackend final : public Backend, public StreamedOperation {
     const auto& receive = memory_->receive();
     if (bytes.send > send.bytes || bytes.receive > receive.bytes) {
       return make_error(fmt::format("{} needs buffers of {} and {} B, and {} and {} B are reserved",
-                                    to_string(operation.collective),
-                                    bytes.send,
-                                    bytes.receive,
-                                    send.bytes,
-                                    receive.bytes));
+                                    to_string(operation.collective), bytes.send, bytes.receive,
+                                    send.bytes, receive.bytes));
     }
     const auto width = size_of(operation.type);
     run.receive = receive.begin + run.shape.receive_at * width;
@@ -356,9 +348,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   [[nodiscard]] Result<void> fill(const Run& run) {
     auto done = gpu_->poison(memory_->receive().begin, bytes_of(run.operation, run.shape).receive);
     if (!done) return done;
-    done = gpu_->fill(run.send,
-                      run.shape.send,
-                      size_of(run.operation.type),
+    done = gpu_->fill(run.send, run.shape.send, size_of(run.operation.type),
                       input_of(run.operation, options_.rank, options_.ranks));
     return done ? wait() : done;
   }
@@ -413,9 +403,8 @@ class NcclBackend final : public Backend, public StreamedOperation {
     const auto& operation = run.operation;
     Wrong wrong{.rank = options_.rank};
     for (const auto& segment : expected_of(operation, options_.rank, options_.ranks)) {
-      const auto done = gpu_->verify(run.receive, size_of(operation.type), segment, wrong, [this] {
-        return communicator_->healthy();
-      });
+      const auto done = gpu_->verify(run.receive, size_of(operation.type), segment, wrong,
+                                     [this] { return communicator_->healthy(); });
       if (!done) return tl::unexpected(done.error());
     }
     if (wrong.elements == 0) return std::vector<Wrong>{};
@@ -472,8 +461,8 @@ Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options) {
   auto ordinal =
       choose_gpu(options.rank, options.local_rank, gpus, variable("CUDA_VISIBLE_DEVICES"));
   if (!ordinal) return tl::unexpected(ordinal.error());
-  auto backend = std::make_unique<NcclBackend>(
-      std::move(options), *std::move(cuda), *std::move(nccl), std::move(*ordinal));
+  auto backend = std::make_unique<NcclBackend>(std::move(options), *std::move(cuda),
+                                               *std::move(nccl), std::move(*ordinal));
   const auto started = backend->begin();
   if (!started) return tl::unexpected(started.error());
   return backend;

@@ -51,12 +51,10 @@ Result<void> bind_all_threads(const Cpus& cpus) {
   const auto mask = mask_of(cpus);
   std::error_code failure;
   for (std::filesystem::directory_iterator at("/proc/self/task", failure), end;
-       !failure && at != end;
-       at.increment(failure)) {
+       !failure && at != end; at.increment(failure)) {
     const auto thread = parse_unsigned(at->path().filename().native());
     if (!thread) continue;
-    const int result = ::sched_setaffinity(static_cast<pid_t>(*thread),
-                                           bytes_of(mask),
+    const int result = ::sched_setaffinity(static_cast<pid_t>(*thread), bytes_of(mask),
                                            reinterpret_cast<const cpu_set_t*>(mask.data()));
     if (result != 0 && errno != ESRCH) return make_error(std::strerror(errno));
   }
@@ -77,10 +75,7 @@ Result<Ordinal> choose_gpu(int rank, int local_rank, int gpus, std::string_view 
   Ordinal chosen{.ordinal = names.size() == 1 && gpus == 1 ? 0 : local_rank};
   if (local_rank < 0 || chosen.ordinal >= gpus) {
     return make_error(fmt::format(
-        "rank {} is local rank {}, and only {} {} visible{}",
-        rank,
-        local_rank,
-        gpus,
+        "rank {} is local rank {}, and only {} {} visible{}", rank, local_rank, gpus,
         gpus == 1 ? "GPU is" : "GPUs are",
         visible.empty() ? "" : fmt::format(" (CUDA_VISIBLE_DEVICES={})", printable(visible, 100))));
   }
@@ -105,8 +100,8 @@ std::string bind_to_gpu(std::string_view pci_address, const Root& root) {
     if (!*each) return unbound(each->error().message);
   }
   if (own->size() < online->size()) {
-    return unbound(fmt::format(
-        "it may run on {} only, and not on all of {}", to_cpu_list(*own), to_cpu_list(*online)));
+    return unbound(fmt::format("it may run on {} only, and not on all of {}", to_cpu_list(*own),
+                               to_cpu_list(*online)));
   }
   Cpus wanted;
   std::ranges::set_intersection(*own, *local, std::back_inserter(wanted));
@@ -114,8 +109,7 @@ std::string bind_to_gpu(std::string_view pci_address, const Root& root) {
   if (wanted == *own) return unbound(fmt::format("all are local to the GPU at {}", pci_address));
   if (auto bound = bind_all_threads(wanted); !bound) return unbound(bound.error().message);
   return fmt::format("this rank runs on CPUs {}, which are local to the GPU at {}",
-                     to_cpu_list(wanted),
-                     pci_address);
+                     to_cpu_list(wanted), pci_address);
 }
 
 }  // namespace muster::bench

@@ -21,9 +21,7 @@ struct Ordinal {
 
 // `visible` is CUDA_VISIBLE_DEVICES, empty where it is not set. Where it names one GPU, the
 // launcher gave this process its own one, and the local rank does not choose.
-[[nodiscard]] Result<Ordinal> choose_gpu(int rank,
-                                         int local_rank,
-                                         int gpus,
+[[nodiscard]] Result<Ordinal> choose_gpu(int rank, int local_rank, int gpus,
                                          std::string_view visible);
 
 // Binds all threads of this process, and so those that they will start, to the CPUs that sysfs

@@ -26,28 +26,17 @@ void* address(cuda::Pointer memory) {
 }
 
 // As NCCL numbers them.
-constexpr std::array<int, kTypes> kNcclTypes{nccl::kFloat32,
-                                             nccl::kFloat64,
-                                             nccl::kFloat16,
-                                             nccl::kBfloat16,
-                                             nccl::kFloat8e4m3,
-                                             nccl::kFloat8e5m2,
-                                             nccl::kInt8,
-                                             nccl::kInt32,
-                                             nccl::kInt64,
-                                             nccl::kUint8,
-                                             nccl::kUint32,
-                                             nccl::kUint64};
-constexpr std::array<int, kReductions> kNcclReductions{
-    nccl::kSum, nccl::kProd, nccl::kMin, nccl::kMax, nccl::kAvg};
+constexpr std::array<int, kTypes> kNcclTypes{nccl::kFloat32,  nccl::kFloat64,    nccl::kFloat16,
+                                             nccl::kBfloat16, nccl::kFloat8e4m3, nccl::kFloat8e5m2,
+                                             nccl::kInt8,     nccl::kInt32,      nccl::kInt64,
+                                             nccl::kUint8,    nccl::kUint32,     nccl::kUint64};
+constexpr std::array<int, kReductions> kNcclReductions{nccl::kSum, nccl::kProd, nccl::kMin,
+                                                       nccl::kMax, nccl::kAvg};
 
 class Calls final : public NcclCalls {
  public:
-  Calls(const nccl::Library& library,
-        const Participant& self,
-        const Run& run,
-        nccl::Communicator handle,
-        cuda::Stream stream)
+  Calls(const nccl::Library& library, const Participant& self, const Run& run,
+        nccl::Communicator handle, cuda::Stream stream)
       : NcclCalls(self),
         library_(library),
         run_(run),
@@ -58,8 +47,8 @@ class Calls final : public NcclCalls {
         part_(run.shape.count * size_of(run.operation.type)) {}
 
   int all_reduce() override {
-    return library_.all_reduce.call(
-        sent(), received(), run_.shape.count, type_, reduction_, handle_, stream_);
+    return library_.all_reduce.call(sent(), received(), run_.shape.count, type_, reduction_,
+                                    handle_, stream_);
   }
 
   int all_gather() override {
@@ -67,18 +56,18 @@ class Calls final : public NcclCalls {
   }
 
   int reduce_scatter() override {
-    return library_.reduce_scatter.call(
-        sent(), received(), run_.shape.count, type_, reduction_, handle_, stream_);
+    return library_.reduce_scatter.call(sent(), received(), run_.shape.count, type_, reduction_,
+                                        handle_, stream_);
   }
 
   int broadcast() override {
-    return library_.broadcast.call(
-        sent(), received(), run_.shape.count, type_, root, handle_, stream_);
+    return library_.broadcast.call(sent(), received(), run_.shape.count, type_, root, handle_,
+                                   stream_);
   }
 
   int reduce() override {
-    return library_.reduce.call(
-        sent(), received(), run_.shape.count, type_, reduction_, root, handle_, stream_);
+    return library_.reduce.call(sent(), received(), run_.shape.count, type_, reduction_, root,
+                                handle_, stream_);
   }
 
   void send(int peer, Stretch parts) override { give(peer, run_.send, parts); }
@@ -87,11 +76,7 @@ class Calls final : public NcclCalls {
 
   void receive(int peer, Stretch parts) override {
     note(library_.receive.call(address(run_.receive + parts.first * part_),
-                               parts.count * run_.shape.count,
-                               type_,
-                               peer,
-                               handle_,
-                               stream_));
+                               parts.count * run_.shape.count, type_, peer, handle_, stream_));
   }
 
   [[nodiscard]] bool in_place() const override { return run_.operation.in_place; }
@@ -109,12 +94,8 @@ class Calls final : public NcclCalls {
   }
 
   void give(int peer, cuda::Pointer buffer, Stretch parts) {
-    note(library_.send.call(address(buffer + parts.first * part_),
-                            parts.count * run_.shape.count,
-                            type_,
-                            peer,
-                            handle_,
-                            stream_));
+    note(library_.send.call(address(buffer + parts.first * part_), parts.count * run_.shape.count,
+                            type_, peer, handle_, stream_));
   }
 
   [[nodiscard]] void* sent() const { return address(run_.send); }
@@ -151,8 +132,7 @@ Result<std::string> Communicator::make_id() const {
   return std::string(id.bytes.data(), id.bytes.size());
 }
 
-Result<void> Communicator::join(const std::string& id,
-                                bool blocking,
+Result<void> Communicator::join(const std::string& id, bool blocking,
                                 std::optional<std::chrono::nanoseconds> limit) {
   const auto until = limit ? SteadyClock::now() + *limit : SteadyClock::time_point::max();
   nccl::UniqueId unique{};

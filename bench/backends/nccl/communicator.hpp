@@ -38,8 +38,7 @@ class Communicator {
   // 128 bytes that every rank must have; made by one.
   [[nodiscard]] Result<std::string> make_id() const;
   // Returns when every rank has come, or the time is over. `blocking`: see NcclOptions.
-  [[nodiscard]] Result<void> join(const std::string& id,
-                                  bool blocking,
+  [[nodiscard]] Result<void> join(const std::string& id, bool blocking,
                                   std::optional<std::chrono::nanoseconds> limit = {});
 
   // Registers memory, until the communicator is left or release_memory() is called.
@@ -62,8 +61,7 @@ class Communicator {
   [[nodiscard]] int state();
   // Waits until a call that answered "in progress" is done; if it is not by then, gives up.
   [[nodiscard]] Result<void> settle(
-      std::string_view what,
-      int code,
+      std::string_view what, int code,
       std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
   void leave();
 

@@ -55,11 +55,8 @@ std::string_view cause_of_nccl(int code) {
 
 // The driver's words for hardware that does not work, and for NVSwitches that are not set up.
 bool is_broken(int code) {
-  constexpr std::array kCodes{cuda::kUncorrectableEcc,
-                              cuda::kNvlinkUncorrectable,
-                              cuda::kHardwareStack,
-                              cuda::kLaunchFailed,
-                              cuda::kSystemNotReady};
+  constexpr std::array kCodes{cuda::kUncorrectableEcc, cuda::kNvlinkUncorrectable,
+                              cuda::kHardwareStack, cuda::kLaunchFailed, cuda::kSystemNotReady};
   return std::ranges::find(kCodes, code) != kCodes.end();
 }
 
@@ -71,11 +68,9 @@ bool is_missing(int code) { return code == cuda::kNoDevice || code == cuda::kStu
 // failure'", and without the number before 2.20.
 bool quotes_broken(std::string_view text) {
   constexpr std::string_view kBegin = "Cuda failure ";
-  constexpr std::array<std::string_view, 5> kWords{"uncorrectable ECC error",
-                                                   "uncorrectable NVLink error",
-                                                   "hardware stack error",
-                                                   "unspecified launch failure",
-                                                   "system not yet initialized"};
+  constexpr std::array<std::string_view, 5> kWords{
+      "uncorrectable ECC error", "uncorrectable NVLink error", "hardware stack error",
+      "unspecified launch failure", "system not yet initialized"};
   const auto at = text.find(kBegin);
   if (at == std::string_view::npos) return false;
   const auto quoted = text.substr(at + kBegin.size());
@@ -96,24 +91,20 @@ Error trouble(const cuda::Library& library, std::string_view call, int code) {
   const char* name = nullptr;
   if (library.error_string.call(code, &text) != cuda::kSuccess) text = nullptr;
   if (library.error_name.call(code, &name) != cuda::kSuccess) name = nullptr;
-  return {.message = with_cause(fmt::format("{}: {} (CUDA {}{}{})",
-                                            call,
-                                            text == nullptr ? "unknown error" : printable(text),
-                                            code,
-                                            name == nullptr ? "" : ", ",
-                                            name == nullptr ? "" : printable(name)),
-                                cause_of_cuda(code)),
+  return {.message = with_cause(
+              fmt::format("{}: {} (CUDA {}{}{})", call,
+                          text == nullptr ? "unknown error" : printable(text), code,
+                          name == nullptr ? "" : ", ", name == nullptr ? "" : printable(name)),
+              cause_of_cuda(code)),
           .missing = is_missing(code),
           .broken = is_broken(code)};
 }
 
-Error trouble(const nccl::Library& library,
-              std::string_view call,
-              int code,
+Error trouble(const nccl::Library& library, std::string_view call, int code,
               nccl::Communicator communicator) {
   const char* text = library.error_string.call(code);
-  auto message = fmt::format(
-      "{}: {} (NCCL {})", call, text == nullptr ? "unknown error" : printable(text), code);
+  auto message = fmt::format("{}: {} (NCCL {})", call,
+                             text == nullptr ? "unknown error" : printable(text), code);
   const char* last =
       library.last_error.call == nullptr ? nullptr : library.last_error.call(communicator);
   if (last != nullptr && !trim(last).empty()) {
@@ -125,8 +116,8 @@ Error trouble(const nccl::Library& library,
 
 Error trouble(const cublas::Library& library, std::string_view call, int code) {
   const char* text = library.status_text.call == nullptr ? nullptr : library.status_text.call(code);
-  auto message = fmt::format(
-      "{}: {} (cuBLAS {})", call, text == nullptr ? "unknown error" : printable(text), code);
+  auto message = fmt::format("{}: {} (cuBLAS {})", call,
+                             text == nullptr ? "unknown error" : printable(text), code);
   if (code == cublas::kArchMismatch || code == cublas::kNotInitialised) {
     message += ": the library may be older than the GPU, or newer than the driver";
   }

@@ -15,9 +15,7 @@ namespace muster::bench {
 [[nodiscard]] Error trouble(const cuda::Library& library, std::string_view call, int code);
 
 // "ncclCommInitRank: invalid usage (NCCL 5): Duplicate GPU detected …". `communicator` may be null.
-[[nodiscard]] Error trouble(const nccl::Library& library,
-                            std::string_view call,
-                            int code,
+[[nodiscard]] Error trouble(const nccl::Library& library, std::string_view call, int code,
                             nccl::Communicator communicator);
 
 // "cublasLtMatmul: the requested functionality is not supported (cuBLAS 15)".

@@ -113,8 +113,7 @@ Result<cuda::Pointer> Gpu::allocate(std::uint64_t bytes) {
   cuda::Pointer memory = 0;
   const int code = library_.allocate.call(&memory, bytes);
   if (code == cuda::kSuccess) return memory;
-  auto message = fmt::format("allocate {} on the GPU: {}",
-                             size_text(bytes),
+  auto message = fmt::format("allocate {} on the GPU: {}", size_text(bytes),
                              trouble(library_, "cuMemAlloc", code).message);
   std::size_t free = 0;
   std::size_t total = 0;
@@ -153,14 +152,12 @@ Result<void> Gpu::upload(const std::vector<std::uint64_t>& first,
 Result<void> Gpu::launch(cuda::Kernel kernel, std::uint64_t count, void** arguments) {
   const auto needed = (count + kThreads - 1) / kThreads;
   const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>(needed, blocks_));
-  MUSTER_CUDA_TRY(
-      library_, launch, kernel, blocks, 1, 1, kThreads, 1, 1, 0, stream_, arguments, nullptr);
+  MUSTER_CUDA_TRY(library_, launch, kernel, blocks, 1, 1, kThreads, 1, 1, 0, stream_, arguments,
+                  nullptr);
   return {};
 }
 
-Result<void> Gpu::fill(cuda::Pointer memory,
-                       std::uint64_t count,
-                       std::size_t width,
+Result<void> Gpu::fill(cuda::Pointer memory, std::uint64_t count, std::size_t width,
                        const Fill& fill) {
   if (count == 0 || fill.bits.empty()) return {};
   auto uploaded = upload(fill.bits, {});
@@ -171,11 +168,8 @@ Result<void> Gpu::fill(cuda::Pointer memory,
   return launch(fill_.at(index_of(width)), count, arguments.data());
 }
 
-Result<void> Gpu::verify(cuda::Pointer memory,
-                         std::size_t width,
-                         const Segment& segment,
-                         Wrong& wrong,
-                         const Watch& watch) {
+Result<void> Gpu::verify(cuda::Pointer memory, std::size_t width, const Segment& segment,
+                         Wrong& wrong, const Watch& watch) {
   if (segment.count == 0 || segment.low.empty()) return {};
   auto uploaded = upload(segment.low, segment.high);
   if (!uploaded) return uploaded;

@@ -59,16 +59,11 @@ class Gpu {
 
   // Sets all bytes to 0xff: an element of these is no value that a collective may leave.
   [[nodiscard]] Result<void> poison(cuda::Pointer memory, std::uint64_t bytes);
-  [[nodiscard]] Result<void> fill(cuda::Pointer memory,
-                                  std::uint64_t count,
-                                  std::size_t width,
+  [[nodiscard]] Result<void> fill(cuda::Pointer memory, std::uint64_t count, std::size_t width,
                                   const Fill& fill);
   // Adds to `wrong`. Waits for the stream.
-  [[nodiscard]] Result<void> verify(cuda::Pointer memory,
-                                    std::size_t width,
-                                    const Segment& segment,
-                                    Wrong& wrong,
-                                    const Watch& watch);
+  [[nodiscard]] Result<void> verify(cuda::Pointer memory, std::size_t width, const Segment& segment,
+                                    Wrong& wrong, const Watch& watch);
 
   // Records event `index`, which is made when it is first used.
   [[nodiscard]] Result<void> mark(std::size_t index);

@@ -21,14 +21,8 @@ __device__ void fill(Word* buffer, u64 count, const u64* bits, u64 period, u64 s
 // result[0]: how many elements are wrong; result[1]: the least index of one of them, counted from
 // `first`, which is the index of the stretch's first element.
 template <class Word>
-__device__ void verify(const Word* buffer,
-                       u64 first,
-                       u64 count,
-                       const u64* low,
-                       const u64* high,
-                       u64 period,
-                       u64 shift,
-                       u64* result) {
+__device__ void verify(const Word* buffer, u64 first, u64 count, const u64* low, const u64* high,
+                       u64 period, u64 shift, u64* result) {
   const u64 stride = u64(gridDim.x) * blockDim.x;
   const u64 step = stride % period;
   u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -50,20 +44,15 @@ __device__ void verify(const Word* buffer,
   }
 }
 
-#define MUSTER_KERNELS(width, Word)                                                         \
-  extern "C" __global__ void muster_fill_##width(                                           \
-      Word* buffer, u64 count, const u64* bits, u64 period, u64 shift) {                    \
-    fill(buffer, count, bits, period, shift);                                               \
-  }                                                                                         \
-  extern "C" __global__ void muster_verify_##width(const Word* buffer,                      \
-                                                   u64 first,                               \
-                                                   u64 count,                               \
-                                                   const u64* low,                          \
-                                                   const u64* high,                         \
-                                                   u64 period,                              \
-                                                   u64 shift,                               \
-                                                   u64* result) {                           \
-    verify(buffer, first, count, low, high, period, shift, result);                         \
+#define MUSTER_KERNELS(width, Word)                                                             \
+  extern "C" __global__ void muster_fill_##width(Word* buffer, u64 count, const u64* bits,      \
+                                                 u64 period, u64 shift) {                       \
+    fill(buffer, count, bits, period, shift);                                                   \
+  }                                                                                             \
+  extern "C" __global__ void muster_verify_##width(const Word* buffer, u64 first, u64 count,    \
+                                                   const u64* low, const u64* high, u64 period, \
+                                                   u64 shift, u64* result) {                    \
+    verify(buffer, first, count, low, high, period, shift, result);                             \
   }
 
 MUSTER_KERNELS(1, unsigned char)

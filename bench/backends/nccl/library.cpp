@@ -38,8 +38,8 @@ class Finder {
 
   [[nodiscard]] Result<void> all_found(std::string_view path, std::string_view what) const {
     if (missing_.empty()) return {};
-    return make_error(fmt::format(
-        "{} is no {} that can be used: it lacks {}", path, what, fmt::join(missing_, ", ")));
+    return make_error(fmt::format("{} is no {} that can be used: it lacks {}", path, what,
+                                  fmt::join(missing_, ", ")));
   }
 
  private:
@@ -74,11 +74,9 @@ Result<nccl::Library> nccl::open_library(const std::string& named) {
 }
 
 Result<cublas::Library> cublas::open_library(const std::string& named) {
-  const auto opened = open_first(named,
-                                 {"libcublasLt.so.13",
-                                  "libcublasLt.so.12",
-                                  "libcublasLt.so.11",
-                                  "/usr/local/cuda/lib64/libcublasLt.so"});
+  const auto opened =
+      open_first(named, {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11",
+                         "/usr/local/cuda/lib64/libcublasLt.so"});
   if (!opened) return tl::unexpected(opened.error());
   Library library{.path = named.empty() ? "libcublasLt.so" : named};
   Finder finder(*opened);

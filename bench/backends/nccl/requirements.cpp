@@ -19,19 +19,12 @@ struct Name {
   Way way;
 };
 
-constexpr std::array kNames{Name{"ib", Way::ib},
-                            Name{"gdr", Way::gdr},
-                            Name{"p2p", Way::p2p},
-                            Name{"nvlink", Way::nvlink},
-                            Name{"mnnvl", Way::mnnvl},
-                            Name{"nvls", Way::nvls},
-                            Name{"sharp", Way::sharp},
-                            Name{"net/ib", Way::ib},
-                            Name{"infiniband", Way::ib},
-                            Name{"gpudirect", Way::gdr},
-                            Name{"gdrdma", Way::gdr},
-                            Name{"p2p/mnnvl", Way::mnnvl},
-                            Name{"collnet", Way::sharp}};
+constexpr std::array kNames{
+    Name{"ib", Way::ib},         Name{"gdr", Way::gdr},     Name{"p2p", Way::p2p},
+    Name{"nvlink", Way::nvlink}, Name{"mnnvl", Way::mnnvl}, Name{"nvls", Way::nvls},
+    Name{"sharp", Way::sharp},   Name{"net/ib", Way::ib},   Name{"infiniband", Way::ib},
+    Name{"gpudirect", Way::gdr}, Name{"gdrdma", Way::gdr},  Name{"p2p/mnnvl", Way::mnnvl},
+    Name{"collnet", Way::sharp}};
 
 // What the environment sets, as NCCL read it; null where it does not.
 const std::string* setting(const Transport& transport, const char* name) {
@@ -89,8 +82,7 @@ std::string cause_without_hcas(const Transport& transport) {
   return fmt::format(
       "NCCL sees no HCA{}{}: in a container, /dev/infiniband and the limit on "
       "locked memory must be given to it",
-      named.empty() ? "" : "; ",
-      named);
+      named.empty() ? "" : "; ", named);
 }
 
 std::string cause_without_ib(const Transport& transport) {
@@ -215,14 +207,13 @@ class Judge {
       case Way::nvlink:
         return nvlink();
       case Way::mnnvl:
-        return of_pairs(
-            way, false, [](const std::string& path) { return fit(path == "P2P/MNNVL"); });
+        return of_pairs(way, false,
+                        [](const std::string& path) { return fit(path == "P2P/MNNVL"); });
       case Way::nvls:
         return of_run(way, transport_.nvls_connected || uses_algorithm(transport_, "NVLS"));
       case Way::sharp:
-        return of_run(way,
-                      transport_.collnet_connected || !transport_.in_network.empty() ||
-                          uses_algorithm(transport_, "COLLNET"));
+        return of_run(way, transport_.collnet_connected || !transport_.in_network.empty() ||
+                               uses_algorithm(transport_, "COLLNET"));
     }
     return {};
   }
@@ -265,9 +256,7 @@ class Judge {
     if (pairs.all == 0) return no_pairs(way, inside, where);
     if (pairs.wrong == 0 && pairs.unclear == 0) return {.answer = Answer::yes};
     auto what = fmt::format("{} of {} pairs of ranks on {} use {}",
-                            pairs.wrong == 0 ? pairs.unclear : pairs.wrong,
-                            pairs.all,
-                            where,
+                            pairs.wrong == 0 ? pairs.unclear : pairs.wrong, pairs.all, where,
                             fmt::join(with_interfaces(pairs.others, transport_), ", "));
     if (pairs.wrong == 0) return {.what = what + ", and the log does not say over what that sends"};
     return {.answer = Answer::no, .what = std::move(what), .cause = cause(way)};
@@ -336,8 +325,7 @@ Result<std::vector<Way>> parse_ways(std::string_view list) {
   return ways;
 }
 
-std::vector<Taken> ways_taken(const Transport& transport,
-                              const std::vector<int>& nodes,
+std::vector<Taken> ways_taken(const Transport& transport, const std::vector<int>& nodes,
                               const std::vector<Way>& ways) {
   const Judge judge(transport, nodes);
   std::vector<Taken> answers;

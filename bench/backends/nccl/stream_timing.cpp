@@ -35,9 +35,7 @@ Result<Samples> one_by_one(const StreamWork& work, const Pace& pace, Progress& p
 }
 
 // All are put on the stream, and counted as it comes to them.
-Result<void> enqueue_all(const StreamWork& work,
-                         const Pace& pace,
-                         std::vector<double>& cpu_seconds,
+Result<void> enqueue_all(const StreamWork& work, const Pace& pace, std::vector<double>& cpu_seconds,
                          Progress& progress) {
   const auto rounds = static_cast<std::size_t>(pace.iterations);
   std::size_t counted = 0;
@@ -85,9 +83,7 @@ Result<Samples> back_to_back(const StreamWork& work, const Pace& pace, Progress&
 
 }  // namespace
 
-Result<void> wait_counted(Gpu& gpu,
-                          const Gpu::Watch& healthy,
-                          Progress& progress,
+Result<void> wait_counted(Gpu& gpu, const Gpu::Watch& healthy, Progress& progress,
                           std::chrono::nanoseconds expected) {
   const auto begun = progress.started.load() + 1;
   const auto look = [&] {

@@ -15,9 +15,7 @@ namespace muster::bench {
 // Waits for an operation that was put on the stream after its event 0, and counts it. `expected`:
 // as of Gpu::wait.
 [[nodiscard]] Result<void> wait_counted(
-    Gpu& gpu,
-    const Gpu::Watch& healthy,
-    Progress& progress,
+    Gpu& gpu, const Gpu::Watch& healthy, Progress& progress,
     std::chrono::nanoseconds expected = std::chrono::nanoseconds(0));
 
 struct StreamWork {
@@ -27,8 +25,7 @@ struct StreamWork {
 };
 
 // The seconds of each iteration, back to back where the pace says so. `progress` counts those done.
-[[nodiscard]] Result<Samples> time_on_stream(const StreamWork& work,
-                                             const Pace& pace,
+[[nodiscard]] Result<Samples> time_on_stream(const StreamWork& work, const Pace& pace,
                                              Progress& progress);
 
 }  // namespace muster::bench

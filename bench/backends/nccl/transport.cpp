@@ -160,8 +160,7 @@ void take_collnet(std::string_view text, Transport& transport) {
 void take_devices(std::string_view list, std::set<std::string>& devices) {
   std::string plain(list.substr(0, list.find(';')));
   std::ranges::replace_if(
-      plain,
-      [](char c) { return std::string_view("={},").find(c) != std::string_view::npos; },
+      plain, [](char c) { return std::string_view("={},").find(c) != std::string_view::npos; },
       ' ');
   bool numbered = false;
   for (auto word : split_words(plain)) {
@@ -200,8 +199,8 @@ void take_network(std::string_view text, Transport& transport) {
 // "AllReduce: 8388608 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..15}"; before 2.20 the
 // algorithm and the protocol are numbers: "AllReduce: 8 Bytes -> Algo 1 proto 0 time 8.8".
 void take_algorithm(std::string_view text, Transport& transport) {
-  constexpr std::array<std::string_view, 6> kAlgorithms{
-      "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE"};
+  constexpr std::array<std::string_view, 6> kAlgorithms{"TREE",          "RING", "COLLNET_DIRECT",
+                                                        "COLLNET_CHAIN", "NVLS", "NVLS_TREE"};
   constexpr std::array<std::string_view, 3> kProtocols{"LL", "LL128", "SIMPLE"};
   const auto named = [](std::string_view word, const auto& names) {
     const auto number = parse_unsigned(word);
@@ -257,8 +256,8 @@ bool speaks_of_a_plugin_in_trouble(std::string_view text) {
   if (!text.starts_with("NET/Plugin") && text.find("NET plugin") == std::string_view::npos) {
     return false;
   }
-  constexpr std::array<std::string_view, 4> kTroubles{
-      "Could not find", "Failed to ", "cannot open", "unsupported"};
+  constexpr std::array<std::string_view, 4> kTroubles{"Could not find", "Failed to ", "cannot open",
+                                                      "unsupported"};
   return std::ranges::any_of(kTroubles, [text](std::string_view trouble) {
     return text.find(trouble) != std::string_view::npos;
   });

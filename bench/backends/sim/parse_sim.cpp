@@ -21,8 +21,7 @@ tl::unexpected<Error> wrong(std::string_view what) {
   return make_error(fmt::format("--sim: {}", printable(what)));
 }
 
-tl::unexpected<Error> unknown(std::string_view kind,
-                              std::string_view word,
+tl::unexpected<Error> unknown(std::string_view kind, std::string_view word,
                               const std::vector<std::string>& known) {
   const auto near = nearest(word, known);
   return wrong(near.empty()
@@ -42,8 +41,8 @@ Result<void> set(int& target, std::string_view key, std::string_view text, std::
 template <class Table>
 std::vector<std::string> names_of(const Table& table) {
   std::vector<std::string> names(table.size());
-  std::ranges::transform(
-      table, names.begin(), [](const auto& each) { return std::string(each.name); });
+  std::ranges::transform(table, names.begin(),
+                         [](const auto& each) { return std::string(each.name); });
   return names;
 }
 
@@ -111,11 +110,8 @@ Result<SimFault> parse_fault(std::string_view text) {
   }
   const auto needed = form->arguments.empty() ? 0 : split(form->arguments, ':').size();
   if (words.size() - 1 != needed) {
-    return wrong(fmt::format("fault {} is written {}{}{}",
-                             text,
-                             form->name,
-                             form->arguments.empty() ? "" : ":",
-                             form->arguments));
+    return wrong(fmt::format("fault {} is written {}{}{}", text, form->name,
+                             form->arguments.empty() ? "" : ":", form->arguments));
   }
   SimFault fault{.kind = form->kind};
   if (form->arguments.ends_with("FACTOR")) {

@@ -31,14 +31,9 @@ std::string first_log(const SimCluster& cluster) {
     const int next = (rank + 1) % ranks;
     const bool inside = rank / cluster.gpus == next / cluster.gpus;
     const std::string_view between = tcp ? "[send] via NET/Socket/0" : "[send] via NET/IB/0/GDRDMA";
-    log += log_line(rank,
-                    cluster.gpus,
-                    fmt::format("Channel 00/0 : {}[{}] -> {}[{}] {}",
-                                rank,
-                                rank % cluster.gpus,
-                                next,
-                                next % cluster.gpus,
-                                inside ? "via P2P/CUMEM" : between));
+    log += log_line(rank, cluster.gpus,
+                    fmt::format("Channel 00/0 : {}[{}] -> {}[{}] {}", rank, rank % cluster.gpus,
+                                next, next % cluster.gpus, inside ? "via P2P/CUMEM" : between));
   }
   return log;
 }
@@ -51,9 +46,7 @@ std::uint64_t visible_bit(Type type) {
 }
 
 // What is wrong with this element; nothing where the rank receives no such element.
-std::optional<Wrong> spoiled(const Operation& operation,
-                             int rank,
-                             int ranks,
+std::optional<Wrong> spoiled(const Operation& operation, int rank, int ranks,
                              std::uint64_t element) {
   for (const auto& [first, count, shift, low, high] : expected_of(operation, rank, ranks)) {
     if (element < first || element - first >= count) continue;
@@ -101,8 +94,7 @@ class Sim final : public Backend {
 
   [[nodiscard]] Result<void> reserve(const Operation& /*largest*/) override { return {}; }
 
-  [[nodiscard]] Result<Batch> measure(const Operation& operation,
-                                      const Pace& pace,
+  [[nodiscard]] Result<Batch> measure(const Operation& operation, const Pace& pace,
                                       Progress& progress) override {
     note(operation);
     progress.reset();
@@ -122,8 +114,7 @@ class Sim final : public Backend {
     return batch;
   }
 
-  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation,
-                                                  const Pace& /*pace*/,
+  [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation, const Pace& /*pace*/,
                                                   Progress& progress) override {
     progress.reset();
     ++progress.started;
@@ -168,11 +159,9 @@ class Sim final : public Backend {
     if (operation.collective != Collective::all_reduce || ranks() < 2) return;
     if (!noted_.insert(operation.bytes).second) return;
     log_ += log_line(
-        0,
-        cluster_.gpus,
+        0, cluster_.gpus,
         fmt::format("AllReduce: {} Bytes -> Algo {} proto SIMPLE channel{{Lo..Hi}}={{0..15}}",
-                    operation.bytes,
-                    cluster_.tree ? "TREE" : "RING"));
+                    operation.bytes, cluster_.tree ? "TREE" : "RING"));
   }
 
   SimCluster cluster_;

@@ -135,8 +135,7 @@ class Assembly {
   [[nodiscard]] Descriptor& socket_of(int peer) { return sockets_[static_cast<std::size_t>(peer)]; }
 
   [[nodiscard]] std::int64_t missing() const {
-    return std::count_if(sockets_.begin() + rank_ + 1,
-                         sockets_.end(),
+    return std::count_if(sockets_.begin() + rank_ + 1, sockets_.end(),
                          [](const Descriptor& socket) { return !socket.is_open(); });
   }
 
@@ -203,8 +202,7 @@ class Assembly {
     const auto answer = hello_of(rank_, static_cast<int>(from), token_);
     const auto sent =
         transfer({.socket = stranger.socket.get(), .bytes = std::as_bytes(std::span(&answer, 1))},
-                 {},
-                 &deadline_);
+                 {}, &deadline_);
     if (!sent) return socket_error(static_cast<int>(from), sent.error());
     sockets_[from] = std::move(stranger.socket);
     stranger.socket = Descriptor{};

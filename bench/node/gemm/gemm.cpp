@@ -36,10 +36,9 @@ constexpr std::array kKinds{
 
 // As cuBLAS numbers it.
 int type_of(const NumberType& type) {
-  for (const auto& [known, number] : {std::pair(kFp64, cublas::kFp64),
-                                      std::pair(kBf16, cublas::kBf16),
-                                      std::pair(kFp16, cublas::kFp16),
-                                      std::pair(kFp8, cublas::kFp8)}) {
+  for (const auto& [known, number] :
+       {std::pair(kFp64, cublas::kFp64), std::pair(kBf16, cublas::kBf16),
+        std::pair(kFp16, cublas::kFp16), std::pair(kFp8, cublas::kFp8)}) {
     if (type == known) return number;
   }
   return cublas::kFp32;
@@ -53,10 +52,8 @@ void* as_memory(cuda::Pointer address) {
 
 std::span<const GemmKind> gemm_kinds() { return kKinds; }
 
-Result<std::unique_ptr<Gemm>> Gemm::prepare(NodeGpu& gpu,
-                                            const cublas::Library& library,
-                                            const GemmKind& kind,
-                                            const GemmShape& shape) {
+Result<std::unique_ptr<Gemm>> Gemm::prepare(NodeGpu& gpu, const cublas::Library& library,
+                                            const GemmKind& kind, const GemmShape& shape) {
   if (auto used = gpu.gpu().use(); !used) return tl::unexpected(used.error());
   // NOLINTNEXTLINE(modernize-make-unique): private
   std::unique_ptr<Gemm> made(new Gemm(gpu, library, kind, shape));
@@ -82,26 +79,17 @@ Result<void> Gemm::describe() {
   MUSTER_CUBLAS_TRY(library_, create, &handle_);
   MUSTER_CUBLAS_TRY(library_, operation_create, &operation_, kind_.compute, kind_.scale);
   const int transposed = cublas::kTransposed;
-  MUSTER_CUBLAS_TRY(
-      library_, operation_set, operation_, cublas::kTransposeFirst, &transposed, sizeof transposed);
+  MUSTER_CUBLAS_TRY(library_, operation_set, operation_, cublas::kTransposeFirst, &transposed,
+                    sizeof transposed);
   const auto& [rows, columns, depth] = shape_;
   const auto stride = static_cast<std::int64_t>(depth);
   const int in = type_of(kind_.in);
   MUSTER_CUBLAS_TRY(library_, layout_create, &first_in_, in, depth, rows, stride);
   MUSTER_CUBLAS_TRY(library_, layout_create, &second_in_, in, depth, columns, stride);
-  MUSTER_CUBLAS_TRY(library_,
-                    layout_create,
-                    &out_,
-                    type_of(kind_.out),
-                    rows,
-                    columns,
+  MUSTER_CUBLAS_TRY(library_, layout_create, &out_, type_of(kind_.out), rows, columns,
                     static_cast<std::int64_t>(rows));
   MUSTER_CUBLAS_TRY(library_, preference_create, &preference_);
-  MUSTER_CUBLAS_TRY(library_,
-                    preference_set,
-                    preference_,
-                    cublas::kMostWorkspace,
-                    &kWorkspace,
+  MUSTER_CUBLAS_TRY(library_, preference_set, preference_, cublas::kMostWorkspace, &kWorkspace,
                     sizeof kWorkspace);
   return {};
 }
@@ -112,12 +100,8 @@ Result<cuda::Pointer> Gemm::matrix_of(std::uint64_t first, std::uint64_t count) 
   if (!memory) return memory;
   numbers_ = varied_numbers(kind_.in, first, std::min(kTable, count));
   for (std::uint64_t at = 0; at < bytes; at += numbers_.size()) {
-    MUSTER_CUDA_TRY(gpu_.library(),
-                    copy_in,
-                    *memory + at,
-                    numbers_.data(),
-                    std::min(numbers_.size(), bytes - at),
-                    gpu_.gpu().stream());
+    MUSTER_CUDA_TRY(gpu_.library(), copy_in, *memory + at, numbers_.data(),
+                    std::min(numbers_.size(), bytes - at), gpu_.gpu().stream());
   }
   if (auto waited = gpu_.wait(); !waited) return tl::unexpected(waited.error());
   return memory;
@@ -141,40 +125,18 @@ Result<void> Gemm::multiply(const Algorithm& algorithm, cuda::Pointer to) {
   const bool is_wide = kind_.scale == cublas::kFp64;
   const void* const one = is_wide ? static_cast<const void*>(wide.data()) : narrow.data();
   const void* const nought = is_wide ? static_cast<const void*>(&wide[1]) : &narrow[1];
-  MUSTER_CUBLAS_TRY(library_,
-                    multiply,
-                    handle_,
-                    operation_,
-                    one,
-                    as_memory(a_),
-                    first_in_,
-                    as_memory(b_),
-                    second_in_,
-                    nought,
-                    as_memory(to),
-                    out_,
-                    as_memory(to),
-                    out_,
-                    &algorithm,
-                    as_memory(workspace_),
-                    kWorkspace,
-                    gpu_.gpu().stream());
+  MUSTER_CUBLAS_TRY(library_, multiply, handle_, operation_, one, as_memory(a_), first_in_,
+                    as_memory(b_), second_in_, nought, as_memory(to), out_, as_memory(to), out_,
+                    &algorithm, as_memory(workspace_), kWorkspace, gpu_.gpu().stream());
   return {};
 }
 
 Result<void> Gemm::choose() {
   std::array<cublas::Choice, 8> choices{};
   int count = 0;
-  const int code = library_.heuristic.call(handle_,
-                                           operation_,
-                                           first_in_,
-                                           second_in_,
-                                           out_,
-                                           out_,
-                                           preference_,
-                                           static_cast<int>(choices.size()),
-                                           choices.data(),
-                                           &count);
+  const int code =
+      library_.heuristic.call(handle_, operation_, first_in_, second_in_, out_, out_, preference_,
+                              static_cast<int>(choices.size()), choices.data(), &count);
   if (code == cublas::kNotSupported || (code == cublas::kSuccess && count == 0)) {
     return make_missing(fmt::format("no products in {}", kind_.name));
   }
@@ -210,9 +172,7 @@ Result<std::optional<std::string>> Gemm::wrong() {
     return std::optional(
         fmt::format("{} words of 4 bytes of a product in {} are not what the same product was "
                     "before, the first in column {}; bits {:08x} differ",
-                    counts->wrong,
-                    kind_.name,
-                    counts->first * 4 / kind_.out.bytes() / shape_.rows,
+                    counts->wrong, kind_.name, counts->first * 4 / kind_.out.bytes() / shape_.rows,
                     counts->bits));
   }
   return wrong_number();
@@ -221,8 +181,8 @@ Result<std::optional<std::string>> Gemm::wrong() {
 // The beginning of the first column, by numbers that have all their bits.
 Result<std::optional<std::string>> Gemm::wrong_number() {
   numbers_.resize(kComputed * kind_.out.bytes());
-  MUSTER_CUDA_TRY(
-      gpu_.library(), copy_out, numbers_.data(), last_, numbers_.size(), gpu_.gpu().stream());
+  MUSTER_CUDA_TRY(gpu_.library(), copy_out, numbers_.data(), last_, numbers_.size(),
+                  gpu_.gpu().stream());
   if (auto waited = gpu_.wait(); !waited) return tl::unexpected(waited.error());
   const auto depth = shape_.depth;
   const auto period = std::min(kTable, shape_.rows * depth);
@@ -241,10 +201,7 @@ Result<std::optional<std::string>> Gemm::wrong_number() {
     return std::optional(
         fmt::format("a product in {} is wrong: row {}, column 0 is {:.6g} and not "
                     "{:.6g}",
-                    kind_.name,
-                    row,
-                    seen,
-                    sum));
+                    kind_.name, row, seen, sum));
   }
   return std::optional<std::string>();
 }

@@ -21,9 +21,7 @@ using Rates = Result<std::vector<double>>;
 constexpr double kLaunch = 0.02;  // seconds of a GPU that are timed at once
 
 // `work` does so many operations; TFLOPS.
-Rates rates_of(NodeGpu& gpu,
-               double operations,
-               Span time,
+Rates rates_of(NodeGpu& gpu, double operations, Span time,
                const std::function<Result<void>()>& work) {
   constexpr std::size_t kLeast = 5;
   constexpr std::size_t kMost = 500;
@@ -107,12 +105,8 @@ class GemmTest {
     result_.add(std::move(series));
   }
 
-  Result<void> measure_one(const cublas::Library& library,
-                           const GemmKind& kind,
-                           std::uint64_t n,
-                           Span time,
-                           NodeGpu& gpu,
-                           Series& series) {
+  Result<void> measure_one(const cublas::Library& library, const GemmKind& kind, std::uint64_t n,
+                           Span time, NodeGpu& gpu, Series& series) {
     auto gemm = Gemm::prepare(gpu, library, kind, {n, n, n});
     if (!gemm) return tl::unexpected(gemm.error());
     const auto rates = rates_of(gpu, **gemm, time);

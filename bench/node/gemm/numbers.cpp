@@ -34,8 +34,7 @@ double value_of_bits(const NumberType& type, std::uint64_t bits) {
   return negative ? -value : value;
 }
 
-std::vector<unsigned char> varied_numbers(const NumberType& type,
-                                          std::uint64_t first,
+std::vector<unsigned char> varied_numbers(const NumberType& type, std::uint64_t first,
                                           std::uint64_t count) {
   std::vector<unsigned char> bytes(count * type.bytes());
   for (std::uint64_t i = 0; i < count; ++i) {

@@ -32,8 +32,7 @@ inline constexpr NumberType kFp8{.bits = 8, .mantissa = 3, .bias = 7};  // E4M3
 [[nodiscard]] double value_of_bits(const NumberType& type, std::uint64_t bits);
 
 // `count` of them from `first` on, one behind the other.
-[[nodiscard]] std::vector<unsigned char> varied_numbers(const NumberType& type,
-                                                        std::uint64_t first,
+[[nodiscard]] std::vector<unsigned char> varied_numbers(const NumberType& type, std::uint64_t first,
                                                         std::uint64_t count);
 
 }  // namespace muster::bench::node

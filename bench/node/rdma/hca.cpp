@@ -17,8 +17,8 @@
 namespace muster::bench::node {
 namespace {
 
-constexpr std::array<std::string_view, 6> kStates{
-    "NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER"};
+constexpr std::array<std::string_view, 6> kStates{"NOP",   "DOWN",   "INIT",
+                                                  "ARMED", "ACTIVE", "ACTIVE_DEFER"};
 
 std::string_view state_name(ibv_port_state state) {
   const auto number = static_cast<std::size_t>(state);
@@ -57,8 +57,7 @@ Hca::~Hca() {
   if (context_ != nullptr) library_.close(context_);
 }
 
-Result<std::unique_ptr<Hca>> Hca::open(const VerbsLibrary& library,
-                                       ibv_device* device,
+Result<std::unique_ptr<Hca>> Hca::open(const VerbsLibrary& library, ibv_device* device,
                                        bool ethernet_too) {
   std::unique_ptr<Hca> hca(new Hca(library, printable(library.name(device), 64)));
   errno = 0;

@@ -20,8 +20,7 @@ class Hca {
  public:
   // An error says why it cannot be used; `missing` where it has no port of the kind that is tested.
   [[nodiscard]] static Result<std::unique_ptr<Hca>> open(const VerbsLibrary& library,
-                                                         ibv_device* device,
-                                                         bool ethernet_too);
+                                                         ibv_device* device, bool ethernet_too);
   Hca(const Hca&) = delete;
   Hca& operator=(const Hca&) = delete;
   ~Hca();

@@ -136,20 +136,15 @@ class Loopback {
     return memory.compare(seed, bytes);
   }
 
-  Result<void> check_data(Lane& lane,
-                          const std::string& device,
-                          RdmaMemory& memory,
-                          std::uint64_t seed,
-                          std::uint64_t count) {
+  Result<void> check_data(Lane& lane, const std::string& device, RdmaMemory& memory,
+                          std::uint64_t seed, std::uint64_t count) {
     const auto compared = wrong_in(memory, seed, count * sizes_.message);
     if (!compared) return tl::unexpected(compared.error());
     const auto& wrong = *compared;
     if (!wrong || std::exchange(lane.spoilt, true)) return {};
     result_.findings.push_back(
-        broken(device,
-               fmt::format("{} words of 8 bytes came over changed, the first at byte {}",
-                           wrong->words,
-                           wrong->first_byte)));
+        broken(device, fmt::format("{} words of 8 bytes came over changed, the first at byte {}",
+                                   wrong->words, wrong->first_byte)));
     return {};
   }
 
@@ -181,8 +176,7 @@ class Loopback {
   }
 
   // Of all that the lane's memories hold.
-  [[nodiscard]] Transfers all_of(ibv_wr_opcode kind,
-                                 const RdmaMemory& local,
+  [[nodiscard]] Transfers all_of(ibv_wr_opcode kind, const RdmaMemory& local,
                                  const RdmaMemory& remote) const {
     return {.kind = kind,
             .local = &local,
@@ -348,9 +342,7 @@ class Loopback {
   }
 
   // Where no HCA reaches any other, as in a fabric whose rails are apart, that is no fault.
-  void conclude_pairs(Series series,
-                      Matrix matrix,
-                      std::vector<Finding> unreached,
+  void conclude_pairs(Series series, Matrix matrix, std::vector<Finding> unreached,
                       std::size_t left) {
     if (series.values.empty()) {
       return skip("no HCA of this node reaches another through the fabric");

@@ -44,10 +44,7 @@ ibv_mr* register_memory(const Hca& hca, std::uint64_t address, std::uint64_t byt
   const auto& library = hca.library();
   if (library.reg_mr_relaxed != nullptr) {
     auto* const region =
-        library.reg_mr_relaxed(hca.domain(),
-                               as_memory(address),
-                               bytes,
-                               address,
+        library.reg_mr_relaxed(hca.domain(), as_memory(address), bytes, address,
                                static_cast<unsigned>(kAccess) | IBV_ACCESS_RELAXED_ORDERING);
     if (region != nullptr) return region;
   }
@@ -68,10 +65,8 @@ class HostMemory final : public RdmaMemory {
     std::memcpy(&address_, static_cast<const void*>(&begin), sizeof(begin));
     region_ = register_memory(hca_, address_, bytes_);
     if (region_ != nullptr) return {};
-    return make_error(fmt::format("{} MiB of memory cannot be registered: {}{}",
-                                  bytes_ >> 20U,
-                                  errno_text(errno),
-                                  errno == ENOMEM ? "; see `ulimit -l`" : ""));
+    return make_error(fmt::format("{} MiB of memory cannot be registered: {}{}", bytes_ >> 20U,
+                                  errno_text(errno), errno == ENOMEM ? "; see `ulimit -l`" : ""));
   }
 
   [[nodiscard]] Result<void> fill(std::uint64_t seed) override {
@@ -192,8 +187,7 @@ Result<std::unique_ptr<RdmaMemory>> RdmaMemory::reserve(const Hca& hca, std::uin
   return made;
 }
 
-Result<std::unique_ptr<RdmaMemory>> RdmaMemory::reserve_on(const Hca& hca,
-                                                           Gpu& gpu,
+Result<std::unique_ptr<RdmaMemory>> RdmaMemory::reserve_on(const Hca& hca, Gpu& gpu,
                                                            const cuda::Library& cuda,
                                                            std::uint64_t bytes) {
   auto made = std::make_unique<GpuMemory>(hca, gpu, cuda, bytes);

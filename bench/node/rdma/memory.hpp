@@ -26,8 +26,7 @@ class RdmaMemory {
                                                                    std::uint64_t bytes);
   // Reserves memory of this GPU, which lives longer: by a dma-buf, else by the driver's peer
   // memory.
-  [[nodiscard]] static Result<std::unique_ptr<RdmaMemory>> reserve_on(const Hca& hca,
-                                                                      Gpu& gpu,
+  [[nodiscard]] static Result<std::unique_ptr<RdmaMemory>> reserve_on(const Hca& hca, Gpu& gpu,
                                                                       const cuda::Library& cuda,
                                                                       std::uint64_t bytes);
   RdmaMemory(const RdmaMemory&) = delete;

@@ -48,8 +48,7 @@ Result<void> connect(const Hca& hca, ibv_qp* pair, const Hca& other, const ibv_q
   attributes.ah_attr.grh.sgid_index = hca.address().grh.sgid_index;
   const auto& library = hca.library();
   int error =
-      library.modify_qp(pair,
-                        &attributes,
+      library.modify_qp(pair, &attributes,
                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
   if (error != 0) return refused("a queue pair cannot be joined with its peer", error);
@@ -58,8 +57,7 @@ Result<void> connect(const Hca& hca, ibv_qp* pair, const Hca& other, const ibv_q
   attributes.retry_cnt = kRetries;
   attributes.rnr_retry = kRetries;
   attributes.max_rd_atomic = reads_of(hca.limits().max_qp_init_rd_atom);
-  error = library.modify_qp(pair,
-                            &attributes,
+  error = library.modify_qp(pair, &attributes,
                             IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                                 IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
   if (error != 0) return refused("a queue pair cannot be made ready", error);
@@ -68,8 +66,7 @@ Result<void> connect(const Hca& hca, ibv_qp* pair, const Hca& other, const ibv_q
 
 }  // namespace
 
-Result<std::unique_ptr<Way>> Way::join(const Hca& from,
-                                       const Hca& to,
+Result<std::unique_ptr<Way>> Way::join(const Hca& from, const Hca& to,
                                        std::chrono::nanoseconds patience) {
   std::unique_ptr<Way> way(new Way(from, to, patience));
   if (auto done = way->set_up(); !done) return tl::unexpected(done.error());
@@ -171,8 +168,7 @@ Result<double> Way::move(const Transfers& transfers) {
       last = Clock::now();
     } else if (Clock::now() - last > patience_) {
       return make_error(fmt::format("{} of {} transfers do not complete within {:.1f} s",
-                                    posted - done,
-                                    transfers.count,
+                                    posted - done, transfers.count,
                                     std::chrono::duration<double>(patience_).count()));
     }
   }

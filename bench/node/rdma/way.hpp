@@ -24,8 +24,7 @@ struct Transfers {
 class Way {
  public:
   // Where nothing completes for `patience` a transfer is given up.
-  [[nodiscard]] static Result<std::unique_ptr<Way>> join(const Hca& from,
-                                                         const Hca& to,
+  [[nodiscard]] static Result<std::unique_ptr<Way>> join(const Hca& from, const Hca& to,
                                                          std::chrono::nanoseconds patience);
   Way(const Way&) = delete;
   Way& operator=(const Way&) = delete;

@@ -160,9 +160,7 @@ Decoder::Known Decoder::read_reason(const Element& json, std::string& why) {
   return Known::yes;
 }
 
-bool Decoder::read_status(Members& members,
-                          Status& status,
-                          std::string& reason,
+bool Decoder::read_status(Members& members, Status& status, std::string& reason,
                           double& duration_ms) {
   std::string name = "error";
   member(members, "status", name);

@@ -93,8 +93,7 @@ class Decoder {
   template <class T>
   bool read(const Element& json, std::vector<T>& values) {
     return read_array(
-        json,
-        &values,
+        json, &values,
         [](void* all, std::size_t count) {
           *static_cast<std::vector<T>*>(all) = std::vector<T>(count);
         },
@@ -106,8 +105,7 @@ class Decoder {
   template <class T>
   bool read(const Element& json, std::map<std::string, T>& values) {
     return read_map(
-        json,
-        &values,
+        json, &values,
         [](void* all, std::string_view key) -> void* {
           return &(*static_cast<std::map<std::string, T>*>(all))[std::string(key)];
         },

@@ -62,10 +62,8 @@ Result<Earlier> parse_state(std::string_view text) { return parse<Earlier>(text,
 
 template <class T>
 Result<Section<T>> parse_section(std::string_view text) {
-  return parse<Section<T>>(
-      text, [](Decoder& decoder, const json::Element& document, Section<T>& section) {
-        decoder.read(document, section);
-      });
+  return parse<Section<T>>(text, [](Decoder& decoder, const json::Element& document,
+                                    Section<T>& section) { decoder.read(document, section); });
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): T is a type

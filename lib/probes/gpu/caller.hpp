@@ -47,8 +47,8 @@ class Caller {
   // "nvmlDeviceGetName: GPU is lost".
   template <class Signature>
   [[nodiscard]] Error error(const Function<Signature>& function, int code) {
-    constexpr std::array kNotOffered{
-        kNotSupported, kFunctionNotFound, kVersionMismatch, kDeprecated};
+    constexpr std::array kNotOffered{kNotSupported, kFunctionNotFound, kVersionMismatch,
+                                     kDeprecated};
     if (function.call == nullptr) {
       return {.message = fmt::format("this driver has no {}", function.names), .missing = true};
     }

@@ -61,8 +61,7 @@ Result<Library> open_library(const std::string& named) {
     MUSTER_NVML_FUNCTIONS(MUSTER_NVML_FIND)
 #undef MUSTER_NVML_FIND
     if (finder.missing().empty()) return library;
-    return make_error(fmt::format("{} is no NVML that can be used: it lacks {}",
-                                  candidate,
+    return make_error(fmt::format("{} is no NVML that can be used: it lacks {}", candidate,
                                   fmt::join(finder.missing(), ", ")));
   }
   return make_missing(std::move(why));

@@ -42,9 +42,7 @@ Fact<std::uint64_t> errors_of_link(const AskedGpu& gpu, const FieldValue& field,
   return as<std::uint64_t>(gpu.number<Counter>(gpu.functions.nvlink_errors, field.scope, counter));
 }
 
-NvLink read_link(const AskedGpu& gpu,
-                 unsigned number_of_link,
-                 const FieldValue* fields,
+NvLink read_link(const AskedGpu& gpu, unsigned number_of_link, const FieldValue* fields,
                  const Fact<std::uint64_t>& common_speed) {
   NvLink link{.link = number_of_link};
   link.state = as<unsigned>(gpu.answer(fields[0]));
@@ -77,19 +75,12 @@ std::string cluster_of(const std::array<unsigned char, 16>& bytes) {
 
 }  // namespace
 
-Fact<std::vector<NvLink>> read_links(const AskedGpu& gpu,
-                                     const Fact<std::uint64_t>& common_speed,
+Fact<std::vector<NvLink>> read_links(const AskedGpu& gpu, const Fact<std::uint64_t>& common_speed,
                                      const Fact<unsigned>& told_count) {
-  constexpr std::array kPerLink{kNvlinkState,
-                                kNvlinkSpeed,
-                                kNvlinkReplays,
-                                kNvlinkRecoveries,
-                                kNvlinkCrc,
-                                kNvlinkEffectiveBer,
-                                kNvlinkAllRecoveries,
-                                kNvlinkFailedRecoveries,
-                                kNvlinkReceiveErrors,
-                                kNvlinkIntegrityErrors};
+  constexpr std::array kPerLink{
+      kNvlinkState,         kNvlinkSpeed,          kNvlinkReplays,       kNvlinkRecoveries,
+      kNvlinkCrc,           kNvlinkEffectiveBer,   kNvlinkAllRecoveries, kNvlinkFailedRecoveries,
+      kNvlinkReceiveErrors, kNvlinkIntegrityErrors};
   const auto count = count_links(gpu, told_count);
   if (!count) return as<std::vector<NvLink>>(count);
   std::vector<FieldValue> fields;
@@ -127,8 +118,7 @@ Fact<GpuFabric> read_fabric(const AskedGpu& gpu) {
   }
   Fabric first{};
   code = gpu.call(gpu.functions.fabric, gpu.handle, &first);
-  return gpu.call.fact(gpu.functions.fabric,
-                       code,
+  return gpu.call.fact(gpu.functions.fabric, code,
                        GpuFabric{.state = first.state,
                                  .status = first.status,
                                  .cluster = cluster_of(first.cluster),

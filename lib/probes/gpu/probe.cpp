@@ -84,9 +84,7 @@ void open_nvml(const std::string& named, Watched<Opened>& watched) {
   } else if (opened.count > kMostGpus) {
     opened.facts = unusable(std::move(opened.facts),
                             fmt::format("{} tells of {} GPUs, and muster reads at most {}",
-                                        functions.count.name,
-                                        opened.count,
-                                        kMostGpus),
+                                        functions.count.name, opened.count, kMostGpus),
                             nvml::kOk);
   }
   watched.publish(opened);
@@ -116,8 +114,8 @@ void ask_peers(const Library& library, const std::vector<GpuFacts>& gpus, Watche
     for (std::size_t b = a + 1; b < gpus.size(); ++b) {
       if (gpus[a].handle == nullptr || gpus[b].handle == nullptr) continue;
       int status = 0;
-      const int code = call(
-          library.functions.peer_access, gpus[a].handle, gpus[b].handle, nvml::kPeerRead, &status);
+      const int code = call(library.functions.peer_access, gpus[a].handle, gpus[b].handle,
+                            nvml::kPeerRead, &status);
       if (code != nvml::kOk) continue;
       peers[a][gpus[b].gpu.address] = static_cast<unsigned>(status);
       peers[b][gpus[a].gpu.address] = static_cast<unsigned>(status);
@@ -126,8 +124,7 @@ void ask_peers(const Library& library, const std::vector<GpuFacts>& gpus, Watche
   }
 }
 
-void add_peers(const std::shared_ptr<const Library>& library,
-               std::vector<GpuFacts>& gpus,
+void add_peers(const std::shared_ptr<const Library>& library, std::vector<GpuFacts>& gpus,
                Clock::time_point deadline) {
   if (library->functions.peer_access.call == nullptr) {
     const auto why = fmt::format("this driver has no {}", library->functions.peer_access.names);
@@ -214,11 +211,8 @@ Fact<bool> has_imex_channel(const Root& root) {
   });
 }
 
-void read_gpus(const Root& root,
-               const Opened& opened,
-               const NvmlOptions& options,
-               Clock::time_point deadline,
-               Nvml& facts) {
+void read_gpus(const Root& root, const Opened& opened, const NvmlOptions& options,
+               Clock::time_point deadline, Nvml& facts) {
   std::vector<GpuFacts> gpus;
   // The pairs get a share of the time even where a GPU hangs.
   const auto first = Clock::now() + (deadline - Clock::now()) * 3 / 4;

@@ -39,21 +39,11 @@ class Reader {
 
   // What is known is published after each step: the next one may hang.
   void read() {
-    for (const auto step : {&Reader::open,
-                            &Reader::identity,
-                            &Reader::firmware,
-                            &Reader::inforom,
-                            &Reader::modes,
-                            &Reader::memory,
-                            &Reader::errors,
-                            &Reader::rows,
-                            &Reader::single_fields,
-                            &Reader::nvlinks,
-                            &Reader::fabric,
-                            &Reader::clocks,
-                            &Reader::heat_and_power,
-                            &Reader::pci_link,
-                            &Reader::processes}) {
+    for (const auto step :
+         {&Reader::open, &Reader::identity, &Reader::firmware, &Reader::inforom, &Reader::modes,
+          &Reader::memory, &Reader::errors, &Reader::rows, &Reader::single_fields, &Reader::nvlinks,
+          &Reader::fabric, &Reader::clocks, &Reader::heat_and_power, &Reader::pci_link,
+          &Reader::processes}) {
       (this->*step)();
       publish();
       if (facts_.handle == nullptr) return;
@@ -141,8 +131,7 @@ class Reader {
       Memory first{};
       const int code = call_(functions_.memory, facts_.handle, &first);
       facts_.gpu.memory =
-          call_.fact(functions_.memory,
-                     code,
+          call_.fact(functions_.memory, code,
                      GpuMemory{.total = first.total,
                                .reserved = Fact<std::uint64_t>::absent("part of what is used"),
                                .used = first.used,
@@ -168,8 +157,7 @@ class Reader {
     Sram sram{.version = version_word<Sram>(1)};
     const int code = call_(functions_.sram, facts_.handle, &sram);
     facts_.gpu.sram =
-        call_.fact(functions_.sram,
-                   code,
+        call_.fact(functions_.sram, code,
                    GpuSram{.unique_uncorrected = sram.aggregate_parity + sram.aggregate_sec_ded,
                            .threshold_exceeded = sram.threshold_exceeded != 0});
   }
@@ -194,16 +182,14 @@ class Reader {
     unsigned failed = 0;
     int code =
         call_(functions_.remapped_rows, facts_.handle, &corrected, &uncorrected, &pending, &failed);
-    gpu.remapped_rows = call_.fact(functions_.remapped_rows,
-                                   code,
+    gpu.remapped_rows = call_.fact(functions_.remapped_rows, code,
                                    GpuRemappedRows{.corrected = corrected,
                                                    .uncorrected = uncorrected,
                                                    .pending = pending != 0,
                                                    .failed = failed != 0});
     Histogram banks{};
     code = call_(functions_.spare_rows, facts_.handle, &banks);
-    gpu.spare_rows = call_.fact(functions_.spare_rows,
-                                code,
+    gpu.spare_rows = call_.fact(functions_.spare_rows, code,
                                 GpuSpareRows{.all = banks.max,
                                              .high = banks.high,
                                              .partial = banks.partial,
@@ -211,8 +197,7 @@ class Reader {
                                              .none = banks.none});
     Repair repair{.version = version_word<Repair>(1), .channel_pending = 0, .tpc_pending = 0};
     code = call_(functions_.repairs, facts_.handle, &repair);
-    gpu.repairs = call_.fact(functions_.repairs,
-                             code,
+    gpu.repairs = call_.fact(functions_.repairs, code,
                              GpuRepairs{.channel_pending = repair.channel_pending != 0,
                                         .tpc_pending = repair.tpc_pending != 0});
   }
@@ -357,9 +342,7 @@ class Reader {
 
 }  // namespace
 
-void read_gpu(const Functions& functions,
-              unsigned index,
-              NvmlParts parts,
+void read_gpu(const Functions& functions, unsigned index, NvmlParts parts,
               Watched<GpuFacts>& watched) {
   Reader(functions, index, parts, watched).read();
 }

@@ -17,9 +17,7 @@ struct GpuFacts {
 };
 
 // Reads a GPU on a thread of its own. What `parts` leaves out is absent.
-void read_gpu(const Functions& functions,
-              unsigned index,
-              NvmlParts parts,
+void read_gpu(const Functions& functions, unsigned index, NvmlParts parts,
               Watched<GpuFacts>& watched);
 
 // A PCI address as sysfs writes it.

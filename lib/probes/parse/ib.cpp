@@ -81,8 +81,8 @@ Result<unsigned> parse_numbered_state(std::string_view text) {
 }
 
 Result<unsigned> parse_lid(std::string_view text) {
-  return parse_hex_up_to(
-      text, std::numeric_limits<std::uint32_t>::max(), "a LID such as \"0x1a0\"");
+  return parse_hex_up_to(text, std::numeric_limits<std::uint32_t>::max(),
+                         "a LID such as \"0x1a0\"");
 }
 
 Result<unsigned> parse_pkey(std::string_view text) {

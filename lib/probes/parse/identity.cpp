@@ -34,8 +34,8 @@ using nlohmann::json;
 // What the clouds' metadata services call the size: Azure's `vmSize` stands at
 // ds.meta_data.imds.compute, AWS's names at ds.meta_data and at
 // ds.dynamic.instance-identity.document, Google's `machineType` at ds.meta_data or its `instance`.
-constexpr std::array<std::string_view, 6> kNames{
-    "vmSize", "instance-type", "instance_type", "instanceType", "machineType", "machine-type"};
+constexpr std::array<std::string_view, 6> kNames{"vmSize",       "instance-type", "instance_type",
+                                                 "instanceType", "machineType",   "machine-type"};
 constexpr int kDeepestBlock = 8;  // the deepest of them is the fourth
 constexpr std::size_t kLongestSize = 100;
 

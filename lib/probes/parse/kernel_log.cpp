@@ -49,8 +49,8 @@ int hex_digit(char c) {
 }
 
 bool plain(std::string_view text) {
-  return std::all_of(
-      text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~' && c != '\\'; });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return c >= ' ' && c <= '~' && c != '\\'; });
 }
 
 // Printable and valid UTF-8: control characters stay escaped, whatever wrote them.

@@ -37,9 +37,8 @@ std::optional<std::string> decode_entities(std::string_view text) {
       continue;
     }
     const auto* const known =
-        std::find_if(kEntities.begin(), kEntities.end(), [&](const auto& entity) {
-          return text.starts_with(entity.first);
-        });
+        std::find_if(kEntities.begin(), kEntities.end(),
+                     [&](const auto& entity) { return text.starts_with(entity.first); });
     if (known == kEntities.end()) return std::nullopt;
     result.push_back(known->second);
     text.remove_prefix(known->first.size());

@@ -107,9 +107,7 @@ void read_payload(const ReadConfig& read, const Header& header, PciDevice& devic
 
 // A register of `Size` bytes of an extended capability; absent where the device has none.
 template <std::size_t Size>
-Fact<unsigned> read_register(const ReadConfig& read,
-                             unsigned capability,
-                             std::size_t place,
+Fact<unsigned> read_register(const ReadConfig& read, unsigned capability, std::size_t place,
                              const char* none) {
   const Found found = find_extended_capability(read, capability);
   if (!found.trouble.empty()) return Fact<unsigned>::unreadable(found.trouble);
@@ -121,8 +119,8 @@ Fact<unsigned> read_register(const ReadConfig& read,
 
 Fact<unsigned> read_acs(const ReadConfig& read) {
   constexpr std::size_t kControl = 6;
-  return read_register<2>(
-      read, kAcsCapability, kControl, "the bridge has no access control services");
+  return read_register<2>(read, kAcsCapability, kControl,
+                          "the bridge has no access control services");
 }
 
 Fact<unsigned> read_uncorrectable(const ReadConfig& read) {

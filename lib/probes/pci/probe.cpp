@@ -93,8 +93,7 @@ Fact<std::string> read_local_cpus(const Root& root, std::string_view address) {
 
 // Lines "NAME count" and "TOTAL_… n". The names differ by kernel, and one error message may raise
 // several of them, so the total is what counts messages; it cannot be 0 where a name is not.
-Result<std::uint64_t> read_aer_total(const Root& root,
-                                     std::string_view address,
+Result<std::uint64_t> read_aer_total(const Root& root, std::string_view address,
                                      std::string_view name) {
   const std::string path = file_of(address, name);
   const auto text = root.read(path);
@@ -172,8 +171,8 @@ void read_link(const Root& root, PciDevice& device) {
   device.link_width_max = read_link_width(root, file_of(device.address, "max_link_width"));
 }
 
-PciDevice read_device(
-    const Root& root, std::string address, PciKind kind, unsigned vendor, unsigned id) {
+PciDevice read_device(const Root& root, std::string address, PciKind kind, unsigned vendor,
+                      unsigned id) {
   PciDevice device;
   device.address = std::move(address);
   device.kind = kind;

@@ -38,8 +38,7 @@ class Binder {
 
 int VerbsLibrary::port(ibv_context* context, unsigned number, ibv_port_attr& attributes) const {
   // NOLINTBEGIN(cppcoreguidelines-pro-type-reinterpret-cast)
-  return query_port(context,
-                    static_cast<std::uint8_t>(number),
+  return query_port(context, static_cast<std::uint8_t>(number),
                     reinterpret_cast<_compat_ibv_port_attr*>(&attributes));
   // NOLINTEND(cppcoreguidelines-pro-type-reinterpret-cast)
 }

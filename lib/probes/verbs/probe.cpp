@@ -40,8 +40,7 @@ unsigned lanes(unsigned active_width) {
   return 0;
 }
 
-Result<std::vector<VerbsPort>> query_ports(const VerbsLibrary& library,
-                                           ibv_context* context,
+Result<std::vector<VerbsPort>> query_ports(const VerbsLibrary& library, ibv_context* context,
                                            std::string_view name) {
   ibv_device_attr device{};
   if (const int error = library.query_device(context, &device); error != 0) {
@@ -67,8 +66,7 @@ Result<std::vector<VerbsPort>> query_ports(const VerbsLibrary& library,
 }
 
 // One page: enough to meet the limit of locked memory and an IOMMU that refuses.
-Fact<bool> register_memory(const VerbsLibrary& library,
-                           ibv_context* context,
+Fact<bool> register_memory(const VerbsLibrary& library, ibv_context* context,
                            std::string_view name) {
   const std::unique_ptr<ibv_pd, int (*)(ibv_pd*)> domain(library.alloc_pd(context),
                                                          library.dealloc_pd);

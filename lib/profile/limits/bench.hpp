@@ -24,8 +24,8 @@ constexpr std::span<const std::string_view> words_of(BenchMemory /*of*/) { retur
 
 enum class BenchAlgorithm { ring, tree, nvls, collnet, any };
 
-inline constexpr std::array<std::string_view, 5> kAlgorithmWords{
-    "ring", "tree", "nvls", "collnet", "any"};
+inline constexpr std::array<std::string_view, 5> kAlgorithmWords{"ring", "tree", "nvls", "collnet",
+                                                                 "any"};
 
 constexpr std::span<const std::string_view> words_of(BenchAlgorithm /*of*/) {
   return kAlgorithmWords;
@@ -64,8 +64,7 @@ constexpr std::span<const std::string_view> words_of(RequiredTransport /*of*/) {
 
 struct BenchTransport {
   MUSTER_DESCRIBED(BenchTransport);
-  MUSTER_FIELD(std::vector<RequiredTransport>,
-               require,
+  MUSTER_FIELD(std::vector<RequiredTransport>, require,
                "what NCCL must use between nodes: ib, gdr, sharp");
 };
 
@@ -76,8 +75,7 @@ struct BenchLimits {
   MUSTER_FIELD(BenchLimit<BytesPerSecond>, gpu_memory, "triad on GPU memory");
   MUSTER_FIELD(BenchLimit<BytesPerSecond>, stream, "STREAM on host memory, each kernel");
   MUSTER_FIELD(BenchLimit<BytesPerSecond>, node_all_reduce, "bus bandwidth inside one node");
-  MUSTER_FIELD(BenchLimit<BytesPerSecond>,
-               loopback_all_reduce,
+  MUSTER_FIELD(BenchLimit<BytesPerSecond>, loopback_all_reduce,
                "bus bandwidth of one node through its HCAs");
   MUSTER_FIELD(BenchLimit<BitsPerSecond>, hca_write, "RDMA write, each HCA");
   MUSTER_FIELD(BenchLimit<Flops>, gemm, "matrix products, each GPU");
@@ -86,8 +84,7 @@ struct BenchLimits {
   MUSTER_FIELD(std::vector<BenchLimit<BytesPerSecond>>, job_reduce_scatter, "the same");
   MUSTER_FIELD(std::vector<BenchLimit<BytesPerSecond>>, job_alltoall, "the same");
   MUSTER_FIELD(BenchTransport, transport, "what must not be fallen back from");
-  MUSTER_FIELD(ByName<std::string>,
-               environment,
+  MUSTER_FIELD(ByName<std::string>, environment,
                "variables of NCCL, UCX and Open MPI that muster-bench sets where nobody else did");
 };
 

@@ -71,32 +71,27 @@ struct GpuNvlinkLimits {
 
 struct GpuNvlinkErrorLimits {
   MUSTER_DESCRIBED(GpuNvlinkErrorLimits);
-  MUSTER_FIELD(Limit<double>,
-               crc_fail_from_per_second,
+  MUSTER_FIELD(Limit<double>, crc_fail_from_per_second,
                "CRC errors of a link per second, on average over the last hour, that fail");
   MUSTER_FIELD(Limit<double>, ber_fail_above, "effective bit error rate of a link");
   MUSTER_FIELD(Limit<int>, replays_warn_above, "replays of a link in the window");
   MUSTER_FIELD(Limit<int>, recoveries_warn_above, "recoveries of a link in the window");
-  MUSTER_FIELD(Limit<int>,
-               failed_recoveries_fail_above,
+  MUSTER_FIELD(Limit<int>, failed_recoveries_fail_above,
                "recoveries of a link that failed, in the window");
-  MUSTER_FIELD(Limit<int>,
-               damaged_warn_above,
+  MUSTER_FIELD(Limit<int>, damaged_warn_above,
                "packets that arrived damaged over a link, in the window");
   MUSTER_FIELD(Seconds, window, "how far back these count") = {};
 };
 
 struct GpuReplayLimits {
   MUSTER_DESCRIBED(GpuReplayLimits);
-  MUSTER_FIELD(Limit<double>,
-               warn_above_per_minute,
+  MUSTER_FIELD(Limit<double>, warn_above_per_minute,
                "PCIe replays per minute, on average over the last hour; else by the link's speed");
 };
 
 struct GpuFabricLimits {
   MUSTER_DESCRIBED(GpuFabricLimits);
-  MUSTER_FIELD(Limit<Seconds>,
-               register_within,
+  MUSTER_FIELD(Limit<Seconds>, register_within,
                "time after the boot, or the driver's load, that registration has");
   MUSTER_FIELD(Limit<bool>, cluster, "the fabric spans nodes, and has a cluster's UUID");
   MUSTER_FIELD(Limit<bool>, imex, "nodes share memory of GPUs by nvidia-imex");
@@ -114,11 +109,9 @@ struct GpuRasLimits {
 
 struct GpuClockLimits {
   MUSTER_DESCRIBED(GpuClockLimits);
-  MUSTER_FIELD(Limit<Percent>,
-               slowed_fail_above,
+  MUSTER_FIELD(Limit<Percent>, slowed_fail_above,
                "part of the last hour that the hardware held the clocks down");
-  MUSTER_FIELD(Limit<Hertz>,
-               application_sm,
+  MUSTER_FIELD(Limit<Hertz>, application_sm,
                "SM clock that applications may use; else the GPU's own default");
 };
 
@@ -128,8 +121,7 @@ struct GpuTemperatureLimits {
   MUSTER_FIELD(Limit<Celsius>, fail_above, "temperature of the GPU");
   MUSTER_FIELD(Limit<Celsius>, warn_margin_below, "distance to the GPU's own slowdown threshold");
   MUSTER_FIELD(Limit<Celsius>, memory_warn_above, "temperature of its memory");
-  MUSTER_FIELD(Limit<Celsius>,
-               memory_fail_above,
+  MUSTER_FIELD(Limit<Celsius>, memory_fail_above,
                "temperature of its memory; else the highest that the GPU allows");
 };
 
@@ -152,8 +144,7 @@ struct GpuMemoryUsedLimits {
   MUSTER_DESCRIBED(GpuMemoryUsedLimits);
   MUSTER_FIELD(Limit<Bytes>, warn_above, "memory in use without a process");
   MUSTER_FIELD(Limit<Bytes>, fail_above, "memory in use without a process");
-  MUSTER_FIELD(Limit<Bytes>,
-               driver_reserve,
+  MUSTER_FIELD(Limit<Bytes>, driver_reserve,
                "added to both where the driver counts its own memory as used");
 };
 
@@ -164,15 +155,14 @@ struct GpuP2pLimits {
 
 struct GpuDirectRdmaLimits {
   MUSTER_DESCRIBED(GpuDirectRdmaLimits);
-  MUSTER_FIELD(Limit<bool>,
-               expected,
+  MUSTER_FIELD(Limit<bool>, expected,
                "HCAs reach the memory of GPUs; not set: where both are expected");
 };
 
 enum class ComputeMode { standard, exclusive_process, prohibited };
 
-inline constexpr std::array<std::string_view, 3> kComputeModeWords{
-    "default", "exclusive_process", "prohibited"};
+inline constexpr std::array<std::string_view, 3> kComputeModeWords{"default", "exclusive_process",
+                                                                   "prohibited"};
 
 constexpr std::span<const std::string_view> words_of(ComputeMode /*of*/) {
   return kComputeModeWords;

@@ -40,8 +40,7 @@ struct IbRateLimits {
 
 struct IbFirmwareLimits {
   MUSTER_DESCRIBED(IbFirmwareLimits);
-  MUSTER_FIELD(ByName<Words>,
-               allowed,
+  MUSTER_FIELD(ByName<Words>, allowed,
                "board id to allowed firmware versions, globs; empty for any");
   MUSTER_FIELD(bool, same, "firmware and board id must be the same on all HCAs") = true;
 };
@@ -55,8 +54,7 @@ constexpr std::span<const std::string_view> words_of(PkeyWanted /*of*/) { return
 
 struct IbPkeyLimits {
   MUSTER_DESCRIBED(IbPkeyLimits);
-  MUSTER_FIELD(PkeyWanted,
-               require,
+  MUSTER_FIELD(PkeyWanted, require,
                "non_default_full_member, default_full_member or any_full_member") =
       PkeyWanted::any_full_member;
 };
@@ -73,11 +71,9 @@ struct IbMtuLimits {
 
 struct CounterLimit {
   MUSTER_DESCRIBED(CounterLimit);
-  MUSTER_FIELD(Limit<double>,
-               warn_above_per_hour,
+  MUSTER_FIELD(Limit<double>, warn_above_per_hour,
                "increments per hour, in the last hour or on average over the window");
-  MUSTER_FIELD(Limit<double>,
-               fail_above_per_hour,
+  MUSTER_FIELD(Limit<double>, fail_above_per_hour,
                "increments per hour, in the last hour or on average over the window");
   MUSTER_FIELD(Limit<double>, warn_above, "increments in warn_within");
   MUSTER_FIELD(Limit<double>, fail_above, "increments in fail_within");
@@ -96,8 +92,7 @@ struct IbBerLimits {
   MUSTER_FIELD(Limit<double>, symbol_warn_above, "symbol errors after correction, per bit");
   MUSTER_FIELD(Limit<double>, symbol_fail_above, "symbol errors after correction, per bit");
   MUSTER_FIELD(Limit<double>, raw_warn_above, "corrected bits, per bit");
-  MUSTER_FIELD(Limit<double>,
-               sisters_warn_above,
+  MUSTER_FIELD(Limit<double>, sisters_warn_above,
                "corrected bits, per bit, of one that has sisters_times as many as "
                "most HCAs like it");
   MUSTER_FIELD(Limit<double>, sisters_times, "how many times as many");

@@ -17,8 +17,7 @@ namespace muster {
 // the kernel's own words come before any process name. The first pattern that matches decides.
 struct KernelLogPattern {
   MUSTER_DESCRIBED(KernelLogPattern);
-  MUSTER_FIELD(std::string,
-               pattern,
+  MUSTER_FIELD(std::string, pattern,
                "text with * for anything; ^ first for the start of the message");
   MUSTER_FIELD(std::string, kind, "class: see kinds");
   MUSTER_FIELD(Remedy, remedy, "what to do") = Remedy::none;

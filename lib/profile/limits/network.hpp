@@ -15,8 +15,7 @@ struct EthernetInterface {
   MUSTER_DESCRIBED(EthernetInterface);
   MUSTER_FIELD(std::string, name, "interface or verbs name, a glob");
   MUSTER_FIELD(Limit<BitsPerSecond>, speed, "expected speed; not set for any");
-  MUSTER_FIELD(bool,
-               rdma,
+  MUSTER_FIELD(bool, rdma,
                "an Ethernet interface of any RDMA device will do, whatever its name") = false;
 };
 

@@ -15,8 +15,7 @@ namespace muster {
 
 struct PciDeviceLimits {
   MUSTER_DESCRIBED(PciDeviceLimits);
-  MUSTER_FIELD(Limit<int>,
-               nvswitches,
+  MUSTER_FIELD(Limit<int>, nvswitches,
                "NVSwitches on the bus; GPUs and HCAs are counted by gpu.present and ib.present");
 };
 
@@ -38,15 +37,13 @@ struct PciLinkLimits {
   MUSTER_DESCRIBED(PciLinkLimits);
   MUSTER_FIELD(LinkLimit, gpu, "GPUs");
   MUSTER_FIELD(LinkLimit, hca, "InfiniBand HCAs");
-  MUSTER_FIELD(Unmeasurable,
-               unmeasurable,
+  MUSTER_FIELD(Unmeasurable, unmeasurable,
                "outcome where the kernel says Unknown: skip or unknown") = Unmeasurable::unknown;
 };
 
 struct PciErrorLimits {
   MUSTER_DESCRIBED(PciErrorLimits);
-  MUSTER_FIELD(Limit<double>,
-               correctable_warn_above_per_hour,
+  MUSTER_FIELD(Limit<double>, correctable_warn_above_per_hour,
                "correctable errors per hour and device");
   MUSTER_FIELD(Seconds, window, "how far back") = {};
 };

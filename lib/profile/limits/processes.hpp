@@ -17,8 +17,7 @@ struct ResourceLimits {
 struct StuckTaskLimits {
   MUSTER_DESCRIBED(StuckTaskLimits);
   MUSTER_FIELD(Limit<Seconds>, uninterruptible_for, "longest time in D state");
-  MUSTER_FIELD(Words,
-               waits_of_users,
+  MUSTER_FIELD(Words, waits_of_users,
                "functions of the kernel (wchan), as globs, in which a user can make "
                "a task wait: it warns only");
   MUSTER_FIELD(Limit<int>, zombies_warn_above, "number of zombies");

@@ -39,12 +39,10 @@ constexpr std::span<const std::string_view> words_of(NvlinkEnd /*of*/) { return 
 
 struct TopoNvlinkLimits {
   MUSTER_DESCRIBED(TopoNvlinkLimits);
-  MUSTER_FIELD(NvlinkEnd,
-               ends_in,
+  MUSTER_FIELD(NvlinkEnd, ends_in,
                "what the NVLinks of a GPU lead to: switch or gpu") = NvlinkEnd::not_told;
   MUSTER_FIELD(Limit<int>, neighbours, "other GPUs that the NVLinks of each GPU lead to directly");
-  MUSTER_FIELD(ByName<Words>,
-               pairs,
+  MUSTER_FIELD(ByName<Words>, pairs,
                "PCI address of a GPU to those of GPUs that it is linked with directly");
 };
 

@@ -22,8 +22,7 @@ struct XidRule {
   MUSTER_FIELD(Limit<Remedy>, remedy_in_vm, "the same in a virtual machine, where it differs");
   MUSTER_FIELD(std::string, code, "Azure's fault code, where this number has one of its own");
   MUSTER_FIELD(std::string, context, "what else to know or to look at");
-  MUSTER_FIELD(Words,
-               settled_by,
+  MUSTER_FIELD(Words, settled_by,
                "numbers that, in the same incident, make it no more than degraded");
   MUSTER_FIELD(Words, seen_by, "checks that find the same fault in the GPU's own facts");
 };
@@ -40,8 +39,7 @@ struct NvlinkUnit {
   MUSTER_DESCRIBED(NvlinkUnit);
   MUSTER_FIELD(Words, units, "its names in the log");
   MUSTER_FIELD(Words, reset, "status words that call for a reset of the GPU");
-  MUSTER_FIELD(Words,
-               reset_if_flagged,
+  MUSTER_FIELD(Words, reset_if_flagged,
                "status words that do where the first word's flag is set: bit 7, or "
                "bit 10 before driver 575");
   MUSTER_FIELD(Words, evaluate, "status words that an XID 154 decides about");
@@ -70,20 +68,17 @@ struct XidLimits {
   MUSTER_DESCRIBED(XidLimits);
   MUSTER_FIELD(Seconds, window, "how far back what is not fatal counts") = {};
   MUSTER_FIELD(Seconds, coalesce, "XIDs of one GPU this near are one incident") = {};
-  MUSTER_FIELD(int,
-               jobs,
+  MUSTER_FIELD(int, jobs,
                "an application's XID in this many jobs on one GPU is degraded; 0 for never") = 0;
   MUSTER_FIELD(Seconds, jobs_window, "within this time, over reboots too") = {};
-  MUSTER_FIELD(bool,
-               of_programs,
+  MUSTER_FIELD(bool, of_programs,
                "believe lines that programs wrote to /dev/kmsg too, for trials") = false;
   MUSTER_FIELD(ByName<Outcome>, kinds, "class to outcome: fail, warn or pass");
   MUSTER_FIELD(ByName<std::string>, classes, "number to class, in place of the rules'");
   MUSTER_FIELD(std::vector<XidRule>, rules, "what each number means");
   MUSTER_FIELD(ByName<XidAction>, actions, "what an XID 154 calls for, by its value");
   MUSTER_FIELD(std::vector<NvlinkUnit>, nvlink_units, "XIDs 144 to 150, by unit and status");
-  MUSTER_FIELD(std::vector<NvlinkReason>,
-               nvlink_reasons,
+  MUSTER_FIELD(std::vector<NvlinkReason>, nvlink_reasons,
                "XID 149, by reason of a link that is down");
   MUSTER_FIELD(std::vector<NvlinkBits>, nvlink_bits, "XID 74, by the bits of its registers");
 };

@@ -48,10 +48,9 @@ std::string_view class_of(Verdict verdict) {
 
 std::string header(const Report& report) {
   const auto name = report.node.empty() ? std::string("(no name)") : report.node;
-  auto html = fmt::format("<header>\n<h1>{}{} {}</h1>\n",
-                          report.nodes.empty() ? "" : "Job on ",
-                          escaped(name),
-                          badge(class_of(report.verdict), to_string(report.verdict)));
+  auto html =
+      fmt::format("<header>\n<h1>{}{} {}</h1>\n", report.nodes.empty() ? "" : "Job on ",
+                  escaped(name), badge(class_of(report.verdict), to_string(report.verdict)));
   const auto line = [&html](std::string_view text) {
     if (!text.empty()) html += fmt::format("<div>{}</div>\n", escaped(text));
   };
@@ -63,12 +62,8 @@ std::string header(const Report& report) {
   line(why_undecided(report));
   html += fmt::format(
       "<div class=\"dim\">{} in {:.1f} ms, {}; {}; profile {}; context {}{}; muster {}</div>\n",
-      number_of_checks(report),
-      report.duration_ms,
-      escaped(report.started),
-      escaped(coverage(report)),
-      escaped(report.profile),
-      escaped(report.context),
+      number_of_checks(report), report.duration_ms, escaped(report.started),
+      escaped(coverage(report)), escaped(report.profile), escaped(report.context),
       report.snapshot.empty() ? "" : fmt::format("; snapshot {}", escaped(report.snapshot)),
       escaped(report.muster));
   return html + "</header>\n";
@@ -90,9 +85,7 @@ std::string findings_html(const Report& report, const RenderOptions& options) {
     html += fmt::format(
         "<tr><td>{}</td><td class=\"name\">{}</td><td class=\"name\">{}</td><td>{}{}</td>"
         "<td class=\"remedy\">{}</td></tr>\n",
-        badge(outcome, outcome),
-        escaped(finding->check),
-        escaped(finding->device, 120),
+        badge(outcome, outcome), escaped(finding->check), escaped(finding->device, 120),
         escaped(finding->message),
         finding->code.empty()
             ? ""
@@ -106,10 +99,8 @@ std::string gaps_table(const Report& report) {
   if (report.coverage.not_observed.empty()) return "";
   std::string html = "<h2>Not observed</h2>\n<table>\n<tbody>\n";
   for (const auto& gap : report.coverage.not_observed) {
-    html += fmt::format("<tr><td class=\"name\">{}</td><td>{}{}</td></tr>\n",
-                        escaped(gap.what),
-                        escaped(gap.reason),
-                        gap.required ? ": the verdict needs it" : "");
+    html += fmt::format("<tr><td class=\"name\">{}</td><td>{}{}</td></tr>\n", escaped(gap.what),
+                        escaped(gap.reason), gap.required ? ": the verdict needs it" : "");
   }
   return html + "</tbody>\n</table>\n";
 }
@@ -117,15 +108,8 @@ std::string gaps_table(const Report& report) {
 std::string measured(const Measurement& measurement) {
   const auto& on = measurement.conditions;
   std::vector<std::string> words;
-  for (const auto& word : {on.test,
-                           on.device,
-                           on.collective,
-                           on.type,
-                           on.reduction,
-                           on.placement,
-                           on.backend,
-                           on.library,
-                           on.algorithm}) {
+  for (const auto& word : {on.test, on.device, on.collective, on.type, on.reduction, on.placement,
+                           on.backend, on.library, on.algorithm}) {
     if (!word.empty()) words.push_back(word);
   }
   if (on.ranks > 1) words.push_back(fmt::format("{} ranks", on.ranks));
@@ -141,10 +125,7 @@ std::string measurements_table(const Report& report) {
   for (const auto& each : report.measurements) {
     html += fmt::format(
         "<tr><td class=\"name\">{}</td><td class=\"number\">{:.4g} {}</td><td>{}</td></tr>\n",
-        escaped(each.quantity),
-        each.value,
-        escaped(each.unit),
-        escaped(measured(each)));
+        escaped(each.quantity), each.value, escaped(each.unit), escaped(measured(each)));
   }
   return html + "</tbody>\n</table>\n";
 }
@@ -156,8 +137,8 @@ std::string colour_of(double share) {
     std::array<double, 3> rgb;
   };
 
-  constexpr std::array<Stop, 3> kStops{
-      Stop{0.6, {198, 40, 40}}, Stop{0.87, {249, 168, 37}}, Stop{0.97, {67, 160, 71}}};
+  constexpr std::array<Stop, 3> kStops{Stop{0.6, {198, 40, 40}}, Stop{0.87, {249, 168, 37}},
+                                       Stop{0.97, {67, 160, 71}}};
   share = std::clamp(share, kStops.front().at, kStops.back().at);
   const auto& low = share < kStops[1].at ? kStops[0] : kStops[1];
   const auto& high = share < kStops[1].at ? kStops[1] : kStops[2];
@@ -177,11 +158,8 @@ std::string cell_of(const Matrix& matrix, std::size_t row, std::size_t column, d
   return fmt::format(
       "<rect x=\"{:.1f}\" y=\"{}\" width=\".94\" height=\".94\" fill=\"{}\"><title>{} - {}: "
       "{}</title></rect>\n",
-      left + static_cast<double>(column),
-      row,
-      ended ? colour_of(share) : "#222",
-      escaped(matrix.names[row]),
-      escaped(matrix.names[column]),
+      left + static_cast<double>(column), row, ended ? colour_of(share) : "#222",
+      escaped(matrix.names[row]), escaped(matrix.names[column]),
       ended ? fmt::format("{:.4g} {}", *value, escaped(matrix.unit)) : "did not finish");
 }
 
@@ -191,8 +169,8 @@ std::string figure(const Matrix& matrix) {
   const auto caption =
       fmt::format("<figure>\n<figcaption>{}</figcaption>\n", escaped(matrix.title));
   if (count > kMostDrawn) {
-    return fmt::format(
-        "{}<div class=\"dim\">{} are too many to draw.</div>\n</figure>\n", caption, count);
+    return fmt::format("{}<div class=\"dim\">{} are too many to draw.</div>\n</figure>\n", caption,
+                       count);
   }
   std::size_t longest = 0;
   for (const auto& name : matrix.names) longest = std::max(longest, name.size());
@@ -201,8 +179,7 @@ std::string figure(const Matrix& matrix) {
   std::string squares;
   for (std::size_t row = 0; row < count; ++row) {
     squares += fmt::format("<text x=\"0\" y=\"{:.2f}\" font-size=\".72\">{}</text>\n",
-                           static_cast<double>(row) + 0.72,
-                           escaped(matrix.names[row]));
+                           static_cast<double>(row) + 0.72, escaped(matrix.names[row]));
     for (std::size_t column = 0; column < count; ++column) {
       squares += cell_of(matrix, row, column, left);
     }
@@ -212,20 +189,13 @@ std::string figure(const Matrix& matrix) {
       "style=\"max-width:{:.0f}px\">"
       "\n{}</svg>\n<div class=\"dim\">Green: {:.4g} {} and near it; red: 60% of that or {}; "
       "black: did not finish; columns are in the order of the rows.</div>\n</figure>\n",
-      caption,
-      width,
-      count,
-      escaped(matrix.title),
-      24 * width,
-      squares,
-      matrix.usual,
-      escaped(matrix.unit),
-      matrix.more_is_better ? "less" : "worse");
+      caption, width, count, escaped(matrix.title), 24 * width, squares, matrix.usual,
+      escaped(matrix.unit), matrix.more_is_better ? "less" : "worse");
 }
 
 std::string figure(const Breakdown& breakdown) {
-  constexpr std::array<std::string_view, 6> kLosses{
-      "#c62828", "#ef6c00", "#f9a825", "#8d6e63", "#7b3fa0", "#546e7a"};
+  constexpr std::array<std::string_view, 6> kLosses{"#c62828", "#ef6c00", "#f9a825",
+                                                    "#8d6e63", "#7b3fa0", "#546e7a"};
   constexpr std::string_view kReached = "#43a047";
   std::string bar;
   std::string list;
@@ -233,22 +203,15 @@ std::string figure(const Breakdown& breakdown) {
   for (const auto& part : breakdown.parts) {
     if (part.value <= 0) continue;
     const auto colour = part.reached ? kReached : kLosses.at(losses++ % kLosses.size());
-    bar += fmt::format("<span style=\"flex:{:.3f};background:{}\" title=\"{}\"></span>",
-                       part.value,
-                       colour,
-                       escaped(part.what));
-    list += fmt::format("<li><i style=\"background:{}\"></i>{:.4g} {} {}</li>\n",
-                        colour,
-                        part.value,
-                        escaped(breakdown.unit),
-                        escaped(part.what));
+    bar += fmt::format("<span style=\"flex:{:.3f};background:{}\" title=\"{}\"></span>", part.value,
+                       colour, escaped(part.what));
+    list += fmt::format("<li><i style=\"background:{}\"></i>{:.4g} {} {}</li>\n", colour,
+                        part.value, escaped(breakdown.unit), escaped(part.what));
   }
   return fmt::format(
       "<figure>\n<figcaption>{}</figcaption>\n<div class=\"bar\">{}</div>\n<ul "
       "class=\"parts\">\n{}</ul>\n</figure>\n",
-      escaped(breakdown.title),
-      bar,
-      list);
+      escaped(breakdown.title), bar, list);
 }
 
 std::string figures(const Report& report) {
@@ -266,13 +229,8 @@ std::string to_html(const Report& report, const RenderOptions& options) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>muster: {} is {}</title>\n<style>{}\n</style>\n</head>\n<body>\n{}{}{}{}{}</body>\n"
       "</html>\n",
-      escaped(report.node),
-      to_string(report.verdict),
-      kStyle,
-      header(report),
-      findings_html(report, options),
-      figures(report),
-      gaps_table(report),
+      escaped(report.node), to_string(report.verdict), kStyle, header(report),
+      findings_html(report, options), figures(report), gaps_table(report),
       measurements_table(report));
 }
 

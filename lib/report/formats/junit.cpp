@@ -28,11 +28,11 @@ std::string body_of(const Report& report, const CheckResult& check) {
   const auto lines = lines_of(report, check, check.outcome);
   switch (check.outcome) {
     case Outcome::fail:
-      return fmt::format(
-          "      <failure type=\"fail\" message=\"{}\">{}</failure>\n", first_line(lines), lines);
+      return fmt::format("      <failure type=\"fail\" message=\"{}\">{}</failure>\n",
+                         first_line(lines), lines);
     case Outcome::unknown:
-      return fmt::format(
-          "      <error type=\"unknown\" message=\"{}\">{}</error>\n", first_line(lines), lines);
+      return fmt::format("      <error type=\"unknown\" message=\"{}\">{}</error>\n",
+                         first_line(lines), lines);
     case Outcome::skip:
       return fmt::format("      <skipped message=\"{}\"/>\n", first_line(lines));
     case Outcome::warn:
@@ -46,8 +46,7 @@ std::string body_of(const Report& report, const CheckResult& check) {
 std::string test_case(const Report& report, const CheckResult& check) {
   const auto group = std::string_view(check.id).substr(0, check.id.find('.'));
   const auto open = fmt::format(R"(    <testcase classname="muster.{}" name="{}" time="0")",
-                                escaped(group),
-                                escaped(check.id));
+                                escaped(group), escaped(check.id));
   const auto body = body_of(report, check);
   if (body.empty()) return fmt::format("{}/>\n", open);
   return fmt::format("{}>\n{}    </testcase>\n", open, body);
@@ -60,11 +59,10 @@ std::string property(std::string_view name, std::string_view value) {
 }  // namespace
 
 std::string to_junit(const Report& report, const RenderOptions& /*options*/) {
-  const auto counts = fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}")",
-                                  report.checks.size(),
-                                  count_checks(report, Outcome::fail),
-                                  count_checks(report, Outcome::unknown),
-                                  count_checks(report, Outcome::skip));
+  const auto counts =
+      fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}")", report.checks.size(),
+                  count_checks(report, Outcome::fail), count_checks(report, Outcome::unknown),
+                  count_checks(report, Outcome::skip));
   // JUnit's time stamps have no zone.
   auto timestamp = report.started;
   if (timestamp.ends_with('Z')) timestamp.pop_back();
@@ -74,10 +72,7 @@ std::string to_junit(const Report& report, const RenderOptions& /*options*/) {
       "<testsuites>\n"
       "  <testsuite name=\"muster\" {} time=\"{:.3f}\" timestamp=\"{}\" hostname=\"{}\">\n"
       "    <properties>\n",
-      counts,
-      report.duration_ms / 1000.0,
-      escaped(timestamp),
-      escaped(report.node));
+      counts, report.duration_ms / 1000.0, escaped(timestamp), escaped(report.node));
   xml += property("verdict", to_string(report.verdict));
   xml += property("profile", report.profile);
   xml += property("context", report.context);

@@ -11,10 +11,8 @@ namespace muster {
 
 // printable() leaves no control characters; two code points above them are no XML either.
 std::string escaped(std::string_view raw, std::size_t most) {
-  constexpr std::array kEntities{std::pair{'&', "&amp;"},
-                                 std::pair{'<', "&lt;"},
-                                 std::pair{'>', "&gt;"},
-                                 std::pair{'"', "&quot;"},
+  constexpr std::array kEntities{std::pair{'&', "&amp;"}, std::pair{'<', "&lt;"},
+                                 std::pair{'>', "&gt;"}, std::pair{'"', "&quot;"},
                                  std::pair{'\'', "&apos;"}};
   std::string text;
   const auto shown = printable(raw, most);

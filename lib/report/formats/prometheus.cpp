@@ -48,8 +48,8 @@ class Page {
   // `labels` as they stand between the braces, after the context.
   template <class Number>
   void sample(std::string_view labels, Number value) {
-    text_ += fmt::format(
-        "{}{{context=\"{}\"{}{}}} {}\n", name_, context_, labels.empty() ? "" : ",", labels, value);
+    text_ += fmt::format("{}{{context=\"{}\"{}{}}} {}\n", name_, context_,
+                         labels.empty() ? "" : ",", labels, value);
   }
 
   [[nodiscard]] std::string text() && { return std::move(text_); }
@@ -104,10 +104,8 @@ void add_probes(Page& page, const Report& report) {
 std::string to_prometheus(const Report& report, const RenderOptions& /*options*/) {
   Page page(report);
   page.family("muster_info", "What ran: the version of muster and the profile it judged by.");
-  page.sample(fmt::format(R"(node="{}",profile="{}",version="{}")",
-                          label(report.node),
-                          label(report.profile),
-                          label(report.muster)),
+  page.sample(fmt::format(R"(node="{}",profile="{}",version="{}")", label(report.node),
+                          label(report.profile), label(report.muster)),
               1);
   page.family("muster_verdict", "Verdict of the run: 0 healthy, 1 unhealthy, 2 unknown.");
   page.sample("", exit_status(report.verdict));

@@ -22,8 +22,8 @@ constexpr std::size_t kOutcomeWidth = 7;
 enum class Paint { plain, red, yellow, green, magenta, dim, bold };
 
 std::string painted(std::string_view text, Paint paint, bool colour) {
-  constexpr std::array kCodes{
-      "", "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[35m", "\x1b[2m", "\x1b[1m"};
+  constexpr std::array kCodes{"",         "\x1b[31m", "\x1b[33m", "\x1b[32m",
+                              "\x1b[35m", "\x1b[2m",  "\x1b[1m"};
   if (!colour || paint == Paint::plain) return std::string(text);
   return fmt::format("{}{}\x1b[0m", kCodes.at(static_cast<std::size_t>(paint)), text);
 }
@@ -90,9 +90,7 @@ bool is_in(const FindingGroup& group, const Finding& finding) {
 }
 
 Row row_of(const Finding& finding) {
-  return {&finding,
-          printable(finding.check),
-          printable(finding.device, 120),
+  return {&finding, printable(finding.check), printable(finding.device, 120),
           printable(finding.message)};
 }
 
@@ -145,12 +143,11 @@ std::string findings_table(const Report& report, const RenderOptions& options) {
     const auto message =
         fmt::format("{}{}{}{}", row.message, code, remedy.empty() ? "" : " -> ", remedy);
     const auto outcome = padded(to_string(finding.outcome), kOutcomeWidth);
-    table += fmt::format("{}  {}  {}{}{}\n",
-                         painted(outcome, paint_of(finding.outcome), options.colour),
-                         padded(row.check, check_width),
-                         below ? row.device : padded(row.device, device_width),
-                         below ? fmt::format("\n{}", std::string(indent, ' ')) : "  ",
-                         wrapped(message, indent, options.width));
+    table += fmt::format(
+        "{}  {}  {}{}{}\n", painted(outcome, paint_of(finding.outcome), options.colour),
+        padded(row.check, check_width), below ? row.device : padded(row.device, device_width),
+        below ? fmt::format("\n{}", std::string(indent, ' ')) : "  ",
+        wrapped(message, indent, options.width));
   }
   return table;
 }
@@ -170,8 +167,7 @@ std::string gaps_table(const Report& report, const RenderOptions& options) {
     const auto outcome = gap.required ? Outcome::unknown : Outcome::skip;
     const auto word = padded(to_string(outcome), kOutcomeWidth);
     const auto text = fmt::format("not observed: {}: {}", gap.what, printable(gap.reason));
-    table += fmt::format("{}  {}\n",
-                         painted(word, paint_of(outcome), options.colour),
+    table += fmt::format("{}  {}\n", painted(word, paint_of(outcome), options.colour),
                          wrapped(text, kOutcomeWidth + 2, options.width));
   }
   return table;
@@ -185,19 +181,16 @@ std::string probes_table(const Report& report, const RenderOptions& options) {
       return finding.check == "muster.probes" && finding.device == probe.name;
     });
     if (!options.verbose && (said || !is_silent(probe))) continue;
-    const auto begin = fmt::format("probe    {}  {}  {:.1f} ms",
-                                   padded(printable(probe.name), 12),
-                                   padded(printable(probe.status), 7),
-                                   probe.duration_ms);
+    const auto begin = fmt::format("probe    {}  {}  {:.1f} ms", padded(printable(probe.name), 12),
+                                   padded(printable(probe.status), 7), probe.duration_ms);
     const auto reason = printable(probe.reason);
     const bool fits = options.width == 0 || columns(begin) + 2 + columns(reason) <= options.width;
     const auto indent = kOutcomeWidth + 2;
     table += begin;
     if (!reason.empty()) {
-      table +=
-          fits ? fmt::format("  {}", reason)
-               : fmt::format(
-                     "\n{}{}", std::string(indent, ' '), wrapped(reason, indent, options.width));
+      table += fits ? fmt::format("  {}", reason)
+                    : fmt::format("\n{}{}", std::string(indent, ' '),
+                                  wrapped(reason, indent, options.width));
     }
     table.push_back('\n');
   }
@@ -209,11 +202,10 @@ std::string joined(const std::vector<std::string>& parts, std::string_view betwe
 }
 
 // A line of the end, whose word is as wide as the column of outcomes.
-std::string closing_line(std::string_view word,
-                         std::string_view text,
+std::string closing_line(std::string_view word, std::string_view text,
                          const RenderOptions& options) {
-  return fmt::format(
-      "{}  {}\n", padded(word, kOutcomeWidth), wrapped(text, kOutcomeWidth + 2, options.width));
+  return fmt::format("{}  {}\n", padded(word, kOutcomeWidth),
+                     wrapped(text, kOutcomeWidth + 2, options.width));
 }
 
 std::string verdict_line(const Report& report, const RenderOptions& options) {
@@ -242,10 +234,8 @@ std::string verdict_line(const Report& report, const RenderOptions& options) {
   // Its colours take no columns.
   const auto plain = fmt::format("{} is {}", node, word);
   const auto rest = text.starts_with(plain) ? text.substr(plain.size()) : end;
-  return fmt::format("verdict  {} is {}{}\n",
-                     painted(node, Paint::bold, true),
-                     painted(word, paint_of(report.verdict), true),
-                     rest);
+  return fmt::format("verdict  {} is {}{}\n", painted(node, Paint::bold, true),
+                     painted(word, paint_of(report.verdict), true), rest);
 }
 
 // What was reached, and below it what each cause takes away, as a bar of signs.
@@ -260,12 +250,9 @@ std::string bars(const Breakdown& breakdown) {
     const auto begin = static_cast<std::size_t>(kSigns * before / sum);
     before += part.value;
     const auto end = static_cast<std::size_t>(kSigns * before / sum);
-    const auto bar = fmt::format(
-        "{}{}", std::string(begin, ' '), std::string(end - begin, part.reached ? '#' : '-'));
-    text += fmt::format("  {:40}  {:.4g} {}  {}\n",
-                        bar,
-                        part.value,
-                        printable(breakdown.unit),
+    const auto bar = fmt::format("{}{}", std::string(begin, ' '),
+                                 std::string(end - begin, part.reached ? '#' : '-'));
+    text += fmt::format("  {:40}  {:.4g} {}  {}\n", bar, part.value, printable(breakdown.unit),
                         printable(part.what));
   }
   return text;
@@ -286,12 +273,9 @@ std::string to_text(const Report& report, const RenderOptions& options) {
   if (!text.empty()) text.push_back('\n');
   text.insert(0, from);
   text += closing_line("checked",
-                       fmt::format("{} in {:.1f} ms, context {}{}{}",
-                                   number_of_checks(report),
-                                   report.duration_ms,
-                                   printable(report.context),
-                                   report.checks.empty() ? "" : ": ",
-                                   count_by_outcome(report)),
+                       fmt::format("{} in {:.1f} ms, context {}{}{}", number_of_checks(report),
+                                   report.duration_ms, printable(report.context),
+                                   report.checks.empty() ? "" : ": ", count_by_outcome(report)),
                        options);
   text += verdict_line(report, options);
   const auto evidence = joined(report.profile_evidence);

@@ -36,18 +36,13 @@ inline std::vector<Operation> all_operations(std::uint64_t bytes, int root) {
 }
 
 inline std::string show(const Operation& operation) {
-  return fmt::format("{} {} {} root {} {} {} bytes",
-                     to_string(operation.collective),
-                     to_string(operation.type),
-                     to_string(operation.reduction),
-                     operation.root,
-                     operation.in_place ? "in place" : "out of place",
-                     operation.bytes);
+  return fmt::format("{} {} {} root {} {} {} bytes", to_string(operation.collective),
+                     to_string(operation.type), to_string(operation.reduction), operation.root,
+                     operation.in_place ? "in place" : "out of place", operation.bytes);
 }
 
 // Runs it once, and looks at every element.
-inline Result<std::vector<Wrong>> verify_once(Backend& backend,
-                                              const Operation& operation,
+inline Result<std::vector<Wrong>> verify_once(Backend& backend, const Operation& operation,
                                               const Pace& pace = {}) {
   Progress progress;
   return backend.verify(operation, pace, progress);
@@ -61,14 +56,10 @@ inline std::vector<std::string> problems_of(Backend& backend, const Operation& o
   if (!wrongs) return {fmt::format("{}: {}", show(operation), wrongs.error().message)};
   std::vector<std::string> problems;
   for (const auto& wrong : *wrongs) {
-    problems.push_back(fmt::format("{}: rank {}, {} wrong, first {}: {} not in {} to {}",
-                                   show(operation),
-                                   wrong.rank,
-                                   wrong.elements,
-                                   wrong.first,
-                                   value_of(operation.type, wrong.observed),
-                                   value_of(operation.type, wrong.low),
-                                   value_of(operation.type, wrong.high)));
+    problems.push_back(fmt::format(
+        "{}: rank {}, {} wrong, first {}: {} not in {} to {}", show(operation), wrong.rank,
+        wrong.elements, wrong.first, value_of(operation.type, wrong.observed),
+        value_of(operation.type, wrong.low), value_of(operation.type, wrong.high)));
   }
   return problems;
 }

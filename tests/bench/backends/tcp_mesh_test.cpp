@@ -40,9 +40,8 @@ TEST(TcpMeshTest, TurnsAwayWhoDoesNotKnowTheToken) {
   run_ranks(2, [](int rank, const Exchange& exchange) {
     const auto mesh = Mesh::connect({rank, 2, rank == 0 ? "right" : "wrong", exchange, 3s});
     ASSERT_FALSE(mesh);
-    EXPECT_EQ(mesh.error().message,
-              rank == 0 ? "1 of 2 ranks did not connect in time"
-                        : "connect to rank 0: the connection was closed");
+    EXPECT_EQ(mesh.error().message, rank == 0 ? "1 of 2 ranks did not connect in time"
+                                              : "connect to rank 0: the connection was closed");
   });
 }
 
@@ -133,8 +132,7 @@ TEST(TcpMeshTest, TurnsNobodyAwayWhoHasJustCome) {
     ASSERT_TRUE(transfer({.socket = socket->get(), .bytes = bytes.subspan(half)}, {}, &deadline));
     std::string answer(hello.size(), '\0');
     ASSERT_TRUE(
-        transfer({},
-                 {.socket = socket->get(), .bytes = std::as_writable_bytes(std::span(answer))},
+        transfer({}, {.socket = socket->get(), .bytes = std::as_writable_bytes(std::span(answer))},
                  &deadline));
     EXPECT_EQ(answer, hello_of(0, 1, "token"));
   });
@@ -151,8 +149,7 @@ TEST(TcpMeshTest, TurnsNobodyAwayWhoHasJustCome) {
 }
 
 TEST(TcpMeshTest, SaysThatTooFewFilesMayBeOpen) {
-  EXPECT_EXIT(connect_with_few_files(),
-              ::testing::ExitedWithCode(0),
+  EXPECT_EXIT(connect_with_few_files(), ::testing::ExitedWithCode(0),
               "each of 2000 ranks needs 2192 file descriptors, and may have 100");
 }
 

@@ -19,9 +19,7 @@ namespace {
 constexpr std::array<std::uint64_t, 11> kNumbersOfRanks{1, 2, 3, 4, 5, 6, 7, 8, 9, 128, 1000};
 
 // What the arithmetic of back ends on host memory makes of all inputs, ranks in this order.
-std::uint64_t reduced(const Inputs& inputs,
-                      const Operation& operation,
-                      std::uint64_t element,
+std::uint64_t reduced(const Inputs& inputs, const Operation& operation, std::uint64_t element,
                       const std::vector<std::uint64_t>& order) {
   const auto combine = combine_of(operation.type, operation.reduction);
   auto both = inputs.input(element, order.front());

@@ -18,9 +18,7 @@ std::uint64_t read(const std::vector<std::byte>& buffer, std::size_t width, std:
   return bits;
 }
 
-void write(std::vector<std::byte>& buffer,
-           std::size_t width,
-           std::uint64_t element,
+void write(std::vector<std::byte>& buffer, std::size_t width, std::uint64_t element,
            std::uint64_t bits) {
   std::memcpy(buffer.data() + element * width, &bits, width);
 }
@@ -30,16 +28,13 @@ std::vector<std::byte> right_buffer(const std::vector<Segment>& segments, std::s
   std::vector<std::byte> buffer;
   for (const auto& segment : segments) {
     buffer.resize((segment.first + segment.count) * width);
-    fill_host(buffer.data() + segment.first * width,
-              segment.count,
-              width,
+    fill_host(buffer.data() + segment.first * width, segment.count, width,
               {.bits = segment.low, .shift = segment.shift});
   }
   return buffer;
 }
 
-Wrong verified(const std::vector<std::byte>& buffer,
-               std::size_t width,
+Wrong verified(const std::vector<std::byte>& buffer, std::size_t width,
                const std::vector<Segment>& segments) {
   Wrong wrong{.rank = 1};
   verify_host(buffer.data(), width, segments, wrong);
@@ -90,13 +85,12 @@ TEST(OnHostTest, FindsASingleFlippedBitAnywhere) {
         const auto right = read(buffer, width, element);
         const auto flipped = right ^ (std::uint64_t{1} << bit);
         write(buffer, width, element, flipped);
-        EXPECT_EQ(verified(buffer, width, segments),
-                  (Wrong{.rank = 1,
-                         .elements = 1,
-                         .first = element,
-                         .observed = flipped,
-                         .low = right,
-                         .high = right}));
+        EXPECT_EQ(verified(buffer, width, segments), (Wrong{.rank = 1,
+                                                            .elements = 1,
+                                                            .first = element,
+                                                            .observed = flipped,
+                                                            .low = right,
+                                                            .high = right}));
         write(buffer, width, element, right);
       }
     }
@@ -128,22 +122,17 @@ TEST_P(SpecialTest, IsNeverRight) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(NotANumber,
-                         SpecialTest,
-                         ::testing::Values(Special{Type::f32, 0x7fc00000},
-                                           Special{Type::f32, 0xffc00000},
-                                           Special{Type::f32, 0x7f800001},
-                                           Special{Type::f64, 0x7ff8000000000000},
-                                           Special{Type::f16, 0x7e00},
-                                           Special{Type::bf16, 0x7fc0}));
-INSTANTIATE_TEST_SUITE_P(MinusZero,
-                         SpecialTest,
+INSTANTIATE_TEST_SUITE_P(
+    NotANumber, SpecialTest,
+    ::testing::Values(Special{Type::f32, 0x7fc00000}, Special{Type::f32, 0xffc00000},
+                      Special{Type::f32, 0x7f800001}, Special{Type::f64, 0x7ff8000000000000},
+                      Special{Type::f16, 0x7e00}, Special{Type::bf16, 0x7fc0}));
+INSTANTIATE_TEST_SUITE_P(MinusZero, SpecialTest,
                          ::testing::Values(Special{Type::f32, 0x80000000},
                                            Special{Type::f64, 0x8000000000000000},
                                            Special{Type::f16, 0x8000},
                                            Special{Type::bf16, 0x8000}));
-INSTANTIATE_TEST_SUITE_P(Infinity,
-                         SpecialTest,
+INSTANTIATE_TEST_SUITE_P(Infinity, SpecialTest,
                          ::testing::Values(Special{Type::f32, 0x7f800000},
                                            Special{Type::f32, 0xff800000},
                                            Special{Type::f64, 0x7ff0000000000000},

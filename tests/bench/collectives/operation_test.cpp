@@ -63,8 +63,7 @@ Operation of(Collective collective, std::uint64_t bytes, Type type = Type::f32, 
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Whole,
-    ShapeTest,
+    Whole, ShapeTest,
     ::testing::Values(ShapeCase{of(Collective::all_reduce, 1024),
                                 1,
                                 4,
@@ -96,8 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
                                 {.count = 16, .send = 16, .receive = 0, .bytes = 64}}));
 
 INSTANTIATE_TEST_SUITE_P(
-    InParts,
-    ShapeTest,
+    InParts, ShapeTest,
     ::testing::Values(
         // 256 elements, 85 for each of 3 ranks, of which whole 16 bytes are 84.
         ShapeCase{of(Collective::all_gather, 1024),
@@ -142,8 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
         ShapeCase{of(Collective::alltoall, 31, Type::f64), 1, 2, {}}));
 
 INSTANTIATE_TEST_SUITE_P(
-    InPairs,
-    ShapeTest,
+    InPairs, ShapeTest,
     ::testing::Values(ShapeCase{of(Collective::pingpong, 64),
                                 3,
                                 4,
@@ -204,12 +201,9 @@ TEST(OperationTest, HasNoBusBandwidthForASingleRank) {
 
 TEST(OperationTest, CountsBusBandwidthAsTheTableOfCollectives) {
   EXPECT_EQ(bus_factor(Collective::all_reduce, 16), 1.875);
-  for (const auto collective : {Collective::all_gather,
-                                Collective::reduce_scatter,
-                                Collective::alltoall,
-                                Collective::hypercube,
-                                Collective::gather,
-                                Collective::scatter}) {
+  for (const auto collective :
+       {Collective::all_gather, Collective::reduce_scatter, Collective::alltoall,
+        Collective::hypercube, Collective::gather, Collective::scatter}) {
     EXPECT_EQ(bus_factor(collective, 16), 0.9375);
   }
   EXPECT_EQ(bus_factor(Collective::alltoallv, 16), 0.975);  // 39 of 40 units go to others

@@ -40,9 +40,7 @@ std::uint64_t share(int from, int to, int ranks) {
 }
 
 // Of unequal parts: who sent this element, and which of its elements it was.
-std::pair<int, std::uint64_t> origin(int rank,
-                                     int ranks,
-                                     std::uint64_t unit,
+std::pair<int, std::uint64_t> origin(int rank, int ranks, std::uint64_t unit,
                                      std::uint64_t element) {
   int from = 0;
   for (; element >= share(from, rank, ranks) * unit; ++from) {
@@ -53,10 +51,7 @@ std::pair<int, std::uint64_t> origin(int rank,
 }
 
 // What the collective leaves in one element of the receive buffer, by its definition.
-BitRange by_definition(const AllInputs& inputs,
-                       const Operation& operation,
-                       int rank,
-                       int ranks,
+BitRange by_definition(const AllInputs& inputs, const Operation& operation, int rank, int ranks,
                        std::uint64_t element) {
   const auto count = shape_of(operation, rank, ranks).count;
   const auto part = static_cast<std::uint64_t>(rank) * count;
@@ -134,17 +129,10 @@ void expect_definition_of_all_types(Operation operation, int ranks) {
 
 TEST_P(PatternTest, ExpectsWhatMovingCollectivesDoByDefinition) {
   const int ranks = GetParam();
-  for (const auto collective : {Collective::all_gather,
-                                Collective::broadcast,
-                                Collective::alltoall,
-                                Collective::alltoallv,
-                                Collective::hypercube,
-                                Collective::pingpong,
-                                Collective::uniband,
-                                Collective::biband,
-                                Collective::sendrecv,
-                                Collective::gather,
-                                Collective::scatter}) {
+  for (const auto collective :
+       {Collective::all_gather, Collective::broadcast, Collective::alltoall, Collective::alltoallv,
+        Collective::hypercube, Collective::pingpong, Collective::uniband, Collective::biband,
+        Collective::sendrecv, Collective::gather, Collective::scatter}) {
     if (!can_run({.collective = collective}, ranks)) continue;
     expect_definition_of_all_types({.collective = collective, .root = ranks / 2}, ranks);
   }

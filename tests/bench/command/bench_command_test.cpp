@@ -213,18 +213,10 @@ TEST(BenchParseTest, WithWhatAndAmongWhom) {
 }
 
 TEST(BenchParseTest, WhatIsGoodAndWhatIsTold) {
-  const auto command = command_of({"--profile=nd96asr_v4",
-                                   "--set=a=b",
-                                   "--set=c=d",
-                                   "--min-busbw=185 GB/s",
-                                   "--at=8GiB",
-                                   "--require-transport=ib,gdr",
-                                   "--format=json",
-                                   "--output=/o",
-                                   "--each-iteration",
-                                   "--join-deadline=5s",
-                                   "--operation-deadline=1min",
-                                   "-v"});
+  const auto command =
+      command_of({"--profile=nd96asr_v4", "--set=a=b", "--set=c=d", "--min-busbw=185 GB/s",
+                  "--at=8GiB", "--require-transport=ib,gdr", "--format=json", "--output=/o",
+                  "--each-iteration", "--join-deadline=5s", "--operation-deadline=1min", "-v"});
   EXPECT_EQ(command.profile, "nd96asr_v4");
   EXPECT_THAT(command.settings, ElementsAre("a=b", "c=d"));
   EXPECT_EQ(command.min_busbw->value, 185e9);
@@ -268,11 +260,9 @@ constexpr const char* kOneCollective =
 constexpr const char* kNotAmong = "--at: that size is not among those that are run";
 
 INSTANTIATE_TEST_SUITE_P(
-    Each,
-    BadUsage,
+    Each, BadUsage,
     ::testing::Values(
-        Bad{"", kOneCollective},
-        Bad{"all_reduce broadcast", kOneCollective},
+        Bad{"", kOneCollective}, Bad{"all_reduce broadcast", kOneCollective},
         Bad{"all_reducee", "no collective is called \"all_reducee\"; did you mean all_reduce?"},
         Bad{"xyzzy",
             "no collective is called \"xyzzy\"; there are all_reduce, all_gather, "

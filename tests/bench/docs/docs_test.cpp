@@ -39,8 +39,8 @@ std::string made_file(std::string_view name) {
 
 // What a shell prints for a command, with the program in its path.
 std::string output_of(const std::string& command) {
-  const auto script = fmt::format(
-      "PATH={}:$PATH\nunset ${{!NCCL_*}}\nexec 2>&1\n{}\n", MUSTER_BENCH_FOLDER, command);
+  const auto script = fmt::format("PATH={}:$PATH\nunset ${{!NCCL_*}}\nexec 2>&1\n{}\n",
+                                  MUSTER_BENCH_FOLDER, command);
   const std::string quoted = std::regex_replace(script, std::regex("'"), "'\\''");
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
       ::popen(fmt::format("bash --norc -c '{}'", quoted).c_str(), "r"), ::pclose);
@@ -90,8 +90,7 @@ std::set<std::string> offered(std::string_view words) {
                             "COMP_WORDS=({}); "
                             "COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); "
                             "_muster_bench; printf \"%s\\n\" \"${{COMPREPLY[@]}}\"",
-                            MUSTER_DOCUMENTS,
-                            words));
+                            MUSTER_DOCUMENTS, words));
   std::set<std::string> offers;
   for (const auto line : split_lines(output)) offers.emplace(line);
   return offers;
@@ -110,8 +109,7 @@ TEST_P(BenchDocsTest, ShowWhatTheProgramPrints) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Documents,
-                         BenchDocsTest,
+INSTANTIATE_TEST_SUITE_P(Documents, BenchDocsTest,
                          ::testing::Values("README.md", "docs/benchmark.md"));
 
 TEST(BenchManPageTest, NamesEveryOptionWithItsArgument) {

@@ -34,8 +34,7 @@ constexpr int kDone = 7;
 }
 
 TEST(DescriptorsDeathTest, RankZeroSaysAtOnceThatItMayNotHaveEnough) {
-  EXPECT_EXIT(join_with_few(),
-              ExitedWithCode(kDone),
+  EXPECT_EXIT(join_with_few(), ExitedWithCode(kDone),
               "rank 0 needs 355 file descriptors, and may have 300: raise the hard limit");
 }
 

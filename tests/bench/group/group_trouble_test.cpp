@@ -21,9 +21,7 @@ using ::testing::Not;
 
 constexpr auto kShort = std::chrono::milliseconds(150);
 
-void expect_trouble(const Rank& rank,
-                    Trouble::Kind kind,
-                    std::string_view phase,
+void expect_trouble(const Rank& rank, Trouble::Kind kind, std::string_view phase,
                     const std::vector<int>& ranks) {
   ASSERT_EQ(rank.troubles, 1) << "rank " << rank.rank;
   EXPECT_EQ(rank.trouble->kind, kind) << rank.trouble->what;

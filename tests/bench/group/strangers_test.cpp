@@ -161,8 +161,7 @@ TEST_P(ClaimTest, IsAnsweredWithTheReason) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Hellos,
-    ClaimTest,
+    Hellos, ClaimTest,
     ::testing::Values(
         Claim{"world", hello_of(1, 3), "it is one of 3 ranks, and this run has 2"},
         Claim{"rank", hello_of(2, 2), "its hello is malformed"},

@@ -32,8 +32,7 @@ TEST_P(ContradictionTest, NamesTheVariablesAndTheRemedy) {
 constexpr auto kRemedy = "correct it or unset it, or name the launcher with --launch";
 
 INSTANTIATE_TEST_SUITE_P(
-    Numbers,
-    ContradictionTest,
+    Numbers, ContradictionTest,
     ::testing::Values(
         Case{"no_number",
              {{"OMPI_COMM_WORLD_RANK", "one"}, {"OMPI_COMM_WORLD_SIZE", "2"}},
@@ -83,8 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
              {"SLURM_STEP_NODELIST=n[1-2: column 2: a bracket is not closed"}}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Launchers,
-    ContradictionTest,
+    Launchers, ContradictionTest,
     ::testing::Values(
         Case{"mpirun_inside_a_pod",
              {{"RANK", "1"},
@@ -93,8 +91,7 @@ INSTANTIATE_TEST_SUITE_P(
               {"OMPI_COMM_WORLD_RANK", "7"},
               {"OMPI_COMM_WORLD_SIZE", "8"}},
              {"RANK=1 of WORLD_SIZE=2 and OMPI_COMM_WORLD_RANK=7 of OMPI_COMM_WORLD_SIZE=8",
-              "unset RANK and WORLD_SIZE",
-              "--launch open_mpi"}},
+              "unset RANK and WORLD_SIZE", "--launch open_mpi"}},
         Case{"a_leftover_rank_under_srun",
              {{"RANK", "0"},
               {"WORLD_SIZE", "1"},
@@ -113,8 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
              {"PMIX_RANK=3 contradicts SLURM_PROCID=1"}}));
 
 INSTANTIATE_TEST_SUITE_P(
-    TensorFlow,
-    ContradictionTest,
+    TensorFlow, ContradictionTest,
     ::testing::Values(
         Case{"no_json", {{"TF_CONFIG", "{"}}, {"TF_CONFIG is no JSON object", kRemedy}},
         Case{"no_task",
@@ -141,8 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
 const LaunchFlags kForcedOpenMpi{.launcher = Launcher::open_mpi};
 
 INSTANTIATE_TEST_SUITE_P(
-    Flags,
-    ContradictionTest,
+    Flags, ContradictionTest,
     ::testing::Values(
         Case{"forced_and_missing",
              {{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "4"}},

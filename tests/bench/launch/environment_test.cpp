@@ -21,18 +21,9 @@ TEST_P(BadRendezvousTest, SaysWhatIsExpected) {
             std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Texts,
-                         BadRendezvousTest,
-                         ::testing::Values("",
-                                           "node1",
-                                           "node1:",
-                                           ":6105",
-                                           "node1:0",
-                                           "node1:65536",
-                                           "node1:http",
-                                           "fd00::1",
-                                           "[]:6105",
-                                           "node1:-1"));
+INSTANTIATE_TEST_SUITE_P(Texts, BadRendezvousTest,
+                         ::testing::Values("", "node1", "node1:", ":6105", "node1:0", "node1:65536",
+                                           "node1:http", "fd00::1", "[]:6105", "node1:-1"));
 
 TEST(RendezvousTest, PortsOfJobsAreBelowThoseTheKernelGivesAway) {
   for (const std::string_view job : {"", "1.0", "1.1", "4294967295.65535"}) {

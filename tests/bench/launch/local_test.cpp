@@ -88,9 +88,8 @@ TEST(LocalTest, ARankThatStaysStoppedIsKilled) {
     return 0;
   });
   EXPECT_EQ(end.status, 128 + SIGKILL);
-  EXPECT_THAT(end.notes,
-              ElementsAre(HasSubstr("was stopped, as by SIGSTOP, for 100 ms"),
-                          HasSubstr("was ended by signal 9")));
+  EXPECT_THAT(end.notes, ElementsAre(HasSubstr("was stopped, as by SIGSTOP, for 100 ms"),
+                                     HasSubstr("was ended by signal 9")));
 }
 
 TEST(LocalTest, WhoDoesNotEndAfterAnothersFailureIsKilled) {

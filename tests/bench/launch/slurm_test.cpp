@@ -20,11 +20,9 @@ class BadTasksTest : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(BadTasksTest, IsAnError) { EXPECT_FALSE(parse_tasks_per_node(GetParam())); }
 
-INSTANTIATE_TEST_SUITE_P(
-    Texts,
-    BadTasksTest,
-    ::testing::Values(
-        "", "x", "2(x)", "2(4)", "2(x4", "2(x4)3", "2,,3", "-1", "2(x99999999999)", "1(x65536),1"));
+INSTANTIATE_TEST_SUITE_P(Texts, BadTasksTest,
+                         ::testing::Values("", "x", "2(x)", "2(4)", "2(x4", "2(x4)3", "2,,3", "-1",
+                                           "2(x99999999999)", "1(x65536),1"));
 
 }  // namespace
 }  // namespace muster::bench

@@ -41,21 +41,15 @@ TEST(LocateCommandTest, NamesTheSlowHca) {
 }
 
 TEST(LocateCommandTest, TellsWhatTheOthersReachAndWhyAllDoNot) {
-  auto ended = ended_of(run,
-                        {"--backend",
-                         "sim",
-                         "--profile",
-                         "nd96asr_v4",
-                         "--sim",
-                         "nodes=32,fault=slow_hca:17:3:0.5,fault=slow_node:4:0.8"});
+  auto ended = ended_of(run, {"--backend", "sim", "--profile", "nd96asr_v4", "--sim",
+                              "nodes=32,fault=slow_hca:17:3:0.5,fault=slow_node:4:0.8"});
   EXPECT_EQ(ended.status, kExitUnhealthy);
   EXPECT_THAT(
       ended.out,
       AllOf(HasSubstr("without sim[4,17] the other 30 nodes together reach 186.1 GB/s\n"),
             HasSubstr("Why not 200.0 GB/s: 8 HCAs of 200 Gb/s, whose PCIe links carry 252 GB/s\n"),
             HasSubstr("93.03 GB/s  reached where all nodes work together\n"),
-            HasSubstr("GB/s  sim17: HCA 3\n"),
-            HasSubstr("GB/s  sim4\n"),
+            HasSubstr("GB/s  sim17: HCA 3\n"), HasSubstr("GB/s  sim4\n"),
             HasSubstr("GB/s  protocol and algorithm: what healthy pairs leave, too\n")));
   // A hang is left out, too.
   ended = run_locate({"--sim", "nodes=64,rate=150 GB/s,fault=hang:6", "--min-busbw", "140 GB/s"});
@@ -66,9 +60,8 @@ TEST(LocateCommandTest, DrawsItForABrowser) {
   const auto ended = run_locate(
       {"--sim", "nodes=8,fault=slow_node:2:0.5,fault=hang_link:5:6", "--format", "html"});
   EXPECT_EQ(ended.status, kExitUnhealthy);
-  EXPECT_THAT(ended.out,
-              AllOf(HasSubstr("<title>sim2 - sim7: 93.5 GB/s</title>"),
-                    HasSubstr("<title>sim5 - sim6: did not finish</title>")));
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("<title>sim2 - sim7: 93.5 GB/s</title>"),
+                               HasSubstr("<title>sim5 - sim6: did not finish</title>")));
 }
 
 TEST(LocateCommandTest, HealthyTooFewAndSlowAreToldApart) {
@@ -91,10 +84,9 @@ TEST(LocateCommandTest, TellsWhatOnlyManyNodesOrAllOfThemShow) {
     return ended.out;
   };
   const auto link = out("nodes=64,noise=1%,fault=slow_link:3:60:0.5");
-  EXPECT_THAT(link,
-              AllOf(HasSubstr("the path between the two is slow"),
-                    HasSubstr("without sim3 the other 63 nodes together reach 18"),
-                    HasSubstr("--exclude=sim3\n")));
+  EXPECT_THAT(link, AllOf(HasSubstr("the path between the two is slow"),
+                          HasSubstr("without sim3 the other 63 nodes together reach 18"),
+                          HasSubstr("--exclude=sim3\n")));
   EXPECT_THAT(out("nodes=64,noise=1%,fault=slow_large:9:16:0.5"),
               HasSubstr("in an all-reduce of 16 nodes and more: 9"));
   EXPECT_THAT(out("nodes=64,noise=1%,fault=slow_rail:6:0.5"),
@@ -121,10 +113,9 @@ TEST(LocateCommandTest, ANodeThatReachesTheLimitIsOnlyWarnedOf) {
   EXPECT_EQ(ended.status, kExitHealthy);
   EXPECT_THAT(ended.out, HasSubstr("sim5"));
   EXPECT_THAT(ended.out, Not(HasSubstr("is unhealthy")));
-  const auto report = nlohmann::json::parse(
-      run_locate(
-          {"--sim", "nodes=64,fault=slow_node:5:0.8", "--min-busbw", "100 GB/s", "--format=json"})
-          .out);
+  const auto report = nlohmann::json::parse(run_locate({"--sim", "nodes=64,fault=slow_node:5:0.8",
+                                                        "--min-busbw", "100 GB/s", "--format=json"})
+                                                .out);
   EXPECT_FALSE(report.contains("accused"));
   EXPECT_THAT(ended.out, Not(HasSubstr("--exclude=")));
 }
@@ -160,14 +151,8 @@ TEST(LocateCommandTest, WritesThePairsAndTheListToExclude) {
   const auto json = (folder / "pairs.json").string();
   const auto csv = (folder / "pairs.csv").string();
   const auto list = (folder / "exclude").string();
-  const auto ended = run_locate({"--sim",
-                                 "nodes=8,fault=slow_node:2:0.5,fault=hang:6",
-                                 "--matrix",
-                                 json.c_str(),
-                                 "--csv",
-                                 csv.c_str(),
-                                 "--exclude",
-                                 list.c_str()});
+  const auto ended = run_locate({"--sim", "nodes=8,fault=slow_node:2:0.5,fault=hang:6", "--matrix",
+                                 json.c_str(), "--csv", csv.c_str(), "--exclude", list.c_str()});
   EXPECT_EQ(ended.status, kExitUnhealthy) << ended.notes;
   EXPECT_EQ(text_of(list), "sim[2,6]\n");
   EXPECT_THAT(ended.out, HasSubstr("--exclude=sim[2,6]\n"));

@@ -254,9 +254,8 @@ TEST(LocateTest, SeveralLinksAndANodeAreFoundOneAfterTheOther) {
   for (const auto* link : culprits_of(search, What::link)) {
     links.insert({link->nodes.begin(), link->nodes.end()});
   }
-  EXPECT_THAT(
-      links,
-      UnorderedElementsAre(std::set<Node>{3, 80}, std::set<Node>{12, 41}, std::set<Node>{50, 51}));
+  EXPECT_THAT(links, UnorderedElementsAre(std::set<Node>{3, 80}, std::set<Node>{12, 41},
+                                          std::set<Node>{50, 51}));
   EXPECT_EQ(search.together->nodes.size(), 96U);
 }
 
@@ -471,8 +470,8 @@ TEST(LocateTest, OfOnePairNoRailIsNamed) {
 TEST(LocateTest, AmongFewNodesThePartIsToldOrNone) {
   for (const std::size_t nodes : {4U, 5U, 6U}) {
     const auto part_of = [&](Kind kind) {
-      const auto search = search_on(
-          {.nodes = nodes, .noise = 0.01, .faults = {{kind, 1, 2, 0.5}}}, false, with_limit());
+      const auto search = search_on({.nodes = nodes, .noise = 0.01, .faults = {{kind, 1, 2, 0.5}}},
+                                    false, with_limit());
       EXPECT_THAT(accused(search), ElementsAre(1));
       return search.culprits.empty() ? Part::untold : search.culprits[0].part;
     };
@@ -513,8 +512,8 @@ TEST(LocateTest, ASlowNodeIsNoLinkHoweverItIsSearched) {
 
 TEST(LocateTest, ALinkIsFoundHoweverItIsSearched) {
   for (const auto strategy : {Strategy::bisect, Strategy::rails, Strategy::fabric}) {
-    const auto search = search_on(
-        {.nodes = 64, .faults = {{Kind::slow_link, 4, 36, 0.6}}}, true, with_limit(strategy));
+    const auto search = search_on({.nodes = 64, .faults = {{Kind::slow_link, 4, 36, 0.6}}}, true,
+                                  with_limit(strategy));
     ASSERT_EQ(search.culprits.size(), 1U);
     EXPECT_EQ(search.culprits[0].kind, What::link);
   }
@@ -525,8 +524,7 @@ TEST(LocateTest, ANodeThatIsSlowInVeryLargeGroupsIsFoundByLeavingItOut) {
   for (const std::size_t enough : {40U, 55U}) {
     const auto search =
         search_on({.nodes = 64, .noise = 0.01, .faults = {{Kind::slow_large, 23, enough, 0.6}}},
-                  true,
-                  with_limit());
+                  true, with_limit());
     EXPECT_THAT(accused(search), ElementsAre(23)) << enough;
     ASSERT_TRUE(search.together);
     EXPECT_EQ(search.together->nodes.size(), 63U);

@@ -87,9 +87,8 @@ class Procedure {
   // Each suspect with a node outside of the group that is slow.
   [[nodiscard]] Result<void> confirm(const std::vector<Node>& suspects) {
     std::vector<Node> others;
-    std::ranges::copy_if(left_, std::back_inserter(others), [&](Node node) {
-      return std::ranges::count(suspects, node) == 0;
-    });
+    std::ranges::copy_if(left_, std::back_inserter(others),
+                         [&](Node node) { return std::ranges::count(suspects, node) == 0; });
     std::vector<Group> groups;
     for (std::size_t i = 0; i < std::min(suspects.size(), others.size()); ++i) {
       groups.push_back({.nodes = {suspects[i], others[others.size() - 1 - i]}});
@@ -126,8 +125,7 @@ class Procedure {
 
 }  // namespace
 
-Result<Readiness> readiness_procedure(std::size_t nodes,
-                                      Measurer& measurer,
+Result<Readiness> readiness_procedure(std::size_t nodes, Measurer& measurer,
                                       const Thresholds& thresholds) {
   return Procedure(nodes, measurer, thresholds).run();
 }

@@ -22,8 +22,7 @@ struct Thresholds {
 // Intra-screening, the same without NVLink, inter-screening; then bisection, confirmation with a
 // known good node, and pairs across the boundary of two halves that are good by themselves, until
 // inter-screening passes.
-[[nodiscard]] Result<Readiness> readiness_procedure(std::size_t nodes,
-                                                    Measurer& measurer,
+[[nodiscard]] Result<Readiness> readiness_procedure(std::size_t nodes, Measurer& measurer,
                                                     const Thresholds& thresholds);
 
 }  // namespace muster::bench::locate

@@ -19,8 +19,7 @@ inline Plan with_limit(Strategy strategy = Strategy::automatic) {
   return plan;
 }
 
-inline Search search_on(const ModelCluster& cluster,
-                        bool with_topology = true,
+inline Search search_on(const ModelCluster& cluster, bool with_topology = true,
                         const Plan& plan = {}) {
   Model model(cluster);
   auto search = locate(nodes_of(cluster, with_topology), model, plan);
@@ -57,9 +56,7 @@ inline std::set<Node> guilty(const ModelCluster& cluster) {
 }
 
 // So many different nodes with a fault of this kind.
-inline ModelCluster with_faults(ModelCluster cluster,
-                                ModelFault::Kind kind,
-                                std::size_t count,
+inline ModelCluster with_faults(ModelCluster cluster, ModelFault::Kind kind, std::size_t count,
                                 double factor) {
   std::mt19937_64 random(cluster.seed * 7919);
   std::set<Node> chosen;

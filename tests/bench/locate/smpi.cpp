@@ -63,8 +63,8 @@ std::optional<std::vector<double>> take_part(Task task, int bytes) {
     for (auto& seconds : own) {
       MPI_Barrier(group);
       const double begin = MPI_Wtime();
-      MPI_Allreduce(
-          send.data(), receive.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM, group);
+      MPI_Allreduce(send.data(), receive.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM,
+                    group);
       seconds = MPI_Wtime() - begin;
     }
     MPI_Comm_free(&group);

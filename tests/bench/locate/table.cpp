@@ -144,11 +144,11 @@ bool print_row(const Case& each, std::size_t nodes, double noise, const Runs& ru
   std::vector<int> rounds;
   std::uint64_t operations = 0;
   for (int run = 0; run < runs.count; ++run) {
-    const auto cluster = cluster_for(each,
-                                     {.nodes = nodes,
-                                      .nodes_per_leaf = nodes_per_leaf(nodes),
-                                      .noise = noise,
-                                      .seed = runs.first_seed + static_cast<std::uint64_t>(run)});
+    const auto cluster =
+        cluster_for(each, {.nodes = nodes,
+                           .nodes_per_leaf = nodes_per_leaf(nodes),
+                           .noise = noise,
+                           .seed = runs.first_seed + static_cast<std::uint64_t>(run)});
     const auto search = search_on(cluster, true, with_limit());
     found += found_all(search, cluster) ? 1 : 0;
     falsely += accuses_falsely(search, cluster) ? 1 : 0;
@@ -156,15 +156,10 @@ bool print_row(const Case& each, std::size_t nodes, double noise, const Runs& ru
     operations += search.operations;
   }
   std::ranges::sort(rounds);
-  fmt::print("| {} | {} | {:.0f}% | {} | {} | {} | {}, {} at most | {:.0f} |\n",
-             each.name,
-             nodes,
-             100 * noise,
-             runs.count,
-             each.faulty ? fmt::format("{:.1f}%", 100.0 * found / runs.count) : "-",
-             falsely,
-             rounds[rounds.size() / 2],
-             rounds.back(),
+  fmt::print("| {} | {} | {:.0f}% | {} | {} | {} | {}, {} at most | {:.0f} |\n", each.name, nodes,
+             100 * noise, runs.count,
+             each.faulty ? fmt::format("{:.1f}%", 100.0 * found / runs.count) : "-", falsely,
+             rounds[rounds.size() / 2], rounds.back(),
              static_cast<double>(operations) / runs.count);
   (void)std::fflush(stdout);
   return falsely == 0;
@@ -178,8 +173,8 @@ bool print_faults(const Runs& runs) {
       "| operations |\n|---|---|---|---|---|---|---|---|\n");
   for (const auto& each : kCases) {
     for (const std::size_t nodes : {8U, 15U, 64U, 1024U, 4096U}) {
-      constexpr std::array kLarge{
-          Kind::slow_leaf, Kind::congestion, Kind::slow_large, Kind::slow_level};
+      constexpr std::array kLarge{Kind::slow_leaf, Kind::congestion, Kind::slow_large,
+                                  Kind::slow_level};
       const bool large = std::ranges::find(kLarge, each.kind) != kLarge.end();
       if (nodes == 8 && large) continue;
       if (nodes == 15 && each.kind == Kind::slow_large) continue;
@@ -227,10 +222,8 @@ void print_tournament() {
   fmt::print(
       "\nA tournament of 4096 nodes, 40 of them 10% slow: {} found, {} rounds; of the processor "
       "{:.1f} s for the search, and {:.1f} s for the model.\n",
-      found_all(search, cluster) ? "all" : "not all",
-      search.rounds,
-      seconds_since(begin) - model.seconds(),
-      model.seconds());
+      found_all(search, cluster) ? "all" : "not all", search.rounds,
+      seconds_since(begin) - model.seconds(), model.seconds());
 }
 
 // Launches of both procedures on the same faults.
@@ -251,13 +244,9 @@ void print_procedures() {
         return kind == Kind::slow_link ? has(ours, Culprit::Kind::link, fault)
                                        : accused(ours).contains(fault.first);
       });
-      fmt::print("| {} {} | {} | {} | {} | {} |\n",
-                 count,
-                 kind == Kind::slow_hca ? "slow HCAs" : "slow links",
-                 ours.rounds,
-                 own,
-                 theirs ? theirs->runs : 0,
-                 named);
+      fmt::print("| {} {} | {} | {} | {} | {} |\n", count,
+                 kind == Kind::slow_hca ? "slow HCAs" : "slow links", ours.rounds, own,
+                 theirs ? theirs->runs : 0, named);
     }
   }
 }

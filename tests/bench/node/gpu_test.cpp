@@ -39,8 +39,7 @@ struct Asked {
 const Asked kWithCublas{.cublas = fmt::format("{}/cublas/libcublasLt.so.13", MUSTER_FAKES)};
 
 // A test in a process of its own, with the scenario in its environment.
-Result<TestResult> run_on(const std::string& scenario,
-                          std::string_view name,
+Result<TestResult> run_on(const std::string& scenario, std::string_view name,
                           const Asked& asked = {}) {
   const TempDir folder;
   folder.write("scenario.json", scenario);
@@ -63,8 +62,7 @@ Result<TestResult> run_on(const std::string& scenario,
 }
 
 // What the report says of it under a profile of eight H100.
-std::vector<Finding> judged(const std::string& scenario,
-                            std::string_view name,
+std::vector<Finding> judged(const std::string& scenario, std::string_view name,
                             const Asked& asked = {}) {
   Profile profile;
   profile.name = "x";
@@ -130,9 +128,8 @@ TEST(GpuNodeTest, ABitThatACopyTurnsIsFoundWhateverTheSpeed) {
 TEST(GpuNodeTest, ASlowPairIsNamedAndShownInTheMatrix) {
   const std::string scenario = R"({"node": {"peer": {"1-4": 90}}})";
   const auto found = failed(judged(scenario, "gpu.p2p"));
-  EXPECT_THAT(
-      found,
-      ::testing::Contains(is_fail("gpu1-gpu4", "peer copy 90.0 GB/s; the median of 56 is 350")));
+  EXPECT_THAT(found, ::testing::Contains(
+                         is_fail("gpu1-gpu4", "peer copy 90.0 GB/s; the median of 56 is 350")));
   for (const auto& finding : found) EXPECT_EQ(finding.device, "gpu1-gpu4");
   const auto result = run_on(scenario, "gpu.p2p");
   ASSERT_TRUE(result);
@@ -253,14 +250,8 @@ std::vector<std::string> quantities_of(const Result<TestResult>& result) {
 TEST(GpuGemmTest, EachTypeThatTheChipHasIsMeasuredByTheFastestWay) {
   const auto result = run_on("{}", "gpu.gemm", kWithCublas);
   ASSERT_TRUE(result) << result.error().message;
-  EXPECT_THAT(quantities_of(result),
-              ElementsAre("gemm_bf16",
-                          "gemm_fp16",
-                          "gemm_fp8",
-                          "gemm_tf32",
-                          "gemm_fp32",
-                          "gemm_fp64",
-                          "gemm_f32_own"));
+  EXPECT_THAT(quantities_of(result), ElementsAre("gemm_bf16", "gemm_fp16", "gemm_fp8", "gemm_tf32",
+                                                 "gemm_fp32", "gemm_fp64", "gemm_f32_own"));
   EXPECT_THAT(result->findings, ElementsAre());
   for (const auto& series : result->series) EXPECT_EQ(series.values.size(), 8U) << series.what;
   EXPECT_NEAR(result->series[0].values[3].value, 770, 1);
@@ -291,8 +282,7 @@ TEST(GpuGemmTest, AProductThatIsNotRepeatedFails) {
   // The seventh is the one that others are compared with.
   const auto bad =
       failed(judged(R"({"node": {"gemm_flip": {"gpu": 5, "product": 7, "index": 700, "bit": 2}}})",
-                    "gpu.gemm",
-                    kWithCublas));
+                    "gpu.gemm", kWithCublas));
   ASSERT_EQ(bad.size(), 1U);
   EXPECT_THAT(bad[0],
               is_fail("gpu5",
@@ -304,8 +294,7 @@ TEST(GpuGemmTest, AProductThatIsNotRepeatedFails) {
 TEST(GpuGemmTest, AProductThatIsWrongEveryTimeFailsInEachType) {
   const auto bad = failed(judged(
       R"({"gpus": 1, "node": {"gemm_flip": {"gpu": 0, "product": 0, "index": 1, "bit": 6}}})",
-      "gpu.gemm",
-      kWithCublas));
+      "gpu.gemm", kWithCublas));
   ASSERT_FALSE(bad.empty());
   EXPECT_THAT(bad[0], is_fail("gpu0", "a product in bf16 is wrong: row 0, column 0 is "));
 }

@@ -26,8 +26,7 @@ TEST(NodeCpusTest, OwnCpusAreSplitByNumaNode) {
   const auto nodes = numa_cpus(*root, {1, 2, 6});
   ASSERT_TRUE(nodes) << nodes.error().message;
   EXPECT_THAT(*nodes,
-              ElementsAre(NumaCpus{.node = 0, .cpus = {1, 2}},
-                          NumaCpus{.node = 1, .cpus = {6}},
+              ElementsAre(NumaCpus{.node = 0, .cpus = {1, 2}}, NumaCpus{.node = 1, .cpus = {6}},
                           NumaCpus{.node = 2, .cpus = {}}));
 }
 
@@ -129,9 +128,7 @@ TEST(NodeMatrixTest, IsATableWithADashWhereThereIsNoNumber) {
                         .names = {"numa0", "numa1"},
                         .cells = {{98.25, 140}, {141.2, std::nullopt}}}),
               ElementsAre("in ns",  //
-                          "      numa0 numa1",
-                          "numa0  98.2   140",
-                          "numa1   141     -"));
+                          "      numa0 numa1", "numa0  98.2   140", "numa1   141     -"));
 }
 
 TEST(NodeDiskTest, FindsLocalNvmeDisksAndNoOthers) {

@@ -68,8 +68,7 @@ std::vector<Finding> bad(const std::string& scenario, const AskedOfHcas& asked =
 }
 
 auto is(Outcome outcome, std::string device, std::string message) {
-  return AllOf(Field(&Finding::device, device),
-               Field(&Finding::outcome, outcome),
+  return AllOf(Field(&Finding::device, device), Field(&Finding::outcome, outcome),
                Field(&Finding::message, HasSubstr(message)));
 }
 
@@ -116,10 +115,8 @@ TEST(IbLoopbackTest, EightHealthyHcasPassAndEachIsMeasuredInEveryWay) {
     const bool pairs = series.quantity == "hca_write_between";
     EXPECT_EQ(series.values.size(), pairs ? 56U : 8U) << series.quantity;
   }
-  EXPECT_THAT(
-      quantities,
-      ElementsAre(
-          "hca_write", "hca_read", "hca_write_all", "hca_write_latency", "hca_write_between"));
+  EXPECT_THAT(quantities, ElementsAre("hca_write", "hca_read", "hca_write_all", "hca_write_latency",
+                                      "hca_write_between"));
   EXPECT_EQ(result->series[0].values[5].device, "mlx5_ib5");
   EXPECT_EQ(result->series[0].size_bytes, 128 * 1024);
   EXPECT_NEAR(result->series[0].values[0].value, 396, 1);
@@ -148,8 +145,7 @@ TEST(IbLoopbackTest, HealthyHcasThatDifferByTwoPercentPass) {
 
 TEST(IbLoopbackTest, WrongDataFailWhateverTheSpeed) {
   EXPECT_THAT(bad(R"({"spoilt": 2})"),
-              Contains(is(Outcome::fail,
-                          "mlx5_ib2",
+              Contains(is(Outcome::fail, "mlx5_ib2",
                           "8 words of 8 bytes came over changed, the first at byte 65536")));
 }
 
@@ -160,13 +156,11 @@ TEST(IbLoopbackTest, AWriteThatIsSaidToBeDoneAndWasNotFails) {
 
 TEST(IbLoopbackTest, TransfersThatFailOrNeverEndAreUnknownAndTheOthersAreMeasured) {
   const auto failing = bad(R"({"failing": 4})");
-  EXPECT_THAT(failing,
-              ElementsAre(is(Outcome::unknown,
-                             "mlx5_ib4",
-                             "a transfer ended with: transport retry counter exceeded")));
+  EXPECT_THAT(failing, ElementsAre(is(Outcome::unknown, "mlx5_ib4",
+                                      "a transfer ended with: transport retry counter exceeded")));
   EXPECT_THAT(bad(R"({"silent": 6})"),
-              ElementsAre(is(
-                  Outcome::unknown, "mlx5_ib6", "8 of 8 transfers do not complete within 0.3 s")));
+              ElementsAre(is(Outcome::unknown, "mlx5_ib6",
+                             "8 of 8 transfers do not complete within 0.3 s")));
 }
 
 TEST(IbLoopbackTest, WhatCannotBeUsedIsUnknownWithItsCause) {

@@ -44,19 +44,18 @@ TEST(NodeJudgeTest, HealthySistersPassInOneFindingWithTheirRange) {
 }
 
 TEST(NodeJudgeTest, ASlowLinkIsNamedWithItsSistersAndItsLimit) {
-  EXPECT_EQ(
-      only(judge(
-          "bench.host_copy", copies({55, 55, 55, 27.5, 55, 55, 55, 55}), kLimits, "profile x")),
-      (Finding{.check = "bench.host_copy",
-               .device = "gpu3",
-               .outcome = Outcome::fail,
-               .message = "host to device 27.5 GB/s; the median of 8 is 55.0 (-50.0%, 100 "
-                          "deviations); fails below 48.0, warns below 52.0, expected 55.0 "
-                          "(profile x)",
-               .observed = 27.5,
-               .limit = 48.0,
-               .unit = "GB/s",
-               .remedy = Remedy::report_to_provider}));
+  EXPECT_EQ(only(judge("bench.host_copy", copies({55, 55, 55, 27.5, 55, 55, 55, 55}), kLimits,
+                       "profile x")),
+            (Finding{.check = "bench.host_copy",
+                     .device = "gpu3",
+                     .outcome = Outcome::fail,
+                     .message = "host to device 27.5 GB/s; the median of 8 is 55.0 (-50.0%, 100 "
+                                "deviations); fails below 48.0, warns below 52.0, expected 55.0 "
+                                "(profile x)",
+                     .observed = 27.5,
+                     .limit = 48.0,
+                     .unit = "GB/s",
+                     .remedy = Remedy::report_to_provider}));
 }
 
 TEST(NodeJudgeTest, BehindSistersAloneIsAWarning) {

@@ -83,12 +83,8 @@ TEST(NodeTestsTest, ALevelFitsItsTime) {
 }
 
 // The collectives judge these.
-constexpr std::array kJobs{"node_all_reduce",
-                           "job_all_reduce",
-                           "job_all_gather",
-                           "job_reduce_scatter",
-                           "job_alltoall",
-                           "transport",
+constexpr std::array kJobs{"node_all_reduce",    "job_all_reduce", "job_all_gather",
+                           "job_reduce_scatter", "job_alltoall",   "transport",
                            "environment"};
 
 TEST(NodeTestsTest, EveryLimitOfAProfileHasAJudge) {
@@ -103,16 +99,9 @@ TEST(NodeTestsTest, EveryLimitOfAProfileHasAJudge) {
 }
 
 TEST(NodeRunTest, JudgesByTheLimitThatWasSetAndSaysWhatItMeasured) {
-  const auto ended = run_node({"--only",
-                               "host.stream",
-                               "--profile",
-                               "generic",
-                               "--set",
-                               "bench.stream.fail_below=100000 GB/s",
-                               "--size",
-                               "8 MiB",
-                               "--format",
-                               "json"});
+  const auto ended =
+      run_node({"--only", "host.stream", "--profile", "generic", "--set",
+                "bench.stream.fail_below=100000 GB/s", "--size", "8 MiB", "--format", "json"});
   EXPECT_EQ(ended.status, kExitUnhealthy) << ended.notes;
   const auto report = nlohmann::json::parse(ended.out);
   EXPECT_EQ(report["verdict"], "unhealthy");

@@ -74,10 +74,8 @@ TEST(JudgeTest, DecidesTheRuleOfNdA100Exactly) {
     Outcome outcome;
   };
 
-  for (const auto& [gbps, outcome] : {Case{187, Outcome::pass},
-                                      Case{185, Outcome::pass},
-                                      Case{184.9, Outcome::fail},
-                                      Case{10, Outcome::fail}}) {
+  for (const auto& [gbps, outcome] : {Case{187, Outcome::pass}, Case{185, Outcome::pass},
+                                      Case{184.9, Outcome::fail}, Case{10, Outcome::fail}}) {
     EXPECT_EQ(judge(all_reduce_at(gbps), nd_a100(), two_nodes()).outcome, outcome) << gbps;
   }
 }
@@ -146,12 +144,12 @@ TEST(JudgeTest, TheMedianOfThreeRunsDecidesAndNotTheBest) {
     Outcome outcome;
   };
 
-  for (const auto& [runs, outcome] : {Case{{184, 186, 186}, Outcome::pass},
-                                      Case{{184, 184, 190}, Outcome::fail},
-                                      Case{{186, 184, 184}, Outcome::fail}}) {
+  for (const auto& [runs, outcome] :
+       {Case{{184, 186, 186}, Outcome::pass}, Case{{184, 184, 190}, Outcome::fail},
+        Case{{186, 184, 184}, Outcome::fail}}) {
     std::vector<Row> rows(runs.size());
-    std::ranges::transform(
-        runs, rows.begin(), [](double gbps) { return all_reduce_at(gbps).front(); });
+    std::ranges::transform(runs, rows.begin(),
+                           [](double gbps) { return all_reduce_at(gbps).front(); });
     EXPECT_EQ(judge(rows, nd_a100(), two_nodes()).outcome, outcome);
   }
 }
@@ -189,63 +187,53 @@ TEST(JudgeTest, ALimitThatCannotBeAppliedAndNoLimitAreUnknown) {
   };
 
   const std::vector<Case> cases{
-      {Outcome::unknown,
-       "another size",
+      {Outcome::unknown, "another size",
        [](Profile&, RunFacts&, std::vector<Row>& rows) { rows = all_reduce_at(1, kRanks, 4); },
        "the limit holds for 8 GiB, which was not run: run with --max 8GiB"},
-      {Outcome::unknown,
-       "no limit",
+      {Outcome::unknown, "no limit",
        [](Profile& profile, RunFacts&, std::vector<Row>&) {
          profile.bench->job_all_reduce.clear();
        },
        "not judged: profile nd96asr_v4 has no limit for all_reduce on 2 nodes; give one with "
        "--min-busbw"},
-      {Outcome::unknown,
-       "fewer nodes than any limit asks for",
+      {Outcome::unknown, "fewer nodes than any limit asks for",
        [](Profile& profile, RunFacts&, std::vector<Row>&) {
          profile.bench->job_all_reduce[0].nodes_at_least = 3;
        },
        "not judged: profile nd96asr_v4 has no limit for all_reduce on 2 nodes; give one with "
        "--min-busbw"},
-      {Outcome::unknown,
-       "another algorithm",
+      {Outcome::unknown, "another algorithm",
        [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
          profile.bench->job_all_reduce[0].algorithm = BenchAlgorithm::ring;
          facts.algorithm = "Tree";
        },
        "the limit holds for algorithm ring, and NCCL used tree; run with NCCL_ALGO=Ring"},
-      {Outcome::unknown,
-       "an algorithm that nobody knows",
+      {Outcome::unknown, "an algorithm that nobody knows",
        [](Profile& profile, RunFacts&, std::vector<Row>&) {
          profile.bench->job_all_reduce[0].algorithm = BenchAlgorithm::collnet;
        },
        "the limit holds for algorithm collnet, and which one NCCL used is not known; run with "
        "NCCL_ALGO=CollNetDirect,CollNetChain"},
-      {Outcome::unknown,
-       "another type",
+      {Outcome::unknown, "another type",
        [](Profile&, RunFacts&, std::vector<Row>& rows) { rows[0].operation.type = Type::bf16; },
        "the limit holds for elements of type float, not bfloat16"},
-      {Outcome::unknown,
-       "half the GPUs",
+      {Outcome::unknown, "half the GPUs",
        [](Profile&, RunFacts& facts, std::vector<Row>&) { facts.ranks = 8; },
        "profile nd96asr_v4 has 8 GPUs on a node, one rank for each; here 8 ranks ran on 2 nodes"},
-      {Outcome::unknown,
-       "a GPU is gone, and there is no limit",
+      {Outcome::unknown, "a GPU is gone, and there is no limit",
        [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
          profile.bench->job_all_reduce.clear();
          facts.ranks = 15;
        },
        "profile nd96asr_v4 has 8 GPUs on a node, one rank for each; here 15 ranks ran on 2 nodes"},
-      {Outcome::unknown,
-       "host memory",
+      {Outcome::unknown, "host memory",
        [](Profile&, RunFacts& facts, std::vector<Row>&) {
          facts.gpus = false;
          facts.backend = "mpi";
        },
        "the limit of profile nd96asr_v4 is for GPU memory, and mpi ran on host memory; give one "
        "with --min-busbw"},
-      {Outcome::unknown,
-       "host memory, and no limit",
+      {Outcome::unknown, "host memory, and no limit",
        [](Profile& profile, RunFacts& facts, std::vector<Row>&) {
          profile.bench->job_all_reduce.clear();
          facts.gpus = false;
@@ -253,9 +241,7 @@ TEST(JudgeTest, ALimitThatCannotBeAppliedAndNoLimitAreUnknown) {
        },
        "not judged: profile nd96asr_v4 has no limit for all_reduce on 2 nodes; give one with "
        "--min-busbw"},
-      {Outcome::skip,
-       "nothing",
-       [](Profile&, RunFacts&, std::vector<Row>& rows) { rows.clear(); },
+      {Outcome::skip, "nothing", [](Profile&, RunFacts&, std::vector<Row>& rows) { rows.clear(); },
        "nothing was run"}};
   for (const auto& [outcome, why, change, message] : cases) {
     auto profile = nd_a100();
@@ -354,8 +340,7 @@ TEST(JudgeTest, TheSharpestLimitThatFitsJudges) {
   };
   auto profile = nd_a100();
   auto& list = profile.bench->job_all_reduce;
-  list = {limit(BenchAlgorithm::any, 2, 100),
-          limit(BenchAlgorithm::ring, 3, 180),
+  list = {limit(BenchAlgorithm::any, 2, 100), limit(BenchAlgorithm::ring, 3, 180),
           limit(BenchAlgorithm::any, 4, 120)};
   auto facts = two_nodes();
   const auto limit_on = [&](int nodes, const char* algorithm) {
@@ -409,11 +394,9 @@ TEST(JudgeTest, TheEntryForTheMostNodesWhoseAlgorithmFitsIsTaken) {
     double limit;
   };
 
-  for (const auto& [nodes, algorithm, limit] : {Case{2, "CollNetDirect", 300},
-                                                Case{3, "RING", 330},
-                                                Case{15, "ring", 330},
-                                                Case{64, "ring", 320},
-                                                Case{64, "collnet", 300}}) {
+  for (const auto& [nodes, algorithm, limit] :
+       {Case{2, "CollNetDirect", 300}, Case{3, "RING", 330}, Case{15, "ring", 330},
+        Case{64, "ring", 320}, Case{64, "collnet", 300}}) {
     const RunFacts facts{.nodes = nodes,
                          .ranks = nodes * 8,
                          .backend = "nccl",

@@ -135,8 +135,7 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
   const std::vector<Case> cases{
       {{Trouble::Kind::absent, "the rendezvous", "", {5}, {0, 1, 2, 3, 4, 6}},
        finding(
-           "gpu-0007",
-           Outcome::unknown,
+           "gpu-0007", Outcome::unknown,
            "the ranks could not meet: rank 5 (gpu5 on gpu-0007) did not come to the rendezvous; "
            "ranks 0-4,6 were there",
            Remedy::fix_config)},
@@ -146,19 +145,16 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
         {1, 2},
         {0}},
        finding(
-           "gpu-0007",
-           Outcome::unknown,
+           "gpu-0007", Outcome::unknown,
            "the ranks could not meet: ranks 1-2 did not come to the rendezvous within 60 s; 1 of "
            "3 came; rank 0 (gpu0 on gpu-0007) was there",
            Remedy::fix_config)},
       {{Trouble::Kind::lost, "all_reduce of 8 MiB", "its connection is closed", {9, 8}, {}},
-       finding("gpu-0008",
-               Outcome::fail,
+       finding("gpu-0008", Outcome::fail,
                "ranks 8-9 were lost in all_reduce of 8 MiB: its connection is closed",
                Remedy::restart_app)},
       {{Trouble::Kind::late, "all_reduce of 8 MiB", "", {1, 9}, {0}},
-       finding("job",
-               Outcome::fail,
+       finding("job", Outcome::fail,
                "ranks 1,9 did not finish all_reduce of 8 MiB; rank 0 (gpu0 on gpu-0007) was there",
                Remedy::report_to_provider)},
       {{Trouble::Kind::given_up,
@@ -166,8 +162,7 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
         "NCCL: unhandled system error",
         {0},
         {}},
-       finding("gpu-0007",
-               Outcome::unknown,
+       finding("gpu-0007", Outcome::unknown,
                "rank 0 (gpu0 on gpu-0007) gave up in start NCCL: NCCL: unhandled system error",
                Remedy::fix_config)},
       {{Trouble::Kind::given_up,
@@ -179,15 +174,12 @@ TEST(CompletionTest, SaysWhoIsMissingAndWhoIsThere) {
         false,
         true},
        finding(
-           "gpu-0007",
-           Outcome::fail,
+           "gpu-0007", Outcome::fail,
            "rank 5 (gpu5 on gpu-0007) gave up in start of nccl: gpu5: cuDevicePrimaryCtxRetain: "
            "uncorrectable ECC error encountered (CUDA 214, CUDA_ERROR_ECC_UNCORRECTABLE)",
            Remedy::report_to_provider)},
       {{Trouble::Kind::stopped, "all_reduce of 8 MiB", "SIGTERM", {}, {}},
-       finding("job",
-               Outcome::unknown,
-               "the job was stopped in all_reduce of 8 MiB: SIGTERM",
+       finding("job", Outcome::unknown, "the job was stopped in all_reduce of 8 MiB: SIGTERM",
                Remedy::restart_app)}};
   for (const auto& [stop, expected] : cases) {
     EXPECT_EQ(judge_completion(stop, members()), expected);
@@ -308,11 +300,9 @@ TEST(DiagnosisTest, IsJudgedByWhatNcclCounts) {
            Case{{head, "[OK]   p2p: verified P2P access (56 peer accesses)", end},
                 Outcome::pass,
                 "NCCL: p2p: verified P2P access (56 peer accesses)"},
-           Case{{head,
-                 "[OK]   other: fine",
+           Case{{head, "[OK]   other: fine",
                  "[INFO] p2p: only 52/56 GPU-to-GPU peer accesses passed verification",
-                 "       GPU 3 to GPU 5 over NVLink",
-                 end},
+                 "       GPU 3 to GPU 5 over NVLink", end},
                 Outcome::fail,
                 "NCCL: p2p: only 52/56 GPU-to-GPU peer accesses passed verification; GPU 3 to GPU "
                 "5 over NVLink"},
@@ -344,22 +334,19 @@ TEST(ConcludeTest, TheVerdictIsThatOfMusterCheck) {
        {Case{{Outcome::pass, Outcome::warn, Outcome::skip}, Verdict::healthy},
         Case{{Outcome::pass, Outcome::fail, Outcome::unknown}, Verdict::unhealthy},
         Case{{Outcome::pass, Outcome::unknown}, Verdict::unknown},
-        Case{{Outcome::skip}, Verdict::unknown},
-        Case{{}, Verdict::unknown}}) {
+        Case{{Outcome::skip}, Verdict::unknown}, Case{{}, Verdict::unknown}}) {
     std::vector<Finding> findings(outcomes.size());
-    std::ranges::transform(
-        outcomes, findings.begin(), [](Outcome each) { return of("bench.data", each); });
+    std::ranges::transform(outcomes, findings.begin(),
+                           [](Outcome each) { return of("bench.data", each); });
     EXPECT_EQ(concluded(findings).verdict, verdict);
   }
 }
 
 TEST(ConcludeTest, ChecksHaveTheirWorstOutcome) {
   const auto report = concluded({of("bench.job_all_reduce", Outcome::skip),
-                                 of("bench.data", Outcome::pass),
-                                 of("bench.data", Outcome::fail)});
-  EXPECT_THAT(report.checks,
-              ElementsAre(CheckResult{"bench.data", Outcome::fail},
-                          CheckResult{"bench.job_all_reduce", Outcome::skip}));
+                                 of("bench.data", Outcome::pass), of("bench.data", Outcome::fail)});
+  EXPECT_THAT(report.checks, ElementsAre(CheckResult{"bench.data", Outcome::fail},
+                                         CheckResult{"bench.job_all_reduce", Outcome::skip}));
   EXPECT_EQ(report.findings[0].outcome, Outcome::fail);
 }
 
@@ -374,9 +361,9 @@ TEST(ConcludeTest, AFallBackExplainsALowBandwidth) {
 }
 
 TEST(ConcludeTest, NothingElseExplainsALowBandwidth) {
-  const auto report = concluded({of("bench.job_all_reduce", Outcome::fail),
-                                 of("bench.transport", Outcome::unknown),
-                                 of("bench.data", Outcome::fail)});
+  const auto report =
+      concluded({of("bench.job_all_reduce", Outcome::fail), of("bench.transport", Outcome::unknown),
+                 of("bench.data", Outcome::fail)});
   EXPECT_THAT(report.checks, testing::Contains(CheckResult{"bench.job_all_reduce", Outcome::fail}));
 }
 

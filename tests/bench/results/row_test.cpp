@@ -111,18 +111,17 @@ TEST(MeasurementsOfRowTest, SayTheConditionsOfEachPlacement) {
   ASSERT_THAT(measurements, SizeIs(2));
   EXPECT_THAT(measurements[0].value, DoubleNear(187, 1e-9));
   EXPECT_EQ(measurements[0].unit, "GB/s");
-  EXPECT_EQ(measurements[0].conditions,
-            (MeasurementConditions{.collective = "all_reduce",
-                                   .type = "f32",
-                                   .reduction = "sum",
-                                   .placement = "out_of_place",
-                                   .size_bytes = 8589934592,
-                                   .ranks = 16,
-                                   .nodes = 2,
-                                   .backend = "nccl",
-                                   .library = "NCCL 2.28.3",
-                                   .algorithm = "ring",
-                                   .iterations = 20}));
+  EXPECT_EQ(measurements[0].conditions, (MeasurementConditions{.collective = "all_reduce",
+                                                               .type = "f32",
+                                                               .reduction = "sum",
+                                                               .placement = "out_of_place",
+                                                               .size_bytes = 8589934592,
+                                                               .ranks = 16,
+                                                               .nodes = 2,
+                                                               .backend = "nccl",
+                                                               .library = "NCCL 2.28.3",
+                                                               .algorithm = "ring",
+                                                               .iterations = 20}));
   EXPECT_EQ(measurements[1].conditions.placement, "in_place");
   EXPECT_EQ(measurements[0].wrong_elements, 0);
   EXPECT_THAT(measurements[0].iterations_us, SizeIs(20));

@@ -26,16 +26,14 @@ inline double seconds_for(const Operation& operation, int ranks, double bus_gbps
          bus_factor(operation.collective, ranks) / (bus_gbps * 1e9);
 }
 
-inline Timing timing_at(const Operation& operation,
-                        int ranks,
+inline Timing timing_at(const Operation& operation, int ranks,
                         const std::vector<double>& bus_gbps) {
   std::vector<Samples> samples;
   samples.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     std::vector<double> seconds(bus_gbps.size());
-    std::ranges::transform(bus_gbps, seconds.begin(), [&](double each) {
-      return seconds_for(operation, ranks, each);
-    });
+    std::ranges::transform(bus_gbps, seconds.begin(),
+                           [&](double each) { return seconds_for(operation, ranks, each); });
     samples.push_back({.rank = rank, .seconds = std::move(seconds)});
   }
   auto timing = timing_of(operation, ranks, samples);

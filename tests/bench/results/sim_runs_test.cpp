@@ -28,8 +28,7 @@ const Profile& shipped_nd_a100() {
 
 class SimRun {
  public:
-  explicit SimRun(std::string_view words,
-                  const OwnLimit& own = {},
+  explicit SimRun(std::string_view words, const OwnLimit& own = {},
                   std::uint64_t smallest = kGibibyte)
       : own_(own) {
     const auto cluster = parse_sim(words);
@@ -136,11 +135,9 @@ Verdicts verdicts_at(double gbps, bool acceptance = false, int pairs = 1000) {
   constexpr double kReached = 187.41;  // by the model, with its usual efficiency
   Verdicts verdicts;
   for (int seed = 1; seed <= pairs; ++seed) {
-    const SimRun run(fmt::format("gpus=8,run_noise=0.6%,seed={},efficiency={:.6f}",
-                                 seed,
+    const SimRun run(fmt::format("gpus=8,run_noise=0.6%,seed={},efficiency={:.6f}", seed,
                                  SimCluster().efficiency * gbps / kReached),
-                     {.acceptance = acceptance},
-                     8 * kGibibyte);
+                     {.acceptance = acceptance}, 8 * kGibibyte);
     const auto outcome = run.bandwidth();
     if (outcome == Outcome::pass) ++verdicts.pass;
     if (outcome == Outcome::warn) ++verdicts.warn;

@@ -85,15 +85,10 @@ TEST(StatisticsTest, TheConfidenceOfTheMedianIsThatOfOrderStatistics) {
     std::optional<Interval> expected;
   };
 
-  for (const auto& [count, expected] : {Case{5, {}},
-                                        Case{6, Interval{1, 6}},
-                                        Case{8, Interval{1, 8}},
-                                        Case{9, Interval{2, 8}},
-                                        Case{20, Interval{6, 15}},
-                                        Case{50, Interval{18, 33}},
-                                        Case{100, Interval{40, 61}},
-                                        Case{1000, Interval{469, 532}},
-                                        Case{1001, Interval{469, 533}}}) {
+  for (const auto& [count, expected] :
+       {Case{5, {}}, Case{6, Interval{1, 6}}, Case{8, Interval{1, 8}}, Case{9, Interval{2, 8}},
+        Case{20, Interval{6, 15}}, Case{50, Interval{18, 33}}, Case{100, Interval{40, 61}},
+        Case{1000, Interval{469, 532}}, Case{1001, Interval{469, 533}}}) {
     EXPECT_EQ(statistics_of(one_to(count)).confidence, expected) << count;
   }
 }

@@ -139,11 +139,10 @@ TEST_F(TableParsersTest, OneDataRowByRegularExpression) {
 }
 
 TEST_F(TableParsersTest, TheAverageByRegularExpression) {
-  for (const auto* pattern : {R"(Avg bus bandwidth\s+: ([0-9\.]+))",
-                              R"(# Avg bus bandwidth\s*:\s*([\d.]+))",
-                              R"(#\sAvg bus bandwidth\s+:\s+([0-9\.]+))",
-                              R"(Avg bus bandwidth\s*:\s*(\d+\.\d+))",
-                              R"(Avg bus bandwidth\s*:\s*(\d+(?:\.\d+)?))"}) {
+  for (const auto* pattern :
+       {R"(Avg bus bandwidth\s+: ([0-9\.]+))", R"(# Avg bus bandwidth\s*:\s*([\d.]+))",
+        R"(#\sAvg bus bandwidth\s+:\s+([0-9\.]+))", R"(Avg bus bandwidth\s*:\s*(\d+\.\d+))",
+        R"(Avg bus bandwidth\s*:\s*(\d+(?:\.\d+)?))"}) {
     EXPECT_THAT(found(pattern, 1), ElementsAre("188.463")) << pattern;
   }
   // Some cut the decimals; at least they find the number.

@@ -99,17 +99,14 @@ TEST(EmergencyTest, TheDeputyReportsWhereRank1IsGoneToo) {
 TEST(EmergencyDeathTest, EndsWithTheStatusOfItsKind) {
   EXPECT_EXIT(end_of(lost({1})), ExitedWithCode(kExitUnhealthy), "somebody ended");
   EXPECT_EXIT(end_of({.kind = Trouble::Kind::stopped, .what = "told to end"}),
-              ExitedWithCode(kExitUndecided),
-              "told to end");
+              ExitedWithCode(kExitUndecided), "told to end");
   EXPECT_EXIT(end_of({.kind = Trouble::Kind::given_up,
                       .phase = {"start of nccl", Part::starting},
                       .what = "no library"}),
-              ExitedWithCode(kExitUndecided),
-              "no library");
+              ExitedWithCode(kExitUndecided), "no library");
   EXPECT_EXIT(
       end_of({.kind = Trouble::Kind::given_up, .phase = "all_reduce of 8 B", .what = "an error"}),
-      ExitedWithCode(kExitUnhealthy),
-      "an error");
+      ExitedWithCode(kExitUnhealthy), "an error");
 }
 
 TEST(EmergencyDeathTest, HasLastWordsUnlessNobodyReadsThem) {
@@ -127,8 +124,7 @@ TEST(EmergencyDeathTest, HasLastWordsUnlessNobodyReadsThem) {
                    }});
           emergency.end(lost({1}));
         },
-        ExitedWithCode(kExitUnhealthy),
-        "somebody ended, and more");
+        ExitedWithCode(kExitUnhealthy), "somebody ended, and more");
   }
 }
 
@@ -143,8 +139,7 @@ TEST(EmergencyDeathTest, EndsWhileTheMainThreadHangs) {
         const auto held = emergency.hold();
         std::thread([&] { emergency.end(lost({1})); }).join();
       },
-      ExitedWithCode(kExitUnhealthy),
-      "somebody ended");
+      ExitedWithCode(kExitUnhealthy), "somebody ended");
 }
 
 TEST(TimeLimitDeathTest, EndsWhatTakesTooLong) {
@@ -155,8 +150,8 @@ TEST(TimeLimitDeathTest, EndsWhatTakesTooLong) {
             {.report =
                  [](const Trouble& it) { fmt::print(stderr, "{}: {}\n", it.phase.name, it.what); },
              .note = [](const Trouble& /*it*/) {}});
-        const TimeLimit limit(
-            emergency, 0, {"start of MPI", Part::meeting}, std::chrono::milliseconds(20));
+        const TimeLimit limit(emergency, 0, {"start of MPI", Part::meeting},
+                              std::chrono::milliseconds(20));
         for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
       },
       ExitedWithCode(kExitUndecided),
@@ -170,8 +165,8 @@ TEST(TimeLimitDeathTest, Rank1ReportsWhereRank0DoesNot) {
         emergency.report_through(
             {.report = [](const Trouble& it) { fmt::print(stderr, "report: {}\n", it.what); },
              .note = [](const Trouble& /*it*/) {}});
-        const TimeLimit limit(
-            emergency, 1, {"start of MPI", Part::meeting}, std::chrono::milliseconds(20));
+        const TimeLimit limit(emergency, 1, {"start of MPI", Part::meeting},
+                              std::chrono::milliseconds(20));
         for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
       },
       ExitedWithCode(kExitUndecided),

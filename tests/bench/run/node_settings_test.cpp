@@ -53,10 +53,9 @@ TEST_F(SettingsTest, LeavesOutFilesAndInterfacesThatAreNotThere) {
                               {"NCCL_TOPO_FILE", "/opt/none.xml"},
                               {"UCX_NET_DEVICES", "mlx5_ib9:1"}});
   EXPECT_THAT(settings.taken, IsEmpty());
-  EXPECT_THAT(settings.left_out,
-              ElementsAre("NCCL_SOCKET_IFNAME=ens3: no such interface",
-                          "NCCL_TOPO_FILE=/opt/none.xml: no such file",
-                          "UCX_NET_DEVICES=mlx5_ib9:1: no such interface"));
+  EXPECT_THAT(settings.left_out, ElementsAre("NCCL_SOCKET_IFNAME=ens3: no such interface",
+                                             "NCCL_TOPO_FILE=/opt/none.xml: no such file",
+                                             "UCX_NET_DEVICES=mlx5_ib9:1: no such interface"));
   EXPECT_EQ(std::getenv("NCCL_SOCKET_IFNAME"), nullptr);
 }
 
@@ -67,10 +66,8 @@ TEST_F(SettingsTest, TakesThoseThatAre) {
                               {"UCX_NET_DEVICES", "ens3,eth0"}});
   EXPECT_THAT(settings.left_out, IsEmpty());
   EXPECT_THAT(settings.taken,
-              ElementsAre("NCCL_SOCKET_IFNAME=eth0",
-                          "NCCL_TOPO_FILE=/opt/topology.xml",
-                          "SHARP_SMX_UCX_INTERFACE=mlx5_ib0:1",
-                          "UCX_NET_DEVICES=ens3,eth0"));
+              ElementsAre("NCCL_SOCKET_IFNAME=eth0", "NCCL_TOPO_FILE=/opt/topology.xml",
+                          "SHARP_SMX_UCX_INTERFACE=mlx5_ib0:1", "UCX_NET_DEVICES=ens3,eth0"));
   EXPECT_STREQ(std::getenv("NCCL_SOCKET_IFNAME"), "eth0");
 }
 
@@ -105,9 +102,8 @@ TEST_F(SettingsTest, TheNodesOwnFileIsReadAsNcclReadsIt) {
   const auto settings =
       take({{"NCCL_IB_SL", "2"}, {"NCCL_IB_TC", "106"}, {"NCCL_PXN_DISABLE", "0"}});
   EXPECT_THAT(settings.taken, ElementsAre("NCCL_IB_TC=106"));
-  EXPECT_THAT(
-      settings.left_out,
-      ElementsAre("NCCL_IB_SL=2: nccl.conf says 1", "NCCL_PXN_DISABLE=0: nccl.conf says 0#1"));
+  EXPECT_THAT(settings.left_out, ElementsAre("NCCL_IB_SL=2: nccl.conf says 1",
+                                             "NCCL_PXN_DISABLE=0: nccl.conf says 0#1"));
 }
 
 TEST_F(SettingsTest, TheUsersOwnFileCountsBeforeTheNodes) {

@@ -66,8 +66,7 @@ class Scripted final : public Backend {
 
   [[nodiscard]] Result<void> reserve(const Operation& /*largest*/) override { return {}; }
 
-  [[nodiscard]] Result<Batch> measure(const Operation& /*operation*/,
-                                      const Pace& pace,
+  [[nodiscard]] Result<Batch> measure(const Operation& /*operation*/, const Pace& pace,
                                       Progress& progress) override {
     progress.reset();
     Samples samples;
@@ -98,8 +97,8 @@ const Operation kOperation{.bytes = 4096};
 TEST(OperationTimerTest, LimitsEachIterationAndGivesTheFirstOperationTimeToConnect) {
   Alone group;
   Scripted backend({1e-3});
-  OperationTimer timer(
-      group, backend, {.operation_deadline = Seconds{3}, .join_deadline = Seconds{40}});
+  OperationTimer timer(group, backend,
+                       {.operation_deadline = Seconds{3}, .join_deadline = Seconds{40}});
   ASSERT_TRUE(timer.run(kOperation));
   ASSERT_TRUE(timer.run(kOperation));
   std::vector<double> limits;

@@ -48,11 +48,9 @@ TEST(RunRecordTest, ARunThatCameToItsEndHasEveryCheck) {
   for (const auto& each : report.findings) {
     checks.push_back(fmt::format("{} {}", to_string(each.outcome), each.check));
   }
-  EXPECT_THAT(checks,
-              ::testing::UnorderedElementsAre("pass bench.data",
-                                              "pass bench.completion",
-                                              "skip bench.transport",
-                                              "unknown bench.job_all_reduce"));
+  EXPECT_THAT(checks, ::testing::UnorderedElementsAre("pass bench.data", "pass bench.completion",
+                                                      "skip bench.transport",
+                                                      "unknown bench.job_all_reduce"));
 }
 
 TEST(RunRecordTest, EachOfSeveralCollectivesIsJudgedAndMeasured) {
@@ -70,11 +68,8 @@ TEST(RunRecordTest, EachOfSeveralCollectivesIsJudgedAndMeasured) {
   std::vector<std::string> checks;
   for (const auto& finding : report.findings) checks.push_back(finding.check);
   EXPECT_THAT(checks,
-              ::testing::UnorderedElementsAre("bench.data",
-                                              "bench.completion",
-                                              "bench.transport",
-                                              "bench.job_all_reduce",
-                                              "bench.job_all_gather"));
+              ::testing::UnorderedElementsAre("bench.data", "bench.completion", "bench.transport",
+                                              "bench.job_all_reduce", "bench.job_all_gather"));
   ASSERT_THAT(report.measurements, SizeIs(4));
   EXPECT_EQ(report.measurements[0].conditions.collective, "all_reduce");
   EXPECT_EQ(report.measurements[3].conditions.collective, "all_gather");

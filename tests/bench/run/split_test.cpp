@@ -15,8 +15,8 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // Two nodes of four ranks each, which a launcher has dealt out in turn.
-const std::vector<RankPlace> kPlaces{
-    {0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}, {1, 2}, {0, 3}, {1, 3}};
+const std::vector<RankPlace> kPlaces{{0, 0}, {1, 0}, {0, 1}, {1, 1},
+                                     {0, 2}, {1, 2}, {0, 3}, {1, 3}};
 const std::vector<std::string> kHosts{"a", "b"};
 
 TEST(SplitTest, ByNodeAreTheRanksOfEach) {

@@ -112,8 +112,8 @@ TEST(TransportAccountTest, FoldsPairsAndEndsLongLines) {
 
 TEST(TransportAccountTest, NamesTheAlgorithmOfTheCollectiveWhereThereIsOne) {
   const auto tuned = [](std::string_view name, std::string_view algorithm) {
-    return line(fmt::format(
-        "{}: 1024 Bytes -> Algo {} proto SIMPLE channel{{Lo..Hi}}={{0..15}}", name, algorithm));
+    return line(fmt::format("{}: 1024 Bytes -> Algo {} proto SIMPLE channel{{Lo..Hi}}={{0..15}}",
+                            name, algorithm));
   };
   EXPECT_EQ(of({tuned("AllReduce", "RING")}, {}).algorithm, "RING");
   EXPECT_EQ(of({tuned("AllReduce", "RING") + tuned("AllReduce", "TREE")}, {}).algorithm, "");

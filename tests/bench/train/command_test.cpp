@@ -18,8 +18,8 @@ std::string error_of(const std::vector<const char*>& words) {
 }
 
 TEST(TrainCommandTest, TakesAModelAndTheOptionsOfAJob) {
-  const auto parsed = parse(std::vector<const char*>{
-      "--model", "70b", "--tokens=8192", "--steps", "3", "--number", "fp16", "--local=8"});
+  const auto parsed = parse(std::vector<const char*>{"--model", "70b", "--tokens=8192", "--steps",
+                                                     "3", "--number", "fp16", "--local=8"});
   ASSERT_TRUE(parsed) << parsed.error().message;
   const auto& command = std::get<TrainCommand>(*parsed);
   EXPECT_EQ(command.model.layers, 80);

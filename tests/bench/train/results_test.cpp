@@ -22,11 +22,10 @@ std::vector<Member> members(int count) {
 }
 
 std::vector<RankSteps> steps(std::size_t ranks) {
-  return std::vector<RankSteps>(ranks,
-                                {.products = {0.4, 0.4, 0.4},
-                                 .reductions = {0.1, 0.1, 0.1},
-                                 .both = {0.42, 0.42, 0.42},
-                                 .wrong = {}});
+  return std::vector<RankSteps>(ranks, {.products = {0.4, 0.4, 0.4},
+                                        .reductions = {0.1, 0.1, 0.1},
+                                        .both = {0.42, 0.42, 0.42},
+                                        .wrong = {}});
 }
 
 Finding of_device(const std::vector<Finding>& findings, std::string_view device) {

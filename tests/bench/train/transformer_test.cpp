@@ -19,11 +19,8 @@ std::string refused(std::string_view text) {
 TEST(TransformerTest, HasTheProductsOfItsLayer) {
   const Transformer model{"small", 2, 128, 64, 256};
   const auto layer = products_of_layer(model, 1024);
-  EXPECT_THAT(layer.forward,
-              ElementsAre(GemmShape{1024, 256, 128},
-                          GemmShape{1024, 128, 128},
-                          GemmShape{1024, 512, 128},
-                          GemmShape{1024, 128, 256}));
+  EXPECT_THAT(layer.forward, ElementsAre(GemmShape{1024, 256, 128}, GemmShape{1024, 128, 128},
+                                         GemmShape{1024, 512, 128}, GemmShape{1024, 128, 256}));
   // The last one's first: of the input, and of the weights.
   ASSERT_EQ(layer.backward.size(), 8U);
   EXPECT_EQ(layer.backward[0], (GemmShape{1024, 256, 128}));

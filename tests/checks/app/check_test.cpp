@@ -106,8 +106,7 @@ TEST_F(CheckTest, SnapshotsAreForTheirOwnerAlone) {
   Deadline deadline(Clock::now() + std::chrono::seconds(30));
   EXPECT_EQ(
       run_snapshot({.profile = "generic", .output = path("written.json"), .root = path("root")},
-                   caller_.caller(),
-                   deadline),
+                   caller_.caller(), deadline),
       0);
   for (const auto* name : {"kept.json", "written.json"}) {
     EXPECT_EQ(std::filesystem::status(path(name)).permissions(), std::filesystem::perms{0600})

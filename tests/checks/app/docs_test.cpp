@@ -64,8 +64,7 @@ std::set<std::string> offered(const std::string& words) {
       "COMP_WORDS=({}); "
       "COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); "
       "_muster; printf \"%s\\n\" \"${{COMPREPLY[@]}}\"'",
-      MUSTER_DOCUMENTS,
-      words);
+      MUSTER_DOCUMENTS, words);
   const auto output = output_of(script);
   std::set<std::string> offers;
   for (const auto line : split_lines(output)) offers.emplace(line);
@@ -86,8 +85,8 @@ TEST(DocsTest, SnapshotIsThatOfTheCode) {
 
 TEST(DocsTest, ReportShowsEveryKey) {
   const auto document = source_file("docs/report.md");
-  const std::string report = fmt::format(
-      "{}{}", to_json(sick_report()), to_json(measured_report(), {.every_iteration = true}));
+  const std::string report = fmt::format("{}{}", to_json(sick_report()),
+                                         to_json(measured_report(), {.every_iteration = true}));
   for (const auto word : split_words(report)) {
     if (!word.ends_with("\":")) continue;
     EXPECT_THAT(document, HasSubstr(fmt::format("`{}`", word.substr(1, word.size() - 3))));

@@ -91,9 +91,8 @@ TEST(FleetTest, AThousandNodesTakeFortyLinesOfEightyColumns) {
   std::vector<FleetNode> nodes;
   for (int i = 0; i < 1000; ++i) {
     const auto report =
-        i % 3 == 0 ? sick(i,
-                          fmt::format("trouble {}",
-                                      std::string(static_cast<std::size_t>(i) % 40 + 1, 'x')))
+        i % 3 == 0 ? sick(i, fmt::format("trouble {}",
+                                         std::string(static_cast<std::size_t>(i) % 40 + 1, 'x')))
                    : healthy(i);
     nodes.push_back(fleet_node(node_with(fmt::format("28.{}", i % 50 == 0 ? i : 39)), report));
   }

@@ -99,8 +99,8 @@ class MakeProfileCommandTest : public ::testing::Test {
   int run(const std::string& name, const std::vector<std::string>& files) {
     const auto caller = caller_.caller();
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
-    return run_make_profile(
-        {.make = name, .snapshots = files, .root = folder_.path().string()}, caller, deadline);
+    return run_make_profile({.make = name, .snapshots = files, .root = folder_.path().string()},
+                            caller, deadline);
   }
 
   std::string file(const std::string& name, const Snapshot& snapshot) {

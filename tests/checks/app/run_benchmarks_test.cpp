@@ -51,9 +51,7 @@ class MeasureTest : public ::testing::Test {
     dir_.write("report.json", to_json(report, {.verbose = true}));
     script(
         fmt::format("{}\nwhile IFS= read -r line; do printf '%s\\n' \"$line\"; done <{}\nexit {}",
-                    before,
-                    path("report.json"),
-                    exit_status(verdict)));
+                    before, path("report.json"), exit_status(verdict)));
   }
 
   nhc::Measured measured(std::string_view line, const CheckCommand& command = {}) {
@@ -123,9 +121,8 @@ TEST_F(MeasureTest, ATestOfTheNodeIsRunUnderTheLinesOwnLimit) {
 }
 
 TEST_F(MeasureTest, TheCallersVariablesHoldButForThoseOfTheCheck) {
-  answering(
-      Outcome::pass,
-      fmt::format("echo \"$NCCL_DEBUG $NCCL_SHM_DISABLE $NCCL_TOPO_FILE\" >{}", path("seen")));
+  answering(Outcome::pass, fmt::format("echo \"$NCCL_DEBUG $NCCL_SHM_DISABLE $NCCL_TOPO_FILE\" >{}",
+                                       path("seen")));
   dir_.write("topology.xml", "<system/>");
   const auto file = path("topology.xml");
   EXPECT_EQ(finding(fmt::format("check_nccl_allreduce_ib_loopback 18 1 8G {}", file)).outcome,
@@ -207,9 +204,7 @@ class NodeTestsTest : public MeasureTest {
         fmt::format("printf '%s\\n' \"$@\" >{}\nwhile IFS= read -r line; do printf '%s\\n' "
                     "\"$line\"; done <{}\n"
                     "exit {}",
-                    path("words"),
-                    path("report.json"),
-                    exit_status(answer.verdict)));
+                    path("words"), path("report.json"), exit_status(answer.verdict)));
   }
 
   // The node was healthy, or not.

@@ -34,21 +34,10 @@ TEST(HookParseTest, AloneActsOnThisNode) {
 }
 
 TEST(HookParseTest, TakesEveryOption) {
-  const auto hook = parsed<HookCommand>({"hook",
-                                         "--dry-run",
-                                         "periodic",
-                                         "--profile=generic",
-                                         "--set",
-                                         "host.memory.tolerance=3%",
-                                         "--set=host.disk.fail_as=warn",
-                                         "--root",
-                                         "/tmp/n",
-                                         "--nhc-conf",
-                                         "nhc.conf",
-                                         "--nvml",
-                                         "/tmp/nvml.so",
-                                         "--state",
-                                         "/run/m"});
+  const auto hook = parsed<HookCommand>(
+      {"hook", "--dry-run", "periodic", "--profile=generic", "--set", "host.memory.tolerance=3%",
+       "--set=host.disk.fail_as=warn", "--root", "/tmp/n", "--nhc-conf", "nhc.conf", "--nvml",
+       "/tmp/nvml.so", "--state", "/run/m"});
   EXPECT_TRUE(hook.dry_run);
   EXPECT_EQ(hook.context, "periodic");
   EXPECT_EQ(hook.profile, "generic");
@@ -132,11 +121,9 @@ TEST(HistoryParseTest, TakesNodesATimeAndAForm) {
 }
 
 TEST(HistoryParseTest, GoesBackAsFarAsAHistoryDoes) {
-  for (const auto& [word, expected] : {std::pair{"90s", 90.0},
-                                       std::pair{"30min", 1800.0},
-                                       std::pair{"36 h", 1.5 * kDay},
-                                       std::pair{"7d", 7 * kDay},
-                                       std::pair{"400 d", 400 * kDay}}) {
+  for (const auto& [word, expected] :
+       {std::pair{"90s", 90.0}, std::pair{"30min", 1800.0}, std::pair{"36 h", 1.5 * kDay},
+        std::pair{"7d", 7 * kDay}, std::pair{"400 d", 400 * kDay}}) {
     EXPECT_EQ(parsed<HistoryCommand>({"history", "--since", word}).since, Seconds{expected});
     EXPECT_EQ(parsed<EventsCommand>({"events", "--since", word}).since, Seconds{expected});
   }

@@ -156,8 +156,7 @@ TEST_F(TextsTest, AShownProfileSaysWhereEachValueWasSet) {
                          caller_.caller()),
             0);
   EXPECT_THAT(caller_.out(),
-              AllOf(StartsWith("# nd96isr_h100_v5: "),
-                    HasSubstr("\ngpu.present.count: 7  # --set"),
+              AllOf(StartsWith("# nd96isr_h100_v5: "), HasSubstr("\ngpu.present.count: 7  # --set"),
                     ::testing::ContainsRegex(
                         "\nhost.memory.tolerance: [0-9.]+%  # profiles/[a-z0-9_]+.yaml:[0-9]+\n")));
   for (const auto line : split_lines(caller_.out())) {
@@ -179,8 +178,7 @@ TEST_F(TextsTest, ShowChangedLeavesTheDefaultsOut) {
           caller_.caller()),
       0);
   EXPECT_THAT(caller_.out(),
-              AllOf(HasSubstr("\ngpu.present.count: 8"),
-                    HasSubstr("\nhost.disk.fail_above: 97%"),
+              AllOf(HasSubstr("\ngpu.present.count: 8"), HasSubstr("\nhost.disk.fail_above: 97%"),
                     ::testing::Not(HasSubstr("defaults.yaml"))));
 }
 

@@ -54,11 +54,10 @@ TEST(GpuAmdTest, WhatAVirtualFunctionDoesNotTellIsNotJudged) {
   for (auto& each : snapshot.pci->amd_gpus) {
     each = {.address = each.address, .memory_bytes = each.memory_bytes};
   }
-  EXPECT_THAT(judge(snapshot),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "8 AMD GPUs cool, whole and set up "
-                                             "alike"}));
+  EXPECT_THAT(judge(snapshot), ElementsAre(Finding{.device = "node",
+                                                   .outcome = Outcome::pass,
+                                                   .message = "8 AMD GPUs cool, whole and set up "
+                                                              "alike"}));
 }
 
 TEST(GpuAmdTest, FailsAGpuAtItsOwnLimitAndWarnsShortBefore) {

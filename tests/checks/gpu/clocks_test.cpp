@@ -60,8 +60,7 @@ Finding held(Outcome outcome, const std::string& words, Remedy remedy) {
   return {.device = "gpu0",
           .outcome = outcome,
           .message = fmt::format(
-              "the clocks are held down by {}{}, now at 345 of 1980 MHz (serial 165092300)",
-              words,
+              "the clocks are held down by {}{}, now at 345 of 1980 MHz (serial 165092300)", words,
               outcome == Outcome::fail ? ", as an earlier run saw it, too" : ""),
           .observed = words,
           .limit = std::string("none"),
@@ -179,15 +178,13 @@ TEST(GpuClocksTest, TheFirstRunGoesByTheTimeSinceTheBoot) {
 
 TEST(GpuClocksTest, HeatHasAFaultCodeAndIsOneFaultWithTheTemperature) {
   for (const std::uint64_t reasons : {0x40U, 0x48U, 0x68U}) {
-    EXPECT_THAT(
-        judge(held_by(reasons)),
-        ElementsAre(hot(Outcome::fail, "hardware thermal slowdown", Remedy::report_to_provider),
-                    well("1 GPU")))
+    EXPECT_THAT(judge(held_by(reasons)), ElementsAre(hot(Outcome::fail, "hardware thermal slowdown",
+                                                         Remedy::report_to_provider),
+                                                     well("1 GPU")))
         << reasons;
   }
   EXPECT_EQ(judge(held_by(0xc8)).front(),
-            hot(Outcome::fail,
-                "hardware thermal slowdown and hardware power brake",
+            hot(Outcome::fail, "hardware thermal slowdown and hardware power brake",
                 Remedy::report_to_provider));
   EXPECT_EQ(judge(held_by(0x24)).front(),
             hot(Outcome::warn, "software thermal slowdown", Remedy::watch));

@@ -33,10 +33,9 @@ TEST(GpuComputeModeTest, PassesTheExpectedMode) {
 }
 
 TEST(GpuComputeModeTest, FailsAnyOther) {
-  for (const auto& [mode, word] : {std::pair(1U, "exclusive_thread"),
-                                   std::pair(2U, "prohibited"),
-                                   std::pair(3U, "exclusive_process"),
-                                   std::pair(4U, "4, which this muster does not know")}) {
+  for (const auto& [mode, word] :
+       {std::pair(1U, "exclusive_thread"), std::pair(2U, "prohibited"),
+        std::pair(3U, "exclusive_process"), std::pair(4U, "4, which this muster does not know")}) {
     Snapshot node = linked_node::node();
     gpu_node::gpu(node, 0).modes.compute = mode;
     EXPECT_EQ(judge(node).front(), wrong(word, "default"));

@@ -140,11 +140,10 @@ TEST(GpuDirectRdmaTest, WhatIsNotKnownIsUnknown) {
   node.kernel->release = Fact<std::string>::unreadable("I/O error");
   EXPECT_THAT(judge(node), ElementsAre(unknown("the kernel's version is not known: I/O error")));
   node.kernel->modules = Fact<std::vector<std::string>>::unreadable("I/O error");
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(Finding{.device = "node",
-                          .outcome = Outcome::unknown,
-                          .message = "the list of kernel modules is not known: I/O error"}));
+  EXPECT_THAT(judge(node), ElementsAre(Finding{
+                               .device = "node",
+                               .outcome = Outcome::unknown,
+                               .message = "the list of kernel modules is not known: I/O error"}));
 }
 
 TEST(GpuDirectRdmaTest, ACertainReasonComesBeforeAnUncertainOne) {
@@ -189,9 +188,8 @@ TEST(GpuDirectRdmaTest, AModuleThatHostModulesMissesIsItsFinding) {
   Profile expected = profile();
   expected.host->modules.required = {"nvidia_peermem|nv_peer_mem"};
   const auto report = judge(node, expected, {.only = {"gpu.direct_rdma", "host.modules"}});
-  EXPECT_THAT(report.checks,
-              ElementsAre(CheckResult{"host.modules", Outcome::fail},
-                          CheckResult{"gpu.direct_rdma", Outcome::skip}));
+  EXPECT_THAT(report.checks, ElementsAre(CheckResult{"host.modules", Outcome::fail},
+                                         CheckResult{"gpu.direct_rdma", Outcome::skip}));
   EXPECT_EQ(judge(node, expected, {.only = {"gpu.direct_rdma"}}).verdict, Verdict::unhealthy);
 }
 

@@ -46,11 +46,10 @@ TEST(GpuDriverTest, ALibraryThatWasNamedAndIsNotThereFailsBelowAForeignRootToo) 
   node.identity->foreign_root = true;
   node.nvml = observed(Nvml{.trouble = "x.so: cannot open", .trouble_code = 12});
   EXPECT_EQ(checks::gpu_driver::check.not_here(node, gpu_node::profile()), std::nullopt);
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::fail,
-                                  .message = "there is no NVML: x.so: cannot open",
-                                  .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge(node), ElementsAre(Finding{.device = "node",
+                                               .outcome = Outcome::fail,
+                                               .message = "there is no NVML: x.so: cannot open",
+                                               .remedy = Remedy::fix_config}));
 }
 
 TEST(GpuDriverTest, WithoutGpusToExpectItIsSkipped) {
@@ -96,12 +95,11 @@ TEST(GpuDriverTest, MoreGpusThanMusterReadsAreUnknownAndNothingToMend) {
 TEST(GpuDriverTest, AnyOtherTroubleOfNvmlCallsForAReboot) {
   Snapshot node = gpu_node::node();
   node.nvml = observed(Nvml{.trouble = "nvmlInit_v2: Unknown Error (999)", .trouble_code = 999});
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(Finding{.device = "node",
-                          .outcome = Outcome::fail,
-                          .message = "NVML cannot be used: nvmlInit_v2: Unknown Error (999)",
-                          .remedy = Remedy::reboot}));
+  EXPECT_THAT(judge(node), ElementsAre(Finding{
+                               .device = "node",
+                               .outcome = Outcome::fail,
+                               .message = "NVML cannot be used: nvmlInit_v2: Unknown Error (999)",
+                               .remedy = Remedy::reboot}));
 }
 
 TEST(GpuDriverTest, ADriverThatIsTooOldOrNotAllowedFails) {

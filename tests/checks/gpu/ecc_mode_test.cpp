@@ -23,13 +23,12 @@ TEST(GpuEccModeTest, PassesWhereEccIsOn) {
 TEST(GpuEccModeTest, FailsWhereItIsOff) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 1).modes.ecc = false;
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu1",
-                     .outcome = Outcome::fail,
-                     .message = "ECC is off, expected on (serial 165092301)",
-                     .observed = false,
-                     .limit = true,
-                     .remedy = Remedy::fix_config}));
+  EXPECT_EQ(judge(node).front(), (Finding{.device = "gpu1",
+                                          .outcome = Outcome::fail,
+                                          .message = "ECC is off, expected on (serial 165092301)",
+                                          .observed = false,
+                                          .limit = true,
+                                          .remedy = Remedy::fix_config}));
 }
 
 TEST(GpuEccModeTest, FailsWhereTheNextResetTurnsItOff) {
@@ -42,10 +41,9 @@ TEST(GpuEccModeTest, FailsWhereTheNextResetTurnsItOff) {
 TEST(GpuEccModeTest, SkipsAGpuThatHasNone) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).modes.ecc = Fact<bool>::absent("not supported");
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu0",
-                     .outcome = Outcome::skip,
-                     .message = "the ECC mode is not known: not supported"}));
+  EXPECT_EQ(judge(node).front(), (Finding{.device = "gpu0",
+                                          .outcome = Outcome::skip,
+                                          .message = "the ECC mode is not known: not supported"}));
 }
 
 }  // namespace

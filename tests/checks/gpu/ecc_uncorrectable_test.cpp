@@ -51,10 +51,9 @@ TEST(GpuEccUncorrectableTest, IsLeftToWhoTellsWhatBecameOfTheSameMemory) {
   const SeenBy rows{"gpu.ecc_remapped_rows", "gpu0"};
   const SeenBy pages{"gpu.ecc_retired_pages", "gpu0"};
   const SeenBy srams{"gpu.ecc_sram", "gpu0"};
-  for (const Case& each : {Case{1, 0, false, {rows, pages}},
-                           Case{0, 1, false, {srams}},
-                           Case{0, 1, true, {rows, srams}},
-                           Case{1, 1, false, {rows, pages, srams}}}) {
+  for (const Case& each :
+       {Case{1, 0, false, {rows, pages}}, Case{0, 1, false, {srams}},
+        Case{0, 1, true, {rows, srams}}, Case{1, 1, false, {rows, pages, srams}}}) {
     Snapshot node = gpu_node::node();
     gpu_node::gpu(node, 0).ecc_volatile.dram_uncorrected = each.dram;
     gpu_node::gpu(node, 0).ecc_volatile.sram_uncorrected = each.sram;

@@ -88,11 +88,10 @@ TEST(GpuFabricTest, AGpuInSlicesTakesNoPart) {
   Snapshot node = linked_node::node();
   gpu_node::gpu(node, 0).fabric = GpuFabric{};
   gpu_node::gpu(node, 0).modes.mig = true;
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "gpu0",
-                                  .outcome = Outcome::skip,
-                                  .message = "takes no part in an NVSwitch fabric"},
-                          well("1 GPU")));
+  EXPECT_THAT(judge(node), ElementsAre(Finding{.device = "gpu0",
+                                               .outcome = Outcome::skip,
+                                               .message = "takes no part in an NVSwitch fabric"},
+                                       well("1 GPU")));
 }
 
 TEST(GpuFabricTest, FailsAGpuThatWaitsForTheFabricManager) {
@@ -100,8 +99,7 @@ TEST(GpuFabricTest, FailsAGpuThatWaitsForTheFabricManager) {
        {std::pair(1U, "not started"), std::pair(2U, "still in progress")}) {
     Snapshot node = linked_node::node();
     fabric_of(node, 0).state = state;
-    Finding waiting = bad(word,
-                          fmt::format("the registration in the NVSwitch fabric is {}", word),
+    Finding waiting = bad(word, fmt::format("the registration in the NVSwitch fabric is {}", word),
                           Remedy::restart_service);
     waiting.seen_by.push_back({.check = "host.services", .device = "nvidia-fabricmanager*"});
     EXPECT_THAT(judge(node), ElementsAre(waiting, well("1 GPU")));
@@ -222,16 +220,15 @@ TEST(GpuFabricTest, NamesWhatIsUnsound) {
         std::tuple(0x16aU, "it recovers from an access time-out", Remedy::reboot),
         std::tuple(0x199U, "its bandwidth is degraded, a route is unhealthy", Remedy::reboot),
         std::tuple(0x2aaU, "its configuration has a wrong system GUID", Remedy::fix_config),
-        std::tuple(
-            0x3aaU, "its configuration has a wrong chassis serial number", Remedy::fix_config),
+        std::tuple(0x3aaU, "its configuration has a wrong chassis serial number",
+                   Remedy::fix_config),
         std::tuple(0x4aaU, "its configuration has no partition", Remedy::fix_config),
         std::tuple(0x5aaU, "its configuration has too few NVLinks", Remedy::fix_config),
         std::tuple(0x6aaU, "its configuration has incompatible GPU firmware", Remedy::fix_config),
         std::tuple(0x7aaU, "its configuration has an invalid location", Remedy::fix_config),
         std::tuple(0x8aaU, "its configuration has an invalid state of the GPU", Remedy::fix_config),
         std::tuple(0x9aaU, "configuration fault 9", Remedy::fix_config),
-        std::tuple(0x5a9U,
-                   "its bandwidth is degraded, its configuration has too few NVLinks",
+        std::tuple(0x5a9U, "its bandwidth is degraded, its configuration has too few NVLinks",
                    Remedy::reboot)}) {
     Snapshot node = linked_node::node();
     fabric_of(node, 0).health_mask = mask;
@@ -317,9 +314,8 @@ TEST(GpuFabricTest, DoesNotKnowWhatCouldNotBeRead) {
               ElementsAre(unclear("the state of the fabric is not known: Unknown Error (999)"),
                           well("1 GPU")));
   gpu_node::gpu(node, 1).fabric = Fact<GpuFabric>::unreadable("Unknown Error (999)");
-  EXPECT_THAT(judge(node),
-              ElementsAre(Field(&Finding::outcome, Outcome::unknown),
-                          Field(&Finding::outcome, Outcome::unknown)));
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::unknown),
+                                       Field(&Finding::outcome, Outcome::unknown)));
   gpu_node::gpu(node, 0).fabric = GpuFabric{.state = 3};
   gpu_node::gpu(node, 1).fabric = Fact<GpuFabric>::absent("no permission (4)");
   EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip), well("1 GPU")));

@@ -80,8 +80,7 @@ TEST(GpuFirmwareTest, NamesTheGpuThatDiffersFromMost) {
   firmware_of(node, 0).vbios = std::string("96.00.30.00.01");
   EXPECT_THAT(judge(node),
               ElementsAre(odd("VBIOS 96.00.30.00.01, but 96.00.61.00.01 on 3 of 4 GPUs",
-                              std::string("96.00.30.00.01"),
-                              std::string("96.00.61.00.01")),
+                              std::string("96.00.30.00.01"), std::string("96.00.61.00.01")),
                           well("3 GPUs")));
 }
 
@@ -94,8 +93,7 @@ TEST(GpuFirmwareTest, ABoardThatDiffersInSeveralPartsIsOneFinding) {
               ElementsAre(odd("VBIOS 96.00.30.00.01, but 96.00.61.00.01 on 3 of 4 GPUs; InfoROM "
                               "G520.0100.00.01, but G520.0200.00.05 on 3 of 4 GPUs; GSP firmware "
                               "535.1, but 550.54.15 on 3 of 4 GPUs",
-                              std::string("96.00.30.00.01"),
-                              std::string("96.00.61.00.01")),
+                              std::string("96.00.30.00.01"), std::string("96.00.61.00.01")),
                           well("3 GPUs")));
 }
 
@@ -128,8 +126,7 @@ TEST(GpuFirmwareTest, TheProfilesListGoesBeforeTheNeighbours) {
   EXPECT_THAT(judge(node, profile),
               ElementsAre(odd("VBIOS 95.00, allowed 96.00.30.*, 96.00.61.*; InfoROM "
                               "G520.0100.00.01, allowed G520.0200.*",
-                              std::string("95.00"),
-                              std::string("96.00.30.*, 96.00.61.*")),
+                              std::string("95.00"), std::string("96.00.30.*, 96.00.61.*")),
                           well("3 GPUs")));
 }
 

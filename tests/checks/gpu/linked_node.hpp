@@ -70,9 +70,7 @@ inline NvLink& link_of(Snapshot& snapshot, std::size_t gpu, std::size_t number) 
 }
 
 // As the next run would find it: this counter had this value so long ago, when the last run was.
-inline void seen_before(Snapshot& snapshot,
-                        const std::string& key,
-                        std::uint64_t value,
+inline void seen_before(Snapshot& snapshot, const std::string& key, std::uint64_t value,
                         double seconds_ago = 3600) {
   snapshot.earlier.last_uptime_s = kUptime - seconds_ago;
   snapshot.earlier.counters[key] = {{.uptime_s = kUptime - seconds_ago, .value = value}};

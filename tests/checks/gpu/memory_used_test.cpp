@@ -40,8 +40,7 @@ Finding leak(Outcome outcome, unsigned mib, unsigned limit, std::string_view mes
           .outcome = outcome,
           .message = fmt::format("{} MiB of memory in use and no process that computes{} (serial "
                                  "165092300)",
-                                 mib,
-                                 message),
+                                 mib, message),
           .observed = static_cast<double>(mib * kMib),
           .limit = static_cast<double>(limit * kMib),
           .unit = "B",
@@ -81,19 +80,15 @@ TEST(GpuMemoryUsedTest, AnOlderDriversOwnMemoryIsAllowedFor) {
   gpu_node::gpu(node, 0).memory->reserved = Fact<std::uint64_t>::absent("part of what is used");
   EXPECT_THAT(judge(node), ElementsAre(well("2 GPUs")));
   gpu_node::gpu(node, 0).memory->used = 2049 * kMib;
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(
-          leak(
-              Outcome::fail, 2049, 2048, " (the driver's own included), expected at most 2048 MiB"),
-          well("1 GPU")));
+  EXPECT_THAT(judge(node),
+              ElementsAre(leak(Outcome::fail, 2049, 2048,
+                               " (the driver's own included), expected at most 2048 MiB"),
+                          well("1 GPU")));
 }
 
 TEST(GpuMemoryUsedTest, BesideJobsALeakIsAWarning) {
   EXPECT_THAT(judge(in_use(2048), Context{}),
-              ElementsAre(leak(Outcome::warn,
-                               2048,
-                               1024,
+              ElementsAre(leak(Outcome::warn, 2048, 1024,
                                ", expected at most 1024 MiB; beside jobs it may be that of a "
                                "process that has just ended, or that is not to be seen from here"),
                           well("1 GPU")));
@@ -103,9 +98,7 @@ TEST(GpuMemoryUsedTest, WhereSlurmDoesNotSayWhoseTheGpuIsItWarns) {
   Snapshot node = in_use(2048);
   node.environment->job = {{"SLURM_JOB_ID", "4242"}};
   EXPECT_THAT(judge(node),
-              ElementsAre(leak(Outcome::warn,
-                               2048,
-                               1024,
+              ElementsAre(leak(Outcome::warn, 2048, 1024,
                                ", expected at most 1024 MiB; whether the job holds this GPU is not "
                                "certain: neither SLURM_JOB_GPUS nor CUDA_VISIBLE_DEVICES is set"),
                           well("1 GPU")));

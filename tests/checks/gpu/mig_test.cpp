@@ -29,13 +29,12 @@ TEST(GpuMigTest, AGpuThatCannotBePartitionedIsNot) {
 TEST(GpuMigTest, FailsWhereItIsOn) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).modes.mig = true;
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu0",
-                     .outcome = Outcome::fail,
-                     .message = "MIG is on, expected off (serial 165092300)",
-                     .observed = true,
-                     .limit = false,
-                     .remedy = Remedy::fix_config}));
+  EXPECT_EQ(judge(node).front(), (Finding{.device = "gpu0",
+                                          .outcome = Outcome::fail,
+                                          .message = "MIG is on, expected off (serial 165092300)",
+                                          .observed = true,
+                                          .limit = false,
+                                          .remedy = Remedy::fix_config}));
 }
 
 }  // namespace

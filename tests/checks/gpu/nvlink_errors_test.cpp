@@ -66,15 +66,11 @@ TEST(GpuNvlinkErrorsTest, FailsABitErrorRateAboveTheLimitAtOnce) {
   Snapshot node = linked_node::node();
   linked_node::link_of(node, 0, 4).ber = 2e-11;
   EXPECT_EQ(judge(node).front(),
-            bad(Outcome::fail,
-                2e-11,
-                1e-12,
+            bad(Outcome::fail, 2e-11, 1e-12,
                 "the effective bit error rate of link 4 is 2.0e-11, limit 1.0e-12"));
   linked_node::link_of(node, 0, 11).ber = 3e-10;
   EXPECT_EQ(judge(node).front(),
-            bad(Outcome::fail,
-                3e-10,
-                1e-12,
+            bad(Outcome::fail, 3e-10, 1e-12,
                 "the effective bit error rate of links 4 and 11 is up to 3.0e-10, limit 1.0e-12"));
   linked_node::link_of(node, 0, 4).ber = 1e-12;
   linked_node::link_of(node, 0, 11).ber = 0.0;
@@ -118,18 +114,13 @@ TEST(GpuNvlinkErrorsTest, WarnsOfRecoveriesAndReplays) {
   Snapshot node = seen();
   linked_node::link_of(node, 0, 4).replays = 12U;
   EXPECT_THAT(judge(node),
-              ElementsAre(bad(Outcome::warn,
-                              std::int64_t{12},
-                              std::int64_t{0},
+              ElementsAre(bad(Outcome::warn, std::int64_t{12}, std::int64_t{0},
                               "link 4 replayed data 12 times in 60 min, at most 0 allowed"),
                           kOthersWell));
   linked_node::link_of(node, 0, 4).recoveries = 1U;
-  EXPECT_THAT(judge(node),
-              ElementsAre(bad(Outcome::warn,
-                              std::int64_t{1},
-                              std::int64_t{0},
-                              "link 4 recovered 1 time in 60 min, at most 0 allowed"),
-                          kOthersWell));
+  EXPECT_THAT(judge(node), ElementsAre(bad(Outcome::warn, std::int64_t{1}, std::int64_t{0},
+                                           "link 4 recovered 1 time in 60 min, at most 0 allowed"),
+                                       kOthersWell));
   linked_node::link_of(node, 0, 5).recoveries = 3U;
   EXPECT_EQ(judge(node).front().message,
             "links 4 and 5 recovered up to 3 times in 60 min, at most 0 allowed (serial "
@@ -161,9 +152,7 @@ TEST(GpuNvlinkErrorsTest, SaysTheWorstOfOneGpuOnce) {
                   kOthersWell));
   link.ber = 2e-11;
   EXPECT_THAT(judge(node),
-              ElementsAre(bad(Outcome::fail,
-                              2e-11,
-                              1e-12,
+              ElementsAre(bad(Outcome::fail, 2e-11, 1e-12,
                               "the effective bit error rate of link 4 is 2.0e-11, limit 1.0e-12"),
                           kOthersWell));
 }

@@ -147,11 +147,10 @@ TEST(GpuNvlinkStateTest, ADriverThatCannotTellIsNoFault) {
     gpu_node::gpu(node, i).nvlinks =
         Fact<std::vector<NvLink>>::absent("this driver has no nvmlDeviceGetNvLinkState");
   }
-  EXPECT_THAT(judge(node),
-              ElementsAre(skip("gpu0",
-                               "the state of NVLinks is not known: this driver has no "
-                               "nvmlDeviceGetNvLinkState"),
-                          Field(&Finding::outcome, Outcome::skip)));
+  EXPECT_THAT(judge(node), ElementsAre(skip("gpu0",
+                                            "the state of NVLinks is not known: this driver has no "
+                                            "nvmlDeviceGetNvLinkState"),
+                                       Field(&Finding::outcome, Outcome::skip)));
   for (std::size_t i = 0; i < 2; ++i) {
     linked_node::complete(gpu_node::gpu(node, i));
     for (auto& link : *gpu_node::gpu(node, i).nvlinks) {

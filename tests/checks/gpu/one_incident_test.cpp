@@ -162,9 +162,8 @@ TEST(OneIncidentTest, TheMemoryOfAnotherGpuIsAnotherFault) {
   Snapshot bad = node();
   gpu_node::gpu(bad, 0).ecc_volatile.dram_uncorrected = 1U;
   gpu_node::gpu(bad, 1).remapped_rows->pending = true;
-  EXPECT_THAT(faults(bad, profile()),
-              ElementsAre("fail gpu.ecc_uncorrectable gpu0 NHC2019",
-                          "fail gpu.ecc_remapped_rows gpu1 NHC2007"));
+  EXPECT_THAT(faults(bad, profile()), ElementsAre("fail gpu.ecc_uncorrectable gpu0 NHC2019",
+                                                  "fail gpu.ecc_remapped_rows gpu1 NHC2007"));
 }
 
 }  // namespace

@@ -75,8 +75,7 @@ TEST(GpuP2pTest, NamesAPairOnce) {
               ElementsAre(broken("gpu1",
                                  "no peer access to gpu3 at 0004:00:00.0: not supported (serial "
                                  "165092301)",
-                                 1,
-                                 Remedy::reboot)));
+                                 1, Remedy::reboot)));
 }
 
 TEST(GpuP2pTest, APairThatIsBrokenOneWayIsBroken) {
@@ -103,21 +102,18 @@ TEST(GpuP2pTest, EachAnswerHasItsWords) {
                                    fmt::format("no peer access to gpu1 at 0002:00:00.0: {} (serial "
                                                "165092300)",
                                                word),
-                                   1,
-                                   status == 4 ? Remedy::fix_config : Remedy::reboot)));
+                                   1, status == 4 ? Remedy::fix_config : Remedy::reboot)));
   }
 }
 
 TEST(GpuP2pTest, AGpuThatReachesNoneIsNamedOnce) {
   Snapshot node = node_of(4);
   for (const unsigned peer : {0U, 1U, 3U}) answer(node, 2, peer, 5);
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(broken("gpu2",
-                         "no peer access to any other GPU, 3 of them: not supported (serial "
-                         "165092302)",
-                         3,
-                         Remedy::reboot)));
+  EXPECT_THAT(judge(node), ElementsAre(broken(
+                               "gpu2",
+                               "no peer access to any other GPU, 3 of them: not supported (serial "
+                               "165092302)",
+                               3, Remedy::reboot)));
 }
 
 TEST(GpuP2pTest, WhatIsBrokenBesideTheCulpritIsNamedToo) {
@@ -137,8 +133,7 @@ TEST(GpuP2pTest, WhereNoneReachesAnotherItIsTheNode) {
               ElementsAre(broken("node",
                                  "no GPU can read the memory of another, 3 pairs: a setting of the "
                                  "driver disables it, the chipset does not support it",
-                                 3,
-                                 Remedy::fix_config)));
+                                 3, Remedy::fix_config)));
 }
 
 TEST(GpuP2pTest, LostAndStuckGpusAreLeftToGpuPresent) {
@@ -199,9 +194,8 @@ TEST(GpuP2pTest, AGpuThatHangsEveryCallIsNamedByGpuPresentAlone) {
   Snapshot node = whose_pairs_hang();
   gpu_node::gpu(node, 1).stuck = "nvmlDeviceGetName";
   const auto report = judge(node, profile(), {.only = {"gpu.present", "gpu.p2p"}});
-  EXPECT_THAT(report.checks,
-              ElementsAre(CheckResult{"gpu.present", Outcome::fail},
-                          CheckResult{"gpu.p2p", Outcome::skip}));
+  EXPECT_THAT(report.checks, ElementsAre(CheckResult{"gpu.present", Outcome::fail},
+                                         CheckResult{"gpu.p2p", Outcome::skip}));
 }
 
 TEST(GpuP2pTest, AMatrixThatIsNotOfferedSkips) {
@@ -230,9 +224,8 @@ TEST(GpuP2pTest, IsLeftToTheServiceThatSetsUpTheFabric) {
   Profile expected = profile();
   expected.host->services.active = {"nvidia-fabricmanager.service"};
   const auto report = judge(node, expected, {.only = {"gpu.p2p", "host.services"}});
-  EXPECT_THAT(report.checks,
-              ElementsAre(CheckResult{"host.services", Outcome::fail},
-                          CheckResult{"gpu.p2p", Outcome::skip}));
+  EXPECT_THAT(report.checks, ElementsAre(CheckResult{"host.services", Outcome::fail},
+                                         CheckResult{"gpu.p2p", Outcome::skip}));
 }
 
 }  // namespace

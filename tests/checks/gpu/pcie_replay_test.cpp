@@ -71,14 +71,10 @@ TEST(GpuPcieReplayTest, TheLimitGoesByGenerationAndLanes) {
   };
 
   const auto untold = Fact<unsigned>::absent("Not Supported (3)");
-  for (const auto& [generation, most, width, limit] : {Link{1U, 1U, 16U, "2.4"},
-                                                       Link{1U, 2U, 16U, "4.8"},
-                                                       Link{1U, 3U, 16U, "7.7"},
-                                                       Link{4U, 4U, 16U, "15.4"},
-                                                       Link{1U, 5U, 8U, "15.4"},
-                                                       Link{6U, 6U, 16U, "61.4"},
-                                                       Link{4U, untold, 16U, "15.4"},
-                                                       Link{1U, 4U, untold, "15.4"}}) {
+  for (const auto& [generation, most, width, limit] :
+       {Link{1U, 1U, 16U, "2.4"}, Link{1U, 2U, 16U, "4.8"}, Link{1U, 3U, 16U, "7.7"},
+        Link{4U, 4U, 16U, "15.4"}, Link{1U, 5U, 8U, "15.4"}, Link{6U, 6U, 16U, "61.4"},
+        Link{4U, untold, 16U, "15.4"}, Link{1U, 4U, untold, "15.4"}}) {
     Snapshot node = seen();
     gpu_node::gpu(node, 0).link = {.generation = generation,
                                    .generation_max = most,

@@ -23,13 +23,12 @@ TEST(GpuPersistenceTest, PassesWhereItIsOn) {
 TEST(GpuPersistenceTest, WarnsWhereItIsOff) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 1).modes.persistence = false;
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu1",
-                     .outcome = Outcome::warn,
-                     .message = "persistence mode is off (serial 165092301)",
-                     .observed = false,
-                     .limit = true,
-                     .remedy = Remedy::fix_config}));
+  EXPECT_EQ(judge(node).front(), (Finding{.device = "gpu1",
+                                          .outcome = Outcome::warn,
+                                          .message = "persistence mode is off (serial 165092301)",
+                                          .observed = false,
+                                          .limit = true,
+                                          .remedy = Remedy::fix_config}));
 }
 
 TEST(GpuPersistenceTest, OffOnAllGpusIsTheSitesChoice) {

@@ -127,13 +127,12 @@ TEST(GpuPresentTest, ALostGpuAndAMachineThatNoProfileKnowsAreNotCompared) {
 }
 
 TEST(GpuPresentTest, MoreGpusThanExpectedFail) {
-  EXPECT_THAT(judge(three_gpus()),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::fail,
-                                  .message = "NVML lists 3 GPUs, expected 2",
-                                  .observed = std::int64_t{3},
-                                  .limit = std::int64_t{2},
-                                  .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge(three_gpus()), ElementsAre(Finding{.device = "node",
+                                                       .outcome = Outcome::fail,
+                                                       .message = "NVML lists 3 GPUs, expected 2",
+                                                       .observed = std::int64_t{3},
+                                                       .limit = std::int64_t{2},
+                                                       .remedy = Remedy::fix_config}));
 }
 
 TEST(GpuPresentTest, AGpuWithoutAddressIsUnknown) {

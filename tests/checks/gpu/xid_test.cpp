@@ -39,8 +39,7 @@ const Finding kPass{.device = "node",
 Finding passes_but_for(int xids) {
   Finding finding = kPass;
   finding.message = fmt::format(
-      "no XID that counts against a GPU since boot (50 lines read, {} XID{} ignored or over)",
-      xids,
+      "no XID that counts against a GPU since boot (50 lines read, {} XID{} ignored or over)", xids,
       xids == 1 ? "" : "s");
   return finding;
 }
@@ -82,8 +81,7 @@ constexpr auto kApplication = Outcome::pass;
 constexpr auto kRestart = Remedy::restart_app;
 constexpr auto kReset = Remedy::reset_gpu;
 
-INSTANTIATE_TEST_SUITE_P(Applications,
-                         GpuXidCodeTest,
+INSTANTIATE_TEST_SUITE_P(Applications, GpuXidCodeTest,
                          ::testing::Values(Case{13, kMmu, kApplication, kRestart},
                                            Case{31, kMmu, kApplication, kRestart},
                                            Case{43, kMmu, kApplication, kRestart},
@@ -93,8 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Applications,
                                            Case{94, kMmu, Outcome::warn, kRestart, "NHC2012"},
                                            Case{109, kMmu, Outcome::fail, kReset, "NHC2001"}));
 
-INSTANTIATE_TEST_SUITE_P(Degraded,
-                         GpuXidCodeTest,
+INSTANTIATE_TEST_SUITE_P(Degraded, GpuXidCodeTest,
                          ::testing::Values(Case{63, "Row Remapper", Outcome::warn, Remedy::watch},
                                            Case{92, "High", Outcome::warn, Remedy::watch},
                                            Case{78, "vGPU", Outcome::warn, Remedy::fix_config},
@@ -103,8 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Degraded,
                                            Case{9999, "unknown", Outcome::warn, Remedy::watch}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Fatal,
-    GpuXidCodeTest,
+    Fatal, GpuXidCodeTest,
     ::testing::Values(Case{48, "DBE", Outcome::fail, kReset, "NHC2014"},
                       Case{62, "PMU Halt", Outcome::fail, kReset, "NHC2001"},
                       Case{64, "failed", Outcome::fail, Remedy::reseat_or_replace, "NHC2007"},
@@ -116,8 +112,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{54, "power", Outcome::fail, Remedy::reseat_or_replace, "NHC2001"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Decoded,
-    GpuXidCodeTest,
+    Decoded, GpuXidCodeTest,
     ::testing::Values(
         Case{154, "changed from 0x0 (None) to 0x1 (x)", Outcome::fail, kReset, "NHC2001"},
         Case{154, "changed from 0x0 to 0x2 (x)", Outcome::fail, Remedy::reboot, "NHC2001"},
@@ -128,20 +123,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{74, "NVLink: fatal error detected on link 14(0x1)", Outcome::fail, kReset, "NHC2016"},
         Case{74, "NVLink: non-fatal error on link 14", Outcome::warn, Remedy::watch, "NHC2016"},
         Case{74, "NVLink: error on link 14", Outcome::fail, kReset, "NHC2016"},
-        Case{145,
-             "RLW_REMAP Nonfatal XC0 i0 Link 02 (0x0 0x40 0x0)",
-             Outcome::fail,
-             kReset,
+        Case{145, "RLW_REMAP Nonfatal XC0 i0 Link 02 (0x0 0x40 0x0)", Outcome::fail, kReset,
              "NHC2016"},
-        Case{145,
-             "RLW_REMAP Nonfatal XC0 i0 Link 02 (0x0 0x4 0x0)",
-             Outcome::warn,
-             Remedy::watch,
+        Case{145, "RLW_REMAP Nonfatal XC0 i0 Link 02 (0x0 0x4 0x0)", Outcome::warn, Remedy::watch,
              "NHC2016"}));
 
 TEST(GpuXidTest, IgnoresWhatSaysNothingAboutTheNode) {
-  EXPECT_THAT(judge(node({xid(100, "14, Channel 00000001"),
-                          xid(200, "106, test"),
+  EXPECT_THAT(judge(node({xid(100, "14, Channel 00000001"), xid(200, "106, test"),
                           xid(300, "154, changed from 0x1 (GPU Reset Required) to 0x0 (None)"),
                           xid(400, "145, RLW_REMAP Nonfatal XC0 i0 Link 02 (0x0 0x100 0x0)"),
                           xid(500, "45, Ch 00000001 caused by previous Xid 149")})),
@@ -180,23 +168,18 @@ TEST(GpuXidTest, AGpuThatNvmlRefusedTakesOnlyALossThatCanBeItsOwn) {
   const std::vector<Loss> cases{
       Loss{"the one on the bus that NVML does not list", 2, [](Snapshot&) {}, true},
       Loss{"another than that", 9, [](Snapshot&) {}, false},
-      Loss{"one of two on the bus that NVML does not list",
-           2,
+      Loss{"one of two on the bus that NVML does not list", 2,
            [](Snapshot& node) {
              PciDevice another = node.pci->devices[1];
              another.address = "0003:00:00.0";
              node.pci->devices.push_back(another);
            },
            false},
-      Loss{"one that has left the bus",
-           9,
-           [](Snapshot& node) { node.pci->devices.pop_back(); },
+      Loss{"one that has left the bus", 9, [](Snapshot& node) { node.pci->devices.pop_back(); },
            true},
       Loss{"nobody looked at the bus", 2, [](Snapshot& node) { node.pci = {}; }, true},
-      Loss{"it was not refused, and has no address",
-           2,
-           [](Snapshot& node) { node.nvml->gpus[1].lost.clear(); },
-           false}};
+      Loss{"it was not refused, and has no address", 2,
+           [](Snapshot& node) { node.nvml->gpus[1].lost.clear(); }, false}};
   for (const Loss& each : cases) {
     Snapshot snapshot = node({lost(each.lost)});
     Gpu refused{.index = 1, .lost = "nvmlDeviceGetHandleByIndex_v2: GPU is lost (15)"};
@@ -220,10 +203,9 @@ TEST(GpuXidTest, AVirtualMachineLeavesHardwareToItsProvider) {
 }
 
 TEST(GpuXidTest, OneIncidentIsOneFindingNamedByItsCause) {
-  const Finding finding = only(node({xid(9 * kHour, "63, Row Remapper"),
-                                     xid(9 * kHour + 1, "45, Ch 00000001"),
-                                     xid(9 * kHour + 2, "79, lost"),
-                                     xid(9 * kHour + 3, "119, Timeout")}));
+  const Finding finding =
+      only(node({xid(9 * kHour, "63, Row Remapper"), xid(9 * kHour + 1, "45, Ch 00000001"),
+                 xid(9 * kHour + 2, "79, lost"), xid(9 * kHour + 3, "119, Timeout")}));
   EXPECT_EQ(finding.observed, Value(std::int64_t{79}));
   EXPECT_THAT(finding.message, HasSubstr(", with 45, 63, 119"));
 }
@@ -246,10 +228,9 @@ TEST(GpuXidTest, AContainedErrorSettlesADoubleBitError) {
 }
 
 TEST(GpuXidTest, AContainedErrorSettlesOnlyWhatIsBesideIt) {
-  const Finding finding = only(bare_metal({xid(9 * kHour, "94, Contained"),
-                                           xid(9 * kHour + 4, "43, Ch 1"),
-                                           xid(9 * kHour + 8, "43, Ch 1"),
-                                           xid(9 * kHour + 12, "48, DBE")}));
+  const Finding finding =
+      only(bare_metal({xid(9 * kHour, "94, Contained"), xid(9 * kHour + 4, "43, Ch 1"),
+                       xid(9 * kHour + 8, "43, Ch 1"), xid(9 * kHour + 12, "48, DBE")}));
   EXPECT_EQ(finding.observed, Value(std::int64_t{48}));
   EXPECT_EQ(finding.outcome, Outcome::fail);
 }
@@ -272,9 +253,9 @@ TEST(GpuXidTest, WhatFollowsALossIsPartOfIt) {
 }
 
 TEST(GpuXidTest, AnUncontainedErrorBesideItFailsAllTheSame) {
-  const Finding finding = only(bare_metal({xid(9 * kHour, "48, DBE"),
-                                           xid(9 * kHour + 1, "94, Contained"),
-                                           xid(9 * kHour + 2, "95, Uncontained")}));
+  const Finding finding =
+      only(bare_metal({xid(9 * kHour, "48, DBE"), xid(9 * kHour + 1, "94, Contained"),
+                       xid(9 * kHour + 2, "95, Uncontained")}));
   EXPECT_EQ(finding.observed, Value(std::int64_t{95}));
   EXPECT_EQ(finding.outcome, Outcome::fail);
 }
@@ -356,9 +337,9 @@ TEST(GpuXidTest, TheSameErrorInSeveralJobsOnOneGpuIsAWarning) {
 }
 
 TEST(GpuXidTest, CleanUpsWithoutAnotherErrorPointToTheFabricManager) {
-  const Finding finding = only(node({xid(7 * kHour, "45, Ch 00000001"),
-                                     xid(8 * kHour, "45, Ch 00000001"),
-                                     xid(9 * kHour, "45, Ch 00000001")}));
+  const Finding finding =
+      only(node({xid(7 * kHour, "45, Ch 00000001"), xid(8 * kHour, "45, Ch 00000001"),
+                 xid(9 * kHour, "45, Ch 00000001")}));
   EXPECT_EQ(finding.outcome, Outcome::warn);
   EXPECT_EQ(finding.remedy, Remedy::restart_service);
 }
@@ -445,10 +426,9 @@ TEST(GpuXidTest, ACallToStopPeersIsAWarning) {
 }
 
 TEST(GpuXidTest, TheCodeOfAnUncorrectedErrorSaysWhetherItWasContained) {
-  for (const auto& [line, code] : {std::pair("94, contained", "NHC2012"),
-                                   std::pair("95, uncontained", "NHC2011"),
-                                   std::pair("48, double-bit", "NHC2014"),
-                                   std::pair("31, MMU fault", "NHC2019")}) {
+  for (const auto& [line, code] :
+       {std::pair("94, contained", "NHC2012"), std::pair("95, uncontained", "NHC2011"),
+        std::pair("48, double-bit", "NHC2014"), std::pair("31, MMU fault", "NHC2019")}) {
     Snapshot snapshot = bare_metal({xid(9 * kHour, line)});
     snapshot.nvml->gpus[0].ecc_volatile.dram_uncorrected = 1U;
     const auto report = judge(snapshot, profile(), {.only = {"gpu.ecc_uncorrectable"}});
@@ -479,17 +459,13 @@ TEST(GpuXidTest, AMemoryErrorIsOneFaultWithWhatBecameOfIt) {
 TEST(GpuXidTest, ALinkThatFailsAgainAfterEachResetIsReplaced) {
   const auto on_link = [](unsigned link, std::string_view first) {
     return fmt::format(
-        "74, NVLink: fatal error detected on link {}({}, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)",
-        link,
+        "74, NVLink: fatal error detected on link {}({}, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", link,
         first);
   };
   const auto loaded = line(8 * kHour, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  580.65.06");
   const auto node_with = [&](const std::string& first, const std::string& last) {
-    return bare_metal({xid(5 * kHour, first),
-                       xid(5 * kHour + 2, first),
-                       xid(6 * kHour, first),
-                       loaded,
-                       xid(9 * kHour, last)});
+    return bare_metal({xid(5 * kHour, first), xid(5 * kHour + 2, first), xid(6 * kHour, first),
+                       loaded, xid(9 * kHour, last)});
   };
   const Finding again = only(node_with(on_link(4, "0x10"), on_link(4, "0x10")));
   EXPECT_EQ(again.remedy, Remedy::reseat_or_replace);

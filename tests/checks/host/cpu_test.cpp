@@ -74,14 +74,13 @@ TEST(HostCpuTest, LeavesOutNumaNodesOfMemoryOnly) {
 
 TEST(HostCpuTest, FailsAnOfflineCoreWithoutAnyLimit) {
   const Cpu cpu{.cores = 7U, .threads = 14U, .offline = std::string("3,11")};
-  EXPECT_THAT(judge(cpu, {}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::fail,
-                                  .message = "2 CPUs offline: 3,11",
-                                  .observed = std::int64_t{2},
-                                  .limit = std::int64_t{0},
-                                  .unit = "CPUs",
-                                  .remedy = Remedy::reboot}));
+  EXPECT_THAT(judge(cpu, {}), ElementsAre(Finding{.device = "node",
+                                                  .outcome = Outcome::fail,
+                                                  .message = "2 CPUs offline: 3,11",
+                                                  .observed = std::int64_t{2},
+                                                  .limit = std::int64_t{0},
+                                                  .unit = "CPUs",
+                                                  .remedy = Remedy::reboot}));
 }
 
 TEST(HostCpuTest, OnlyWarnsOfOfflineThreadsThatLookLikeSmtSwitchedOff) {

@@ -34,8 +34,8 @@ Mount disk(std::uint64_t used_gib, std::string point = "/", std::string source =
 }
 
 Findings judge(std::vector<Mount> mounts, const Profile& profile = kNinety) {
-  return ask(
-      checks::host_disk::check, {.mounts = observed(Mounts{.mounts = std::move(mounts)})}, profile);
+  return ask(checks::host_disk::check, {.mounts = observed(Mounts{.mounts = std::move(mounts)})},
+             profile);
 }
 
 const Finding kOneFine{

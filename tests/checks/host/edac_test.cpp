@@ -136,8 +136,7 @@ TEST(HostEdacTest, IsUndecidedOfARateWithoutTheTimeSinceBoot) {
 TEST(HostEdacTest, IsSkippedWhereNoDriverIsLoaded) {
   EXPECT_THAT(
       ask(checks::host_edac::check,
-          node(Fact<std::vector<EdacController>>::absent("no EDAC driver")),
-          kTenPerHour),
+          node(Fact<std::vector<EdacController>>::absent("no EDAC driver")), kTenPerHour),
       ElementsAre(Finding{.device = "node",
                           .outcome = Outcome::skip,
                           .message = "no memory controller reports errors here: no EDAC driver"}));
@@ -146,8 +145,7 @@ TEST(HostEdacTest, IsSkippedWhereNoDriverIsLoaded) {
 TEST(HostEdacTest, IsUndecidedWhereTheControllersCouldNotBeListed) {
   EXPECT_THAT(
       ask(checks::host_edac::check,
-          node(Fact<std::vector<EdacController>>::unreadable("list mc: Permission denied")),
-          {}),
+          node(Fact<std::vector<EdacController>>::unreadable("list mc: Permission denied")), {}),
       ElementsAre(Finding{
           .device = "node",
           .outcome = Outcome::unknown,

@@ -256,9 +256,7 @@ TEST(KernelLogExcerptsTest, EachIsJudgedAsItsRowSays) {
     std::vector<std::string> found;
     for (const auto& finding : ask(checks::host_kernel_log::check, node(lines), *profile)) {
       if (finding.outcome == Outcome::pass) continue;
-      found.push_back(fmt::format("{} {} {}",
-                                  to_string(finding.outcome),
-                                  finding.device,
+      found.push_back(fmt::format("{} {} {}", to_string(finding.outcome), finding.device,
                                   finding.message.substr(0, finding.message.find(':'))));
     }
     EXPECT_THAT(found, ::testing::UnorderedElementsAreArray(expected)) << name;

@@ -66,10 +66,9 @@ TEST(HostKernelTest, KeepsQuotedParametersTogether) {
 }
 
 TEST(HostKernelTest, TakesDashesAndUnderscoresOfNamesAsTheSame) {
-  EXPECT_THAT(
-      judge("transparent-hugepage=a-b",
-            {.required = {"transparent_hugepage=a-b"}, .forbidden = {"transparent_hugepage=a_b"}}),
-      ElementsAre(kPass));
+  EXPECT_THAT(judge("transparent-hugepage=a-b", {.required = {"transparent_hugepage=a-b"},
+                                                 .forbidden = {"transparent_hugepage=a_b"}}),
+              ElementsAre(kPass));
 }
 
 TEST(HostKernelTest, LeavesOutWhatIsForInit) {
@@ -82,8 +81,7 @@ TEST(HostKernelTest, IsUndecidedWhereTheFactsCouldNotBeRead) {
           observed(Kernel{.release = Fact<std::string>::unreadable("osrelease: empty"),
                           .command_line = Fact<std::string>::unreadable("cmdline: too large")})};
   EXPECT_THAT(
-      ask(checks::host_kernel::check,
-          snapshot,
+      ask(checks::host_kernel::check, snapshot,
           {.host = HostLimits{.kernel = {.release = "6.*", .required = {"quiet"}}}}),
       ElementsAre(
           Finding{.device = "node",

@@ -16,9 +16,7 @@ using ::testing::ElementsAre;
 const Profile kBoth{.host =
                         HostLimits{.limits = {.memlock_unlimited = true, .open_files_min = 65536}}};
 
-Findings judge(Fact<std::string> memlock,
-               Fact<std::string> files,
-               const Profile& profile = kBoth,
+Findings judge(Fact<std::string> memlock, Fact<std::string> files, const Profile& profile = kBoth,
                std::string_view process = "slurmd (1234)") {
   return ask(checks::host_limits::check,
              {.kernel = observed(Kernel{.limits = {.process = std::string(process),
@@ -82,8 +80,7 @@ TEST(HostLimitsTest, OnlyWarnsWhereNothingStartsJobsAndTheLimitsAreItsOwn) {
 }
 
 TEST(HostLimitsTest, LeavesAloneWhatTheProfileDoesNotLimit) {
-  EXPECT_THAT(judge(std::string("65536"),
-                    std::string("4096"),
+  EXPECT_THAT(judge(std::string("65536"), std::string("4096"),
                     {.host = HostLimits{.limits = {.open_files_min = 1024}}}),
               ElementsAre(kPass));
 }
@@ -105,8 +102,7 @@ TEST(HostLimitsTest, IsSkippedBelowAForeignRootThatHasNoSuchProcess) {
       .identity = observed(Identity{.foreign_root = true}),
       .kernel = observed(Kernel{
           .limits = {.memlock_bytes = Fact<std::string>::absent("no slurmd below the root")}})};
-  EXPECT_THAT(ask(checks::host_limits::check,
-                  snapshot,
+  EXPECT_THAT(ask(checks::host_limits::check, snapshot,
                   {.host = HostLimits{.limits = {.memlock_unlimited = true}}}),
               ElementsAre(Finding{
                   .device = "locked memory",

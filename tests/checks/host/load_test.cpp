@@ -16,8 +16,7 @@ using ::testing::ElementsAre;
 const Profile kTwoPerCore{
     .host = HostLimits{.load = {.warn_above_per_core = 2.0, .running_warn_above_per_core = 2.0}}};
 
-Findings judge(Processes processes,
-               Fact<unsigned> threads = 8U,
+Findings judge(Processes processes, Fact<unsigned> threads = 8U,
                const Profile& profile = kTwoPerCore) {
   return ask(checks::host_load::check,
              {.cpu = observed(Cpu{.threads = std::move(threads)}),
@@ -105,8 +104,7 @@ TEST(HostLoadTest, IsUndecidedWithoutTheNumberOfCpus) {
 }
 
 TEST(HostLoadTest, JudgesRunnableTasksAlone) {
-  EXPECT_THAT(judge({.running = std::uint64_t{3}},
-                    8U,
+  EXPECT_THAT(judge({.running = std::uint64_t{3}}, 8U,
                     {.host = HostLimits{.load = {.running_warn_above_per_core = 2.0}}}),
               ElementsAre(Finding{.device = "node",
                                   .outcome = Outcome::pass,

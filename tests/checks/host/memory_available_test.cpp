@@ -17,8 +17,8 @@ constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 const Profile kFivePercent{.host = HostLimits{.memory_available = {.warn_below = Percent{5}}}};
 
 Findings judge(Memory memory, const Profile& profile = kFivePercent) {
-  return ask(
-      checks::host_memory_available::check, {.memory = observed(std::move(memory))}, profile);
+  return ask(checks::host_memory_available::check, {.memory = observed(std::move(memory))},
+             profile);
 }
 
 TEST(HostMemoryAvailableTest, PassesAtTheLimit) {

@@ -21,8 +21,7 @@ const Cpu kTwoNodes{.numa_nodes = std::vector<NumaNode>{
 const Profile kHundredGib{
     .host = HostLimits{.memory = {.total = Bytes{100.0 * kGib}, .tolerance = Percent{5}}}};
 
-Findings judge(Fact<std::uint64_t> total,
-               Cpu cpu = kTwoNodes,
+Findings judge(Fact<std::uint64_t> total, Cpu cpu = kTwoNodes,
                const Profile& profile = kHundredGib) {
   return ask(checks::host_memory::check,
              {.cpu = observed(std::move(cpu)),
@@ -121,8 +120,7 @@ TEST(HostMemoryTest, JudgesNumaNodesWithoutAnExpectedSize) {
 TEST(HostMemoryTest, IsUndecidedWhereThereIsNothingToLookAt) {
   EXPECT_THAT(
       judge(94 * kGib,
-            {.numa_nodes = Fact<std::vector<NumaNode>>::absent("no /sys/devices/system/node")},
-            {}),
+            {.numa_nodes = Fact<std::vector<NumaNode>>::absent("no /sys/devices/system/node")}, {}),
       ElementsAre(
           Finding{.device = "node",
                   .outcome = Outcome::unknown,

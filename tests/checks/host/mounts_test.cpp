@@ -19,8 +19,7 @@ const Mount kHome{
     .point = "/home", .type = "nfs4", .source = "filer:/home", .space = Space{.total_bytes = 1}};
 
 Findings judge(std::vector<Mount> mounts, std::vector<RequiredMount> required = {}) {
-  return ask(checks::host_mounts::check,
-             {.mounts = observed(Mounts{.mounts = std::move(mounts)})},
+  return ask(checks::host_mounts::check, {.mounts = observed(Mounts{.mounts = std::move(mounts)})},
              {.host = HostLimits{
                   .mounts = {.required = std::move(required), .answer_within = Seconds{2}}}});
 }
@@ -76,8 +75,8 @@ TEST(HostMountsTest, FailsAnotherType) {
 TEST(HostMountsTest, FailsAReadOnlyMountThatMustBeWritable) {
   Mount root = kRoot;
   root.read_only = true;
-  Finding expected = failure(
-      "/", "/ (ext4 from /dev/sda1) is mounted read-only, expected writable", Remedy::fix_config);
+  Finding expected = failure("/", "/ (ext4 from /dev/sda1) is mounted read-only, expected writable",
+                             Remedy::fix_config);
   expected.observed = "read-only";
   expected.limit = "writable";
   EXPECT_THAT(judge({root}, {{.point = "/", .writable = true}}), ElementsAre(expected));
@@ -91,8 +90,8 @@ TEST(HostMountsTest, FailsAHungMountOnceWhetherRequiredOrNot) {
   Mount home = kHome;
   home.hung = true;
   home.space = Fact<Space>::unreadable("no answer within 2 s");
-  Finding expected = failure(
-      "/home", "/home (nfs4 from filer:/home) did not answer within 2 s", Remedy::restart_service);
+  Finding expected = failure("/home", "/home (nfs4 from filer:/home) did not answer within 2 s",
+                             Remedy::restart_service);
   expected.limit = 2.0;
   expected.unit = "s";
   EXPECT_THAT(judge({kRoot, home}, {kHomeRequired}), ElementsAre(expected));
@@ -143,20 +142,19 @@ TEST(HostMountsTest, JudgesTheMountThatLiesOnTop) {
 
 TEST(HostMountsTest, ShowsMountPointsAsPrintableText) {
   const Mount odd{.point = "/mnt/a\nb", .type = "nfs4", .source = "filer:/a", .hung = true};
-  Finding expected = failure(R"(/mnt/a\x0ab)",
-                             R"(/mnt/a\x0ab (nfs4 from filer:/a) did not answer within 2 s)",
-                             Remedy::restart_service);
+  Finding expected =
+      failure(R"(/mnt/a\x0ab)", R"(/mnt/a\x0ab (nfs4 from filer:/a) did not answer within 2 s)",
+              Remedy::restart_service);
   expected.limit = 2.0;
   expected.unit = "s";
   EXPECT_THAT(judge({odd}), ElementsAre(expected));
 }
 
 TEST(HostMountsTest, IsUndecidedWhereNothingIsMounted) {
-  EXPECT_THAT(
-      judge({}),
-      ElementsAre(Finding{.device = "node",
-                          .outcome = Outcome::unknown,
-                          .message = "what is mounted is not known: no file system is listed"}));
+  EXPECT_THAT(judge({}), ElementsAre(Finding{
+                             .device = "node",
+                             .outcome = Outcome::unknown,
+                             .message = "what is mounted is not known: no file system is listed"}));
 }
 
 }  // namespace

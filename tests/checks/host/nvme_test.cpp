@@ -35,13 +35,12 @@ Raid raid(std::string state, Fact<unsigned> degraded) {
 Findings judge(Disks disks,
                NvmeLimits limits = {
                    .count = 2, .size = Bytes{3500.0 * kGib}, .tolerance = Percent{5}}) {
-  return ask(checks::host_nvme::check,
-             {.disks = observed(std::move(disks))},
+  return ask(checks::host_nvme::check, {.disks = observed(std::move(disks))},
              {.host = HostLimits{.nvme = limits}});
 }
 
-Finding failure(
-    std::string device, std::string message, Value seen, Value limit, std::string unit = {}) {
+Finding failure(std::string device, std::string message, Value seen, Value limit,
+                std::string unit = {}) {
   return {.device = std::move(device),
           .outcome = Outcome::fail,
           .message = std::move(message),
@@ -59,10 +58,9 @@ TEST(HostNvmeTest, PassesWithTheExpectedDevices) {
 }
 
 TEST(HostNvmeTest, FailsAMissingDevice) {
-  EXPECT_THAT(
-      judge({.nvme = {nvme(0)}}),
-      ElementsAre(failure(
-          "node", "1 local NVMe device, expected 2", std::int64_t{1}, std::int64_t{2}, "devices")));
+  EXPECT_THAT(judge({.nvme = {nvme(0)}}),
+              ElementsAre(failure("node", "1 local NVMe device, expected 2", std::int64_t{1},
+                                  std::int64_t{2}, "devices")));
 }
 
 TEST(HostNvmeTest, FailsADeadControllerOnceAndNotTheCountItSpoils) {
@@ -85,8 +83,8 @@ TEST(HostNvmeTest, FailsAControllerThatIsNotLive) {
   dead.state = std::string("dead");
   dead.size_bytes = std::uint64_t{0};
   EXPECT_THAT(judge({.nvme = {nvme(0), dead}}),
-              ElementsAre(failure(
-                  "nvme1", "NVMe controller nvme1 is dead, expected live", "dead", "live")));
+              ElementsAre(failure("nvme1", "NVMe controller nvme1 is dead, expected live", "dead",
+                                  "live")));
 }
 
 TEST(HostNvmeTest, FailsAReadOnlyDevice) {
@@ -101,18 +99,14 @@ TEST(HostNvmeTest, FailsAnotherSize) {
   Nvme small = nvme(1);
   small.size_bytes = 900 * kGib;
   EXPECT_THAT(judge({.nvme = {nvme(0), small}}),
-              ElementsAre(failure("nvme1n1",
-                                  "900.0 GiB, expected 3500.0 GiB within 5%",
-                                  std::int64_t{900 * kGib},
-                                  std::int64_t{3500 * kGib},
-                                  "B")));
+              ElementsAre(failure("nvme1n1", "900.0 GiB, expected 3500.0 GiB within 5%",
+                                  std::int64_t{900 * kGib}, std::int64_t{3500 * kGib}, "B")));
 }
 
 TEST(HostNvmeTest, FailsADegradedArray) {
-  EXPECT_THAT(
-      judge({.raid = {raid("clean", 1U)}}, {}),
-      ElementsAre(failure(
-          "md0", "the array misses 1 member of 2", std::int64_t{1}, std::int64_t{0}, "members")));
+  EXPECT_THAT(judge({.raid = {raid("clean", 1U)}}, {}),
+              ElementsAre(failure("md0", "the array misses 1 member of 2", std::int64_t{1},
+                                  std::int64_t{0}, "members")));
 }
 
 TEST(HostNvmeTest, FailsABrokenArray) {
@@ -152,11 +146,10 @@ TEST(HostNvmeTest, EqualDrivesAreComparedWhereNoLimitIsSet) {
       ElementsAre(failure("nvme3n1", "lanes 1, but 4 on 7 of 8 NVMe drives like it", "1", "4")));
   node = ten_drives();
   node.disks->nvme[3].link_speed_gts = 8.0;
-  EXPECT_THAT(compare(node),
-              ElementsAre(failure("nvme3n1",
-                                  "link speed 8 GT/s, but 32 GT/s on 7 of 8 NVMe drives like it",
-                                  "8 GT/s",
-                                  "32 GT/s")));
+  EXPECT_THAT(
+      compare(node),
+      ElementsAre(failure("nvme3n1", "link speed 8 GT/s, but 32 GT/s on 7 of 8 NVMe drives like it",
+                          "8 GT/s", "32 GT/s")));
   node = ten_drives();
   node.disks->nvme[5].size_bytes = std::uint64_t{1'900'000'000'000};
   ASSERT_EQ(compare(node).size(), 1U);

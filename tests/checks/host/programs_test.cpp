@@ -50,8 +50,7 @@ TEST(HostProgramsTest, WarnsOfAProgramThatCannotBeExecuted) {
   EXPECT_THAT(
       judge({{.path = "/usr/bin/enroot", .exists = true}}, {.executable = {"/usr/bin/enroot"}}),
       ElementsAre(warning("/usr/bin/enroot",
-                          "/usr/bin/enroot is not a program that can be executed",
-                          "not executable",
+                          "/usr/bin/enroot is not a program that can be executed", "not executable",
                           "executable")));
 }
 

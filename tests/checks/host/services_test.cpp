@@ -14,15 +14,14 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(Services services, ServiceLimits limits) {
-  return ask(checks::host_services::check,
-             {.services = observed(std::move(services))},
+  return ask(checks::host_services::check, {.services = observed(std::move(services))},
              {.host = HostLimits{.services = std::move(limits)}});
 }
 
 Services active(std::vector<std::string> units) { return {.active = std::move(units)}; }
 
-Finding failure(
-    std::string unit, std::string message, std::string seen, std::string limit, Remedy remedy) {
+Finding failure(std::string unit, std::string message, std::string seen, std::string limit,
+                Remedy remedy) {
   return {.device = std::move(unit),
           .outcome = Outcome::fail,
           .message = std::move(message),
@@ -44,35 +43,25 @@ TEST(HostServicesTest, FailsAServiceThatIsNotActive) {
   EXPECT_THAT(judge(active({"chrony.service"}), {.active = {"nvidia-fabricmanager"}}),
               ElementsAre(failure("nvidia-fabricmanager.service",
                                   "nvidia-fabricmanager.service is inactive, expected active",
-                                  "inactive",
-                                  "active",
-                                  Remedy::restart_service)));
+                                  "inactive", "active", Remedy::restart_service)));
 }
 
 TEST(HostServicesTest, SaysThatAServiceHasFailedWhereThatIsKnown) {
   Services services = active({});
   services.failed = std::vector<std::string>{"munge.service"};
   EXPECT_THAT(judge(services, {.active = {"munge"}}),
-              ElementsAre(failure("munge.service",
-                                  "munge.service is failed, expected active",
-                                  "failed",
-                                  "active",
-                                  Remedy::restart_service)));
+              ElementsAre(failure("munge.service", "munge.service is failed, expected active",
+                                  "failed", "active", Remedy::restart_service)));
 }
 
 TEST(HostServicesTest, FailsEveryServiceThatMustNotBeActive) {
   EXPECT_THAT(judge(active({"apt-daily.timer", "apt-daily-upgrade.timer", "munge.service"}),
                     {.inactive = {"apt-daily*.timer"}}),
-              ElementsAre(failure("apt-daily.timer",
-                                  "apt-daily.timer is active, expected inactive",
-                                  "active",
-                                  "inactive",
-                                  Remedy::fix_config),
+              ElementsAre(failure("apt-daily.timer", "apt-daily.timer is active, expected inactive",
+                                  "active", "inactive", Remedy::fix_config),
                           failure("apt-daily-upgrade.timer",
-                                  "apt-daily-upgrade.timer is active, expected inactive",
-                                  "active",
-                                  "inactive",
-                                  Remedy::fix_config)));
+                                  "apt-daily-upgrade.timer is active, expected inactive", "active",
+                                  "inactive", Remedy::fix_config)));
 }
 
 TEST(HostServicesTest, IsUndecidedWithoutTheListOfUnits) {

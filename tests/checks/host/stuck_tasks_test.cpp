@@ -54,8 +54,7 @@ Finding stuck(std::uint64_t pid, std::string how_long, double seconds) {
   return {.device = fmt::format("pid {}", pid),
           .outcome = Outcome::fail,
           .message = fmt::format(
-              "dd (pid {}) has been in uninterruptible sleep for {}, expected at most 10 min",
-              pid,
+              "dd (pid {}) has been in uninterruptible sleep for {}, expected at most 10 min", pid,
               how_long),
           .observed = seconds,
           .limit = 600.0,

@@ -14,8 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 Findings judge(Kernel kernel, SysctlLimits limits) {
-  return ask(checks::host_sysctl::check,
-             {.kernel = observed(std::move(kernel))},
+  return ask(checks::host_sysctl::check, {.kernel = observed(std::move(kernel))},
              {.host = HostLimits{.sysctl = std::move(limits)}});
 }
 

@@ -49,10 +49,9 @@ void add(Snapshot& node, unsigned hca, const char* name, double per_bit) {
 Findings judge(const Snapshot& snapshot) { return ask(checks::ib_ber::check, snapshot, profile()); }
 
 TEST(IbBerTest, LinksThatCorrectAsTheyAlwaysDoAreWell) {
-  EXPECT_THAT(
-      judge(node(2e-8, 0)),
-      ElementsAre(Finding{
-          .device = "node", .outcome = Outcome::pass, .message = "4 links with few bit errors"}));
+  EXPECT_THAT(judge(node(2e-8, 0)), ElementsAre(Finding{.device = "node",
+                                                        .outcome = Outcome::pass,
+                                                        .message = "4 links with few bit errors"}));
 }
 
 TEST(IbBerTest, FailsALinkThatLosesSymbolsAndWarnsOfOneThatBeginsTo) {

@@ -51,9 +51,7 @@ TEST(IbErrorsTest, WarnsOfARateAboveTheLowerLimit) {
   ib_node::seen_before(node, kKey, 0);
   counter(node, 1) = std::uint64_t{40};
   EXPECT_THAT(judge(node),
-              ElementsAre(rose(Outcome::warn,
-                               40,
-                               10,
+              ElementsAre(rose(Outcome::warn, 40, 10,
                                "symbol_error rose by 40 in 60 min: 40.0 per hour, limit 10",
                                Remedy::watch)));
 }
@@ -63,9 +61,7 @@ TEST(IbErrorsTest, FailsARateAboveTheUpperLimit) {
   ib_node::seen_before(node, kKey, 0);
   counter(node, 1) = std::uint64_t{40000};
   EXPECT_THAT(judge(node),
-              ElementsAre(rose(Outcome::fail,
-                               40000,
-                               1000,
+              ElementsAre(rose(Outcome::fail, 40000, 1000,
                                "symbol_error rose by 40000 in 60 min: 40000.0 per hour, limit 1000",
                                Remedy::report_to_provider)));
 }
@@ -111,9 +107,8 @@ TEST(IbErrorsTest, KnowsThatFourBitCountersEndAtFifteen) {
     ib_node::port_of(node, i).counters["local_link_integrity_errors"] =
         std::uint64_t{i == 1 ? 15U : 0U};
   }
-  EXPECT_THAT(judge(node, profile),
-              ElementsAre(AllOf(Field(&Finding::device, "mlx5_ib1"),
-                                Field(&Finding::outcome, Outcome::unknown))));
+  EXPECT_THAT(judge(node, profile), ElementsAre(AllOf(Field(&Finding::device, "mlx5_ib1"),
+                                                      Field(&Finding::outcome, Outcome::unknown))));
 }
 
 TEST(IbErrorsTest, PointsToPartitionKeysForConstraintErrors) {
@@ -168,9 +163,8 @@ TEST(IbErrorsTest, DoesNotTakeOneRefusedCounterForAVirtualFunctionsNature) {
     ib_node::port_of(node, i).counters["port_rcv_errors"] = std::uint64_t{0};
   }
   counter(node, 1) = Fact<std::uint64_t>::absent("refused to a virtual function");
-  EXPECT_THAT(judge(node, profile),
-              ElementsAre(AllOf(Field(&Finding::device, "mlx5_ib1"),
-                                Field(&Finding::outcome, Outcome::unknown))));
+  EXPECT_THAT(judge(node, profile), ElementsAre(AllOf(Field(&Finding::device, "mlx5_ib1"),
+                                                      Field(&Finding::outcome, Outcome::unknown))));
 }
 
 TEST(IbErrorsTest, SaysThatAZeroOnAVirtualFunctionProvesNothing) {
@@ -206,9 +200,7 @@ TEST(IbErrorsTest, SeesABurstOfTheLastHourThatTheWindowAveragesAway) {
   node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
   counter(node, 1) = std::uint64_t{40};
   EXPECT_THAT(judge(node),
-              ElementsAre(rose(Outcome::warn,
-                               40,
-                               10,
+              ElementsAre(rose(Outcome::warn, 40, 10,
                                "symbol_error rose by 40 in 60 min: 40.0 per hour, limit 10",
                                Remedy::watch)));
 }

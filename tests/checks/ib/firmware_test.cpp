@@ -37,10 +37,8 @@ TEST(IbFirmwareTest, PassesWhenAllAreTheSame) {
 TEST(IbFirmwareTest, WarnsOfTheOddFirmware) {
   Snapshot node = ib_node::node();
   ib_node::hca_of(node, 2).firmware = std::string("28.33.1000");
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(warned(
-          "firmware 28.33.1000, but 28.35.2000 on 3 of 4 HCAs", "28.33.1000", "28.35.2000")));
+  EXPECT_THAT(judge(node), ElementsAre(warned("firmware 28.33.1000, but 28.35.2000 on 3 of 4 HCAs",
+                                              "28.33.1000", "28.35.2000")));
 }
 
 TEST(IbFirmwareTest, WarnsOnceOfAnotherBoardWithItsOwnFirmware) {
@@ -49,8 +47,7 @@ TEST(IbFirmwareTest, WarnsOnceOfAnotherBoardWithItsOwnFirmware) {
   ib_node::hca_of(node, 2).firmware = std::string("26.1.1");
   EXPECT_THAT(judge(node),
               ElementsAre(warned("board MT_0000000999, but MT_0000000838 on 3 of 4 HCAs",
-                                 "MT_0000000999",
-                                 "MT_0000000838")));
+                                 "MT_0000000999", "MT_0000000838")));
 }
 
 TEST(IbFirmwareTest, AccusesNobodyWithoutAMajority) {
@@ -81,8 +78,7 @@ TEST(IbFirmwareTest, WarnsOfFirmwareThatIsNotAllowedForTheBoard) {
   EXPECT_THAT(judge(node, profile),
               ElementsAre(warned("firmware 28.33.1000 on board MT_0000000838, allowed 28.35.*, "
                                  "28.37.*",
-                                 "28.33.1000",
-                                 "28.35.*, 28.37.*")));
+                                 "28.33.1000", "28.35.*, 28.37.*")));
 }
 
 TEST(IbFirmwareTest, DoesNotKnowAnUnreadableVersion) {

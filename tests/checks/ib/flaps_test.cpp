@@ -28,8 +28,8 @@ Fact<std::uint64_t>& counter(Snapshot& node) {
 Finding flapped(std::int64_t times, const std::string& source) {
   return {.device = "mlx5_ib1",
           .outcome = Outcome::fail,
-          .message = fmt::format(
-              "the link went down {} times in 24 h, at most 4 allowed ({})", times, source),
+          .message = fmt::format("the link went down {} times in 24 h, at most 4 allowed ({})",
+                                 times, source),
           .observed = times,
           .limit = std::int64_t{4},
           .remedy = Remedy::report_to_provider};
@@ -118,9 +118,8 @@ TEST(IbFlapsTest, KnowsAnAdapterByItsAddress) {
     node.kernel_log->records.push_back(link_down(50000 + i * 600));
     node.kernel_log->records.back().text = "mlx5_core 0102:00:00.0: Port: 1 Link DOWN";
   }
-  EXPECT_THAT(judge(node),
-              ElementsAre(::testing::AllOf(Field(&Finding::device, "mlx5_ib1"),
-                                           Field(&Finding::outcome, Outcome::fail))));
+  EXPECT_THAT(judge(node), ElementsAre(::testing::AllOf(Field(&Finding::device, "mlx5_ib1"),
+                                                        Field(&Finding::outcome, Outcome::fail))));
 }
 
 TEST(IbFlapsTest, BelievesThePortsCounterMoreThanItsInterface) {
@@ -187,9 +186,8 @@ TEST(IbFlapsTest, KnowsNothingOfASaturatedCounterAtOnce) {
 TEST(IbFlapsTest, DoesNotKnowAnUnreadableCounter) {
   Snapshot node = ib_node::node();
   counter(node) = Fact<std::uint64_t>::unreadable("read link_downed: empty");
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(Field(&Finding::message, "cannot read link_downed: read link_downed: empty")));
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::message,
+                                             "cannot read link_downed: read link_downed: empty")));
 }
 
 TEST(IbFlapsTest, SkipsTheFirstObservation) {

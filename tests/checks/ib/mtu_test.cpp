@@ -27,14 +27,13 @@ TEST(IbMtuTest, PassesAtTheExpectedMtu) {
 TEST(IbMtuTest, WarnsOfASmallerMtu) {
   Snapshot node = ib_node::node();
   (*node.verbs->devices.at(1).ports).at(0).active_mtu_bytes = 2048;
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "mlx5_ib1",
-                                  .outcome = Outcome::warn,
-                                  .message = "active MTU 2048 bytes, expected 4096",
-                                  .observed = std::int64_t{2048},
-                                  .limit = std::int64_t{4096},
-                                  .unit = "B",
-                                  .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge(node), ElementsAre(Finding{.device = "mlx5_ib1",
+                                               .outcome = Outcome::warn,
+                                               .message = "active MTU 2048 bytes, expected 4096",
+                                               .observed = std::int64_t{2048},
+                                               .limit = std::int64_t{4096},
+                                               .unit = "B",
+                                               .remedy = Remedy::fix_config}));
 }
 
 TEST(IbMtuTest, DoesNotKnowAnMtuWithoutMeaning) {

@@ -21,12 +21,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profi
 }
 
 TEST(IbPresentTest, PassesWhenEveryHcaIsThere) {
-  EXPECT_THAT(judge(ib_node::node()),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "4 of 4 InfiniBand HCAs",
-                                  .observed = std::int64_t{4},
-                                  .limit = std::int64_t{4}}));
+  EXPECT_THAT(judge(ib_node::node()), ElementsAre(Finding{.device = "node",
+                                                          .outcome = Outcome::pass,
+                                                          .message = "4 of 4 InfiniBand HCAs",
+                                                          .observed = std::int64_t{4},
+                                                          .limit = std::int64_t{4}}));
 }
 
 TEST(IbPresentTest, DoesNotCountAcceleratedNetworking) {
@@ -105,13 +104,12 @@ TEST(IbPresentTest, FailsTheCountItselfWhereThePciBusIsNotKnown) {
   Snapshot node = ib_node::node();
   node.infiniband->hcas.pop_back();
   node.pci = {.status = Status::absent, .reason = "no /sys/bus/pci"};
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::fail,
-                                  .message = "3 InfiniBand HCAs, expected 4",
-                                  .observed = std::int64_t{3},
-                                  .limit = std::int64_t{4},
-                                  .remedy = Remedy::report_to_provider}));
+  EXPECT_THAT(judge(node), ElementsAre(Finding{.device = "node",
+                                               .outcome = Outcome::fail,
+                                               .message = "3 InfiniBand HCAs, expected 4",
+                                               .observed = std::int64_t{3},
+                                               .limit = std::int64_t{4},
+                                               .remedy = Remedy::report_to_provider}));
 }
 
 TEST(IbPresentTest, FailsAnHcaWhosePortIsSetToEthernet) {
@@ -178,9 +176,8 @@ TEST(IbPresentTest, DoesNotCountTheVirtualFunctionsOfAHost) {
     node.pci->devices.push_back(device);
     if (function == 1) node.infiniband->hcas.push_back(part);
   }
-  EXPECT_THAT(judge(node),
-              ElementsAre(AllOf(Field(&Finding::message, "4 of 4 InfiniBand HCAs"),
-                                Field(&Finding::outcome, Outcome::pass))));
+  EXPECT_THAT(judge(node), ElementsAre(AllOf(Field(&Finding::message, "4 of 4 InfiniBand HCAs"),
+                                             Field(&Finding::outcome, Outcome::pass))));
 }
 
 }  // namespace

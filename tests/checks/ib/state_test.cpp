@@ -29,10 +29,9 @@ Finding failed(std::string device, std::string state, std::string message, Remed
 }
 
 TEST(IbStateTest, PassesWhenEveryPortIsActiveAndUp) {
-  EXPECT_THAT(
-      judge(ib_node::node()),
-      ElementsAre(Finding{
-          .device = "node", .outcome = Outcome::pass, .message = "4 ports ACTIVE, LinkUp"}));
+  EXPECT_THAT(judge(ib_node::node()), ElementsAre(Finding{.device = "node",
+                                                          .outcome = Outcome::pass,
+                                                          .message = "4 ports ACTIVE, LinkUp"}));
 }
 
 TEST(IbStateTest, JudgesWithoutAnyExpectationToo) {
@@ -47,8 +46,7 @@ TEST(IbStateTest, SaysThatAPollingPortHasNoPartner) {
   ib_node::port_of(node, 1).state = 1U;
   ib_node::port_of(node, 1).physical_state = 2U;
   EXPECT_THAT(judge(node),
-              ElementsAre(failed("mlx5_ib1",
-                                 "DOWN",
+              ElementsAre(failed("mlx5_ib1", "DOWN",
                                  "DOWN, physical state Polling: no partner answers: cable, optic "
                                  "or far end",
                                  Remedy::report_to_provider)));
@@ -59,8 +57,7 @@ TEST(IbStateTest, SaysThatADisabledPortIsAMatterOfConfiguration) {
   ib_node::port_of(node, 1).state = 1U;
   ib_node::port_of(node, 1).physical_state = 3U;
   EXPECT_THAT(judge(node),
-              ElementsAre(failed("mlx5_ib1",
-                                 "DOWN",
+              ElementsAre(failed("mlx5_ib1", "DOWN",
                                  "DOWN, physical state Disabled: switched off by an administrator "
                                  "or the firmware",
                                  Remedy::fix_config)));
@@ -70,8 +67,7 @@ TEST(IbStateTest, TellsInitApartAsAMatterOfTheFabric) {
   Snapshot node = ib_node::node();
   ib_node::port_of(node, 0).state = 2U;
   EXPECT_THAT(judge(node),
-              ElementsAre(failed("mlx5_ib0",
-                                 "INIT",
+              ElementsAre(failed("mlx5_ib0", "INIT",
                                  "INIT, physical state LinkUp: the link is up and no subnet "
                                  "manager has configured it: look at the fabric, not the node",
                                  Remedy::report_to_provider)));
@@ -80,9 +76,8 @@ TEST(IbStateTest, TellsInitApartAsAMatterOfTheFabric) {
 TEST(IbStateTest, CallsArmedTransient) {
   Snapshot node = ib_node::node();
   ib_node::port_of(node, 0).state = 3U;
-  EXPECT_THAT(judge(node),
-              ElementsAre(AllOf(Field(&Finding::outcome, Outcome::fail),
-                                Field(&Finding::remedy, Remedy::watch))));
+  EXPECT_THAT(judge(node), ElementsAre(AllOf(Field(&Finding::outcome, Outcome::fail),
+                                             Field(&Finding::remedy, Remedy::watch))));
 }
 
 TEST(IbStateTest, FailsAnActivePortThatIsRetraining) {
@@ -105,9 +100,8 @@ TEST(IbStateTest, NamesThePortWhereItIsNotTheFirst) {
   second.number = 2;
   second.state = 1U;
   ib_node::hca_of(node, 0).ports->push_back(second);
-  EXPECT_THAT(judge(node),
-              ElementsAre(AllOf(Field(&Finding::device, "mlx5_ib0"),
-                                Field(&Finding::message, HasSubstr("port 2: DOWN")))));
+  EXPECT_THAT(judge(node), ElementsAre(AllOf(Field(&Finding::device, "mlx5_ib0"),
+                                             Field(&Finding::message, HasSubstr("port 2: DOWN")))));
 }
 
 TEST(IbStateTest, DoesNotKnowAnUnreadableState) {
@@ -122,10 +116,9 @@ TEST(IbStateTest, DoesNotKnowAnUnreadableState) {
 TEST(IbStateTest, DoesNotKnowAPortWhoseLinkLayerCannotBeRead) {
   Snapshot node = ib_node::node();
   ib_node::port_of(node, 0).link_layer.clear();
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "mlx5_ib0",
-                                  .outcome = Outcome::unknown,
-                                  .message = "link layer is not known: got \"\""}));
+  EXPECT_THAT(judge(node), ElementsAre(Finding{.device = "mlx5_ib0",
+                                               .outcome = Outcome::unknown,
+                                               .message = "link layer is not known: got \"\""}));
 }
 
 TEST(IbStateTest, DoesNotKnowAnHcaWithoutReadablePorts) {

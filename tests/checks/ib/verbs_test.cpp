@@ -75,9 +75,8 @@ TEST(IbVerbsTest, FailsAnHcaThatRegistersNoMemory) {
   Snapshot node = ib_node::node();
   node.verbs->devices.at(1).registers =
       Fact<bool>::unreadable("register memory on mlx5_ib1: Cannot allocate memory");
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(failed("mlx5_ib1", "register memory on mlx5_ib1: Cannot allocate memory")));
+  EXPECT_THAT(judge(node), ElementsAre(failed(
+                               "mlx5_ib1", "register memory on mlx5_ib1: Cannot allocate memory")));
 }
 
 TEST(IbVerbsTest, LeavesALowLimitOfLockedMemoryToHostLimits) {

@@ -111,12 +111,11 @@ TEST(MusterProbesTest, AdvisesARebootOnlyWhereADriverMayHang) {
   snapshot.cpu = {.status = Status::timeout, .reason = "no answer within 5 s"};
   snapshot.disks = {.status = Status::timeout, .reason = "no answer within 5 s"};
   snapshot.environment = {.status = Status::timeout, .reason = "no answer within 5 s"};
-  EXPECT_THAT(judged(snapshot),
-              ElementsAre(hung("cpu", "", Remedy::watch),
-                          hung("disks", "", Remedy::reboot),
-                          hung("environment",
-                               "; look at the file systems that NCCL's settings name",
-                               Remedy::fix_config)));
+  EXPECT_THAT(
+      judged(snapshot),
+      ElementsAre(hung("cpu", "", Remedy::watch), hung("disks", "", Remedy::reboot),
+                  hung("environment", "; look at the file systems that NCCL's settings name",
+                       Remedy::fix_config)));
 }
 
 }  // namespace

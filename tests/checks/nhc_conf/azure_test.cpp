@@ -131,15 +131,10 @@ TEST(NhcAzureTest, GpusOfAmdAreCountedByTheirDriver) {
   EXPECT_EQ(verdict(snapshot, "check_gpu_xgmi"), Verdict::unknown);
 }
 
-constexpr std::array kGpuLines{"check_gpu_count 2",
-                               "check_nvsmi_healthmon",
-                               "check_gpu_ecc 20000000 10000",
-                               "check_gpu_clock_throttling",
-                               "check_app_gpu_clocks",
-                               "check_gpu_persistence",
-                               "check_vbios_version 88",
-                               "check_nvlink_status",
-                               "check_nv_healthmon"};
+constexpr std::array kGpuLines{
+    "check_gpu_count 2",          "check_nvsmi_healthmon", "check_gpu_ecc 20000000 10000",
+    "check_gpu_clock_throttling", "check_app_gpu_clocks",  "check_gpu_persistence",
+    "check_vbios_version 88",     "check_nvlink_status",   "check_nv_healthmon"};
 
 TEST(NhcAzureTest, AHangingDriverIsAFault) {
   auto snapshot = node();
@@ -200,8 +195,7 @@ struct Flap {
 TEST(NhcAzureTest, LinksThatWentDownAreCountedOnTheFirstRun) {
   constexpr std::array kLines{
       Flap{"mlx5_core 0101:00:00.0 mlx5_ib0: Port: 1 Link DOWN", "mlx5_ib0"},
-      Flap{"mlx5_core 0101:00:00.0 ib0: Link down", "ib0"},
-      Flap{"ib6: Lost carrier", "ib6"},
+      Flap{"mlx5_core 0101:00:00.0 ib0: Link down", "ib0"}, Flap{"ib6: Lost carrier", "ib6"},
       Flap{"systemd-networkd[712]: ibP264s182277: Lost carrier", "ibP264s182277"},
       Flap{"ib0: lost carrier", "ib0"}};
   for (const auto& [text, adapter] : kLines) {

@@ -45,15 +45,9 @@ TEST(NhcBenchmarkTest, AsksForTheBandwidthAtTheSizeOfTheLine) {
   const auto benchmark = asked("check_nccl_allreduce 460.0 3 16G $AZ_NHC_ROOT/topofiles/ndv5.xml");
   ASSERT_TRUE(benchmark);
   EXPECT_THAT(benchmark->words,
-              ElementsAre("all_reduce",
-                          "--backend=nccl",
-                          "--launch=alone",
-                          "--local=8",
-                          "--min-busbw=460 GB/s",
-                          "--format=json",
-                          "--verbose",
-                          "--sizes=17179869184",
-                          "--at=17179869184"));
+              ElementsAre("all_reduce", "--backend=nccl", "--launch=alone", "--local=8",
+                          "--min-busbw=460 GB/s", "--format=json", "--verbose",
+                          "--sizes=17179869184", "--at=17179869184"));
   EXPECT_THAT(benchmark->environment, IsEmpty());
   EXPECT_EQ(benchmark->topology_file, "");
   EXPECT_EQ(benchmark->attempts, 3);
@@ -63,13 +57,8 @@ TEST(NhcBenchmarkTest, LeavesOutWhatTheLineDoesNotSay) {
   const auto benchmark = asked("check_nccl_allreduce 228.5");
   ASSERT_TRUE(benchmark);
   EXPECT_THAT(benchmark->words,
-              ElementsAre("all_reduce",
-                          "--backend=nccl",
-                          "--launch=alone",
-                          "--local=8",
-                          "--min-busbw=228.5 GB/s",
-                          "--format=json",
-                          "--verbose"));
+              ElementsAre("all_reduce", "--backend=nccl", "--launch=alone", "--local=8",
+                          "--min-busbw=228.5 GB/s", "--format=json", "--verbose"));
   EXPECT_EQ(benchmark->attempts, 1);
 }
 
@@ -78,8 +67,7 @@ TEST(NhcBenchmarkTest, LoopbackGoesThroughTheAdaptersOrFails) {
   ASSERT_TRUE(benchmark);
   EXPECT_EQ(benchmark->words.back(), "--require-transport=ib");
   EXPECT_THAT(benchmark->environment,
-              UnorderedElementsAre(Pair("NCCL_P2P_DISABLE", "1"),
-                                   Pair("NCCL_SHM_DISABLE", "1"),
+              UnorderedElementsAre(Pair("NCCL_P2P_DISABLE", "1"), Pair("NCCL_SHM_DISABLE", "1"),
                                    Pair("NCCL_NET_GDR_LEVEL", "5"),
                                    Pair("NCCL_IB_PCI_RELAXED_ORDERING", "1"),
                                    Pair("NCCL_TOPO_FILE", "/opt/ndv4.xml")));
@@ -135,12 +123,8 @@ Benchmark taken(std::string_view command, std::size_t gpus) {
 TEST(NhcNodeBenchmarkTest, CopiesOfGpusAreJudgedByTheLineAlone) {
   const auto benchmark = taken("check_gpu_bw 48 335", 8);
   EXPECT_THAT(benchmark.words,
-              ElementsAre("node",
-                          "--profile=generic",
-                          "--only=gpu.copy,gpu.p2p",
-                          "--format=json",
-                          "--verbose",
-                          "--set=bench.host_copy.fail_below=48 GB/s",
+              ElementsAre("node", "--profile=generic", "--only=gpu.copy,gpu.p2p", "--format=json",
+                          "--verbose", "--set=bench.host_copy.fail_below=48 GB/s",
                           "--set=bench.host_copy.warn_below=50.4 GB/s",
                           "--set=bench.peer_copy.fail_below=335 GB/s",
                           "--set=bench.peer_copy.warn_below=351.75 GB/s"));
@@ -158,12 +142,8 @@ TEST(NhcNodeBenchmarkTest, CopiesBetweenGpusNeedALimitAndTwoGpus) {
 TEST(NhcNodeBenchmarkTest, StreamIsInMegabytesAndNeedsNoGpu) {
   const auto benchmark = taken("check_cpu_stream 665500", 0);
   EXPECT_THAT(benchmark.words,
-              ElementsAre("node",
-                          "--profile=generic",
-                          "--only=host.stream",
-                          "--format=json",
-                          "--verbose",
-                          "--set=bench.stream.fail_below=665500 MB/s",
+              ElementsAre("node", "--profile=generic", "--only=host.stream", "--format=json",
+                          "--verbose", "--set=bench.stream.fail_below=665500 MB/s",
                           "--set=bench.stream.warn_below=665500 MB/s"));
   EXPECT_EQ(taken("check_cpu_stream", 0).words.at(5), "--set=bench.stream.fail_below=580000 MB/s");
 }
@@ -171,12 +151,8 @@ TEST(NhcNodeBenchmarkTest, StreamIsInMegabytesAndNeedsNoGpu) {
 TEST(NhcNodeBenchmarkTest, HcasAreJudgedAtTheSizeOfTheLine) {
   const auto host = taken("check_ib_bw_non_gdr 390", 0);
   EXPECT_THAT(host.words,
-              ElementsAre("node",
-                          "--profile=generic",
-                          "--only=ib.loopback",
-                          "--format=json",
-                          "--verbose",
-                          "--set=bench.hca_write.fail_below=390 Gb/s",
+              ElementsAre("node", "--profile=generic", "--only=ib.loopback", "--format=json",
+                          "--verbose", "--set=bench.hca_write.fail_below=390 Gb/s",
                           "--set=bench.hca_write.warn_below=390 Gb/s",
                           "--set=bench.hca_write.size=1048576 B"));
   EXPECT_EQ(host.code, "NHC2003");
@@ -304,18 +280,15 @@ TEST_P(NhcDoubtfulAnswerTest, IsUnknownWithTheReason) {
                                   .message = fmt::format("not judged: {}", GetParam().why)}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Answers,
-                         NhcDoubtfulAnswerTest,
-                         ::testing::ValuesIn(doubtful_answers()),
+INSTANTIATE_TEST_SUITE_P(Answers, NhcDoubtfulAnswerTest, ::testing::ValuesIn(doubtful_answers()),
                          [](const auto& each) { return each.param.name; });
 
 TEST(NhcAnswerTest, ManyFindingsAndHostileTextAreBoundedAndHarmless) {
-  std::vector<Finding> many(500,
-                            {.check = "bench.data",
-                             .device = "n3/gpu0\n\x1b[31m",
-                             .outcome = Outcome::fail,
-                             .message = std::string(2000, '\n'),
-                             .observed = std::string("$(reboot)\n") + std::string(2000, 'x')});
+  std::vector<Finding> many(500, {.check = "bench.data",
+                                  .device = "n3/gpu0\n\x1b[31m",
+                                  .outcome = Outcome::fail,
+                                  .message = std::string(2000, '\n'),
+                                  .observed = std::string("$(reboot)\n") + std::string(2000, 'x')});
   const auto answer =
       Answer{.status = 1, .out = printed(report_with(many, Verdict::unhealthy)), .err = ""};
   const auto config = lines("* || check_nccl_allreduce 460\n");

@@ -58,33 +58,25 @@ TEST_P(NhcCommandTest, IsJudgedAsNhcDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Commands,
-    NhcCommandTest,
-    ::testing::Values(Case{"check_cmd_status good", "pass"},
-                      Case{"check_cmd_status -r 0 good", "pass"},
-                      Case{"check_cmd_status -r 1 good", "fail"},
-                      Case{"check_cmd_status bad -x", "fail"},
-                      Case{"check_cmd_status -t 2 -r 3 bad -x", "pass"},
-                      Case{"check_cmd_status slow", "fail"},
-                      Case{"check_cmd_status rm -r", "unknown"},
-                      Case{"check_cmd_status other", "unknown"},
-                      Case{"check_cmd_status -t soon good", "unknown"},
-                      Case{"check_cmd_status -z good", "unknown"},
-                      Case{"check_cmd_output -m '*ok' good", "pass"},
-                      Case{"check_cmd_output -m '/^fans: [0-9]+$/' -m '*ok' -e good", "pass"},
-                      Case{"check_cmd_output -m '*ok' -m 'fans: 5' good", "fail"},
-                      Case{"check_cmd_output -m '!*ok' good", "fail"},
-                      Case{"check_cmd_output -m '!*error*' good", "pass"},
-                      Case{"check_cmd_output -m '/^$/' good", "pass"},
-                      Case{"check_cmd_output -r 3 -m '*' -e 'bad  -x'", "pass"},
-                      Case{"check_cmd_output -m '*' -e 'bad -x'", "fail"},
-                      Case{"check_cmd_output -m '/(/' good", "unknown"},
-                      Case{"check_cmd_output -m '*ok'", "unknown"},
-                      Case{"check_cmd_dmesg -m '!*Xid*'", "pass"},
-                      Case{"check_cmd_dmesg -m '!*NVRM*'", "fail"},
-                      Case{"check_net_ping up", "pass"},
-                      Case{"check_net_ping down", "fail"},
-                      Case{"check_net_ping -w 4 up", "unknown"}));
+    Commands, NhcCommandTest,
+    ::testing::Values(
+        Case{"check_cmd_status good", "pass"}, Case{"check_cmd_status -r 0 good", "pass"},
+        Case{"check_cmd_status -r 1 good", "fail"}, Case{"check_cmd_status bad -x", "fail"},
+        Case{"check_cmd_status -t 2 -r 3 bad -x", "pass"}, Case{"check_cmd_status slow", "fail"},
+        Case{"check_cmd_status rm -r", "unknown"}, Case{"check_cmd_status other", "unknown"},
+        Case{"check_cmd_status -t soon good", "unknown"},
+        Case{"check_cmd_status -z good", "unknown"}, Case{"check_cmd_output -m '*ok' good", "pass"},
+        Case{"check_cmd_output -m '/^fans: [0-9]+$/' -m '*ok' -e good", "pass"},
+        Case{"check_cmd_output -m '*ok' -m 'fans: 5' good", "fail"},
+        Case{"check_cmd_output -m '!*ok' good", "fail"},
+        Case{"check_cmd_output -m '!*error*' good", "pass"},
+        Case{"check_cmd_output -m '/^$/' good", "pass"},
+        Case{"check_cmd_output -r 3 -m '*' -e 'bad  -x'", "pass"},
+        Case{"check_cmd_output -m '*' -e 'bad -x'", "fail"},
+        Case{"check_cmd_output -m '/(/' good", "unknown"},
+        Case{"check_cmd_output -m '*ok'", "unknown"}, Case{"check_cmd_dmesg -m '!*Xid*'", "pass"},
+        Case{"check_cmd_dmesg -m '!*NVRM*'", "fail"}, Case{"check_net_ping up", "pass"},
+        Case{"check_net_ping down", "fail"}, Case{"check_net_ping -w 4 up", "unknown"}));
 
 TEST(NhcCommandPlanTest, OnlyLinesForThisNodeAreRun) {
   const auto config = lines(

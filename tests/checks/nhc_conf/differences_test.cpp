@@ -98,11 +98,9 @@ struct Difference {
 
 TEST(NhcDifferencesTest, TheTableSaysBothReadingsOfEachFault) {
   constexpr std::array kDifferences{
-      Difference{"XID 79, older than HOURS and of this boot",
-                 "check_gpu_xid 2",
+      Difference{"XID 79, older than HOURS and of this boot", "check_gpu_xid 2",
                  [](Snapshot& n) { log_xid(n, 30, 79); }},
-      Difference{"1 uncorrected SRAM error",
-                 "check_gpu_ecc 20000000 10000",
+      Difference{"1 uncorrected SRAM error", "check_gpu_ecc 20000000 10000",
                  [](Snapshot& n) {
                    auto& gpu = n.nvml.facts.gpus.front();
                    gpu.ecc_aggregate.sram_uncorrected = std::uint64_t{1};
@@ -113,8 +111,7 @@ TEST(NhcDifferencesTest, TheTableSaysBothReadingsOfEachFault) {
                  [](Snapshot& n) {
                    n.nvml.facts.gpus.front().ecc_volatile.dram_uncorrected = std::uint64_t{1};
                  }},
-      Difference{"a retired page waits for a reset, on a V100",
-                 "check_gpu_ecc",
+      Difference{"a retired page waits for a reset, on a V100", "check_gpu_ecc",
                  [](Snapshot& n) {
                    auto& gpu = n.nvml.facts.gpus.front();
                    gpu.model = std::string("Tesla V100-SXM2-32GB");
@@ -123,8 +120,7 @@ TEST(NhcDifferencesTest, TheTableSaysBothReadingsOfEachFault) {
                                         .double_bit = std::uint64_t{1},
                                         .pending = true};
                  }},
-      Difference{"one of two GPUs with another VBIOS than V",
-                 "check_vbios_version 96.00.89.00.01",
+      Difference{"one of two GPUs with another VBIOS than V", "check_vbios_version 96.00.89.00.01",
                  [](Snapshot& n) {
                    auto other = sound_gpu();
                    other.index = 1;
@@ -137,9 +133,8 @@ TEST(NhcDifferencesTest, TheTableSaysBothReadingsOfEachFault) {
     difference.change(snapshot);
     EXPECT_NE(reading(snapshot, difference.line, true), reading(snapshot, difference.line, false))
         << difference.in_words;
-    EXPECT_THAT(
-        text,
-        HasSubstr(fmt::format("| {} {}\n", difference.in_words, both(snapshot, difference.line))));
+    EXPECT_THAT(text, HasSubstr(fmt::format("| {} {}\n", difference.in_words,
+                                            both(snapshot, difference.line))));
   }
 }
 

@@ -161,8 +161,7 @@ TEST(NhcDmiTest, KnowsTheMakerAndTheProduct) {
                                                         .dmi_product = std::string("Node 7")})};
   EXPECT_THAT(judge_as("check_dmi_data_match", snapshot, {"System Information: Manufacturer: Ac*"}),
               ElementsAre(passed("the manufacturer is Acme")));
-  EXPECT_THAT(judge_as("check_dmi_data_match",
-                       snapshot,
+  EXPECT_THAT(judge_as("check_dmi_data_match", snapshot,
                        {"System", "Information:", "Product", "Name:", "Node", "7"}),
               ElementsAre(passed("the product is Node 7")));
   // The whole line is a glob, for it begins with no slash.

@@ -8,8 +8,7 @@
 
 namespace muster::nhc {
 
-inline Findings judge_as(std::string_view check,
-                         const Snapshot& snapshot,
+inline Findings judge_as(std::string_view check, const Snapshot& snapshot,
                          const Arguments& arguments) {
   return row_named(check)->judge(snapshot, arguments);
 }

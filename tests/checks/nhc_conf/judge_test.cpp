@@ -110,35 +110,27 @@ TEST_P(NhcUnjudgedTest, IsNamedAndLeavesTheNodeUndecided) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Lines,
-    NhcUnjudgedTest,
+    Lines, NhcUnjudgedTest,
     ::testing::Values(
-        Case{"check_hw_ethh eth0",
-             "nhc.check_hw_ethh",
+        Case{"check_hw_ethh eth0", "nhc.check_hw_ethh",
              "there is no check check_hw_ethh; did you mean check_hw_eth?"},
         Case{"check_zzz", "nhc.check_zzz", "there is no check check_zzz"},
-        Case{"/usr/bin/true",
-             "nhc./usr/bin/true",
+        Case{"/usr/bin/true", "nhc./usr/bin/true",
              "/usr/bin/true is no check; muster runs commands by check_cmd_status and "
              "check_cmd_output alone"},
         Case{"check_a | check_b", "nhc.line", "\"|\" needs a shell, and muster runs none"},
-        Case{"check_cmd_status -r 0 true",
-             "nhc.check_cmd_status",
+        Case{"check_cmd_status -r 0 true", "nhc.check_cmd_status",
              "the environment probe says absent: not observed"},
         Case{"check_hw_gm myri0", "nhc.check_hw_gm", "Myrinet is not observed"},
         Case{"check_hw_eth", "nhc.check_hw_eth", "check_hw_eth takes 1 argument, got 0"},
-        Case{"check_hw_cpuinfo 1 2 3 4",
-             "nhc.check_hw_cpuinfo",
+        Case{"check_hw_cpuinfo 1 2 3 4", "nhc.check_hw_cpuinfo",
              "check_hw_cpuinfo takes 0 to 3 arguments, got 4"},
-        Case{"check_file_test -e",
-             "nhc.check_file_test",
+        Case{"check_file_test -e", "nhc.check_file_test",
              "check_file_test takes at least 2 arguments, got 1"},
-        Case{"check_nvme_count many",
-             "nhc.check_nvme_count",
+        Case{"check_nvme_count many", "nhc.check_nvme_count",
              "expects a whole number, got \"many\""},
         Case{"check_hw_cpuinfo $COUNT", "nhc.check_hw_cpuinfo", "the variable $COUNT is not known"},
-        Case{"check_hw_physmem 1 2",
-             "nhc.check_hw_physmem",
+        Case{"check_hw_physmem 1 2", "nhc.check_hw_physmem",
              "the memory probe says absent: not observed"}));
 
 TEST(NhcJudgeTest, BenchmarksAreLeftOutByNameWhateverTheirArguments) {

@@ -28,20 +28,14 @@ TEST_P(NhcMatchTest, AnswersAsNhcDoes) {
   EXPECT_EQ(*found, expected) << expression << " " << name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Globs,
-                         NhcMatchTest,
-                         ::testing::Values(Case{"*", "n1", true},
-                                           Case{"n*.viz", "n17.viz", true},
+INSTANTIATE_TEST_SUITE_P(Globs, NhcMatchTest,
+                         ::testing::Values(Case{"*", "n1", true}, Case{"n*.viz", "n17.viz", true},
                                            Case{"n*.viz", "n17.gpu", false},
-                                           Case{"n[12]", "n2", true},
-                                           Case{"n[!12]", "n2", false},
-                                           Case{"n?", "n12", false},
-                                           Case{"n1", "n12", false},
-                                           Case{"!ln*", "n1", true},
-                                           Case{"!ln*", "ln1", false}));
+                                           Case{"n[12]", "n2", true}, Case{"n[!12]", "n2", false},
+                                           Case{"n?", "n12", false}, Case{"n1", "n12", false},
+                                           Case{"!ln*", "n1", true}, Case{"!ln*", "ln1", false}));
 
-INSTANTIATE_TEST_SUITE_P(Expressions,
-                         NhcMatchTest,
+INSTANTIATE_TEST_SUITE_P(Expressions, NhcMatchTest,
                          ::testing::Values(Case{"/n000[0-9]/", "xn0001", true},
                                            Case{"/^n00[0-5][0-9]$/", "n0017", true},
                                            Case{"/^n00[0-5][0-9]$/", "n0083", false},
@@ -49,8 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Expressions,
                                            Case{"!/\\.(gpu|htc)/", "n1.cpu", true},
                                            Case{"/a{2}/", "baab", true}));
 
-INSTANTIATE_TEST_SUITE_P(Ranges,
-                         NhcMatchTest,
+INSTANTIATE_TEST_SUITE_P(Ranges, NhcMatchTest,
                          ::testing::Values(Case{"{n[1-4],x[01-10]}", "n4", true},
                                            Case{"{n[1-4],x[01-10]}", "x07", true},
                                            Case{"{n[1-4],x[01-10]}", "x7", false},
@@ -74,15 +67,13 @@ TEST(NhcMatchErrorTest, RefusesWhatCannotBeMatchedInTime) {
     for (int i = 0; i < count; ++i) all += text;
     return all;
   };
-  for (const auto& expression : {fmt::format("/{}a{}/", times(100'000, "("), times(100'000, ")")),
-                                 fmt::format("/{}a{}/", times(1'000, "("), times(1'000, ")")),
-                                 fmt::format("/a{}/", times(4'000, "*")),
-                                 fmt::format("/{}b/", times(100'000, "a|")),
-                                 std::string("/(((a{1,255}){1,255}){1,255}){1,255}/"),
-                                 std::string("/(a*)*\\1/"),
-                                 fmt::format("{}a{}", times(100'000, "*("), times(100'000, ")")),
-                                 std::string("*(*(a))"),
-                                 std::string("!+(@(*(a)))")}) {
+  for (const auto& expression :
+       {fmt::format("/{}a{}/", times(100'000, "("), times(100'000, ")")),
+        fmt::format("/{}a{}/", times(1'000, "("), times(1'000, ")")),
+        fmt::format("/a{}/", times(4'000, "*")), fmt::format("/{}b/", times(100'000, "a|")),
+        std::string("/(((a{1,255}){1,255}){1,255}){1,255}/"), std::string("/(a*)*\\1/"),
+        fmt::format("{}a{}", times(100'000, "*("), times(100'000, ")")), std::string("*(*(a))"),
+        std::string("!+(@(*(a)))")}) {
     const auto found = matches(expression, std::string(100, 'a') + "b");
     EXPECT_FALSE(found) << expression.substr(0, 40);
   }

@@ -14,8 +14,7 @@ using ::testing::ElementsAre;
 
 constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 
-Snapshot node(Fact<std::uint64_t> total,
-              Fact<std::uint64_t> swap = std::uint64_t{0},
+Snapshot node(Fact<std::uint64_t> total, Fact<std::uint64_t> swap = std::uint64_t{0},
               Fact<std::uint64_t> available = 50 * kGib,
               Fact<std::uint64_t> swap_free = std::uint64_t{0}) {
   return {.memory = observed(Memory{.total_bytes = std::move(total),
@@ -51,15 +50,11 @@ TEST(NhcPhysmemTest, PassesBetweenItsLimits) {
 
 TEST(NhcPhysmemTest, FailsBelowAndAboveThem) {
   EXPECT_THAT(judge_as("check_hw_physmem", node(99 * kGib), {"100GB", "200GB"}),
-              ElementsAre(missed("99.0 GiB of memory, less than the 100.0 GiB wanted",
-                                 99 * kGib,
-                                 100 * kGib,
-                                 Remedy::reseat_or_replace)));
+              ElementsAre(missed("99.0 GiB of memory, less than the 100.0 GiB wanted", 99 * kGib,
+                                 100 * kGib, Remedy::reseat_or_replace)));
   EXPECT_THAT(judge_as("check_hw_physmem", node(99 * kGib), {"1GB", "50GB"}),
-              ElementsAre(missed("99.0 GiB of memory, more than the 50.0 GiB wanted",
-                                 99 * kGib,
-                                 50 * kGib,
-                                 Remedy::fix_config)));
+              ElementsAre(missed("99.0 GiB of memory, more than the 50.0 GiB wanted", 99 * kGib,
+                                 50 * kGib, Remedy::fix_config)));
 }
 
 TEST(NhcPhysmemTest, AShareIsOfWhatWasFound) {
@@ -67,9 +62,7 @@ TEST(NhcPhysmemTest, AShareIsOfWhatWasFound) {
               ElementsAre(passed("96.0 GiB of memory")));
   EXPECT_THAT(judge_as("check_hw_physmem", node(95 * kGib), {"100GB", "100GB", "5%"}),
               ElementsAre(missed("95.0 GiB of memory, less than the 100.0 GiB wanted within 5%",
-                                 95 * kGib,
-                                 100 * kGib,
-                                 Remedy::reseat_or_replace)));
+                                 95 * kGib, 100 * kGib, Remedy::reseat_or_replace)));
 }
 
 TEST(NhcPhysmemTest, ATolerancesMayBeASize) {
@@ -101,9 +94,7 @@ TEST(NhcMemTest, IsMemoryAndSwapTogether) {
               ElementsAre(passed("4.0 GiB of memory and swap")));
   EXPECT_THAT(judge_as("check_hw_mem", node(3 * kGib, kGib), {"5GB", ""}),
               ElementsAre(missed("4.0 GiB of memory and swap, less than the 5.0 GiB wanted",
-                                 4 * kGib,
-                                 5 * kGib,
-                                 Remedy::fix_config)));
+                                 4 * kGib, 5 * kGib, Remedy::fix_config)));
   EXPECT_THAT(judge_as("check_hw_mem", node(kGib, Fact<std::uint64_t>::absent("gone")), {"1"}),
               ElementsAre(undecided("the size of memory and swap is not known: gone")));
 }
@@ -113,9 +104,7 @@ TEST(NhcFreeMemoryTest, IsWhatTheKernelCallsAvailable) {
               ElementsAre(passed("50.0 GiB of memory free")));
   EXPECT_THAT(judge_as("check_hw_physmem_free", node(100 * kGib), {"51GB"}),
               ElementsAre(missed("50.0 GiB of memory free, less than the 51.0 GiB wanted",
-                                 50 * kGib,
-                                 51 * kGib,
-                                 Remedy::watch)));
+                                 50 * kGib, 51 * kGib, Remedy::watch)));
 }
 
 TEST(NhcFreeSwapTest, IsComparedAndNotNeededWhereNoneIsWanted) {

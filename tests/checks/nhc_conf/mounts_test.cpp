@@ -50,10 +50,9 @@ TEST(NhcMountTest, TakesThePositionalForm) {
 }
 
 TEST(NhcMountTest, TakesTheFormWithOptions) {
-  EXPECT_THAT(
-      judge_as(
-          "check_fs_mount_rw", kNode, {"-t", "lustre", "-s", "fs[0-9]:/*", "-f", "/net/scratch"}),
-      ElementsAre(kScratch));
+  EXPECT_THAT(judge_as("check_fs_mount_rw", kNode,
+                       {"-t", "lustre", "-s", "fs[0-9]:/*", "-f", "/net/scratch"}),
+              ElementsAre(kScratch));
   EXPECT_THAT(judge_as("check_fs_mount", kNode, {"/home", "-f", "/"}), ElementsAre(kNotMounted));
   EXPECT_THAT(judge_as("check_fs_mount", kNode, {"-f", "/", "--", "/home"}),
               ElementsAre(kRoot, kNotMounted));
@@ -62,17 +61,15 @@ TEST(NhcMountTest, TakesTheFormWithOptions) {
 }
 
 TEST(NhcMountTest, TheLastMountOfAPointIsTheOneThatIsSeen) {
-  EXPECT_THAT(
-      judge_as("check_fs_mount", kNode, {"/net/scratch", "", "nfs"}),
-      ElementsAre(
-          wrong("/net/scratch", "/net/scratch is mounted as lustre, wanted nfs", "lustre", "nfs")));
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"/net/scratch", "", "nfs"}),
+              ElementsAre(wrong("/net/scratch", "/net/scratch is mounted as lustre, wanted nfs",
+                                "lustre", "nfs")));
 }
 
 TEST(NhcMountTest, AnotherSourceFails) {
-  EXPECT_THAT(
-      judge_as("check_fs_mount", kNode, {"/", "!/dev/sda*"}),
-      ElementsAre(
-          wrong("/", "/ is mounted from /dev/sda1, wanted !/dev/sda*", "/dev/sda1", "!/dev/sda*")));
+  EXPECT_THAT(judge_as("check_fs_mount", kNode, {"/", "!/dev/sda*"}),
+              ElementsAre(wrong("/", "/ is mounted from /dev/sda1, wanted !/dev/sda*", "/dev/sda1",
+                                "!/dev/sda*")));
 }
 
 TEST(NhcMountTest, ReadOnlyAndWritableAreTold) {

@@ -18,12 +18,8 @@ inline void PrintTo(const Line& line, std::ostream* out) {
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
 inline void PrintTo(const CheckLine& line, std::ostream* out) {
-  *out << fmt::format("{}: {} [{}] {} {}",
-                      line.number,
-                      line.check,
-                      fmt::join(line.arguments, "] ["),
-                      line.complaint,
-                      line.unresolved);
+  *out << fmt::format("{}: {} [{}] {} {}", line.number, line.check,
+                      fmt::join(line.arguments, "] ["), line.complaint, line.unresolved);
 }
 
 }  // namespace muster::nhc

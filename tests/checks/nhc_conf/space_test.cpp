@@ -54,8 +54,7 @@ TEST_P(NhcSpaceTest, ReckonsAsDfDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Bytes,
-    NhcSpaceTest,
+    Bytes, NhcSpaceTest,
     ::testing::Values(
         Case{"check_fs_size", {"/tmp", "100g", "100g"}, Outcome::pass, "/tmp has 100.0 GiB"},
         Case{"check_fs_size",
@@ -87,8 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
              "/tmp has 20.0 GiB in use (25%), less than 20g wanted"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Inodes,
-    NhcSpaceTest,
+    Inodes, NhcSpaceTest,
     ::testing::Values(
         Case{"check_fs_inodes", {"/tmp", "1k"}, Outcome::pass, "/tmp has 1000 inodes"},
         Case{"check_fs_inodes",
@@ -107,8 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
              "/tmp has 901 inodes in use (91%), less than 91% wanted"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Unreadable,
-    NhcSpaceTest,
+    Unreadable, NhcSpaceTest,
     ::testing::Values(Case{"check_fs_free",
                            {"/tmp", "much"},
                            Outcome::unknown,
@@ -134,8 +131,8 @@ TEST(NhcSpacelessTest, AMountThatHangsFailsAndOneThatErrsIsUndecided) {
   hung.remedy = Remedy::restart_service;
   EXPECT_THAT(judge_as("check_fs_used", kNode, {"/hung", "5%"}), ElementsAre(hung));
   EXPECT_THAT(judge_as("check_fs_used", kNode, {"/odd", "5%"}),
-              ElementsAre(said(
-                  Outcome::unknown, "the space of /odd is not known: stale file handle", "/odd")));
+              ElementsAre(said(Outcome::unknown,
+                               "the space of /odd is not known: stale file handle", "/odd")));
 }
 
 }  // namespace

@@ -133,8 +133,7 @@ TEST_P(NhcSystemTest, IsJudgedAsNhcDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Contents,
-    NhcSystemTest,
+    Contents, NhcSystemTest,
     ::testing::Values(
         Case{"check_file_contents /etc/slurm/slurm.conf SlurmctldHost=head", "pass"},
         Case{"check_file_contents /etc/slurm/slurm.conf '/^ProctrackType=.*cgroup$/' '*Host*'",
@@ -149,30 +148,25 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"check_file_contents /gone x", "fail"},
         Case{"check_file_contents /unseen x", "unknown"}));
 
-INSTANTIATE_TEST_SUITE_P(Services,
-                         NhcSystemTest,
-                         ::testing::Values(Case{"check_ps_service -u root slurmd", "pass"},
-                                           Case{"check_ps_service slurmd.service", "pass"},
-                                           Case{"check_ps_service -u ann slurmd", "fail"},
-                                           Case{"check_ps_service munged", "fail"},
-                                           Case{"check_ps_service -0 munged", "warn"},
-                                           Case{"check_ps_service -d slurmd slurm", "pass"},
-                                           Case{"check_ps_service -m '/slurm[d]$/' slurm", "pass"},
-                                           Case{"check_ps_service -f -m '*slurmd -D' slurm",
-                                                "pass"},
-                                           Case{"check_ps_service -m '*slurmd -D' slurm", "fail"},
-                                           Case{"check_ps_service -s slurmd", "fail"},
-                                           Case{"check_ps_service -s munged", "pass"},
-                                           Case{"check_ps_service -k -v slurmd", "unknown"},
-                                           Case{"check_ps_service -k -v munged", "pass"},
-                                           Case{"check_ps_daemon slurmd root", "pass"},
-                                           Case{"check_ps_daemon slurmd root -D", "pass"},
-                                           Case{"check_ps_daemon slurmd root -X", "fail"},
-                                           Case{"check_ps_daemon nscd", "fail"}));
+INSTANTIATE_TEST_SUITE_P(
+    Services, NhcSystemTest,
+    ::testing::Values(
+        Case{"check_ps_service -u root slurmd", "pass"},
+        Case{"check_ps_service slurmd.service", "pass"},
+        Case{"check_ps_service -u ann slurmd", "fail"}, Case{"check_ps_service munged", "fail"},
+        Case{"check_ps_service -0 munged", "warn"},
+        Case{"check_ps_service -d slurmd slurm", "pass"},
+        Case{"check_ps_service -m '/slurm[d]$/' slurm", "pass"},
+        Case{"check_ps_service -f -m '*slurmd -D' slurm", "pass"},
+        Case{"check_ps_service -m '*slurmd -D' slurm", "fail"},
+        Case{"check_ps_service -s slurmd", "fail"}, Case{"check_ps_service -s munged", "pass"},
+        Case{"check_ps_service -k -v slurmd", "unknown"},
+        Case{"check_ps_service -k -v munged", "pass"}, Case{"check_ps_daemon slurmd root", "pass"},
+        Case{"check_ps_daemon slurmd root -D", "pass"},
+        Case{"check_ps_daemon slurmd root -X", "fail"}, Case{"check_ps_daemon nscd", "fail"}));
 
 // The user's program is of no step.
-INSTANTIATE_TEST_SUITE_P(Strangers,
-                         NhcSystemTest,
+INSTANTIATE_TEST_SUITE_P(Strangers, NhcSystemTest,
                          ::testing::Values(Case{"check_ps_userproc_lineage", "unknown"},
                                            Case{"check_ps_userproc_lineage log syslog", "warn"},
                                            Case{"check_ps_unauth_users log", "warn"},
@@ -182,8 +176,7 @@ INSTANTIATE_TEST_SUITE_P(Strangers,
                                            Case{"check_ps_kswapd much", "unknown"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Mounts,
-    NhcSystemTest,
+    Mounts, NhcSystemTest,
     ::testing::Values(Case{"check_fs_mount -o '*nodev*' -f /home", "pass"},
                       Case{"check_fs_mount -o '/(^|,)hard(,|$)/' -o '*noatime*' /home", "pass"},
                       Case{"check_fs_mount -o '/(^|,)nosuid(,|$)/' /home", "fail"},
@@ -195,8 +188,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"check_fs_mount_ro /home", "fail"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Files,
-    NhcSystemTest,
+    Files, NhcSystemTest,
     ::testing::Values(Case{"check_file_stat -m 0644 /etc/slurm/slurm.conf", "pass"},
                       Case{"check_file_stat -m 644 -u 64030 -g 0 /etc/slurm/slurm.conf", "pass"},
                       Case{"check_file_stat -m 0600 /etc/slurm/slurm.conf", "fail"},
@@ -215,36 +207,24 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"check_file_stat -t 8 /etc/slurm/slurm.conf", "unknown"},
                       Case{"check_file_stat -u 0 /not/asked", "unknown"}));
 
-INSTANTIATE_TEST_SUITE_P(Processes,
-                         NhcSystemTest,
-                         ::testing::Values(Case{"check_ps_cpu 91%", "pass"},
-                                           Case{"check_ps_cpu 90%", "fail"},
-                                           Case{"check_ps_cpu 90", "fail"},
-                                           Case{"check_ps_cpu -0 90%", "warn"},
-                                           Case{"check_ps_cpu -A 95%", "fail"},
-                                           Case{"check_ps_cpu -A -m '*sshd*' 95%", "pass"},
-                                           Case{"check_ps_cpu -u bob 90%", "pass"},
-                                           Case{"check_ps_cpu -u ann 90%", "fail"},
-                                           Case{"check_ps_cpu -u 1001 90%", "fail"},
-                                           Case{"check_ps_cpu -m '*--epochs*' 90%", "pass"},
-                                           Case{"check_ps_cpu -f -m '*--epochs*' 90%", "fail"},
-                                           Case{"check_ps_physmem 50%", "fail"},
-                                           Case{"check_ps_physmem 51%", "pass"},
-                                           Case{"check_ps_physmem 8GB", "fail"},
-                                           Case{"check_ps_physmem 9GB", "pass"},
-                                           Case{"check_ps_mem 16GB", "fail"},
-                                           Case{"check_ps_mem 17GB", "pass"},
-                                           Case{"check_ps_time 15m", "fail"},
-                                           Case{"check_ps_time 15m1s", "pass"},
-                                           Case{"check_ps_time 900s", "fail"},
-                                           Case{"check_ps_time soon", "unknown"},
-                                           Case{"check_ps_blacklist slurmd", "fail"},
-                                           Case{"check_ps_blacklist slurmd ann", "pass"},
-                                           Case{"check_ps_blacklist rogue", "pass"}));
+INSTANTIATE_TEST_SUITE_P(
+    Processes, NhcSystemTest,
+    ::testing::Values(
+        Case{"check_ps_cpu 91%", "pass"}, Case{"check_ps_cpu 90%", "fail"},
+        Case{"check_ps_cpu 90", "fail"}, Case{"check_ps_cpu -0 90%", "warn"},
+        Case{"check_ps_cpu -A 95%", "fail"}, Case{"check_ps_cpu -A -m '*sshd*' 95%", "pass"},
+        Case{"check_ps_cpu -u bob 90%", "pass"}, Case{"check_ps_cpu -u ann 90%", "fail"},
+        Case{"check_ps_cpu -u 1001 90%", "fail"}, Case{"check_ps_cpu -m '*--epochs*' 90%", "pass"},
+        Case{"check_ps_cpu -f -m '*--epochs*' 90%", "fail"}, Case{"check_ps_physmem 50%", "fail"},
+        Case{"check_ps_physmem 51%", "pass"}, Case{"check_ps_physmem 8GB", "fail"},
+        Case{"check_ps_physmem 9GB", "pass"}, Case{"check_ps_mem 16GB", "fail"},
+        Case{"check_ps_mem 17GB", "pass"}, Case{"check_ps_time 15m", "fail"},
+        Case{"check_ps_time 15m1s", "pass"}, Case{"check_ps_time 900s", "fail"},
+        Case{"check_ps_time soon", "unknown"}, Case{"check_ps_blacklist slurmd", "fail"},
+        Case{"check_ps_blacklist slurmd ann", "pass"}, Case{"check_ps_blacklist rogue", "pass"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Sockets,
-    NhcSystemTest,
+    Sockets, NhcSystemTest,
     ::testing::Values(Case{"check_net_socket -n SSH -p tcp -s LISTEN -l '*:22'", "pass"},
                       Case{"check_net_socket -s LISTEN -l 0.0.0.0:22", "pass"},
                       Case{"check_net_socket -s LISTEN -l '*:443'", "fail"},

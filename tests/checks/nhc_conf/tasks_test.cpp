@@ -36,10 +36,9 @@ TEST(NhcLoadTest, ComparesEachAverageThatHasALimit) {
       ElementsAre(said(Outcome::unknown, "not judged: expects a load, got \"high\"", "node")));
   EXPECT_THAT(judge_as("check_ps_loadavg", snapshot, {""}),
               ElementsAre(said(Outcome::pass, "no load is limited", "node")));
-  EXPECT_THAT(
-      judge_as("check_ps_loadavg", {}, {"1"}),
-      ElementsAre(
-          said(Outcome::unknown, "the 1-minute load average is not known: not observed", "node")));
+  EXPECT_THAT(judge_as("check_ps_loadavg", {}, {"1"}),
+              ElementsAre(said(Outcome::unknown,
+                               "the 1-minute load average is not known: not observed", "node")));
 }
 
 const Snapshot kServices{.services = observed(Services{
@@ -126,10 +125,10 @@ TEST(NhcServiceTest, IsUndecidedWhereOnlyProcessesWouldTell) {
             Outcome::unknown);
   EXPECT_EQ(judge_as("check_ps_daemon", kServices, {"sshd", "nobody"}).front().outcome,
             Outcome::unknown);
-  EXPECT_THAT(judge_as("check_ps_service", kServices, {"-m", "*x", "sshd"}),
-              ElementsAre(said(Outcome::unknown,
-                               "not judged: processes are not observed, so -m cannot be told",
-                               "sshd")));
+  EXPECT_THAT(
+      judge_as("check_ps_service", kServices, {"-m", "*x", "sshd"}),
+      ElementsAre(said(Outcome::unknown,
+                       "not judged: processes are not observed, so -m cannot be told", "sshd")));
   EXPECT_THAT(judge_as("check_ps_service", kServices, {"a", "b"}),
               ElementsAre(said(Outcome::unknown, "not judged: expects one service", "node")));
   EXPECT_THAT(judge_as("check_ps_service", kServices, {"-x"}),
@@ -179,8 +178,7 @@ TEST_P(NhcFileTest, TestsWhatIsKnownOfAFile) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Held,
-    NhcFileTest,
+    Held, NhcFileTest,
     ::testing::Values(
         Case{{"-e", "/note"}, Outcome::pass, "-e holds for /note"},
         Case{{"-f", "-x", "-w", "/bin/tool"}, Outcome::pass, "-fxw holds for /bin/tool"},
@@ -192,8 +190,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{{"-!", "-e", "/gone"}, Outcome::pass, "-e /gone does not hold"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Failed,
-    NhcFileTest,
+    Failed, NhcFileTest,
     ::testing::Values(Case{{"-e", "/gone"}, Outcome::fail, "-e /gone does not hold"},
                       Case{{"-r", "/gone"}, Outcome::fail, "-r /gone does not hold"},
                       Case{{"-w", "/gone"}, Outcome::fail, "-w /gone does not hold"},
@@ -207,8 +204,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{{"-!", "-e", "/note"}, Outcome::fail, "-e holds for /note"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Undecided,
-    NhcFileTest,
+    Undecided, NhcFileTest,
     ::testing::Values(
         Case{{"-f", "/note"}, Outcome::unknown, "not judged: -f /note is not observed"},
         Case{{"-w", "/shadow"}, Outcome::unknown, "not judged: -w /shadow is not observed"},

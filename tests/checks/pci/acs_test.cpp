@@ -69,10 +69,9 @@ TEST(PciAcsTest, SkipsUnderAHypervisorAndWithoutSwitches) {
                                   .message = "the hypervisor hides the PCI switches above GPUs"}));
   auto node = small_node();
   node.pci.facts.devices[kGpu].upstream = {"0000:00:01.0"};
-  EXPECT_THAT(
-      judged(node),
-      ElementsAre(Finding{
-          .device = "node", .outcome = Outcome::skip, .message = "no PCI switch above any GPU"}));
+  EXPECT_THAT(judged(node), ElementsAre(Finding{.device = "node",
+                                                .outcome = Outcome::skip,
+                                                .message = "no PCI switch above any GPU"}));
 }
 
 }  // namespace

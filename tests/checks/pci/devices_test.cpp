@@ -139,8 +139,7 @@ Snapshot with_nvml(std::vector<Gpu> gpus) {
 
 const std::string kGpuAddress = "0000:02:00.0";
 
-Finding not_in_nvml(std::string_view more = {},
-                    Remedy remedy = Remedy::reboot,
+Finding not_in_nvml(std::string_view more = {}, Remedy remedy = Remedy::reboot,
                     std::string code = "NHC2013") {
   return {.device = kGpuAddress,
           .outcome = Outcome::fail,
@@ -168,8 +167,8 @@ TEST(PciDevicesWithNvmlTest, AGpuWithoutTheDriverIsNoBrokenHardware) {
               ElementsAre(not_in_nvml(": no driver is bound to it", Remedy::reboot, "NHC2015")));
   node.pci->devices[kGpu].driver = "vfio-pci";
   EXPECT_THAT(judged(node, one_gpu_and_hca()),
-              ElementsAre(not_in_nvml(
-                  ": the driver vfio-pci is bound to it", Remedy::fix_config, "NHC2015")));
+              ElementsAre(not_in_nvml(": the driver vfio-pci is bound to it", Remedy::fix_config,
+                                      "NHC2015")));
 }
 
 TEST(PciDevicesWithNvmlTest, WithoutExpectationOnlyTheDriversOwnGpusAreCompared) {

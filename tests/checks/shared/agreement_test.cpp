@@ -283,11 +283,10 @@ TEST(SistersTest, GpusThatSitUnevenlyOnNumaNodesAreAWarning) {
             "8 GPUs do not sit evenly on NUMA nodes: 5 on node 0, 3 on node 1");
   EXPECT_EQ(of({0, 0, 0, 0, 0, 1, 1, 1}).outcome, Outcome::warn);
   EXPECT_EQ(of({0, 0, 0, 0, 1, 1, 1, -1}).outcome, Outcome::warn);
-  for (const auto& even : {std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1},
-                           std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3},
-                           std::vector<int>{-1, -1, -1, -1},
-                           std::vector<int>{0, 0, 0, 0},
-                           std::vector<int>{0, 0, 1}}) {
+  for (const auto& even :
+       {std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1}, std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3},
+        std::vector<int>{-1, -1, -1, -1}, std::vector<int>{0, 0, 0, 0},
+        std::vector<int>{0, 0, 1}}) {
     EXPECT_NE(of(even).outcome, Outcome::warn) << of(even).message;
   }
 }

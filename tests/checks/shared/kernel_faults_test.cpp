@@ -74,9 +74,7 @@ std::vector<std::string> judged(const Snapshot& snapshot) {
   for (const Finding& finding : ask(checks::host_kernel_log::check, snapshot, profile)) {
     const auto with = finding.message.find("; with it");
     said.push_back(
-        fmt::format("{} {} {}{}",
-                    to_string(finding.outcome),
-                    finding.device,
+        fmt::format("{} {} {}{}", to_string(finding.outcome), finding.device,
                     finding.message.substr(0, finding.message.find(" since boot")),
                     with == std::string::npos ? std::string() : finding.message.substr(with)));
   }
@@ -158,9 +156,8 @@ std::vector<SeenBy> who_else(const Snapshot& snapshot) {
 }
 
 TEST(KernelFaultsTest, KnowsWhichChecksCountPcieErrors) {
-  EXPECT_THAT(
-      who_else(node(kAerIncident)),
-      ElementsAre(SeenBy{"pci.errors", "0000:12:00.0"}, SeenBy{"pci.devices", "0000:12:00.0"}));
+  EXPECT_THAT(who_else(node(kAerIncident)), ElementsAre(SeenBy{"pci.errors", "0000:12:00.0"},
+                                                        SeenBy{"pci.devices", "0000:12:00.0"}));
 }
 
 TEST(KernelFaultsTest, LeavesOnlyMemoryToTheMemoryControllers) {
@@ -176,8 +173,7 @@ TEST(KernelFaultsTest, ReadsWhatAFirmwareRecordIsAbout) {
                   {severity, said_at(7000, "{1}[Hardware Error]:   section_type: memory error")})),
               ElementsAre(SeenBy{"host.edac", "*"}));
   EXPECT_THAT(
-      who_else(node({severity,
-                     said_at(7000, "{1}[Hardware Error]:   section_type: PCIe error"),
+      who_else(node({severity, said_at(7000, "{1}[Hardware Error]:   section_type: PCIe error"),
                      said_at(7000, "{1}[Hardware Error]:   device_id: 0000:12:00.0")})),
       ElementsAre(SeenBy{"pci.errors", "0000:12:00.0"}, SeenBy{"pci.devices", "0000:12:00.0"}));
   EXPECT_THAT(who_else(node(
@@ -193,8 +189,7 @@ TEST(KernelFaultsTest, LeavesADiskThatIsGoneToTheCountOfDisks) {
   EXPECT_EQ(who_else(snapshot), here);
   snapshot.disks->dead_controllers.clear();
   EXPECT_THAT(who_else(snapshot),
-              ElementsAre(SeenBy{"host.nvme", "nvme6"},
-                          SeenBy{"host.nvme", "nvme6n*"},
+              ElementsAre(SeenBy{"host.nvme", "nvme6"}, SeenBy{"host.nvme", "nvme6n*"},
                           SeenBy{"host.nvme", "node"}));
 }
 

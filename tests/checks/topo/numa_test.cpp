@@ -71,10 +71,9 @@ TEST(TopoNumaTest, DoesNotKnowADeviceWhoseNumaNodeCannotBeRead) {
 TEST(TopoNumaTest, DoesNotKnowADeviceThatHwlocDoesNotPlace) {
   Snapshot node = topo_node::node();
   node.topology->devices.erase(node.topology->devices.begin());
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = topo_node::kGpu0,
-                                  .outcome = Outcome::unknown,
-                                  .message = "hwloc does not place it"}));
+  EXPECT_THAT(judge(node), ElementsAre(Finding{.device = topo_node::kGpu0,
+                                               .outcome = Outcome::unknown,
+                                               .message = "hwloc does not place it"}));
 }
 
 TEST(TopoNumaTest, DoesNotKnowADeviceThatNeitherSourcePlaces) {
@@ -101,11 +100,11 @@ TEST(TopoNumaTest, WarnsOfADisagreementEvenWhereNothingIsExpected) {
   Snapshot node = topo_node::node();
   EXPECT_THAT(judge(node, Profile{}), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
   topo_node::placement(node, 0).numa_nodes = {1};
-  EXPECT_THAT(judge(node, Profile{}),
-              ElementsAre(AllOf(Field(&Finding::device, topo_node::kGpu0),
-                                Field(&Finding::outcome, Outcome::warn),
-                                Field(&Finding::message,
-                                      "sysfs says NUMA node 0, its local CPUs (hwloc) say 1"))));
+  EXPECT_THAT(
+      judge(node, Profile{}),
+      ElementsAre(
+          AllOf(Field(&Finding::device, topo_node::kGpu0), Field(&Finding::outcome, Outcome::warn),
+                Field(&Finding::message, "sysfs says NUMA node 0, its local CPUs (hwloc) say 1"))));
 }
 
 TEST(TopoNumaTest, DoesNotKnowWithoutTheSections) {

@@ -70,10 +70,8 @@ TEST(TopoNvlinkMatrixTest, PassesLinksToSwitches) {
 TEST(TopoNvlinkMatrixTest, FailsLinksThatLeadToSomethingElse) {
   Snapshot node = linked_node::node();
   linked_node::link_of(node, 0, 4).remote_type = 0U;
-  EXPECT_THAT(judge(node),
-              ElementsAre(wrong("link 4 leads to a GPU, expected a switch",
-                                std::string("a GPU"),
-                                std::string("a switch"))));
+  EXPECT_THAT(judge(node), ElementsAre(wrong("link 4 leads to a GPU, expected a switch",
+                                             std::string("a GPU"), std::string("a switch"))));
   linked_node::link_of(node, 0, 5).remote_type = 0U;
   EXPECT_EQ(judge(node).front().message,
             "links 4 and 5 lead to a GPU, expected a switch (serial 165092300)");
@@ -133,8 +131,7 @@ TEST(TopoNvlinkMatrixTest, FailsADirectLinkThatEndsInASwitch) {
   Snapshot node = bridged();
   linked_node::link_of(node, 0, 4).remote_type = 2U;
   EXPECT_THAT(judge(node, direct()),
-              ElementsAre(wrong("link 4 leads to a switch, expected a GPU",
-                                std::string("a switch"),
+              ElementsAre(wrong("link 4 leads to a switch, expected a GPU", std::string("a switch"),
                                 std::string("a GPU"))));
 }
 
@@ -146,8 +143,7 @@ TEST(TopoNvlinkMatrixTest, FailsABridgeOnTheWrongPair) {
   EXPECT_THAT(judge(node, direct(1)), ElementsAre(kToPeers));
   EXPECT_THAT(judge(node, direct(1, {{address(0), {address(1)}}})),
               ElementsAre(wrong("no NVLink leads to the GPU at 0002:00:00.0",
-                                std::string("0003:00:00.0"),
-                                std::string("0002:00:00.0"))));
+                                std::string("0003:00:00.0"), std::string("0002:00:00.0"))));
 }
 
 TEST(TopoNvlinkMatrixTest, FailsAnotherNumberOfNeighbours) {
@@ -158,8 +154,7 @@ TEST(TopoNvlinkMatrixTest, FailsAnotherNumberOfNeighbours) {
   finding.unit = "GPUs";
   EXPECT_THAT(judge(node, direct(1)), ElementsAre(finding));
   EXPECT_THAT(judge(node, direct(2)),
-              ElementsAre(Field(&Finding::device, "gpu1"),
-                          Field(&Finding::device, "gpu2"),
+              ElementsAre(Field(&Finding::device, "gpu1"), Field(&Finding::device, "gpu2"),
                           Field(&Finding::device, "gpu3")));
 }
 
@@ -173,15 +168,15 @@ TEST(TopoNvlinkMatrixTest, ALinkThatIsDownMayBeTheOneThatIsMissed) {
 TEST(TopoNvlinkMatrixTest, FailsALinkToNoOtherGpuOfTheNode) {
   Snapshot node = bridged();
   lead(linked_node::link_of(node, 0, 4), 0);
-  EXPECT_THAT(judge(node, direct()),
-              ElementsAre(wrong("link 4 leads to the GPU itself, expected another GPU of this node",
-                                std::string("0001:00:00.0"),
-                                std::string("another GPU of this node"))));
+  EXPECT_THAT(
+      judge(node, direct()),
+      ElementsAre(wrong("link 4 leads to the GPU itself, expected another GPU of this node",
+                        std::string("0001:00:00.0"), std::string("another GPU of this node"))));
   lead(linked_node::link_of(node, 0, 4), 8);
-  EXPECT_THAT(judge(node, direct()),
-              ElementsAre(wrong("link 4 leads to 0009:00:00.0, expected another GPU of this node",
-                                std::string("0009:00:00.0"),
-                                std::string("another GPU of this node"))));
+  EXPECT_THAT(
+      judge(node, direct()),
+      ElementsAre(wrong("link 4 leads to 0009:00:00.0, expected another GPU of this node",
+                        std::string("0009:00:00.0"), std::string("another GPU of this node"))));
 }
 
 TEST(TopoNvlinkMatrixTest, AGpuThatIsNotListedMayBeTheOtherEnd) {

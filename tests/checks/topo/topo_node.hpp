@@ -26,10 +26,9 @@ inline PciDevice device(const std::string& address, PciKind kind, int numa) {
 inline Snapshot node() {
   Snapshot snapshot;
   snapshot.identity = observed(Identity{.hypervisor = true});
-  snapshot.pci = observed(Pci{.devices = {device(kGpu0, PciKind::gpu, 0),
-                                          device(kGpu1, PciKind::gpu, 1),
-                                          device(kHca0, PciKind::hca, 0),
-                                          device(kHca1, PciKind::hca, 1)}});
+  snapshot.pci =
+      observed(Pci{.devices = {device(kGpu0, PciKind::gpu, 0), device(kGpu1, PciKind::gpu, 1),
+                               device(kHca0, PciKind::hca, 0), device(kHca1, PciKind::hca, 1)}});
   Topology topology;
   for (const PciDevice& each : snapshot.pci->devices) {
     topology.devices.push_back(

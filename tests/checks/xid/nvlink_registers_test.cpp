@@ -32,47 +32,32 @@ TEST_P(XidNvlinkRegistersTest, AreRead) {
 constexpr auto kFatalOn = "NVLink: fatal error detected on link ";
 
 INSTANTIATE_TEST_SUITE_P(
-    ByBits,
-    XidNvlinkRegistersTest,
+    ByBits, XidNvlinkRegistersTest,
     ::testing::Values(
-        Case{fmt::format("{}14(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)", kFatalOn),
-             "fatal",
-             "link 14, register 3 0x10000: field diagnostics when it comes again",
-             true},
-        Case{fmt::format("{}3(0x10, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn),
-             "fatal",
-             "link 3, register 1 0x10: parity or memory of the link",
-             true},
-        Case{fmt::format("{}3(0x600000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn),
-             "fatal",
-             "link 3, register 1 0x600000: the link's signal is marginal",
-             true},
-        Case{fmt::format("{}3(0x100002, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn),
-             "fatal",
+        Case{fmt::format("{}14(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)", kFatalOn), "fatal",
+             "link 14, register 3 0x10000: field diagnostics when it comes again", true},
+        Case{fmt::format("{}3(0x10, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn), "fatal",
+             "link 3, register 1 0x10: parity or memory of the link", true},
+        Case{fmt::format("{}3(0x600000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn), "fatal",
+             "link 3, register 1 0x600000: the link's signal is marginal", true},
+        Case{fmt::format("{}3(0x100002, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn), "fatal",
              "link 3, register 1 0x100002: it follows another error: look at the peer"},
         // Bits that NVIDIA says to ignore, alone and beside one that counts.
-        Case{fmt::format("{}3(0x40800001, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn),
-             "degraded",
+        Case{fmt::format("{}3(0x40800001, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn), "degraded",
              "link 3, register 1 0x40800001: nothing to act on by NVIDIA's word"},
-        Case{fmt::format("{}3(0x40000020, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn),
-             "fatal",
-             "link 3, register 1 0x40000020: parity or memory of the link",
-             true},
-        Case{fmt::format("{}3(0x0, 0x0, 0x0, 0x0, 0x100000, 0x0, 0x0)", kFatalOn),
-             "degraded",
+        Case{fmt::format("{}3(0x40000020, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn), "fatal",
+             "link 3, register 1 0x40000020: parity or memory of the link", true},
+        Case{fmt::format("{}3(0x0, 0x0, 0x0, 0x0, 0x100000, 0x0, 0x0)", kFatalOn), "degraded",
              "link 3, register 5 0x100000: many corrected errors on the link"},
-        Case{fmt::format("{}3(0x1, 0x0, 0x0, 0x40000, 0x0, 0x0, 0x0)", kFatalOn),
-             "fatal",
+        Case{fmt::format("{}3(0x1, 0x0, 0x0, 0x40000, 0x0, 0x0, 0x0)", kFatalOn), "fatal",
              "link 3, register 1 0x1, register 4 0x40000: it follows another error, and the whole "
              "fabric needs a reset"},
         // A bit that no table knows.
-        Case{fmt::format("{}3(0x0, 0x4, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn),
-             "fatal",
+        Case{fmt::format("{}3(0x0, 0x4, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn), "fatal",
              "link 3, register 2 0x4"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    ByTheLinesOwnWord,
-    XidNvlinkRegistersTest,
+    ByTheLinesOwnWord, XidNvlinkRegistersTest,
     ::testing::Values(
         Case{fmt::format("{}6(0x0, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn), "fatal", "link 6"},
         Case{fmt::format("{}6", kFatalOn), "fatal", "link 6"},
@@ -80,12 +65,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{fmt::format("{}6(0x1)", kFatalOn), "fatal", "link 6"},
         Case{fmt::format("{}6(0x1, 0x0, 0x0, 0x0, 0x0, x, 0x0)", kFatalOn), "fatal", "link 6"},
         Case{"NVLink: non-fatal error detected on link 6(0x10, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)",
-             "degraded",
-             "link 6, register 1 0x10: parity or memory of the link",
-             true},
+             "degraded", "link 6, register 1 0x10: parity or memory of the link", true},
         Case{"pid=7, name=NVLink: non-fatal link 2, NVLink: fatal error detected on link 6",
-             "fatal",
-             "link 6"},
+             "fatal", "link 6"},
         Case{"", "fatal", ""}));
 
 }  // namespace

@@ -30,8 +30,7 @@ TEST_P(XidNvlinkTest, IsDecided) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    ByStatus,
-    XidNvlinkTest,
+    ByStatus, XidNvlinkTest,
     ::testing::Values(
         Case{"SAW_MVB Nonfatal XC0 i0 Link -1 (0x0 0x2 0x0)", "fatal", "SAW_MVB"},
         Case{"SAW_MVB Nonfatal XC0 i0 Link -1 (0x0 0x20 0x0)", "ignore", "SAW_MVB"},
@@ -51,45 +50,30 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"RLW_REMAP Nonfatal XC0 i0 Link 02 (0x0 0x141)", "fatal", "RLW_REMAP", "link 02"},
         Case{"TLW_TX_PIPE1 Nonfatal XC0 i0 Link 02 (0x0 0x4)", "fatal", "TLW_TX_PIPE1", "link 02"},
         Case{"MSE_WATCHDOG Fatal XC0 i0 Link -1 (0x0 0x0)", "fatal", "MSE_WATCHDOG"},
-        Case{"NETIR_BER_EVENT Nonfatal XC0 i0 Link 08 (0x0 0x1)",
-             "ignore",
-             "NETIR_BER_EVENT",
+        Case{"NETIR_BER_EVENT Nonfatal XC0 i0 Link 08 (0x0 0x1)", "ignore", "NETIR_BER_EVENT",
              "link 08"},
-        Case{"pid=7, name=x, TREX Nonfatal XC0 i0 Link 08 (0x0 0x80000000)",
-             "ignore",
-             "TREX",
+        Case{"pid=7, name=x, TREX Nonfatal XC0 i0 Link 08 (0x0 0x80000000)", "ignore", "TREX",
              "link 08"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    ByReason,
-    XidNvlinkTest,
+    ByReason, XidNvlinkTest,
     ::testing::Values(Case{"NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 0x00000000 0x0)",
-                           "fatal",
-                           "NETIR_LINK_EVT",
-                           "link 08: the link's signal"},
-                      Case{"NETIR_LINK_DOWN Nonfatal XC0 i0 Link 08 (0x01500000 0x0)",
-                           "fatal",
-                           "NETIR_LINK_DOWN",
-                           "link 08: the peer is the source"},
-                      Case{"NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x02800000 0x0)",
-                           "degraded",
-                           "NETIR_LINK_EVT",
-                           "link 08: the host"}));
+                           "fatal", "NETIR_LINK_EVT", "link 08: the link's signal"},
+                      Case{"NETIR_LINK_DOWN Nonfatal XC0 i0 Link 08 (0x01500000 0x0)", "fatal",
+                           "NETIR_LINK_DOWN", "link 08: the peer is the source"},
+                      Case{"NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x02800000 0x0)", "degraded",
+                           "NETIR_LINK_EVT", "link 08: the host"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    ByTheLinesOwnWord,
-    XidNvlinkTest,
+    ByTheLinesOwnWord, XidNvlinkTest,
     ::testing::Values(
         Case{"NEW_UNIT Fatal XC0 i0 Link 08 (0x0 0x1)", "fatal", "NEW_UNIT", "link 08"},
         Case{"NEW_UNIT Nonfatal XC0 i0 Link 08 (0x0 0x1)", "degraded", "NEW_UNIT", "link 08"},
         Case{"SAW_MVB Nonfatal XC0 i0 Link -1 (0x0 0x4000)", "degraded", "SAW_MVB"},
         Case{"SAW_MVB Fatal XC0 i0", "fatal", "SAW_MVB"},
-        Case{"NETIR_LINK_EVT Nonfatal XC0 i0 Link 08 (0x03f00000)",
-             "degraded",
-             "NETIR_LINK_EVT",
+        Case{"NETIR_LINK_EVT Nonfatal XC0 i0 Link 08 (0x03f00000)", "degraded", "NETIR_LINK_EVT",
              "link 08"},
-        Case{"", "fatal", ""},
-        Case{"nothing that can be read", "fatal", ""}));
+        Case{"", "fatal", ""}, Case{"nothing that can be read", "fatal", ""}));
 
 }  // namespace
 }  // namespace muster::xid_nvlink_test

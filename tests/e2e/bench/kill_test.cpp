@@ -126,8 +126,7 @@ Words words_of(const Case& how, Party& party, std::string_view join_deadline = "
   const auto scenario = party.job.write("scenario.json", "{}");
   party.variables["MUSTER_FAKE_GPU"] = scenario;
   return endless(join_deadline,
-                 {"--backend=nccl",
-                  fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
+                 {"--backend=nccl", fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
                   fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)});
 }
 
@@ -194,10 +193,8 @@ TEST_P(KillTest, AtAnyPointOfTheStart) {
       // mpirun knows alone who has not got so far as to meet the others, and ends them.
       if (GetParam().start == Case::Start::mpirun) continue;
       EXPECT_THAT(said, HasSubstr(fmt::format("rank {}", rank)));
-      EXPECT_THAT(said,
-                  AnyOf(HasSubstr("ended without a word"),
-                        HasSubstr("did not come"),
-                        HasSubstr("has ended before all had met")));
+      EXPECT_THAT(said, AnyOf(HasSubstr("ended without a word"), HasSubstr("did not come"),
+                              HasSubstr("has ended before all had met")));
     }
   }
 }

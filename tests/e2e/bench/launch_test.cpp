@@ -17,12 +17,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-const Words kSmall = muster_bench({"all_reduce",
-                                   "--sizes=8,4KiB",
-                                   "--iterations=5",
-                                   "--profile=generic",
-                                   "--backend=tcp",
-                                   kAnyBandwidth});
+const Words kSmall = muster_bench({"all_reduce", "--sizes=8,4KiB", "--iterations=5",
+                                   "--profile=generic", "--backend=tcp", kAnyBandwidth});
 
 Words with(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());

@@ -56,13 +56,8 @@ class Locate : public ::testing::Test {
     const auto scenario =
         job.write("scenario.json",
                   fmt::format(R"({{"gpus": {}, "memory_gib": 40, "busbw": {{"*": {}}}{}{}}})",
-                              per_node,
-                              busbw,
-                              faults.empty() ? "" : ", ",
-                              faults));
-    Words words{"--backend=nccl",
-                "--per-repeat=1",
-                "--node-tests=none",
+                              per_node, busbw, faults.empty() ? "" : ", ", faults));
+    Words words{"--backend=nccl", "--per-repeat=1", "--node-tests=none",
                 fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
                 fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)};
     if (!size.empty()) words.push_back("--size=" + size);
@@ -229,17 +224,9 @@ TEST_F(Locate, HostMemoryOverTcp) {
 
 // Eight nodes behind links of 200 Mbit/s, one behind half of that.
 TEST_F(Locate, ANodeBehindASlowLinkIsNamed) {
-  const auto process = job.start({MUSTER_NETWORK_SCRIPT,
-                                  MUSTER_BENCH_PROGRAM,
-                                  "8",
-                                  "50mbit",
-                                  "5",
-                                  "25mbit",
-                                  "--backend=tcp",
-                                  "--profile=generic",
-                                  "--size=256KiB",
-                                  "--per-repeat=3",
-                                  "--format=json"});
+  const auto process = job.start({MUSTER_NETWORK_SCRIPT, MUSTER_BENCH_PROGRAM, "8", "50mbit", "5",
+                                  "25mbit", "--backend=tcp", "--profile=generic", "--size=256KiB",
+                                  "--per-repeat=3", "--format=json"});
   const auto ended = job.end_of(process);
   constexpr int kNoNetwork = 77;
   if (ended.status == kNoNetwork) GTEST_SKIP() << ended.err;
@@ -261,12 +248,8 @@ TEST_F(Locate, HostMemoryOverMpi) {
               "-c",
               "MUSTER_HOSTNAME=node$OMPI_COMM_WORLD_RANK exec \"$@\"",
               "sh"};
-  const auto rank = muster_bench({"locate",
-                                  "--backend=mpi",
-                                  "--profile=generic",
-                                  "--size=64KiB",
-                                  "--min-busbw=1MB/s",
-                                  "--format=json"});
+  const auto rank = muster_bench({"locate", "--backend=mpi", "--profile=generic", "--size=64KiB",
+                                  "--min-busbw=1MB/s", "--format=json"});
   words.insert(words.end(), rank.begin(), rank.end());
   const auto ended = job.end_of(job.start(words));
   const auto report = ended.report();

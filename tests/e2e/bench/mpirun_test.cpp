@@ -13,20 +13,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::array kCollectives{"all_reduce",
-                                  "all_gather",
-                                  "reduce_scatter",
-                                  "broadcast",
-                                  "reduce",
-                                  "alltoall",
-                                  "alltoallv",
-                                  "hypercube",
-                                  "sendrecv",
-                                  "gather",
-                                  "scatter",
-                                  "pingpong",
-                                  "uniband",
-                                  "biband"};
+constexpr std::array kCollectives{
+    "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",   "alltoall", "alltoallv",
+    "hypercube",  "sendrecv",   "gather",         "scatter",   "pingpong", "uniband",  "biband"};
 
 class MpiCollective : public ::testing::TestWithParam<const char*> {
  protected:
@@ -38,13 +27,9 @@ class MpiCollective : public ::testing::TestWithParam<const char*> {
 TEST_P(MpiCollective, IsVerifiedAndMeasuredOnTwoRanksAndFour) {
   for (const int ranks : {2, 4}) {
     Job job;
-    const auto end = job.end_of(job.start(mpirun(ranks,
-                                                 muster_bench({GetParam(),
-                                                               "--max=4KiB",
-                                                               "--iterations=5",
-                                                               "--profile=generic",
-                                                               "--format=json",
-                                                               kAnyBandwidth}))));
+    const auto end = job.end_of(job.start(
+        mpirun(ranks, muster_bench({GetParam(), "--max=4KiB", "--iterations=5", "--profile=generic",
+                                    "--format=json", kAnyBandwidth}))));
     EXPECT_EQ(end.status, 0) << end.err << end.out;
     const auto report = end.report();
     ASSERT_TRUE(report.is_object()) << end.out;
@@ -62,9 +47,7 @@ TEST_P(MpiCollective, IsVerifiedAndMeasuredOnTwoRanksAndFour) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Each,
-                         MpiCollective,
-                         ::testing::ValuesIn(kCollectives),
+INSTANTIATE_TEST_SUITE_P(Each, MpiCollective, ::testing::ValuesIn(kCollectives),
                          [](const auto& it) { return std::string(it.param); });
 
 TEST(MpiRunTest, ABarrierIsATimeThatNobodyJudges) {
@@ -108,14 +91,9 @@ TEST(MpiRunTest, PartsOfTheRanksRunInCommunicatorsOfTheirOwn) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
   for (const auto* order : {"--split-order=at_once", "--split-order=in_turn"}) {
     Job job;
-    const auto end = job.end_of(job.start(mpirun(4,
-                                                 muster_bench({"all_reduce",
-                                                               "--sizes=8,64KiB",
-                                                               "--split=2",
-                                                               order,
-                                                               "--format=json",
-                                                               "--profile=generic",
-                                                               kAnyBandwidth}))));
+    const auto end = job.end_of(
+        job.start(mpirun(4, muster_bench({"all_reduce", "--sizes=8,64KiB", "--split=2", order,
+                                          "--format=json", "--profile=generic", kAnyBandwidth}))));
     EXPECT_EQ(end.status, 0) << end.err;
     const auto report = end.report();
     ASSERT_EQ(report["measurements"].size(), 8U) << "2 parts, 2 sizes, 2 placements";
@@ -130,10 +108,9 @@ TEST(MpiRunTest, PartsOfTheRanksRunInCommunicatorsOfTheirOwn) {
 TEST(MpiRunTest, RunsOverTcpWhenAsked) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
   Job job;
-  const auto end = job.end_of(job.start(mpirun(
-      2,
-      muster_bench(
-          {"all_reduce", "--sizes=8", "--profile=generic", "--backend=tcp", kAnyBandwidth}))));
+  const auto end =
+      job.end_of(job.start(mpirun(2, muster_bench({"all_reduce", "--sizes=8", "--profile=generic",
+                                                   "--backend=tcp", kAnyBandwidth}))));
   EXPECT_EQ(end.status, 0) << end.err;
   EXPECT_THAT(end.out, HasSubstr("TCP of muster-bench"));
 }

@@ -30,16 +30,10 @@ class FakeNccl : public ::testing::Test {
     const auto scenario = job.write(
         "scenario.json",
         fmt::format(R"({{"gpus": {}, "memory_gib": {}, "name": "NVIDIA A100-SXM4-40GB"{}{}}})",
-                    kGpus,
-                    memory_gib,
-                    faults.empty() ? "" : ", ",
-                    faults));
-    auto words = muster_bench({"all_reduce",
-                               sizes,
-                               fmt::format("--profile={}", profile),
-                               "--format=json",
-                               fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
-                               fmt::format("--nccl={}", nccl)});
+                    kGpus, memory_gib, faults.empty() ? "" : ", ", faults));
+    auto words = muster_bench(
+        {"all_reduce", sizes, fmt::format("--profile={}", profile), "--format=json",
+         fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES), fmt::format("--nccl={}", nccl)});
     words.insert(words.end(), more.begin(), more.end());
     const int port = free_port();
     for (int rank = 0; rank < ranks; ++rank) {
@@ -193,8 +187,7 @@ TEST_F(FakeNccl, FallingBackToTcpIsTheFindingAndNotTheBandwidth) {
   start(R"("busbw": {"all_reduce": 11}, "network": "socket", "cause": "disabled")");
   const auto report = end(1);
   EXPECT_THAT(message_of(report, "bench.transport"),
-              AllOf(HasSubstr("ib and gdr were not used"),
-                    HasSubstr("NCCL_IB_DISABLE"),
+              AllOf(HasSubstr("ib and gdr were not used"), HasSubstr("NCCL_IB_DISABLE"),
                     HasSubstr("used: between nodes NET/Socket (eth0); inside P2P/CUMEM")));
   EXPECT_EQ(outcome_of(report, "bench.transport"), "fail");
   EXPECT_EQ(outcome_of(report, "bench.job_all_reduce"), "skip");
@@ -208,8 +201,7 @@ TEST_F(FakeNccl, OneWrongElementIsNamed) {
   EXPECT_EQ(finding["outcome"], "fail");
   EXPECT_THAT(finding["device"].get<std::string>(), MatchesRegex("node1/gpu5 [0-9a-f:.]+"));
   EXPECT_THAT(finding["message"].get<std::string>(),
-              AllOf(HasSubstr("rank 13 (gpu5 "),
-                    HasSubstr(" on node1): element 77 is "),
+              AllOf(HasSubstr("rank 13 (gpu5 "), HasSubstr(" on node1): element 77 is "),
                     HasSubstr("after all_reduce of 8 GiB out of place; 1 element is wrong there")));
 }
 
@@ -218,8 +210,7 @@ TEST_F(FakeNccl, ARankThatNeverComesToTheCommunicatorEndsTheRunInTime) {
   const auto report = end(1);
   EXPECT_EQ(outcome_of(report, "bench.completion"), "fail");
   EXPECT_THAT(message_of(report, "bench.completion"),
-              AllOf(HasSubstr("start of nccl's communicator"),
-                    HasSubstr("rank 9 "),
+              AllOf(HasSubstr("start of nccl's communicator"), HasSubstr("rank 9 "),
                     HasSubstr("has not started it")));
 }
 
@@ -229,8 +220,7 @@ TEST_F(FakeNccl, AHangInAnOperationEndsTheRunInTime) {
   const auto report = end(1);
   EXPECT_EQ(outcome_of(report, "bench.completion"), "fail");
   EXPECT_THAT(message_of(report, "bench.completion"),
-              AllOf(HasSubstr("all_reduce of 8 GiB"),
-                    HasSubstr("rank 11 (gpu3 "),
+              AllOf(HasSubstr("all_reduce of 8 GiB"), HasSubstr("rank 11 (gpu3 "),
                     HasSubstr("has not started operation 7")));
 }
 
@@ -322,11 +312,11 @@ TEST_F(FakeNccl, AnAsynchronousErrorIsTheRanksOwn) {
   const auto finding = finding_of(report, "bench.completion");
   ASSERT_TRUE(finding.is_object());
   EXPECT_EQ(finding["device"], "node0");
-  EXPECT_THAT(finding["message"].get<std::string>(),
-              AllOf(HasSubstr("rank 3 (gpu3 "),
-                    HasSubstr(" on node0) gave up in all_reduce of 8 GiB"),
-                    HasSubstr("NCCL reports an error while it works"),
-                    HasSubstr("NET/IB: completion error")));
+  EXPECT_THAT(
+      finding["message"].get<std::string>(),
+      AllOf(HasSubstr("rank 3 (gpu3 "), HasSubstr(" on node0) gave up in all_reduce of 8 GiB"),
+            HasSubstr("NCCL reports an error while it works"),
+            HasSubstr("NET/IB: completion error")));
 }
 
 TEST_F(FakeNccl, TheRequirementOfTheCommandLineComesFirst) {
@@ -365,9 +355,8 @@ TEST_F(FakeNccl, SaysWhereItsThreadsRunUnlessItIsNotToCare) {
   sizes = "--sizes=1MiB";
   start("", {"--format=text", "-v"});
   // The fake's GPU is not among this machine's devices, or it is by chance.
-  EXPECT_THAT(job.end_of(0).out,
-              AnyOf(HasSubstr("# CPUs of this rank left as they are: "),
-                    HasSubstr("# this rank runs on CPUs ")));
+  EXPECT_THAT(job.end_of(0).out, AnyOf(HasSubstr("# CPUs of this rank left as they are: "),
+                                       HasSubstr("# this rank runs on CPUs ")));
   start("", {"--format=text", "-v", "--bind=none"});
   EXPECT_THAT(job.end_of(1).out, AllOf(HasSubstr("# back end"), Not(HasSubstr("CPUs"))));
 }
@@ -408,21 +397,17 @@ TEST_F(FakeNccl, TheLossOfRank0AloneIsReportedByRank1Alone) {
 TEST_F(FakeNccl, AnMpiThatDoesNotFitTheLauncherIsNotNeeded) {
   const auto scenario = job.write("scenario.json", R"({"gpus": 2, "busbw": {"*": 187}})");
   const auto port = std::to_string(free_port());
-  const auto words = muster_bench({"all_reduce",
-                                   kAnyBandwidth,
-                                   "--sizes=1MiB",
-                                   "--profile=generic",
+  const auto words = muster_bench({"all_reduce", kAnyBandwidth, "--sizes=1MiB", "--profile=generic",
                                    fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
                                    fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)});
   for (const auto* rank : {"0", "1"}) {
-    job.start(words,
-              {{"PMI_RANK", rank},
-               {"PMI_SIZE", "2"},
-               {"MPI_LOCALRANKID", rank},
-               {"MPI_LOCALNRANKS", "2"},
-               {"MASTER_ADDR", "127.0.0.1"},
-               {"MASTER_PORT", port},
-               {"MUSTER_FAKE_GPU", scenario}});
+    job.start(words, {{"PMI_RANK", rank},
+                      {"PMI_SIZE", "2"},
+                      {"MPI_LOCALRANKID", rank},
+                      {"MPI_LOCALNRANKS", "2"},
+                      {"MASTER_ADDR", "127.0.0.1"},
+                      {"MASTER_PORT", port},
+                      {"MUSTER_FAKE_GPU", scenario}});
   }
   for (std::size_t rank = 0; rank < 2; ++rank) {
     const auto ended = job.end_of(rank);
@@ -435,10 +420,7 @@ TEST(FakeNcclTest, ANodeWithADriverAndNoGpuMeasuresItsHostMemory) {
   Job job;
   const auto scenario = job.write("scenario.json", R"({"gpus": 0})");
   const auto words = [](const char* profile) {
-    return muster_bench({"all_reduce",
-                         "--sizes=8",
-                         "-v",
-                         profile,
+    return muster_bench({"all_reduce", "--sizes=8", "-v", profile,
                          fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES)});
   };
   const Variables variables{{"MUSTER_FAKE_GPU", scenario}};

@@ -81,9 +81,8 @@ TEST_F(Node, RunsTrainingStepsOverItsGpus) {
   const auto report = ended.report();
   std::vector<std::string> measured;
   for (const auto& each : report["measurements"]) measured.push_back(each["quantity"]);
-  EXPECT_THAT(measured,
-              ::testing::ElementsAre(
-                  "steps_per_second", "tokens_per_second", "step_tflops", "lost_by_each_other"))
+  EXPECT_THAT(measured, ::testing::ElementsAre("steps_per_second", "tokens_per_second",
+                                               "step_tflops", "lost_by_each_other"))
       << ended.out << ended.err;
   EXPECT_TRUE(job.leaves_nothing());
 }

@@ -18,13 +18,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 Words two_ranks(const Words& more) {
-  auto words = muster_bench({"all_reduce",
-                             kAnyBandwidth,
-                             "--sizes=8,64KiB",
-                             "--iterations=5",
-                             "--profile=generic",
-                             "--backend=tcp",
-                             "--local=2"});
+  auto words = muster_bench({"all_reduce", kAnyBandwidth, "--sizes=8,64KiB", "--iterations=5",
+                             "--profile=generic", "--backend=tcp", "--local=2"});
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -33,15 +28,8 @@ Words two_ranks(const Words& more) {
 TEST(SeveralCollectives, AreMeasuredInOneLaunch) {
   Job job;
   const auto words = [](const char* form) {
-    return muster_bench({"all",
-                         "--type=f32,i32",
-                         "--op=sum,max",
-                         "--sizes=1KiB",
-                         "--iterations=3",
-                         "--profile=generic",
-                         "--backend=tcp",
-                         "--local=3",
-                         form});
+    return muster_bench({"all", "--type=f32,i32", "--op=sum,max", "--sizes=1KiB", "--iterations=3",
+                         "--profile=generic", "--backend=tcp", "--local=3", form});
   };
   const auto table = job.end_of(job.start(words("--format=text")));
   EXPECT_EQ(table.status, 2) << table.err;  // no limit is set
@@ -65,12 +53,9 @@ TEST(SeveralCollectives, AreMeasuredInOneLaunch) {
 TEST(SeveralCollectives, WithoutALimitAreUnknownIfTheyWereNamed) {
   Job job;
   const auto run = [&](const std::string& collectives) {
-    return job.end_of(job.start(muster_bench({collectives,
-                                              "--backend=sim",
-                                              "--sim=nodes=2",
-                                              "--profile=nd96asr_v4",
-                                              "--sizes=8GiB",
-                                              "--format=json"})));
+    return job.end_of(
+        job.start(muster_bench({collectives, "--backend=sim", "--sim=nodes=2",
+                                "--profile=nd96asr_v4", "--sizes=8GiB", "--format=json"})));
   };
   const auto all = run("all");
   EXPECT_EQ(all.status, 0) << all.out << all.err;
@@ -100,11 +85,9 @@ TEST_P(OutputFormat, GoesToTheFileWhole) {
   EXPECT_THAT(content_of(file), StartsWith(GetParam().begins));
 }
 
-INSTANTIATE_TEST_SUITE_P(Each,
-                         OutputFormat,
+INSTANTIATE_TEST_SUITE_P(Each, OutputFormat,
                          ::testing::Values(Form{"text", "# muster-bench all_reduce"},
-                                           Form{"json", "{\n"},
-                                           Form{"prometheus", "# HELP"},
+                                           Form{"json", "{\n"}, Form{"prometheus", "# HELP"},
                                            Form{"junit", "<?xml"}),
                          [](const auto& it) { return std::string(it.param.name); });
 
@@ -171,10 +154,9 @@ TEST(OutputTest, SaysWhetherASecretProvedTheRanks) {
     for (int rank = 0; rank < 2; ++rank) {
       auto variables = torchrun(rank, 2, port, 2);
       if (secret) variables["MUSTER_JOB_SECRET"] = "hush-hush-hush";
-      job.start(
-          muster_bench(
-              {"all_reduce", "--sizes=8", "--profile=generic", "--backend=tcp", kAnyBandwidth}),
-          variables);
+      job.start(muster_bench({"all_reduce", "--sizes=8", "--profile=generic", "--backend=tcp",
+                              kAnyBandwidth}),
+                variables);
     }
     const auto first = job.end_of(0);
     EXPECT_EQ(first.status, 0) << first.err;

@@ -20,14 +20,12 @@ Ended ended(const Words& words, const Variables& variables = {}) {
 }
 
 TEST(RefusalTest, BadUsageIs64) {
-  for (const auto& words : {Words{},
-                            Words{"all_reducer"},
-                            Words{"all_reduce", "--no-such-option"},
-                            Words{"all_reduce", "--sizes=8", "--max=16"},
-                            Words{"all_reduce", "--at=8GiB"},
-                            Words{"all_reduce", "--rank=0", "--world=2"},
-                            Words{"all_gather", "--local=2", "--sizes=8", "--backend=tcp"},
-                            Words{"broadcast", "--root=1", "--backend=tcp", "--profile=generic"}}) {
+  for (const auto& words :
+       {Words{}, Words{"all_reducer"}, Words{"all_reduce", "--no-such-option"},
+        Words{"all_reduce", "--sizes=8", "--max=16"}, Words{"all_reduce", "--at=8GiB"},
+        Words{"all_reduce", "--rank=0", "--world=2"},
+        Words{"all_gather", "--local=2", "--sizes=8", "--backend=tcp"},
+        Words{"broadcast", "--root=1", "--backend=tcp", "--profile=generic"}}) {
     const auto end = ended(words);
     EXPECT_EQ(end.status, 64) << fmt::format("{}", fmt::join(words, " "));
     EXPECT_THAT(end.err, ::testing::StartsWith("muster-bench: "));
@@ -52,10 +50,9 @@ TEST(RefusalTest, ANodeWithoutTheGpusOfItsProfileIsUndecided) {
   const auto end =
       ended({"all_reduce", "--profile=nd96asr_v4", "--cuda=/nonexistent/libcuda.so.1"});
   EXPECT_EQ(end.status, 2);
-  EXPECT_THAT(end.err,
-              AllOf(HasSubstr("no GPU can be used on "),
-                    HasSubstr("where profile nd96asr_v4 expects 8"),
-                    HasSubstr("--backend mpi or tcp would measure host memory")));
+  EXPECT_THAT(end.err, AllOf(HasSubstr("no GPU can be used on "),
+                             HasSubstr("where profile nd96asr_v4 expects 8"),
+                             HasSubstr("--backend mpi or tcp would measure host memory")));
 }
 
 // On one node of several it is that node that has to be named.

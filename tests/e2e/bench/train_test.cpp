@@ -33,9 +33,8 @@ class Train : public ::testing::Test {
                 fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)};
     words.insert(words.end(), more.begin(), more.end());
     return job.start(
-        words,
-        {{"MUSTER_FAKE_GPU",
-          job.write("scenario.json", fmt::format(R"({{"gpus": {}, {}}})", gpus, scenario))}});
+        words, {{"MUSTER_FAKE_GPU", job.write("scenario.json", fmt::format(R"({{"gpus": {}, {}}})",
+                                                                           gpus, scenario))}});
   }
 
   Ended run(int gpus, std::string_view scenario, const Words& more = {}) {
@@ -105,8 +104,7 @@ TEST_F(Train, WithoutTheLibraryNothingIsMeasured) {
 }
 
 TEST_F(Train, AnAllReduceThatHangsEndsTheRun) {
-  const auto ended = run(2,
-                         R"("hang": {"rank": 1, "operation": 4})",
+  const auto ended = run(2, R"("hang": {"rank": 1, "operation": 4})",
                          {"--operation-deadline=3s", "--join-deadline=10s"});
   EXPECT_EQ(ended.status, 1) << ended.out << ended.err;
   EXPECT_THAT(message_of(ended.report(), "bench.completion"),

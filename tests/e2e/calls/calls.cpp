@@ -74,12 +74,9 @@ struct Kind {
 };
 
 constexpr std::array kKinds{
-    Kind{CallFault::none, '-', 0},
-    Kind{CallFault::never_returns, 'h', 0},
-    Kind{CallFault::eio, 'i', EIO},
-    Kind{CallFault::enomem, 'm', ENOMEM},
-    Kind{CallFault::emfile, 'f', EMFILE},
-    Kind{CallFault::enospc, 's', ENOSPC},
+    Kind{CallFault::none, '-', 0},        Kind{CallFault::never_returns, 'h', 0},
+    Kind{CallFault::eio, 'i', EIO},       Kind{CallFault::enomem, 'm', ENOMEM},
+    Kind{CallFault::emfile, 'f', EMFILE}, Kind{CallFault::enospc, 's', ENOSPC},
     Kind{CallFault::eintr, 'r', EINTR},
 };
 

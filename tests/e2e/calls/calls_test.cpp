@@ -35,14 +35,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 7> kRuns{
-    "check", "output", "snapshot", "prolog", "epilog", "periodic", "boot"};
-constexpr std::array kFaults{CallFault::never_returns,
-                             CallFault::eio,
-                             CallFault::enomem,
-                             CallFault::emfile,
-                             CallFault::enospc,
-                             CallFault::eintr};
+constexpr std::array<std::string_view, 7> kRuns{"check",  "output",   "snapshot", "prolog",
+                                                "epilog", "periodic", "boot"};
+constexpr std::array kFaults{CallFault::never_returns, CallFault::eio,    CallFault::enomem,
+                             CallFault::emfile,        CallFault::enospc, CallFault::eintr};
 
 bool is_hook(std::string_view run) {
   return run != "check" && run != "output" && run != "snapshot";
@@ -80,8 +76,7 @@ class Scene {
                           {{"SLURMD_NODENAME", "n7"},
                            {"SLURM_JOB_ID", "4711"},
                            {"SLURM_CONF", (dir_.path() / "slurm.conf").string()}},
-                          at,
-                          fault_);
+                          at, fault_);
     judge(run);
     return run;
   }
@@ -95,13 +90,8 @@ class Scene {
                    {run_ == "snapshot" ? "snapshot" : "check", "--deadline", budget()});
       if (run_ != "check") words.insert(words.end(), {"--output", (output() / "file").string()});
     }
-    words.insert(words.end(),
-                 {"--profile",
-                  "generic",
-                  "--root",
-                  (dir_.path() / "root").string(),
-                  "--state",
-                  state().string()});
+    words.insert(words.end(), {"--profile", "generic", "--root", (dir_.path() / "root").string(),
+                               "--state", state().string()});
     return words;
   }
 
@@ -180,9 +170,7 @@ struct Table {
 
 // Some of the calls in a process of its own: a tracer waits for all children that there are. A line
 // for each is appended to `file`.
-void try_calls(std::string_view run,
-               CallFault fault,
-               const std::vector<std::uint64_t>& calls,
+void try_calls(std::string_view run, CallFault fault, const std::vector<std::uint64_t>& calls,
                const fs::path& file) {
   const Scene scene(run, fault);
   const Descriptor lines(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
@@ -190,15 +178,10 @@ void try_calls(std::string_view run,
     const auto traced = scene.trace(at);
     std::string troubles;
     for (const auto& each : traced.troubles) troubles += fmt::format("{}; ", printable(each));
-    static_cast<void>(write_all(lines.get(),
-                                fmt::format("{}|{}|{}|{}|{}|{}|{}\n",
-                                            run,
-                                            kCallFaultNames[static_cast<std::size_t>(fault)],
-                                            at,
-                                            traced.call,
-                                            traced.status,
-                                            traced.took.count(),
-                                            troubles)));
+    static_cast<void>(write_all(
+        lines.get(),
+        fmt::format("{}|{}|{}|{}|{}|{}|{}\n", run, kCallFaultNames[static_cast<std::size_t>(fault)],
+                    at, traced.call, traced.status, traced.took.count(), troubles)));
   }
 }
 
@@ -253,14 +236,14 @@ void fill(Table& table, std::string_view run, CallFault fault, std::uint64_t ste
 }
 
 void print(const Table& table) {
-  fmt::print(
-      "{:<24} {:>6} {:>7} {:>11}  statuses\n", "run and fault", "calls", "spoilt", "slowest");
+  fmt::print("{:<24} {:>6} {:>7} {:>11}  statuses\n", "run and fault", "calls", "spoilt",
+             "slowest");
   for (const auto& [name, row] : table.rows) {
     std::string statuses;
     for (const auto& [status, count] : row.statuses)
       statuses += fmt::format(" {}:{}", status, count);
-    fmt::print(
-        "{:<24} {:>6} {:>7} {:>8} ms {}\n", name, row.tried, row.spoilt, row.slowest_ms, statuses);
+    fmt::print("{:<24} {:>6} {:>7} {:>8} ms {}\n", name, row.tried, row.spoilt, row.slowest_ms,
+               statuses);
   }
   for (const auto& trouble : table.troubles) fmt::print("TROUBLE {}\n", trouble);
 }
@@ -308,9 +291,8 @@ TEST_P(ZombieTest, NoneIsLeftWherePid1DoesNotReap) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, ZombieTest, ::testing::ValuesIn(kRuns), [](const auto& one) {
-  return std::string(one.param);
-});
+INSTANTIATE_TEST_SUITE_P(Each, ZombieTest, ::testing::ValuesIn(kRuns),
+                         [](const auto& one) { return std::string(one.param); });
 
 // Where no earlier run can have noted that something hangs, all processes are looked through: once,
 // and not by each probe.
@@ -343,9 +325,8 @@ TEST_P(CallFaultTest, CostsNoMoreThanTheRun) {
   EXPECT_TRUE(table.troubles.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, CallFaultTest, ::testing::ValuesIn(kRuns), [](const auto& one) {
-  return std::string(one.param);
-});
+INSTANTIATE_TEST_SUITE_P(Each, CallFaultTest, ::testing::ValuesIn(kRuns),
+                         [](const auto& one) { return std::string(one.param); });
 
 }  // namespace
 }  // namespace muster::e2e

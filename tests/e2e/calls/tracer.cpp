@@ -102,9 +102,7 @@ class Tracer {
 
  private:
   static pid_t start(const std::vector<std::string>& words,
-                     const std::map<std::string, std::string>& variables,
-                     int in,
-                     int out) {
+                     const std::map<std::string, std::string>& variables, int in, int out) {
     const pid_t pid = ::fork();
     if (pid != 0) return pid;
     std::vector<std::string> settings;
@@ -194,9 +192,7 @@ class Tracer {
     const bool is_new = !tracees_.contains(pid);
     if (is_new) tracees_[pid].foreign = is_foreign(parent_of(pid));
     if (pid == root_ && is_new) {
-      ::ptrace(PTRACE_SETOPTIONS,
-               pid,
-               nullptr,
+      ::ptrace(PTRACE_SETOPTIONS, pid, nullptr,
                PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
                    PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL);
       return go_on(pid);
@@ -304,8 +300,7 @@ class Tracer {
 }  // namespace
 
 TracedRun trace(const std::vector<std::string>& words,
-                const std::map<std::string, std::string>& variables,
-                std::uint64_t at,
+                const std::map<std::string, std::string>& variables, std::uint64_t at,
                 CallFault fault) {
   return Tracer(at, fault).run(words, variables);
 }

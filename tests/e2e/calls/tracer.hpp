@@ -16,8 +16,8 @@ namespace muster::e2e {
 // What may become of a call. The others are what it returns.
 enum class CallFault { none, never_returns, eio, enomem, emfile, enospc, eintr };
 
-inline constexpr std::string_view kCallFaultNames[] = {
-    "none", "never returns", "EIO", "ENOMEM", "EMFILE", "ENOSPC", "EINTR"};
+inline constexpr std::string_view kCallFaultNames[] = {"none",   "never returns", "EIO",  "ENOMEM",
+                                                       "EMFILE", "ENOSPC",        "EINTR"};
 
 struct TracedRun {
   std::uint64_t calls = 0;  // that were counted
@@ -32,8 +32,7 @@ struct TracedRun {
 // this fault is left as it is. One that never returns cannot be killed either, until the program
 // has ended; then it is, and must have been meant to be.
 [[nodiscard]] TracedRun trace(const std::vector<std::string>& words,
-                              const std::map<std::string, std::string>& variables,
-                              std::uint64_t at,
+                              const std::map<std::string, std::string>& variables, std::uint64_t at,
                               CallFault fault);
 
 }  // namespace muster::e2e

@@ -95,8 +95,8 @@ std::string value_of(const std::string& text, std::string_view name) {
 }
 
 bool has_ended(std::string_view state) {
-  constexpr std::array kRunning{
-      "PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED"};
+  constexpr std::array kRunning{"PENDING",    "CONFIGURING", "RUNNING",
+                                "COMPLETING", "SUSPENDED",   "REQUEUED"};
   return std::ranges::find(kRunning, state) == kRunning.end();
 }
 
@@ -183,8 +183,7 @@ std::string Cluster::configuration() const {
   if (!options_.health_check.empty()) {
     add("HealthCheckProgram", options_.health_check);
     text += fmt::format("HealthCheckInterval={}\nHealthCheckNodeState={}\n",
-                        options_.health_interval_s,
-                        options_.health_node_state);
+                        options_.health_interval_s, options_.health_node_state);
   }
   for (const auto& line : options_.more) text += fmt::format("{}\n", line);
   for (int i = 0; i < options_.nodes; ++i) {
@@ -192,9 +191,7 @@ std::string Cluster::configuration() const {
         "NodeName={} NodeHostname=localhost NodeAddr=127.0.0.1 Port={} CPUs=8 Boards=1 "
         "SocketsPerBoard=1 CoresPerSocket=8 ThreadsPerCore=1 RealMemory=2000 Gres=gpu:{} "
         "State=UNKNOWN\n",
-        name_of(i),
-        kPort + 1 + i,
-        kGpus);
+        name_of(i), kPort + 1 + i, kGpus);
   }
   text += fmt::format("PartitionName=main Nodes=n[1-{}] Default=YES MaxTime=INFINITE State=UP\n",
                       options_.nodes);
@@ -216,8 +213,8 @@ std::string Cluster::ends_of_logs() const {
   std::string text;
   std::error_code gone;
   for (const auto& entry : fs::directory_iterator(folder_ / "log", gone)) {
-    text += fmt::format(
-        "\n--- {}\n{}", entry.path().filename().string(), last_part(content_of(entry.path())));
+    text += fmt::format("\n--- {}\n{}", entry.path().filename().string(),
+                        last_part(content_of(entry.path())));
   }
   return text;
 }
@@ -238,24 +235,19 @@ std::string Cluster::write_program(std::string_view name, std::string_view conte
 bool Cluster::start_munged() {
   const auto below = [&](std::string_view name) { return (folder_ / name).string(); };
   const auto socket = below("run/munge/munge.sock");
-  munged_ =
-      std::make_unique<Process>(Words{"munged",
-                                      "--foreground",
-                                      "--force",
-                                      "--num-threads=2",
-                                      fmt::format("--key-file={}", below("munge/key")),
-                                      fmt::format("--socket={}", socket),
-                                      fmt::format("--pid-file={}", below("run/munge/munged.pid")),
-                                      fmt::format("--seed-file={}", below("munge/seed")),
-                                      fmt::format("--log-file={}", below("log/munged.log"))},
-                                variables(),
-                                folder_ / "log/munged-output.log");
+  munged_ = std::make_unique<Process>(
+      Words{"munged", "--foreground", "--force", "--num-threads=2",
+            fmt::format("--key-file={}", below("munge/key")), fmt::format("--socket={}", socket),
+            fmt::format("--pid-file={}", below("run/munge/munged.pid")),
+            fmt::format("--seed-file={}", below("munge/seed")),
+            fmt::format("--log-file={}", below("log/munged.log"))},
+      variables(), folder_ / "log/munged-output.log");
   return wait_for([&] { return run({"munge", "-n", "-S", socket}).status == 0; }, kPatience);
 }
 
 bool Cluster::start_controller() {
-  controller_ = std::make_unique<Process>(
-      Words{"slurmctld", "-D"}, variables(), folder_ / "log/slurmctld-output.log");
+  controller_ = std::make_unique<Process>(Words{"slurmctld", "-D"}, variables(),
+                                          folder_ / "log/slurmctld-output.log");
   // A client that comes too early sleeps between its tries.
   return wait_for(
       [&] {
@@ -265,20 +257,10 @@ bool Cluster::start_controller() {
 }
 
 void Cluster::start_slurmd(const std::string& node, bool rebooted) {
-  slurmds_[node] =
-      std::make_unique<Process>(Words{"unshare",
-                                      "--uts",
-                                      "--ipc",
-                                      "--mount",
-                                      "sh",
-                                      "-c",
-                                      kNode,
-                                      "sh",
-                                      node,
-                                      (folder_ / "etc/hosts").string(),
-                                      rebooted ? "-b" : ""},
-                                variables(),
-                                folder_ / "log" / fmt::format("slurmd-{}-output.log", node));
+  slurmds_[node] = std::make_unique<Process>(
+      Words{"unshare", "--uts", "--ipc", "--mount", "sh", "-c", kNode, "sh", node,
+            (folder_ / "etc/hosts").string(), rebooted ? "-b" : ""},
+      variables(), folder_ / "log" / fmt::format("slurmd-{}-output.log", node));
 }
 
 void Cluster::kill_slurmd(const std::string& node) {
@@ -363,9 +345,7 @@ bool Cluster::wait_until_all(const std::function<bool(const SlurmNode&)>& wanted
       patience);
 }
 
-std::string Cluster::submit(const std::string& script,
-                            const Words& options,
-                            const Variables& more,
+std::string Cluster::submit(const std::string& script, const Words& options, const Variables& more,
                             const Words& arguments) {
   Words words{"sbatch", "--parsable", fmt::format("--output={}/%j.out", folder_.string())};
   words.insert(words.end(), options.begin(), options.end());

@@ -42,8 +42,7 @@ struct SlurmNode {
 
 // A script of slurm/hooks, but for the lines that say where muster and logger are: none of the
 // tests writes to the machine's own syslog.
-[[nodiscard]] std::string shipped_hook(std::string_view name,
-                                       const std::filesystem::path& muster,
+[[nodiscard]] std::string shipped_hook(std::string_view name, const std::filesystem::path& muster,
                                        const std::filesystem::path& logger = "/nonexistent/logger");
 
 using Nodes = std::map<std::string, SlurmNode>;
@@ -86,8 +85,7 @@ class Cluster {
   [[nodiscard]] std::string write(std::string_view name, std::string_view content) const;
 
   // Any program, with the cluster's variables and these.
-  Ran run(const Words& words,
-          const Variables& more = {},
+  Ran run(const Words& words, const Variables& more = {},
           std::chrono::milliseconds patience = kPatience);
   Ran scontrol(const Words& words);
 
@@ -101,10 +99,8 @@ class Cluster {
 
   // The id of a batch job, its output in folder()/ID.out; empty where it was refused: the reason is
   // in `refusal()`.
-  [[nodiscard]] std::string submit(const std::string& script,
-                                   const Words& options = {},
-                                   const Variables& more = {},
-                                   const Words& arguments = {});
+  [[nodiscard]] std::string submit(const std::string& script, const Words& options = {},
+                                   const Variables& more = {}, const Words& arguments = {});
 
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 

@@ -35,9 +35,8 @@ TEST_F(ClusterTest, HasFourIdleNodesWithoutAReason) {
   ASSERT_EQ(cluster.trouble(), "");
   const auto nodes = cluster.nodes();
   EXPECT_THAT(nodes, ElementsAre(Key("n1"), Key("n2"), Key("n3"), Key("n4")));
-  EXPECT_THAT(nodes,
-              Each(Pair(::testing::_,
-                        AllOf(Field(&SlurmNode::state, "idle"), Field(&SlurmNode::reason, "")))));
+  EXPECT_THAT(nodes, Each(Pair(::testing::_, AllOf(Field(&SlurmNode::state, "idle"),
+                                                   Field(&SlurmNode::reason, "")))));
   EXPECT_THAT(cluster.stop(), IsEmpty());
 }
 
@@ -46,9 +45,7 @@ TEST_F(ClusterTest, ShowsADrainWithReasonUserAndTimeInSeconds) {
   ASSERT_EQ(cluster.trouble(), "");
   const auto before = std::time(nullptr);
   ASSERT_EQ(cluster
-                .scontrol({"update",
-                           "nodename=n2",
-                           "state=drain",
+                .scontrol({"update", "nodename=n2", "state=drain",
                            "reason=muster: gpu.present gpu3: lost; reboot the node"})
                 .status,
             0);
@@ -88,11 +85,8 @@ TEST_F(ClusterTest, KeepsAMemoryWithTheNode) {
   for (const std::string field : {"Extra", "Comment"}) {
     EXPECT_EQ(nodes(field)[0].memory, "");
     ASSERT_EQ(cluster
-                  .scontrol({"update",
-                             "nodename=n1",
-                             "state=drain",
-                             "reason=" + reason + "\nn2|main|idle",
-                             field + "=" + text})
+                  .scontrol({"update", "nodename=n1", "state=drain",
+                             "reason=" + reason + "\nn2|main|idle", field + "=" + text})
                   .status,
               0);
     const auto seen = nodes(field);
@@ -160,10 +154,8 @@ TEST_F(ClusterTest, RunsTheHooksThatItIsGiven) {
   for (const auto* word : {"health", "epilog_slurmd"}) {
     EXPECT_TRUE(wait_for([&] { return content_of(log).find(word) != std::string::npos; })) << word;
   }
-  EXPECT_THAT(content_of(log),
-              AllOf(HasSubstr("health n1\n"),
-                    HasSubstr("prolog_slurmd n1\n"),
-                    HasSubstr("epilog_slurmd n1\n")));
+  EXPECT_THAT(content_of(log), AllOf(HasSubstr("health n1\n"), HasSubstr("prolog_slurmd n1\n"),
+                                     HasSubstr("epilog_slurmd n1\n")));
 }
 
 TEST_F(ClusterTest, KeepsADrainWhileTheControllerIsKilledAndRestarted) {

@@ -36,10 +36,8 @@ class HookScript : public ::testing::TestWithParam<Hook> {
 
   // As slurmd calls it: without any variable but its own.
   [[nodiscard]] Ran run() const {
-    Process process({(folder.path() / "hook").string()},
-                    {{"SLURMD_NODENAME", "n1"}},
-                    folder.path() / "out",
-                    folder.path() / "err");
+    Process process({(folder.path() / "hook").string()}, {{"SLURMD_NODENAME", "n1"}},
+                    folder.path() / "out", folder.path() / "err");
     return {.status = process.wait(kPatience),
             .out = content_of(folder.path() / "out"),
             .err = content_of(folder.path() / "err")};
@@ -83,9 +81,8 @@ TEST_P(HookScript, NeverFailsWhereMusterCannotBeStarted) {
 
 TEST_P(HookScript, TellsSyslogWhereMusterIsBroken) {
   // It is told nothing but this, and has nothing of the hook's own to hold on to.
-  program("logger",
-          fmt::format("#!/bin/sh\necho \"$*\" >>{0}/said\necho to out\necho to err >&2\n",
-                      folder.path().string()));
+  program("logger", fmt::format("#!/bin/sh\necho \"$*\" >>{0}/said\necho to out\necho to err >&2\n",
+                                folder.path().string()));
   const auto said = [&] { return content_of(folder.path() / "said"); };
   EXPECT_EQ(run().out, "");
   EXPECT_EQ(
@@ -98,9 +95,8 @@ TEST_P(HookScript, TellsSyslogWhereMusterIsBroken) {
   const auto ran = run();
   EXPECT_EQ(ran.status, 0);
   EXPECT_EQ(ran.out, "");
-  EXPECT_EQ(ran.err,
-            fmt::format("muster: hook {} ended with status 64: the node was not checked\n",
-                        GetParam().context));
+  EXPECT_EQ(ran.err, fmt::format("muster: hook {} ended with status 64: the node was not checked\n",
+                                 GetParam().context));
   EXPECT_EQ(
       said(),
       fmt::format("-t muster -p daemon.warning -- hook {} ended with status 64: the node was not "
@@ -136,15 +132,12 @@ TEST_P(HookScript, FailsWhenSlurmEndsIt) {
 TEST_P(HookScript, NeedsNoOutput) {
   program("muster", "#!/bin/sh\nexit 3\n");
   Process process({"/bin/sh", "-c", fmt::format("exec {}/hook >&- 2>&-", folder.path().string())},
-                  {},
-                  folder.path() / "out");
+                  {}, folder.path() / "out");
   EXPECT_EQ(process.wait(kPatience), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each,
-                         HookScript,
-                         ::testing::Values(Hook{"prolog", "prolog"},
-                                           Hook{"epilog", "epilog"},
+INSTANTIATE_TEST_SUITE_P(Each, HookScript,
+                         ::testing::Values(Hook{"prolog", "prolog"}, Hook{"epilog", "epilog"},
                                            Hook{"health_check", "periodic"}),
                          [](const auto& it) { return std::string(it.param.name); });
 

@@ -75,9 +75,7 @@ TEST_P(AllReduceJob, RunsOverTwoNodesAndPassesOnItsStatus) {
         Case{1, "--min-busbw=90000GB/s", "1:0", "the job on n1, n2 is unhealthy"},
         Case{1, "--sizes=nonsense", "64:0", "expected a number with a unit"}}) {
     const auto id = cluster->submit(
-        script(GetParam()),
-        tasks_per_node(tasks),
-        variables(),
+        script(GetParam()), tasks_per_node(tasks), variables(),
         {"--iterations=5", "--max=4KiB", "--profile=generic", "--min-busbw=1B/s", option});
     ASSERT_NE(id, "") << cluster->refusal();
     const auto job = cluster->wait_for_job(id);
@@ -91,9 +89,7 @@ TEST_P(AllReduceJob, RunsOverTwoNodesAndPassesOnItsStatus) {
 
 // MPI, not sockets: it is PMIx and mpirun that bring the ranks together.
 TEST_P(AllReduceJob, TalksByMpi) {
-  const auto id = cluster->submit(script(GetParam()),
-                                  tasks_per_node(1),
-                                  variables(),
+  const auto id = cluster->submit(script(GetParam()), tasks_per_node(1), variables(),
                                   {"--sizes=1KiB", "--iterations=3", "--profile=generic"});
   ASSERT_NE(id, "") << cluster->refusal();
   ASSERT_TRUE(cluster->wait_for_job(id));
@@ -103,8 +99,7 @@ TEST_P(AllReduceJob, TalksByMpi) {
   EXPECT_THAT(output, ContainsRegex("Rank  1 .* on +n2 "));
 }
 
-INSTANTIATE_TEST_SUITE_P(Each,
-                         AllReduceJob,
+INSTANTIATE_TEST_SUITE_P(Each, AllReduceJob,
                          ::testing::Values("all_reduce_srun", "all_reduce_mpirun"),
                          [](const auto& it) { return std::string(it.param); });
 
@@ -124,13 +119,10 @@ TEST(AllReduceBySrun, EndsAndNamesTheRankWhereOneHangs) {
                   "   kill -STOP $$) &\n"
                   "fi\n"
                   "exec {} \"$@\"\n",
-                  cluster.folder().string(),
-                  MUSTER_BENCH_PROGRAM));
+                  cluster.folder().string(), MUSTER_BENCH_PROGRAM));
   more["MUSTER_SRUN"] = "--wait=2";
   const auto id = cluster.submit(
-      script("all_reduce_srun"),
-      tasks_per_node(1),
-      more,
+      script("all_reduce_srun"), tasks_per_node(1), more,
       {"--max=4KiB", "--iterations=10000000", "--profile=generic", "--operation-deadline=3s"});
   ASSERT_NE(id, "") << cluster.refusal();
   const auto job = cluster.wait_for_job(id);
@@ -152,10 +144,8 @@ TEST_P(JobScript, IsTakenBySlurmAsItIs) {
   EXPECT_THAT(ran.err, HasSubstr("using 16 processors on nodes n[1-2] in partition main"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Each,
-                         JobScript,
-                         ::testing::Values("all_reduce_srun",
-                                           "all_reduce_mpirun",
+INSTANTIATE_TEST_SUITE_P(Each, JobScript,
+                         ::testing::Values("all_reduce_srun", "all_reduce_mpirun",
                                            "all_reduce_container"),
                          [](const auto& it) { return std::string(it.param); });
 
@@ -175,8 +165,7 @@ TEST_P(JobBySrun, HasItsRanksMeetByARingUnlessTheSiteSaysOtherwise) {
   EXPECT_EQ(cluster.run({"bash", script(GetParam())}, more).out, "fences by tree\n");
 }
 
-INSTANTIATE_TEST_SUITE_P(Each,
-                         JobBySrun,
+INSTANTIATE_TEST_SUITE_P(Each, JobBySrun,
                          ::testing::Values("all_reduce_srun", "all_reduce_container", "sweep"),
                          [](const auto& it) { return std::string(it.param); });
 

@@ -74,16 +74,12 @@ class MusterInSlurm : public ::testing::Test {
         "tree={1}/on-$SLURMD_NODENAME\n"
         "exec {2} hook {3} --profile nd96isr_h100_v5 --root \"$tree\" "
         "--nvml \"$tree/nvml/libnvidia-ml.so.1\" --state {1}/state-$SLURMD_NODENAME {4}\n",
-        MUSTER_SOURCE_DIR,
-        trees_.path().string(),
-        MUSTER_PROGRAM,
-        context,
-        settings_);
+        MUSTER_SOURCE_DIR, trees_.path().string(), MUSTER_PROGRAM, context, settings_);
   }
 
   [[nodiscard]] bool render(std::string_view name, std::string_view fault) const {
-    auto words = fmt::format(
-        "{} render nd96isr_h100_v5 {}/{}", MUSTER_NODE_PROGRAM, trees_.path().string(), name);
+    auto words = fmt::format("{} render nd96isr_h100_v5 {}/{}", MUSTER_NODE_PROGRAM,
+                             trees_.path().string(), name);
     if (!fault.empty()) words.append(fmt::format(" --fault {}", fault));
     Process process({"/bin/sh", "-c", words}, {}, trees_.path() / "render.out");
     return process.wait(kPatience) == 0 && fs::remove(trees_.path() / "render.out");
@@ -99,12 +95,9 @@ class MusterInSlurm : public ::testing::Test {
 
   [[nodiscard]] std::string events_of(const std::string& node) const {
     const auto file = trees_.path() / "events.out";
-    Process process({MUSTER_PROGRAM,
-                     "events",
-                     "--state",
+    Process process({MUSTER_PROGRAM, "events", "--state",
                      (trees_.path() / fmt::format("state-{}", node)).string()},
-                    {},
-                    file);
+                    {}, file);
     static_cast<void>(process.wait(kPatience));
     return content_of(file);
   }
@@ -112,11 +105,7 @@ class MusterInSlurm : public ::testing::Test {
   // As a machine without a history of its own is told it.
   [[nodiscard]] std::string status_of_cluster() {
     return cluster()
-        .run({MUSTER_PROGRAM,
-              "status",
-              "--root",
-              (trees_.path() / "healthy").string(),
-              "--state",
+        .run({MUSTER_PROGRAM, "status", "--root", (trees_.path() / "healthy").string(), "--state",
               (trees_.path() / "no-state").string()})
         .out;
   }
@@ -156,9 +145,8 @@ TEST_F(MusterInSlurm, DrainsASickNodeAndResumesItAfterCleanRuns) {
   EXPECT_EQ(job->state, "COMPLETED") << events_of("n2");
   EXPECT_TRUE(cluster().wait_until_all(is_idle)) << events_of("n2");
   const auto events = events_of("n2");
-  EXPECT_THAT(
-      events,
-      AllOf(HasSubstr(" drained n2 "), HasSubstr("clean run 2 of 3"), HasSubstr(" resumed n2 ")));
+  EXPECT_THAT(events, AllOf(HasSubstr(" drained n2 "), HasSubstr("clean run 2 of 3"),
+                            HasSubstr(" resumed n2 ")));
   for (const auto* other : {"n1", "n3", "n4"}) EXPECT_EQ(events_of(other), "") << other;
 }
 
@@ -169,25 +157,16 @@ TEST_F(MusterInSlurm, DrainsWhomASearchAccuses) {
   ASSERT_TRUE(cluster().wait_until("n1", is_idle));
   const auto report = trees_.path() / "locate.json";
   const auto drain = [&](std::string_view host) {
-    cluster().run({MUSTER_BENCH_PROGRAM,
-                   "locate",
-                   "--backend=sim",
-                   "--profile=generic",
-                   "--sim=nodes=8,fault=slow_hca:3:3:0.5",
-                   "--format=json",
+    cluster().run({MUSTER_BENCH_PROGRAM, "locate", "--backend=sim", "--profile=generic",
+                   "--sim=nodes=8,fault=slow_hca:3:3:0.5", "--format=json",
                    "--output=" + report.string()});
     auto text = content_of(report);
     for (auto at = text.find("sim3"); at != std::string::npos; at = text.find("sim3")) {
       text.replace(at, 4, host);
     }
     std::ofstream(report) << text;
-    return cluster().run({MUSTER_PROGRAM,
-                          "drain",
-                          "--report",
-                          report.string(),
-                          "--root",
-                          (trees_.path() / "healthy").string(),
-                          "--state",
+    return cluster().run({MUSTER_PROGRAM, "drain", "--report", report.string(), "--root",
+                          (trees_.path() / "healthy").string(), "--state",
                           (trees_.path() / "admin").string()});
   };
   ASSERT_EQ(drain("nobody").status, 1);
@@ -291,9 +270,8 @@ TEST_F(MusterInSlurm, HoldsAJobBackInThePrologAndTellsItsUser) {
   EXPECT_EQ(job->restarts, 1);
   EXPECT_TRUE(is_drained(cluster().nodes().at("n1")));
   EXPECT_THAT(cluster().nodes().at("n1").reason, StartsWith(std::string(kReason)));
-  EXPECT_THAT(
-      cluster().output_of(id),
-      AllOf(HasSubstr("muster: node n1 is not fit for this job: "), HasSubstr("ran on n2")));
+  EXPECT_THAT(cluster().output_of(id), AllOf(HasSubstr("muster: node n1 is not fit for this job: "),
+                                             HasSubstr("ran on n2")));
   EXPECT_THAT(events_of("n1"), HasSubstr(fmt::format("job {}", id)));
 }
 
@@ -321,9 +299,8 @@ TEST_F(MusterInSlurm, TellsTheUserOfAJobThatEndsThatItDoes) {
   ASSERT_TRUE(cluster().wait_until("n1", is_idle));
   const auto waited = cluster().run({"srun", "true"});
   EXPECT_NE(waited.status, 0) << events_of("n1");
-  EXPECT_THAT(waited.err,
-              AllOf(HasSubstr("muster: node n1 is not fit for this job: "),
-                    HasSubstr("; the job ends here: start it again")));
+  EXPECT_THAT(waited.err, AllOf(HasSubstr("muster: node n1 is not fit for this job: "),
+                                HasSubstr("; the job ends here: start it again")));
 }
 
 TEST_F(MusterInSlurm, AWholeSetupHasNothingToBeMended) {
@@ -334,10 +311,7 @@ TEST_F(MusterInSlurm, AWholeSetupHasNothingToBeMended) {
       << "schema: muster.site/1\nslurm: {controller_deadline: 15 s, conf: "
       << (cluster().folder() / "etc/slurm.conf").string() << "}\n";
   const auto check = [&](const std::string& node) {
-    return cluster().run({MUSTER_PROGRAM,
-                          "hook",
-                          "--check-setup",
-                          "--profile=nd96isr_h100_v5",
+    return cluster().run({MUSTER_PROGRAM, "hook", "--check-setup", "--profile=nd96isr_h100_v5",
                           fmt::format("--root={}", tree.string()),
                           fmt::format("--nvml={}/nvml/libnvidia-ml.so.1", tree.string()),
                           fmt::format("--state={}/state-n1", trees_.path().string())},
@@ -360,8 +334,7 @@ TEST_F(MusterInSlurm, DrainsAfterAJobThatLeftAProcessBehind) {
   const auto begun = cluster().folder() / "begun";
   const auto may_end = cluster().folder() / "may_end";
   const auto script = fmt::format("#!/bin/sh\ntouch {}\nuntil [ -e {} ]; do sleep 0.1; done\n",
-                                  begun.string(),
-                                  may_end.string());
+                                  begun.string(), may_end.string());
   const auto id =
       cluster().submit(cluster().write("job", script), {"--nodelist=n1", "--exclusive"});
   ASSERT_NE(id, "") << cluster().refusal();
@@ -501,13 +474,8 @@ TEST_F(MusterInSlurm, ANodeReservedForMaintenanceIsNotResumed) {
   begin(1, ", clean_runs: 1");
   become("n1", "sick");
   ASSERT_TRUE(cluster().wait_until("n1", is_drained)) << events_of("n1");
-  const auto made = cluster().scontrol({"create",
-                                        "reservation=repair",
-                                        "flags=maint,ignore_jobs",
-                                        "nodes=n1",
-                                        "starttime=now",
-                                        "duration=60",
-                                        "users=root"});
+  const auto made = cluster().scontrol({"create", "reservation=repair", "flags=maint,ignore_jobs",
+                                        "nodes=n1", "starttime=now", "duration=60", "users=root"});
   ASSERT_EQ(made.status, 0) << made.err;
   ASSERT_TRUE(cluster().wait_until("n1", [](const auto& node) { return node.is("drained$"); }));
   become("n1", "healthy");

@@ -16,15 +16,8 @@ namespace {
 
 constexpr const char* kInside = "MUSTER_TEST_IN_NAMESPACES";
 
-constexpr std::array kUnshare{"unshare",
-                              "--net",
-                              "--pid",
-                              "--fork",
-                              "--kill-child",
-                              "--mount-proc",
-                              "--uts",
-                              "--ipc",
-                              "--mount"};
+constexpr std::array kUnshare{"unshare",      "--net", "--pid", "--fork", "--kill-child",
+                              "--mount-proc", "--uts", "--ipc", "--mount"};
 
 std::string& reason() {
   static std::string text;
@@ -69,11 +62,10 @@ void start_again(std::vector<char*> arguments) {
 
 // Slurm's programs find no address at all where there is only loopback, not even that one.
 std::string furnish() {
-  for (const auto* command : {"ip link set lo up",
-                              "ip link add muster0 type veth peer name muster1",
-                              "ip addr add 10.213.0.1/24 dev muster0",
-                              "ip link set muster0 up",
-                              "ip link set muster1 up"}) {
+  for (const auto* command :
+       {"ip link set lo up", "ip link add muster0 type veth peer name muster1",
+        "ip addr add 10.213.0.1/24 dev muster0", "ip link set muster0 up",
+        "ip link set muster1 up"}) {
     if (!succeeds(command)) return fmt::format("\"{}\" did not work", command);
   }
   constexpr std::string_view kName = "head";

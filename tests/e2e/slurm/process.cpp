@@ -36,9 +36,7 @@ void put_output(int number, const fs::path& file) {
 
 }  // namespace
 
-Process::Process(Words words,
-                 const Variables& variables,
-                 const fs::path& log,
+Process::Process(Words words, const Variables& variables, const fs::path& log,
                  const fs::path& errors) {
   Words settings;
   for (const auto& [name, value] : variables) settings.push_back(fmt::format("{}={}", name, value));

@@ -24,9 +24,7 @@ class Process {
  public:
   // Begins a session of its own. Its output goes to `log`, which is emptied; standard error too
   // where `errors` is empty.
-  Process(Words words,
-          const Variables& variables,
-          const std::filesystem::path& log,
+  Process(Words words, const Variables& variables, const std::filesystem::path& log,
           const std::filesystem::path& errors = {});
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

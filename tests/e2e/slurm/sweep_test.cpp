@@ -67,11 +67,7 @@ class AllReduceSweep : public ::testing::Test {
                     "      OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: \"1\"\n"
                     "      OMPI_MCA_mpi_yield_when_idle: \"1\"\n"
                     "{4}",
-                    results().string(),
-                    MUSTER_SOURCE_DIR,
-                    bench,
-                    MUSTER_BENCH_PROGRAM,
-                    rules));
+                    results().string(), MUSTER_SOURCE_DIR, bench, MUSTER_BENCH_PROGRAM, rules));
   }
 
   Ran muster(const Words& words) {

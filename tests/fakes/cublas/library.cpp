@@ -190,12 +190,8 @@ const std::vector<unsigned char>& first_column(const Product& product) {
   static std::map<Key, std::vector<unsigned char>> known;
   const auto in = numbers_of(product.in);
   const auto out = numbers_of(product.out);
-  auto& column = known[{product.in,
-                        product.out,
-                        product.rows,
-                        product.depth,
-                        beginning_of(product.a),
-                        beginning_of(product.b)}];
+  auto& column = known[{product.in, product.out, product.rows, product.depth,
+                        beginning_of(product.a), beginning_of(product.b)}];
   if (!column.empty()) return column;
   column.resize(product.rows * out.bytes());
   for (std::uint64_t row = 0; row < product.rows; ++row) {
@@ -213,8 +209,8 @@ void compute(int gpu, const Product& product) {
   const auto& column = first_column(product);
   std::memcpy(product.d, column.data(), column.size());
   flip(gpu, product);
-  fake::written(
-      product.d, product.rows * product.columns * numbers_of(product.out).bytes(), column.size());
+  fake::written(product.d, product.rows * product.columns * numbers_of(product.out).bytes(),
+                column.size());
 }
 
 }  // namespace
@@ -244,10 +240,8 @@ FAKE_CUBLAS int cublasLtMatmulDescCreate(cublas::Operation* operation, int compu
   return cublas::kSuccess;
 }
 
-FAKE_CUBLAS int cublasLtMatmulDescSetAttribute(cublas::Operation operation,
-                                               int attribute,
-                                               const void* value,
-                                               std::size_t bytes) {
+FAKE_CUBLAS int cublasLtMatmulDescSetAttribute(cublas::Operation operation, int attribute,
+                                               const void* value, std::size_t bytes) {
   FAKE_BEGIN("cublasLtMatmulDescSetAttribute")
   auto* state = operations().find(operation);
   if (state == nullptr || attribute != cublas::kTransposeFirst || bytes != sizeof(int)) {
@@ -264,11 +258,8 @@ FAKE_CUBLAS int cublasLtMatmulDescDestroy(cublas::Operation operation) {
   return operations().drop(operation) ? cublas::kSuccess : cublas::kInvalidValue;
 }
 
-FAKE_CUBLAS int cublasLtMatrixLayoutCreate(cublas::Layout* layout,
-                                           int type,
-                                           std::uint64_t rows,
-                                           std::uint64_t columns,
-                                           std::int64_t stride) {
+FAKE_CUBLAS int cublasLtMatrixLayoutCreate(cublas::Layout* layout, int type, std::uint64_t rows,
+                                           std::uint64_t columns, std::int64_t stride) {
   FAKE_BEGIN("cublasLtMatrixLayoutCreate")
   if (layout == nullptr || rows == 0 || columns == 0) return cublas::kInvalidValue;
   *layout = layouts().add({.type = type, .rows = rows, .columns = columns, .stride = stride});
@@ -287,10 +278,8 @@ FAKE_CUBLAS int cublasLtMatmulPreferenceCreate(cublas::Preference* preference) {
   return cublas::kSuccess;
 }
 
-FAKE_CUBLAS int cublasLtMatmulPreferenceSetAttribute(cublas::Preference preference,
-                                                     int attribute,
-                                                     const void* value,
-                                                     std::size_t bytes) {
+FAKE_CUBLAS int cublasLtMatmulPreferenceSetAttribute(cublas::Preference preference, int attribute,
+                                                     const void* value, std::size_t bytes) {
   FAKE_BEGIN("cublasLtMatmulPreferenceSetAttribute")
   auto* state = preferences().find(preference);
   if (state == nullptr || attribute != cublas::kMostWorkspace || bytes != sizeof state->workspace) {
@@ -305,16 +294,11 @@ FAKE_CUBLAS int cublasLtMatmulPreferenceDestroy(cublas::Preference preference) {
   return preferences().drop(preference) ? cublas::kSuccess : cublas::kInvalidValue;
 }
 
-FAKE_CUBLAS int cublasLtMatmulAlgoGetHeuristic(cublas::Handle handle,
-                                               cublas::Operation operation,
-                                               cublas::Layout first,
-                                               cublas::Layout second,
-                                               cublas::Layout third,
-                                               cublas::Layout to,
-                                               cublas::Preference preference,
-                                               int most,
-                                               cublas::Choice* choices,
-                                               int* count) {
+FAKE_CUBLAS int cublasLtMatmulAlgoGetHeuristic(cublas::Handle handle, cublas::Operation operation,
+                                               cublas::Layout first, cublas::Layout second,
+                                               cublas::Layout third, cublas::Layout to,
+                                               cublas::Preference preference, int most,
+                                               cublas::Choice* choices, int* count) {
   FAKE_BEGIN("cublasLtMatmulAlgoGetHeuristic")
   const auto* blas = handles().find(handle);
   const auto* what = operations().find(operation);
@@ -341,22 +325,12 @@ FAKE_CUBLAS int cublasLtMatmulAlgoGetHeuristic(cublas::Handle handle,
   return cublas::kSuccess;
 }
 
-FAKE_CUBLAS int cublasLtMatmul(cublas::Handle handle,
-                               cublas::Operation operation,
-                               const void* alpha,
-                               const void* a,
-                               cublas::Layout first,
-                               const void* b,
-                               cublas::Layout second,
-                               const void* beta,
-                               const void* c,
-                               cublas::Layout third,
-                               void* d,
-                               cublas::Layout to,
-                               const cublas::Algorithm* algorithm,
-                               void* workspace,
-                               std::size_t workspace_bytes,
-                               muster::bench::cuda::Stream stream) {
+FAKE_CUBLAS int cublasLtMatmul(cublas::Handle handle, cublas::Operation operation,
+                               const void* alpha, const void* a, cublas::Layout first,
+                               const void* b, cublas::Layout second, const void* beta,
+                               const void* c, cublas::Layout third, void* d, cublas::Layout to,
+                               const cublas::Algorithm* algorithm, void* workspace,
+                               std::size_t workspace_bytes, muster::bench::cuda::Stream stream) {
   FAKE_BEGIN("cublasLtMatmul")
   const auto* blas = handles().find(handle);
   const auto* what = operations().find(operation);

@@ -105,12 +105,8 @@ FAKE_CUDA int cuCtxEnablePeerAccess(Context peer, unsigned flags) {
   return known.insert(gpu).second ? cuda::kSuccess : kAlready;
 }
 
-FAKE_CUDA int cuMemcpyPeerAsync(Pointer to,
-                                Context to_context,
-                                Pointer from,
-                                Context from_context,
-                                std::size_t bytes,
-                                Stream stream) {
+FAKE_CUDA int cuMemcpyPeerAsync(Pointer to, Context to_context, Pointer from, Context from_context,
+                                std::size_t bytes, Stream stream) {
   FAKE_BEGIN_IN_CONTEXT("cuMemcpyPeerAsync")
   const int reader = gpu_of(to_context);
   const int other = gpu_of(from_context);

@@ -50,16 +50,11 @@ FAKE_CUDA int cuDriverGetVersion(int* version) {
 FAKE_CUDA int cuGetErrorName(int code, const char** name) {
   if (name == nullptr) return cuda::kInvalidValue;
   static const std::map<int, const char*> known_names{
-      {1, "CUDA_ERROR_INVALID_VALUE"},
-      {2, "CUDA_ERROR_OUT_OF_MEMORY"},
-      {3, "CUDA_ERROR_NOT_INITIALIZED"},
-      {100, "CUDA_ERROR_NO_DEVICE"},
-      {101, "CUDA_ERROR_INVALID_DEVICE"},
-      {201, "CUDA_ERROR_INVALID_CONTEXT"},
-      {400, "CUDA_ERROR_INVALID_HANDLE"},
-      {500, "CUDA_ERROR_NOT_FOUND"},
-      {600, "CUDA_ERROR_NOT_READY"},
-      {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+      {1, "CUDA_ERROR_INVALID_VALUE"},      {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+      {3, "CUDA_ERROR_NOT_INITIALIZED"},    {100, "CUDA_ERROR_NO_DEVICE"},
+      {101, "CUDA_ERROR_INVALID_DEVICE"},   {201, "CUDA_ERROR_INVALID_CONTEXT"},
+      {400, "CUDA_ERROR_INVALID_HANDLE"},   {500, "CUDA_ERROR_NOT_FOUND"},
+      {600, "CUDA_ERROR_NOT_READY"},        {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
       {802, "CUDA_ERROR_SYSTEM_NOT_READY"},
   };
   const auto found = known_names.find(code);
@@ -172,8 +167,8 @@ FAKE_CUDA int cuMemAlloc_v2(Pointer* memory, std::size_t bytes) {
 }
 
 // A handle of the whole of an allocation, in whole pages of a GPU.
-FAKE_CUDA int cuMemGetHandleForAddressRange(
-    void* handle, Pointer memory, std::size_t bytes, int kind, unsigned long long flags) {
+FAKE_CUDA int cuMemGetHandleForAddressRange(void* handle, Pointer memory, std::size_t bytes,
+                                            int kind, unsigned long long flags) {
   FAKE_BEGIN_IN_CONTEXT("cuMemGetHandleForAddressRange")
   constexpr int kDmaBuf = 1;
   constexpr std::size_t kPage = 4096;
@@ -262,17 +257,9 @@ FAKE_CUDA int cuModuleGetFunction(Kernel* kernel, Module module, const char* nam
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuLaunchKernel(Kernel kernel,
-                             unsigned grid_x,
-                             unsigned grid_y,
-                             unsigned grid_z,
-                             unsigned block_x,
-                             unsigned block_y,
-                             unsigned block_z,
-                             unsigned shared_bytes,
-                             Stream stream,
-                             void** arguments,
-                             void** extra) {
+FAKE_CUDA int cuLaunchKernel(Kernel kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                             unsigned block_x, unsigned block_y, unsigned block_z,
+                             unsigned shared_bytes, Stream stream, void** arguments, void** extra) {
   FAKE_BEGIN_IN_CONTEXT("cuLaunchKernel")
   const auto* kind = fake::driver().kernels.find(kernel);
   if (kind == nullptr) return cuda::kInvalidHandle;

@@ -56,8 +56,8 @@ std::uint64_t used_memory(int gpu) {
 }
 
 std::uint64_t reserve(int gpu, std::uint64_t size) {
-  void* memory = ::mmap(
-      nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-cstyle-cast,performance-no-int-to-ptr): the macro's
   if (memory == MAP_FAILED) return 0;
   allocations()[number(memory)] = {.gpu = gpu, .size = size, .real = {}};

@@ -66,8 +66,8 @@ struct NodeHardware {
   std::map<int, double> memory_of;                // "memory": {"2": 2000}
   double tflops = 40;                             // "tflops": of products by muster's kernel
   // "gemm": {"bf16": 770}: of products by cuBLASLt; a type with 0 is none that the chip has
-  std::map<std::string, double> gemm{
-      {"bf16", 770}, {"fp16", 760}, {"fp8", 1400}, {"tf32", 390}, {"fp32", 50}, {"fp64", 60}};
+  std::map<std::string, double> gemm{{"bf16", 770}, {"fp16", 760}, {"fp8", 1400},
+                                     {"tf32", 390}, {"fp32", 50},  {"fp64", 60}};
   std::map<int, double> gemm_of;  // "gemm_share": {"3": 0.9}: of that, on one GPU
   std::optional<Flip> gemm_flip;  // "gemm_flip": as "flip", of those products' bytes; 0: each
 

@@ -116,9 +116,7 @@ T combine(int reduction, T left, T right) {
 }
 
 template <class Type>
-void reduce_as(int reduction,
-               std::uint64_t count,
-               const std::vector<const std::byte*>& inputs,
+void reduce_as(int reduction, std::uint64_t count, const std::vector<const std::byte*>& inputs,
                std::byte* output) {
   using Word = typename Type::Word;
   const auto at = [](const std::byte* input, std::uint64_t i) {
@@ -165,11 +163,8 @@ std::size_t width_of(int type) {
   }
 }
 
-void reduce(int type,
-            int reduction,
-            std::uint64_t count,
-            const std::vector<const std::byte*>& inputs,
-            std::byte* output) {
+void reduce(int type, int reduction, std::uint64_t count,
+            const std::vector<const std::byte*>& inputs, std::byte* output) {
   using Reduce = void (*)(int, std::uint64_t, const std::vector<const std::byte*>&, std::byte*);
   // In the order of NCCL's numbers.
   constexpr std::array<Reduce, 12> kByType{reduce_as<Plain<std::int8_t>>,

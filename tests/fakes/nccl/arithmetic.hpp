@@ -12,10 +12,7 @@ namespace muster::fakes::gpu {
 [[nodiscard]] std::size_t width_of(int type);
 
 // Element by element over all inputs, each of `count` elements.
-void reduce(int type,
-            int reduction,
-            std::uint64_t count,
-            const std::vector<const std::byte*>& inputs,
-            std::byte* output);
+void reduce(int type, int reduction, std::uint64_t count,
+            const std::vector<const std::byte*>& inputs, std::byte* output);
 
 }  // namespace muster::fakes::gpu

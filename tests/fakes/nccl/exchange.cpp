@@ -113,11 +113,9 @@ class Execution {
     Time ready = 0;
     for (int rank = 0; rank < ranks(); ++rank) {
       if (slot(rank).request != call_.request) {
-        fail(*member_,
-             nccl::kInvalidUsage,
+        fail(*member_, nccl::kInvalidUsage,
              fmt::format("rank {} and rank {} do not call the same operation with the same count",
-                         own(),
-                         rank));
+                         own(), rank));
         return false;
       }
       ready = std::max(ready, slot(rank).ready);
@@ -173,12 +171,9 @@ class Execution {
   bool take_copy(const Taking& taking, std::uint64_t nth) {
     const auto* part = part_from(taking.peer, nth);
     if (part == nullptr || part->bytes != taking.bytes) {
-      fail(*member_,
-           nccl::kInvalidUsage,
-           fmt::format("rank {} receives {} bytes from rank {}, which sends it {}",
-                       own(),
-                       taking.bytes,
-                       taking.peer,
+      fail(*member_, nccl::kInvalidUsage,
+           fmt::format("rank {} receives {} bytes from rank {}, which sends it {}", own(),
+                       taking.bytes, taking.peer,
                        part == nullptr ? "none" : fmt::format("{}", part->bytes)));
       return false;
     }
@@ -205,9 +200,8 @@ class Execution {
   }
 
   [[nodiscard]] static bool are_equal(const Slot& slot) {
-    return std::all_of(slot.part.begin(), slot.part.begin() + slot.parts, [&](const Part& part) {
-      return part.bytes == slot.part.front().bytes;
-    });
+    return std::all_of(slot.part.begin(), slot.part.begin() + slot.parts,
+                       [&](const Part& part) { return part.bytes == slot.part.front().bytes; });
   }
 
   // What this rank gives to others.
@@ -240,8 +234,8 @@ class Execution {
   }
 
   [[nodiscard]] std::string_view name() const {
-    constexpr std::array<std::string_view, 5> kNames{
-        "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce"};
+    constexpr std::array<std::string_view, 5> kNames{"all_reduce", "all_gather", "reduce_scatter",
+                                                     "broadcast", "reduce"};
     if (call_.kind == Kind::parts) return name_of_parts();
     return kNames.at(static_cast<std::size_t>(call_.kind));
   }

@@ -78,8 +78,8 @@ FAKE_NCCL const char* ncclGetLastError(Communicator handle) {
   return text.c_str();
 }
 
-FAKE_NCCL int ncclCommInitRankConfig(
-    Communicator* made, int ranks, UniqueId id, int rank, nccl::Config* config) {
+FAKE_NCCL int ncclCommInitRankConfig(Communicator* made, int ranks, UniqueId id, int rank,
+                                     nccl::Config* config) {
   int code = nccl::kSuccess;
   bool blocking = true;
   {

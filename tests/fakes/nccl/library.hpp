@@ -36,11 +36,8 @@ struct Library {
 [[nodiscard]] int refuse(int code, std::string text);
 
 // Takes a seat in the meeting; "in progress" where nothing is wrong so far.
-[[nodiscard]] int begin(bench::nccl::Communicator* made,
-                        int ranks,
-                        const bench::nccl::UniqueId& id,
-                        int rank,
-                        bool blocking);
+[[nodiscard]] int begin(bench::nccl::Communicator* made, int ranks, const bench::nccl::UniqueId& id,
+                        int rank, bool blocking);
 // Moves on what a call has begun.
 void progress(Member& member);
 [[nodiscard]] int state_of(const Member& member);

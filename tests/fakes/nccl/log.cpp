@@ -67,14 +67,8 @@ bool asked(const Settings& all, const char* subsystem) {
 
 void write(const Writer& writer, std::string_view level, std::string_view text) {
   auto* out = settings(writer.rank).file;
-  fmt::print(out,
-             "{}:{}:{} [{}] {} {}\n",
-             host_name(writer.rank),
-             ::getpid(),
-             ::getpid(),
-             writer.gpu,
-             level,
-             text);
+  fmt::print(out, "{}:{}:{} [{}] {} {}\n", host_name(writer.rank), ::getpid(), ::getpid(),
+             writer.gpu, level, text);
   std::fflush(out);  // NOLINT(cert-err33-c): as much as a log can do
 }
 
@@ -107,8 +101,7 @@ void log_socket(const Writer& writer) {
     inform(writer, "ENV", "NCCL_NET set by environment to Socket.");
   } else if (cause == "plugin") {
     inform(writer, "ENV", "NCCL_NET_PLUGIN set by environment to sharp.");
-    inform(writer,
-           "NET",
+    inform(writer, "NET",
            "NET/Plugin: Could not find: libnccl-net-sharp.so. Using internal net plugin.");
     inform(writer, "NET", "NET/IB : No device found.");
   } else {
@@ -119,16 +112,13 @@ void log_socket(const Writer& writer) {
 }
 
 void log_infiniband(const Writer& writer) {
-  inform(
-      writer, "NET", "NET/IB : Using [0]mlx5_ib0:1/IB [1]mlx5_ib1:1/IB [RO]; OOB eth0:10.0.0.4<0>");
+  inform(writer, "NET",
+         "NET/IB : Using [0]mlx5_ib0:1/IB [1]mlx5_ib1:1/IB [RO]; OOB eth0:10.0.0.4<0>");
   const bool direct = scenario().network == "ib+gdr";
   for (int i = 0; i < 2; ++i) {
-    inform(writer,
-           "NET",
+    inform(writer, "NET",
            fmt::format("NET/IB : GPU Direct RDMA {} for HCA {} 'mlx5_ib{}'",
-                       direct ? "Enabled" : "Disabled",
-                       i,
-                       i));
+                       direct ? "Enabled" : "Disabled", i, i));
   }
   inform(writer, "INIT", "Using network IB");
 }
@@ -139,8 +129,7 @@ void log_pair(const Writer& writer, int from, int to, bool sends) {
   if (scenario().host_of(from) == scenario().host_of(to)) {
     if (!sends) return;
     const bool shared = scenario().inside == "shm";
-    inform(writer,
-           shared ? "SHM" : "P2P",
+    inform(writer, shared ? "SHM" : "P2P",
            fmt::format("{} via {}", pair, shared ? "SHM/direct/direct" : "P2P/CUMEM"));
     return;
   }
@@ -160,15 +149,10 @@ void log_warning(const Writer& writer, std::string_view text) {
 
 void log_arrival(const Writer& writer) {
   inform(
-      writer,
-      "INIT",
+      writer, "INIT",
       fmt::format("ncclCommInitRankConfig comm 0x5581d8f0 rank {} nranks {} cudaDev {} nvmlDev {} "
                   "busId {:x}000a000 commId 0x1a2b3c4d - Init START",
-                  writer.rank,
-                  writer.ranks,
-                  writer.gpu,
-                  writer.gpu,
-                  writer.gpu));
+                  writer.rank, writer.ranks, writer.gpu, writer.gpu, writer.gpu));
 }
 
 void log_begin(const Writer& writer) {
@@ -179,25 +163,17 @@ void log_begin(const Writer& writer) {
   } else {
     log_infiniband(writer);
   }
-  inform(writer,
-         "GRAPH",
+  inform(writer, "GRAPH",
          fmt::format("          + {}",
                      scenario().inside == "shm" ? "PCI[24.0] - CPU/0-0" : "NVL[240.0] - NVS/0"));
-  inform(writer,
-         "INIT",
+  inform(writer, "INIT",
          fmt::format("NVLS multicast support is {}available on dev {}",
-                     scenario().inside == "nvls" ? "" : "not ",
-                     writer.gpu));
+                     scenario().inside == "nvls" ? "" : "not ", writer.gpu));
   inform(
-      writer,
-      "INIT",
+      writer, "INIT",
       fmt::format("ncclCommInitRankConfig comm 0x5581d8f0 rank {} nranks {} cudaDev {} nvmlDev {} "
                   "busId {:x}000a000 commId 0x1a2b3c4d - Init COMPLETE",
-                  writer.rank,
-                  writer.ranks,
-                  writer.gpu,
-                  writer.gpu,
-                  writer.gpu + 1));
+                  writer.rank, writer.ranks, writer.gpu, writer.gpu, writer.gpu + 1));
   for (const auto& line : scenario().log) inform(writer, "INIT", line);
 }
 
@@ -208,19 +184,16 @@ void log_connections(const Writer& writer) {
     log_pair(writer, previous, writer.rank, false);
     log_pair(writer, writer.rank, next, true);
   }
-  inform(writer,
-         "INIT",
+  inform(writer, "INIT",
          fmt::format("Connected all rings, use ring PXN 0 GDR {}",
                      scenario().network == "ib+gdr" ? 1 : 0));
   if (scenario().inside == "nvls") inform(writer, "INIT", "Connected NVLS tree");
 }
 
 void log_operation(const Writer& writer, std::string_view name, std::uint64_t bytes) {
-  inform(writer,
-         "TUNING",
+  inform(writer, "TUNING",
          fmt::format("{}: {} Bytes -> Algo RING proto SIMPLE channel{{Lo..Hi}}={{0..15}}",
-                     function_name(name),
-                     bytes));
+                     function_name(name), bytes));
 }
 
 void forget_log_settings() { kept().read = false; }

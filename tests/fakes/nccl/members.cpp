@@ -48,12 +48,9 @@ void join(Member& member) {
     }
     if (rank != member.writer.rank && seat.host == own.host && seat.gpu == own.gpu) {
       return fail(
-          member,
-          nccl::kInvalidUsage,
+          member, nccl::kInvalidUsage,
           fmt::format("Duplicate GPU detected : rank {} and rank {} both on CUDA device {:x}",
-                      member.writer.rank,
-                      rank,
-                      own.gpu + 1));
+                      member.writer.rank, rank, own.gpu + 1));
     }
   }
   member.joined = true;

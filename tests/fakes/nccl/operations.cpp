@@ -178,71 +178,38 @@ int in_group(Communicator handle, Stream stream, int peer, int type, std::uint64
 namespace fake = muster::fakes::gpu;
 namespace nccl = muster::bench::nccl;
 
-FAKE_NCCL int ncclAllReduce(const void* send,
-                            void* receive,
-                            std::size_t count,
-                            int type,
-                            int reduction,
-                            Communicator handle,
-                            Stream stream) {
-  return fake::collective("ncclAllReduce",
-                          handle,
-                          stream,
+FAKE_NCCL int ncclAllReduce(const void* send, void* receive, std::size_t count, int type,
+                            int reduction, Communicator handle, Stream stream) {
+  return fake::collective("ncclAllReduce", handle, stream,
                           {fake::Kind::all_reduce, send, receive, count, type, reduction, 0});
 }
 
-FAKE_NCCL int ncclAllGather(const void* send,
-                            void* receive,
-                            std::size_t count,
-                            int type,
-                            Communicator handle,
-                            Stream stream) {
-  return fake::collective(
-      "ncclAllGather", handle, stream, {fake::Kind::all_gather, send, receive, count, type, 0, 0});
+FAKE_NCCL int ncclAllGather(const void* send, void* receive, std::size_t count, int type,
+                            Communicator handle, Stream stream) {
+  return fake::collective("ncclAllGather", handle, stream,
+                          {fake::Kind::all_gather, send, receive, count, type, 0, 0});
 }
 
-FAKE_NCCL int ncclReduceScatter(const void* send,
-                                void* receive,
-                                std::size_t count,
-                                int type,
-                                int reduction,
-                                Communicator handle,
-                                Stream stream) {
-  return fake::collective("ncclReduceScatter",
-                          handle,
-                          stream,
+FAKE_NCCL int ncclReduceScatter(const void* send, void* receive, std::size_t count, int type,
+                                int reduction, Communicator handle, Stream stream) {
+  return fake::collective("ncclReduceScatter", handle, stream,
                           {fake::Kind::reduce_scatter, send, receive, count, type, reduction, 0});
 }
 
-FAKE_NCCL int ncclBroadcast(const void* send,
-                            void* receive,
-                            std::size_t count,
-                            int type,
-                            int root,
-                            Communicator handle,
-                            Stream stream) {
-  return fake::collective("ncclBroadcast",
-                          handle,
-                          stream,
+FAKE_NCCL int ncclBroadcast(const void* send, void* receive, std::size_t count, int type, int root,
+                            Communicator handle, Stream stream) {
+  return fake::collective("ncclBroadcast", handle, stream,
                           {fake::Kind::broadcast, send, receive, count, type, 0, root});
 }
 
-FAKE_NCCL int ncclReduce(const void* send,
-                         void* receive,
-                         std::size_t count,
-                         int type,
-                         int reduction,
-                         int root,
-                         Communicator handle,
-                         Stream stream) {
-  return fake::collective("ncclReduce",
-                          handle,
-                          stream,
+FAKE_NCCL int ncclReduce(const void* send, void* receive, std::size_t count, int type,
+                         int reduction, int root, Communicator handle, Stream stream) {
+  return fake::collective("ncclReduce", handle, stream,
                           {fake::Kind::reduce, send, receive, count, type, reduction, root});
 }
 
-FAKE_NCCL int ncclSend(
-    const void* from, std::size_t count, int type, int peer, Communicator handle, Stream stream) {
+FAKE_NCCL int ncclSend(const void* from, std::size_t count, int type, int peer, Communicator handle,
+                       Stream stream) {
   FAKE_BEGIN("ncclSend")
   const int code = fake::in_group(handle, stream, peer, type, count);
   if (code != nccl::kSuccess) return code;
@@ -251,8 +218,8 @@ FAKE_NCCL int ncclSend(
   return nccl::kSuccess;
 }
 
-FAKE_NCCL int ncclRecv(
-    void* to, std::size_t count, int type, int peer, Communicator handle, Stream stream) {
+FAKE_NCCL int ncclRecv(void* to, std::size_t count, int type, int peer, Communicator handle,
+                       Stream stream) {
   FAKE_BEGIN("ncclRecv")
   const int code = fake::in_group(handle, stream, peer, type, count);
   if (code != nccl::kSuccess) return code;

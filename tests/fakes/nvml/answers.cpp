@@ -76,8 +76,7 @@ Script script() {
   return state().initialised == 0 ? nullptr : state().scenario;
 }
 
-std::optional<int> obstacle(const Scenario& scenario,
-                            std::string_view call,
+std::optional<int> obstacle(const Scenario& scenario, std::string_view call,
                             std::optional<unsigned> gpu) {
   if (scenario.hangs_in(call, gpu)) {
     for (;;) ::pause();

@@ -45,8 +45,7 @@ int stop();
 Script script();
 
 // What stands in the way of an answer: nothing, or a code.
-std::optional<int> obstacle(const Scenario& scenario,
-                            std::string_view call,
+std::optional<int> obstacle(const Scenario& scenario, std::string_view call,
                             std::optional<unsigned> gpu);
 
 nvml::Device handle_of(unsigned index);

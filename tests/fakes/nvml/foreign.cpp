@@ -48,9 +48,8 @@ FAKE_API int nvmlSystemGetNVMLVersion(char* version, unsigned size) {
 }
 
 FAKE_API int nvmlDeviceGetIndex(Device device, unsigned* index) {
-  return on("nvmlDeviceGetIndex", device, [&](const Gpu& gpu) {
-    return give(Fact<unsigned>(gpu.index), index);
-  });
+  return on("nvmlDeviceGetIndex", device,
+            [&](const Gpu& gpu) { return give(Fact<unsigned>(gpu.index), index); });
 }
 
 FAKE_API int nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
@@ -59,9 +58,8 @@ FAKE_API int nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
 }
 
 FAKE_API int nvmlDeviceGetPcieThroughput(Device device, int /*direction*/, unsigned* kib_per_s) {
-  return on("nvmlDeviceGetPcieThroughput", device, [&](const Gpu& /*gpu*/) {
-    return give(Fact<unsigned>(0U), kib_per_s);
-  });
+  return on("nvmlDeviceGetPcieThroughput", device,
+            [&](const Gpu& /*gpu*/) { return give(Fact<unsigned>(0U), kib_per_s); });
 }
 
 // What data centre GPUs do not have.
@@ -69,8 +67,7 @@ FAKE_API int nvmlDeviceGetFanSpeed(Device device, unsigned* /*percent*/) {
   return on("nvmlDeviceGetFanSpeed", device, [](const Gpu& /*gpu*/) { return kNotSupported; });
 }
 
-FAKE_API int nvmlDeviceGetEncoderUtilization(Device device,
-                                             unsigned* percent,
+FAKE_API int nvmlDeviceGetEncoderUtilization(Device device, unsigned* percent,
                                              unsigned* period_us) {
   return on("nvmlDeviceGetEncoderUtilization", device, [&](const Gpu& /*gpu*/) -> int {
     const int code = give(Fact<unsigned>(0U), percent);
@@ -78,28 +75,23 @@ FAKE_API int nvmlDeviceGetEncoderUtilization(Device device,
   });
 }
 
-FAKE_API int nvmlDeviceGetDecoderUtilization(Device device,
-                                             unsigned* percent,
+FAKE_API int nvmlDeviceGetDecoderUtilization(Device device, unsigned* percent,
                                              unsigned* period_us) {
   return nvmlDeviceGetEncoderUtilization(device, percent, period_us);
 }
 
-FAKE_API int nvmlDeviceGetGraphicsRunningProcesses(Device device,
-                                                   unsigned* count,
+FAKE_API int nvmlDeviceGetGraphicsRunningProcesses(Device device, unsigned* count,
                                                    ProcessV1* /**/) {
   return give_none("nvmlDeviceGetGraphicsRunningProcesses", device, count);
 }
 
-FAKE_API int nvmlDeviceGetMPSComputeRunningProcesses_v3(Device device,
-                                                        unsigned* count,
+FAKE_API int nvmlDeviceGetMPSComputeRunningProcesses_v3(Device device, unsigned* count,
                                                         Process* /**/) {
   return give_none("nvmlDeviceGetMPSComputeRunningProcesses_v3", device, count);
 }
 
 // Samples of each process since a time: none.
-FAKE_API int nvmlDeviceGetProcessUtilization(Device device,
-                                             void* /*samples*/,
-                                             unsigned* count,
+FAKE_API int nvmlDeviceGetProcessUtilization(Device device, void* /*samples*/, unsigned* count,
                                              Counter /*since*/) {
   return give_none("nvmlDeviceGetProcessUtilization", device, count);
 }

@@ -106,9 +106,8 @@ FAKE_API int nvmlDeviceValidateInforom(Device device) {
 }
 
 FAKE_API int nvmlDeviceGetMemoryInfo(Device device, Memory* out) {
-  return on("nvmlDeviceGetMemoryInfo", device, [&](const Gpu& gpu) -> int {
-    return give_memory(gpu, out);
-  });
+  return on("nvmlDeviceGetMemoryInfo", device,
+            [&](const Gpu& gpu) -> int { return give_memory(gpu, out); });
 }
 
 FAKE_API int nvmlDeviceGetEccMode(Device device, int* current, int* pending) {
@@ -125,11 +124,10 @@ FAKE_API int nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* pe
   });
 }
 
-FAKE_API int nvmlDeviceGetMemoryErrorCounter(
-    Device device, int type, int since, int location, Counter* out) {
-  return on("nvmlDeviceGetMemoryErrorCounter", device, [&](const Gpu& gpu) -> int {
-    return give(ecc_of(gpu, type, since, location), out);
-  });
+FAKE_API int nvmlDeviceGetMemoryErrorCounter(Device device, int type, int since, int location,
+                                             Counter* out) {
+  return on("nvmlDeviceGetMemoryErrorCounter", device,
+            [&](const Gpu& gpu) -> int { return give(ecc_of(gpu, type, since, location), out); });
 }
 
 // NOLINTNEXTLINE(readability-non-const-parameter): as NVML declares it
@@ -143,11 +141,8 @@ FAKE_API int nvmlDeviceGetRetiredPages(Device device, int cause, unsigned* count
   });
 }
 
-FAKE_API int nvmlDeviceGetRemappedRows(Device device,
-                                       unsigned* corrected,
-                                       unsigned* uncorrected,
-                                       unsigned* pending,
-                                       unsigned* failed) {
+FAKE_API int nvmlDeviceGetRemappedRows(Device device, unsigned* corrected, unsigned* uncorrected,
+                                       unsigned* pending, unsigned* failed) {
   return on("nvmlDeviceGetRemappedRows", device, [&](const Gpu& gpu) -> int {
     if (corrected == nullptr || uncorrected == nullptr || pending == nullptr || failed == nullptr) {
       return kInvalidArgument;
@@ -193,17 +188,14 @@ FAKE_API int nvmlDeviceGetTemperatureThreshold(Device device, int threshold, uns
 
 #if MUSTER_FAKE_BRANCH >= 535
 FAKE_API int nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count, Process* out) {
-  return on("nvmlDeviceGetComputeRunningProcesses_v3", device, [&](const Gpu& gpu) -> int {
-    return give_processes(gpu.processes, count, out);
-  });
+  return on("nvmlDeviceGetComputeRunningProcesses_v3", device,
+            [&](const Gpu& gpu) -> int { return give_processes(gpu.processes, count, out); });
 }
 
-FAKE_API int nvmlDeviceGetGraphicsRunningProcesses_v3(Device device,
-                                                      unsigned* count,
+FAKE_API int nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, unsigned* count,
                                                       Process* out) {
-  return on("nvmlDeviceGetGraphicsRunningProcesses_v3", device, [&](const Gpu& gpu) -> int {
-    return give_processes(gpu.graphics, count, out);
-  });
+  return on("nvmlDeviceGetGraphicsRunningProcesses_v3", device,
+            [&](const Gpu& gpu) -> int { return give_processes(gpu.graphics, count, out); });
 }
 
 FAKE_API int nvmlDeviceGetMemoryInfo_v2(Device device, MemoryV2* out) {
@@ -222,9 +214,8 @@ FAKE_API int nvmlDeviceGetMemoryInfo_v2(Device device, MemoryV2* out) {
 }
 
 FAKE_API int nvmlDeviceGetGspFirmwareVersion(Device device, char* out) {
-  return on("nvmlDeviceGetGspFirmwareVersion", device, [&](const Gpu& gpu) -> int {
-    return give_text(gpu.firmware.gsp, out, 80);
-  });
+  return on("nvmlDeviceGetGspFirmwareVersion", device,
+            [&](const Gpu& gpu) -> int { return give_text(gpu.firmware.gsp, out, 80); });
 }
 
 FAKE_API int nvmlDeviceGetGspFirmwareMode(Device device, unsigned* enabled, unsigned* by_default) {
@@ -246,9 +237,8 @@ FAKE_API int nvmlDeviceGetSramEccErrorStatus(Device device, Sram* out) {
 }
 #else
 FAKE_API int nvmlDeviceGetComputeRunningProcesses(Device device, unsigned* count, ProcessV1* out) {
-  return on("nvmlDeviceGetComputeRunningProcesses", device, [&](const Gpu& gpu) -> int {
-    return give_processes(gpu.processes, count, out);
-  });
+  return on("nvmlDeviceGetComputeRunningProcesses", device,
+            [&](const Gpu& gpu) -> int { return give_processes(gpu.processes, count, out); });
 }
 #endif
 

@@ -125,9 +125,7 @@ FAKE_API int nvmlDeviceGetNvLinkState(Device device, unsigned number, int* out) 
   });
 }
 
-FAKE_API int nvmlDeviceGetNvLinkErrorCounter(Device device,
-                                             unsigned number,
-                                             int counter,
+FAKE_API int nvmlDeviceGetNvLinkErrorCounter(Device device, unsigned number, int counter,
                                              Counter* out) {
   return on("nvmlDeviceGetNvLinkErrorCounter", device, [&](const Gpu& gpu) -> int {
     const auto* link = link_of(gpu, number);
@@ -173,8 +171,8 @@ FAKE_API int nvmlDeviceGetP2PStatus(Device device, Device other, int capability,
 FAKE_API int nvmlDeviceGetFieldValues(Device device, int count, FieldValue* fields) {
   return on("nvmlDeviceGetFieldValues", device, [&](const Gpu& gpu) -> int {
     if (fields == nullptr || count <= 0) return kInvalidArgument;
-    std::for_each(
-        fields, fields + count, [&](FieldValue& field) { set(field, field_of(gpu, field)); });
+    std::for_each(fields, fields + count,
+                  [&](FieldValue& field) { set(field, field_of(gpu, field)); });
     return kOk;
   });
 }

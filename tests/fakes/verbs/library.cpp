@@ -113,9 +113,7 @@ FAKE_VERBS int ibv_query_gid(ibv_context* context, std::uint8_t port, int index,
   return 0;
 }
 
-FAKE_VERBS int ibv_query_pkey(ibv_context* /*context*/,
-                              std::uint8_t port,
-                              int index,
+FAKE_VERBS int ibv_query_pkey(ibv_context* /*context*/, std::uint8_t port, int index,
                               std::uint16_t* key) {
   if (port != 1 || index > 1) return -1;
   const bool full = (index == 0) != fake::scenario().limited;
@@ -144,21 +142,14 @@ FAKE_VERBS ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, std::size_t bytes, 
 }
 
 // This HCA takes no relaxed order.
-FAKE_VERBS ibv_mr* ibv_reg_mr_iova2(ibv_pd* /*domain*/,
-                                    void* /*address*/,
-                                    std::size_t /*bytes*/,
-                                    std::uint64_t /*iova*/,
-                                    unsigned /*access*/) {
+FAKE_VERBS ibv_mr* ibv_reg_mr_iova2(ibv_pd* /*domain*/, void* /*address*/, std::size_t /*bytes*/,
+                                    std::uint64_t /*iova*/, unsigned /*access*/) {
   return refuse<ibv_mr>(EOPNOTSUPP);
 }
 
 // Of the fake driver's GPUs, whose memory is the host's at the same address.
-FAKE_VERBS ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain,
-                                     std::uint64_t offset,
-                                     std::size_t bytes,
-                                     std::uint64_t iova,
-                                     int file,
-                                     int access) {
+FAKE_VERBS ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t bytes,
+                                     std::uint64_t iova, int file, int access) {
   if (fake::scenario().no_dma_buf) return refuse<ibv_mr>(EOPNOTSUPP);
   if (offset != 0 || ::fcntl(file, F_GETFD) < 0) return refuse<ibv_mr>(EBADF);
   void* memory = nullptr;
@@ -175,11 +166,8 @@ FAKE_VERBS int ibv_dereg_mr(ibv_mr* region) {
   return 0;
 }
 
-FAKE_VERBS ibv_cq* ibv_create_cq(ibv_context* context,
-                                 int depth,
-                                 void* /*data*/,
-                                 ibv_comp_channel* /*channel*/,
-                                 int /*vector*/) {
+FAKE_VERBS ibv_cq* ibv_create_cq(ibv_context* context, int depth, void* /*data*/,
+                                 ibv_comp_channel* /*channel*/, int /*vector*/) {
   if (depth < 1 || depth > kMostRequests) return refuse<ibv_cq>(EINVAL);
   auto* const completions = new fake::Completions;
   completions->base.context = context;

@@ -10,8 +10,8 @@
 namespace muster {
 namespace {
 
-constexpr std::array kOutcomes{
-    Outcome::pass, Outcome::warn, Outcome::fail, Outcome::unknown, Outcome::skip};
+constexpr std::array kOutcomes{Outcome::pass, Outcome::warn, Outcome::fail, Outcome::unknown,
+                               Outcome::skip};
 constexpr std::array kRemedies{Remedy::none,
                                Remedy::watch,
                                Remedy::restart_app,

@@ -81,11 +81,9 @@ TEST_P(BadHostlistTest, IsAnErrorThatNamesTheColumn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Lists,
-    BadHostlistTest,
+    Lists, BadHostlistTest,
     ::testing::Values(
-        ErrorCase{"", "the list of hosts is empty"},
-        ErrorCase{" \n", "the list of hosts is empty"},
+        ErrorCase{"", "the list of hosts is empty"}, ErrorCase{" \n", "the list of hosts is empty"},
         ErrorCase{"gpu-[1-4", "column 5: a bracket is not closed"},
         ErrorCase{"gpu-[1-4,", "column 10: expected a number"},
         ErrorCase{"gpu-[", "column 6: expected a number"},
@@ -142,19 +140,16 @@ TEST_P(FirstOfHostlistTest, IsTheFirstOneWrittenOut) {
   EXPECT_EQ(*host, GetParam().first);
 }
 
-INSTANTIATE_TEST_SUITE_P(Lists,
-                         FirstOfHostlistTest,
-                         ::testing::Values(FirstCase{"node1", "node1"},
-                                           FirstCase{"node1,node2", "node1"},
-                                           FirstCase{"login,gpu-[1-4]", "login"},
-                                           FirstCase{"gpu-[0007-0010,12]", "gpu-0007"},
-                                           FirstCase{"gpu-[12,3-4]", "gpu-12"},
-                                           FirstCase{"gpu-[5]", "gpu-5"},
-                                           FirstCase{"gpu-[08-11]-ib0,login", "gpu-08-ib0"},
-                                           FirstCase{"rack[2-3]n[001-016]", "rack2n001"},
-                                           FirstCase{"[10-12]", "10"},
-                                           FirstCase{"a.b.example,c", "a.b.example"},
-                                           FirstCase{"n[0-999999999999]", "n0"}));
+INSTANTIATE_TEST_SUITE_P(
+    Lists, FirstOfHostlistTest,
+    ::testing::Values(FirstCase{"node1", "node1"}, FirstCase{"node1,node2", "node1"},
+                      FirstCase{"login,gpu-[1-4]", "login"},
+                      FirstCase{"gpu-[0007-0010,12]", "gpu-0007"},
+                      FirstCase{"gpu-[12,3-4]", "gpu-12"}, FirstCase{"gpu-[5]", "gpu-5"},
+                      FirstCase{"gpu-[08-11]-ib0,login", "gpu-08-ib0"},
+                      FirstCase{"rack[2-3]n[001-016]", "rack2n001"}, FirstCase{"[10-12]", "10"},
+                      FirstCase{"a.b.example,c", "a.b.example"},
+                      FirstCase{"n[0-999999999999]", "n0"}));
 
 TEST(FirstOfHostlistTest, ReadsTheListToItsEnd) {
   EXPECT_EQ(first_of_hostlist("n1,n[2-").error().message,
@@ -173,32 +168,26 @@ TEST_P(FoldHostlistTest, IsShortAndSorted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Names,
-    FoldHostlistTest,
-    ::testing::Values(FoldCase{{}, ""},
-                      FoldCase{{"", "n1"}, "n1"},
-                      FoldCase{{"login"}, "login"},
-                      FoldCase{{"tux1", "tux2", "tux3"}, "tux[1-3]"},
-                      FoldCase{{"tux3", "tux1", "tux2", "tux1"}, "tux[1-3]"},
-                      FoldCase{{"n10", "n9", "n2", "n1"}, "n[1-2,9-10]"},
-                      FoldCase{{"n1", "n01"}, "n[1,01]"},
-                      FoldCase{{"n8", "n9", "n08", "n09", "n10"}, "n[8-10,08-09]"},
-                      FoldCase{{"n08", "n09", "n10", "n11"}, "n[08-11]"},
-                      FoldCase{{"n099", "n100", "n0101"}, "n[099-100,0101]"},
-                      FoldCase{{"gpu-001", "gpu-002", "gpu-064", "login"},
-                               "gpu-[001-002,064],login"},
-                      FoldCase{{"gpu-1-ib0", "gpu-2-ib0", "gpu-3-ib0"}, "gpu-[1-3]-ib0"},
-                      FoldCase{{"r1n1", "r1n2", "r2n1", "r2n2"}, "r1n[1-2],r2n[1-2]"},
-                      FoldCase{{"r1n1", "r2n1", "r3n1"}, "r[1-3]n1"},
-                      FoldCase{{"r1n1", "r2n1", "r2n2", "r3n1"}, "r[1,3]n1,r2n[1-2]"},
-                      FoldCase{{"r1n5", "r2n7"}, "r1n5,r2n7"},
-                      FoldCase{{"1", "2", "3"}, "[1-3]"},
-                      FoldCase{{"n2.b", "n10.a", "n2.a"}, "n[2,10].a,n2.b"},
-                      FoldCase{{"b", "a", "a1"}, "a,a1,b"},
-                      FoldCase{{"n1234567890123456789", "n1234567890123456790"},
-                               "n1234567890123456789,n1234567890123456790"},
-                      FoldCase{{"n999999999999999998", "n999999999999999999"},
-                               "n[999999999999999998-999999999999999999]"}));
+    Names, FoldHostlistTest,
+    ::testing::Values(
+        FoldCase{{}, ""}, FoldCase{{"", "n1"}, "n1"}, FoldCase{{"login"}, "login"},
+        FoldCase{{"tux1", "tux2", "tux3"}, "tux[1-3]"},
+        FoldCase{{"tux3", "tux1", "tux2", "tux1"}, "tux[1-3]"},
+        FoldCase{{"n10", "n9", "n2", "n1"}, "n[1-2,9-10]"}, FoldCase{{"n1", "n01"}, "n[1,01]"},
+        FoldCase{{"n8", "n9", "n08", "n09", "n10"}, "n[8-10,08-09]"},
+        FoldCase{{"n08", "n09", "n10", "n11"}, "n[08-11]"},
+        FoldCase{{"n099", "n100", "n0101"}, "n[099-100,0101]"},
+        FoldCase{{"gpu-001", "gpu-002", "gpu-064", "login"}, "gpu-[001-002,064],login"},
+        FoldCase{{"gpu-1-ib0", "gpu-2-ib0", "gpu-3-ib0"}, "gpu-[1-3]-ib0"},
+        FoldCase{{"r1n1", "r1n2", "r2n1", "r2n2"}, "r1n[1-2],r2n[1-2]"},
+        FoldCase{{"r1n1", "r2n1", "r3n1"}, "r[1-3]n1"},
+        FoldCase{{"r1n1", "r2n1", "r2n2", "r3n1"}, "r[1,3]n1,r2n[1-2]"},
+        FoldCase{{"r1n5", "r2n7"}, "r1n5,r2n7"}, FoldCase{{"1", "2", "3"}, "[1-3]"},
+        FoldCase{{"n2.b", "n10.a", "n2.a"}, "n[2,10].a,n2.b"}, FoldCase{{"b", "a", "a1"}, "a,a1,b"},
+        FoldCase{{"n1234567890123456789", "n1234567890123456790"},
+                 "n1234567890123456789,n1234567890123456790"},
+        FoldCase{{"n999999999999999998", "n999999999999999999"},
+                 "n[999999999999999998-999999999999999999]"}));
 
 std::set<std::string> set_of(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};

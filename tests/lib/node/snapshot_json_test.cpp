@@ -72,11 +72,9 @@ TEST_P(SnapshotErrorTest, IsNamedByItsPlace) {
 
 #define MUSTER_DOC(body) R"({"schema": "muster.snapshot/1", )" body "}"
 INSTANTIATE_TEST_SUITE_P(
-    All,
-    SnapshotErrorTest,
+    All, SnapshotErrorTest,
     ::testing::Values(
-        Wrong{"", "parse error"},
-        Wrong{"[]", "/: expected an object"},
+        Wrong{"", "parse error"}, Wrong{"[]", "/: expected an object"},
         Wrong{"{}", "/schema: expected \"muster.snapshot/1\", got \"\""},
         Wrong{R"({"schema": "muster.snapshot/2"})", "got \"muster.snapshot/2\""},
         Wrong{MUSTER_DOC(R"("cpu": 3)"), "/cpu: expected an object"},

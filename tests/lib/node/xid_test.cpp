@@ -173,23 +173,15 @@ TEST(XidLineTest, BelievesProgramsOnlyWhenAsked) {
 }
 
 TEST(XidLineTest, TakesNothingElseForAnXid) {
-  for (const auto* line : {"",
-                           "NVRM: ",
-                           "NVRM: Xid",
-                           "NVRM: Xid (",
-                           "NVRM: Xid (PCI:0001:00:00)",
-                           "NVRM: Xid (PCI:0001:00:00): ",
-                           "NVRM: Xid (PCI:0001:00:00): lost",
-                           "NVRM: Xid (PCI:0001:00:00): 99999999999, x",
-                           "NVRM: Xid (PCI:nowhere): 79, x",
-                           "NVRM: Xid (PCI:0001:00): 79, x",
-                           "NVRM: Xid (PCI:0001:000:00): 79, x",
-                           "python: NVRM: Xid (PCI:0001:00:00): 79, x",
-                           "NVRM: GPU 0001:00:00.0: RmInitAdapter failed! (0x26:0x56:1463)",
-                           "NVRM: fallen off the bus and is not responding to commands.",
-                           "nvidia-nvswitch0: SXid",
-                           "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0)",
-                           "nvidia-nvswitch0: open (major=510)"}) {
+  for (const auto* line :
+       {"", "NVRM: ", "NVRM: Xid", "NVRM: Xid (", "NVRM: Xid (PCI:0001:00:00)",
+        "NVRM: Xid (PCI:0001:00:00): ", "NVRM: Xid (PCI:0001:00:00): lost",
+        "NVRM: Xid (PCI:0001:00:00): 99999999999, x", "NVRM: Xid (PCI:nowhere): 79, x",
+        "NVRM: Xid (PCI:0001:00): 79, x", "NVRM: Xid (PCI:0001:000:00): 79, x",
+        "python: NVRM: Xid (PCI:0001:00:00): 79, x",
+        "NVRM: GPU 0001:00:00.0: RmInitAdapter failed! (0x26:0x56:1463)",
+        "NVRM: fallen off the bus and is not responding to commands.", "nvidia-nvswitch0: SXid",
+        "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0)", "nvidia-nvswitch0: open (major=510)"}) {
     EXPECT_THAT(parse({line}).events, IsEmpty()) << line;
   }
 }

@@ -19,8 +19,7 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 
 class CommandsTest : public ::testing::Test {
  protected:
-  static CommandFact run(std::vector<std::string> words,
-                         std::vector<std::string> allowed,
+  static CommandFact run(std::vector<std::string> words, std::vector<std::string> allowed,
                          std::chrono::milliseconds deadline = 20s) {
     const auto facts =
         run_commands(Root(),
@@ -73,9 +72,9 @@ TEST_F(CommandsTest, WhatOthersCanWriteIsNotRunAsRoot) {
 
 TEST_F(CommandsTest, BelowAForeignRootNothingIsRun) {
   const TempDir dir;
-  const auto facts = run_commands(*Root::below(dir.path()),
-                                  {.commands = {{.words = {"true"}}}, .allowed = {"*"}},
-                                  Clock::time_point::max());
+  const auto facts =
+      run_commands(*Root::below(dir.path()), {.commands = {{.words = {"true"}}}, .allowed = {"*"}},
+                   Clock::time_point::max());
   ASSERT_EQ(facts.size(), 1U);
   EXPECT_TRUE(facts.front().status.is_absent());
 }

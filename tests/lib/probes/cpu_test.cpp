@@ -74,9 +74,8 @@ TEST_F(CpuProbeTest, CountsCoresWhereTheKernelDoesNotKnowTheSockets) {
   }
   const auto cpu = probe().facts;
   EXPECT_EQ(cpu.cores, Fact<unsigned>(8U));
-  EXPECT_EQ(
-      cpu.sockets,
-      Fact<unsigned>::absent("the kernel does not know the sockets (physical_package_id -1)"));
+  EXPECT_EQ(cpu.sockets, Fact<unsigned>::absent(
+                             "the kernel does not know the sockets (physical_package_id -1)"));
 }
 
 TEST_F(CpuProbeTest, CountsHundredsOfCpus) {

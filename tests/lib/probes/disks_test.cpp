@@ -26,24 +26,23 @@ class DisksProbeTest : public ::testing::Test {
 };
 
 TEST_F(DisksProbeTest, SeesNamespacesAndArrays) {
-  EXPECT_EQ(probe(),
-            observed(Disks{.nvme = {{.name = "nvme0n1",
-                                     .controller = "nvme0",
-                                     .model = std::string("Microsoft NVMe Direct Disk v2"),
-                                     .firmware = std::string("NVMDV002"),
-                                     .state = std::string("live"),
-                                     .size_bytes = 2000UL * 512,
-                                     .read_only = false,
-                                     .address = std::string("0001:00:00.0"),
-                                     .link_speed_gts = 32.0,
-                                     .link_width = 4U}},
-                           .dead_controllers = {},
-                           .raid = {{.name = "md0",
-                                     .level = std::string("raid1"),
-                                     .state = std::string("clean"),
-                                     .disks = 2U,
-                                     .degraded = 0U}},
-                           .stacked = std::vector<StackedDevice>()}));
+  EXPECT_EQ(probe(), observed(Disks{.nvme = {{.name = "nvme0n1",
+                                              .controller = "nvme0",
+                                              .model = std::string("Microsoft NVMe Direct Disk v2"),
+                                              .firmware = std::string("NVMDV002"),
+                                              .state = std::string("live"),
+                                              .size_bytes = 2000UL * 512,
+                                              .read_only = false,
+                                              .address = std::string("0001:00:00.0"),
+                                              .link_speed_gts = 32.0,
+                                              .link_width = 4U}},
+                                    .dead_controllers = {},
+                                    .raid = {{.name = "md0",
+                                              .level = std::string("raid1"),
+                                              .state = std::string("clean"),
+                                              .disks = 2U,
+                                              .degraded = 0U}},
+                                    .stacked = std::vector<StackedDevice>()}));
 }
 
 TEST_F(DisksProbeTest, NamesDiskImagesAndWhatLiesOnThem) {
@@ -154,9 +153,9 @@ TEST(EmptyRootTest, IsAnErrorForTheDisksProbe) {
 }
 
 TEST_F(DisksProbeTest, LeavesOutTheCloudsRemoteDisksBehindAPcieController) {
-  for (const auto* model : {"MSFT NVMe Accelerator v1.0              \n",
-                            "Amazon Elastic Block Store              \n",
-                            "nvme_card-pd                            \n"}) {
+  for (const auto* model :
+       {"MSFT NVMe Accelerator v1.0              \n", "Amazon Elastic Block Store              \n",
+        "nvme_card-pd                            \n"}) {
     write_controller("model", model);
     EXPECT_THAT(probe()->nvme, IsEmpty()) << model;
     EXPECT_THAT(probe()->dead_controllers, IsEmpty()) << model;

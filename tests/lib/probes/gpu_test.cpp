@@ -136,13 +136,11 @@ class NvmlTest : public ::testing::Test {
     return fmt::format("{}/nvml-{}/libnvidia-ml.so.1", MUSTER_FAKES, branch);
   }
 
-  [[nodiscard]] Section<Nvml> probe(int branch = 580,
-                                    Clock::duration allowed = 20s,
+  [[nodiscard]] Section<Nvml> probe(int branch = 580, Clock::duration allowed = 20s,
                                     NvmlParts parts = NvmlParts::all()) {
     dir_.write("scenario", to_text(scenario_));
     return probe_nvml(*Root::below((dir_.path() / "node").string()),
-                      {.library = library(branch), .parts = parts},
-                      Clock::now() + allowed);
+                      {.library = library(branch), .parts = parts}, Clock::now() + allowed);
   }
 
   void name_module(std::string_view name) {
@@ -267,10 +265,8 @@ TEST_F(NvmlTest, ALibraryThatWasNamedAndIsNotThereCannotBeUsed) {
 }
 
 TEST_F(NvmlTest, AsksOnlyForWhatIsWanted) {
-  scenario_.hangs = {"nvmlDeviceGetP2PStatus",
-                     "nvmlDeviceGetComputeRunningProcesses_v3",
-                     "nvmlDeviceValidateInforom",
-                     "nvmlDeviceGetNvLinkRemotePciInfo_v2"};
+  scenario_.hangs = {"nvmlDeviceGetP2PStatus", "nvmlDeviceGetComputeRunningProcesses_v3",
+                     "nvmlDeviceValidateInforom", "nvmlDeviceGetNvLinkRemotePciInfo_v2"};
   const auto section = probe(580, 20s, {});
   ASSERT_FALSE(section->gpus.empty());
   for (const auto& each : section->gpus) {
@@ -419,10 +415,8 @@ TEST_P(NvmlHangTest, CostsOneGpuAndIsNamed) {
   EXPECT_EQ(whole->link, gpu(0).link);
 }
 
-INSTANTIATE_TEST_SUITE_P(Calls,
-                         NvmlHangTest,
-                         ::testing::Values("nvmlDeviceGetHandleByIndex_v2",
-                                           "nvmlDeviceGetUUID",
+INSTANTIATE_TEST_SUITE_P(Calls, NvmlHangTest,
+                         ::testing::Values("nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetUUID",
                                            "nvmlDeviceGetFieldValues",
                                            "nvmlDeviceGetComputeRunningProcesses_v3"));
 

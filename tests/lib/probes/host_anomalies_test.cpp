@@ -82,70 +82,49 @@ bool slurmd_runs(const Root& root) {
 
 const std::vector<File>& identity_files() {
   static const std::vector<File> files{
-      {write_identity,
-       "proc/sys/kernel/hostname",
-       identity([](const Identity& i) { return !i.hostname.empty(); }),
-       Kind::text},
-      {write_identity,
-       "proc/sys/kernel/random/boot_id",
-       identity([](const Identity& i) { return i.boot_id.known(); }),
-       Kind::text},
-      {write_identity, "proc/uptime", identity([](const Identity& i) {
-         return i.uptime_s.known();
-       })},
-      {write_identity,
-       "sys/class/dmi/id/sys_vendor",
-       identity([](const Identity& i) { return i.dmi_vendor.known(); }),
-       Kind::text},
-      {write_identity,
-       "sys/class/dmi/id/product_name",
-       identity([](const Identity& i) { return i.dmi_product.known(); }),
-       Kind::text},
-      {write_identity,
-       "sys/class/dmi/id/chassis_asset_tag",
-       identity([](const Identity& i) { return i.chassis_asset_tag.known(); }),
-       Kind::text},
-      {write_identity, "var/lib/hyperv/.kvp_pool_3", identity([](const Identity& i) {
-         return i.physical_host.known();
-       })}};
+      {write_identity, "proc/sys/kernel/hostname",
+       identity([](const Identity& i) { return !i.hostname.empty(); }), Kind::text},
+      {write_identity, "proc/sys/kernel/random/boot_id",
+       identity([](const Identity& i) { return i.boot_id.known(); }), Kind::text},
+      {write_identity, "proc/uptime",
+       identity([](const Identity& i) { return i.uptime_s.known(); })},
+      {write_identity, "sys/class/dmi/id/sys_vendor",
+       identity([](const Identity& i) { return i.dmi_vendor.known(); }), Kind::text},
+      {write_identity, "sys/class/dmi/id/product_name",
+       identity([](const Identity& i) { return i.dmi_product.known(); }), Kind::text},
+      {write_identity, "sys/class/dmi/id/chassis_asset_tag",
+       identity([](const Identity& i) { return i.chassis_asset_tag.known(); }), Kind::text},
+      {write_identity, "var/lib/hyperv/.kvp_pool_3",
+       identity([](const Identity& i) { return i.physical_host.known(); })}};
   return files;
 }
 
 const std::vector<File>& cpu_files() {
   static const std::vector<File> files{
-      {write_cpus, "sys/devices/system/cpu/online", cpu([](const Cpu& c) {
-         return c.threads.known();
-       })},
-      {write_cpus, "sys/devices/system/cpu/present", cpu([](const Cpu& c) {
-         return c.offline.known();
-       })},
-      {write_cpus,
-       "sys/devices/system/cpu/cpu3/topology/physical_package_id",
+      {write_cpus, "sys/devices/system/cpu/online",
+       cpu([](const Cpu& c) { return c.threads.known(); })},
+      {write_cpus, "sys/devices/system/cpu/present",
+       cpu([](const Cpu& c) { return c.offline.known(); })},
+      {write_cpus, "sys/devices/system/cpu/cpu3/topology/physical_package_id",
        cpu([](const Cpu& c) { return c.sockets.known(); })},
-      {write_cpus, "sys/devices/system/cpu/cpu3/topology/core_id", cpu([](const Cpu& c) {
-         return c.cores.known();
-       })},
+      {write_cpus, "sys/devices/system/cpu/cpu3/topology/core_id",
+       cpu([](const Cpu& c) { return c.cores.known(); })},
       {write_cpus, "proc/cpuinfo", cpu([](const Cpu& c) { return c.model.known(); })},
-      {write_cpus, "sys/devices/system/node/online", cpu([](const Cpu& c) {
-         return c.numa_nodes.known();
-       })},
-      {write_cpus, "sys/devices/system/node/node1/cpulist", cpu([](const Cpu& c) {
-         return c.numa_nodes->at(1).cpus.known();
-       })},
-      {write_cpus, "sys/devices/system/node/node1/meminfo", cpu([](const Cpu& c) {
-         return c.numa_nodes->at(1).memory_bytes.known();
-       })}};
+      {write_cpus, "sys/devices/system/node/online",
+       cpu([](const Cpu& c) { return c.numa_nodes.known(); })},
+      {write_cpus, "sys/devices/system/node/node1/cpulist",
+       cpu([](const Cpu& c) { return c.numa_nodes->at(1).cpus.known(); })},
+      {write_cpus, "sys/devices/system/node/node1/meminfo",
+       cpu([](const Cpu& c) { return c.numa_nodes->at(1).memory_bytes.known(); })}};
   return files;
 }
 
 const std::vector<File>& memory_files() {
   static const std::vector<File> files{
       {write_memory, "proc/meminfo", memory([](const Memory& m) { return m.total_bytes.known(); })},
-      {write_memory,
-       "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+      {write_memory, "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
        memory([](const Memory& m) { return m.huge_pages->at(0).total.known(); })},
-      {write_memory,
-       "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
+      {write_memory, "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
        memory([](const Memory& m) { return m.huge_pages->at(0).free.known(); })},
       {write_mounts, "proc/mounts", [](const Root& root) { return probe_mounts(root, 20s).ok(); }}};
   return files;
@@ -153,42 +132,29 @@ const std::vector<File>& memory_files() {
 
 const std::vector<File>& disk_files() {
   static const std::vector<File> files{
-      {write_disks,
-       "sys/class/nvme/nvme0/model",
-       nvme([](const Nvme& n) { return n.model.known(); }),
+      {write_disks, "sys/class/nvme/nvme0/model",
+       nvme([](const Nvme& n) { return n.model.known(); }), Kind::text},
+      {write_disks, "sys/class/nvme/nvme0/state",
+       nvme([](const Nvme& n) { return n.state.known(); }), Kind::text},
+      {write_disks, "sys/class/nvme/nvme0/nvme0n1/size",
+       nvme([](const Nvme& n) { return n.size_bytes.known(); })},
+      {write_disks, "sys/class/nvme/nvme0/nvme0n1/ro",
+       nvme([](const Nvme& n) { return n.read_only.known(); })},
+      {write_disks, "sys/block/md0/md/level", raid([](const Raid& r) { return r.level.known(); }),
        Kind::text},
-      {write_disks,
-       "sys/class/nvme/nvme0/state",
-       nvme([](const Nvme& n) { return n.state.known(); }),
-       Kind::text},
-      {write_disks, "sys/class/nvme/nvme0/nvme0n1/size", nvme([](const Nvme& n) {
-         return n.size_bytes.known();
-       })},
-      {write_disks, "sys/class/nvme/nvme0/nvme0n1/ro", nvme([](const Nvme& n) {
-         return n.read_only.known();
-       })},
-      {write_disks,
-       "sys/block/md0/md/level",
-       raid([](const Raid& r) { return r.level.known(); }),
-       Kind::text},
-      {write_disks,
-       "sys/block/md0/md/array_state",
-       raid([](const Raid& r) { return r.state.known(); }),
-       Kind::text},
-      {write_disks, "sys/block/md0/md/raid_disks", raid([](const Raid& r) {
-         return r.disks.known();
-       })},
-      {write_disks, "sys/block/md0/md/degraded", raid([](const Raid& r) {
-         return r.degraded.known();
-       })}};
+      {write_disks, "sys/block/md0/md/array_state",
+       raid([](const Raid& r) { return r.state.known(); }), Kind::text},
+      {write_disks, "sys/block/md0/md/raid_disks",
+       raid([](const Raid& r) { return r.disks.known(); })},
+      {write_disks, "sys/block/md0/md/degraded",
+       raid([](const Raid& r) { return r.degraded.known(); })}};
   return files;
 }
 
 const std::vector<File>& task_files() {
   static const std::vector<File> files{
-      {write_processes, "proc/loadavg", processes([](const Processes& p) {
-         return p.load1.known();
-       })},
+      {write_processes, "proc/loadavg",
+       processes([](const Processes& p) { return p.load1.known(); })},
       {write_processes, "proc/42/stat", processes([](const Processes& p) {
          return p.uninterruptible.known() && !p.uninterruptible->empty();
        })},
@@ -198,25 +164,18 @@ const std::vector<File>& task_files() {
 
 const std::vector<File>& network_files() {
   static const std::vector<File> files{
-      {write_network, "sys/class/net/eth0/type", eth0([](const Interface& i) {
-         return i.type.known();
-       })},
-      {write_network,
-       "sys/class/net/eth0/operstate",
-       eth0([](const Interface& i) { return i.operstate.known(); }),
-       Kind::text},
-      {write_network, "sys/class/net/eth0/carrier", eth0([](const Interface& i) {
-         return i.carrier.known();
-       })},
-      {write_network, "sys/class/net/eth0/speed", eth0([](const Interface& i) {
-         return i.speed_mbps.known();
-       })},
-      {write_network, "sys/class/net/eth0/mtu", eth0([](const Interface& i) {
-         return i.mtu.known();
-       })},
-      {write_network, "sys/class/net/eth0/carrier_down_count", eth0([](const Interface& i) {
-         return i.carrier_down_count.known();
-       })}};
+      {write_network, "sys/class/net/eth0/type",
+       eth0([](const Interface& i) { return i.type.known(); })},
+      {write_network, "sys/class/net/eth0/operstate",
+       eth0([](const Interface& i) { return i.operstate.known(); }), Kind::text},
+      {write_network, "sys/class/net/eth0/carrier",
+       eth0([](const Interface& i) { return i.carrier.known(); })},
+      {write_network, "sys/class/net/eth0/speed",
+       eth0([](const Interface& i) { return i.speed_mbps.known(); })},
+      {write_network, "sys/class/net/eth0/mtu",
+       eth0([](const Interface& i) { return i.mtu.known(); })},
+      {write_network, "sys/class/net/eth0/carrier_down_count",
+       eth0([](const Interface& i) { return i.carrier_down_count.known(); })}};
   return files;
 }
 
@@ -266,12 +225,8 @@ TEST_P(HostGarbageTest, IsNotTakenForANumber) {
 
 std::vector<File> all_files() {
   std::vector<File> result;
-  for (const auto* files : {&identity_files(),
-                            &cpu_files(),
-                            &memory_files(),
-                            &disk_files(),
-                            &task_files(),
-                            &network_files()}) {
+  for (const auto* files : {&identity_files(), &cpu_files(), &memory_files(), &disk_files(),
+                            &task_files(), &network_files()}) {
     result.insert(result.end(), files->begin(), files->end());
   }
   return result;

@@ -117,10 +117,7 @@ std::string stat_line(unsigned pid, std::string_view name, char state, unsigned 
   return fmt::format(
       "{} ({}) {} 1 7 7 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 {} 170000 3000 "
       "18446744073709551615 0 0 0 0\n",
-      pid,
-      name,
-      state,
-      start_ticks);
+      pid, name, state, start_ticks);
 }
 
 void write_mounts(const TempDir& tree) {

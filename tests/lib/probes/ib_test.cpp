@@ -212,14 +212,11 @@ class InfinibandAnomalyTest : public InfinibandProbeTest,
  protected:
   [[nodiscard]] bool known() const {
     const IbPort read = port();
-    const std::map<std::string, bool> facts{{"state", read.state.known()},
-                                            {"phys_state", read.physical_state.known()},
-                                            {"rate", read.rate_gbps.known()},
-                                            {"lid", read.lid.known()},
-                                            {"sm_lid", read.sm_lid.known()},
-                                            {"pkeys/0", read.pkeys.known()},
-                                            {"gids/0", read.gid0.known()},
-                                            {"link_layer", !read.link_layer.empty()}};
+    const std::map<std::string, bool> facts{
+        {"state", read.state.known()},    {"phys_state", read.physical_state.known()},
+        {"rate", read.rate_gbps.known()}, {"lid", read.lid.known()},
+        {"sm_lid", read.sm_lid.known()},  {"pkeys/0", read.pkeys.known()},
+        {"gids/0", read.gid0.known()},    {"link_layer", !read.link_layer.empty()}};
     return facts.at(GetParam());
   }
 };
@@ -245,11 +242,9 @@ TEST_P(InfinibandAnomalyTest, HugeIsNotKnown) {
   EXPECT_FALSE(known());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    EachFile,
-    InfinibandAnomalyTest,
-    ::testing::Values(
-        "state", "phys_state", "rate", "lid", "sm_lid", "pkeys/0", "gids/0", "link_layer"));
+INSTANTIATE_TEST_SUITE_P(EachFile, InfinibandAnomalyTest,
+                         ::testing::Values("state", "phys_state", "rate", "lid", "sm_lid",
+                                           "pkeys/0", "gids/0", "link_layer"));
 
 }  // namespace
 }  // namespace muster

@@ -60,10 +60,9 @@ TEST_F(KernelLogTest, ADirectoryInItsPlaceIsAnError) {
 TEST_F(KernelLogTest, RefusesAFifoAndWaitsForNobody) {
   dir_.write("dev/other", "");
   ASSERT_EQ(::mkfifo((dir_.path() / "dev/kmsg").c_str(), 0600), 0);
-  EXPECT_EQ(
-      probe(),
-      (Section<KernelLog>{.status = Status::error,
-                          .reason = "read /dev/kmsg: neither the device nor a regular file"}));
+  EXPECT_EQ(probe(), (Section<KernelLog>{
+                         .status = Status::error,
+                         .reason = "read /dev/kmsg: neither the device nor a regular file"}));
 }
 
 TEST_F(KernelLogTest, StopsReadingAnEndlessFileAndSaysSo) {

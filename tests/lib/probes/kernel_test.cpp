@@ -85,10 +85,9 @@ TEST_F(KernelTest, ReadsTheLimitsOfTheProcessThatStartsJobs) {
   dir_.write("proc/900/comm", "slurmd\n");
   dir_.write("proc/1000/comm", "slurmd\n");
   dir_.write("proc/900/limits", kLimits);
-  EXPECT_EQ(probe().limits,
-            (Limits{.process = "slurmd (900)",
-                    .memlock_bytes = std::string("unlimited"),
-                    .open_files = std::string("1024")}));
+  EXPECT_EQ(probe().limits, (Limits{.process = "slurmd (900)",
+                                    .memlock_bytes = std::string("unlimited"),
+                                    .open_files = std::string("1024")}));
 }
 
 TEST_F(KernelTest, FindsTheProcessThatStartsJobsByItsUnit) {
@@ -166,12 +165,11 @@ TEST_F(KernelTest, ReadsTheTemperaturesOfZonesAndTheirLimits) {
   dir_.write("sys/class/thermal/cooling_device0/type", "Processor\n");
   const auto zones = probe().thermal_zones;
   ASSERT_TRUE(zones.known()) << zones.why();
-  EXPECT_THAT(
-      *zones,
-      ElementsAre(ThermalZone{.name = "thermal_zone0 (TH00)",
-                              .now_c = 41.5,
-                              .critical_c = 103.0,
-                              .hot_c = Fact<double>::absent("the zone has no hot trip point")}));
+  EXPECT_THAT(*zones, ElementsAre(ThermalZone{
+                          .name = "thermal_zone0 (TH00)",
+                          .now_c = 41.5,
+                          .critical_c = 103.0,
+                          .hot_c = Fact<double>::absent("the zone has no hot trip point")}));
 }
 
 TEST_F(KernelTest, MemoryErrorCountersAreAbsentWithoutADriver) {

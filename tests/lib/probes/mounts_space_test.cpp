@@ -66,8 +66,7 @@ TEST(MountSpaceTest, HasNothingToSayAboutNoPoints) {
 
 TEST(MountSpaceTest, CallsOnlyThePointHungThatDoesNotAnswer) {
   EXPECT_THAT(ask_spaces({"a", "h", "b"}, 2s, ask),
-              ElementsAre(SpaceAnswer{.space = kSpace},
-                          hung("statfs: no answer within 2 s"),
+              ElementsAre(SpaceAnswer{.space = kSpace}, hung("statfs: no answer within 2 s"),
                           SpaceAnswer{.space = kSpace}));
 }
 
@@ -96,9 +95,8 @@ TEST(MountSpaceTest, SaysWhichPointsItDidNotReachInBoundedTime) {
   const auto answers = ask_spaces(points, 60ms, ask);
   ASSERT_EQ(answers.size(), 300U);
   EXPECT_TRUE(answers[255].hung);
-  EXPECT_EQ(answers[256],
-            SpaceAnswer{.space = Fact<Space>::unreadable(
-                            "not asked: too many other mounts did not answer")});
+  EXPECT_EQ(answers[256], SpaceAnswer{.space = Fact<Space>::unreadable(
+                                          "not asked: too many other mounts did not answer")});
 }
 
 }  // namespace

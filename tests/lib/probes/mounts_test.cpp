@@ -157,10 +157,9 @@ TEST_F(MountsProbeTest, KeepsAThousandMounts) {
 TEST(MountParseTest, NamesTheUserWhoMountedIt) {
   EXPECT_EQ(*parse_mount("x /m fuse.sshfs rw,user_id=1001,group_id=5 0 0")->user, "1001");
   EXPECT_EQ(*parse_mount("/dev/sdb1 /m vfat rw,user=alice 0 0")->user, "alice");
-  for (const auto* line : {"x /m fuse.x rw,user_id=0,group_id=0 0 0",
-                           "//srv/x /m cifs rw,user=svc 0 0",
-                           "x /m ext4 rw,user_id=7 0 0",
-                           "x /m ext4 rw,user_xattr 0 0"}) {
+  for (const auto* line :
+       {"x /m fuse.x rw,user_id=0,group_id=0 0 0", "//srv/x /m cifs rw,user=svc 0 0",
+        "x /m ext4 rw,user_id=7 0 0", "x /m ext4 rw,user_xattr 0 0"}) {
     EXPECT_FALSE(parse_mount(line)->user) << line;
   }
 }

@@ -30,9 +30,7 @@ class PciTest : public ::testing::Test {
     add("pci0000:00/0000:00:1f.0", "0x060100", "0x8086", "0x1bc8");
   }
 
-  void add(std::string_view place,
-           std::string_view device_class,
-           std::string_view vendor,
+  void add(std::string_view place, std::string_view device_class, std::string_view vendor,
            std::string_view id) {
     const std::string folder = fmt::format("sys/devices/{}", place);
     const auto address = place.substr(place.rfind('/') + 1);
@@ -82,15 +80,14 @@ TEST_F(PciTest, TellsKindsByClassAndVendor) {
   const auto section = probe();
   std::map<std::string, PciKind> kinds;
   for (const auto& device : section->devices) kinds[device.address] = device.kind;
-  EXPECT_EQ(kinds,
-            (std::map<std::string, PciKind>{{"0000:00:01.0", PciKind::bridge},
-                                            {"0000:01:00.0", PciKind::bridge},
-                                            {"0000:02:00.0", PciKind::gpu},
-                                            {"0001:00:00.0", PciKind::hca},
-                                            {"0002:00:00.0", PciKind::ethernet},
-                                            {"0003:00:00.0", PciKind::nvswitch},
-                                            {"0004:00:00.0", PciKind::nvme},
-                                            {"0005:00:00.0", PciKind::gpu}}));
+  EXPECT_EQ(kinds, (std::map<std::string, PciKind>{{"0000:00:01.0", PciKind::bridge},
+                                                   {"0000:01:00.0", PciKind::bridge},
+                                                   {"0000:02:00.0", PciKind::gpu},
+                                                   {"0001:00:00.0", PciKind::hca},
+                                                   {"0002:00:00.0", PciKind::ethernet},
+                                                   {"0003:00:00.0", PciKind::nvswitch},
+                                                   {"0004:00:00.0", PciKind::nvme},
+                                                   {"0005:00:00.0", PciKind::gpu}}));
 }
 
 TEST_F(PciTest, ReadsLinkPlaceAndDriver) {

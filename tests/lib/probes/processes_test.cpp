@@ -52,10 +52,9 @@ TEST_F(ProcessesProbeTest, ReadsTheLoadAndNamesStuckTasks) {
 TEST_F(ProcessesProbeTest, KnowsAChildOfMusterByItsUserAndProgramAndNotByItsName) {
   const auto of_muster = [&](std::string_view user, std::string_view program) {
     tree_.write("proc/42/stat", stat_line(42, "muster:all", 'D', 1));
-    tree_.write("proc/42/status",
-                fmt::format("Uid:\t{}\t0\t0\t0\nvoluntary_ctxt_switches:\t1\n"
-                            "nonvoluntary_ctxt_switches:\t7\n",
-                            user));
+    tree_.write("proc/42/status", fmt::format("Uid:\t{}\t0\t0\t0\nvoluntary_ctxt_switches:\t1\n"
+                                              "nonvoluntary_ctxt_switches:\t7\n",
+                                              user));
     tree_.link("proc/42/exe", program);
     return probe()->uninterruptible->at(0).of_muster;
   };

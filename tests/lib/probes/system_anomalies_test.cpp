@@ -79,13 +79,11 @@ SystemFile gpu(std::string_view name, Pick pick) {
 
 std::vector<SystemFile> kernel_files() {
   return {
-      {"proc/sys/kernel/osrelease",
-       kernel([](const Kernel& k) { return k.release.known(); }),
+      {"proc/sys/kernel/osrelease", kernel([](const Kernel& k) { return k.release.known(); }),
        Holds::text},
       {"proc/cmdline", kernel([](const Kernel& k) { return k.command_line.known(); }), Holds::text},
       {"proc/sys/vm/swappiness",
-       kernel([](const Kernel& k) { return k.sysctl.at("vm.swappiness").known(); }),
-       Holds::text},
+       kernel([](const Kernel& k) { return k.sysctl.at("vm.swappiness").known(); }), Holds::text},
       {"proc/7/comm", kernel([](const Kernel& k) { return k.limits.memlock_bytes.known(); })},
       {"proc/7/limits", kernel([](const Kernel& k) {
          return k.limits.memlock_bytes.known() || k.limits.open_files.known();
@@ -93,8 +91,7 @@ std::vector<SystemFile> kernel_files() {
       {"sys/kernel/mm/transparent_hugepage/enabled",
        kernel([](const Kernel& k) { return k.transparent_hugepage.known(); })},
       {"sys/devices/system/clocksource/clocksource0/current_clocksource",
-       kernel([](const Kernel& k) { return k.clocksource.known(); }),
-       Holds::text},
+       kernel([](const Kernel& k) { return k.clocksource.known(); }), Holds::text},
       {"sys/devices/system/edac/mc/mc0/ce_count",
        kernel([](const Kernel& k) { return k.edac && k.edac->at(0).corrected.known(); })},
       {"sys/devices/system/edac/mc/mc0/ue_count",
@@ -212,13 +209,9 @@ std::string name_of_system_file(const ::testing::TestParamInfo<SystemFile>& info
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Files,
-                         SystemAnomalyTest,
-                         ::testing::ValuesIn(all_system_files()),
+INSTANTIATE_TEST_SUITE_P(Files, SystemAnomalyTest, ::testing::ValuesIn(all_system_files()),
                          name_of_system_file);
-INSTANTIATE_TEST_SUITE_P(Files,
-                         SystemGarbageTest,
-                         ::testing::ValuesIn(system_files_of_numbers()),
+INSTANTIATE_TEST_SUITE_P(Files, SystemGarbageTest, ::testing::ValuesIn(system_files_of_numbers()),
                          name_of_system_file);
 
 }  // namespace

@@ -50,12 +50,8 @@ class TopologyProbeTest : public ::testing::Test {
     add_bridge("0000:01:00.0", "pci0000:01", 1, 2, 4);
     add_bridge("0000:02:00.0", "pci0000:01/0000:01:00.0", 2, 3, 4);
     add_bridge("0000:03:00.0", "pci0000:01/0000:01:00.0/0000:02:00.0", 3, 4, 4);
-    add({"0000:04:00.0",
-         "pci0000:01/0000:01:00.0/0000:02:00.0/0000:03:00.0",
-         0x10de,
-         0x2330,
-         0x030200,
-         "3"});
+    add({"0000:04:00.0", "pci0000:01/0000:01:00.0/0000:02:00.0/0000:03:00.0", 0x10de, 0x2330,
+         0x030200, "3"});
     add({"0101:00:00.0", "pci0101:00", 0x15b3, 0x101e, 0x020700, "3"});
     add({"0102:00:00.0", "pci0102:00", 0x144d, 0xa80a, 0x010802, "c", 1});
     tree_.write("sys/devices/pci0101:00/0101:00:00.0/infiniband/mlx5_ib0/node_guid",
@@ -105,11 +101,8 @@ class TopologyProbeTest : public ::testing::Test {
     write_function(f, config);
   }
 
-  void add_bridge(const std::string& address,
-                  const std::string& folder,
-                  unsigned primary,
-                  unsigned secondary,
-                  unsigned subordinate) const {
+  void add_bridge(const std::string& address, const std::string& folder, unsigned primary,
+                  unsigned secondary, unsigned subordinate) const {
     std::string config(256, '\0');
     put(config, 0x00, 0x11f8, 2);
     put(config, 0x02, 0x4000, 2);

@@ -212,8 +212,7 @@ TEST(RunProgramTest, WhatLeavesItsGroupDelaysNothing) {
   const auto ended = run_program(
       shell(fmt::format("setsid sh -c 'echo $$ >{}; exec sleep 60' & while [ ! -s {} ]; do :; "
                         "done; echo done",
-                        file.string(),
-                        file.string()),
+                        file.string(), file.string()),
             60s));
   EXPECT_LT(Clock::now() - begun, 30s);
   const pid_t left = read_pid(file);

@@ -178,9 +178,8 @@ TEST_F(ProfileErrorTest, NoSuchFile) {
 TEST_F(ProfileErrorTest, NoDefaults) {
   files.shipped("x", "");
   files.dir().remove("profiles/defaults.yaml");
-  EXPECT_EQ(
-      files.error_of("x"),
-      fmt::format("read {}: No such file or directory", files.path("profiles/defaults.yaml")));
+  EXPECT_EQ(files.error_of("x"), fmt::format("read {}: No such file or directory",
+                                             files.path("profiles/defaults.yaml")));
 }
 
 TEST_F(ProfileErrorTest, UnknownOutcomes) {

@@ -20,8 +20,7 @@ using ::testing::Key;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-Profile load(const ProfileFiles& files,
-             std::string_view name,
+Profile load(const ProfileFiles& files, std::string_view name,
              std::vector<std::string> settings = {}) {
   auto profile = load_profile(files.sources(std::move(settings)), name);
   EXPECT_TRUE(profile.has_value()) << (profile ? "" : profile.error().message);
@@ -137,13 +136,11 @@ host:
           Pair("host.load.warn_above_per_core",
                Origin{files.path("etc/muster.yaml"), 2, "this site", ""}),
           Pair("host.clock.error_warn_above", Origin{"--set", 0, "command line", ""})));
-  EXPECT_THAT(p.values,
-              UnorderedElementsAre(Pair("host.cpu.cores", "1"),
-                                   Pair("host.memory.total", "8 GiB"),
-                                   Pair("host.memory.tolerance", "5%"),
-                                   Pair("host.swap.total", "0 GiB"),
-                                   Pair("host.load.warn_above_per_core", "2"),
-                                   Pair("host.clock.error_warn_above", "5 ms")));
+  EXPECT_THAT(p.values, UnorderedElementsAre(
+                            Pair("host.cpu.cores", "1"), Pair("host.memory.total", "8 GiB"),
+                            Pair("host.memory.tolerance", "5%"), Pair("host.swap.total", "0 GiB"),
+                            Pair("host.load.warn_above_per_core", "2"),
+                            Pair("host.clock.error_warn_above", "5 ms")));
 }
 
 TEST(LoadProfileTest, ItemsOfAListOfBlocksHaveTheirNumberInThePath) {
@@ -205,10 +202,8 @@ TEST(LoadProfileTest, KnowsAProfileByItsOtherNames) {
 TEST(LoadProfileTest, KnowsAProfileAsItsCloudWritesIt) {
   const ProfileFiles files;
   files.shipped("nd96isr_h100_v5", "aliases: [nd96isrf_h100_v5]\n");
-  for (const auto* name : {"Standard_ND96isr_H100_v5",
-                           "ND96isr_H100_v5",
-                           "standard_nd96isr_h100_v5",
-                           "Standard_ND96isrf_H100_v5"}) {
+  for (const auto* name : {"Standard_ND96isr_H100_v5", "ND96isr_H100_v5",
+                           "standard_nd96isr_h100_v5", "Standard_ND96isrf_H100_v5"}) {
     EXPECT_EQ(load(files, name).name, "nd96isr_h100_v5") << name;
   }
 }
@@ -246,16 +241,12 @@ bench:
     - {algorithm: ring, nodes_at_least: 2, size: 16 GiB, fail_below: 330 GB/s}
 )");
   files.shipped("x", "");
-  const Profile p = load(files,
-                         "x",
-                         {"host.sysctl.values.vm.zone_reclaim_mode=0",
-                          "topo.numa.gpu.0001:00:00.0=1",
-                          "ib.errors.counters.symbol_error.fail_above_per_hour=3",
-                          "contexts.prolog.skip=[env.*, host.load]",
-                          "ib.state.enabled=false",
-                          "ib.present.name=*",
-                          "topo.pairing.nearest=",
-                          "bench.job_all_reduce.0.fail_below=100 GB/s"});
+  const Profile p = load(
+      files, "x",
+      {"host.sysctl.values.vm.zone_reclaim_mode=0", "topo.numa.gpu.0001:00:00.0=1",
+       "ib.errors.counters.symbol_error.fail_above_per_hour=3",
+       "contexts.prolog.skip=[env.*, host.load]", "ib.state.enabled=false", "ib.present.name=*",
+       "topo.pairing.nearest=", "bench.job_all_reduce.0.fail_below=100 GB/s"});
   EXPECT_THAT(p.host->sysctl.values, ElementsAre(Pair("vm.zone_reclaim_mode", "0")));
   EXPECT_THAT(p.topo->numa.gpu, ElementsAre(Pair("0001:00:00.0", 1)));
   EXPECT_EQ(p.ib->errors.counters.at("symbol_error").fail_above_per_hour, 3.0);

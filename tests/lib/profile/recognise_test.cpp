@@ -60,11 +60,8 @@ class RecogniseTest : public ::testing::Test {
 TEST_F(RecogniseTest, AWholeNode) {
   const auto result = of(nd_h100());
   EXPECT_EQ(result.profile, "nd96isr_h100_v5");
-  EXPECT_THAT(result.evidence,
-              ElementsAre("chassis asset tag says Azure",
-                          "8 x 10de:2330",
-                          "8 InfiniBand HCAs",
-                          "96 cores, 1.826 TiB"));
+  EXPECT_THAT(result.evidence, ElementsAre("chassis asset tag says Azure", "8 x 10de:2330",
+                                           "8 InfiniBand HCAs", "96 cores, 1.826 TiB"));
 }
 
 TEST_F(RecogniseTest, ANodeThatLostGpusAndHcasIsStillItself) {
@@ -326,10 +323,8 @@ TEST_F(RecogniseTest, WhatIsNotKnownNeitherFitsNorExcludes) {
   const auto result = of(node);
   EXPECT_EQ(result.profile, "generic");
   EXPECT_THAT(result.evidence,
-              ElementsAre("chassis asset tag says Azure",
-                          "8 x 10de:2330",
-                          "InfiniBand HCAs not known",
-                          "96 cores, 1.826 TiB",
+              ElementsAre("chassis asset tag says Azure", "8 x 10de:2330",
+                          "InfiniBand HCAs not known", "96 cores, 1.826 TiB",
                           "too little is known to tell whether it is nd96is_h100_v5, "
                           "nd96isr_h100_v5"));
 }
@@ -341,11 +336,8 @@ TEST_F(RecogniseTest, AProfileThatFitsIsTakenAndOneThatMayFitIsSaid) {
   const auto result = of(node);
   EXPECT_EQ(result.profile, "our_dgx");
   EXPECT_THAT(result.evidence,
-              ElementsAre("chassis asset tag not known",
-                          "made by Microsoft Corporation",
-                          "8 x 10de:2330",
-                          "8 InfiniBand HCAs",
-                          "96 cores, 1.826 TiB",
+              ElementsAre("chassis asset tag not known", "made by Microsoft Corporation",
+                          "8 x 10de:2330", "8 InfiniBand HCAs", "96 cores, 1.826 TiB",
                           "too little is known to tell whether it is rather nd96isr_h100_v5"));
 }
 

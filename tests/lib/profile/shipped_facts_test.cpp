@@ -97,13 +97,12 @@ TEST(ShippedFactsTest, EveryDeviceThatIsCountedHasItsPlace) {
 TEST(ShippedFactsTest, ANodeThatLacksAGpuAndAnHcaIsStillRecognised) {
   const auto candidates = read_candidates(shipped());
   ASSERT_TRUE(candidates) << candidates.error().message;
-  const auto found = choose(*candidates,
-                            {.chassis_asset_tag = "7783-7084-3265-9085-8269-3286-77",
-                             .dmi_vendor = "Microsoft Corporation",
-                             .gpu_pci_ids = GpuIds{{"10de:2330", 7}},
-                             .infiniband_hcas = 7,
-                             .cores = 96,
-                             .memory_bytes = 1915071.0 * 1024 * 1024});
+  const auto found = choose(*candidates, {.chassis_asset_tag = "7783-7084-3265-9085-8269-3286-77",
+                                          .dmi_vendor = "Microsoft Corporation",
+                                          .gpu_pci_ids = GpuIds{{"10de:2330", 7}},
+                                          .infiniband_hcas = 7,
+                                          .cores = 96,
+                                          .memory_bytes = 1915071.0 * 1024 * 1024});
   EXPECT_EQ(found.profile, "nd96isr_h100_v5");
 }
 
@@ -176,12 +175,8 @@ TEST(ShippedFactsTest, TheRuleForNdA100OverNodesIs185AtEightGibibytes) {
 
 // Where several nodes are used, a fall-back to TCP is a failure of its own.
 TEST(ShippedFactsTest, NodesWithInfinibandAndNvidiaGpusRequireIt) {
-  for (const auto* name : {"nd40rs_v2",
-                           "nd96asr_v4",
-                           "nd96isr_h100_v5",
-                           "nd96isr_h200_v5",
-                           "nd128isr_ndr_gb200_v6",
-                           "nd128isr_gb300_v6"}) {
+  for (const auto* name : {"nd40rs_v2", "nd96asr_v4", "nd96isr_h100_v5", "nd96isr_h200_v5",
+                           "nd128isr_ndr_gb200_v6", "nd128isr_gb300_v6"}) {
     const auto of_node = profile(name);
     EXPECT_THAT(of_node.bench->transport.require, Contains(RequiredTransport::ib)) << name;
     EXPECT_EQ(of_node.bench->environment.count("NCCL_ALGO"), 0U) << name;

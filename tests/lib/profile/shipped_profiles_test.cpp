@@ -40,9 +40,7 @@ const Result<Profile>& loaded(const std::string& name) {
 
 class ShippedProfileTest : public ::testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(All,
-                         ShippedProfileTest,
-                         ::testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(All, ShippedProfileTest, ::testing::ValuesIn(names()),
                          [](const auto& each) {
                            std::string name = each.param;
                            std::ranges::replace(name, '-', '_');

@@ -20,10 +20,8 @@ TEST_P(HarmlessTest, LeavesNothingToAShellOrAGlob) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Texts,
-    HarmlessTest,
-    ::testing::Values(Case{"", ""},
-                      Case{"12 of 18 links are active", "12 of 18 links are active"},
+    Texts, HarmlessTest,
+    ::testing::Values(Case{"", ""}, Case{"12 of 18 links are active", "12 of 18 links are active"},
                       Case{"98.5%, a=b@c: d/e_f+g^h", "98.5%, a=b@c: d/e_f+g^h"},
                       Case{"one; two ; three", "one, two, three"},
                       Case{"x' ; touch /tmp/a ; echo '", "x, touch /tmp/a, echo"},
@@ -31,8 +29,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"a*b?c[0-9]!d#e~f|g&h<i>j\\k\"l", "a b c 0-9 d e f g h i j k l"},
                       Case{"line\nline\r\n\tline\x7f\x01", "line line line"},
                       Case{std::string_view("a\0b", 3), "a b"},
-                      Case{"caf\xc3\xa9 \xe2\x80\xa6", "caf- -"},
-                      Case{"\xff\x80", "-"},
+                      Case{"caf\xc3\xa9 \xe2\x80\xa6", "caf- -"}, Case{"\xff\x80", "-"},
                       Case{"  blanks   ", "blanks"}));
 
 TEST(HarmlessTest, SaysThatItIsCut) {

@@ -62,9 +62,8 @@ TEST(MeasurementTest, OfATestOfANodeItSaysTheRepeatsAndNoTimes) {
   measurement.repeats->median_low = 1.5;
   const auto json = written(report, false);
   EXPECT_THAT(json, Not(HasSubstr("statistics")));
-  EXPECT_THAT(json,
-              HasSubstr(R"("repeats":{"count":7,"min":1.0,"median":2.0,"max":4.0,)"
-                        R"("deviation":0.5,"median_low":1.5,"median_high":null},)"));
+  EXPECT_THAT(json, HasSubstr(R"("repeats":{"count":7,"min":1.0,"median":2.0,"max":4.0,)"
+                              R"("deviation":0.5,"median_low":1.5,"median_high":null},)"));
   const auto again = parse_report(json);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->measurements[0].repeats, measurement.repeats);

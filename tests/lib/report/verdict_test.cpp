@@ -17,23 +17,19 @@ Finding of(std::string check, Outcome outcome) {
 }
 
 TEST(VerdictTest, AFailAnywhereIsUnhealthyAndStandsFirst) {
-  Report report{.findings = {of("a.a", Outcome::pass),
-                             of("b.b", Outcome::unknown),
+  Report report{.findings = {of("a.a", Outcome::pass), of("b.b", Outcome::unknown),
                              of("a.a", Outcome::fail)}};
   conclude(report, {"a.a", "b.b", "c.c"});
   EXPECT_EQ(report.verdict, Verdict::unhealthy);
-  EXPECT_THAT(
-      report.findings,
-      ElementsAre(of("a.a", Outcome::fail), of("b.b", Outcome::unknown), of("a.a", Outcome::pass)));
+  EXPECT_THAT(report.findings, ElementsAre(of("a.a", Outcome::fail), of("b.b", Outcome::unknown),
+                                           of("a.a", Outcome::pass)));
   EXPECT_THAT(report.checks,
-              ElementsAre(CheckResult{"a.a", Outcome::fail},
-                          CheckResult{"b.b", Outcome::unknown},
+              ElementsAre(CheckResult{"a.a", Outcome::fail}, CheckResult{"b.b", Outcome::unknown},
                           CheckResult{"c.c", Outcome::skip}));
 }
 
 TEST(VerdictTest, OnlyUnknownsThatCountLeaveItUndecided) {
-  Report report{.findings = {of("a.a", Outcome::warn),
-                             of("b.b", Outcome::unknown),
+  Report report{.findings = {of("a.a", Outcome::warn), of("b.b", Outcome::unknown),
                              of("b.b", Outcome::unknown)}};
   conclude(report, {"a.a", "b.b"});
   EXPECT_EQ(report.verdict, Verdict::unknown);

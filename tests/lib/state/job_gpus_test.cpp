@@ -58,8 +58,7 @@ TEST_P(JobGpusTest, AreThoseThatSlurmNames) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Lists,
-    JobGpusTest,
+    Lists, JobGpusTest,
     ::testing::Values(
         Case{"List", {{"SLURM_JOB_GPUS", "0,2"}}, {kYes, kNo, kYes, kNo}},
         Case{"Range", {{"SLURM_JOB_GPUS", "1-2"}}, {kNo, kYes, kYes, kNo}},

@@ -25,16 +25,16 @@ TEST(DeltaTest, CountsSinceTheOldestKnownValueInTheWindow) {
 }
 
 TEST(DeltaTest, LeavesOutWhatIsOlderThanTheWindow) {
-  const auto delta = delta_of(
-      seen({{0, 0}, {kHour, 100}}), "k", {.uptime_s = 10 * kHour, .value = 103}, 3 * kHour);
+  const auto delta = delta_of(seen({{0, 0}, {kHour, 100}}), "k",
+                              {.uptime_s = 10 * kHour, .value = 103}, 3 * kHour);
   ASSERT_TRUE(delta);
   EXPECT_EQ(delta->increments, 3U);
   EXPECT_EQ(delta->seconds, 3 * kHour);
 }
 
 TEST(DeltaTest, LeavesOutWhatCameBeforeTheGivenUptime) {
-  const auto delta = delta_of(
-      seen({{60, 1}, {900, 4}}), "k", {.uptime_s = 2 * kHour, .value = 4}, 24 * kHour, 1800);
+  const auto delta = delta_of(seen({{60, 1}, {900, 4}}), "k", {.uptime_s = 2 * kHour, .value = 4},
+                              24 * kHour, 1800);
   ASSERT_TRUE(delta);
   EXPECT_EQ(delta->increments, 0U);
 }

@@ -99,15 +99,14 @@ TEST(JobOfXidTest, AJobThatOnlyBeginsHasNone) {
 
 TEST(RememberXidsTest, KeepsWhatHappened) {
   const Earlier state = remember({}, node({said(9 * kHour, "79, GPU has fallen off the bus.")}));
-  EXPECT_THAT(state.xids,
-              ElementsAre(RememberedXid{.address = "0001:00:00.0",
-                                        .code = 79,
-                                        .boot_id = "boot-1",
-                                        .first_s = 9 * kHour,
-                                        .last_s = 9 * kHour,
-                                        .wall_s = kNow - kHour,
-                                        .lines = 1,
-                                        .text = "GPU has fallen off the bus."}));
+  EXPECT_THAT(state.xids, ElementsAre(RememberedXid{.address = "0001:00:00.0",
+                                                    .code = 79,
+                                                    .boot_id = "boot-1",
+                                                    .first_s = 9 * kHour,
+                                                    .last_s = 9 * kHour,
+                                                    .wall_s = kNow - kHour,
+                                                    .lines = 1,
+                                                    .text = "GPU has fallen off the bus."}));
 }
 
 TEST(RememberXidsTest, TheSameLineAgainIsNothingNew) {
@@ -148,10 +147,9 @@ TEST(RememberXidsTest, AStormOfOneKindPushesNothingElseOut) {
 }
 
 TEST(RememberXidsTest, AHarmlessTextTakesNoFatalOnesPlace) {
-  const Earlier state = remember({},
-                                 node({said(100, "74, NVLink: fatal error"),
-                                       said(101, "74, NVLink: non-fatal error"),
-                                       said(400, "74, NVLink: non-fatal error")}));
+  const Earlier state = remember(
+      {}, node({said(100, "74, NVLink: fatal error"), said(101, "74, NVLink: non-fatal error"),
+                said(400, "74, NVLink: non-fatal error")}));
   ASSERT_EQ(state.xids.size(), 3U);
   EXPECT_EQ(state.xids[0].text, "NVLink: fatal error");
 }

@@ -15,8 +15,7 @@ TEST(SlurmConfigTest, ReadsWhatScontrolShows) {
                            "Epilog                  = (null)\n"
                            "Prolog                  = /etc/slurm/prolog\n"
                            "SLURM_VERSION           = 22.05.8\n"),
-              ElementsAre(Pair("Epilog", ""),
-                          Pair("Prolog", "/etc/slurm/prolog"),
+              ElementsAre(Pair("Epilog", ""), Pair("Prolog", "/etc/slurm/prolog"),
                           Pair("SLURM_VERSION", "22.05.8")));
 }
 

@@ -93,9 +93,8 @@ TEST_F(ControllerTest, ReadsTheWholeClusterInOneCall) {
   ASSERT_TRUE(nodes) << nodes.error().message;
   EXPECT_EQ(nodes->size(), 3);
   ASSERT_EQ(calls().size(), 1);
-  EXPECT_EQ(calls()[0],
-            fmt::format("[sinfo][--local][-h][-N][-O][{}][-a]",
-                        sinfo_format("Extra", nonce_of(calls()[0]))));
+  EXPECT_EQ(calls()[0], fmt::format("[sinfo][--local][-h][-N][-O][{}][-a]",
+                                    sinfo_format("Extra", nonce_of(calls()[0]))));
 }
 
 TEST_F(ControllerTest, TheProgramsGetAnEnvironmentOfTheirOwn) {

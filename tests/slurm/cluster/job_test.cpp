@@ -21,13 +21,12 @@ constexpr std::string_view kBatch = R"(JobId=7 JobName=my job
 )";
 
 TEST(JobTest, IsWhatScontrolSays) {
-  EXPECT_EQ(parse_job(kBatch, "7").value(),
-            (Job{.batch = true,
-                 .requeue = true,
-                 .name = "my job",
-                 .array_job = "",
-                 .array_task = "",
-                 .host = "n1"}));
+  EXPECT_EQ(parse_job(kBatch, "7").value(), (Job{.batch = true,
+                                                 .requeue = true,
+                                                 .name = "my job",
+                                                 .array_job = "",
+                                                 .array_task = "",
+                                                 .host = "n1"}));
 }
 
 TEST(JobTest, OfAnArrayTheOneThatIsAskedFor) {
@@ -39,13 +38,12 @@ JobId=38 ArrayJobId=3 ArrayTaskId=2 JobName=a JobName=b Requeue=1
    Requeue=0 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0
    BatchHost=n2
 )";
-  EXPECT_EQ(parse_job(kArray, "38").value(),
-            (Job{.batch = true,
-                 .requeue = false,
-                 .name = "a JobName=b Requeue=1",
-                 .array_job = "3",
-                 .array_task = "2",
-                 .host = "n2"}));
+  EXPECT_EQ(parse_job(kArray, "38").value(), (Job{.batch = true,
+                                                  .requeue = false,
+                                                  .name = "a JobName=b Requeue=1",
+                                                  .array_job = "3",
+                                                  .array_task = "2",
+                                                  .host = "n2"}));
   EXPECT_EQ(parse_job(kArray, "3")->array_task, "4");
 }
 

@@ -38,8 +38,7 @@ TEST(SinfoFormatTest, AsksForWholeFieldsWithTheNonceBehindEach) {
 
 TEST(ParseSinfoTest, ReadsEachNode) {
   EXPECT_THAT(parse(line("n1|main|idle|Unknown|Unknown|", "none") +
-                    line("n2|main|drained*|root|1795321800|",
-                         "muster: gpu.count: 7 of 8",
+                    line("n2|main|drained*|root|1795321800|", "muster: gpu.count: 7 of 8",
                          "muster/1 clean=1")),
               ElementsAre(NodeState{.name = "n1", .partitions = {"main"}, .state = "idle"},
                           NodeState{.name = "n2",
@@ -133,27 +132,20 @@ TEST_P(StandingTest, FollowsFromTheWordAndItsSuffix) {
       << GetParam().state;
 }
 
-INSTANTIATE_TEST_SUITE_P(InService,
-                         StandingTest,
-                         ::testing::Values(StateCase{"idle", Standing::in_service},
-                                           StateCase{"IDLE", Standing::in_service},
-                                           StateCase{"idle-", Standing::in_service},
-                                           StateCase{"mixed", Standing::in_service},
-                                           StateCase{"mix", Standing::in_service},
-                                           StateCase{"mixed-", Standing::in_service},
-                                           StateCase{"allocated", Standing::in_service},
-                                           StateCase{"alloc", Standing::in_service},
-                                           StateCase{"allocated+", Standing::in_service},
-                                           StateCase{"completing", Standing::in_service},
-                                           StateCase{"comp", Standing::in_service},
-                                           StateCase{"planned", Standing::in_service},
-                                           StateCase{"plnd", Standing::in_service},
-                                           StateCase{"reserved", Standing::in_service},
-                                           StateCase{"resv", Standing::in_service},
-                                           StateCase{"blocked", Standing::in_service}));
+INSTANTIATE_TEST_SUITE_P(
+    InService, StandingTest,
+    ::testing::Values(
+        StateCase{"idle", Standing::in_service}, StateCase{"IDLE", Standing::in_service},
+        StateCase{"idle-", Standing::in_service}, StateCase{"mixed", Standing::in_service},
+        StateCase{"mix", Standing::in_service}, StateCase{"mixed-", Standing::in_service},
+        StateCase{"allocated", Standing::in_service}, StateCase{"alloc", Standing::in_service},
+        StateCase{"allocated+", Standing::in_service},
+        StateCase{"completing", Standing::in_service}, StateCase{"comp", Standing::in_service},
+        StateCase{"planned", Standing::in_service}, StateCase{"plnd", Standing::in_service},
+        StateCase{"reserved", Standing::in_service}, StateCase{"resv", Standing::in_service},
+        StateCase{"blocked", Standing::in_service}));
 
-INSTANTIATE_TEST_SUITE_P(Drained,
-                         StandingTest,
+INSTANTIATE_TEST_SUITE_P(Drained, StandingTest,
                          ::testing::Values(StateCase{"drained", Standing::drained},
                                            StateCase{"drained*", Standing::drained},
                                            StateCase{"drained$", Standing::drained},
@@ -163,59 +155,38 @@ INSTANTIATE_TEST_SUITE_P(Drained,
                                            StateCase{"draining", Standing::drained},
                                            StateCase{"drng", Standing::drained}));
 
-INSTANTIATE_TEST_SUITE_P(Down,
-                         StandingTest,
-                         ::testing::Values(StateCase{"down", Standing::down},
-                                           StateCase{"down*", Standing::down},
-                                           StateCase{"DOWN$", Standing::down},
-                                           StateCase{"mixed*", Standing::down},
-                                           StateCase{"allocated*", Standing::down},
-                                           StateCase{"completing*", Standing::down},
-                                           StateCase{"fail", Standing::down},
-                                           StateCase{"failing", Standing::down},
-                                           StateCase{"failg", Standing::down},
-                                           StateCase{"inval", Standing::down},
-                                           StateCase{"idle~", Standing::down},
-                                           StateCase{"powered_down", Standing::down},
-                                           StateCase{"pow_dn", Standing::down}));
+INSTANTIATE_TEST_SUITE_P(
+    Down, StandingTest,
+    ::testing::Values(StateCase{"down", Standing::down}, StateCase{"down*", Standing::down},
+                      StateCase{"DOWN$", Standing::down}, StateCase{"mixed*", Standing::down},
+                      StateCase{"allocated*", Standing::down},
+                      StateCase{"completing*", Standing::down}, StateCase{"fail", Standing::down},
+                      StateCase{"failing", Standing::down}, StateCase{"failg", Standing::down},
+                      StateCase{"inval", Standing::down}, StateCase{"idle~", Standing::down},
+                      StateCase{"powered_down", Standing::down},
+                      StateCase{"pow_dn", Standing::down}));
 
-INSTANTIATE_TEST_SUITE_P(Away,
-                         StandingTest,
-                         ::testing::Values(StateCase{"idle*", Standing::away},
-                                           StateCase{"idle@", Standing::away},
-                                           StateCase{"mixed@", Standing::away},
-                                           StateCase{"drained@", Standing::away},
-                                           StateCase{"drained^", Standing::away},
-                                           StateCase{"down^", Standing::away},
-                                           StateCase{"idle#", Standing::away},
-                                           StateCase{"idle%", Standing::away},
-                                           StateCase{"idle!", Standing::away},
-                                           StateCase{"idle$", Standing::away},
-                                           StateCase{"maint", Standing::away},
-                                           StateCase{"reboot", Standing::away},
-                                           StateCase{"reboot^", Standing::away},
-                                           StateCase{"powering_up", Standing::away},
-                                           StateCase{"powering_down", Standing::away},
-                                           StateCase{"unknown", Standing::away},
-                                           StateCase{"unk*", Standing::away},
-                                           StateCase{"future", Standing::away},
-                                           StateCase{"idle?", Standing::away},
-                                           StateCase{"novel", Standing::away},
-                                           StateCase{"", Standing::away}));
+INSTANTIATE_TEST_SUITE_P(
+    Away, StandingTest,
+    ::testing::Values(StateCase{"idle*", Standing::away}, StateCase{"idle@", Standing::away},
+                      StateCase{"mixed@", Standing::away}, StateCase{"drained@", Standing::away},
+                      StateCase{"drained^", Standing::away}, StateCase{"down^", Standing::away},
+                      StateCase{"idle#", Standing::away}, StateCase{"idle%", Standing::away},
+                      StateCase{"idle!", Standing::away}, StateCase{"idle$", Standing::away},
+                      StateCase{"maint", Standing::away}, StateCase{"reboot", Standing::away},
+                      StateCase{"reboot^", Standing::away},
+                      StateCase{"powering_up", Standing::away},
+                      StateCase{"powering_down", Standing::away},
+                      StateCase{"unknown", Standing::away}, StateCase{"unk*", Standing::away},
+                      StateCase{"future", Standing::away}, StateCase{"idle?", Standing::away},
+                      StateCase{"novel", Standing::away}, StateCase{"", Standing::away}));
 
 TEST(IsUpTest, LeavesOutWhatIsNotThere) {
   const auto up = [](std::string_view state) { return is_up({.state = std::string(state)}); };
   for (const auto* const state : {"idle",
                                   "idle*",  // right after it was resumed
-                                  "idle$",
-                                  "idle@",
-                                  "mixed-",
-                                  "allocated",
-                                  "allocated*",
-                                  "DRAINED",
-                                  "draining",
-                                  "drained*",
-                                  "drained$"}) {
+                                  "idle$", "idle@", "mixed-", "allocated", "allocated*", "DRAINED",
+                                  "draining", "drained*", "drained$"}) {
     EXPECT_TRUE(up(state)) << state;
   }
   for (const auto* const state :

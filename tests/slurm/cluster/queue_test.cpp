@@ -53,9 +53,8 @@ TEST_F(QueueTest, AsksForItsOwnJobsByName) {
   script("squeue", "echo '12|RUNNING|N/A|pair-1'; echo '13|DEADLINE|1795335578|pair-2|and more'");
   const auto jobs = queue()->jobs({"muster-sweep-pair", "muster-sweep-single"});
   ASSERT_TRUE(jobs) << jobs.error().message;
-  EXPECT_THAT(*jobs,
-              ElementsAre(QueuedJob{"12", "RUNNING", std::nullopt, "pair-1"},
-                          QueuedJob{"13", "DEADLINE", Time(1795335578s), "pair-2"}));
+  EXPECT_THAT(*jobs, ElementsAre(QueuedJob{"12", "RUNNING", std::nullopt, "pair-1"},
+                                 QueuedJob{"13", "DEADLINE", Time(1795335578s), "pair-2"}));
   EXPECT_EQ(read("calls"),
             fmt::format("[squeue][--local][-h][--states=all][--user={}]"
                         "[--name=muster-sweep-pair,muster-sweep-single][-o][%A|%T|%e|%k]\n",
@@ -93,8 +92,7 @@ TEST_F(QueueTest, ARefusalIsWhatSlurmctldSaid) {
         "operation",
         "sbatch ended with status 1: Unable to contact slurm controller (connect failure)",
         "sbatch ended with status 1: Zero Bytes were transmitted or received",
-        "sbatch ended with status 137: it said nothing",
-        "sbatch did not answer within 12 s"}) {
+        "sbatch ended with status 137: it said nothing", "sbatch did not answer within 12 s"}) {
     EXPECT_FALSE(is_refusal({.message = message})) << message;
   }
 }
@@ -150,27 +148,13 @@ TEST(SweepJobTest, IsOfLowPriorityAndGoesAwayByItself) {
   const auto arguments = sbatch_arguments(run, rules);
   ASSERT_TRUE(arguments) << arguments.error().message;
   EXPECT_THAT(*arguments,
-              ElementsAre("--parsable",
-                          "--job-name=muster-sweep-pair",
-                          "--comment=pair-1",
-                          "--nodelist=n1,n2",
-                          "--nodes=2",
-                          "--exclusive",
-                          "--nice=10000",
-                          "--time=2",
-                          "--deadline=now+12minutes",
-                          "--no-requeue",
-                          "--partition=main",
-                          "--chdir=/shared/sweep",
-                          "--output=/shared/sweep/pair-1.out",
-                          "--account=ops",
-                          "--qos=low",
-                          "--gpus-per-node=4",
-                          "/usr/share/muster/jobs/sweep.sbatch",
-                          "all_reduce",
-                          "--format=json",
-                          "--output=/shared/sweep/pair-1.json",
-                          "--max=1GiB"));
+              ElementsAre("--parsable", "--job-name=muster-sweep-pair", "--comment=pair-1",
+                          "--nodelist=n1,n2", "--nodes=2", "--exclusive", "--nice=10000",
+                          "--time=2", "--deadline=now+12minutes", "--no-requeue",
+                          "--partition=main", "--chdir=/shared/sweep",
+                          "--output=/shared/sweep/pair-1.out", "--account=ops", "--qos=low",
+                          "--gpus-per-node=4", "/usr/share/muster/jobs/sweep.sbatch", "all_reduce",
+                          "--format=json", "--output=/shared/sweep/pair-1.json", "--max=1GiB"));
   run.nodes = {"n1", "n[2-9]"};
   EXPECT_EQ(sbatch_arguments(run, rules).error().message, "\"n[2-9]\" is not the name of one node");
 }
@@ -187,10 +171,8 @@ TEST(SweepJobTest, ASearchRunsAllRanksWithoutTheSitesOptionsOfCollectives) {
   const auto arguments = sbatch_arguments(run, rules);
   ASSERT_TRUE(arguments) << arguments.error().message;
   const std::vector<std::string> last(arguments->end() - 4, arguments->end());
-  EXPECT_THAT(
-      last,
-      ElementsAre(
-          "sweep.sbatch", "locate", "--format=json", "--output=/shared/sweep/locate-1.json"));
+  EXPECT_THAT(last, ElementsAre("sweep.sbatch", "locate", "--format=json",
+                                "--output=/shared/sweep/locate-1.json"));
 }
 
 // One process takes the whole node, and what the site says of collectives is not for it.
@@ -206,14 +188,9 @@ TEST(SweepJobTest, TheTestsOfANodeAreOneProcess) {
   const auto arguments = sbatch_arguments(run, rules);
   ASSERT_TRUE(arguments) << arguments.error().message;
   const std::vector<std::string> last(arguments->end() - 7, arguments->end());
-  EXPECT_THAT(last,
-              ElementsAre("--ntasks-per-node=4",
-                          "--gpus-per-node=4",
-                          "--ntasks-per-node=1",
-                          "sweep.sbatch",
-                          "node",
-                          "--format=json",
-                          "--output=/shared/sweep/node-1.json"));
+  EXPECT_THAT(last, ElementsAre("--ntasks-per-node=4", "--gpus-per-node=4", "--ntasks-per-node=1",
+                                "sweep.sbatch", "node", "--format=json",
+                                "--output=/shared/sweep/node-1.json"));
 }
 
 }  // namespace

@@ -76,8 +76,7 @@ class CheckSetupTest : public ::testing::Test {
     if (!node_.empty()) caller.variables["SLURMD_NODENAME"] = node_;
     Deadline deadline(Clock::now() + std::chrono::seconds(120));
     const HookCommand command{.root = path("root"), .state = state_};
-    const CheckNode check_node = [this](const HookCommand& asked,
-                                        const std::string& /*check*/,
+    const CheckNode check_node = [this](const HookCommand& asked, const std::string& /*check*/,
                                         const Caller& /*caller*/,
                                         Deadline& /*deadline*/) -> Attempt<CheckedNode> {
       EXPECT_TRUE(asked.dry_run);
@@ -145,33 +144,26 @@ TEST_P(BrokenSetups, IsNamed) {
 using T = BrokenSetupTest;
 
 INSTANTIATE_TEST_SUITE_P(
-    Installations,
-    BrokenSetups,
+    Installations, BrokenSetups,
     ::testing::Values(
         BrokenCase{
             "NoPrograms",
             [](T& setup) { fs::remove_all(setup.dir_.path() / "bin"), setup.scontrol_ = ""; },
             "failure   Slurm: "},
-        BrokenCase{"ConfIsGone",
-                   [](T& setup) { setup.dir_.remove("slurm.conf"); },
+        BrokenCase{"ConfIsGone", [](T& setup) { setup.dir_.remove("slurm.conf"); },
                    "failure   Slurm: slurm.conf in muster.yaml names a file that is not there"},
-        BrokenCase{"KeyOfTheSite",
-                   [](T& setup) { setup.write_site("  drian: true\n"); },
+        BrokenCase{"KeyOfTheSite", [](T& setup) { setup.write_site("  drian: true\n"); },
                    "failure   muster.yaml: "},
-        BrokenCase{"NodeOfAnotherName",
-                   [](T& setup) { setup.node_ = "n8"; },
+        BrokenCase{"NodeOfAnotherName", [](T& setup) { setup.node_ = "n8"; },
                    "failure   node: Slurm knows no node n8"},
-        BrokenCase{"PrologIsGone",
-                   [](T& setup) { setup.dir_.remove("hooks/prolog"); },
+        BrokenCase{"PrologIsGone", [](T& setup) { setup.dir_.remove("hooks/prolog"); },
                    "hooks/prolog is not there: Slurm drains every node that a job comes to"},
         BrokenCase{"EpilogIsNotExecutable",
                    [](T& setup) { fs::permissions(setup.path("hooks/epilog"), fs::perms(0644)); },
                    "hooks/epilog cannot be read and executed: chmod 755"},
-        BrokenCase{"MusterIsGone",
-                   [](T& setup) { setup.dir_.remove("muster"); },
+        BrokenCase{"MusterIsGone", [](T& setup) { setup.dir_.remove("muster"); },
                    "/muster, which is not there"},
-        BrokenCase{"PrologsRunTooLate",
-                   [](T& setup) { setup.config_["PrologFlags"] = "Contain"; },
+        BrokenCase{"PrologsRunTooLate", [](T& setup) { setup.config_["PrologFlags"] = "Contain"; },
                    "failure   PrologFlags: has no Alloc"},
         BrokenCase{"DrainedNodesAreNotChecked",
                    [](T& setup) { setup.config_["HealthCheckNodeState"] = "IDLE"; },
@@ -269,14 +261,12 @@ TEST_F(CheckSetupTest, WhatIsLessThanGoodIsAWarning) {
   profile_ = "generic";
   const auto lines = check();
   EXPECT_EQ(status_, 0) << lines;
-  for (const auto* line : {"warning   JobFileAppend: is 0",
-                           "warning   JobRequeue: is 0",
-                           "warning   SchedulerParameters: has no nohold_on_prolog_fail",
-                           "warning   PrologEpilogTimeout: is not set",
-                           "warning   HealthCheckNodeState: has no CYCLE",
-                           "warning   Epilog: is not set in slurm.conf",
-                           "does not name muster: it must call muster hook periodic",
-                           "warning   profile: generic"}) {
+  for (const auto* line :
+       {"warning   JobFileAppend: is 0", "warning   JobRequeue: is 0",
+        "warning   SchedulerParameters: has no nohold_on_prolog_fail",
+        "warning   PrologEpilogTimeout: is not set", "warning   HealthCheckNodeState: has no CYCLE",
+        "warning   Epilog: is not set in slurm.conf",
+        "does not name muster: it must call muster hook periodic", "warning   profile: generic"}) {
     EXPECT_THAT(lines, HasSubstr(line));
   }
 }

@@ -31,8 +31,7 @@ class DrainConfirmedTest : public ::testing::Test {
   }
 
   void drain(const std::vector<SweepStanding>& standings, bool dry_run = false) {
-    drain_confirmed(standings,
-                    rules_,
+    drain_confirmed(standings, rules_,
                     {.controller = &controller_,
                      .history = &*history_,
                      .now = [this] { return cluster_.now(); },
@@ -52,8 +51,7 @@ class DrainConfirmedTest : public ::testing::Test {
 };
 
 TEST_F(DrainConfirmedTest, ConfirmedNodesAloneAreDrainedAndStayUntilSomebodyLooked) {
-  drain({standing("n001", Trust::suspect),
-         standing("n002", Trust::confirmed),
+  drain({standing("n001", Trust::suspect), standing("n002", Trust::confirmed),
          standing("n003", Trust::good)});
   EXPECT_EQ(cluster_.drained(), 1U);
   EXPECT_EQ(reason("n002"),
@@ -123,9 +121,7 @@ class DrainAccusedTest : public DrainConfirmedTest {
     for (const auto& node : cluster_.nodes()) {
       names.push_back({.node = node.name, .host = fmt::format("host{}", node.name.substr(1))});
     }
-    return drain_accused(report,
-                         names,
-                         rules_,
+    return drain_accused(report, names, rules_,
                          {.controller = &controller_,
                           .history = &*history_,
                           .now = [this] { return cluster_.now(); },

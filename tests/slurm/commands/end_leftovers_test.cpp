@@ -142,10 +142,9 @@ TEST_F(EndingHookTest, AnEpilogEndsItAndTheNodeStaysInService) {
   EXPECT_FALSE(left_.lives());
   EXPECT_EQ(looks_, 2);
   EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
-  EXPECT_THAT(
-      caller_.out(),
-      HasSubstr(fmt::format(
-          "ended process {} of user {}, which the job left on its GPUs", left_.pid(), kUser)));
+  EXPECT_THAT(caller_.out(),
+              HasSubstr(fmt::format("ended process {} of user {}, which the job left on its GPUs",
+                                    left_.pid(), kUser)));
 }
 
 TEST_F(EndingHookTest, WithoutTheSitesWordTheNodeIsDrained) {

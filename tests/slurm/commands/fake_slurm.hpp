@@ -35,10 +35,9 @@ echo "${2#nodename=}|main|$line" >"$D/node")");
 
   // The block `slurm` of the site below `root`, but for its programs.
   void site(std::string_view rules) const {
-    dir_.write(
-        "root/etc/muster/muster.yaml",
-        fmt::format(
-            "schema: muster.site/1\nslurm:\n  programs: {}/bin\n{}", dir_.path().string(), rules));
+    dir_.write("root/etc/muster/muster.yaml",
+               fmt::format("schema: muster.site/1\nslurm:\n  programs: {}/bin\n{}",
+                           dir_.path().string(), rules));
   }
 
   void nodes(std::string_view lines) const { dir_.write("node", lines); }

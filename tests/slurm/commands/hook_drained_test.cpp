@@ -34,8 +34,7 @@ class HookDrainedTest : public ::testing::Test {
     dir_.write("root/etc/muster/muster.yaml",
                fmt::format("schema: muster.site/1\n"
                            "slurm: {{programs: {}, conf: {}, spread: 0 s, clean_runs: 2}}\n",
-                           path(),
-                           (dir_.path() / "slurm.conf").string()));
+                           path(), (dir_.path() / "slurm.conf").string()));
     dir_.write("slurm.conf", "");
     dir_.write("nodes", fmt::format("n7|main|drained|root|1795326230|{}\n", kReason));
     script("sinfo", "fake_sinfo \"$@\" <\"$D/nodes\"");
@@ -43,11 +42,10 @@ class HookDrainedTest : public ::testing::Test {
 echo "$1 $2 $3" >>"$D/calls"; echo "n7|main|idle|u|0|none" >"$D/nodes")");
     auto history = slurm::History::open(history_file(dir_.path() / "state"));
     EXPECT_TRUE(history);
-    EXPECT_TRUE(history->begin_drain("n7",
-                                     {.reason = std::string(kReason),
-                                      .at = wall_time() - std::chrono::minutes(10),
-                                      .check = "host.memory_available",
-                                      .remedy = Remedy::watch}));
+    EXPECT_TRUE(history->begin_drain("n7", {.reason = std::string(kReason),
+                                            .at = wall_time() - std::chrono::minutes(10),
+                                            .check = "host.memory_available",
+                                            .remedy = Remedy::watch}));
     EXPECT_TRUE(history->confirm_drain("n7", history->drain_of("n7").value().value()));
   }
 

@@ -99,12 +99,12 @@ TEST_F(HookNhcConfTest, ALineThatFailsDrainsAndResumesOnceItHolds) {
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|drained|"));
   EXPECT_EQ(hook("periodic"), 0);
   EXPECT_EQ(slurm_.node(), "n7|main|idle|Unknown|Unknown|none\n");
-  EXPECT_THAT(recorded(),
-              ElementsAre(AllOf(StartsWith("drained prolog: "), HasSubstr(failed)),
-                          StartsWith("kept periodic: "),
-                          "kept periodic: nhc.check_file_test /etc/here: clean run 1 of 2",
-                          AllOf(StartsWith("resumed periodic: "),
-                                HasSubstr("nhc.check_file_test is well again"))));
+  EXPECT_THAT(
+      recorded(),
+      ElementsAre(
+          AllOf(StartsWith("drained prolog: "), HasSubstr(failed)), StartsWith("kept periodic: "),
+          "kept periodic: nhc.check_file_test /etc/here: clean run 1 of 2",
+          AllOf(StartsWith("resumed periodic: "), HasSubstr("nhc.check_file_test is well again"))));
 }
 
 // The profile's checks would find this node, of which next to nothing is known, undecided.
@@ -139,9 +139,8 @@ TEST_F(HookNhcConfTest, ADrainedNodeWaitsForTheLineThatItWasDrainedFor) {
   lines("* || check_hw_eth eth0\n");
   for (int run = 0; run < 3; ++run) EXPECT_EQ(hook("boot"), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|drained|"));
-  EXPECT_THAT(recorded(),
-              ElementsAre(StartsWith("drained periodic: "),
-                          "kept boot: context boot did not run nhc.check_file_test"));
+  EXPECT_THAT(recorded(), ElementsAre(StartsWith("drained periodic: "),
+                                      "kept boot: context boot did not run nhc.check_file_test"));
 }
 
 TEST_F(HookNhcConfTest, AFileThatCannotBeReadIsMustersOwnTrouble) {
@@ -185,10 +184,8 @@ TEST_F(HookNhcConfTest, AnEpilogAndTheCheckAfterABootAskForTheSitesTestsInATimeO
     caller.variables["SLURM_CONF"] = path("slurm.conf");
     caller.variables["SLURMD_NODENAME"] = "n7";
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
-    const CheckNode look = [&](const HookCommand& command,
-                               const std::string& drained_for,
-                               const Caller& by,
-                               Deadline& until) {
+    const CheckNode look = [&](const HookCommand& command, const std::string& drained_for,
+                               const Caller& by, Deadline& until) {
       asked[command.context] = {
           command.tests, std::chrono::duration<double>(deadline.when() - caller.started).count()};
       auto plain = command;

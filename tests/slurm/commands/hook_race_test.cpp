@@ -55,8 +55,7 @@ class FileController final : public slurm::Controller {
 
   Result<std::vector<slurm::NodeName>> names() override { return make_error("not asked"); }
 
-  Result<void> drain(std::string_view /*node*/,
-                     std::string_view reason,
+  Result<void> drain(std::string_view /*node*/, std::string_view reason,
                      std::optional<std::string> memory) override {
     return write(fmt::format("drained\n{}\n{}\n", reason, memory.value_or("")));
   }

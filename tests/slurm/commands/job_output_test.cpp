@@ -58,19 +58,16 @@ TEST_P(PatternTest, IsFilledInAsSlurmDoes) {
             fmt::format("/home/alice/{}", GetParam().path));
 }
 
-INSTANTIATE_TEST_SUITE_P(Names,
-                         PatternTest,
-                         ::testing::Values(PatternCase{"plain.out", "plain.out"},
-                                           PatternCase{"o-%j-%J.out", "o-42-42.out"},
-                                           PatternCase{"o-%5j.out", "o-00042.out"},
-                                           PatternCase{"o-%1j.out", "o-42.out"},
-                                           PatternCase{"%A_%a", "40_3"},
-                                           PatternCase{"%A_%4a-%x.out", "40_0003-train.out"},
-                                           PatternCase{"%u/%9u", "alice/alice"},
-                                           PatternCase{"%n%s%t", "0batch0"},
-                                           PatternCase{"100%%", "100%"},
-                                           PatternCase{"\\%j-%x.out", "%j-%x.out"},
-                                           PatternCase{"a\\\\%j", "a\\%j"}));
+INSTANTIATE_TEST_SUITE_P(
+    Names, PatternTest,
+    ::testing::Values(PatternCase{"plain.out", "plain.out"},
+                      PatternCase{"o-%j-%J.out", "o-42-42.out"},
+                      PatternCase{"o-%5j.out", "o-00042.out"}, PatternCase{"o-%1j.out", "o-42.out"},
+                      PatternCase{"%A_%a", "40_3"},
+                      PatternCase{"%A_%4a-%x.out", "40_0003-train.out"},
+                      PatternCase{"%u/%9u", "alice/alice"}, PatternCase{"%n%s%t", "0batch0"},
+                      PatternCase{"100%%", "100%"}, PatternCase{"\\%j-%x.out", "%j-%x.out"},
+                      PatternCase{"a\\\\%j", "a\\%j"}));
 
 TEST(OutputFileTest, APatternThatIsNotKnownIsSaid) {
   for (const auto* name : {"/o/%b.out", "/o/%", "/o/%5", "/o/%11j", "/o/%q"}) {
@@ -102,10 +99,10 @@ TEST(OutputFileTest, OnlySrunsAndSallocsJobsHaveNone) {
 }
 
 TEST(OutputFileTest, IsMadeWhereSlurmWouldMakeIt) {
-  const auto made =
-      [](const Variables& variables, const std::optional<slurm::Job>& job, std::string_view node) {
-        return output_file(variables, job, node)->may_create;
-      };
+  const auto made = [](const Variables& variables, const std::optional<slurm::Job>& job,
+                       std::string_view node) {
+    return output_file(variables, job, node)->may_create;
+  };
   EXPECT_TRUE(made(kBatch, kJob, "n7"));
   EXPECT_FALSE(made(kBatch, kJob, "n8"));  // the script runs on another
   EXPECT_TRUE(made(with_output("/o/%j"), std::nullopt, "n7"));
@@ -115,15 +112,14 @@ TEST(OutputFileTest, IsMadeWhereSlurmWouldMakeIt) {
 
 class JobOutputTest : public ::testing::Test {
  protected:
-  [[nodiscard]] Result<void> tell(const std::string& name,
-                                  unsigned user,
+  [[nodiscard]] Result<void> tell(const std::string& name, unsigned user,
                                   bool create = true) const {
     const Variables variables{{"SLURM_JOB_UID", fmt::format("{}", user)},
                               {"SLURM_JOB_GID", fmt::format("{}", ::getegid())}};
     const OutputFile file{.path = name.starts_with('/') ? name : (dir_.path() / name).string(),
                           .may_create = create};
-    return append_to_job_output(
-        file, variables, "muster: not fit\n", Clock::now() + std::chrono::seconds(20));
+    return append_to_job_output(file, variables, "muster: not fit\n",
+                                Clock::now() + std::chrono::seconds(20));
   }
 
   [[nodiscard]] std::string content(const std::string& name) const {

@@ -34,17 +34,14 @@ class NewNodeTest : public ::testing::Test {
     slurm_.site(
         fmt::format("  conf: {}\n  memory: none\n  spread: 0 s\n  gate_new_nodes: {}\n  "
                     "gate_sweep: {}\n",
-                    (dir_.path() / "slurm.conf").string(),
-                    gate,
-                    sweep));
+                    (dir_.path() / "slurm.conf").string(), gate, sweep));
   }
 
   int hook(const std::string& context, Verdict verdict, bool dry_run = false) {
     auto caller = caller_.caller();
     caller.variables["SLURMD_NODENAME"] = "n7";
     Deadline deadline(Clock::now() + std::chrono::seconds(60));
-    const CheckNode check_node = [&](const HookCommand& command,
-                                     const std::string& /*check*/,
+    const CheckNode check_node = [&](const HookCommand& command, const std::string& /*check*/,
                                      const Caller& /*caller*/,
                                      Deadline& /*deadline*/) -> Attempt<CheckedNode> {
       judged_ = command.context;
@@ -57,8 +54,7 @@ class NewNodeTest : public ::testing::Test {
                               .root = (dir_.path() / "root").string(),
                               .state = (dir_.path() / "state").string(),
                               .dry_run = dry_run};
-    const SweepNode sweep_node = [&](const HookCommand& /*command*/,
-                                     const std::string& level,
+    const SweepNode sweep_node = [&](const HookCommand& /*command*/, const std::string& level,
                                      const Caller& /*caller*/,
                                      Clock::time_point until) -> Result<Report> {
       sweeps_.push_back(level);
@@ -127,9 +123,8 @@ TEST_F(NewNodeTest, WhoeverPutsItIntoServiceHasAcceptedIt) {
   slurm_.nodes("n7|main|idle|Unknown|Unknown|none\n");
   EXPECT_EQ(hook("prolog", Verdict::healthy), 0);
   EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
-  EXPECT_THAT(events(),
-              ElementsAre(StartsWith("drained periodic: "),
-                          "resumed prolog: accepted: somebody put it into service"));
+  EXPECT_THAT(events(), ElementsAre(StartsWith("drained periodic: "),
+                                    "resumed prolog: accepted: somebody put it into service"));
 }
 
 TEST_F(NewNodeTest, AnAdminsDrainIsLeftAlone) {
@@ -150,8 +145,7 @@ TEST_F(NewNodeTest, WhereTheSiteWantsThatACleanSweepMustBeInToo) {
   EXPECT_THAT(sweeps_, IsEmpty());  // a sick node needs none
   EXPECT_EQ(hook("periodic", Verdict::healthy), 0);
   EXPECT_THAT(sweeps_, IsEmpty());  // nor has a health check the time
-  for (const auto verdict : {std::optional<Verdict>(),
-                             std::optional(Verdict::unknown),
+  for (const auto verdict : {std::optional<Verdict>(), std::optional(Verdict::unknown),
                              std::optional(Verdict::unhealthy)}) {
     sweep_ = verdict;
     EXPECT_EQ(hook("boot", Verdict::healthy), 0);

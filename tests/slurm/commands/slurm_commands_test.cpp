@@ -88,10 +88,9 @@ TEST_F(SlurmCommandsTest, HistoryTellsOfDrainsAndNotOfRefusals) {
 TEST_F(SlurmCommandsTest, EventsTellOfAllAndNameTheJob) {
   write_history();
   EXPECT_EQ(run_events({.state = path("state")}, caller_.caller()), 0);
-  EXPECT_THAT(lines(),
-              ElementsAre(HasSubstr(" drained n1 periodic: "),
-                          HasSubstr(" refused n1 prolog job 4711: "),
-                          HasSubstr(" drained n2 periodic: line\\x0abreak")));
+  EXPECT_THAT(lines(), ElementsAre(HasSubstr(" drained n1 periodic: "),
+                                   HasSubstr(" refused n1 prolog job 4711: "),
+                                   HasSubstr(" drained n2 periodic: line\\x0abreak")));
 }
 
 TEST_F(SlurmCommandsTest, EventsAreJsonLinesOfTheirSchema) {
@@ -186,9 +185,8 @@ TEST_F(SlurmCommandsTest, AdminsNeedNoHistoryAndADryRunMakesNone) {
   EXPECT_FALSE(std::filesystem::exists(dir_.path() / "state"));
   dir_.write("state", "no folder");
   EXPECT_EQ(run_drain(drain, caller), kExitUndecided);
-  EXPECT_THAT(
-      caller_.notes(),
-      AllOf(HasSubstr("state/history.db"), HasSubstr("SLURM_CONF names a file that is not there")));
+  EXPECT_THAT(caller_.notes(), AllOf(HasSubstr("state/history.db"),
+                                     HasSubstr("SLURM_CONF names a file that is not there")));
 }
 
 TEST_F(SlurmCommandsTest, AdminsCommandsNeedAPlaceForTheHistoryBelowARoot) {
@@ -397,8 +395,7 @@ TEST_F(HookTest, AHistoryThatCannotBeWrittenLeavesNoSickNodeInService) {
   EXPECT_THAT(node_in_slurm(), AllOf(StartsWith("n7|main|drained|root|"), HasSubstr("|muster: ")));
   EXPECT_THAT(
       caller_.out(),
-      AllOf(HasSubstr("muster: trouble n7: "),
-            HasSubstr("muster: drained n7: "),
+      AllOf(HasSubstr("muster: trouble n7: "), HasSubstr("muster: drained n7: "),
             HasSubstr("; its history cannot be written: it stays drained until it can, or an "
                       "admin says muster resume n7\n")));
 }

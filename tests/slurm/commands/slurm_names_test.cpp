@@ -50,9 +50,7 @@ class SlurmNamesTest : public ::testing::Test {
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
     return run_hook(
         {.context = "boot", .profile = "generic", .root = path("root"), .state = path("state")},
-        caller,
-        deadline,
-        check_node);
+        caller, deadline, check_node);
   }
 
   int hostfile() {

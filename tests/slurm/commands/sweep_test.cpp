@@ -51,9 +51,7 @@ class SweepCommandTest : public ::testing::Test {
     dir_.write("etc/muster/muster.yaml",
                fmt::format("schema: muster.site/1\nslurm:\n  programs: {0}\n  conf: "
                            "{0}/slurm.conf\n  sweep:\n{1}{2}",
-                           dir_.path().string(),
-                           user,
-                           sweep));
+                           dir_.path().string(), user, sweep));
   }
 
   [[nodiscard]] std::string path(std::string_view name) const {
@@ -206,13 +204,12 @@ TEST_F(SweepCommandTest, EachNodeAndKindIsALineOfJson) {
   EXPECT_EQ(line.at("failures").at(0).at("with"), nlohmann::json({"n2"}));
   line.erase("swept");
   line.erase("failures");
-  EXPECT_EQ(line,
-            (nlohmann::json{{"schema", "muster.sweep/1"},
-                            {"node", "n1"},
-                            {"partition", "main"},
-                            {"kind", "pair"},
-                            {"trust", "suspect"},
-                            {"overdue", false}}));
+  EXPECT_EQ(line, (nlohmann::json{{"schema", "muster.sweep/1"},
+                                  {"node", "n1"},
+                                  {"partition", "main"},
+                                  {"kind", "pair"},
+                                  {"trust", "suspect"},
+                                  {"overdue", false}}));
 }
 
 TEST_F(SweepCommandTest, WithoutAFolderForResultsThereIsNoSweep) {
@@ -289,46 +286,37 @@ TEST_P(SweepRule, ThatCannotBeIsNamedByFileLineAndKey) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Each,
-    SweepRule,
+    Each, SweepRule,
     ::testing::Values(
         RuleCase{"unknown_key", "evry: 7 d", "evry"},
         RuleCase{"no_unit", "every: 7", "slurm.sweep.every"},
         RuleCase{"every", "every: 10 min", "'slurm.sweep.every' must be 1 h to 365 d"},
         RuleCase{"time", "time: 10 s", "'slurm.sweep.time' must be 1 min to 1 d"},
-        RuleCase{
-            "start_within", "start_within: 8 d", "'slurm.sweep.start_within' must be 1 min to 7 d"},
+        RuleCase{"start_within", "start_within: 8 d",
+                 "'slurm.sweep.start_within' must be 1 min to 7 d"},
         RuleCase{"partners", "partners: 1", "'slurm.sweep.partners' must be 2 to 20"},
         RuleCase{"most_jobs", "most_jobs: 0", "'slurm.sweep.most_jobs' must be 1 to 1000"},
         RuleCase{"nice", "nice: -5", "'slurm.sweep.nice' is -5; it cannot be negative"},
-        RuleCase{"kind",
-                 "kinds: [pear]",
+        RuleCase{"kind", "kinds: [pear]",
                  "'slurm.sweep.kinds' has \"pear\"; write pair or single or node or locate"},
         RuleCase{
-            "no_kind",
-            "kinds: []",
+            "no_kind", "kinds: []",
             "'slurm.sweep.kinds' is empty; write pair or single or node or locate, or several"},
         RuleCase{"kind_twice", "kinds: [pair, pair]", "'slurm.sweep.kinds' has \"pair\" twice"},
         RuleCase{"partition", "partitions: [\"a,b\"]", "'slurm.sweep.partitions' has \"a,b\""},
         RuleCase{"account", "account: \"a b\"", "'slurm.sweep.account' is \"a b\""},
-        RuleCase{"script",
-                 "script: sweep.sbatch",
+        RuleCase{"script", "script: sweep.sbatch",
                  "'slurm.sweep.script' is \"sweep.sbatch\"; write an absolute path"},
-        RuleCase{"option_of_ours",
-                 "options: [--nodelist=n1]",
+        RuleCase{"option_of_ours", "options: [--nodelist=n1]",
                  "'slurm.sweep.options' has \"--nodelist\", which the sweep decides"},
-        RuleCase{"option_cut_short",
-                 "options: [--nodel=n1]",
+        RuleCase{"option_cut_short", "options: [--nodel=n1]",
                  "'slurm.sweep.options' has \"--nodel\", which the sweep decides"},
-        RuleCase{"no_option",
-                 "options: [/bin/evil]",
+        RuleCase{"no_option", "options: [/bin/evil]",
                  "'slurm.sweep.options' has \"/bin/evil\"; write each option as --name or "
                  "--name=value"},
-        RuleCase{"bench_option",
-                 "bench: [--output=x]",
+        RuleCase{"bench_option", "bench: [--output=x]",
                  "'slurm.sweep.bench' has \"--output\", which the sweep decides"},
-        RuleCase{"variable",
-                 "environment: {\"A B\": x}",
+        RuleCase{"variable", "environment: {\"A B\": x}",
                  "'slurm.sweep.environment.A B' is no name of a variable"}),
     [](const auto& it) { return std::string(it.param.name); });
 

@@ -107,15 +107,8 @@ int run_with_dead_syslog(const TempDir& dir, const std::string& context) {
     const auto root = (dir.path() / "root").string();
     const auto state = (dir.path() / "state").string();
     ::setenv("SLURM_CONF", (dir.path() / "slurm.conf").c_str(), 1);
-    ::execl(MUSTER_PROGRAM,
-            "muster",
-            "hook",
-            context.c_str(),
-            "--root",
-            root.c_str(),
-            "--state",
-            state.c_str(),
-            nullptr);
+    ::execl(MUSTER_PROGRAM, "muster", "hook", context.c_str(), "--root", root.c_str(), "--state",
+            state.c_str(), nullptr);
     ::_exit(98);
   }
   constexpr auto kFarBeyondAnyBudget = std::chrono::seconds(120);
@@ -148,8 +141,7 @@ TEST_P(DeadSyslogTest, EveryHookEnds) {
   EXPECT_EQ(status, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Each,
-                         DeadSyslogTest,
+INSTANTIATE_TEST_SUITE_P(Each, DeadSyslogTest,
                          ::testing::Values("prolog", "epilog", "periodic", "boot"),
                          [](const auto& one) { return one.param; });
 

@@ -34,8 +34,7 @@ class TellUserTest : public ::testing::Test {
   std::string tell(bool starts = false) const {
     slurm::Rules rules;
     rules.programs = (dir_.path() / "bin").string();
-    const auto told = tell_user({.node = "n7", .what = "sick", .starts = starts},
-                                rules,
+    const auto told = tell_user({.node = "n7", .what = "sick", .starts = starts}, rules,
                                 {{"SLURM_CONF", (dir_.path() / "slurm.conf").string()},
                                  {"SLURM_JOB_ID", "42"},
                                  {"SLURM_JOB_UID", fmt::format("{}", ::geteuid())},
@@ -57,9 +56,8 @@ class TellUserTest : public ::testing::Test {
 
 TEST_F(TellUserTest, SaysWhatBecomesOfABatchJobInItsDefaultOutput) {
   job("Requeue=1 BatchFlag=1");
-  EXPECT_THAT(tell(),
-              AllOf(StartsWith("muster: node n7 is not fit for this job: sick; "),
-                    EndsWith("; the job goes back into the queue\n")));
+  EXPECT_THAT(tell(), AllOf(StartsWith("muster: node n7 is not fit for this job: sick; "),
+                            EndsWith("; the job goes back into the queue\n")));
 }
 
 TEST_F(TellUserTest, AJobThatMayNotBeRequeuedEnds) {
@@ -86,9 +84,8 @@ TEST_F(TellUserTest, PromisesNothingWhereSlurmDoesNotSay) {
   slurm_.program("scontrol", "exit 1");
   EXPECT_EQ(tell(), "");
   dir_.write("slurm-42.out", "");
-  EXPECT_THAT(tell(),
-              HasSubstr("; it starts again elsewhere where requeueing is allowed (sbatch "
-                        "--requeue), else it ends\n"));
+  EXPECT_THAT(tell(), HasSubstr("; it starts again elsewhere where requeueing is allowed (sbatch "
+                                "--requeue), else it ends\n"));
 }
 
 }  // namespace

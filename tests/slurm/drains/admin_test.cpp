@@ -23,8 +23,7 @@ class AdminTest : public EnforceTest {
                                       .now = cluster.now(),
                                       .dry_run = dry_run,
                                       .tell = listener()},
-                                     controller,
-                                     &history_of("n001"));
+                                     controller, &history_of("n001"));
     EXPECT_TRUE(answers) << answers.error().message;
     return answers.value_or(std::vector<AdminAnswer>{});
   }
@@ -32,8 +31,7 @@ class AdminTest : public EnforceTest {
   std::vector<AdminAnswer> resume(std::vector<std::string> nodes) {
     const auto answers = resume_nodes(
         {.nodes = std::move(nodes), .user = "alice", .now = cluster.now(), .tell = listener()},
-        controller,
-        &history_of("n001"));
+        controller, &history_of("n001"));
     EXPECT_TRUE(answers) << answers.error().message;
     return answers.value_or(std::vector<AdminAnswer>{});
   }
@@ -52,13 +50,12 @@ constexpr std::string_view kAdminsReason = "cable; muster-admin: alice";
 TEST_F(AdminTest, DrainsWhatIsInServiceOrOursAndNothingElse) {
   cluster.drain("n002", "NHC: check_hw_ib");
   cluster.drain("n003", kReason);
-  EXPECT_THAT(
-      drain({"n001", "n002", "n003", "n9"}),
-      ElementsAre(
-          AdminAnswer{"n001", true, "drained"},
-          AdminAnswer{"n002", false, "left alone: it is drained by root: \"NHC: check_hw_ib\""},
-          AdminAnswer{"n003", true, "drained"},
-          AdminAnswer{"n9", false, "left alone: Slurm knows no such node"}));
+  EXPECT_THAT(drain({"n001", "n002", "n003", "n9"}),
+              ElementsAre(AdminAnswer{"n001", true, "drained"},
+                          AdminAnswer{"n002", false,
+                                      "left alone: it is drained by root: \"NHC: check_hw_ib\""},
+                          AdminAnswer{"n003", true, "drained"},
+                          AdminAnswer{"n9", false, "left alone: Slurm knows no such node"}));
   EXPECT_EQ(cluster.node("n001").reason, kAdminsReason);
   EXPECT_EQ(cluster.node("n002").reason, "NHC: check_hw_ib");
   EXPECT_EQ(cluster.node("n003").reason, kAdminsReason);
@@ -78,8 +75,7 @@ TEST_F(AdminTest, ResumesWhatMusterOrItsAdminDrained) {
   EXPECT_THAT(
       resume({"n001", "n002", "n003", "n004"}),
       ElementsAre(
-          AdminAnswer{"n001", true, "resumed"},
-          AdminAnswer{"n002", true, "resumed"},
+          AdminAnswer{"n001", true, "resumed"}, AdminAnswer{"n002", true, "resumed"},
           AdminAnswer{"n003", false, "left alone: it is drained by root: \"NHC: check_hw_ib\""},
           AdminAnswer{"n004", false, "left alone: it is in service"}));
   EXPECT_EQ(cluster.drained(), 1);
@@ -128,23 +124,20 @@ TEST_F(AdminTest, ARefusalOfAnAdminsWordIsNotTheHooks) {
 
 TEST_F(AdminTest, WhatAnotherDidWhileOthersWereDrainedSurvives) {
   controller.after_drain = [&] { cluster.drain("n002", "swapping a cable", "bob"); };
-  EXPECT_THAT(
-      drain({"n001", "n002"}),
-      ElementsAre(
-          AdminAnswer{"n001", true, "drained"},
-          AdminAnswer{"n002", false, "left alone: it is drained by bob: \"swapping a cable\""}));
+  EXPECT_THAT(drain({"n001", "n002"}),
+              ElementsAre(AdminAnswer{"n001", true, "drained"},
+                          AdminAnswer{"n002", false,
+                                      "left alone: it is drained by bob: \"swapping a cable\""}));
   EXPECT_EQ(cluster.node("n002").reason, "swapping a cable");
 }
 
 TEST_F(AdminTest, WhatSlurmDoesNotShowIsNotDone) {
   controller.after_drain = [&] { cluster.resume("n001"); };
-  EXPECT_THAT(
-      drain({"n001"}),
-      ElementsAre(AdminAnswer{"n001", false, "sent, and Slurm does not show it: it is idle"}));
+  EXPECT_THAT(drain({"n001"}), ElementsAre(AdminAnswer{
+                                   "n001", false, "sent, and Slurm does not show it: it is idle"}));
   controller.after_drain = [&] { cluster.be(Health::dead); };
   EXPECT_THAT(drain({"n001"}),
-              ElementsAre(AdminAnswer{"n001",
-                                      false,
+              ElementsAre(AdminAnswer{"n001", false,
                                       "sent, and Slurm does not show it: sinfo ended with status "
                                       "1: Unable to contact slurm controller"}));
   EXPECT_THAT(remembered(), ElementsAre("trouble", "trouble"));
@@ -154,8 +147,7 @@ TEST_F(AdminTest, AResumeThatFailsLeavesTheRecord) {
   run(sick());
   controller.before_resume = [&] { cluster.be(Health::dead); };
   EXPECT_THAT(resume({"n001"}),
-              ElementsAre(AdminAnswer{"n001",
-                                      false,
+              ElementsAre(AdminAnswer{"n001", false,
                                       "not done: scontrol ended with status 1: Unable to contact "
                                       "slurm controller"}));
   EXPECT_TRUE(record());
@@ -173,8 +165,8 @@ TEST_F(AdminTest, ADryRunDoesNothing) {
 
 TEST_F(AdminTest, WithoutAnAnswerNothingIsDone) {
   cluster.be(Health::dead);
-  EXPECT_FALSE(drain_nodes(
-      {.nodes = {"n001"}, .user = "alice", .text = "cable"}, controller, &history_of("n001")));
+  EXPECT_FALSE(drain_nodes({.nodes = {"n001"}, .user = "alice", .text = "cable"}, controller,
+                           &history_of("n001")));
   EXPECT_EQ(count("drain"), 0);
 }
 

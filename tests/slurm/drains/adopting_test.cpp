@@ -50,15 +50,14 @@ TEST_F(AdoptingTest, ADrainIsRememberedInTheRequestThatDrains) {
   run(sick());
   EXPECT_EQ(count("drain"), 1);
   EXPECT_EQ(count("remember"), 0);
-  EXPECT_EQ(memory(),
-            (NodeMemory{.check = "gpu.persistence",
-                        .device = "gpu3",
-                        .remedy = "restart_service",
-                        .at = record()->at,
-                        .boot = "boot-1",
-                        .drains = {record()->at},
-                        .hardware = hash_hardware("GPU-1"),
-                        .reason = short_hash(kReason)}));
+  EXPECT_EQ(memory(), (NodeMemory{.check = "gpu.persistence",
+                                  .device = "gpu3",
+                                  .remedy = "restart_service",
+                                  .at = record()->at,
+                                  .boot = "boot-1",
+                                  .drains = {record()->at},
+                                  .hardware = hash_hardware("GPU-1"),
+                                  .reason = short_hash(kReason)}));
   run(healthy());
   EXPECT_EQ(memory().clean, 1);
   run(sick());
@@ -172,9 +171,9 @@ TEST_F(AdoptingTest, AnAdminsOwnReasonIsLeftAlone) {
     std::string reason, user;
   };
 
-  for (const auto& [reason, user] : {Case{"muster: leave it, bob", "root"},
-                                     Case{std::string(kReason), "alice"},
-                                     Case{"muster: gpu.persistence gpu3: mine now", "alice"}}) {
+  for (const auto& [reason, user] :
+       {Case{"muster: leave it, bob", "root"}, Case{std::string(kReason), "alice"},
+        Case{"muster: gpu.persistence gpu3: mine now", "alice"}}) {
     cluster = FakeCluster(4);
     lose_history();
     cluster.drain("n001", reason, user);

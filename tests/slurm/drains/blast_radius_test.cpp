@@ -78,8 +78,7 @@ class BlastRadiusTest : public EnforceTest {
 
     Result<std::vector<NodeName>> names() override { return controller_.names(); }
 
-    Result<void> drain(std::string_view node,
-                       std::string_view reason,
+    Result<void> drain(std::string_view node, std::string_view reason,
                        std::optional<std::string> memory) override {
       sent_ = true;
       return controller_.drain(node, reason, std::move(memory));

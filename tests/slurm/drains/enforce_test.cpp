@@ -42,17 +42,16 @@ TEST_F(EnforceTest, DrainsASickNode) {
   EXPECT_TRUE(enforced.drained);
   EXPECT_FALSE(enforced.out_of_reach);
   ASSERT_EQ(enforced.events.size(), 1);
-  EXPECT_EQ(enforced.events[0],
-            (Event{.at = cluster.now(),
-                   .node = "n001",
-                   .kind = "drained",
-                   .context = "prolog",
-                   .job = "4711",
-                   .check = "gpu.persistence",
-                   .device = "gpu3",
-                   .message = enforced.decision.why,
-                   .reason = std::string(kReason),
-                   .boot_id = "boot-1"}));
+  EXPECT_EQ(enforced.events[0], (Event{.at = cluster.now(),
+                                       .node = "n001",
+                                       .kind = "drained",
+                                       .context = "prolog",
+                                       .job = "4711",
+                                       .check = "gpu.persistence",
+                                       .device = "gpu3",
+                                       .message = enforced.decision.why,
+                                       .reason = std::string(kReason),
+                                       .boot_id = "boot-1"}));
   EXPECT_THAT(told, ElementsAre("drained"));
   EXPECT_THAT(remembered(), ElementsAre("drained"));
   ASSERT_TRUE(record());

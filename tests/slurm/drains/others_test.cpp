@@ -101,22 +101,12 @@ TEST_F(EnforceTest, WhatOthersDoRightBeforeAResumeSurvives) {
   };
 
   const std::vector<Case> cases = {
-      {"an admin's drain",
-       [&] { cluster.drain("n001", "swapping a cable", "alice"); },
-       "drained",
+      {"an admin's drain", [&] { cluster.drain("n001", "swapping a cable", "alice"); }, "drained",
        "swapping a cable",
-       R"(not resumed: meanwhile the node is "drained" with the reason "swapping a cable")",
-       true},
-      {"an admin's resume",
-       [&] { cluster.resume("n001"); },
-       "idle",
-       "",
-       R"(not resumed: meanwhile the node is "idle" with the reason "")",
-       false},
-      {"a slurmctld that dies",
-       [&] { cluster.be(Health::dead); },
-       "drained",
-       std::string(kReason),
+       R"(not resumed: meanwhile the node is "drained" with the reason "swapping a cable")", true},
+      {"an admin's resume", [&] { cluster.resume("n001"); }, "idle", "",
+       R"(not resumed: meanwhile the node is "idle" with the reason "")", false},
+      {"a slurmctld that dies", [&] { cluster.be(Health::dead); }, "drained", std::string(kReason),
        "not resumed: Slurm could not be asked: sinfo ended with status 1: Unable to contact slurm "
        "controller",
        true}};

@@ -163,10 +163,8 @@ TEST_P(UnrecordedTest, ADrainThatMayComeLateSaysWhoMustLiftIt) {
             "the drain may still come: scontrol did not answer within 8 s" + std::string(kFate));
 }
 
-INSTANTIATE_TEST_SUITE_P(Each,
-                         UnrecordedTest,
-                         testing::Values(Trouble::not_there,
-                                         Trouble::read_only,
+INSTANTIATE_TEST_SUITE_P(Each, UnrecordedTest,
+                         testing::Values(Trouble::not_there, Trouble::read_only,
                                          Trouble::disk_full));
 
 // Only the drain cannot be written: what happened is in the history all the same.

@@ -86,10 +86,8 @@ TEST_F(HistoryTest, AnOlderDatabaseIsCarriedOver) {
     ASSERT_TRUE(history.begin_drain("n1", drain_at(kStart)));
     ASSERT_TRUE(history.add(event_of("n1", "drained")));
     auto connection = Connection::open(file(), Connection::Access::write);
-    for (const auto* sql : {"ALTER TABLE drains DROP COLUMN resuming",
-                            "DROP TABLE boots",
-                            "DROP TABLE sweeps",
-                            "PRAGMA user_version = 1"}) {
+    for (const auto* sql : {"ALTER TABLE drains DROP COLUMN resuming", "DROP TABLE boots",
+                            "DROP TABLE sweeps", "PRAGMA user_version = 1"}) {
       ASSERT_TRUE(connection && connection->run(sql)) << sql;
     }
   }

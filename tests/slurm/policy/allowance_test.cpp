@@ -28,18 +28,12 @@ TEST_P(AllowanceTest, IsAShareAndAtLeastOne) {
   EXPECT_EQ(allowance(GetParam().size, GetParam().share), GetParam().allowed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shares,
-                         AllowanceTest,
-                         ::testing::Values(ShareCase{100, "10%", 10},
-                                           ShareCase{109, "10 %", 10},
-                                           ShareCase{9, "10%", 1},
-                                           ShareCase{0, "10%", 1},
-                                           ShareCase{100, "0%", 1},
-                                           ShareCase{10000, "0.29%", 29},
-                                           ShareCase{1000, "2.3%", 23},
-                                           ShareCase{4, "100%", 4},
-                                           ShareCase{4, "20 nodes", 20},
-                                           ShareCase{4, "0 nodes", 1},
+INSTANTIATE_TEST_SUITE_P(Shares, AllowanceTest,
+                         ::testing::Values(ShareCase{100, "10%", 10}, ShareCase{109, "10 %", 10},
+                                           ShareCase{9, "10%", 1}, ShareCase{0, "10%", 1},
+                                           ShareCase{100, "0%", 1}, ShareCase{10000, "0.29%", 29},
+                                           ShareCase{1000, "2.3%", 23}, ShareCase{4, "100%", 4},
+                                           ShareCase{4, "20 nodes", 20}, ShareCase{4, "0 nodes", 1},
                                            ShareCase{1000, "min(10%, 20 nodes)", 20},
                                            ShareCase{100, "min(10%, 20 nodes)", 10},
                                            ShareCase{1000, "max(10%,20 nodes)", 100},
@@ -49,8 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Shares,
 
 const DrainCause kCause{.check = "ib.rate", .remedy = Remedy::fix_config};
 
-bool within_allowance(const NodeState& node,
-                      const std::vector<NodeState>& nodes,
+bool within_allowance(const NodeState& node, const std::vector<NodeState>& nodes,
                       const Rules& rules) {
   return beyond_share(node, nodes, rules).empty();
 }
@@ -110,12 +103,8 @@ TEST(WithinAllowanceTest, NoMoreThanHalfStandDrainedSinceWhenever) {
       "50 of 50 nodes that may stand drained by muster in partition main are drained";
   const std::string one =
       "1 of 1 nodes that may stand drained by muster in partition main are drained";
-  for (const auto& test : {Case{49, "50%", ""},
-                           Case{50, "50%", fifty},
-                           Case{51, "50%", fifty},
-                           Case{50, "60%", ""},
-                           Case{1, "0%", one},
-                           Case{0, "0%", ""}}) {
+  for (const auto& test : {Case{49, "50%", ""}, Case{50, "50%", fifty}, Case{51, "50%", fifty},
+                           Case{50, "60%", ""}, Case{1, "0%", one}, Case{0, "0%", ""}}) {
     auto rules = shares();
     rules.most_standing = test.most;
     auto nodes = so_many_nodes(100);

@@ -54,8 +54,8 @@ class BreakerTest : public ::testing::Test {
 
   [[nodiscard]] std::string refusal(std::string check) const {
     const auto now = kNow + days(3);
-    return used_up_share(
-        nodes[99], nodes, rules, now, {.check = std::move(check), .remedy = Remedy::fix_config});
+    return used_up_share(nodes[99], nodes, rules, now,
+                         {.check = std::move(check), .remedy = Remedy::fix_config});
   }
 
   Rules rules;

@@ -43,8 +43,7 @@ Decision refused(std::string why) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Nodes,
-    SickTest,
+    Nodes, SickTest,
     ::testing::Values(
         PolicyCase{"Idle", [](Situation&) {}, the_drain()},
         PolicyCase{"Allocated", [](Situation& s) { put(s, "allocated"); }, the_drain()},
@@ -68,17 +67,13 @@ INSTANTIATE_TEST_SUITE_P(
             about_sick(
                 Action::nothing,
                 "the node was drained by root with the reason \"muster-admin: alice: cable\"")},
-        PolicyCase{"DrainedWithoutAReason",
-                   [](Situation& s) { put(s, "drained"); },
+        PolicyCase{"DrainedWithoutAReason", [](Situation& s) { put(s, "drained"); },
                    about_sick(Action::nothing, "the node was drained without a reason")},
-        PolicyCase{"DrainedWithAReasonOfTwoLines",
-                   [](Situation& s) { put(s, "drained", "a\nb"); },
+        PolicyCase{"DrainedWithAReasonOfTwoLines", [](Situation& s) { put(s, "drained", "a\nb"); },
                    about_sick(Action::nothing, "the node was drained with the reason \"a\\x0ab\"")},
-        PolicyCase{"Down",
-                   [](Situation& s) { put(s, "down*", "Not responding", "slurm"); },
+        PolicyCase{"Down", [](Situation& s) { put(s, "down*", "Not responding", "slurm"); },
                    about_sick(Action::nothing, "the node is \"down*\" in Slurm")},
-        PolicyCase{"Rebooting",
-                   [](Situation& s) { put(s, "reboot", "muster: x", "root"); },
+        PolicyCase{"Rebooting", [](Situation& s) { put(s, "reboot", "muster: x", "root"); },
                    about_sick(Action::nothing, "the node is \"reboot\" in Slurm")},
         PolicyCase{
             "DrainedByUsWithoutARecord",
@@ -86,8 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
             about_sick(
                 Action::nothing,
                 "the node was drained by root with the reason \"muster: ib.rate mlx5_0: slow\"")},
-        PolicyCase{"OfASiteThatDrainsNone",
-                   [](Situation& s) { s.rules.drain = false; },
+        PolicyCase{"OfASiteThatDrainsNone", [](Situation& s) { s.rules.drain = false; },
                    refused("the site's rules let muster drain no node")}),
     name_of);
 
@@ -113,8 +107,7 @@ Decision used_up() {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Others,
-    ShareTest,
+    Others, ShareTest,
     ::testing::Values(
         PolicyCase{"OneLess", [](Situation& s) { drain_others(s, 1, kNow); }, the_drain()},
         PolicyCase{"AsMany", [](Situation& s) { drain_others(s, 2, kNow); }, used_up()},
@@ -122,12 +115,10 @@ INSTANTIATE_TEST_SUITE_P(
             "JustWithinTheWindow",
             [](Situation& s) { drain_others(s, 2, kNow - minutes(60) + std::chrono::seconds(1)); },
             used_up()},
-        PolicyCase{"BeforeTheWindow",
-                   [](Situation& s) { drain_others(s, 2, kNow - minutes(60)); },
+        PolicyCase{"BeforeTheWindow", [](Situation& s) { drain_others(s, 2, kNow - minutes(60)); },
                    the_drain()},
         PolicyCase{"AtATimeThatSlurmDoesNotTell",
-                   [](Situation& s) { drain_others(s, 2, std::nullopt); },
-                   used_up()},
+                   [](Situation& s) { drain_others(s, 2, std::nullopt); }, used_up()},
         PolicyCase{"DownByNow",
                    [](Situation& s) {
                      drain_others(s, 2, kNow);
@@ -162,8 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
                    refused("5 of 5 nodes that may stand drained by muster in partition main are "
                            "drained")},
         PolicyCase{"LessThanHalfOfAllSinceWhenever",
-                   [](Situation& s) { drain_others(s, 4, kNow - hours(100)); },
-                   the_drain()},
+                   [](Situation& s) { drain_others(s, 4, kNow - hours(100)); }, the_drain()},
         PolicyCase{"OfOneOfItsPartitions",
                    [](Situation& s) {
                      drain_others(s, 1, kNow);
@@ -222,13 +212,9 @@ TEST(SickTest, NamesTheWorstFinding) {
 TEST(SickTest, NamesTheGravestFailure) {
   auto finding = sick_finding();
   std::vector<Finding> findings;
-  for (const auto remedy : {Remedy::none,
-                            Remedy::fix_config,
-                            Remedy::restart_app,
-                            Remedy::reset_gpu,
-                            Remedy::reboot,
-                            Remedy::report_to_provider,
-                            Remedy::reseat_or_replace}) {
+  for (const auto remedy :
+       {Remedy::none, Remedy::fix_config, Remedy::restart_app, Remedy::reset_gpu, Remedy::reboot,
+        Remedy::report_to_provider, Remedy::reseat_or_replace}) {
     finding.remedy = remedy;
     finding.device = std::string(to_string(remedy));
     findings.push_back(finding);
@@ -280,10 +266,8 @@ TEST_P(UnknownTest, DrainsWhereTheSiteSaysSo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Rules,
-    UnknownTest,
-    ::testing::Values(UnknownCase{{}, false},
-                      UnknownCase{{{"gpu.present", "drain"}}, true},
+    Rules, UnknownTest,
+    ::testing::Values(UnknownCase{{}, false}, UnknownCase{{{"gpu.present", "drain"}}, true},
                       UnknownCase{{{"gpu.*", "drain"}}, true},
                       UnknownCase{{{"gpu.present", "keep"}}, false},
                       UnknownCase{{{"ib.*", "drain"}}, false},
@@ -314,9 +298,8 @@ TEST(UnknownTest, DrainsNoNodeOfWhichNothingWasJudged) {
 }
 
 TEST(UnknownTest, DrainsNoNodeForWhatWasNotObserved) {
-  auto report = report_of(Verdict::unknown,
-                          {{.check = "host.swap", .outcome = Outcome::warn},
-                           {.check = "host.cpu", .outcome = Outcome::pass}});
+  auto report = report_of(Verdict::unknown, {{.check = "host.swap", .outcome = Outcome::warn},
+                                             {.check = "host.cpu", .outcome = Outcome::pass}});
   report.coverage.not_observed = {{"GPUs", "no NVML", true}};
   auto situation = in_service(report);
   situation.rules.unknown = {{"*", "drain"}};
@@ -350,13 +333,10 @@ void expect_respect(const Situation& situation) {
 TEST_P(EveryNodeTest, IsLeftToWhomItBelongs) {
   const auto doubtful = report_of(Verdict::unknown, {{.check = "gpu.count"}});
   for (const auto* const report : {&sick_report(), &well_report(), &doubtful}) {
-    for (const auto& reason : {std::string(),
-                               kOurReason,
-                               kOurReason + "\n",
-                               std::string("muster: ib.rate mlx5_0: slow"),
-                               std::string("muster-admin: alice: cable"),
-                               std::string("Prolog error"),
-                               std::string("NHC: muster: gpu.count")}) {
+    for (const auto& reason :
+         {std::string(), kOurReason, kOurReason + "\n", std::string("muster: ib.rate mlx5_0: slow"),
+          std::string("muster-admin: alice: cable"), std::string("Prolog error"),
+          std::string("NHC: muster: gpu.count")}) {
       for (const int others : {0, 3}) {
         auto situation = drained_by_muster(*report);
         situation.node->state = GetParam();
@@ -371,23 +351,10 @@ TEST_P(EveryNodeTest, IsLeftToWhomItBelongs) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(States,
-                         EveryNodeTest,
-                         ::testing::Values("idle",
-                                           "idle*",
-                                           "mixed",
-                                           "allocated",
-                                           "drained",
-                                           "drained*",
-                                           "draining",
-                                           "drained@",
-                                           "down",
-                                           "down*",
-                                           "fail",
-                                           "maint",
-                                           "reboot^",
-                                           "unknown",
-                                           ""));
+INSTANTIATE_TEST_SUITE_P(States, EveryNodeTest,
+                         ::testing::Values("idle", "idle*", "mixed", "allocated", "drained",
+                                           "drained*", "draining", "drained@", "down", "down*",
+                                           "fail", "maint", "reboot^", "unknown", ""));
 
 // Judged as a node on which nobody works: that says nothing about one in service.
 class StrictlySickTest : public ::testing::TestWithParam<PolicyCase> {};
@@ -400,22 +367,19 @@ TEST_P(StrictlySickTest, IsKeptWhereItIsDrainedAndNotDrainedWhereItIsNot) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Nodes,
-    StrictlySickTest,
+    Nodes, StrictlySickTest,
     ::testing::Values(
         PolicyCase{"Drained", [](Situation&) {}, about_sick(Action::keep, "gpu.count still fails")},
         PolicyCase{"DrainingBesideAJob",
                    [](Situation& s) { put(s, "draining", kOurReason, "root"); },
                    about_sick(Action::keep, "gpu.count still fails")},
-        PolicyCase{"Well",
-                   [](Situation& s) { s.of_drained = &well_report(); },
+        PolicyCase{"Well", [](Situation& s) { s.of_drained = &well_report(); },
                    Decision{.action = Action::resume,
                             .why = "clean run 3 of 3: gpu.count is well again",
                             .check = "gpu.count",
                             .remedy = Remedy::restart_app,
                             .clean = true}},
-        PolicyCase{"ResumedByAnAdmin",
-                   [](Situation& s) { put(s, "allocated"); },
+        PolicyCase{"ResumedByAnAdmin", [](Situation& s) { put(s, "allocated"); },
                    nothing("somebody else resumed the node")},
         PolicyCase{"NeverDrained",
                    [](Situation& s) {
@@ -430,8 +394,7 @@ INSTANTIATE_TEST_SUITE_P(
                      s.of_drained = &well_report();
                    },
                    the_drain()},
-        PolicyCase{"DrainedByAnAdmin",
-                   [](Situation& s) { put(s, "drained", "cable", "alice"); },
+        PolicyCase{"DrainedByAnAdmin", [](Situation& s) { put(s, "drained", "cable", "alice"); },
                    nothing("the node was drained by alice with the reason \"cable\"")},
         PolicyCase{"NotKnown",
                    [](Situation& s) {

@@ -28,8 +28,7 @@ TEST_P(WellTest, LeavesAloneWhatMusterDidNotDrain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Nodes,
-    WellTest,
+    Nodes, WellTest,
     ::testing::Values(
         PolicyCase{"Idle", [](Situation&) {}, nothing("the node is in service")},
         PolicyCase{"NotKnown",
@@ -45,8 +44,7 @@ INSTANTIATE_TEST_SUITE_P(
                    [](Situation& s) { put(s, "drained", kOurReason, "root"); },
                    nothing(fmt::format("the node was drained by root with the reason \"{}\"",
                                        kOurReason))},
-        PolicyCase{"Down",
-                   [](Situation& s) { put(s, "down", kOurReason, "root"); },
+        PolicyCase{"Down", [](Situation& s) { put(s, "down", kOurReason, "root"); },
                    nothing("the node is \"down\" in Slurm")}),
     name_of);
 
@@ -76,11 +74,9 @@ Decision with_remedy(Decision decision, Remedy remedy) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Others,
-    OwnDrainTest,
+    Others, OwnDrainTest,
     ::testing::Values(
-        PolicyCase{"Resumed",
-                   [](Situation& s) { put(s, "idle"); },
+        PolicyCase{"Resumed", [](Situation& s) { put(s, "idle"); },
                    nothing("somebody else resumed the node")},
         PolicyCase{"Redrained",
                    [](Situation& s) { put(s, "drained", "swapping a cable", "alice"); },
@@ -90,14 +86,11 @@ INSTANTIATE_TEST_SUITE_P(
             [](Situation& s) { put(s, "drained", kOurReason + " (alice looks)", "alice"); },
             nothing(fmt::format(
                 "the node was drained by alice with the reason \"{} (alice looks)\"", kOurReason))},
-        PolicyCase{"EmptiedOurReason",
-                   [](Situation& s) { put(s, "drained"); },
+        PolicyCase{"EmptiedOurReason", [](Situation& s) { put(s, "drained"); },
                    nothing("the node was drained without a reason")},
-        PolicyCase{"RebootIt",
-                   [](Situation& s) { put(s, "drained@", kOurReason, "root"); },
+        PolicyCase{"RebootIt", [](Situation& s) { put(s, "drained@", kOurReason, "root"); },
                    nothing("the node is \"drained@\" in Slurm")},
-        PolicyCase{"ResumedIt_NotRespondingYet",
-                   [](Situation& s) { put(s, "idle*"); },
+        PolicyCase{"ResumedIt_NotRespondingYet", [](Situation& s) { put(s, "idle*"); },
                    nothing("the node is \"idle*\" in Slurm")}),
     name_of);
 
@@ -125,23 +118,21 @@ TEST(LeftByAJobTest, EndsWithTheFirstCleanRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Runs,
-    OwnDrainTest,
+    Runs, OwnDrainTest,
     ::testing::Values(
         PolicyCase{"Enough", [](Situation&) {}, resumed()},
         PolicyCase{"WhileItStillDrains",
-                   [](Situation& s) { put(s, "draining*", kOurReason, "root"); },
-                   resumed()},
+                   [](Situation& s) { put(s, "draining*", kOurReason, "root"); }, resumed()},
         PolicyCase{"WithTimeAndUserOfAnother",
                    [](Situation& s) {
                      put(s, "drained", kOurReason, "nhc");
                      s.node->since = kNow;
                    },
                    resumed()},
-        PolicyCase{
-            "First", [](Situation& s) { s.drain->clean_runs = 0; }, kept("clean run 1 of 3")},
-        PolicyCase{
-            "Second", [](Situation& s) { s.drain->clean_runs = 1; }, kept("clean run 2 of 3")},
+        PolicyCase{"First", [](Situation& s) { s.drain->clean_runs = 0; },
+                   kept("clean run 1 of 3")},
+        PolicyCase{"Second", [](Situation& s) { s.drain->clean_runs = 1; },
+                   kept("clean run 2 of 3")},
         PolicyCase{"OneIsEnough",
                    [](Situation& s) {
                      s.drain->clean_runs = 0;
@@ -151,16 +142,13 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(
-    Obstacles,
-    OwnDrainTest,
+    Obstacles, OwnDrainTest,
     ::testing::Values(
-        PolicyCase{"Replacement",
-                   [](Situation& s) { s.drain->remedy = Remedy::reseat_or_replace; },
+        PolicyCase{"Replacement", [](Situation& s) { s.drain->remedy = Remedy::reseat_or_replace; },
                    kept_for_admin("the remedy is to reseat or replace the part",
                                   Remedy::reseat_or_replace)},
         PolicyCase{
-            "Provider",
-            [](Situation& s) { s.drain->remedy = Remedy::report_to_provider; },
+            "Provider", [](Situation& s) { s.drain->remedy = Remedy::report_to_provider; },
             kept_for_admin("the remedy is to report to the provider", Remedy::report_to_provider)},
         PolicyCase{"Flaps",
                    [](Situation& s) {
@@ -177,8 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
                      s.drains = {kNow + hours(9000), kNow + hours(9000), kNow};
                    },
                    resumed()},
-        PolicyCase{"OtherHardware",
-                   [](Situation& s) { s.identity = "gpus-2"; },
+        PolicyCase{"OtherHardware", [](Situation& s) { s.identity = "gpus-2"; },
                    kept_for_admin("its GPUs or adapters are not those that it was drained with")},
         PolicyCase{"AReplacedGpu",
                    [](Situation& s) {
@@ -199,15 +186,12 @@ INSTANTIATE_TEST_SUITE_P(
                    },
                    resumed()},
         PolicyCase{"HardwareThatCannotBeTold", [](Situation& s) { s.identity.clear(); }, resumed()},
-        PolicyCase{"HardwareThatCouldNotBeTold",
-                   [](Situation& s) { s.drain->identity.clear(); },
+        PolicyCase{"HardwareThatCouldNotBeTold", [](Situation& s) { s.drain->identity.clear(); },
                    resumed()},
-        PolicyCase{"RebootedWithoutBeingTold",
-                   [](Situation& s) { s.boot_id = "boot-2"; },
+        PolicyCase{"RebootedWithoutBeingTold", [](Situation& s) { s.boot_id = "boot-2"; },
                    kept_for_admin("it was rebooted since, which is not the remedy of gpu.count")},
         PolicyCase{"BootThatCannotBeTold", [](Situation& s) { s.boot_id.clear(); }, resumed()},
-        PolicyCase{"SiteThatResumesNone",
-                   [](Situation& s) { s.rules.resume = false; },
+        PolicyCase{"SiteThatResumesNone", [](Situation& s) { s.rules.resume = false; },
                    kept_for_admin("the site's rules let muster resume no node")},
         PolicyCase{"AdminBeforeRuns",
                    [](Situation& s) {
@@ -218,11 +202,9 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(
-    Remedies,
-    OwnDrainTest,
+    Remedies, OwnDrainTest,
     ::testing::Values(
-        PolicyCase{"RebootHasNotHappened",
-                   [](Situation& s) { s.drain->remedy = Remedy::reboot; },
+        PolicyCase{"RebootHasNotHappened", [](Situation& s) { s.drain->remedy = Remedy::reboot; },
                    with_remedy(kept("the node has not been rebooted since"), Remedy::reboot)},
         PolicyCase{"RebootCannotBeTold",
                    [](Situation& s) {
@@ -236,8 +218,7 @@ INSTANTIATE_TEST_SUITE_P(
                      s.boot_id = "boot-2";
                    },
                    with_remedy(resumed(), Remedy::reboot)},
-        PolicyCase{"ResetInTheSameBoot",
-                   [](Situation& s) { s.drain->remedy = Remedy::reset_gpu; },
+        PolicyCase{"ResetInTheSameBoot", [](Situation& s) { s.drain->remedy = Remedy::reset_gpu; },
                    with_remedy(resumed(), Remedy::reset_gpu)},
         PolicyCase{"ResetByReboot",
                    [](Situation& s) {

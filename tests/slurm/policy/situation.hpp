@@ -99,14 +99,9 @@ inline Situation drained_by_muster(const Report& report) {
 inline void PrintTo(const Decision& decision, std::ostream* out) {
   constexpr std::array<std::string_view, 4> kActions{"drain", "keep", "resume", "nothing"};
   *out << fmt::format("\n  {} because \"{}\"\n  reason \"{}\" check {} device {} remedy {}{}{}{}",
-                      kActions.at(static_cast<std::size_t>(decision.action)),
-                      decision.why,
-                      decision.reason,
-                      decision.check,
-                      decision.device,
-                      to_string(decision.remedy),
-                      decision.loud ? " loud" : "",
-                      decision.sick ? " sick" : "",
+                      kActions.at(static_cast<std::size_t>(decision.action)), decision.why,
+                      decision.reason, decision.check, decision.device, to_string(decision.remedy),
+                      decision.loud ? " loud" : "", decision.sick ? " sick" : "",
                       decision.clean ? " clean" : "");
 }
 
@@ -126,9 +121,7 @@ inline std::string name_of(const ::testing::TestParamInfo<PolicyCase>& info) {
   return std::string(info.param.name);
 }
 
-inline void put(Situation& situation,
-                std::string state,
-                std::string reason = "",
+inline void put(Situation& situation, std::string state, std::string reason = "",
                 std::string user = "") {
   situation.node->state = std::move(state);
   situation.node->reason = std::move(reason);

@@ -21,17 +21,12 @@ TEST(ShareTest, IsOfAPartition) {
     std::size_t size, nodes;
   };
 
-  for (const auto& test : {Case{"10%", 1000, 100},
-                           Case{" 10 % ", 19, 1},
-                           Case{"2.5%", 1000, 25},
-                           Case{"20 nodes", 7, 20},
-                           Case{"1 node", 7, 1},
-                           Case{"min(10%, 20 nodes)", 1000, 20},
-                           Case{"min(10%, 20 nodes)", 50, 5},
-                           Case{"min(20 nodes,10%)", 50, 5},
-                           Case{"max(10%, 2 nodes, 30%)", 10, 3},
-                           Case{"max(3 nodes, min(5%, 10 nodes))", 10, 3},
-                           Case{"max(3 nodes, min( 5% , 10 nodes ) )", 100000, 10}}) {
+  for (const auto& test :
+       {Case{"10%", 1000, 100}, Case{" 10 % ", 19, 1}, Case{"2.5%", 1000, 25},
+        Case{"20 nodes", 7, 20}, Case{"1 node", 7, 1}, Case{"min(10%, 20 nodes)", 1000, 20},
+        Case{"min(10%, 20 nodes)", 50, 5}, Case{"min(20 nodes,10%)", 50, 5},
+        Case{"max(10%, 2 nodes, 30%)", 10, 3}, Case{"max(3 nodes, min(5%, 10 nodes))", 10, 3},
+        Case{"max(3 nodes, min( 5% , 10 nodes ) )", 100000, 10}}) {
     const auto nodes = count_nodes(test.share, test.size);
     ASSERT_TRUE(nodes) << test.share << ": " << nodes.error().message;
     EXPECT_EQ(*nodes, test.nodes) << test.share << " of " << test.size;

@@ -92,17 +92,11 @@ TEST_F(StatusTest, NewNodesAreListedAndUseUpNoLimit) {
 
 TEST_F(StatusTest, SaysWhatIsMissingUntilTheNodeReturns) {
   drain(0, kRate, hours(2));
-  drain(1,
-        "muster: host.limits: low; fix the configuration",
-        hours(1),
+  drain(1, "muster: host.limits: low; fix the configuration", hours(1),
         {.check = "host.limits", .remedy = "fix_config", .clean = 1});
-  drain(2,
-        "muster: gpu.driver: gone; reboot the node",
-        hours(1),
+  drain(2, "muster: gpu.driver: gone; reboot the node", hours(1),
         {.check = "gpu.driver", .remedy = "reboot", .clean = 0});
-  drain(3,
-        "muster: host.limits: low; fix the configuration",
-        hours(1),
+  drain(3, "muster: host.limits: low; fix the configuration", hours(1),
         {.check = "host.limits",
          .remedy = "fix_config",
          .drains = {kNow - hours(1), kNow - hours(2), kNow - hours(3)}});

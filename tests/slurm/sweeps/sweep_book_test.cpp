@@ -37,12 +37,9 @@ TEST_P(SweepTrust, FollowsFromThePast) {
 }
 
 // Three partners, each of which passed with n9 after it failed with n1.
-const std::vector<Past> kThreePartners{{0, "n1 n2 unhealthy"},
-                                       {1, "n2 n9 healthy"},
-                                       {2, "n1 n3 unhealthy"},
-                                       {3, "n3 n9 healthy"},
-                                       {4, "n1 n4 unhealthy"},
-                                       {5, "n4 n9 healthy"}};
+const std::vector<Past> kThreePartners{{0, "n1 n2 unhealthy"}, {1, "n2 n9 healthy"},
+                                       {2, "n1 n3 unhealthy"}, {3, "n3 n9 healthy"},
+                                       {4, "n1 n4 unhealthy"}, {5, "n4 n9 healthy"}};
 
 std::vector<Past> with(std::vector<Past> past, const std::vector<Past>& more) {
   past.insert(past.end(), more.begin(), more.end());
@@ -50,8 +47,7 @@ std::vector<Past> with(std::vector<Past> past, const std::vector<Past>& more) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Each,
-    SweepTrust,
+    Each, SweepTrust,
     ::testing::Values(
         BookCase{"nobody_knows", {}, "n1", Trust::untested},
         BookCase{"others_are_known", {{0, "n2 n3 healthy"}}, "n1", Trust::untested},
@@ -145,20 +141,13 @@ INSTANTIATE_TEST_SUITE_P(
                  "n1",
                  Trust::suspect},
         BookCase{"what_fails_with_a_bad_one_is_no_suspect",
-                 with(kThreePartners, {{6, "n1 n5 unhealthy"}}),
-                 "n5",
-                 Trust::untested},
-        BookCase{"and_stays_what_it_was",
-                 with(kThreePartners, {{6, "n1 n3 unhealthy"}}),
-                 "n3",
+                 with(kThreePartners, {{6, "n1 n5 unhealthy"}}), "n5", Trust::untested},
+        BookCase{"and_stays_what_it_was", with(kThreePartners, {{6, "n1 n3 unhealthy"}}), "n3",
                  Trust::good},
-        BookCase{"a_bad_one_is_cleared_by_a_pass",
-                 with(kThreePartners, {{6, "n1 n5 healthy"}}),
-                 "n1",
-                 Trust::good},
+        BookCase{"a_bad_one_is_cleared_by_a_pass", with(kThreePartners, {{6, "n1 n5 healthy"}}),
+                 "n1", Trust::good},
         BookCase{"and_begins_again_then",
-                 with(kThreePartners, {{6, "n1 n5 healthy"}, {7, "n1 n6 unhealthy"}}),
-                 "n1",
+                 with(kThreePartners, {{6, "n1 n5 healthy"}, {7, "n1 n6 unhealthy"}}), "n1",
                  Trust::suspect},
         BookCase{"failed_alone_once", {{0, "n1 unhealthy"}}, "n1", Trust::suspect},
         BookCase{"failed_alone_twice_while_another_passed",
@@ -242,8 +231,7 @@ TEST_P(SweepTimes, OfAClockThatRanAheadAreMended) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Each,
-    SweepTimes,
+    Each, SweepTimes,
     ::testing::Values(TimeCase{"none", {}, {}},
                       TimeCase{"right_ones_are_left_alone",
                                {{2, "n1 healthy"}, {1, "n2 healthy"}, {10, "n3 open"}},

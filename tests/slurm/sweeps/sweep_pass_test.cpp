@@ -26,9 +26,8 @@ using ::testing::StartsWith;
 TEST_F(SweepPassTest, SubmitsWhatIsPlannedAndRemembersIt) {
   const auto answer = pass();
   EXPECT_EQ(answer.trouble, "");
-  EXPECT_THAT(told,
-              ElementsAre("submitted n[001-002] 101: pair in gpu",
-                          "submitted n[003-004] 102: pair in gpu"));
+  EXPECT_THAT(told, ElementsAre("submitted n[001-002] 101: pair in gpu",
+                                "submitted n[003-004] 102: pair in gpu"));
   EXPECT_THAT(queue.submitted, SizeIs(2));
   EXPECT_THAT(queue.submitted[1], Contains("--nodelist=n003,n004"));
   const auto runs = history.sweeps();
@@ -49,8 +48,7 @@ TEST_F(SweepPassTest, TakesInResultsAndRemovesThoseOfHealthyNodes) {
   const auto answer = pass();
   EXPECT_EQ(answer.trouble, "");
   EXPECT_THAT(told,
-              AllOf(SizeIs(6),
-                    Contains("sweep n001 101: pair with n002: healthy: 1 of 1 check"),
+              AllOf(SizeIs(6), Contains("sweep n001 101: pair with n002: healthy: 1 of 1 check"),
                     Contains("sweep n004 102: pair with n003: unhealthy: bench.min_busbw job: "
                              "1 GB/s, expected 2, "
                              "1 of 1 check")));
@@ -255,11 +253,10 @@ TEST_F(SweepPassTest, AJobThatSlurmRefusesIsOverAtOnceAndTheNextIsTried) {
   const auto answer = pass();
   EXPECT_EQ(answer.trouble, "");
   EXPECT_THAT(
-      told,
-      ElementsAre("sweep n001 : pair with n002: undecided: sbatch ended with status 1: Batch "
-                  "job submission failed: Requested node configuration is not available",
-                  StartsWith("sweep n002 : pair with n001: undecided: "),
-                  "submitted n[003-004] 102: pair in gpu"));
+      told, ElementsAre("sweep n001 : pair with n002: undecided: sbatch ended with status 1: Batch "
+                        "job submission failed: Requested node configuration is not available",
+                        StartsWith("sweep n002 : pair with n001: undecided: "),
+                        "submitted n[003-004] 102: pair in gpu"));
   EXPECT_THAT(outcomes(), ElementsAre(SweepOutcome::undecided, SweepOutcome::open));
 }
 

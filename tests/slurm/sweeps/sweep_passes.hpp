@@ -24,11 +24,8 @@ namespace muster::slurm {
 class FakeQueue final : public Queue {
  public:
   Result<std::vector<QueuedJob>> jobs(const std::vector<std::string>& names) override {
-    EXPECT_THAT(names,
-                ::testing::ElementsAre("muster-sweep-pair",
-                                       "muster-sweep-single",
-                                       "muster-sweep-node",
-                                       "muster-sweep-locate"));
+    EXPECT_THAT(names, ::testing::ElementsAre("muster-sweep-pair", "muster-sweep-single",
+                                              "muster-sweep-node", "muster-sweep-locate"));
     if (!trouble.empty()) return make_error(trouble);
     return queued;
   }
@@ -82,8 +79,8 @@ class SweepPassTest : public ::testing::Test {
             .token = [this] { return fmt::format("{}", ++tokens); },
             .tell =
                 [this](const Event& event) {
-                  told.push_back(fmt::format(
-                      "{} {} {}: {}", event.kind, event.node, event.job, event.message));
+                  told.push_back(fmt::format("{} {} {}: {}", event.kind, event.node, event.job,
+                                             event.message));
                 }};
   }
 

@@ -51,11 +51,9 @@ TEST_P(SweepPlan, FollowsTheRules) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Rotation,
-    SweepPlan,
+    Rotation, SweepPlan,
     ::testing::Values(
-        PlanCase{"no_nodes", "", {}, {}},
-        PlanCase{"one_node_has_no_partner", "n1", {}, {}},
+        PlanCase{"no_nodes", "", {}, {}}, PlanCase{"one_node_has_no_partner", "n1", {}, {}},
         PlanCase{"two_nodes", "n1 n2", {}, {"pair n1 n2"}},
         PlanCase{"an_odd_one_waits", "n1 n2 n3", {}, {"pair n1 n2"}},
         PlanCase{"an_odd_one_is_taken_alone",
@@ -159,8 +157,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& it) { return std::string(it.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
-    Suspects,
-    SweepPlan,
+    Suspects, SweepPlan,
     ::testing::Values(
         PlanCase{"come_first_with_known_good_ones",
                  "n1 n2 n3 n4 n5",
@@ -254,16 +251,12 @@ INSTANTIATE_TEST_SUITE_P(
                  {"pair n2 n1"}}),
     [](const auto& it) { return std::string(it.param.name); });
 
-const std::vector<Past> kBadNode{{0, "n1 n2 unhealthy"},
-                                 {1, "n2 n5 healthy"},
-                                 {2, "n1 n3 unhealthy"},
-                                 {3, "n3 n5 healthy"},
-                                 {4, "n1 n4 unhealthy"},
-                                 {5, "n4 n5 healthy"}};
+const std::vector<Past> kBadNode{{0, "n1 n2 unhealthy"}, {1, "n2 n5 healthy"},
+                                 {2, "n1 n3 unhealthy"}, {3, "n3 n5 healthy"},
+                                 {4, "n1 n4 unhealthy"}, {5, "n4 n5 healthy"}};
 
 INSTANTIATE_TEST_SUITE_P(
-    Confirmed,
-    SweepPlan,
+    Confirmed, SweepPlan,
     ::testing::Values(PlanCase{"is_left_alone", "n1 n2 n3 n4 n5", kBadNode, {}, 6},
                       PlanCase{"is_taken_when_due_with_a_good_one",
                                "n1 n2 n3 n4 n5",

@@ -68,8 +68,7 @@ TEST_P(SweepJudged, IsHealthyOnlyByABandwidth) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Each,
-    SweepJudged,
+    Each, SweepJudged,
     ::testing::Values(JudgedCase{"no_checks", {}, false},
                       JudgedCase{"data", {{"bench.data", Outcome::pass}}, false},
                       JudgedCase{
@@ -138,27 +137,21 @@ TEST_P(SweepEnd, OfAJobThatLeftNoResult) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Each,
-    SweepEnd,
+    Each, SweepEnd,
     ::testing::Values(
         EndCase{"pending", QueuedJob{"101", "PENDING", std::nullopt, ""}, ""},
         EndCase{"running", QueuedJob{"101", "RUNNING", kMonday + 60s, ""}, ""},
         EndCase{"a_new_word", QueuedJob{"101", "DREAMING", std::nullopt, ""}, ""},
         EndCase{"just_ended", QueuedJob{"101", "COMPLETED", kMonday - 60s, ""}, ""},
-        EndCase{"ended",
-                QueuedJob{"101", "FAILED", kMonday - 180s, ""},
+        EndCase{"ended", QueuedJob{"101", "FAILED", kMonday - 180s, ""},
                 "undecided: the job ended as FAILED and left no result"},
-        EndCase{"out_of_time",
-                QueuedJob{"101", "TIMEOUT", kMonday - 180s, ""},
+        EndCase{"out_of_time", QueuedJob{"101", "TIMEOUT", kMonday - 180s, ""},
                 "undecided: the job ended as TIMEOUT and left no result"},
-        EndCase{"cancelled",
-                QueuedJob{"101", "CANCELLED", kMonday - 180s, ""},
+        EndCase{"cancelled", QueuedJob{"101", "CANCELLED", kMonday - 180s, ""},
                 "undecided: the job ended as CANCELLED and left no result"},
-        EndCase{"never_started",
-                QueuedJob{"101", "DEADLINE", kMonday, ""},
+        EndCase{"never_started", QueuedJob{"101", "DEADLINE", kMonday, ""},
                 "undecided: the job could not start in time"},
-        EndCase{"forgotten",
-                std::nullopt,
+        EndCase{"forgotten", std::nullopt,
                 "undecided: Slurm does not know the job any more, and it left no result"}),
     [](const auto& it) { return std::string(it.param.name); });
 

@@ -38,9 +38,7 @@ inline SweepRun run_of(const Past& past) {
   run.kind = !kind.empty() ? kind : run.nodes.size() == 1 ? "single" : "pair";
   run.token = fmt::format("{}-{}", run.kind, past.hours);
   run.ended = run.submitted = hour(past.hours);
-  for (const auto each : {SweepOutcome::open,
-                          SweepOutcome::healthy,
-                          SweepOutcome::unhealthy,
+  for (const auto each : {SweepOutcome::open, SweepOutcome::healthy, SweepOutcome::unhealthy,
                           SweepOutcome::undecided}) {
     if (outcome == to_string(each)) run.outcome = each;
   }

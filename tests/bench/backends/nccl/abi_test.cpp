@@ -303,12 +303,12 @@ TEST(NcclAbiTest, NvidiasCublasTakesTheDescriptionsOfProducts) {
     const std::uint64_t workspace = 32UL << 20U;
     const std::array codes{
         library->operation_create.call(&operation, cublas::kComputeFp32, cublas::kFp32),
-        library->operation_set.call(
-            operation, cublas::kTransposeFirst, &transposed, sizeof transposed),
+        library->operation_set.call(operation, cublas::kTransposeFirst, &transposed,
+                                    sizeof transposed),
         library->layout_create.call(&layout, cublas::kFp8, 8192, 8192, 8192),
         library->preference_create.call(&preference),
-        library->preference_set.call(
-            preference, cublas::kMostWorkspace, &workspace, sizeof workspace),
+        library->preference_set.call(preference, cublas::kMostWorkspace, &workspace,
+                                     sizeof workspace),
         library->preference_destroy.call(preference),
         library->layout_destroy.call(layout),
         library->operation_destroy.call(operation)};

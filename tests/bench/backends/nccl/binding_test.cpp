@@ -116,9 +116,8 @@ TEST_F(BindingTest, WhatSysfsDoesNotSayOrSaysWronglyIsTold) {
   EXPECT_THAT(bind(),
               AllOf(StartsWith("CPUs of this rank left as they are: "), HasSubstr("\"x\"")));
   std::filesystem::remove_all(folder.path() / "sys/bus");
-  EXPECT_THAT(bind(),
-              AllOf(HasSubstr("0001:0a:00.0/local_cpulist: No such file or directory"),
-                    EndsWith("|" + to_cpu_list(all))));
+  EXPECT_THAT(bind(), AllOf(HasSubstr("0001:0a:00.0/local_cpulist: No such file or directory"),
+                            EndsWith("|" + to_cpu_list(all))));
 }
 
 // Each rank is bound by its own GPU; the fake's are 0001:0a:00.0, 0002:0a:00.0 and so on.

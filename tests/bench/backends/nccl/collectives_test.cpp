@@ -21,23 +21,16 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 std::string text_of(const Operation& operation) {
-  return fmt::format("{} {} {} root {}{}",
-                     to_string(operation.collective),
-                     to_string(operation.type),
-                     to_string(operation.reduction),
-                     operation.root,
+  return fmt::format("{} {} {} root {}{}", to_string(operation.collective),
+                     to_string(operation.type), to_string(operation.reduction), operation.root,
                      operation.in_place ? " in place" : "");
 }
 
 std::string text_of(const std::vector<Wrong>& wrongs) {
   std::string text;
   for (const auto& wrong : wrongs) {
-    text += fmt::format("rank {}: {} wrong, first {}: {:x} for {:x}",
-                        wrong.rank,
-                        wrong.elements,
-                        wrong.first,
-                        wrong.observed,
-                        wrong.low);
+    text += fmt::format("rank {}: {} wrong, first {}: {:x} for {:x}", wrong.rank, wrong.elements,
+                        wrong.first, wrong.observed, wrong.low);
   }
   return text;
 }

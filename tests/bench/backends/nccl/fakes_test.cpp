@@ -154,8 +154,8 @@ TEST(FakeCudaTest, KnowsTheKernelsOfTheModuleOnly) {
     std::uint64_t shift = 0;
     std::array<void*, 5> arguments{&buffer, &count, &buffer, &period, &shift};
     const auto launch = [&](unsigned blocks) {
-      return bench.cuda.launch.call(
-          kernel, blocks, 1, 1, 256, 1, 1, 0, bench.stream, arguments.data(), nullptr);
+      return bench.cuda.launch.call(kernel, blocks, 1, 1, 256, 1, 1, 0, bench.stream,
+                                    arguments.data(), nullptr);
     };
     seen.push_back(launch(5));
     count = 1024;
@@ -185,12 +185,12 @@ TEST(FakeNcclTest, RefusesArgumentsThatAreWrong) {
     bench.start();
     auto* const one = bench.communicator();
     const auto broadcast = [&](std::size_t count, int type, int root, nccl::Communicator with) {
-      return bench.nccl.broadcast.call(
-          bench.buffer(), bench.buffer(), count, type, root, with, bench.stream);
+      return bench.nccl.broadcast.call(bench.buffer(), bench.buffer(), count, type, root, with,
+                                       bench.stream);
     };
     const auto reduce = [&](int reduction) {
-      return bench.nccl.all_reduce.call(
-          bench.buffer(), bench.buffer(), 8, nccl::kFloat32, reduction, one, bench.stream);
+      return bench.nccl.all_reduce.call(bench.buffer(), bench.buffer(), 8, nccl::kFloat32,
+                                        reduction, one, bench.stream);
     };
     Codes seen{broadcast(1024, nccl::kFloat32, 0, one)};
     seen.push_back(broadcast(1025, nccl::kFloat32, 0, one));
@@ -228,8 +228,8 @@ TEST(FakeNcclTest, BeginsOnlyAsItMay) {
     int state = 0;
     bench.nccl.async_error.call(made, &state);
     seen.push_back(state);
-    seen.push_back(bench.nccl.all_reduce.call(
-        bench.buffer(), bench.buffer(), 8, nccl::kFloat32, nccl::kSum, made, bench.stream));
+    seen.push_back(bench.nccl.all_reduce.call(bench.buffer(), bench.buffer(), 8, nccl::kFloat32,
+                                              nccl::kSum, made, bench.stream));
     seen.push_back(begin(2, 0));  // once more
     id.bytes[0] = 'x';
     seen.push_back(begin(2, 1));

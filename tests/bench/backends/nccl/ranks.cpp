@@ -27,8 +27,8 @@ struct Board {
 class SharedBoard {
  public:
   SharedBoard()
-      : memory_(::mmap(
-            nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+      : memory_(::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                       -1, 0)) {
     board_ = new (memory_) Board;  // NOLINT(cppcoreguidelines-owning-memory): in the mapping
   }
 

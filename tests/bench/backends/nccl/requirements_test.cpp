@@ -13,11 +13,8 @@ namespace muster::bench {
 
 // NOLINTNEXTLINE(readability-identifier-naming): gtest's name
 inline void PrintTo(const Taken& taken, std::ostream* out) {
-  *out << fmt::format(R"({} {} "{}" "{}")",
-                      to_string(taken.way),
-                      static_cast<int>(taken.answer),
-                      taken.what,
-                      taken.cause);
+  *out << fmt::format(R"({} {} "{}" "{}")", to_string(taken.way), static_cast<int>(taken.answer),
+                      taken.what, taken.cause);
 }
 
 namespace {
@@ -95,13 +92,10 @@ constexpr const char* kSocket = "2 of 2 pairs of ranks on different nodes use NE
 constexpr const char* kWithoutGdr = "2 of 2 pairs of ranks on different nodes use NET/IB";
 
 INSTANTIATE_TEST_SUITE_P(
-    Causes,
-    RequirementsCauseTest,
+    Causes, RequirementsCauseTest,
     ::testing::Values(
         CauseCase{
-            "NoHca",
-            with(across("NET/Socket"), [](auto& run) { run.no_hca = true; }),
-            Way::ib,
+            "NoHca", with(across("NET/Socket"), [](auto& run) { run.no_hca = true; }), Way::ib,
             kSocket,
             "NCCL sees no HCA: in a container, /dev/infiniband and the limit on locked memory "
             "must be given to it"},
@@ -112,22 +106,17 @@ INSTANTIATE_TEST_SUITE_P(
                    run.no_hca = true;
                    run.settings["NCCL_IB_HCA"] = "mlx4_0";
                  }),
-            Way::ib,
-            kSocket,
+            Way::ib, kSocket,
             "NCCL sees no HCA; NCCL_IB_HCA=mlx4_0 is set: in a container, /dev/infiniband and "
             "the limit on locked memory must be given to it"},
         CauseCase{
             "Disabled",
             with(across("NET/Socket"), [](auto& run) { run.settings["NCCL_IB_DISABLE"] = "1"; }),
-            Way::ib,
-            kSocket,
-            "NCCL_IB_DISABLE=1 is set"},
+            Way::ib, kSocket, "NCCL_IB_DISABLE=1 is set"},
         CauseCase{
             "SocketWanted",
             with(across("NET/Socket"), [](auto& run) { run.settings["NCCL_NET"] = "Socket"; }),
-            Way::gdr,
-            kSocket,
-            "NCCL_NET=Socket is set"},
+            Way::gdr, kSocket, "NCCL_NET=Socket is set"},
         CauseCase{"PluginMissing",
                   with(across("NET/Socket"),
                        [](auto& run) {
@@ -135,27 +124,21 @@ INSTANTIATE_TEST_SUITE_P(
                          run.settings["NCCL_NET_PLUGIN"] = "ucx";
                          run.no_hca = true;
                        }),
-                  Way::ib,
-                  kSocket,
-                  "NET/Plugin: Could not find: libnccl-net-ucx.so"},
+                  Way::ib, kSocket, "NET/Plugin: Could not find: libnccl-net-ucx.so"},
         CauseCase{"NamedNetworkMissing",
                   with(across("NET/Socket"),
                        [](auto& run) {
                          run.plugins = {"Failed to initialize NET plugin UCX"};
                          run.settings["NCCL_NET"] = "UCX";
                        }),
-                  Way::ib,
-                  kSocket,
-                  "Failed to initialize NET plugin UCX"},
+                  Way::ib, kSocket, "Failed to initialize NET plugin UCX"},
         CauseCase{"APluginThatNobodyAskedFor",
                   with(across("NET/Socket"),
                        [](auto& run) {
                          run.plugins = {"NET/Plugin: Could not find: libnccl-net.so"};
                          run.settings["NCCL_NET_PLUGIN"] = "none";
                        }),
-                  Way::ib,
-                  kSocket,
-                  ""},
+                  Way::ib, kSocket, ""},
         CauseCase{"InnerInterface",
                   with(across("NET/Socket"),
                        [](auto& run) {
@@ -171,8 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
                          run.interfaces = {"lo:127.0.0.1<0>"};
                          run.settings["NCCL_SOCKET_IFNAME"] = "lo";
                        }),
-                  Way::ib,
-                  "2 of 2 pairs of ranks on different nodes use NET/Socket (lo)",
+                  Way::ib, "2 of 2 pairs of ranks on different nodes use NET/Socket (lo)",
                   "NCCL takes lo for the network between nodes, which does not leave a node: "
                   "NCCL_SOCKET_IFNAME=lo is set"},
         CauseCase{"HcasOnSomeNodes",
@@ -182,46 +164,35 @@ INSTANTIATE_TEST_SUITE_P(
                          run.no_hca = true;
                          run.without_hca = {"gpu-0003", "gpu-0007"};
                        }),
-                  Way::ib,
-                  kSocket,
+                  Way::ib, kSocket,
                   "NCCL sees HCAs on some nodes only, and none on gpu-0003, gpu-0007"},
         CauseCase{"NothingKnown", across("NET/Socket"), Way::ib, kSocket, ""},
         CauseCase{
-            "NoPeermem",
-            with(across("NET/IB"), [](auto& run) { run.without_gdr = {"mlx5_ib0"}; }),
-            Way::gdr,
-            kWithoutGdr,
+            "NoPeermem", with(across("NET/IB"), [](auto& run) { run.without_gdr = {"mlx5_ib0"}; }),
+            Way::gdr, kWithoutGdr,
             "GPUDirect RDMA is not offered for mlx5_ib0: neither nvidia_peermem is loaded nor "
             "dma-buf usable"},
         CauseCase{
             "GdrLevel",
             with(across("NET/IB"), [](auto& run) { run.settings["NCCL_NET_GDR_LEVEL"] = "LOC"; }),
-            Way::gdr,
-            kWithoutGdr,
-            "NCCL_NET_GDR_LEVEL=LOC is set"},
-        CauseCase{"TooFar",
-                  with(across("NET/IB"), [](auto& run) { run.with_gdr = {"mlx5_ib0"}; }),
-                  Way::gdr,
-                  kWithoutGdr,
+            Way::gdr, kWithoutGdr, "NCCL_NET_GDR_LEVEL=LOC is set"},
+        CauseCase{"TooFar", with(across("NET/IB"), [](auto& run) { run.with_gdr = {"mlx5_ib0"}; }),
+                  Way::gdr, kWithoutGdr,
                   "the HCAs offer it, and NCCL takes them to be too far from the GPUs "
                   "(NCCL_TOPO_FILE is not set)"},
         CauseCase{"SharedMemory",
                   with(within("SHM"), [](auto& run) { run.settings["NCCL_P2P_DISABLE"] = "1"; }),
-                  Way::nvlink,
-                  "1 of 1 pairs of ranks on one node use SHM",
+                  Way::nvlink, "1 of 1 pairs of ranks on one node use SHM",
                   "NCCL_P2P_DISABLE=1 is set"},
         CauseCase{
             "RefusedPeers",
             with(within("SHM"),
                  [](auto& run) { run.refused = {"Could not enable P2P between dev 0 and 1"}; }),
-            Way::p2p,
-            "1 of 1 pairs of ranks on one node use SHM",
+            Way::p2p, "1 of 1 pairs of ranks on one node use SHM",
             "Could not enable P2P between dev 0 and 1"},
         CauseCase{"PeersOverPcie",
-                  with(within("P2P/CUMEM"), [](auto& run) { run.links = {"PCI"}; }),
-                  Way::nvlink,
-                  "the GPUs are peers over PCIe",
-                  "NCCL finds no NVLink in the topology"},
+                  with(within("P2P/CUMEM"), [](auto& run) { run.links = {"PCI"}; }), Way::nvlink,
+                  "the GPUs are peers over PCIe", "NCCL finds no NVLink in the topology"},
         CauseCase{"NoMulticast",
                   {.nvls_missing = true},
                   Way::nvls,
@@ -281,11 +252,10 @@ TEST(RequirementsTest, FollowARun) {
   }
   const auto disabled =
       taken_of_run(R"({"gpus": 2, "network": "socket", "cause": "disabled"})", {Way::ib});
-  EXPECT_THAT(disabled,
-              ElementsAre(Taken{.way = Way::ib,
-                                .answer = Answer::no,
-                                .what = fmt::format("{} (eth0)", kSocket),
-                                .cause = "NCCL_IB_DISABLE=1 is set"}));
+  EXPECT_THAT(disabled, ElementsAre(Taken{.way = Way::ib,
+                                          .answer = Answer::no,
+                                          .what = fmt::format("{} (eth0)", kSocket),
+                                          .cause = "NCCL_IB_DISABLE=1 is set"}));
   EXPECT_THAT(taken_of_run(R"({"gpus": 2, "network": "socket"})", {Way::gdr}).at(0).cause,
               HasSubstr("NCCL sees no HCA"));
   EXPECT_THAT(taken_of_run(R"({"gpus": 2, "network": "ib"})", {Way::gdr}).at(0).cause,

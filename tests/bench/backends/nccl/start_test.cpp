@@ -54,8 +54,7 @@ TEST(NcclStartTest, SaysOfAnErrorWhetherNoGpuIsThereOrOneIsBroken) {
     return run_alone(fmt::format(R"({{"answers": {{"cuInit": {}}}}})", code), [] {
       const auto gpus = usable_gpus(fake_cuda());
       const auto backend = make_nccl_backend({.cuda = fake_cuda(), .nccl = fake_nccl()});
-      return fmt::format("{}{}{}",
-                         !gpus && gpus.error().missing ? "missing " : "",
+      return fmt::format("{}{}{}", !gpus && gpus.error().missing ? "missing " : "",
                          !backend && backend.error().missing ? "missing " : "",
                          !backend && backend.error().broken ? "broken" : "");
     });
@@ -71,8 +70,8 @@ TEST(NcclStartTest, CountsInAChildSoThatThisProcessMayStillFork) {
                         const auto counted = count_gpus(fake_cuda());
                         const auto library = cuda::open_library(fake_cuda());
                         int count = 0;
-                        return fmt::format(
-                            "{}, {} here", counted, library->device_count.call(&count));
+                        return fmt::format("{}, {} here", counted,
+                                           library->device_count.call(&count));
                       }),
             "8, 3 here");
 }
@@ -109,12 +108,8 @@ TEST(NcclStartTest, SaysWhoItIs) {
   const auto answers =
       run_ranks({.ranks = 4, .scenario = R"({"gpus": 2})", .gpus = 2}, [](Backend& backend) {
         const auto member = backend.members().front();
-        return fmt::format("{} {} {} {} {}",
-                           member.rank,
-                           member.host,
-                           member.device,
-                           member.device_id,
-                           member.pci_address);
+        return fmt::format("{} {} {} {} {}", member.rank, member.host, member.device,
+                           member.device_id, member.pci_address);
       });
   EXPECT_EQ(answers[0], "0 node0 NVIDIA H100 80GB HBM3 gpu0 0001:0a:00.0");
   EXPECT_THAT(answers[1], StartsWith("1 node0 NVIDIA H100 80GB HBM3 gpu1 0002:0a:00.0"));
@@ -159,9 +154,8 @@ TEST(NcclStartTest, UsesTheGpusThatAreVisible) {
 TEST(NcclStartTest, TellsThatTwoRanksHaveOneGpu) {
   const auto answers = run_ranks({.ranks = 2, .scenario = R"({"hosts": [0, 0]})", .gpus = 1},
                                  [](Backend&) { return std::string("began"); });
-  EXPECT_THAT(answers,
-              Each(AllOf(HasSubstr("ncclCommInitRankConfig: invalid usage"),
-                         HasSubstr("(NCCL 5): Duplicate GPU detected : rank "))));
+  EXPECT_THAT(answers, Each(AllOf(HasSubstr("ncclCommInitRankConfig: invalid usage"),
+                                  HasSubstr("(NCCL 5): Duplicate GPU detected : rank "))));
 }
 
 TEST(NcclStartTest, WaitsForARankThatNeverComes) {
@@ -219,10 +213,8 @@ std::size_t count_of(const std::string& text, std::string_view part) {
 TEST(NcclStartTest, KeepsNcclsLog) {
   const auto answers = run_ranks({.ranks = 2}, reduce_once);
   for (const auto& log : answers) {
-    EXPECT_THAT(log,
-                AllOf(HasSubstr("Using network IB"),
-                      HasSubstr("Channel 00/0 : "),
-                      HasSubstr(" via P2P/CUMEM")));
+    EXPECT_THAT(log, AllOf(HasSubstr("Using network IB"), HasSubstr("Channel 00/0 : "),
+                           HasSubstr(" via P2P/CUMEM")));
     // What is written at every operation would be timed with it.
     EXPECT_EQ(count_of(log, "-> Algo "), 0);
   }

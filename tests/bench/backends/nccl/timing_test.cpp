@@ -97,8 +97,7 @@ TEST(NcclTimingCpuTest, TheCpuTimeOfStartingEachOperationIsTakenWhereItIsAskedFo
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Paces,
-    NcclTimingTest,
+    Paces, NcclTimingTest,
     ::testing::Values(Case{"OneByOne", 187, {.warm_up = 2, .iterations = 5}},
                       Case{"BackToBack", 184.9, {.warm_up = 2, .iterations = 5, .pipelined = true}},
                       Case{"AtTheLimit", 185, {.warm_up = 1, .iterations = 2}},
@@ -132,8 +131,8 @@ TEST(NcclTimingOfTest, OfAGroupOfOperationsTheTimeIsThatOfOne) {
   for (const bool graph : {false, true}) {
     const auto answers =
         run_ranks({.ranks = 2, .scenario = R"({"busbw": {"*": 100}})"}, [&](Backend& backend) {
-          return measure(
-              backend, operation, {.warm_up = 1, .iterations = 3, .graph = graph, .together = 8});
+          return measure(backend, operation,
+                         {.warm_up = 1, .iterations = 3, .graph = graph, .together = 8});
         });
     for (const auto& answer : answers) {
       EXPECT_THAT(busbw(answer, operation, 2), Each(AllOf(Ge(100), Lt(100.001)))) << graph;
@@ -225,10 +224,9 @@ TEST(NcclTimingOfTest, SaysHowMuchMemoryIsFreeWhenItIsTooLittle) {
         const auto reserved = backend.reserve({.bytes = 8 * kGib});
         return reserved ? std::string("reserved") : reserved.error().message;
       });
-  EXPECT_THAT(answers,
-              Each(AllOf(HasSubstr("gpu0: allocate 8 GiB on the GPU: cuMemAlloc: "
-                                   "out of memory (CUDA 2, CUDA_ERROR_OUT_OF_MEMORY)"),
-                         HasSubstr("of 10 GiB are free"))));
+  EXPECT_THAT(answers, Each(AllOf(HasSubstr("gpu0: allocate 8 GiB on the GPU: cuMemAlloc: "
+                                            "out of memory (CUDA 2, CUDA_ERROR_OUT_OF_MEMORY)"),
+                                  HasSubstr("of 10 GiB are free"))));
 }
 
 }  // namespace

@@ -35,24 +35,17 @@ TEST_P(TransportPathTest, TellsTheWayBetweenTwoRanks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Lines,
-    TransportPathTest,
+    Lines, TransportPathTest,
     ::testing::Values(
         PathCase{"Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA", 0, 8, "NET/IB/GDRDMA"},
-        PathCase{"Channel 00/0 : 0[100000] -> 8[100000] [receive] via NET/IB/0/GDRDMA",
-                 0,
-                 8,
+        PathCase{"Channel 00/0 : 0[100000] -> 8[100000] [receive] via NET/IB/0/GDRDMA", 0, 8,
                  "NET/IB/GDRDMA"},
         PathCase{"Channel 01/0 : 7[7] -> 8[0] [receive] via NET/IB/3", 7, 8, "NET/IB"},
-        PathCase{"Channel 01/0 : 7[7] -> 8[0] [send] via NET/IB/0/GDRDMA(PCI)/Shared",
-                 7,
-                 8,
+        PathCase{"Channel 01/0 : 7[7] -> 8[0] [send] via NET/IB/0/GDRDMA(PCI)/Shared", 7, 8,
                  "NET/IB/GDRDMA"},
-        PathCase{
-            "Channel 14/0 : 1[1] -> 9[1] [send] via NET/IB/0(5)/GDRDMA", 1, 9, "NET/IB/GDRDMA/PXN"},
-        PathCase{"Channel 00/0 : 3[3] -> 11[3] [send] via NET/IBext_v8/2/GDRDMA",
-                 3,
-                 11,
+        PathCase{"Channel 14/0 : 1[1] -> 9[1] [send] via NET/IB/0(5)/GDRDMA", 1, 9,
+                 "NET/IB/GDRDMA/PXN"},
+        PathCase{"Channel 00/0 : 3[3] -> 11[3] [send] via NET/IBext_v8/2/GDRDMA", 3, 11,
                  "NET/IBext_v8/GDRDMA"},
         PathCase{"Channel 00/0 : 3[3] -> 11[3] [send] via NET/Socket/0", 3, 11, "NET/Socket"},
         PathCase{"Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read", 0, 1, "P2P/CUMEM"},
@@ -76,8 +69,7 @@ TEST_P(TransportLineTest, TellsWhatTheLineSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Lines,
-    TransportLineTest,
+    Lines, TransportLineTest,
     ::testing::Values(
         LineCase{"NET/IB : No device found.", {.without_hca = {"gpu-0007"}, .no_hca = true}},
         LineCase{"NET/IB : Using [0]mlx5_ib0:1/IB [1]mlx5_ib1:1/IB [RO]; OOB eth0:10.0.0.4<0>",
@@ -158,9 +150,8 @@ std::string two_ranks_log() {
 
 TEST(TransportTest, PutsTogetherWhatRanksSay) {
   auto all = parse_transport(two_ranks_log());
-  add_log(
-      all,
-      info("Channel 00/0 : 1[0] -> 0[0] [send] via NET/Socket/0") + info("Using network Socket"));
+  add_log(all, info("Channel 00/0 : 1[0] -> 0[0] [send] via NET/Socket/0") +
+                   info("Using network Socket"));
   EXPECT_EQ(all.pairs.size(), 2U);
   EXPECT_THAT(all.pairs.between(0, 1), ElementsAre("NET/IB", "NET/IB/GDRDMA"));
   EXPECT_THAT(all.pairs.between(1, 0), ElementsAre("NET/Socket"));
@@ -203,8 +194,8 @@ TEST(TransportTest, TheWaysToThousandsOfRanksAreFewLines) {
     for (int channel = 0; channel < 2; ++channel) {
       log += info(
           fmt::format("Channel {:02}/1 : {}[5] -> {}[0] [send] via {}", channel, kOwn, rank, way));
-      log += info(fmt::format(
-          "Channel {:02}/1 : {}[0] -> {}[5] [receive] via {}", channel, rank, kOwn, way));
+      log += info(fmt::format("Channel {:02}/1 : {}[0] -> {}[5] [receive] via {}", channel, rank,
+                              kOwn, way));
     }
   }
   const auto lines = telling_lines(log);
@@ -219,14 +210,9 @@ TEST(TransportTest, TheWaysToThousandsOfRanksAreFewLines) {
 }
 
 TEST(TransportTest, LinesOfWaysThatCannotBeReadSayNothing) {
-  for (const auto* line : {"Ways 1 -> via SHM",
-                           "Ways -> 1 via SHM",
-                           "Ways 1 -> xg via SHM",
-                           "Ways 1-,2 -> 3 via SHM",
-                           "Ways 1 -> 2 via ",
-                           "Ways 1 -> 2",
-                           "Ways 999999999 -> 1 via SHM",
-                           "Ways 2-1 -> 1 via SHM"}) {
+  for (const auto* line : {"Ways 1 -> via SHM", "Ways -> 1 via SHM", "Ways 1 -> xg via SHM",
+                           "Ways 1-,2 -> 3 via SHM", "Ways 1 -> 2 via ", "Ways 1 -> 2",
+                           "Ways 999999999 -> 1 via SHM", "Ways 2-1 -> 1 via SHM"}) {
     EXPECT_TRUE(parse_transport(line).empty()) << line;
   }
 }

@@ -49,27 +49,24 @@ struct Fault {
 
 class SimFaultTest : public ::testing::TestWithParam<Fault> {};
 
-INSTANTIATE_TEST_SUITE_P(All,
-                         SimFaultTest,
-                         ::testing::Values(Fault{"fault=slow_hca:1:3:0.5", 93.7},
-                                           Fault{"fault=slow_hca:1:3:0.5,fault=slow_hca:0:1:0.25",
-                                                 46.9},
-                                           Fault{"fault=slow_gpu:0:7:0.5", 116.2},
-                                           // Its links are still faster than the HCAs.
-                                           Fault{"fault=slow_gpu:0:7:0.9", 187.4},
-                                           Fault{"fault=slow_node:0:0.8", 149.9},
-                                           Fault{"fault=slow_link:0:1:0.5", 93.7},
-                                           Fault{"nodes=4,fault=slow_link:3:0:0.5", 93.7},
-                                           // A ring of nodes does not use this edge.
-                                           Fault{"nodes=4,fault=slow_link:0:2:0.5", 187.4},
-                                           Fault{"fault=tcp_fallback", 10},
-                                           Fault{"fault=tcp_fallback,tcp=1GB/s", 1},
-                                           Fault{"hcas=0", 10},
-                                           // None of these makes anything slower.
-                                           Fault{"fault=wrong:3:7,fault=hang:1:5", 187.4},
-                                           Fault{"nodes=1,fault=slow_hca:0:3:0.5", 232.4},
-                                           Fault{"nodes=1,fault=slow_gpu:0:3:0.5", 116.2},
-                                           Fault{"nodes=1,fault=tcp_fallback", 232.4}));
+INSTANTIATE_TEST_SUITE_P(
+    All, SimFaultTest,
+    ::testing::Values(Fault{"fault=slow_hca:1:3:0.5", 93.7},
+                      Fault{"fault=slow_hca:1:3:0.5,fault=slow_hca:0:1:0.25", 46.9},
+                      Fault{"fault=slow_gpu:0:7:0.5", 116.2},
+                      // Its links are still faster than the HCAs.
+                      Fault{"fault=slow_gpu:0:7:0.9", 187.4}, Fault{"fault=slow_node:0:0.8", 149.9},
+                      Fault{"fault=slow_link:0:1:0.5", 93.7},
+                      Fault{"nodes=4,fault=slow_link:3:0:0.5", 93.7},
+                      // A ring of nodes does not use this edge.
+                      Fault{"nodes=4,fault=slow_link:0:2:0.5", 187.4},
+                      Fault{"fault=tcp_fallback", 10}, Fault{"fault=tcp_fallback,tcp=1GB/s", 1},
+                      Fault{"hcas=0", 10},
+                      // None of these makes anything slower.
+                      Fault{"fault=wrong:3:7,fault=hang:1:5", 187.4},
+                      Fault{"nodes=1,fault=slow_hca:0:3:0.5", 232.4},
+                      Fault{"nodes=1,fault=slow_gpu:0:3:0.5", 116.2},
+                      Fault{"nodes=1,fault=tcp_fallback", 232.4}));
 
 TEST_P(SimFaultTest, LeavesWhatItsSlowestPartCarries) {
   const auto& [words, gbps] = GetParam();
@@ -91,15 +88,11 @@ TEST(SimClusterTest, ReachesTheCeilingsOfItsHardware) {
         Case{"nodes=2,algorithm=tree", Collective::all_reduce, 750},
         Case{"nodes=3,algorithm=tree", Collective::all_gather, 575},
         Case{"nodes=8,algorithm=tree", Collective::reduce_scatter, 450},
-        Case{"nodes=2", Collective::alltoall, 93.75},
-        Case{"nodes=8", Collective::alltoall, 56.25},
+        Case{"nodes=2", Collective::alltoall, 93.75}, Case{"nodes=8", Collective::alltoall, 56.25},
         Case{"nodes=8", Collective::alltoallv, 56.25},
-        Case{"nodes=8", Collective::hypercube, 56.25},
-        Case{"nodes=8", Collective::broadcast, 400},
-        Case{"nodes=8", Collective::reduce, 400},
-        Case{"nodes=2", Collective::sendrecv, 50},
-        Case{"nodes=2", Collective::gather, 93.75},
-        Case{"nodes=2", Collective::scatter, 93.75}}) {
+        Case{"nodes=8", Collective::hypercube, 56.25}, Case{"nodes=8", Collective::broadcast, 400},
+        Case{"nodes=8", Collective::reduce, 400}, Case{"nodes=2", Collective::sendrecv, 50},
+        Case{"nodes=2", Collective::gather, 93.75}, Case{"nodes=2", Collective::scatter, 93.75}}) {
     const auto cluster = cluster_of(perfect + words);
     EXPECT_NEAR(bus_of(cluster, operation_of(collective)), gbps, 0.01)
         << words << ' ' << to_string(collective);

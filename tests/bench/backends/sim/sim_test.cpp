@@ -136,9 +136,8 @@ TEST(SimTest, RefusesARootThatIsNoRank) {
 TEST(SimTest, LogsInTheWordsOfNccl) {
   const auto sim = sim_of("gpus=2");
   EXPECT_THAT(sim->log(), HasSubstr("sim0:0:0 [0] NCCL INFO Using network IB\n"));
-  EXPECT_THAT(sim->log(),
-              HasSubstr("sim0:1:1 [1] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via "
-                        "NET/IB/0/GDRDMA\n"));
+  EXPECT_THAT(sim->log(), HasSubstr("sim0:1:1 [1] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via "
+                                    "NET/IB/0/GDRDMA\n"));
   EXPECT_THAT(sim->log(), HasSubstr("Channel 00/0 : 2[0] -> 3[1] via P2P/CUMEM\n"));
   EXPECT_THAT(sim->log(), Not(HasSubstr("Algo")));
   measured(*sim);

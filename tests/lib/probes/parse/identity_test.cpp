@@ -15,10 +15,9 @@ namespace {
 constexpr std::string_view kKey = "PhysicalHostNameFullyQualified";
 
 TEST(KvpParseTest, FindsThePhysicalHostAmongOtherRecords) {
-  const auto pool = fmt::format("{}{}{}",
-                                kvp_record("HostName", "a"),
-                                kvp_record(kKey, "host-7.example.net"),
-                                kvp_record("VirtualMachineName", "b"));
+  const auto pool =
+      fmt::format("{}{}{}", kvp_record("HostName", "a"), kvp_record(kKey, "host-7.example.net"),
+                  kvp_record("VirtualMachineName", "b"));
   EXPECT_EQ(parse_physical_host(pool), Result<std::string>("host-7.example.net"));
 }
 
@@ -79,13 +78,12 @@ TEST(InstanceDataTest, GooglesTypeIsTheEndOfAPath) {
 }
 
 TEST(InstanceDataTest, WhatIsKeptFromUsersOrIsNotToldIsMissing) {
-  for (const auto* text : {R"({"ds": "redacted for non-root user"})",
-                           R"({"ds": {"meta_data": "redacted for non-root user"}})",
-                           R"({"ds": {"meta_data": {"instance-type": "redacted for non-root user",
+  for (const auto* text :
+       {R"({"ds": "redacted for non-root user"})",
+        R"({"ds": {"meta_data": "redacted for non-root user"}})",
+        R"({"ds": {"meta_data": {"instance-type": "redacted for non-root user",
                                                     "vmSize": null, "machineType": ["a"]}}})",
-                           R"({"ds": {"meta_data": {"vmSize": ""}}})",
-                           R"({"v1": {"cloud_name": "nocloud"}})",
-                           "{}"}) {
+        R"({"ds": {"meta_data": {"vmSize": ""}}})", R"({"v1": {"cloud_name": "nocloud"}})", "{}"}) {
     const auto result = size_told(text);
     ASSERT_FALSE(result) << text;
     EXPECT_TRUE(result.error().missing) << text;

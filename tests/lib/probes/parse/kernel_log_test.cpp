@@ -37,17 +37,10 @@ TEST(KmsgParseTest, ReadsPrioritySequenceTimeAndText) {
 }
 
 TEST(KmsgParseTest, RefusesWhatIsNotInTheKernelsForm) {
-  for (const auto* const text : {"",
-                                 "6",
-                                 "6,1,2",
-                                 "6,1,2,-",
-                                 "6,1,2,;no flags",
-                                 "6,1,2,?;unknown flag",
-                                 "6,1,2,-x;rest of flags",
-                                 "-6,1,2,-;negative",
-                                 "2048,1,2,-;priority too large",
-                                 "6,18446744073709551616,2,-;sequence too large",
-                                 "[    0.000000] Linux version 6.1"}) {
+  for (const auto* const text :
+       {"", "6", "6,1,2", "6,1,2,-", "6,1,2,;no flags", "6,1,2,?;unknown flag",
+        "6,1,2,-x;rest of flags", "-6,1,2,-;negative", "2048,1,2,-;priority too large",
+        "6,18446744073709551616,2,-;sequence too large", "[    0.000000] Linux version 6.1"}) {
     EXPECT_FALSE(parse_kmsg(text)) << text;
   }
 }
@@ -58,8 +51,7 @@ TEST(KmsgParseTest, DecodesEscapesAndLeavesWhatIsNoEscapeAlone) {
 }
 
 TEST(KmsgCollectorTest, KeepsWarningsAndWhatNamesHardwareAndCountsTheRest) {
-  const auto log = collect({"4,1,10,-;something odd",
-                            "6,2,20,-;usb 1-1: new device",
+  const auto log = collect({"4,1,10,-;something odd", "6,2,20,-;usb 1-1: new device",
                             "6,3,30,-;mlx5_core 0101:00:00.0: Port module event"});
   EXPECT_EQ(log.seen, 3U);
   EXPECT_THAT(
@@ -75,11 +67,11 @@ TEST(KmsgCollectorTest, KeepsWarningsAndWhatNamesHardwareAndCountsTheRest) {
 }
 
 TEST(KmsgCollectorTest, KeepsNoticesThatTellOfAFault) {
-  for (const auto* const text : {"BERT: Error records from previous boot:",
-                                 "BTRFS info (device sdb): forced readonly",
-                                 "nfs: server 10.0.0.4 not responding, still trying",
-                                 "{1}[Hardware Error]: event severity: corrected",
-                                 "mlx5_core 0101:00:00.0 ib0: Link down"}) {
+  for (const auto* const text :
+       {"BERT: Error records from previous boot:", "BTRFS info (device sdb): forced readonly",
+        "nfs: server 10.0.0.4 not responding, still trying",
+        "{1}[Hardware Error]: event severity: corrected",
+        "mlx5_core 0101:00:00.0 ib0: Link down"}) {
     EXPECT_THAT(collect({fmt::format("6,1,0,-;{}", text)}).records, ElementsAre(text_is(text)));
   }
 }

@@ -13,9 +13,8 @@ TEST(ProcessStatTest, ReadsTheFieldsThatMatter) {
   const auto line = stat_line(42, "cat", 'D', 4200);
   const auto stat = parse_process_stat(line);
   ASSERT_TRUE(stat) << stat.error().message;
-  EXPECT_EQ(
-      *stat,
-      (ProcessStat{.pid = 42, .name = "cat", .state = 'D', .parent = 1, .start_ticks = 4200}));
+  EXPECT_EQ(*stat, (ProcessStat{
+                       .pid = 42, .name = "cat", .state = 'D', .parent = 1, .start_ticks = 4200}));
 }
 
 TEST(ProcessStatTest, EndsTheNameAtTheLastParenthesis) {
@@ -45,8 +44,7 @@ TEST(ContextSwitchesTest, AddsBothKinds) {
 }
 
 TEST(ContextSwitchesTest, RefusesWhatLacksOneOrIsNoNumber) {
-  for (const auto* status : {"",
-                             "voluntary_ctxt_switches:\t150\n",
+  for (const auto* status : {"", "voluntary_ctxt_switches:\t150\n",
                              "voluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\n",
                              "voluntary_ctxt_switches:\t-1\nnonvoluntary_ctxt_switches:\t1\n",
                              "voluntary_ctxt_switches\nnonvoluntary_ctxt_switches:\t1\n"}) {
@@ -70,10 +68,8 @@ TEST(BeingKilledTest, IsWhatASigkillWaitsFor) {
 }
 
 TEST(BeingKilledTest, IsNotWhatOtherSignalsWaitForOrNone) {
-  for (const auto* status : {"",
-                             "SigPnd:\t0000000000000200\nShdPnd:\t0000000000004000\n",
-                             "SigBlk:\t0000000000000100\n",
-                             "SigPnd:\tx\n"}) {
+  for (const auto* status : {"", "SigPnd:\t0000000000000200\nShdPnd:\t0000000000004000\n",
+                             "SigBlk:\t0000000000000100\n", "SigPnd:\tx\n"}) {
     EXPECT_FALSE(is_being_killed(status)) << status;
   }
 }
@@ -81,19 +77,13 @@ TEST(BeingKilledTest, IsNotWhatOtherSignalsWaitForOrNone) {
 TEST(LoadAverageTest, ReadsLoadsAndTasks) {
   const auto load = parse_load_average("0.20 1.18 22.12 3/80 11206");
   ASSERT_TRUE(load);
-  EXPECT_EQ(
-      *load,
-      (LoadAverage{.load1 = 0.20, .load5 = 1.18, .load15 = 22.12, .running = 3, .total = 80}));
+  EXPECT_EQ(*load, (LoadAverage{
+                       .load1 = 0.20, .load5 = 1.18, .load15 = 22.12, .running = 3, .total = 80}));
 }
 
 TEST(LoadAverageTest, RefusesWhatIsNoLoadAverage) {
-  for (const auto* line : {"",
-                           "0.1 0.1 0.1",
-                           "a 0.1 0.1 1/2 3",
-                           "-1 0.1 0.1 1/2 3",
-                           "0.1 0.1 0.1 12 3",
-                           "0.1 0.1 0.1 1/ 3",
-                           "nan 0.1 0.1 1/2 3"}) {
+  for (const auto* line : {"", "0.1 0.1 0.1", "a 0.1 0.1 1/2 3", "-1 0.1 0.1 1/2 3",
+                           "0.1 0.1 0.1 12 3", "0.1 0.1 0.1 1/ 3", "nan 0.1 0.1 1/2 3"}) {
     EXPECT_FALSE(parse_load_average(line)) << line;
   }
 }
@@ -107,13 +97,8 @@ TEST(MeminfoParseTest, DoesNotTakeTheEndOfANameForTheName) {
 }
 
 TEST(MeminfoParseTest, RefusesWhatIsNoNumberOfKilobytes) {
-  for (const auto* line : {"MemTotal: kB",
-                           "MemTotal: 3",
-                           "MemTotal: 3 MB",
-                           "MemTotal: -3 kB",
-                           "MemTotal: 3x kB",
-                           "MemTotal: 18014398509481984 kB",
-                           "MemTotal:"}) {
+  for (const auto* line : {"MemTotal: kB", "MemTotal: 3", "MemTotal: 3 MB", "MemTotal: -3 kB",
+                           "MemTotal: 3x kB", "MemTotal: 18014398509481984 kB", "MemTotal:"}) {
     const auto value = parse_meminfo(line, "MemTotal");
     ASSERT_FALSE(value) << line;
     EXPECT_FALSE(value.error().missing) << line;

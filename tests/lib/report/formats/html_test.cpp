@@ -54,20 +54,15 @@ TEST(HtmlReportTest, SaysWhatIsWrongAndWhatToDo) {
   EXPECT_THAT(html,
               AllOf(HasSubstr("<h1>gpu-0007 <span class=\"badge fail\">unhealthy</span></h1>"),
                     HasSubstr("200 Gb/s (2X NDR), expected 400 Gb/s"),
-                    HasSubstr("reseat or replace the part"),
-                    HasSubstr("kernel log"),
-                    Not(HasSubstr("8 HCAs")),
-                    Not(HasSubstr("a hypervisor hides"))));
+                    HasSubstr("reseat or replace the part"), HasSubstr("kernel log"),
+                    Not(HasSubstr("8 HCAs")), Not(HasSubstr("a hypervisor hides"))));
   EXPECT_THAT(to_html(sick_report(), {.verbose = true}), HasSubstr("8 HCAs"));
 }
 
 TEST(HtmlReportTest, NeedsNothingElse) {
   const auto html = to_html(with_pictures());
-  EXPECT_THAT(html,
-              AllOf(Not(HasSubstr("<script")),
-                    Not(HasSubstr("http")),
-                    Not(HasSubstr("url(")),
-                    HasSubstr("width=device-width")));
+  EXPECT_THAT(html, AllOf(Not(HasSubstr("<script")), Not(HasSubstr("http")), Not(HasSubstr("url(")),
+                          HasSubstr("width=device-width")));
 }
 
 TEST(HtmlReportTest, IsWellFormed) {
@@ -90,11 +85,9 @@ TEST(HtmlReportTest, NoTextBecomesMarkup) {
 TEST(HtmlReportTest, DrawsPairsAndWhereABandwidthWent) {
   const auto html = to_html(with_pictures());
   EXPECT_THAT(html,
-              AllOf(HasSubstr("<title>a - b: 93.5 GB/s</title>"),
-                    HasSubstr("fill=\"#c62828\""),
+              AllOf(HasSubstr("<title>a - b: 93.5 GB/s</title>"), HasSubstr("fill=\"#c62828\""),
                     HasSubstr("<title>b - a: did not finish</title>"),
-                    HasSubstr("93.5 GB/s node4: HCA 1"),
-                    Not(HasSubstr("nothing"))));
+                    HasSubstr("93.5 GB/s node4: HCA 1"), Not(HasSubstr("nothing"))));
 }
 
 TEST(HtmlReportTest, MorePairsThanCanBeToldApartAreNotDrawn) {
