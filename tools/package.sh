@@ -45,5 +45,5 @@ find "$made" -maxdepth 1 \( -name '*.tar.gz' -o -name '*.deb' -o -name '*.rpm' \
 ls -l "$out"
 
 if [[ $test == yes ]]; then
-  tests/install/package_test.sh "$made"/*.tar.gz tests/nodes/recorded
+  tests/install/package_test.sh "$made"/*.tar.gz tests/nodes/simulated
 fi

@@ -30,7 +30,7 @@ bench=build/first/bin/muster-bench
 say "Is this machine fit? ($muster check)"
 verdict_of "$muster" check || true
 
-sick=tests/nodes/recorded/nd96isr_h100_v5_sick.json
+sick=tests/nodes/simulated/nd96isr_h100_v5_sick.json
 say "Is this recorded ND H100 node fit? ($muster check --snapshot $sick)"
 status=0
 verdict_of "$muster" check --snapshot "$sick" || status=$?

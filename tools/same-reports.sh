@@ -2,7 +2,7 @@
 # Shows that two builds of muster say the same about every node of the tests:
 #   tools/same-reports.sh OLD_BUILD NEW_BUILD [FOLDER]
 # A build is a folder with bin/muster; the old one also has bin/muster-node. Each runs `muster check
-# --format json -v` in every context on the recorded nodes (tests/nodes/recorded) and on the written
+# --format json -v` in every context on the recorded nodes (tests/nodes/simulated) and on the written
 # ones, healthy and with each single fault. Compared is everything but how long it took, when it
 # started and the version. With FOLDER the reports stay there, and those of the old build that are
 # there already are not made again. Run it before and after a change that shall change no verdict.
@@ -44,7 +44,7 @@ judge() {
   report "$reports/new/$name" "$new/muster" "$@"
 }
 
-for file in "$repository"/tests/nodes/recorded/*.json; do
+for file in "$repository"/tests/nodes/simulated/*.json; do
   judge "recorded $(basename "$file" .json)" --snapshot "$file"
 done
 

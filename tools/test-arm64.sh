@@ -53,7 +53,7 @@ without_times() {
   sed -E -e 's/("duration_ms": ?)[0-9.e+-]+/\10/g' -e 's/("(started|muster)": ?)"[^"]*"/\1""/g'
 }
 emulated=(qemu-aarch64-static -L "$root" "$build/bin/muster")
-for snapshot in tests/nodes/recorded/*.json; do
+for snapshot in tests/nodes/simulated/*.json; do
   for context in manual prolog epilog periodic boot; do
     check "$context" "$snapshot" "$native" | without_times >"$work/native"
     check "$context" "$snapshot" "${emulated[@]}" | without_times >"$work/arm64"

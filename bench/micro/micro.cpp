@@ -27,7 +27,7 @@ constexpr const char* kProfile = "nd96isr_h100_v5";
 std::string recorded_node() {
   std::ostringstream content;
   content
-      << std::ifstream(fmt::format("{}/tests/nodes/recorded/{}.json", kSource, kProfile)).rdbuf();
+      << std::ifstream(fmt::format("{}/tests/nodes/simulated/{}.json", kSource, kProfile)).rdbuf();
   return content.str();
 }
 

@@ -23,7 +23,7 @@ using ::testing::IsEmpty;
 Report report_on(std::string_view name) {
   const std::string source = MUSTER_SOURCE_DIR;
   std::ostringstream text;
-  text << std::ifstream(fmt::format("{}/tests/nodes/recorded/{}.json", source, name)).rdbuf();
+  text << std::ifstream(fmt::format("{}/tests/nodes/simulated/{}.json", source, name)).rdbuf();
   const auto snapshot = parse_snapshot(text.str());
   EXPECT_TRUE(snapshot) << snapshot.error().message;
   const auto profile =

@@ -27,7 +27,7 @@ const Snapshot& healthy_node() {
   static const Snapshot snapshot = [] {
     std::ostringstream text;
     text << std::ifstream(
-                fmt::format("{}/tests/nodes/recorded/nd96isr_h100_v5.json", MUSTER_SOURCE_DIR))
+                fmt::format("{}/tests/nodes/simulated/nd96isr_h100_v5.json", MUSTER_SOURCE_DIR))
                 .rdbuf();
     auto read = parse_snapshot(text.str());
     return read ? *std::move(read) : Snapshot{};

@@ -99,7 +99,7 @@ std::string without_durations(const std::string& text) {
 }
 
 TEST(DocsTest, ReadmeShowsWhatTheProgramPrints) {
-  constexpr std::string_view kSick = "tests/nodes/recorded/nd96isr_h100_v5_sick.json";
+  constexpr std::string_view kSick = "tests/nodes/simulated/nd96isr_h100_v5_sick.json";
   TestCaller caller;
   (void)run_replay({.snapshots = {fmt::format("{}/{}", MUSTER_SOURCE_DIR, kSick)}},
                    caller.caller());

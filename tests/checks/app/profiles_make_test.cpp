@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 Snapshot recorded(const std::string& name) {
-  std::ifstream file(std::string(MUSTER_SOURCE_DIR) + "/tests/nodes/recorded/" + name + ".json");
+  std::ifstream file(std::string(MUSTER_SOURCE_DIR) + "/tests/nodes/simulated/" + name + ".json");
   std::ostringstream text;
   text << file.rdbuf();
   auto snapshot = parse_snapshot(text.str());
