@@ -103,28 +103,26 @@ class HostBackend : public Backend {
 
   [[nodiscard]] Result<Batch> measure(const Operation& operation, const Pace& pace,
                                       Progress& progress) override {
-    auto buffers = memory_.lay_out(operation);
-    if (!buffers) return tl::unexpected(buffers.error());
-    memory_.poison_and_fill(operation, *buffers);
-    auto calls = calls_of(operation, *buffers);
+    TRY_ASSIGN(auto buffers, memory_.lay_out(operation));
+    memory_.poison_and_fill(operation, buffers);
+    auto calls = calls_of(operation, buffers);
     Samples samples{.rank = rank_, .seconds = {}};
     if (!time_operations(pace, calls, samples, progress)) return tl::unexpected(calls.error());
     if (!is_repeatable(operation)) {
-      memory_.poison_and_fill(operation, *buffers);
+      memory_.poison_and_fill(operation, buffers);
       if (!counted(calls, progress)) return tl::unexpected(calls.error());
     }
-    return Batch{.samples = {std::move(samples)}, .wrong = memory_.verify(operation, *buffers)};
+    return Batch{.samples = {std::move(samples)}, .wrong = memory_.verify(operation, buffers)};
   }
 
   [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation, const Pace& /*pace*/,
                                                   Progress& progress) override {
-    auto buffers = memory_.lay_out(operation);
-    if (!buffers) return tl::unexpected(buffers.error());
-    memory_.poison_and_fill(operation, *buffers);
-    auto calls = calls_of(operation, *buffers);
+    TRY_ASSIGN(auto buffers, memory_.lay_out(operation));
+    memory_.poison_and_fill(operation, buffers);
+    auto calls = calls_of(operation, buffers);
     progress.reset();
     if (!counted(calls, progress)) return tl::unexpected(calls.error());
-    return memory_.verify(operation, *buffers);
+    return memory_.verify(operation, buffers);
   }
 
  protected:

@@ -32,10 +32,9 @@ Result<StartMpi> open_mpi_module(const std::filesystem::path& module) {
 }
 
 Result<std::unique_ptr<MpiJob>> start_mpi(const std::filesystem::path& module) {
-  const auto start = open_mpi_module(module);
-  if (!start) return tl::unexpected(start.error());
+  TRY_ASSIGN(const auto start, open_mpi_module(module));
   std::string why;
-  std::unique_ptr<MpiJob> job((*start)(&why));
+  std::unique_ptr<MpiJob> job(start(&why));
   if (!job) return make_error(fmt::format("start MPI: {}", why));
   return job;
 }

@@ -71,12 +71,11 @@ Result<void> take_collective(BenchCommand& command, const Words& words) {
     all = all_of<Collective, kCollectives>();
   } else {
     for (const auto word : split(words.front(), ',')) {
-      const auto found = collective_called(trim(word));
-      if (!found) return tl::unexpected(found.error());
-      if (std::ranges::find(all, *found) != all.end()) {
-        return make_error(fmt::format("{} is listed twice", to_string(*found)));
+      TRY_ASSIGN(const auto found, collective_called(trim(word)));
+      if (std::ranges::find(all, found) != all.end()) {
+        return make_error(fmt::format("{} is listed twice", to_string(found)));
       }
-      all.push_back(*found);
+      all.push_back(found);
     }
   }
   command.collective = all.front();
@@ -183,11 +182,10 @@ std::string help_text() {
 }
 
 Parsed<BenchCommand> parse_words(std::span<const char* const> arguments) {
-  auto given = from_nccl_tests(arguments);
-  if (!given) return tl::unexpected(given.error());
+  TRY_ASSIGN(auto given, from_nccl_tests(arguments));
   BenchCommand command;
   const auto line =
-      take_line(*std::move(given), command_text(), takers_for<BenchCommand>(command, options()));
+      take_line(std::move(given), command_text(), takers_for<BenchCommand>(command, options()));
   if (!line) return tl::unexpected(line.error());
   if (line->help) return help_text();
   if (command.version) return fmt::format("muster-bench {}\n", kVersion);

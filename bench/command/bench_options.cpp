@@ -73,9 +73,8 @@ Result<void> take_reductions(std::vector<Reduction>& target, Text value) {
 Result<void> take_sizes(std::vector<std::uint64_t>& target, Text value) {
   target.clear();
   for (const auto word : split(value, ',')) {
-    const auto size = size_from(trim(word));
-    if (!size) return tl::unexpected(size.error());
-    target.push_back(*size);
+    TRY_ASSIGN(const auto size, size_from(trim(word)));
+    target.push_back(size);
   }
   return {};
 }
@@ -122,9 +121,8 @@ Result<void> take_setting(std::vector<std::string>& target, Text value) {
 }
 
 Result<void> take_transport(std::vector<std::string>& target, Text value) {
-  const auto ways = parse_ways(value);
-  if (!ways) return tl::unexpected(ways.error());
-  for (const auto way : *ways) target.emplace_back(to_string(way));
+  TRY_ASSIGN(const auto ways, parse_ways(value));
+  for (const auto way : ways) target.emplace_back(to_string(way));
   return {};
 }
 

@@ -135,11 +135,9 @@ Result<std::unique_ptr<Group>> Group::join(JoinOptions options) {
   constexpr std::size_t kOthers = 256;  // what the process itself has open
   const auto others = static_cast<std::size_t>(options.world - 1);
   const bool listens = options.rank == 0 && others > 0;
-  const auto enough = listens ? allow_descriptors("rank 0", others + kOthers) : Result<void>();
-  if (!enough) return tl::unexpected(enough.error());
-  auto monitor = PhaseMonitor::make(options.rank == 0 ? others : 1);
-  if (!monitor) return tl::unexpected(monitor.error());
-  auto group = std::make_unique<TcpGroup>(std::move(options), *std::move(monitor));
+  TRY(listens ? allow_descriptors("rank 0", others + kOthers) : Result<void>());
+  TRY_ASSIGN(auto monitor, PhaseMonitor::make(options.rank == 0 ? others : 1));
+  auto group = std::make_unique<TcpGroup>(std::move(options), std::move(monitor));
   if (const auto joined = group->begin(); !joined) return tl::unexpected(joined.error());
   return group;
 }

@@ -73,10 +73,9 @@ Result<std::optional<int>> Environment::number(std::string_view name) const {
 }
 
 Result<int> Environment::needed(std::string_view name) const {
-  const auto value = number(name);
-  if (!value) return tl::unexpected(value.error());
-  if (!*value) return make_error(fmt::format("{} is not set", name));
-  return **value;
+  TRY_ASSIGN(const auto value, number(name));
+  if (!value) return make_error(fmt::format("{} is not set", name));
+  return *value;
 }
 
 Result<std::uint16_t> Environment::port(std::string_view name, std::uint16_t otherwise) const {
@@ -105,16 +104,11 @@ Result<void> check_place(const Place& place, const SizeNames& names) {
 }
 
 Result<Place> read_place(const Environment& environment, const SizeNames& names) {
-  const auto rank = environment.needed(names.rank);
-  if (!rank) return tl::unexpected(rank.error());
-  const auto world = environment.needed(names.world);
-  if (!world) return tl::unexpected(world.error());
-  const auto local_rank = environment.number(names.local_rank);
-  if (!local_rank) return tl::unexpected(local_rank.error());
-  const auto local_world = environment.number(names.local_world);
-  if (!local_world) return tl::unexpected(local_world.error());
-  Place place{
-      .rank = *rank, .world = *world, .local_rank = *local_rank, .local_world = *local_world};
+  TRY_ASSIGN(const auto rank, environment.needed(names.rank));
+  TRY_ASSIGN(const auto world, environment.needed(names.world));
+  TRY_ASSIGN(const auto local_rank, environment.number(names.local_rank));
+  TRY_ASSIGN(const auto local_world, environment.number(names.local_world));
+  Place place{.rank = rank, .world = world, .local_rank = local_rank, .local_world = local_world};
   if (const auto fits = check_place(place, names); !fits) return tl::unexpected(fits.error());
   if (place.local_world && *place.local_world > place.world) {
     return make_error(fmt::format("{}={} is more than {}={}: {}", names.local_world,
@@ -154,11 +148,10 @@ std::uint16_t beside(std::uint16_t port, std::uint16_t offset) {
 Result<void> add_mpi_rendezvous(const Environment& environment, Place& place) {
   const auto [host, variable] = master(environment);
   if (!host.empty()) {
-    const auto port = environment.port("MASTER_PORT", kAzurePort);
-    if (!port) return tl::unexpected(port.error());
-    place.rendezvous = Rendezvous{.host = host, .port = *port};
+    TRY_ASSIGN(const auto port, environment.port("MASTER_PORT", kAzurePort));
+    place.rendezvous = Rendezvous{.host = host, .port = port};
     place.evidence.push_back(fmt::format(
-        "without MPI rank 0 would listen on {} port {}: {} and {}", printable(host, 100), *port,
+        "without MPI rank 0 would listen on {} port {}: {} and {}", printable(host, 100), port,
         variable, environment.has("MASTER_PORT") ? "MASTER_PORT" : "the customary port"));
   } else if (place.local_world == place.world) {
     const auto job = environment.text("PMIX_NAMESPACE");

@@ -174,12 +174,10 @@ class Supervisor {
 // Rank 0's, on loopback at any free port.
 Result<std::pair<Descriptor, Rendezvous>> listen_on_loopback() {
   Rendezvous where{.host = "127.0.0.1"};
-  auto listener = listen_on(where);
-  if (!listener) return tl::unexpected(listener.error());
-  const auto port = port_of(*listener);
-  if (!port) return tl::unexpected(port.error());
-  where.port = *port;
-  return std::pair{*std::move(listener), std::move(where)};
+  TRY_ASSIGN(auto listener, listen_on(where));
+  TRY_ASSIGN(const auto port, port_of(listener));
+  where.port = port;
+  return std::pair{std::move(listener), std::move(where)};
 }
 
 // What is the same for all ranks of this process.
@@ -192,13 +190,11 @@ Result<LocalRank> prepare(const Place& place, int count) {
                                               place.rank * count, (place.rank + 1) * count - 1,
                                               common.place.world));
   if (place.world > 1 || place.rendezvous) return common;
-  auto listening = listen_on_loopback();
-  if (!listening) return tl::unexpected(listening.error());
-  auto secret = random_secret();
-  if (!secret) return tl::unexpected(secret.error());
-  common.listener = std::move(listening->first);
-  common.place.rendezvous = std::move(listening->second);
-  common.secret = *std::move(secret);
+  TRY_ASSIGN(auto listening, listen_on_loopback());
+  TRY_ASSIGN(auto secret, random_secret());
+  common.listener = std::move(listening.first);
+  common.place.rendezvous = std::move(listening.second);
+  common.secret = std::move(secret);
   return common;
 }
 
@@ -230,15 +226,14 @@ Result<void> may_become(const Place& place, int count) {
 
 Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(const Place& place,
                                                            const LocalOptions& options) {
-  auto common = prepare(place, options.count);
-  if (!common) return tl::unexpected(common.error());
+  TRY_ASSIGN(auto common, prepare(place, options.count));
   // Or each child would write what lies in the buffers. What cannot be written now cannot later.
   [[maybe_unused]] const int ignored = std::fflush(nullptr);
   const HeldSignals signals{SIGCHLD, SIGTERM, SIGINT, SIGHUP};
   Supervisor supervisor(signals, options);
   for (int index = 0; index < options.count; ++index) {
     const pid_t pid = fork_child(1);
-    if (pid == 0) return become(*std::move(common), place.rank, index);
+    if (pid == 0) return become(std::move(common), place.rank, index);
     if (pid < 0) {
       const auto error = make_error(
           fmt::format("start rank {} of {}: {}", index, options.count, std::strerror(errno)));
@@ -248,7 +243,7 @@ Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(const Place& place,
     }
     supervisor.add(place.rank * options.count + index, pid);
   }
-  common->listener = Descriptor();
+  common.listener = Descriptor();
   return supervisor.wait();
 }
 

@@ -41,15 +41,14 @@ Result<void> add_local_world(const Environment& environment, Place& place) {
         "--rendezvous, or name the launcher with --launch",
         setting(environment, kPerNode), sum, setting(environment, world_name(environment))));
   }
-  const auto node = environment.number("SLURM_NODEID");
-  if (!node) return tl::unexpected(node.error());
-  const auto index = static_cast<std::size_t>(node->value_or(0));
+  TRY_ASSIGN(const auto node, environment.number("SLURM_NODEID"));
+  const auto index = static_cast<std::size_t>(node.value_or(0));
   if (index >= counts->size()) {
     return make_error(fmt::format("{} contradicts {}, which has {} nodes",
                                   setting(environment, "SLURM_NODEID"),
                                   setting(environment, kPerNode), counts->size()));
   }
-  if (*node || counts->size() == 1) place.local_world = counts->at(index);
+  if (node || counts->size() == 1) place.local_world = counts->at(index);
   return {};
 }
 
@@ -69,12 +68,11 @@ Result<void> add_rendezvous(const Environment& environment, Place& place) {
   }
   const auto job =
       fmt::format("{}.{}", environment.text("SLURM_JOB_ID"), environment.text("SLURM_STEP_ID"));
-  const auto port = environment.port("MASTER_PORT", port_of_job(job));
-  if (!port) return tl::unexpected(port.error());
+  TRY_ASSIGN(const auto port, environment.port("MASTER_PORT", port_of_job(job)));
   place.evidence.push_back(fmt::format(
-      "rank 0 listens on {} port {}: {} and {}", printable(host, 100), *port, source,
+      "rank 0 listens on {} port {}: {} and {}", printable(host, 100), port, source,
       environment.has("MASTER_PORT") ? "MASTER_PORT" : "a port that follows from job and step"));
-  place.rendezvous = Rendezvous{.host = std::move(host), .port = *port};
+  place.rendezvous = Rendezvous{.host = std::move(host), .port = port};
   return {};
 }
 
@@ -122,12 +120,11 @@ Result<Group> parse_group(std::string_view text) {
 Result<std::vector<int>> parse_tasks_per_node(std::string_view text) {
   std::vector<int> result;
   for (const auto part : split(text, ',')) {
-    const auto group = parse_group(part);
-    if (!group) return tl::unexpected(group.error());
-    if (result.size() + group->nodes > kMostNodes) {
+    TRY_ASSIGN(const auto group, parse_group(part));
+    if (result.size() + group.nodes > kMostNodes) {
       return make_error(fmt::format("more than {} nodes", kMostNodes));
     }
-    result.insert(result.end(), group->nodes, static_cast<int>(group->tasks));
+    result.insert(result.end(), group.nodes, static_cast<int>(group.tasks));
   }
   return result;
 }

@@ -53,12 +53,11 @@ Result<Cluster> read_cluster(const Json& config, const std::string& type, std::u
   constexpr std::array<const char*, 3> kTypes{"chief", "master", "worker"};
   Cluster result;
   for (const auto* each : kTypes) {
-    const auto addresses = read_addresses(config, each);
-    if (!addresses) return tl::unexpected(addresses.error());
-    if (each == type && index < addresses->size()) {
+    TRY_ASSIGN(const auto addresses, read_addresses(config, each));
+    if (each == type && index < addresses.size()) {
       result.rank = result.addresses.size() + static_cast<std::size_t>(index);
     }
-    result.addresses.insert(result.addresses.end(), addresses->begin(), addresses->end());
+    result.addresses.insert(result.addresses.end(), addresses.begin(), addresses.end());
   }
   return result;
 }
@@ -71,17 +70,16 @@ Result<Place> read_tf_place(const Json& config, std::uint16_t offset) {
     return wrong("has no task with a type and an index");
   }
   const auto role = type.get<std::string>();
-  auto cluster = read_cluster(config, role, index.get<std::uint64_t>());
-  if (!cluster) return tl::unexpected(cluster.error());
-  if (!cluster->rank) {
+  TRY_ASSIGN(auto cluster, read_cluster(config, role, index.get<std::uint64_t>()));
+  if (!cluster.rank) {
     return wrong(fmt::format("has the task {} {}, which is no chief and no worker of its cluster",
                              printable(role, 40), index.get<std::uint64_t>()));
   }
-  auto first = cluster->addresses.front();
+  auto first = cluster.addresses.front();
   first.port = beside(first.port, offset);
   Place place{.launcher = Launcher::tf_config,
-              .rank = static_cast<int>(*cluster->rank),
-              .world = static_cast<int>(cluster->addresses.size())};
+              .rank = static_cast<int>(*cluster.rank),
+              .world = static_cast<int>(cluster.addresses.size())};
   place.evidence.push_back(fmt::format("TF_CONFIG names {} {} as rank {} of {}", role,
                                        index.get<std::uint64_t>(), place.rank, place.world));
   place.evidence.push_back(fmt::format(

@@ -25,10 +25,9 @@ bool agent_has_port(const Environment& environment) {
 
 Result<void> add_rendezvous(const Environment& environment, std::uint16_t offset, Place& place) {
   constexpr std::uint16_t kTorchPort = 29500;
-  const auto master_port = environment.port("MASTER_PORT", kTorchPort);
-  if (!master_port) return tl::unexpected(master_port.error());
+  TRY_ASSIGN(const auto master_port, environment.port("MASTER_PORT", kTorchPort));
   const bool taken = agent_has_port(environment);
-  const auto port = taken ? beside(*master_port, offset) : *master_port;
+  const auto port = taken ? beside(master_port, offset) : master_port;
   place.rendezvous = Rendezvous{.host = std::string(environment.text("MASTER_ADDR")), .port = port};
   place.evidence.push_back(
       fmt::format("rank 0 listens on {} port {}: MASTER_ADDR and {}{}",
@@ -36,7 +35,7 @@ Result<void> add_rendezvous(const Environment& environment, std::uint16_t offset
                   environment.has("MASTER_PORT") ? "MASTER_PORT"
                                                  : "PyTorch's own port, as MASTER_PORT is unset",
                   taken ? fmt::format(" {} moved by {}, as torchrun's own store has that port",
-                                      *master_port, offset)
+                                      master_port, offset)
                         : ""));
   return {};
 }

@@ -69,8 +69,7 @@ class Bisection {
     if (auto done = put(shown_, shrink()); !done) return tl::unexpected(done.error());
     suspects_ = shown_;
     const bool most = 2 * shown_.size() > all_.size();
-    auto followed = most && shown_.size() > 2 ? leave_out() : follow();
-    if (!followed) return tl::unexpected(followed.error());
+    TRY(most && shown_.size() > 2 ? leave_out() : follow());
     return confirm();
   }
 
@@ -86,11 +85,11 @@ class Bisection {
     }
     std::optional<std::size_t> found;
     if (groups.empty()) return found;
-    const auto round = rounds_.measure("parts of what is slow together", std::move(groups));
-    if (!round) return tl::unexpected(round.error());
+    TRY_ASSIGN(const auto round,
+               rounds_.measure("parts of what is slow together", std::move(groups)));
     double lowest = usual_.limit;
     for (std::size_t i = 0; i < of.size(); ++i) {
-      const double gbps = round->gbps[i].value_or(0);
+      const double gbps = round.gbps[i].value_or(0);
       if (gbps >= lowest) continue;
       lowest = gbps;
       found = of[i];
@@ -103,10 +102,9 @@ class Bisection {
     Set all = all_;
     while (all.size() > 2) {
       auto [a, b] = halves_of(all);
-      const auto found = slowest({a, b});
-      if (!found) return tl::unexpected(found.error());
-      if (!*found) return narrow(std::move(a), std::move(b));
-      all = **found == 0 ? std::move(a) : std::move(b);
+      TRY_ASSIGN(const auto found, slowest({a, b}));
+      if (!found) return narrow(std::move(a), std::move(b));
+      all = *found == 0 ? std::move(a) : std::move(b);
     }
     return all;
   }
@@ -125,10 +123,9 @@ class Bisection {
           const bool both = !each->first.empty() && !each->second.empty();
           sets.push_back(both ? join(each->first, each->second) : Set{});
         }
-        const auto found = slowest(sets);
-        if (!found) return tl::unexpected(found.error());
-        if (!*found) continue;
-        next = **found == 0 ? x : y;
+        TRY_ASSIGN(const auto found, slowest(sets));
+        if (!found) continue;
+        next = *found == 0 ? x : y;
         break;
       }
       if (!next) break;
@@ -155,14 +152,12 @@ class Bisection {
       const bool at_once = others.size() >= need_a + need_b;
       const std::vector<Set> sets{fill(a, 0, need_a), fill(b, at_once ? need_a : 0, need_b)};
       if (at_once) {
-        const auto found = slowest(sets);
-        if (!found) return tl::unexpected(found.error());
-        slow = *found;
+        TRY_ASSIGN(const auto found, slowest(sets));
+        slow = found;
       }
       for (std::size_t i = 0; i < sets.size() && !at_once && !slow; ++i) {
-        const auto found = slowest({sets[i]});
-        if (!found) return tl::unexpected(found.error());
-        if (*found) slow = i;
+        TRY_ASSIGN(const auto found, slowest({sets[i]}));
+        if (found) slow = i;
       }
       if (!slow) return {};
       suspects_ = *slow == 0 ? a : b;
@@ -182,12 +177,11 @@ class Bisection {
       for (const auto& part : parts_of(suspects, parts)) {
         const auto rest = without(all_, part);
         if (rest.size() < 2) return {};
-        const auto gbps = rounds_.measure_one("all but a part of them", rest);
-        if (!gbps) return tl::unexpected(gbps.error());
+        TRY_ASSIGN(const auto gbps, rounds_.measure_one("all but a part of them", rest));
         ++tried;
-        if (usual_.low(*gbps)) continue;
+        if (usual_.low(gbps)) continue;
         guilty.push_back(part);
-        control_ = *gbps;
+        control_ = gbps;
       }
       if (guilty.size() == 1) {
         suspects = guilty.front();
@@ -208,17 +202,15 @@ class Bisection {
   }
 
   [[nodiscard]] Result<std::optional<Culprit>> confirm() {
-    const auto again = rounds_.measure_one("what is slow together, alone", shown_);
-    if (!again) return tl::unexpected(again.error());
-    const auto& gbps = *again;
+    TRY_ASSIGN(const auto again, rounds_.measure_one("what is slow together, alone", shown_));
+    const auto& gbps = again;
     if (!usual_.low(gbps)) {
       return shown_.size() < all_.size() ? jam(gbps) : std::optional<Culprit>{};
     }
     auto others = without(all_, shown_);
     if (control_) {
-      const auto rest = rounds_.measure_one("all but one", without(all_, suspects_));
-      if (!rest) return tl::unexpected(rest.error());
-      control_ = *rest;
+      TRY_ASSIGN(const auto rest, rounds_.measure_one("all but one", without(all_, suspects_)));
+      control_ = rest;
       // What changes by itself from one time to the next is nobody's doing.
       const bool better = control_ && (1 - kLossOfGroups) * *control_ > gbps.value_or(0);
       if (!better || usual_.low(control_)) return std::optional<Culprit>{};
@@ -226,10 +218,9 @@ class Bisection {
     }
     if (others.size() >= shown_.size()) {
       others.resize(shown_.size());
-      const auto control = rounds_.measure_one("as many others", others);
-      if (!control) return tl::unexpected(control.error());
-      if (usual_.low(*control)) return std::optional<Culprit>{};
-      control_ = *control;
+      TRY_ASSIGN(const auto control, rounds_.measure_one("as many others", others));
+      if (usual_.low(control)) return std::optional<Culprit>{};
+      control_ = control;
     } else if (shown_.size() == all_.size()) {
       return std::optional<Culprit>{};  // nobody is left to compare with
     }
@@ -310,12 +301,10 @@ Result<void> measure_together(const Nodes& nodes, Rounds& rounds, Search& search
       if (std::ranges::find(out, node) == out.end()) rest.push_back(node);
     }
     if (rest.size() < 2 || (rest.size() == 2 && out.empty())) return {};
-    const auto gbps = rounds.together(rest);
-    if (!gbps) return tl::unexpected(gbps.error());
-    search.together = Together{.nodes = rest, .gbps = *gbps};
-    if (!falls_behind(*gbps, *search.scale) || is_common(search) || rest.size() == 2) return {};
-    auto culprit =
-        Bisection(rounds, nodes, std::move(rest), gbps->value_or(0), *search.scale).run();
+    TRY_ASSIGN(const auto gbps, rounds.together(rest));
+    search.together = Together{.nodes = rest, .gbps = gbps};
+    if (!falls_behind(gbps, *search.scale) || is_common(search) || rest.size() == 2) return {};
+    auto culprit = Bisection(rounds, nodes, std::move(rest), gbps.value_or(0), *search.scale).run();
     if (!culprit) return tl::unexpected(culprit.error());
     if (!*culprit) return {};
     const auto& slow = **culprit;

@@ -100,10 +100,10 @@ class Explanation {
     for (const auto* list : {&rails, &rail_controls}) {
       std::ranges::move(device_groups_of(*list, nodes_.devices), std::back_inserter(groups));
     }
-    const auto round = rounds_.measure_in_turns("suspects alone", std::move(groups), few());
-    if (!round) return tl::unexpected(round.error());
-    judge_rails(*round, first_rail, rails);
-    return judge_pairs(*round, controls, first_rail);
+    TRY_ASSIGN(const auto round,
+               rounds_.measure_in_turns("suspects alone", std::move(groups), few()));
+    judge_rails(round, first_rail, rails);
+    return judge_pairs(round, controls, first_rail);
   }
 
   // So many nodes at a time do not fill the switches.
@@ -168,9 +168,9 @@ class Explanation {
       groups.push_back(round.groups[i]);
     }
     if (low.empty()) return {};
-    const auto again = rounds_.measure_in_turns("slow pairs by themselves", std::move(groups), 2);
-    if (!again) return tl::unexpected(again.error());
-    for (std::size_t i = 0; i < low.size(); ++i) round.gbps[low[i]] = again->gbps[i];
+    TRY_ASSIGN(const auto again,
+               rounds_.measure_in_turns("slow pairs by themselves", std::move(groups), 2));
+    for (std::size_t i = 0; i < low.size(); ++i) round.gbps[low[i]] = again.gbps[i];
     return {};
   }
 
@@ -251,16 +251,15 @@ class Explanation {
     for (std::size_t i = 0; i < std::min(kControls, suspicion_.proven.size()); ++i) {
       groups.push_back({.nodes = {suspicion_.proven[i]}});
     }
-    const auto round = rounds_.measure("each suspect by itself", std::move(groups));
-    if (!round) return tl::unexpected(round.error());
-    const auto scale = scale_inside(finished(*round, controls), round->noise);
+    TRY_ASSIGN(const auto round, rounds_.measure("each suspect by itself", std::move(groups)));
+    const auto scale = scale_inside(finished(round, controls), round.noise);
     if (!scale) return {};
     for (std::size_t i = 0; i < slow_.size(); ++i) {
       slow_[i].inside = true;
-      slow_[i].inside_low = scale->low(round->gbps[i]);
+      slow_[i].inside_low = scale->low(round.gbps[i]);
       if (slow_[i].inside_low) {
         slow_[i].evidence.push_back(
-            fmt::format("by itself, over its own links: {}", rate(round->gbps[i], *scale)));
+            fmt::format("by itself, over its own links: {}", rate(round.gbps[i], *scale)));
       }
     }
     return {};

@@ -122,8 +122,7 @@ Result<Job::RankResult> Job::parse_result(std::string_view text, int rank) {
   if (!reader.complete()) {
     return make_error(fmt::format("the answer of rank {} was not whole", rank));
   }
-  const auto read = put(result.batch, from_message<Batch>(batch, rank));
-  if (!read) return tl::unexpected(read.error());
+  TRY(put(result.batch, from_message<Batch>(batch, rank)));
   return result;
 }
 
@@ -188,8 +187,7 @@ Result<std::vector<std::string>> Job::measure_part(const Task& task) {
   auto& group = *parts_.membership.group;
   const auto parts = parts_of(task.groups);
   const auto limit = to_duration(self_.command.operation_deadline);
-  auto made = put(parts_.backend, make_part_backend(self_, parts_.membership, parts, limit));
-  if (!made) return tl::unexpected(made.error());
+  TRY(put(parts_.backend, make_part_backend(self_, parts_.membership, parts, limit)));
   self_.emergency.watch(parts_.backend.get());
   if (!std::exchange(introduced_, true)) {
     auto done = introduce(self_, parts_.membership, *parts_.backend);
@@ -212,12 +210,10 @@ Result<std::vector<std::string>> Job::measure_part(const Task& task) {
 Result<void> Job::serve() {
   for (;;) {
     self_.enter(*parts_.membership.group, "search", to_duration(self_.command.join_deadline));
-    const auto text = parts_.membership.group->broadcast("");
-    if (!text) return tl::unexpected(text.error());
-    const auto task = parse_task(*text);
-    if (!task) return tl::unexpected(task.error());
-    if (task->kind == Task::Kind::end) return {};
-    if (const auto done = take_part(*task); !done) return tl::unexpected(done.error());
+    TRY_ASSIGN(const auto text, parts_.membership.group->broadcast(""));
+    TRY_ASSIGN(const auto task, parse_task(text));
+    if (task.kind == Task::Kind::end) return {};
+    if (const auto done = take_part(task); !done) return tl::unexpected(done.error());
   }
 }
 
@@ -298,11 +294,10 @@ Result<std::vector<std::string>> Job::order(const Task& task) {
 Result<std::vector<Inside>> Job::test(const std::vector<Node>& nodes) {
   Task task{.kind = Task::Kind::test, .repeats = 0, .groups = {}};
   for (const auto node : nodes) task.groups.push_back({.nodes = {node}});
-  const auto texts = order(task);
-  if (!texts) return tl::unexpected(texts.error());
+  TRY_ASSIGN(const auto texts, order(task));
   std::vector<Inside> said;
   for (const auto& group : task.groups) {
-    said.push_back(inside_in((*texts)[static_cast<std::size_t>(ranks_of(group).front())]));
+    said.push_back(inside_in(texts[static_cast<std::size_t>(ranks_of(group).front())]));
   }
   return said;
 }
@@ -317,13 +312,11 @@ Result<std::vector<Answer>> Job::measure(const std::vector<Group>& groups, int r
     of.push_back(i);
   }
   if (of.empty()) return answers;
-  const auto texts = order(task);
-  if (!texts) return tl::unexpected(texts.error());
+  TRY_ASSIGN(const auto texts, order(task));
   std::vector<RankResult> results;
-  for (std::size_t rank = 0; rank < texts->size(); ++rank) {
-    auto one = parse_result((*texts)[rank], static_cast<int>(rank));
-    if (!one) return tl::unexpected(one.error());
-    results.push_back(*std::move(one));
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    TRY_ASSIGN(auto one, parse_result(texts[rank], static_cast<int>(rank)));
+    results.push_back(std::move(one));
   }
   note_losses();
   for (std::size_t i = 0; i < of.size(); ++i) {

@@ -196,23 +196,21 @@ class Locator {
     }
     auto topology = nodes_;
     if (topology.leaves.empty()) {
-      const auto groups = groups_apart(found_, nodes_, rounds_, search_);
-      if (!groups) return tl::unexpected(groups.error());
-      if (groups->empty()) return {};
-      hang_from_switches(topology, *groups);
+      TRY_ASSIGN(const auto groups, groups_apart(found_, nodes_, rounds_, search_));
+      if (groups.empty()) return {};
+      hang_from_switches(topology, groups);
     }
     const bool two_rates = general_ && !all_slow();
     const bool suspicious =
         asked || two_rates || nodes_.leaves.empty() || points_to_a_switch(found_, topology);
     if (!suspicious && !all_slow() && rule().floor_gbps) return {};
-    auto switches = judge_switches(topology, rounds_, search_.pairs, suspicious);
-    if (!switches) return tl::unexpected(switches.error());
-    if (switches->zones.empty()) free_of_congestion(*switches, topology);
-    for (auto& culprit : switches->culprits) {
+    TRY_ASSIGN(auto switches, judge_switches(topology, rounds_, search_.pairs, suspicious));
+    if (switches.zones.empty()) free_of_congestion(switches, topology);
+    for (auto& culprit : switches.culprits) {
       if (nodes_.leaves.empty()) culprit.leaf = kNoLeaf;  // it has no name
       search_.culprits.push_back(std::move(culprit));
     }
-    nodes_.zones = std::move(switches->zones);
+    nodes_.zones = std::move(switches.zones);
     if (asked && nodes_.zones.empty()) nodes_.zones.assign(nodes_.count(), 0);
     return nodes_.zones.empty() ? Result<void>() : suspect();
   }
@@ -254,12 +252,11 @@ class Locator {
     const bool asked = asked_ == Strategy::rails || !rule().floor_gbps || all_slow();
     if (!asked || static_cast<std::size_t>(nodes_.devices) < rule().enough) return {};
     Search of_devices;
-    auto found = rails(nodes_, rounds_, found_.slow, of_devices);
-    if (!found) return tl::unexpected(found.error());
+    TRY_ASSIGN(auto found, rails(nodes_, rounds_, found_.slow, of_devices));
     if (of_devices.culprits.empty()) return {};
     std::ranges::move(of_devices.culprits, std::back_inserter(search_.culprits));
     if (all_slow()) general_.reset();
-    found_ = *std::move(found);
+    found_ = std::move(found);
     return {};
   }
 
@@ -267,9 +264,8 @@ class Locator {
     if (general_) search_.culprits.push_back(*general_);
     if (all_slow()) return {};
     if (!found_.slow.empty() || !found_.pairs.empty()) {
-      auto culprits = explain(found_, nodes_, rounds_);
-      if (!culprits) return tl::unexpected(culprits.error());
-      std::ranges::move(*culprits, std::back_inserter(search_.culprits));
+      TRY_ASSIGN(auto culprits, explain(found_, nodes_, rounds_));
+      std::ranges::move(culprits, std::back_inserter(search_.culprits));
     }
     return search_.scale ? measure_together(nodes_, rounds_, search_) : Result<void>();
   }

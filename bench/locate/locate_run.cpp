@@ -65,9 +65,8 @@ Result<void> add_topology(Nodes& nodes, const LocateCommand& command) {
   constexpr std::size_t kLargestFile = 16UL << 20U;
   if (command.topology.empty()) return {};
   const auto path = std::filesystem::absolute(command.topology).string();
-  const auto text = Root().read(path, kLargestFile);
-  if (!text) return tl::unexpected(text.error());
-  return set_topology(nodes, *text, command.topology);
+  TRY_ASSIGN(const auto text, Root().read(path, kLargestFile));
+  return set_topology(nodes, text, command.topology);
 }
 
 class Run {
@@ -211,8 +210,7 @@ class Run {
 Result<void> can_write(const LocateCommand& command, const RunInput& input) {
   for (const auto& name : {command.matrix, command.csv, command.exclude}) {
     if (name.empty()) continue;
-    const auto file = FileReplacement::begin(name, kReportMode);
-    if (!file) return tl::unexpected(file.error());
+    TRY(FileReplacement::begin(name, kReportMode));
   }
   const auto open = Destination::open(input.console, command.output);
   return open ? Result<void>() : tl::unexpected(open.error());
@@ -257,13 +255,12 @@ void tell_troubles(const std::vector<std::string>& troubles, const RankContext& 
 // On rank 0: the exit status of all.
 Result<int> lead(const LocateCommand& command, RankContext& self, Parts& parts, Job& job,
                  std::optional<double> floor) {
-  auto nodes = nodes_of(parts.membership.agreed);
-  if (!nodes) return tl::unexpected(nodes.error());
-  if (const auto added = add_topology(*nodes, command); !added) {
+  TRY_ASSIGN(auto nodes, nodes_of(parts.membership.agreed));
+  if (const auto added = add_topology(nodes, command); !added) {
     return tl::unexpected(added.error());
   }
   if (const auto can = can_write(command, self.input); !can) return tl::unexpected(can.error());
-  Run run(command, self.input, self.reporter.record().choice, *std::move(nodes), floor);
+  Run run(command, self.input, self.reporter.record().choice, std::move(nodes), floor);
   Run::Test test;
   if (!command.tests(self.kind).empty()) {
     test = [&job](const std::vector<Node>& slow) { return job.test(slow); };
@@ -282,12 +279,12 @@ Result<int> search_job(const LocateCommand& command, RankContext& self, Parts& p
   const auto limit =
       limit_of_pairs(self.reporter.record().choice.profile, self.kind == BackendKind::nccl);
   // The profiles of ranks differ where their nodes do: rank 0's counts.
-  const auto bytes = broadcast(*parts.membership.group, size_for(command, self.kind, limit));
-  if (!bytes) return tl::unexpected(bytes.error());
-  Job job(self, parts, {.bytes = *bytes}, command);
+  TRY_ASSIGN(const auto bytes,
+             broadcast(*parts.membership.group, size_for(command, self.kind, limit)));
+  Job job(self, parts, {.bytes = bytes}, command);
   int status = kExitHealthy;
   if (self.leads()) {
-    const auto led = lead(command, self, parts, job, floor_of(command, limit, *bytes));
+    const auto led = lead(command, self, parts, job, floor_of(command, limit, bytes));
     if (!led) return led;
     status = *led;
   } else if (const auto served = job.serve(); !served) {

@@ -98,18 +98,16 @@ Result<ModelFault> parse_fault(std::string_view text, const ModelCluster& cluste
 }
 
 Result<void> set_share(double& target, std::string_view text) {
-  const auto share = parse_quantity<PercentKind>(text);
-  if (!share) return tl::unexpected(share.error());
-  if (share->value >= 50) return wrong("must be below 50%");
-  target = share->value / 100;
+  TRY_ASSIGN(const auto share, parse_quantity<PercentKind>(text));
+  if (share.value >= 50) return wrong("must be below 50%");
+  target = share.value / 100;
   return {};
 }
 
 Result<void> set_rate(double& target, std::string_view text) {
-  const auto rate = parse_quantity<BytesPerSecondKind>(text);
-  if (!rate) return tl::unexpected(rate.error());
-  if (rate->value <= 0) return wrong("must be above zero");
-  target = rate->value / 1e9;
+  TRY_ASSIGN(const auto rate, parse_quantity<BytesPerSecondKind>(text));
+  if (rate.value <= 0) return wrong("must be above zero");
+  target = rate.value / 1e9;
   return {};
 }
 
@@ -163,9 +161,8 @@ Result<ModelCluster> parse_model(std::string_view text, ModelCluster defaults) {
   }
   // Last, since they are held against the numbers of nodes and devices.
   for (const auto each : faults) {
-    const auto fault = parse_fault(each, defaults);
-    if (!fault) return tl::unexpected(fault.error());
-    defaults.faults.push_back(*fault);
+    TRY_ASSIGN(const auto fault, parse_fault(each, defaults));
+    defaults.faults.push_back(fault);
   }
   return defaults;
 }

@@ -179,11 +179,10 @@ Result<Suspicion> rails(const Nodes& nodes, Rounds& rounds, const std::vector<Su
     auto pairs = suspects.pair_anew(asked, partners, nodes);
     if (pairs.empty()) break;
     std::ranges::move(take_controls(partners, asked.size(), nodes), std::back_inserter(pairs));
-    const auto again = measure_rails("each device of suspects with proven partners",
-                                     std::move(pairs), nodes, rounds);
-    if (!again) return tl::unexpected(again.error());
-    const auto scale = first_scale(finished(again->round), again->round.noise, rule);
-    suspects.take(*again, suspicion.devices, scale.value_or(*search.scale));
+    TRY_ASSIGN(const auto again, measure_rails("each device of suspects with proven partners",
+                                               std::move(pairs), nodes, rounds));
+    const auto scale = first_scale(finished(again.round), again.round.noise, rule);
+    suspects.take(again, suspicion.devices, scale.value_or(*search.scale));
     // Who was slow once, since nobody is accused by that.
     std::erase_if(asked, [&](Node node) { return suspects.times_low(node) != 1; });
   }

@@ -56,16 +56,15 @@ Result<void> Rounds::add(const std::vector<Group>& groups, int repeats,
     left.push_back(groups[i]);
     of.push_back(i);
   }
-  auto more = measurer_.measure(left, repeats);
-  if (!more) return tl::unexpected(more.error());
-  if (more->size() != left.size()) {
-    return make_error(fmt::format("{} answers for {} groups", more->size(), left.size()));
+  TRY_ASSIGN(auto more, measurer_.measure(left, repeats));
+  if (more.size() != left.size()) {
+    return make_error(fmt::format("{} answers for {} groups", more.size(), left.size()));
   }
   operations_ += left.size() * static_cast<std::uint64_t>(repeats);
   for (std::size_t i = 0; i < of.size(); ++i) {
     auto& answer = answers[of[i]];
-    answer.finished = (*more)[i].finished;
-    answer.gbps.insert(answer.gbps.end(), (*more)[i].gbps.begin(), (*more)[i].gbps.end());
+    answer.finished = more[i].finished;
+    answer.gbps.insert(answer.gbps.end(), more[i].gbps.begin(), more[i].gbps.end());
   }
   return {};
 }
@@ -89,9 +88,8 @@ Result<Round> Rounds::measure(std::string_view title, std::vector<Group> groups,
 
 Result<std::optional<double>> Rounds::measure_one(std::string_view title,
                                                   const std::vector<Node>& nodes) {
-  const auto round = measure(title, {{.nodes = nodes}});
-  if (!round) return tl::unexpected(round.error());
-  return round->gbps.front();
+  TRY_ASSIGN(const auto round, measure(title, {{.nodes = nodes}}));
+  return round.gbps.front();
 }
 
 Result<Round> Rounds::measure_in_turns(std::string_view title, std::vector<Group> groups,

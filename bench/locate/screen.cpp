@@ -66,16 +66,16 @@ class Retry {
     if (pairs.empty()) return {};
     const auto count = pairs.size();
     std::ranges::move(take_controls(partners, kMostControls, nodes_), std::back_inserter(pairs));
-    const auto round = rounds_.measure("suspects with proven partners", groups_of(pairs));
-    if (!round) return tl::unexpected(round.error());
-    search_.keep(*round);
-    const auto scale = scale_from(*round, count, suspicion_.scale, rounds_.rule());
+    TRY_ASSIGN(const auto round,
+               rounds_.measure("suspects with proven partners", groups_of(pairs)));
+    search_.keep(round);
+    const auto scale = scale_from(round, count, suspicion_.scale, rounds_.rule());
     for (std::size_t i = 0; i < count; ++i) {
       auto& suspect = suspects[i];
-      suspect.meetings.push_back({pairs[i].second, round->gbps[i], scale});
-      if (scale.low(round->gbps[i])) {
+      suspect.meetings.push_back({pairs[i].second, round.gbps[i], scale});
+      if (scale.low(round.gbps[i])) {
         suspicion_.slow.push_back(std::move(suspect));
-      } else if (scale.fine(round->gbps[i])) {
+      } else if (scale.fine(round.gbps[i])) {
         suspicion_.proven.push_back(suspect.node);
       } else {
         unclear_.push_back(std::move(suspect));
@@ -112,10 +112,9 @@ class Retry {
 
 Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, Search& search) {
   const auto pairs = pairs_across(nodes);
-  const auto round = rounds.measure("disjoint pairs, all at once", groups_of(pairs));
-  if (!round) return tl::unexpected(round.error());
-  search.keep(*round);
-  search.scale = first_scale(finished(*round), round->noise, rounds.rule());
+  TRY_ASSIGN(const auto round, rounds.measure("disjoint pairs, all at once", groups_of(pairs)));
+  search.keep(round);
+  search.scale = first_scale(finished(round), round.noise, rounds.rule());
   if (!search.scale) return Suspicion{};
   Suspicion suspicion{.slow = {}, .pairs = {}, .proven = {}, .scale = *search.scale};
   std::vector<Suspect> suspects;
@@ -124,7 +123,7 @@ Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, Search& search) {
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const auto [a, b] = pairs[i];
     met[a] = met[b] = true;
-    const auto& gbps = round->gbps[i];
+    const auto& gbps = round.gbps[i];
     if (suspicion.scale.fine(gbps)) {
       suspicion.proven.insert(suspicion.proven.end(), {a, b});
       continue;

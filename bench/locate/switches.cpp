@@ -85,12 +85,12 @@ class SwitchSearch {
         }
       }
       if (pairs.empty()) break;
-      const auto round = rounds_.measure("what stays below one leaf switch", groups_of(pairs));
-      if (!round) return tl::unexpected(round.error());
-      noise_ = std::max(noise_, round->noise);
-      if (turn == 0) set_base(finished(*round));
+      TRY_ASSIGN(const auto round,
+                 rounds_.measure("what stays below one leaf switch", groups_of(pairs)));
+      noise_ = std::max(noise_, round.noise);
+      if (turn == 0) set_base(finished(round));
       for (std::size_t i = 0; i < pairs.size(); ++i) {
-        if (is_low(round->gbps[i])) continue;
+        if (is_low(round.gbps[i])) continue;
         found_.below[pairs[i].first] = found_.below[pairs[i].second] = true;
       }
     }
@@ -371,9 +371,8 @@ Result<std::vector<std::vector<Node>>> groups_apart(const Suspicion& suspicion, 
       pairs.emplace_back(slow[i].node, slow[i + 1].node);
     }
     if (pairs.empty()) continue;
-    const auto round = rounds.measure("slow nodes with each other", groups_of(pairs));
-    if (!round) return tl::unexpected(round.error());
-    search.keep(*round);
+    TRY_ASSIGN(const auto round, rounds.measure("slow nodes with each other", groups_of(pairs)));
+    search.keep(round);
   }
   Joined joined(nodes.count());
   for (const auto& [pair, gbps] : search.pairs) {

@@ -61,12 +61,10 @@ class Reader {
   }
 
   [[nodiscard]] Result<void> take(std::string_view line) {
-    const auto found = parse_line(line);
-    if (!found) return tl::unexpected(found.error());
-    auto names = expand_hostlist(found->nodes.empty() ? found->switches : found->nodes);
-    if (!names) return tl::unexpected(names.error());
-    if (!found->nodes.empty()) return add_leaf(found->name, *names);
-    above_.push_back(*std::move(names));
+    TRY_ASSIGN(const auto found, parse_line(line));
+    TRY_ASSIGN(auto names, expand_hostlist(found.nodes.empty() ? found.switches : found.nodes));
+    if (!found.nodes.empty()) return add_leaf(found.name, names);
+    above_.push_back(std::move(names));
     return {};
   }
 

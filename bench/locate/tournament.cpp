@@ -167,12 +167,11 @@ Result<Suspicion> tournament(const Nodes& nodes, Rounds& rounds, Search& search)
         pairs, [&](const Pair& pair) { return nodes.zone(pair.first) != nodes.zone(pair.second); });
     if (pairs.empty()) continue;
     const auto groups = groups_of(pairs);
-    const auto round = count <= kFew ? rounds.measure("all pairs", groups)
-                                     : rounds.measure("all pairs", groups, 1);
-    if (!round) return tl::unexpected(round.error());
-    table.add(*round, rounds.rule());
-    noise = std::max(noise, round->noise);
-    if (count <= kFew) search.keep(*round);
+    TRY_ASSIGN(const auto round, count <= kFew ? rounds.measure("all pairs", groups)
+                                               : rounds.measure("all pairs", groups, 1));
+    table.add(round, rounds.rule());
+    noise = std::max(noise, round.noise);
+    if (count <= kFew) search.keep(round);
   }
   std::vector<std::optional<double>> scores(count);
   std::vector<double> known;

@@ -98,17 +98,15 @@ Result<std::vector<NumaCpus>> numa_cpus(const Root& root, const std::vector<unsi
   const auto online = root.read_line(fmt::format("{}/online", kNodes));
   if (!online && !online.error().missing) return tl::unexpected(online.error());
   if (!online) return std::vector<NumaCpus>{{.node = 0, .cpus = own}};
-  const auto ids = parse_cpu_list(*online);
-  if (!ids) return tl::unexpected(ids.error());
+  TRY_ASSIGN(const auto ids, parse_cpu_list(*online));
   std::vector<NumaCpus> nodes;
-  for (const unsigned id : *ids) {
-    const auto text = root.read(fmt::format("{}/node{}/cpulist", kNodes, id));
-    if (!text) return tl::unexpected(text.error());
-    const auto line = trim(*text);
-    const auto all = line.empty() ? Result<std::vector<unsigned>>() : parse_cpu_list(line);
-    if (!all) return tl::unexpected(all.error());
+  for (const unsigned id : ids) {
+    TRY_ASSIGN(const auto text, root.read(fmt::format("{}/node{}/cpulist", kNodes, id)));
+    const auto line = trim(text);
+    TRY_ASSIGN(const auto all,
+               line.empty() ? Result<std::vector<unsigned>>() : parse_cpu_list(line));
     NumaCpus node{.node = id, .cpus = {}};
-    std::ranges::set_intersection(*all, own, std::back_inserter(node.cpus));
+    std::ranges::set_intersection(all, own, std::back_inserter(node.cpus));
     nodes.push_back(std::move(node));
   }
   return nodes;

@@ -202,10 +202,9 @@ class Reading {
 }  // namespace
 
 Result<std::vector<LocalDisk>> local_disks(const Root& root) {
-  const auto names = root.list("/sys/block");
-  if (!names) return tl::unexpected(names.error());
+  TRY_ASSIGN(const auto names, root.list("/sys/block"));
   std::vector<LocalDisk> disks;
-  for (const auto& name : *names) {
+  for (const auto& name : names) {
     const auto folder = fmt::format("/sys/block/{}", name);
     const auto transport = root.read_line(fmt::format("{}/device/transport", folder));
     if (!name.starts_with("nvme") || !transport || *transport != "pcie") continue;
@@ -228,9 +227,8 @@ Result<ReadOutcome> read_disk(const ReadPlan& plan) {
   if (plan.block == 0 || plan.size < plan.block) {
     return make_error(fmt::format("{} is smaller than one read", plan.path));
   }
-  auto buffers = FreshMemory::reserve(std::uint64_t{plan.depth} * plan.block);
-  if (!buffers) return tl::unexpected(buffers.error());
-  return Reading(plan, file.get(), *std::move(buffers)).run();
+  TRY_ASSIGN(auto buffers, FreshMemory::reserve(std::uint64_t{plan.depth} * plan.block));
+  return Reading(plan, file.get(), std::move(buffers)).run();
 }
 
 }  // namespace muster::bench::node

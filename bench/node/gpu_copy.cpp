@@ -98,16 +98,15 @@ Result<void> measure_alone(Lane& lane, std::chrono::duration<double> time) {
   const auto bytes = static_cast<double>(lane.bytes());
   const auto end = Clock::now() + time;
   for (int i = 0; i < kMost && (i < kLeast || Clock::now() < end); ++i) {
-    const auto in = lane.gpu->timed([&] { return copy_in(lane, lane.gpu->gpu().stream()); });
-    if (!in) return tl::unexpected(in.error());
+    TRY_ASSIGN(const auto in,
+               lane.gpu->timed([&] { return copy_in(lane, lane.gpu->gpu().stream()); }));
     const auto out =
         lane.gpu->timed([&] { return copy_out(lane, lane.first, lane.gpu->gpu().stream()); });
     if (!out) return tl::unexpected(out.error());
-    const auto both = both_ways(lane);
-    if (!both) return tl::unexpected(both.error());
-    lane.to_device.push_back(bytes / *in / kGiga);
+    TRY_ASSIGN(const auto both, both_ways(lane));
+    lane.to_device.push_back(bytes / in / kGiga);
     lane.to_host.push_back(bytes / *out / kGiga);
-    lane.both.push_back(*both);
+    lane.both.push_back(both);
   }
   return {};
 }
@@ -126,9 +125,8 @@ Result<void> measure_together(std::vector<Lane>& lanes, bool to_device) {
     if (!begun) return begun;
   }
   for (auto& lane : lanes) {
-    const auto seconds = lane.gpu->end_timed();
-    if (!seconds) return tl::unexpected(seconds.error());
-    const double rate = kBurst * static_cast<double>(lane.bytes()) / *seconds / kGiga;
+    TRY_ASSIGN(const auto seconds, lane.gpu->end_timed());
+    const double rate = kBurst * static_cast<double>(lane.bytes()) / seconds / kGiga;
     (to_device ? lane.all_to_device : lane.all_to_host).push_back(rate);
   }
   return {};
@@ -171,13 +169,12 @@ void add_series(const std::vector<Lane>& lanes, TestResult& result) {
 Result<TestResult> run_gpu_copy(const TestInput& input) {
   const std::uint64_t bytes =
       input.bytes != 0 ? input.bytes : (input.level == Level::quick ? 64UL : 256UL) << 20U;
-  auto all = open_gpus(input);
-  if (!all) return tl::unexpected(all.error());
-  TestResult result{.findings = std::move(all->refused)};
+  TRY_ASSIGN(auto all, open_gpus(input));
+  TestResult result{.findings = std::move(all.refused)};
   std::vector<Lane> lanes;
-  const auto share = input.time / (2.0 * static_cast<double>(all->gpus.size() + 1));
-  for (std::size_t i = 0; i < all->gpus.size(); ++i) {
-    auto& gpu = *all->gpus[i];
+  const auto share = input.time / (2.0 * static_cast<double>(all.gpus.size() + 1));
+  for (std::size_t i = 0; i < all.gpus.size(); ++i) {
+    auto& gpu = *all.gpus[i];
     auto lane = prepare(gpu, bytes / 4096 * 4096, i << 40U);
     const auto differs = lane ? first_difference(*lane)
                               : Result<std::optional<std::uint64_t>>(tl::unexpected(lane.error()));

@@ -79,17 +79,15 @@ Result<void> measure(NodeGpu& gpu, std::uint64_t bytes, Series& series, TestResu
   if (auto ready = triad.prepare(); !ready) return ready;
   std::vector<double> rates;
   for (int i = 0; i <= kRepeats; ++i) {
-    const auto rate = triad.once();
-    if (!rate) return tl::unexpected(rate.error());
-    if (i > 0) rates.push_back(*rate);
+    TRY_ASSIGN(const auto rate, triad.once());
+    if (i > 0) rates.push_back(rate);
   }
-  const auto wrong = triad.verify();
-  if (!wrong) return tl::unexpected(wrong.error());
-  if (wrong->elements != 0) {
+  TRY_ASSIGN(const auto wrong, triad.verify());
+  if (wrong.elements != 0) {
     result.findings.push_back(broken(
         gpu.name(),
         fmt::format("{} elements of a triad are wrong, the first is number {} with bits {:08x}",
-                    wrong->elements, wrong->first, wrong->observed),
+                    wrong.elements, wrong.first, wrong.observed),
         Remedy::reset_gpu));
   }
   series.size_bytes = static_cast<std::int64_t>(bytes);
@@ -133,19 +131,17 @@ Result<Counts> run_pattern(NodeGpu& gpu, const Chunk& chunk, const MemoryPattern
 }
 
 Result<void> try_patterns(NodeGpu& gpu, std::uint64_t most, TestResult& result) {
-  const auto chunks = take_memory(gpu, most);
-  if (!chunks) return tl::unexpected(chunks.error());
+  TRY_ASSIGN(const auto chunks, take_memory(gpu, most));
   std::uint64_t wrong = 0;
   std::uint64_t bits = 0;
   std::uint64_t first = 0;
   std::uint64_t before = 0;
-  for (const auto& chunk : *chunks) {
+  for (const auto& chunk : chunks) {
     for (const auto& pattern : kPatterns) {
-      const auto counts = run_pattern(gpu, chunk, pattern);
-      if (!counts) return tl::unexpected(counts.error());
-      if (wrong == 0 && counts->wrong != 0) first = before + counts->first * sizeof(std::uint64_t);
-      wrong += counts->wrong;
-      bits |= counts->bits;
+      TRY_ASSIGN(const auto counts, run_pattern(gpu, chunk, pattern));
+      if (wrong == 0 && counts.wrong != 0) first = before + counts.first * sizeof(std::uint64_t);
+      wrong += counts.wrong;
+      bits |= counts.bits;
     }
     before += chunk.words * sizeof(std::uint64_t);
   }
@@ -170,11 +166,10 @@ Result<TestResult> run_gpu_memory(const TestInput& input) {
   const std::uint64_t most = input.bytes != 0              ? input.bytes
                              : input.level == Level::quick ? 4UL << 30U
                                                            : ~std::uint64_t{0};
-  auto all = open_gpus(input);
-  if (!all) return tl::unexpected(all.error());
-  TestResult result{.findings = std::move(all->refused)};
+  TRY_ASSIGN(auto all, open_gpus(input));
+  TestResult result{.findings = std::move(all.refused)};
   Series series{.what = "triad", .quantity = "gpu_triad", .unit = "GB/s", .limited = true};
-  for (auto& gpu : all->gpus) {
+  for (auto& gpu : all.gpus) {
     auto done = measure(*gpu, bytes, series, result);
     if (done) done = try_patterns(*gpu, most, result);
     if (!done) result.findings.push_back(unjudged(gpu->name(), done.error().message));

@@ -141,15 +141,14 @@ class Pairs {
     if (auto opened = open_way(*reader.gpu, *other.gpu); !opened) return opened;
     std::vector<double> rates;
     for (int repeat = 0; repeat < kRepeats; ++repeat) {
-      const auto seconds = reader.gpu->timed([&] { return read(reader, other, bytes_); });
-      if (!seconds) return tl::unexpected(seconds.error());
-      if (repeat > 0) rates.push_back(static_cast<double>(bytes_) / *seconds / kGiga);
+      TRY_ASSIGN(const auto seconds,
+                 reader.gpu->timed([&] { return read(reader, other, bytes_); }));
+      if (repeat > 0) rates.push_back(static_cast<double>(bytes_) / seconds / kGiga);
     }
-    const auto wrong = wrong_words(reader, other, bytes_);
-    if (!wrong) return tl::unexpected(wrong.error());
-    if (*wrong != 0) {
+    TRY_ASSIGN(const auto wrong, wrong_words(reader, other, bytes_));
+    if (wrong != 0) {
       result_.findings.push_back(
-          broken(pair(i, j), fmt::format("{} words of 8 bytes came over changed", *wrong)));
+          broken(pair(i, j), fmt::format("{} words of 8 bytes came over changed", wrong)));
     }
     const bool around = in_groups_ && group_of(*reader.gpu, *other.gpu) == kThroughHost;
     add(around ? hosts_series_ : one_series_, one_way_, i, j, rates);
@@ -168,9 +167,8 @@ class Pairs {
         if (!begun) return begun;
       }
       for (const auto reader : {i, j}) {
-        const auto seconds = ends_[reader].gpu->end_timed();
-        if (!seconds) return tl::unexpected(seconds.error());
-        longest = std::max(longest, *seconds);
+        TRY_ASSIGN(const auto seconds, ends_[reader].gpu->end_timed());
+        longest = std::max(longest, seconds);
       }
       if (repeat > 0) rates.push_back(2 * static_cast<double>(bytes_) / longest / kGiga);
     }
@@ -208,12 +206,11 @@ class Pairs {
 Result<TestResult> run_gpu_p2p(const TestInput& input) {
   const std::uint64_t bytes =
       input.bytes != 0 ? input.bytes : (input.level == Level::quick ? 64UL : 256UL) << 20U;
-  auto all = open_gpus(input);
-  if (!all) return tl::unexpected(all.error());
-  if (all->gpus.size() + all->refused.size() < 2) return make_missing("there is one GPU only");
-  TestResult result{.findings = std::move(all->refused)};
+  TRY_ASSIGN(auto all, open_gpus(input));
+  if (all.gpus.size() + all.refused.size() < 2) return make_missing("there is one GPU only");
+  TestResult result{.findings = std::move(all.refused)};
   std::vector<End> ends;
-  for (auto& gpu : all->gpus) {
+  for (auto& gpu : all.gpus) {
     if (gpu->library().copy_peer.call == nullptr) {
       return make_error("this driver has no cuMemcpyPeerAsync");
     }

@@ -17,15 +17,13 @@ Result<std::optional<Finding>> look_for_wrong(NodeGpu& gpu, const Answer& answer
                                               std::uint64_t& launches) {
   constexpr int kLeast = 3;
   Products products(gpu, answer);
-  auto ready = products.prepare();
-  if (!ready) return tl::unexpected(ready.error());
+  TRY(products.prepare());
   const auto end = Clock::now() + time;
   for (int i = 0; i < kLeast || Clock::now() < end; ++i) {
     if (auto started = products.start(); !started) return tl::unexpected(started.error());
-    const auto counts = products.compare();
-    if (!counts) return tl::unexpected(counts.error());
+    TRY_ASSIGN(const auto counts, products.compare());
     ++launches;
-    if (counts->wrong != 0) return std::optional(wrong_product(gpu, *counts, launches));
+    if (counts.wrong != 0) return std::optional(wrong_product(gpu, counts, launches));
   }
   gpu.release_all();
   return std::optional<Finding>();
@@ -35,30 +33,29 @@ Result<std::optional<Finding>> look_for_wrong(NodeGpu& gpu, const Answer& answer
 
 Result<TestResult> run_gpu_truth(const TestInput& input) {
   constexpr std::uint64_t kAnswers = 3;
-  auto all = open_gpus(input);
-  if (!all) return tl::unexpected(all.error());
-  TestResult result{.findings = std::move(all->refused)};
+  TRY_ASSIGN(auto all, open_gpus(input));
+  TestResult result{.findings = std::move(all.refused)};
   const auto share = input.time / (static_cast<double>(kAnswers) *
-                                   std::max(1.0, static_cast<double>(all->gpus.size())));
-  std::vector<std::uint64_t> launches(all->gpus.size());
-  std::vector<bool> over(all->gpus.size());
+                                   std::max(1.0, static_cast<double>(all.gpus.size())));
+  std::vector<std::uint64_t> launches(all.gpus.size());
+  std::vector<bool> over(all.gpus.size());
   for (std::uint64_t seed = 1; seed <= kAnswers; ++seed) {
     const auto answer = make_answer(seed);
-    for (std::size_t i = 0; i < all->gpus.size(); ++i) {
+    for (std::size_t i = 0; i < all.gpus.size(); ++i) {
       if (over[i]) continue;
-      auto wrong = look_for_wrong(*all->gpus[i], answer, share, launches[i]);
+      auto wrong = look_for_wrong(*all.gpus[i], answer, share, launches[i]);
       over[i] = !wrong || wrong->has_value();
       if (!wrong) {
-        result.findings.push_back(unjudged(all->gpus[i]->name(), wrong.error().message));
+        result.findings.push_back(unjudged(all.gpus[i]->name(), wrong.error().message));
       } else if (*wrong) {
         result.findings.push_back(**std::move(wrong));
       }
     }
   }
-  for (std::size_t i = 0; i < all->gpus.size(); ++i) {
+  for (std::size_t i = 0; i < all.gpus.size(); ++i) {
     if (over[i]) continue;
     result.findings.push_back(
-        {.device = all->gpus[i]->name(),
+        {.device = all.gpus[i]->name(),
          .outcome = Outcome::pass,
          .message = fmt::format("{} products of {} answers were right to the last bit", launches[i],
                                 kAnswers)});

@@ -114,15 +114,13 @@ class Soak {
   }
 
   Result<void> end_launch(Soaked& each) {
-    const auto seconds = each.products.gpu().end_timed();
-    if (!seconds) return tl::unexpected(seconds.error());
-    each.seconds += *seconds;
-    each.rates.emplace_back(each.seconds, each.products.operations() / *seconds / kTera);
+    TRY_ASSIGN(const auto seconds, each.products.gpu().end_timed());
+    each.seconds += seconds;
+    each.rates.emplace_back(each.seconds, each.products.operations() / seconds / kTera);
     ++each.launches;
-    const auto counts = each.products.compare();
-    if (!counts) return tl::unexpected(counts.error());
-    if (counts->wrong == 0) return {};
-    result_.findings.push_back(wrong_product(each.products.gpu(), *counts, each.launches));
+    TRY_ASSIGN(const auto counts, each.products.compare());
+    if (counts.wrong == 0) return {};
+    result_.findings.push_back(wrong_product(each.products.gpu(), counts, each.launches));
     each.over = true;
     return {};
   }
@@ -175,11 +173,10 @@ class Soak {
 }  // namespace
 
 Result<TestResult> run_gpu_soak(const TestInput& input) {
-  auto all = open_gpus(input);
-  if (!all) return tl::unexpected(all.error());
-  TestResult result{.findings = std::move(all->refused)};
+  TRY_ASSIGN(auto all, open_gpus(input));
+  TestResult result{.findings = std::move(all.refused)};
   Soak soak(input, result);
-  for (auto& gpu : all->gpus) soak.add(*gpu);
+  for (auto& gpu : all.gpus) soak.add(*gpu);
   soak.run();
   return result;
 }

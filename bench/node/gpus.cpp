@@ -20,14 +20,13 @@ Result<void> nothing_to_see() { return {}; }
 
 // A CPU of this process that is local to the device; the first of its own where nobody tells.
 Result<unsigned> cpu_near(const std::string& pci_address) {
-  const auto own = own_cpus();
-  if (!own) return tl::unexpected(own.error());
+  TRY_ASSIGN(const auto own, own_cpus());
   const auto text =
       Root().read_line(fmt::format("/sys/bus/pci/devices/{}/local_cpulist", pci_address));
-  const auto local = text ? parse_cpu_list(*text) : Result<std::vector<unsigned>>(*own);
-  if (!local) return own->front();
-  const auto near = std::ranges::find_first_of(*own, *local);
-  return near == own->end() ? own->front() : *near;
+  const auto local = text ? parse_cpu_list(*text) : Result<std::vector<unsigned>>(own);
+  if (!local) return own.front();
+  const auto near = std::ranges::find_first_of(own, *local);
+  return near == own.end() ? own.front() : *near;
 }
 
 }  // namespace
@@ -95,8 +94,7 @@ Result<std::unique_ptr<PinnedMemory>> NodeGpu::pin(std::uint64_t bytes) const {
   if (library_.host_allocate.call == nullptr || library_.host_free.call == nullptr) {
     return make_error(fmt::format("{} offers no pinned memory", library_.path));
   }
-  const auto cpu = cpu_near(first_->pci_address());
-  if (!cpu) return tl::unexpected(cpu.error());
+  TRY_ASSIGN(const auto cpu, cpu_near(first_->pci_address()));
   void* memory = nullptr;
   Result<void> made;
   const auto take = [&]() -> Result<void> {
@@ -104,7 +102,7 @@ Result<std::unique_ptr<PinnedMemory>> NodeGpu::pin(std::uint64_t bytes) const {
     MUSTER_CUDA_TRY(library_, host_allocate, &memory, bytes, 0U);
     return {};
   };
-  const std::array near{*cpu};
+  const std::array near{cpu};
   if (auto ran = on_each(near, [&](std::size_t) { made = take(); }); !ran) {
     return tl::unexpected(ran.error());
   }

@@ -27,18 +27,17 @@ constexpr std::array kWays{
 
 Result<TestResult> run_host_disk(const TestInput& input) {
   const Root root;
-  const auto disks = local_disks(root);
-  if (!disks) return tl::unexpected(disks.error());
-  if (disks->empty()) return make_missing("this node has no local NVMe disk");
+  TRY_ASSIGN(const auto disks, local_disks(root));
+  if (disks.empty()) return make_missing("this node has no local NVMe disk");
   TestResult result;
-  const auto share = input.time / static_cast<double>(disks->size() * kWays.size());
+  const auto share = input.time / static_cast<double>(disks.size() * kWays.size());
   for (const auto& way : kWays) {
     Series series{.what = std::string(way.what),
                   .quantity = std::string(way.quantity),
                   .unit = std::string(way.unit),
                   .tolerance = 0.1,
                   .size_bytes = way.block};
-    for (const auto& disk : *disks) {
+    for (const auto& disk : disks) {
       const auto read = read_disk({.path = disk.device,
                                    .size = disk.bytes,
                                    .block = way.block,

@@ -87,12 +87,11 @@ class Memory {
 
  private:
   Result<void> to(std::size_t memory, Series& series, Matrix& matrix, TestResult& result) {
-    auto made = FreshMemory::reserve(bytes_);
-    if (!made) return tl::unexpected(made.error());
+    TRY_ASSIGN(auto made, FreshMemory::reserve(bytes_));
     if (nodes_.size() > 1) {
-      if (auto bound = made->bind_to(nodes_[memory].node); !bound) return bound;
+      if (auto bound = made.bind_to(nodes_[memory].node); !bound) return bound;
     }
-    auto* lines = made->as<Line>();
+    auto* lines = made.as<Line>();
     const auto count = bytes_ / sizeof(Line);
     make_circle(lines, count);
     const auto share = input_.time / (2.0 * static_cast<double>(nodes_.size() * nodes_.size()));
@@ -133,7 +132,7 @@ Result<double> between(unsigned first, unsigned second) {
 
   double best = 1e12;
   const std::array both{first, second};
-  auto ran = on_each(both, [&](std::size_t self) {
+  TRY(on_each(both, [&](std::size_t self) {
     for (int batch = 0; batch < kBatches; ++batch) {
       const auto begin = Clock::now();
       const std::uint64_t origin = static_cast<std::uint64_t>(batch) * 2 * kTrips;
@@ -146,8 +145,7 @@ Result<double> between(unsigned first, unsigned second) {
       const double trip = Nanoseconds(Clock::now() - begin).count() / kTrips;
       if (self == 0) best = std::min(best, trip / 2);
     }
-  });
-  if (!ran) return tl::unexpected(ran.error());
+  }));
   return best;
 }
 
@@ -175,9 +173,8 @@ Result<void> between_cpus(const TestInput& input, const std::vector<unsigned>& o
   matrix.more_is_better = false;
   for (std::size_t i = 0; i < cpus.size(); ++i) {
     for (std::size_t j = i + 1; j < cpus.size(); ++j) {
-      const auto latency = between(cpus[i], cpus[j]);
-      if (!latency) return tl::unexpected(latency.error());
-      matrix.cells[i][j] = matrix.cells[j][i] = *latency;
+      TRY_ASSIGN(const auto latency, between(cpus[i], cpus[j]));
+      matrix.cells[i][j] = matrix.cells[j][i] = latency;
     }
   }
   for (std::size_t i = 0; i < cpus.size(); ++i) {
@@ -197,17 +194,15 @@ Result<void> between_cpus(const TestInput& input, const std::vector<unsigned>& o
 Result<TestResult> run_host_latency(const TestInput& input) {
   constexpr std::uint64_t kLeast = 64UL << 20U;
   const Root root;
-  const auto own = own_cpus();
-  if (!own) return tl::unexpected(own.error());
-  const auto nodes = numa_cpus(root, *own);
-  if (!nodes) return tl::unexpected(nodes.error());
-  const auto wanted = std::max(kLeast, 2 * cache_bytes(root, *own) / nodes->size());
+  TRY_ASSIGN(const auto own, own_cpus());
+  TRY_ASSIGN(const auto nodes, numa_cpus(root, own));
+  const auto wanted = std::max(kLeast, 2 * cache_bytes(root, own) / nodes.size());
   const auto available = memory_available(root);
   const auto bytes =
       input.bytes != 0 ? input.bytes : std::min(wanted, std::max(kLeast, available / 8));
   TestResult result;
-  auto done = Memory(input, *nodes, bytes).measure(result);
-  if (done) done = between_cpus(input, *own, result);
+  auto done = Memory(input, nodes, bytes).measure(result);
+  if (done) done = between_cpus(input, own, result);
   if (!done) return tl::unexpected(done.error());
   return result;
 }

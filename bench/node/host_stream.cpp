@@ -41,12 +41,10 @@ std::array<Series, kStreamKernels> empty_series(bool whole) {
 
 Result<TestResult> run_host_stream(const TestInput& input) {
   const Root root;
-  const auto own = own_cpus();
-  if (!own) return tl::unexpected(own.error());
-  const auto nodes = numa_cpus(root, *own);
-  if (!nodes) return tl::unexpected(nodes.error());
+  TRY_ASSIGN(const auto own, own_cpus());
+  TRY_ASSIGN(const auto nodes, numa_cpus(root, own));
   std::vector<NumaCpus> parts;
-  std::ranges::copy_if(*nodes, std::back_inserter(parts),
+  std::ranges::copy_if(nodes, std::back_inserter(parts),
                        [](const NumaCpus& node) { return !node.cpus.empty(); });
   const auto share = input.time / (parts.size() > 1 ? static_cast<double>(parts.size()) + 1 : 1);
   TestResult result;
@@ -55,25 +53,23 @@ Result<TestResult> run_host_stream(const TestInput& input) {
     const auto bytes = input.bytes != 0
                            ? input.bytes
                            : stream_array_bytes(cache_bytes(root, cpus), memory_available(root));
-    const auto outcome = run_stream({.cpus = cpus, .array_bytes = bytes, .time = share});
-    if (!outcome) return tl::unexpected(outcome.error());
-    add_values(device, *outcome, series);
-    if (outcome->wrong == 0) return {};
+    TRY_ASSIGN(const auto outcome, run_stream({.cpus = cpus, .array_bytes = bytes, .time = share}));
+    add_values(device, outcome, series);
+    if (outcome.wrong == 0) return {};
     result.findings.push_back(broken(
         device,
         fmt::format(
             "{} elements were not what was computed; CPU {} saw the first: memory or processor",
-            outcome->wrong, outcome->wrong_cpu)));
+            outcome.wrong, outcome.wrong_cpu)));
     return {};
   };
   auto whole = empty_series(true);
-  if (auto done = measure("node", *own, whole); !done) return tl::unexpected(done.error());
+  if (auto done = measure("node", own, whole); !done) return tl::unexpected(done.error());
   std::ranges::move(whole, std::back_inserter(result.series));
   if (parts.size() < 2) return result;
   auto each = empty_series(false);
   for (const auto& part : parts) {
-    auto done = measure(fmt::format("numa{}", part.node), part.cpus, each);
-    if (!done) return tl::unexpected(done.error());
+    TRY(measure(fmt::format("numa{}", part.node), part.cpus, each));
   }
   std::ranges::move(each, std::back_inserter(result.series));
   return result;

@@ -75,27 +75,23 @@ std::vector<Finding> wrong_data(const Report& report, std::string_view check) {
 
 // Of what this program reported, one number of the node.
 Result<Series> series_of(const Report& report, std::string_view what, std::string_view quantity) {
-  const auto value = value_of(report, quantity);
-  if (!value) return tl::unexpected(value.error());
+  TRY_ASSIGN(const auto value, value_of(report, quantity));
   const auto& conditions = report.measurements.front().conditions;
   return Series{.what = std::string(what),
                 .quantity = std::string(quantity),
                 .unit = "GB/s",
                 .size_bytes = conditions.size_bytes,
                 .iterations = conditions.iterations,
-                .values = {{.device = "node", .value = *value}}};
+                .values = {{.device = "node", .value = value}}};
 }
 
 Result<TestResult> measure(const TestInput& input, std::string_view check, std::string_view what,
                            const Variables& more) {
-  const auto gpus = gpus_for_nccl(input);
-  if (!gpus) return tl::unexpected(gpus.error());
-  const auto report = all_reduce(input, *gpus, more);
-  if (!report) return tl::unexpected(report.error());
-  auto busbw = series_of(*report, what, "busbw");
-  if (!busbw) return tl::unexpected(busbw.error());
-  busbw->limited = true;
-  return TestResult{.series = {*std::move(busbw)}, .findings = wrong_data(*report, check)};
+  TRY_ASSIGN(const auto gpus, gpus_for_nccl(input));
+  TRY_ASSIGN(const auto report, all_reduce(input, gpus, more));
+  TRY_ASSIGN(auto busbw, series_of(report, what, "busbw"));
+  busbw.limited = true;
+  return TestResult{.series = {std::move(busbw)}, .findings = wrong_data(report, check)};
 }
 
 }  // namespace
@@ -115,8 +111,7 @@ Result<TestResult> run_nccl_nic(const TestInput& input) {
 }
 
 Result<TestResult> run_train_step(const TestInput& input) {
-  const auto gpus = gpus_for_nccl(input);
-  if (!gpus) return tl::unexpected(gpus.error());
+  TRY_ASSIGN(const auto gpus, gpus_for_nccl(input));
   Words words{"train_step", "--steps=5"};
   if (!input.cublas.empty()) words.push_back(fmt::format("--cublas={}", input.cublas));
   if (input.bytes != 0) {
@@ -128,9 +123,8 @@ Result<TestResult> run_train_step(const TestInput& input) {
     words.push_back(fmt::format("--model=2x{}x{}", side, 2 * side));
     words.push_back(fmt::format("--tokens={}", side));
   }
-  const auto report = run_program(input, *gpus, std::move(words), {});
-  if (!report) return tl::unexpected(report.error());
-  TestResult result{.findings = wrong_data(*report, "bench.train_step")};
+  TRY_ASSIGN(const auto report, run_program(input, gpus, std::move(words), {}));
+  TestResult result{.findings = wrong_data(report, "bench.train_step")};
 
   struct Shown {
     std::string_view quantity, what, unit;
@@ -142,11 +136,10 @@ Result<TestResult> run_train_step(const TestInput& input) {
         Shown{"tokens_per_second", "tokens", "1/s", false},
         Shown{"step_tflops", "products on each GPU, beside all-reduces", "TFLOPS", false},
         Shown{"lost_by_each_other", "products and all-reduces lose by each other", "%", true}}) {
-    auto series = series_of(*report, what, quantity);
-    if (!series) return tl::unexpected(series.error());
-    series->unit = unit;
-    series->less_is_better = less_is_better;
-    result.series.push_back(*std::move(series));
+    TRY_ASSIGN(auto series, series_of(report, what, quantity));
+    series.unit = unit;
+    series.less_is_better = less_is_better;
+    result.series.push_back(std::move(series));
   }
   return result;
 }

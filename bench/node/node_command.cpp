@@ -19,9 +19,8 @@ using C = NodeCommand;
 using Text = std::string_view;
 
 Result<void> take_tests(std::vector<std::string>& target, Text value) {
-  auto globs = tests_called(value);
-  if (!globs) return tl::unexpected(globs.error());
-  std::ranges::move(*globs, std::back_inserter(target));
+  TRY_ASSIGN(auto globs, tests_called(value));
+  std::ranges::move(globs, std::back_inserter(target));
   return {};
 }
 

@@ -78,9 +78,8 @@ Result<void> Products::take(double seconds) {
   if (auto warm = gpu_.timed([this] { return start(); }); !warm) {
     return tl::unexpected(warm.error());
   }
-  const auto one = gpu_.timed([this] { return start(); });
-  if (!one) return tl::unexpected(one.error());
-  repeats_ = static_cast<std::uint64_t>(std::clamp(seconds / *one, 1.0, kMostRepeats));
+  TRY_ASSIGN(const auto one, gpu_.timed([this] { return start(); }));
+  repeats_ = static_cast<std::uint64_t>(std::clamp(seconds / one, 1.0, kMostRepeats));
   return {};
 }
 

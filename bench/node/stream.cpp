@@ -39,8 +39,7 @@ class Run {
   }
 
   Result<StreamOutcome> run() {
-    const auto done = on_each(plan_.cpus, [this](std::size_t thread) { work(thread); });
-    if (!done) return tl::unexpected(done.error());
+    TRY(on_each(plan_.cpus, [this](std::size_t thread) { work(thread); }));
     return std::move(outcome_);
   }
 

@@ -27,20 +27,20 @@ namespace muster::bench {
 namespace {
 
 Attempt<void> prepare(RankContext& self) {
-  auto choice = choose_profile(self.command.profile, self.command.settings, self.variables);
-  if (!choice) return tl::unexpected(choice.error());
-  const auto kind = pick_backend(self.command, self.place, choice->profile, self.place.evidence);
-  if (!kind) return tl::unexpected(kind.error());
-  self.kind = *kind;
+  TRY_ASSIGN(auto choice,
+             choose_profile(self.command.profile, self.command.settings, self.variables));
+  TRY_ASSIGN(const auto kind,
+             pick_backend(self.command, self.place, choice.profile, self.place.evidence));
+  self.kind = kind;
   if (self.kind != BackendKind::sim) {
     if (self.command.environment == VariableSource::profile) {
-      self.settings = take_settings(choice->profile, self.kind, self.variables);
+      self.settings = take_settings(choice.profile, self.kind, self.variables);
     }
-    choice->evidence.push_back(sentence_of(self.settings, choice->profile.name));
+    choice.evidence.push_back(sentence_of(self.settings, choice.profile.name));
     auto set = self.place.mpi ? spare_fabric_search(self.variables) : std::string();
     if (!set.empty()) self.place.evidence.push_back(std::move(set));
   }
-  self.reporter.begin(*std::move(choice), to_string(self.kind), host_name(), self.variables);
+  self.reporter.begin(std::move(choice), to_string(self.kind), host_name(), self.variables);
   return {};
 }
 
@@ -62,34 +62,30 @@ Result<std::vector<RankPart>> split_ranks(const RankContext& self, const Members
     }
     return parts_of(split, places, membership.agreed.hosts);
   }
-  const auto cluster = parse_sim(self.command.sim);
-  if (!cluster) return tl::unexpected(cluster.error());
+  TRY_ASSIGN(const auto cluster, parse_sim(self.command.sim));
   std::vector<std::string> hosts;
-  for (int rank = 0; rank < ranks_of(*cluster); ++rank) {
-    places.push_back({rank / cluster->gpus, rank % cluster->gpus});
+  for (int rank = 0; rank < ranks_of(cluster); ++rank) {
+    places.push_back({rank / cluster.gpus, rank % cluster.gpus});
   }
-  for (int node = 0; node < cluster->nodes; ++node) hosts.push_back(fmt::format("sim{}", node));
+  for (int node = 0; node < cluster.nodes; ++node) hosts.push_back(fmt::format("sim{}", node));
   return parts_of(split, places, hosts);
 }
 
 // Of a model this process does all parts.
 Result<void> start_models(const RankContext& self, Parts& parts) {
-  const auto cluster = parse_sim(self.command.sim);
-  if (!cluster) return tl::unexpected(cluster.error());
+  TRY_ASSIGN(const auto cluster, parse_sim(self.command.sim));
   for (std::size_t part = 0; part < parts.split.size(); ++part) {
-    const auto of_part = part_of(*cluster, parts.split[part].ranks);
-    if (!of_part) return tl::unexpected(of_part.error());
-    parts.own.push_back({.part = part, .backend = make_sim_backend(*of_part)});
+    TRY_ASSIGN(const auto of_part, part_of(cluster, parts.split[part].ranks));
+    parts.own.push_back({.part = part, .backend = make_sim_backend(of_part)});
   }
   return {};
 }
 
 Result<void> start_backend(RankContext& self, Parts& parts) {
   if (self.command.split && self.kind != BackendKind::sim) {
-    auto backend = make_part_backend(self, parts.membership, parts.split);
-    if (!backend) return tl::unexpected(backend.error());
+    TRY_ASSIGN(auto backend, make_part_backend(self, parts.membership, parts.split));
     const auto part = part_with(parts.split, parts.membership.group->rank());
-    parts.own.push_back({.part = part, .backend = *std::move(backend)});
+    parts.own.push_back({.part = part, .backend = std::move(backend)});
   } else {
     auto made = put(parts.backend, make_whole_backend(self, parts.membership));
     if (!made) return made;

@@ -43,12 +43,11 @@ class Measuring {
         left_out.push_back(fmt::format("not run: {}", operations.error().message));
       }
     }
-    const auto refusals = gather(group_, mine);
-    if (!refusals) return tl::unexpected(refusals.error());
+    TRY_ASSIGN(const auto refusals, gather(group_, mine));
     for (const auto& each : left_out) {
       if (self_.leads()) self_.reporter.remark(each);
     }
-    const auto refusal = self_.leads() ? first_refusal(*refusals) : Failure{.status = kExitHealthy};
+    const auto refusal = self_.leads() ? first_refusal(refusals) : Failure{.status = kExitHealthy};
     if (!refusal.message.empty()) self_.say(refusal.message);
     return broadcast(group_, refusal.status);
   }
@@ -72,9 +71,8 @@ class Measuring {
     const auto begin = Clock::now();
     for (int cycles = 1;; ++cycles) {
       if (auto ran = run_sizes(timer); !ran) return ran;
-      const auto more = goes_on(cycles, begin);
-      if (!more) return tl::unexpected(more.error());
-      if (!*more) break;
+      TRY_ASSIGN(const auto more, goes_on(cycles, begin));
+      if (!more) break;
     }
     if (auto gathered = gather_transport(); !gathered) return gathered;
     return repeat(timer);
@@ -110,9 +108,8 @@ class Measuring {
     if (command_.cycles == 1 && !command_.soak) return false;
     const auto time = to_duration(command_.soak.value_or(Seconds{0}));
     const bool more = cycles < command_.cycles || Clock::now() - begin < time;
-    const auto word = broadcast(group_, more ? 1 : 0);
-    if (!word) return tl::unexpected(word.error());
-    return *word != 0;
+    TRY_ASSIGN(const auto word, broadcast(group_, more ? 1 : 0));
+    return word != 0;
   }
 
   // How long the sizes from this place on will take, judged by the one before, as "about 40 s
@@ -158,19 +155,17 @@ class Measuring {
   [[nodiscard]] Result<void> time_into(OperationTimer& timer, const Operation& operation,
                                        Row& row) {
     self_.phase.set(describe(operation));
-    auto measured = run_shown(timer, operation);
-    if (!measured) return tl::unexpected(measured.error());
+    TRY_ASSIGN(auto measured, run_shown(timer, operation));
     if (!self_.leads()) return {};
-    if (measured->cut_short) {
+    if (measured.cut_short) {
       self_.reporter.remark(fmt::format("{}: --precision was not reached with {} iterations",
                                         describe(operation),
-                                        measured->samples.front().seconds.size()));
+                                        measured.samples.front().seconds.size()));
     }
-    auto timing = timing_of(operation, backend_.ranks(), measured->samples, shared());
-    if (!timing) return tl::unexpected(timing.error());
-    timing->checked = true;
-    timing->wrong = std::move(measured->wrong);
-    placement_of(row, operation) = *std::move(timing);
+    TRY_ASSIGN(auto timing, timing_of(operation, backend_.ranks(), measured.samples, shared()));
+    timing.checked = true;
+    timing.wrong = std::move(measured.wrong);
+    placement_of(row, operation) = std::move(timing);
     return {};
   }
 
@@ -196,13 +191,12 @@ class Measuring {
   [[nodiscard]] Result<void> gather_transport() {
     self_.enter(group_, "account of the transport", to_duration(command_.operation_deadline));
     if (auto logged = backend_.account_for(largest_.front().front()); !logged) return logged;
-    const auto logs = group_.gather(telling_lines(backend_.log()));
-    if (!logs) return tl::unexpected(logs.error());
+    TRY_ASSIGN(const auto logs, group_.gather(telling_lines(backend_.log())));
     if (!self_.leads()) return {};
     const auto& record = self_.reporter.record();
     const auto required = required_transports(command_.require_transport, record.choice.profile,
                                               record.gpus, static_cast<int>(record.hosts.size()));
-    self_.reporter.add(transport_report(*logs, record.members, required, command_.collective));
+    self_.reporter.add(transport_report(logs, record.members, required, command_.collective));
     return {};
   }
 
@@ -210,18 +204,16 @@ class Measuring {
   // these differ more than what is measured over one of them; the median of all decides.
   [[nodiscard]] Result<void> repeat(OperationTimer& timer) {
     const auto wanted = self_.leads() ? self_.reporter.to_repeat(command_) : std::nullopt;
-    const auto size = broadcast(group_, wanted ? wanted->bytes : std::uint64_t{0});
-    if (!size) return tl::unexpected(size.error());
-    if (*size == 0) return {};
+    TRY_ASSIGN(const auto size, broadcast(group_, wanted ? wanted->bytes : std::uint64_t{0}));
+    if (size == 0) return {};
     for (int round = 0; round < kRepeats; ++round) {
-      const auto renewed = backend_.renew();
-      if (!renewed) return tl::unexpected(renewed.error());
-      if (*renewed) timer.reconnect();
+      TRY_ASSIGN(const auto renewed, backend_.renew());
+      if (renewed) timer.reconnect();
       if (self_.leads() && round == 0) {
         self_.reporter.remark(fmt::format("next to its limit or below: measured twice more{}",
-                                          *renewed ? ", each time with a new communicator" : ""));
+                                          renewed ? ", each time with a new communicator" : ""));
       }
-      if (auto ran = run_size(timer, *size, true); !ran) return ran;
+      if (auto ran = run_size(timer, size, true); !ran) return ran;
     }
     return {};
   }
@@ -242,14 +234,12 @@ class Measuring {
 Result<std::vector<std::uint64_t>> agree_on_sizes(RankContext& self, const BenchCommand& command,
                                                   Group& group, const Backend& backend, int ranks) {
   const auto mine = backend.memory_free();
-  const auto free = group.gather(mine ? std::to_string(*mine) : "");
-  if (!free) return tl::unexpected(free.error());
-  const auto room = least_room(*free);
-  if (!room) return tl::unexpected(room.error());
+  TRY_ASSIGN(const auto free, group.gather(mine ? std::to_string(*mine) : ""));
+  TRY_ASSIGN(const auto room, least_room(free));
   const auto& record = self.reporter.record();
   auto facts = facts_of(record);
   facts.ranks = ranks;
-  const auto sizes = sizes_of(command, record.choice.profile, facts, *room);
+  const auto sizes = sizes_of(command, record.choice.profile, facts, room);
   if (self.leads() && !sizes.remark.empty()) self.reporter.remark(sizes.remark);
   return broadcast(group, sizes.bytes);
 }

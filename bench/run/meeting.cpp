@@ -50,20 +50,16 @@ Result<std::vector<Rendezvous>> addresses_in(const std::vector<std::string_view>
 Result<void> meet_through_mpi(MpiJob& mpi, JoinOptions& options) {
   std::string text;
   if (options.rank == 0) {
-    auto listener = listen_anywhere();
-    if (!listener) return tl::unexpected(listener.error());
-    auto secret = random_secret();
-    if (!secret) return tl::unexpected(secret.error());
-    options.listener = std::move(listener->socket);
-    text = invitation(*secret, listener->addresses);
+    TRY_ASSIGN(auto listener, listen_anywhere());
+    TRY_ASSIGN(auto secret, random_secret());
+    options.listener = std::move(listener.socket);
+    text = invitation(secret, listener.addresses);
   }
-  const auto told = mpi.broadcast(text);
-  if (!told) return tl::unexpected(told.error());
-  const auto lines = split(*told, '\n');
-  auto addresses = addresses_in(lines);
-  if (!addresses) return tl::unexpected(addresses.error());
+  TRY_ASSIGN(const auto told, mpi.broadcast(text));
+  const auto lines = split(told, '\n');
+  TRY_ASSIGN(auto addresses, addresses_in(lines));
   options.secret = std::string(lines.front());
-  options.addresses = *std::move(addresses);
+  options.addresses = std::move(addresses);
   return {};
 }
 
@@ -157,17 +153,16 @@ Result<void> introduce(RankContext& self, Membership& membership) {
       introduction.addresses = std::move(listener->addresses);
     }
   }
-  const auto texts = membership.group->gather(to_message(introduction));
-  if (!texts) return tl::unexpected(texts.error());
+  TRY_ASSIGN(const auto texts, membership.group->gather(to_message(introduction)));
   std::vector<std::string> remarks;
-  auto agreed = broadcast(*membership.group, self.leads() ? agree(*texts, remarks) : Agreement());
-  if (!agreed) return tl::unexpected(agreed.error());
-  if (!agreed->complaint.empty()) return make_error(agreed->complaint);
+  TRY_ASSIGN(auto agreed,
+             broadcast(*membership.group, self.leads() ? agree(texts, remarks) : Agreement()));
+  if (!agreed.complaint.empty()) return make_error(agreed.complaint);
   membership.local_rank = self.place.local_rank.value_or(
-      agreed->local_ranks.at(static_cast<std::size_t>(self.place.rank)));
-  if (agreed->deputy > 0) take_part_in_loss(self, *agreed);
-  self.reporter.set_hosts(agreed->hosts, remarks);
-  membership.agreed = *std::move(agreed);
+      agreed.local_ranks.at(static_cast<std::size_t>(self.place.rank)));
+  if (agreed.deputy > 0) take_part_in_loss(self, agreed);
+  self.reporter.set_hosts(agreed.hosts, remarks);
+  membership.agreed = std::move(agreed);
   return {};
 }
 
@@ -186,9 +181,9 @@ Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed) {
     place.evidence.push_back(fmt::format("without MPI: {}", job.error().message));
     return nullptr;
   }
-  const auto fitting = fits({.rank = (*job)->rank(), .size = (*job)->size()}, place, needed);
-  if (!fitting) return tl::unexpected(fitting.error());
-  if (!*fitting) {
+  TRY_ASSIGN(const auto fitting,
+             fits({.rank = (*job)->rank(), .size = (*job)->size()}, place, needed));
+  if (!fitting) {
     // It is of no use, and whether it ends well changes nothing.
     [[maybe_unused]] const auto ignored = (*job)->finish();
     return nullptr;

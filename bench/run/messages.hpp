@@ -52,13 +52,11 @@ template <class T>
 // The values of all ranks, in order, on rank 0; elsewhere nothing.
 template <class T>
 [[nodiscard]] Result<std::vector<T>> gather(Group& group, const T& mine) {
-  const auto texts = group.gather(to_message(mine));
-  if (!texts) return tl::unexpected(texts.error());
+  TRY_ASSIGN(const auto texts, group.gather(to_message(mine)));
   std::vector<T> values;
-  for (std::size_t rank = 0; rank < texts->size(); ++rank) {
-    auto value = from_message<T>((*texts)[rank], static_cast<int>(rank));
-    if (!value) return tl::unexpected(value.error());
-    values.push_back(*std::move(value));
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    TRY_ASSIGN(auto value, from_message<T>(texts[rank], static_cast<int>(rank)));
+    values.push_back(std::move(value));
   }
   return values;
 }
@@ -66,9 +64,8 @@ template <class T>
 // Rank 0's value, on every rank.
 template <class T>
 [[nodiscard]] Result<T> broadcast(Group& group, const T& value) {
-  const auto text = group.broadcast(to_message(value));
-  if (!text) return tl::unexpected(text.error());
-  return from_message<T>(*text, 0);
+  TRY_ASSIGN(const auto text, group.broadcast(to_message(value)));
+  return from_message<T>(text, 0);
 }
 
 }  // namespace muster::bench

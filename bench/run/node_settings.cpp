@@ -130,9 +130,8 @@ std::map<std::string, std::string, std::less<>> read_nccl_conf(const std::filesy
 Attempt<Choice> choose_profile(const std::string& named, const std::vector<std::string>& settings,
                                const Variables& variables) {
   const auto sources = sources_of(variables, "/", settings);
-  const auto name = profile_name(sources, named);
-  if (!name) return tl::unexpected(name.error());
-  if (*name) return named_profile(sources, **name, load_profile);
+  TRY_ASSIGN(const auto name, profile_name(sources, named));
+  if (name) return named_profile(sources, *name, load_profile);
   return recognise_node(sources, variables);
 }
 

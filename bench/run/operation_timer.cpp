@@ -44,12 +44,11 @@ void add_first(std::vector<Wrong>& all, const std::vector<Wrong>& more) {
 
 Result<Batch> verified_batch(Backend& backend, const Operation& operation, const Pace& pace,
                              Progress& progress) {
-  auto wrong = backend.verify(operation, pace, progress);
-  if (!wrong) return tl::unexpected(wrong.error());
+  TRY_ASSIGN(auto wrong, backend.verify(operation, pace, progress));
   auto batch = backend.measure(operation, pace, progress);
   if (!batch) return batch;
   for (auto& each : batch->wrong) each.timed = true;
-  if (!wrong->empty()) batch->wrong = *std::move(wrong);
+  if (!wrong.empty()) batch->wrong = std::move(wrong);
   return batch;
 }
 
@@ -65,13 +64,11 @@ std::string describe(const Operation& operation) {
 
 Result<void> OperationTimer::add_batch(const Operation& operation, const std::vector<Wrong>& wrong,
                                        Measured& measured) {
-  auto batch = backend_.measure(operation, plan_.pace, *progress_);
-  if (!batch) return tl::unexpected(batch.error());
-  for (auto& each : batch->wrong) each.timed = true;
-  batch->wrong.insert(batch->wrong.begin(), wrong.begin(), wrong.end());
-  auto batches = gather(group_, *batch);
-  if (!batches) return tl::unexpected(batches.error());
-  for (auto& each : *batches) {
+  TRY_ASSIGN(auto batch, backend_.measure(operation, plan_.pace, *progress_));
+  for (auto& each : batch.wrong) each.timed = true;
+  batch.wrong.insert(batch.wrong.begin(), wrong.begin(), wrong.end());
+  TRY_ASSIGN(auto batches, gather(group_, batch));
+  for (auto& each : batches) {
     append(measured.samples, std::move(each.samples));
     add_first(measured.wrong, each.wrong);
   }
@@ -115,17 +112,15 @@ Result<void> OperationTimer::add_batches(const Operation& operation, std::vector
     group_.enter(describe(operation), limit, counters_of(progress_));
     if (auto added = add_batch(operation, wrong, measured); !added) return added;
     wrong.clear();
-    const auto word = group_.broadcast(enough(measured, end) ? kDone : kMore);
-    if (!word) return tl::unexpected(word.error());
-    if (*word == kDone) return {};
+    TRY_ASSIGN(const auto word, group_.broadcast(enough(measured, end) ? kDone : kMore));
+    if (word == kDone) return {};
   }
 }
 
 Result<Measured> OperationTimer::run(const Operation& operation) {
   Measured measured{.operation = operation, .samples = {}, .wrong = {}};
-  auto wrong = verify(operation);
-  if (!wrong) return tl::unexpected(wrong.error());
-  if (auto added = add_batches(operation, *std::move(wrong), measured); !added) {
+  TRY_ASSIGN(auto wrong, verify(operation));
+  if (auto added = add_batches(operation, std::move(wrong), measured); !added) {
     return tl::unexpected(added.error());
   }
   return measured;

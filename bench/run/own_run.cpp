@@ -22,15 +22,14 @@ Result<Report> run_own(const std::vector<std::string>& words,
     return std::ranges::any_of(
         kLaunchers, [&](std::string_view name) { return variable.first.starts_with(name); });
   });
-  const auto ended = run_program({.program = companion("muster-bench"),
-                                  .arguments = words,
-                                  .environment = std::move(variables),
-                                  .limit = deadline});
-  if (!ended) return tl::unexpected(ended.error());
-  auto report = parse_report(ended->out);
+  TRY_ASSIGN(const auto ended, run_program({.program = companion("muster-bench"),
+                                            .arguments = words,
+                                            .environment = std::move(variables),
+                                            .limit = deadline}));
+  auto report = parse_report(ended.out);
   if (report) return report;
-  const auto lines = split_lines(ended->err);
-  return make_error(fmt::format("it ended with status {}: {}", ended->status,
+  const auto lines = split_lines(ended.err);
+  return make_error(fmt::format("it ended with status {}: {}", ended.status,
                                 printable(lines.empty() ? "it said nothing" : lines.back(), 300)));
 }
 

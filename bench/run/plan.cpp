@@ -86,9 +86,8 @@ Result<std::optional<Room>> least_room(const std::vector<std::string>& told) {
   std::optional<Room> least;
   for (std::size_t rank = 0; rank < told.size(); ++rank) {
     if (told[rank].empty()) continue;
-    const auto bytes = parse_unsigned(told[rank]);
-    if (!bytes) return tl::unexpected(bytes.error());
-    if (!least || *bytes < least->bytes) least = {static_cast<int>(rank), *bytes};
+    TRY_ASSIGN(const auto bytes, parse_unsigned(told[rank]));
+    if (!least || bytes < least->bytes) least = {static_cast<int>(rank), bytes};
   }
   return least;
 }

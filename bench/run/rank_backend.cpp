@@ -50,13 +50,11 @@ RankScope all_of(Group& group) {
 }
 
 Result<std::unique_ptr<Backend>> make_tcp(const RankScope& scope) {
-  auto drawn = random_secret();
-  if (!drawn) return tl::unexpected(drawn.error());
-  auto token = scope.exchange.broadcast(*drawn);
-  if (!token) return tl::unexpected(token.error());
+  TRY_ASSIGN(auto drawn, random_secret());
+  TRY_ASSIGN(auto token, scope.exchange.broadcast(drawn));
   return tcp::make_backend({.rank = scope.rank,
                             .ranks = scope.ranks,
-                            .token = *std::move(token),
+                            .token = std::move(token),
                             .exchange = scope.exchange});
 }
 
@@ -168,15 +166,14 @@ Result<std::unique_ptr<Backend>> make_part_backend(RankContext& self, Membership
 }
 
 Result<void> introduce(RankContext& self, Membership& membership, const Backend& backend) {
-  const auto told = membership.group->gather(to_message(backend.members()));
-  if (!told) return tl::unexpected(told.error());
+  TRY_ASSIGN(const auto told, membership.group->gather(to_message(backend.members())));
   std::vector<Member> members;
-  for (std::size_t rank = 0; rank < told->size(); ++rank) {
-    const auto& text = (*told)[rank];
-    auto own = text.empty() ? std::vector<Member>(1)
-                            : from_message<std::vector<Member>>(text, static_cast<int>(rank));
-    if (!own) return tl::unexpected(own.error());
-    std::ranges::move(*own, std::back_inserter(members));
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    const auto& text = told[rank];
+    TRY_ASSIGN(auto own, text.empty()
+                             ? std::vector<Member>(1)
+                             : from_message<std::vector<Member>>(text, static_cast<int>(rank)));
+    std::ranges::move(own, std::back_inserter(members));
   }
   // In its part, a rank has another number.
   for (std::size_t rank = 0; rank < members.size(); ++rank) {

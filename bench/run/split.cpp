@@ -62,32 +62,28 @@ Exchange exchange_within(Group& group, const std::vector<RankPart>& parts) {
   const auto& mine = parts.at(part_with(parts, group.rank()));
   // Everybody learns what all have said, and takes what is of its own part.
   const auto all = [&group](std::string_view text) -> Result<std::vector<std::string>> {
-    const auto told = group.gather(text);
-    if (!told) return tl::unexpected(told.error());
+    TRY_ASSIGN(const auto told, group.gather(text));
     Writer writer;
-    for (const auto& each : *told) writer.text(each);
-    const auto bytes = group.broadcast(writer.take());
-    if (!bytes) return tl::unexpected(bytes.error());
+    for (const auto& each : told) writer.text(each);
+    TRY_ASSIGN(const auto bytes, group.broadcast(writer.take()));
     std::vector<std::string> texts(static_cast<std::size_t>(group.size()));
-    Reader reader(*bytes);
+    Reader reader(bytes);
     for (auto& each : texts) reader.text(each);
     return texts;
   };
   return {
       .gather = [all, &group, &mine](std::string_view text) -> Result<std::vector<std::string>> {
-        const auto told = all(text);
-        if (!told) return tl::unexpected(told.error());
+        TRY_ASSIGN(const auto told, all(text));
         std::vector<std::string> own;
         if (group.rank() != mine.ranks.front()) return own;
         for (const int rank : mine.ranks) {
-          own.push_back(told->at(static_cast<std::size_t>(rank)));
+          own.push_back(told.at(static_cast<std::size_t>(rank)));
         }
         return own;
       },
       .broadcast = [all, &mine](std::string_view text) -> Result<std::string> {
-        auto told = all(text);
-        if (!told) return tl::unexpected(told.error());
-        return told->at(static_cast<std::size_t>(mine.ranks.front()));
+        TRY_ASSIGN(auto told, all(text));
+        return told.at(static_cast<std::size_t>(mine.ranks.front()));
       }};
 }
 

@@ -43,11 +43,10 @@ class SplitMeasuring {
         refusal = fmt::format("{}: {}", parts_[part].name, operations.error().message);
       }
     }
-    const auto refusals = gather(group_, refusal);
-    if (!refusals) return tl::unexpected(refusals.error());
+    TRY_ASSIGN(const auto refusals, gather(group_, refusal));
     const auto first =
-        std::ranges::find_if(*refusals, [](const auto& each) { return !each.empty(); });
-    const bool refused = first != refusals->end();
+        std::ranges::find_if(refusals, [](const auto& each) { return !each.empty(); });
+    const bool refused = first != refusals.end();
     if (self_.leads() && refused) self_.say(*first);
     return broadcast(group_, refused ? kExitUsage : kExitHealthy);
   }
@@ -86,9 +85,8 @@ class SplitMeasuring {
         }
       }
       for (const auto& active : turns) {
-        auto batches = measure(operation, active);
-        if (!batches) return tl::unexpected(batches.error());
-        if (auto done = gather_into(operation, *batches, rows); !done) return done;
+        TRY_ASSIGN(auto batches, measure(operation, active));
+        if (auto done = gather_into(operation, batches, rows); !done) return done;
       }
     }
     if (self_.leads()) self_.reporter.add_parts(std::move(rows));
@@ -120,30 +118,28 @@ class SplitMeasuring {
   [[nodiscard]] Result<void> gather_into(const Operation& operation,
                                          const std::vector<Batch>& batches,
                                          std::vector<Row>& rows) {
-    const auto all = gather(group_, batches);
-    if (!all) return tl::unexpected(all.error());
+    TRY_ASSIGN(const auto all, gather(group_, batches));
     std::vector<Batch> by_part(parts_.size());
-    for (std::size_t process = 0; process < all->size(); ++process) {
-      for (std::size_t at = 0; at < (*all)[process].size(); ++at) {
+    for (std::size_t process = 0; process < all.size(); ++process) {
+      for (std::size_t at = 0; at < all[process].size(); ++at) {
         // A process that does several parts does all of them, in their order.
         const auto part =
-            (*all)[process].size() > 1 ? at : part_with(parts_, static_cast<int>(process));
+            all[process].size() > 1 ? at : part_with(parts_, static_cast<int>(process));
         auto& into = by_part[part];
-        const auto& from = (*all)[process][at];
+        const auto& from = all[process][at];
         std::ranges::copy(from.samples, std::back_inserter(into.samples));
         std::ranges::copy(from.wrong, std::back_inserter(into.wrong));
       }
     }
     for (std::size_t part = 0; self_.leads() && part < parts_.size(); ++part) {
       if (by_part[part].samples.empty()) continue;  // not its turn
-      auto timing = timing_of(operation, rows[part].ranks, by_part[part].samples);
-      if (!timing) return tl::unexpected(timing.error());
-      timing->checked = true;
+      TRY_ASSIGN(auto timing, timing_of(operation, rows[part].ranks, by_part[part].samples));
+      timing.checked = true;
       for (auto& each : by_part[part].wrong) {
         each.rank = parts_[part].ranks.at(static_cast<std::size_t>(each.rank));
       }
-      timing->wrong = std::move(by_part[part].wrong);
-      placement_of(rows[part], operation) = *std::move(timing);
+      timing.wrong = std::move(by_part[part].wrong);
+      placement_of(rows[part], operation) = std::move(timing);
     }
     return {};
   }

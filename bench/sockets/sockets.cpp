@@ -144,9 +144,8 @@ Result<Descriptor> listen_on(const Endpoint& where) {
         fmt::format("listen on {} port {}: {}", where.host, where.port, error.message));
   };
   if (is_loopback(where)) {
-    const auto addresses = resolve(where);
-    if (!addresses) return tl::unexpected(addresses.error());
-    auto socket = listen_at(addresses->front());
+    TRY_ASSIGN(const auto addresses, resolve(where));
+    auto socket = listen_at(addresses.front());
     if (!socket) return failed(socket.error());
     return socket;
   }
@@ -168,10 +167,8 @@ Result<std::uint16_t> port_of(const Descriptor& listener) {
 }
 
 Result<Listener> listen_anywhere() {
-  auto socket = listen_on({.host = "any address", .port = 0});
-  if (!socket) return tl::unexpected(socket.error());
-  const auto port = port_of(*socket);
-  if (!port) return tl::unexpected(port.error());
+  TRY_ASSIGN(auto socket, listen_on({.host = "any address", .port = 0}));
+  TRY_ASSIGN(const auto port, port_of(socket));
 
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) {
@@ -183,9 +180,8 @@ Result<Listener> listen_anywhere() {
     if (auto described = describe(*each)) found.push_back(*std::move(described));
   }
   std::ranges::stable_sort(found, {}, &Found::order);
-  Listener result{.socket = *std::move(socket)};
-  for (auto& each : found)
-    result.addresses.push_back({.host = std::move(each.host), .port = *port});
+  Listener result{.socket = std::move(socket)};
+  for (auto& each : found) result.addresses.push_back({.host = std::move(each.host), .port = port});
   if (result.addresses.empty()) return make_error("no network interface has an address");
   return result;
 }

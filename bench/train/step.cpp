@@ -28,15 +28,13 @@ Result<std::unique_ptr<Step>> Step::prepare(StreamedOperation& reduce,
                                             std::uint64_t tokens) {
   // NOLINTNEXTLINE(modernize-make-unique): private
   std::unique_ptr<Step> step(new Step(reduce, model.layers));
-  const auto opened = put(step->gpu_, node::NodeGpu::open(reduce.cuda(), reduce.ordinal(), ""));
-  if (!opened) return tl::unexpected(opened.error());
+  TRY(put(step->gpu_, node::NodeGpu::open(reduce.cuda(), reduce.ordinal(), "")));
   const auto shapes = products_of_layer(model, tokens);
   for (const auto& [of, made] : {std::pair(&shapes.forward, &step->forward_),
                                  std::pair(&shapes.backward, &step->backward_)}) {
     for (const auto& shape : *of) {
-      auto gemm = node::Gemm::prepare(*step->gpu_, cublas, kind, shape);
-      if (!gemm) return tl::unexpected(gemm.error());
-      made->push_back(*std::move(gemm));
+      TRY_ASSIGN(auto gemm, node::Gemm::prepare(*step->gpu_, cublas, kind, shape));
+      made->push_back(std::move(gemm));
     }
   }
   return step;
@@ -100,9 +98,8 @@ Result<std::vector<std::string>> Step::wrong_products() {
   std::vector<std::string> sentences;
   for (const auto* products : {&forward_, &backward_}) {
     for (const auto& each : *products) {
-      auto wrong = each->wrong();
-      if (!wrong) return tl::unexpected(wrong.error());
-      if (*wrong) sentences.push_back(**std::move(wrong));
+      TRY_ASSIGN(auto wrong, each->wrong());
+      if (wrong) sentences.push_back(*std::move(wrong));
     }
   }
   return sentences;

@@ -77,12 +77,11 @@ class Training {
     if (auto done = introduce(self_, parts_.membership, *parts_.backend); !done) return done;
     self_.enter(group_, {"choice of the fastest products", Part::starting},
                 limit() + to_duration(command_.join_deadline));
-    const auto cublas = cublas::open_library(command_.cublas);
-    if (!cublas) return tl::unexpected(cublas.error());
+    TRY_ASSIGN(const auto cublas, cublas::open_library(command_.cublas));
     auto& backend_now = *parts_.backend;
     if (auto done = backend_now.reserve(operation_); !done) return done;
     if (auto done = backend_now.streamed()->choose(operation_); !done) return done;
-    return put(step_, Step::prepare(*backend_now.streamed(), *cublas, kind_of(command_.number),
+    return put(step_, Step::prepare(*backend_now.streamed(), cublas, kind_of(command_.number),
                                     command_.model, command_.tokens));
   }
 
@@ -95,9 +94,8 @@ class Training {
         progress->reset();
         self_.enter(group_, std::string(title), limit(), counters_of(progress));
         if (auto together = group_.barrier(); !together) return together;
-        const auto took = step_->run(share, *progress);
-        if (!took) return tl::unexpected(took.error());
-        if (i > 0) (steps_.*seconds).push_back(*took);
+        TRY_ASSIGN(const auto took, step_->run(share, *progress));
+        if (i > 0) (steps_.*seconds).push_back(took);
       }
     }
     return {};
@@ -105,20 +103,16 @@ class Training {
 
   [[nodiscard]] Result<int> conclude() {
     self_.enter(group_, "account of the steps", limit());
-    auto wrong = parts_.backend->streamed()->wrong();
-    if (!wrong) return tl::unexpected(wrong.error());
-    const auto products = step_->wrong_products();
-    if (!products) return tl::unexpected(products.error());
-    Batch mine{.samples = {}, .wrong = *std::move(wrong)};
+    TRY_ASSIGN(auto wrong, parts_.backend->streamed()->wrong());
+    TRY_ASSIGN(const auto products, step_->wrong_products());
+    Batch mine{.samples = {}, .wrong = std::move(wrong)};
     for (const auto& each : kShares) {
       mine.samples.push_back({.rank = group_.rank(), .seconds = steps_.*each.seconds});
     }
-    const auto batches = gather(group_, mine);
-    if (!batches) return tl::unexpected(batches.error());
-    const auto texts = group_.gather(fmt::format("{}", fmt::join(*products, "\n")));
-    if (!texts) return tl::unexpected(texts.error());
+    TRY_ASSIGN(const auto batches, gather(group_, mine));
+    TRY_ASSIGN(const auto texts, group_.gather(fmt::format("{}", fmt::join(products, "\n"))));
     self_.enter(group_, "report", limit());
-    return broadcast(group_, self_.leads() ? report(*batches, *texts) : kExitHealthy);
+    return broadcast(group_, self_.leads() ? report(batches, texts) : kExitHealthy);
   }
 
   [[nodiscard]] int report(const std::vector<Batch>& batches,

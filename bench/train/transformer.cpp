@@ -51,13 +51,10 @@ Result<Transformer> parse_transformer(std::string_view text) {
                     "LAYERSxHIDDENxFEED_FORWARD as 32x4096x11008",
                     printable(text, 40), suggestion(text, names), fmt::join(names, ", ")));
   }
-  const auto layers = number_in(words[0], 1, kMostLayers);
-  if (!layers) return tl::unexpected(layers.error());
-  const auto hidden = number_in(words[1], kStep, kMostWide);
-  if (!hidden) return tl::unexpected(hidden.error());
-  const auto feed_forward = number_in(words[2], kStep, kMostWide);
-  if (!feed_forward) return tl::unexpected(feed_forward.error());
-  return Transformer{std::string(text), static_cast<int>(*layers), *hidden, *hidden, *feed_forward};
+  TRY_ASSIGN(const auto layers, number_in(words[0], 1, kMostLayers));
+  TRY_ASSIGN(const auto hidden, number_in(words[1], kStep, kMostWide));
+  TRY_ASSIGN(const auto feed_forward, number_in(words[2], kStep, kMostWide));
+  return Transformer{std::string(text), static_cast<int>(layers), hidden, hidden, feed_forward};
 }
 
 LayerProducts products_of_layer(const Transformer& model, std::uint64_t tokens) {

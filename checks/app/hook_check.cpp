@@ -62,15 +62,14 @@ Attempt<CheckedNode> check_node(const HookCommand& command, const std::string& d
                            .state = command.state,
                            .deadline = Seconds{allowed.count()},
                            .also = drained_for};
-  auto inspected = inspect(check, caller, deadline);
-  if (!inspected) return tl::unexpected(inspected.error());
-  if (!command.dry_run) remember(inspected->observed, caller, deadline);
+  TRY_ASSIGN(auto inspected, inspect(check, caller, deadline));
+  if (!command.dry_run) remember(inspected.observed, caller, deadline);
   Clock::duration tested{};
   if (!command.tests.empty() && command.root == "/") {
-    tested = add_node_tests(inspected->report, inspected->observed.snapshot, command.tests,
+    tested = add_node_tests(inspected.report, inspected.observed.snapshot, command.tests,
                             to_duration(command.tests_budget), bench_for(check, caller));
   }
-  const auto shared = std::make_shared<const Inspected>(*std::move(inspected));
+  const auto shared = std::make_shared<const Inspected>(std::move(inspected));
   const auto& snapshot = shared->observed.snapshot;
   // Process ids of another root are not of this machine.
   const bool is_here = command.context == "epilog" && command.root == "/";

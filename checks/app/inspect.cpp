@@ -134,11 +134,9 @@ Report judge_as_asked(const CheckCommand& command, const std::optional<nhc::Conf
 }
 
 Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, Deadline& deadline) {
-  const auto lines = nhc_conf_of(command, size_of(command));
-  if (!lines) return tl::unexpected(lines.error());
-  const auto needs = *lines ? nhc::needs_of(**lines) : nhc::Needs();
-  auto wanted = on_request(command, caller, *lines);
-  if (!wanted) return tl::unexpected(wanted.error());
+  TRY_ASSIGN(const auto lines, nhc_conf_of(command, size_of(command)));
+  const auto needs = lines ? nhc::needs_of(*lines) : nhc::Needs();
+  TRY_ASSIGN(auto wanted, on_request(command, caller, lines));
   const ObservationRequest request{
       .profile = command.profile,
       .settings = command.settings,
@@ -147,24 +145,23 @@ Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, De
       .state = command.state,
       .context = command.context,
       .deadline = command.deadline,
-      .probes = [&](const Profile* known) { return probes_for(command, *lines, known); },
+      .probes = [&](const Profile* known) { return probes_for(command, lines, known); },
       .files = needs.files,
       .contents = needs.contents,
-      .on_request = *std::move(wanted),
-      .parts = parts_for(command, *lines)};
-  auto observed = observe_node(request, caller.variables, caller.started, deadline);
-  if (!observed) return tl::unexpected(observed.error());
+      .on_request = std::move(wanted),
+      .parts = parts_for(command, lines)};
+  TRY_ASSIGN(auto observed, observe_node(request, caller.variables, caller.started, deadline));
 
   nhc::Measured measured;
-  if (command.active && *lines) {
-    measured = run_benchmarks(**lines, observed->snapshot, bench_for(command, caller), deadline);
+  if (command.active && lines) {
+    measured = run_benchmarks(*lines, observed.snapshot, bench_for(command, caller), deadline);
   }
   auto report =
-      judge_as_asked(command, *lines, observed->snapshot, observed->choice.profile, measured);
-  report.profile_evidence = observed->choice.evidence;
+      judge_as_asked(command, lines, observed.snapshot, observed.choice.profile, measured);
+  report.profile_evidence = observed.choice.evidence;
   report.muster = kVersion;
   report.duration_ms = milliseconds_since(caller.started);
-  return Inspected{.report = std::move(report), .observed = *std::move(observed), .lines = *lines};
+  return Inspected{.report = std::move(report), .observed = std::move(observed), .lines = lines};
 }
 
 Report judge_drained(const Inspected& inspected, const std::string& context,

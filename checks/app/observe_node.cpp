@@ -132,31 +132,29 @@ Attempt<ObservedNode> observe_node(const ObservationRequest& request,
                                    const std::map<std::string, std::string>& variables,
                                    Clock::time_point started, Deadline& deadline) {
   const auto sources = sources_of(variables, request.root, request.settings);
-  const auto name = profile_name(sources, request.profile);
-  if (!name) return tl::unexpected(name.error());
+  TRY_ASSIGN(const auto name, profile_name(sources, request.profile));
   const auto root = open_root(request.root);
   if (!root) {
     // A profile that is wrong is said first: no root would help it.
-    const auto named = *name ? named_profile(sources, **name, read_profile_of) : Attempt<Choice>();
-    if (!named) return tl::unexpected(named.error());
+    TRY(name ? named_profile(sources, *name, read_profile_of) : Attempt<Choice>());
     return undecided(root.error());
   }
 
   const auto state_file = state_file_of(request, *root);
   Result<Candidates> candidates;
   const auto read_them = [&] { candidates = read_candidates(sources); };
-  const ObserveOptions options{.recognise = !*name,
+  const ObserveOptions options{.recognise = !name,
                                .probes = request.probes(nullptr),
                                .deadline = observe_until(started, deadline.when()),
                                .nvml = {.library = request.nvml, .parts = parts_for(request)},
                                .on_request = on_request_of(request),
                                .state_file = state_file,
                                .variables = variables_of(*root, variables),
-                               .meanwhile = *name ? std::function<void()>() : read_them};
+                               .meanwhile = name ? std::function<void()>() : read_them};
   Attempt<Choice> choice;
   auto snapshot = observe(*root, options, [&](const Snapshot& partial) -> std::optional<Plan> {
-    choice = *name ? named_profile(sources, **name, read_profile_of)
-                   : recognised_profile(sources, candidates, partial, read_profile_of);
+    choice = name ? named_profile(sources, *name, read_profile_of)
+                  : recognised_profile(sources, candidates, partial, read_profile_of);
     if (!choice) return std::nullopt;
     take_deadline(request, choice->profile, started, deadline);
     return Plan{.probes = request.probes(&choice->profile) | Probe::identity,

@@ -63,8 +63,7 @@ Result<void> take_setting(Words& target, Text value) {
 constexpr Text kContexts = "manual|prolog|epilog|periodic|boot";
 
 Result<void> take_context(std::string& target, Text value) {
-  const auto choice = take_choice(kContexts, value);
-  if (!choice) return tl::unexpected(choice.error());
+  TRY(take_choice(kContexts, value));
   target = value;
   return {};
 }

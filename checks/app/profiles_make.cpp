@@ -39,11 +39,10 @@ Result<void> check_name(const ProfileSources& sources, const std::string& name) 
   }
   ProfileSources shipped = sources;
   shipped.site.clear();
-  const auto known = profile_names(shipped);
-  if (!known) return tl::unexpected(known.error());
+  TRY_ASSIGN(const auto known, profile_names(shipped));
   const auto wanted = plain_profile_name(name);
   const bool taken = std::ranges::any_of(
-      *known, [&](const std::string& each) { return plain_profile_name(each) == wanted; });
+      known, [&](const std::string& each) { return plain_profile_name(each) == wanted; });
   if (wanted == kDefaults || taken) {
     return make_error(
         fmt::format("muster ships a profile that is called {}; choose another name", name));
@@ -79,10 +78,9 @@ Attempt<std::vector<Source>> observed_here(const ProfilesCommand& command, const
       .root = command.root,
       .nvml = command.nvml,
       .probes = [](const Profile* /*known*/) { return ProbeSet::all(); }};
-  auto observed = observe_node(request, caller.variables, caller.started, deadline);
-  if (!observed) return tl::unexpected(observed.error());
+  TRY_ASSIGN(auto observed, observe_node(request, caller.variables, caller.started, deadline));
   std::vector<Source> sources(1);
-  sources.front() = {.name = "this node", .snapshot = std::move(observed->snapshot)};
+  sources.front() = {.name = "this node", .snapshot = std::move(observed.snapshot)};
   return sources;
 }
 

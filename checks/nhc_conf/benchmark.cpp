@@ -59,20 +59,17 @@ Result<double> bandwidth_in(std::string_view text, std::string_view unit) {
 // One rank is run on each GPU. Of the variables of the line only those that are needed have to be
 // known.
 Result<Benchmark> all_reduce_benchmark(const CheckLine& line, std::size_t gpus) {
-  const auto bandwidth = bandwidth_in(argument(line.arguments, 0), "GB/s");
-  if (!bandwidth) return tl::unexpected(bandwidth.error());
-  const auto attempts = parse_attempts(argument(line.arguments, 1));
-  if (!attempts) return tl::unexpected(attempts.error());
+  TRY_ASSIGN(const auto bandwidth, bandwidth_in(argument(line.arguments, 0), "GB/s"));
+  TRY_ASSIGN(const auto attempts, parse_attempts(argument(line.arguments, 1)));
   // On this node's GPUs and nowhere else, whatever job this is part of: host memory is no answer.
   Benchmark benchmark{
       .words = {"all_reduce", "--backend=nccl", "--launch=alone", fmt::format("--local={}", gpus),
-                fmt::format("--min-busbw={} GB/s", *bandwidth), "--format=json", "--verbose"},
-      .attempts = *attempts};
+                fmt::format("--min-busbw={} GB/s", bandwidth), "--format=json", "--verbose"},
+      .attempts = attempts};
   if (const auto word = argument(line.arguments, 2); !word.empty()) {
-    const auto size = parse_message_size(word);
-    if (!size) return tl::unexpected(size.error());
-    benchmark.words.push_back(fmt::format("--sizes={}", *size));
-    benchmark.words.push_back(fmt::format("--at={}", *size));
+    TRY_ASSIGN(const auto size, parse_message_size(word));
+    benchmark.words.push_back(fmt::format("--sizes={}", size));
+    benchmark.words.push_back(fmt::format("--at={}", size));
   }
   return benchmark;
 }
@@ -131,16 +128,14 @@ Result<double> limit_in(const CheckLine& line, std::string_view word, std::strin
 Result<Benchmark> gpu_copy_benchmark(const CheckLine& line, std::size_t gpus) {
   constexpr double kWarns = 1.05;
   constexpr std::string_view kUnit = "GB/s";
-  const auto host = limit_in(line, argument(line.arguments, 0), kUnit);
-  if (!host) return tl::unexpected(host.error());
+  TRY_ASSIGN(const auto host, limit_in(line, argument(line.arguments, 0), kUnit));
   const auto second = argument(line.arguments, 1);
   const bool peers = !second.empty() && gpus > 1;
   auto benchmark = node_benchmark(peers ? "gpu.copy,gpu.p2p" : "gpu.copy", "NHC2020");
-  judge_by(benchmark, {"host_copy", *host, kWarns * *host, kUnit});
+  judge_by(benchmark, {"host_copy", host, kWarns * host, kUnit});
   if (second.empty()) return benchmark;
-  const auto peer = bandwidth_in(second, kUnit);
-  if (!peer) return tl::unexpected(peer.error());
-  if (peers) judge_by(benchmark, {"peer_copy", *peer, kWarns * *peer, kUnit});
+  TRY_ASSIGN(const auto peer, bandwidth_in(second, kUnit));
+  if (peers) judge_by(benchmark, {"peer_copy", peer, kWarns * peer, kUnit});
   return benchmark;
 }
 
@@ -149,10 +144,9 @@ Result<Benchmark> stream_benchmark(const CheckLine& line, std::size_t /*gpus*/) 
   constexpr std::string_view kUnit = "MB/s";
   constexpr std::string_view kWithout = "580000";
   const auto word = argument(line.arguments, 0);
-  const auto limit = limit_in(line, word.empty() ? kWithout : word, kUnit);
-  if (!limit) return tl::unexpected(limit.error());
+  TRY_ASSIGN(const auto limit, limit_in(line, word.empty() ? kWithout : word, kUnit));
   auto benchmark = node_benchmark("host.stream", "NHC2001");
-  judge_by(benchmark, {"stream", *limit, *limit, kUnit});
+  judge_by(benchmark, {"stream", limit, limit, kUnit});
   return benchmark;
 }
 
@@ -160,8 +154,7 @@ Result<Benchmark> stream_benchmark(const CheckLine& line, std::size_t /*gpus*/) 
 Result<Benchmark> hca_benchmark(const CheckLine& line, std::size_t /*gpus*/) {
   constexpr std::string_view kUnit = "Gb/s";
   constexpr std::uint64_t kSize = 1UL << 20U;
-  const auto limit = limit_in(line, argument(line.arguments, 0), kUnit);
-  if (!limit) return tl::unexpected(limit.error());
+  TRY_ASSIGN(const auto limit, limit_in(line, argument(line.arguments, 0), kUnit));
   const auto word = argument(line.arguments, 1);
   const auto size = word.empty() ? Result<std::uint64_t>(kSize) : parse_unsigned(word);
   constexpr std::uint64_t kLargest = 64UL << 20U;
@@ -170,7 +163,7 @@ Result<Benchmark> hca_benchmark(const CheckLine& line, std::size_t /*gpus*/) {
         fmt::format("expects a size of 8 bytes to 64 MiB, got \"{}\"", printable(word, 40)));
   }
   auto benchmark = node_benchmark("ib.loopback", "NHC2003");
-  judge_by(benchmark, {"hca_write", *limit, *limit, kUnit});
+  judge_by(benchmark, {"hca_write", limit, limit, kUnit});
   benchmark.words.push_back(fmt::format("--set=bench.hca_write.size={} B", *size));
   return benchmark;
 }

@@ -45,16 +45,15 @@ Result<int> parse_status(const Options& options) {
 
 // `usual`: the command of a check that has one of its own.
 Result<Wish> wish_of(const Arguments& arguments, std::string_view known, std::string_view usual) {
-  auto options = read_options(arguments, known);
-  if (!options) return tl::unexpected(options.error());
-  const auto status = parse_status(*options);
-  const auto deadline = parse_deadline(*options, 't');
+  TRY_ASSIGN(auto options, read_options(arguments, known));
+  const auto status = parse_status(options);
+  const auto deadline = parse_deadline(options, 't');
   if (!status) return tl::unexpected(status.error());
   if (!deadline) return tl::unexpected(deadline.error());
-  Wish wish{.command = {.words = std::move(options->rest), .deadline = *deadline},
+  Wish wish{.command = {.words = std::move(options.rest), .deadline = *deadline},
             .status = *status,
-            .matches = options->values('m')};
-  const auto text = options->has('e') ? options->value('e') : std::string(usual);
+            .matches = options.values('m')};
+  const auto text = options.has('e') ? options.value('e') : std::string(usual);
   if (!text.empty()) {
     const auto words = split_words(text);
     wish.command.words.assign(words.begin(), words.end());
@@ -65,31 +64,29 @@ Result<Wish> wish_of(const Arguments& arguments, std::string_view known, std::st
 
 // One for each target.
 Result<std::vector<PlannedCommand>> pings(const Arguments& arguments) {
-  auto options = read_options(arguments, "I:W:c:i:s:t:w:");
-  if (!options) return tl::unexpected(options.error());
-  if (options->rest.empty()) return make_error("no target is named");
-  options->given.try_emplace('t', std::vector<std::string>{"2"});
-  options->given.try_emplace('c', std::vector<std::string>{"1"});
-  options->given.try_emplace('w', std::vector<std::string>{"1"});
+  TRY_ASSIGN(auto options, read_options(arguments, "I:W:c:i:s:t:w:"));
+  if (options.rest.empty()) return make_error("no target is named");
+  options.given.try_emplace('t', std::vector<std::string>{"2"});
+  options.given.try_emplace('c', std::vector<std::string>{"1"});
+  options.given.try_emplace('w', std::vector<std::string>{"1"});
   std::vector<std::string> words{"ping", "-q", "-n"};
   for (const char letter : std::string_view("IistcwW")) {
-    auto value = options->value(letter);
+    auto value = options.value(letter);
     if (value.empty()) continue;
     words.push_back(fmt::format("-{}", letter));
     words.push_back(std::move(value));
   }
   // ping ends by itself at its own deadline.
-  auto own = *options;
+  auto own = options;
   if (own.value('w').empty()) own.given.erase('w');
-  const auto deadline = parse_deadline(own, 'w');
-  if (!deadline) return tl::unexpected(deadline.error());
+  TRY_ASSIGN(const auto deadline, parse_deadline(own, 'w'));
   constexpr std::chrono::seconds kMargin{2};
   std::vector<PlannedCommand> commands;
-  for (const auto& target : options->rest) {
+  for (const auto& target : options.rest) {
     auto& command = commands.emplace_back();
     command.words = words;
     command.words.push_back(target);
-    command.deadline = *deadline + kMargin;
+    command.deadline = deadline + kMargin;
   }
   return commands;
 }
@@ -109,9 +106,8 @@ std::optional<Result<std::vector<PlannedCommand>>> plan_of(const CheckLine& line
   if (line.check == kPing) return pings(line.arguments);
   for (const auto& runs : {kStatus, kOutput, kDmesg}) {
     if (line.check != runs.check) continue;
-    auto wish = wish_of(line.arguments, runs.options, runs.usual);
-    if (!wish) return tl::unexpected(wish.error());
-    return std::vector<PlannedCommand>{std::move(wish->command)};
+    TRY_ASSIGN(auto wish, wish_of(line.arguments, runs.options, runs.usual));
+    return std::vector<PlannedCommand>{std::move(wish.command)};
   }
   return std::nullopt;
 }

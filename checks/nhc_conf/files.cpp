@@ -190,9 +190,8 @@ Result<std::uint64_t> now_of(const Snapshot& snapshot) {
 
 // Only root's number goes without a directory service.
 Held is_named(const Fact<std::uint64_t>& id, std::string_view name) {
-  const auto seen = known(id, "the owner");
-  if (!seen) return tl::unexpected(seen.error());
-  if (name == "root" || parse_unsigned(name)) return *seen == parse_unsigned(name).value_or(0);
+  TRY_ASSIGN(const auto seen, known(id, "the owner"));
+  if (name == "root" || parse_unsigned(name)) return seen == parse_unsigned(name).value_or(0);
   return make_error("of the names of users and groups only root is known");
 }
 
@@ -300,9 +299,8 @@ std::vector<std::string> lines_of(std::string_view text) {
 // The number of the first line that matches; 0 for none.
 Result<std::size_t> find_line(const std::vector<std::string>& lines, std::string_view expression) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto found = matches(expression, lines[i]);
-    if (!found) return tl::unexpected(found.error());
-    if (*found) return i + 1;
+    TRY_ASSIGN(const auto found, matches(expression, lines[i]));
+    if (found) return i + 1;
   }
   return std::size_t{0};
 }

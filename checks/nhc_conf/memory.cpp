@@ -42,14 +42,12 @@ Result<Range> range_of(const Arguments& arguments) {
   for (const auto& [index, limit] : {std::pair{0U, &range.least}, std::pair{1U, &range.most}}) {
     const auto word = argument(arguments, index);
     if (word.empty()) continue;
-    const auto size = parse_size(word);
-    if (!size) return tl::unexpected(size.error());
-    *limit = *size;
+    TRY_ASSIGN(const auto size, parse_size(word));
+    *limit = size;
   }
   if (const auto fudge = argument(arguments, 2); !fudge.empty()) {
-    const auto amount = parse_amount(fudge, parse_size);
-    if (!amount) return tl::unexpected(amount.error());
-    range.fudge = *amount;
+    TRY_ASSIGN(const auto amount, parse_amount(fudge, parse_size));
+    range.fudge = amount;
   }
   return range;
 }

@@ -42,17 +42,16 @@ Result<Wanted> wanted_of(const Arguments& arguments) {
     }
     return wanted;
   }
-  auto options = read_options(arguments, "0rE:F:O:e:f:o:s:t:");
-  if (!options) return tl::unexpected(options.error());
-  wanted.points = options->values('f');
-  for (auto& word : options->rest) wanted.points.push_back(std::move(word));
-  wanted.automatic = options->values('F');
-  wanted.sources = options->values('s');
-  wanted.types = options->values('t');
-  wanted.states = options->values('o');
-  wanted.fatal = !options->has('0');
+  TRY_ASSIGN(auto options, read_options(arguments, "0rE:F:O:e:f:o:s:t:"));
+  wanted.points = options.values('f');
+  for (auto& word : options.rest) wanted.points.push_back(std::move(word));
+  wanted.automatic = options.values('F');
+  wanted.sources = options.values('s');
+  wanted.types = options.values('t');
+  wanted.states = options.values('o');
+  wanted.fatal = !options.has('0');
   for (const char letter : {'r', 'e', 'E'}) {
-    if (options->has(letter)) wanted.left_out += fmt::format(" -{}", letter);
+    if (options.has(letter)) wanted.left_out += fmt::format(" -{}", letter);
   }
   if (wanted.points.empty() && wanted.automatic.empty()) {
     return make_error("no mount point is named");

@@ -37,13 +37,12 @@ Result<Options> read_options(const Arguments& arguments, std::string_view known)
       ++next;
       break;
     }
-    const auto wants = take_letters(word.substr(1), known, options);
-    if (!wants) return tl::unexpected(wants.error());
-    if (*wants == '\0') continue;
+    TRY_ASSIGN(const auto wants, take_letters(word.substr(1), known, options));
+    if (wants == '\0') continue;
     if (++next == arguments.size()) {
-      return make_error(fmt::format("option -{} needs a value", *wants));
+      return make_error(fmt::format("option -{} needs a value", wants));
     }
-    options.given[*wants].push_back(arguments[next]);
+    options.given[wants].push_back(arguments[next]);
   }
   for (; next < arguments.size(); ++next) options.rest.push_back(arguments[next]);
   return options;

@@ -75,16 +75,14 @@ Result<double> parse_cpu_time(std::string_view text) {
   const auto minutes_end = text.find_first_of("mM");
   double seconds = 0;
   if (minutes_end != std::string_view::npos) {
-    const auto minutes = parse_unsigned(text.substr(0, minutes_end));
-    if (!minutes) return tl::unexpected(minutes.error());
-    seconds = 60 * static_cast<double>(*minutes);
+    TRY_ASSIGN(const auto minutes, parse_unsigned(text.substr(0, minutes_end)));
+    seconds = 60 * static_cast<double>(minutes);
     text.remove_prefix(minutes_end + 1);
     if (text.empty()) return seconds;
   }
   if (text.ends_with('s') || text.ends_with('S')) text.remove_suffix(1);
-  const auto rest = parse_unsigned(text);
-  if (!rest) return tl::unexpected(rest.error());
-  return seconds + static_cast<double>(*rest);
+  TRY_ASSIGN(const auto rest, parse_unsigned(text));
+  return seconds + static_cast<double>(rest);
 }
 
 Result<UsageLimit> limit_of(const Result<double>& value, UsageOf usage, InWords words) {
@@ -102,10 +100,9 @@ Result<UsageLimit> virtual_limit(std::string_view word) {
 }
 
 Result<UsageLimit> resident_limit(std::string_view word) {
-  const auto amount = parse_amount(word, parse_size);
-  if (!amount) return tl::unexpected(amount.error());
-  if (amount->percent) return UsageLimit{amount->value, memory_percent, percent_words};
-  return UsageLimit{amount->value, resident_bytes, size_in_words};
+  TRY_ASSIGN(const auto amount, parse_amount(word, parse_size));
+  if (amount.percent) return UsageLimit{amount.value, memory_percent, percent_words};
+  return UsageLimit{amount.value, resident_bytes, size_in_words};
 }
 
 Result<UsageLimit> time_limit(std::string_view word) {

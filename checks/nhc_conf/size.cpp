@@ -60,9 +60,8 @@ Result<Amount> parse_amount(std::string_view text, ParseAmount parse) {
     }
     return Amount{.value = static_cast<double>(*value), .percent = true};
   }
-  const auto value = parse(text);
-  if (!value) return tl::unexpected(value.error());
-  return Amount{.value = *value};
+  TRY_ASSIGN(const auto value, parse(text));
+  return Amount{.value = value};
 }
 
 }  // namespace muster::nhc

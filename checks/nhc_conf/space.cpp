@@ -80,10 +80,9 @@ Result<std::optional<Missed>> missed_by(const Usage& usage, const Arguments& arg
   for (const bool low : {true, false}) {
     const auto word = argument(arguments, low ? 1 : 2);
     if (word.empty()) continue;
-    const auto limit = usage.parse(word);
-    if (!limit) return tl::unexpected(limit.error());
-    const bool well = low ? usage.total >= *limit : usage.total <= *limit;
-    if (!well) return Missed{.limit = *limit, .low = low};
+    TRY_ASSIGN(const auto limit, usage.parse(word));
+    const bool well = low ? usage.total >= limit : usage.total <= limit;
+    if (!well) return Missed{.limit = limit, .low = low};
   }
   return std::nullopt;
 }
@@ -92,14 +91,13 @@ template <Reckon kUsageOf>
 Findings judge_total(const Snapshot& snapshot, const Arguments& arguments) {
   return on_mount(snapshot, arguments, kUsageOf, [&](const Subject& subject) -> Result<Finding> {
     const auto& usage = subject.usage;
-    const auto missed = missed_by(usage, arguments);
-    if (!missed) return tl::unexpected(missed.error());
+    TRY_ASSIGN(const auto missed, missed_by(usage, arguments));
     auto message = fmt::format("{} has {}", subject.point, usage.words(usage.total));
-    if (!*missed) return checks::passed(std::move(message), subject.point);
+    if (!missed) return checks::passed(std::move(message), subject.point);
     return checks::failed(
         subject.point,
-        fmt::format("{}, {} than the {} wanted", message, (*missed)->low ? "less" : "more",
-                    usage.words((*missed)->limit)),
+        fmt::format("{}, {} than the {} wanted", message, (missed)->low ? "less" : "more",
+                    usage.words((missed)->limit)),
         Remedy::fix_config);
   });
 }
@@ -109,14 +107,13 @@ template <Reckon kUsageOf, bool kFree>
 Findings judge_part(const Snapshot& snapshot, const Arguments& arguments) {
   return on_mount(snapshot, arguments, kUsageOf, [&](const Subject& subject) -> Result<Finding> {
     const auto& usage = subject.usage;
-    const auto limit = parse_amount(argument(arguments, 1), usage.parse);
-    if (!limit) return tl::unexpected(limit.error());
+    TRY_ASSIGN(const auto limit, parse_amount(argument(arguments, 1), usage.parse));
     const double amount = kFree ? usage.available : usage.used;
     const double percent = kFree ? 100 - usage.used_percent() : usage.used_percent();
-    const double seen = limit->percent ? percent : amount;
+    const double seen = limit.percent ? percent : amount;
     auto message = fmt::format("{} has {} {} ({:g}%)", subject.point, usage.words(amount),
                                kFree ? "free" : "in use", percent);
-    const bool well = kFree ? seen >= limit->value : seen < limit->value;
+    const bool well = kFree ? seen >= limit.value : seen < limit.value;
     if (well) return checks::passed(std::move(message), subject.point);
     return checks::failed(subject.point,
                           fmt::format("{}, less than {}{} wanted", message, kFree ? "the " : "",

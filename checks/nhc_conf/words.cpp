@@ -213,11 +213,10 @@ std::optional<Setting> setting_of(const Word& word) {
 
 Result<Command> read_command(std::string_view text, const Variables& variables) {
   Reader reader(text, variables);
-  const auto words = reader.read();
-  if (!words) return tl::unexpected(words.error());
+  TRY_ASSIGN(const auto words, reader.read());
   Command command;
   bool exporting = false;
-  for (const auto& word : *words) {
+  for (const auto& word : words) {
     const auto setting = command.words.empty() ? setting_of(word) : std::nullopt;
     if (setting) {
       command.settings.push_back(*setting);

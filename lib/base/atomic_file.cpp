@@ -75,10 +75,9 @@ Result<void> FileReplacement::finish() {
 
 Result<void> replace_file(const std::filesystem::path& file, std::string_view content,
                           unsigned mode) {
-  auto replacement = FileReplacement::begin(file, mode);
-  if (!replacement) return tl::unexpected(replacement.error());
-  if (auto written = replacement->append(content); !written) return written;
-  return replacement->finish();
+  TRY_ASSIGN(auto replacement, FileReplacement::begin(file, mode));
+  if (auto written = replacement.append(content); !written) return written;
+  return replacement.finish();
 }
 
 }  // namespace muster

@@ -35,7 +35,7 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] tl::unexpected<Error> os_error(std::string_view operation, std::string_view object,
                                              int code);
 
-// Puts the value, where there is one, into `target`.
+// Puts the value, if there is one, into `target`.
 template <class Target, class Value>
 [[nodiscard]] Result<void> put(Target& target, Result<Value> value) {
   if (!value) return tl::unexpected(std::move(value.error()));
@@ -44,3 +44,22 @@ template <class Target, class Value>
 }
 
 }  // namespace muster
+
+#define MUSTER_CONCAT_INNER(left, right) left##right
+#define MUSTER_CONCAT(left, right) MUSTER_CONCAT_INNER(left, right)
+
+// Evaluates a Result and returns its error from the enclosing function, if it has one.
+#define TRY(...)                                                 \
+  do {                                                           \
+    if (auto muster_result = (__VA_ARGS__); !muster_result) {    \
+      return ::tl::unexpected(std::move(muster_result.error())); \
+    }                                                            \
+  } while (false)
+
+// As TRY, and assigns the value: TRY_ASSIGN(auto text, read_file(path));
+#define TRY_ASSIGN(target, ...) \
+  MUSTER_TRY_ASSIGN(MUSTER_CONCAT(muster_result_, __COUNTER__), target, __VA_ARGS__)
+#define MUSTER_TRY_ASSIGN(result, target, ...)                     \
+  auto result = (__VA_ARGS__);                                     \
+  if (!result) return ::tl::unexpected(std::move(result.error())); \
+  target = *std::move(result)

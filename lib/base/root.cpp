@@ -78,10 +78,9 @@ Result<Root> Root::below(const std::filesystem::path& path) {
                                   path.string(), errno_text(errno)));
   }
   // The canonical name, so that resolve() can take it off what the kernel answers.
-  auto name = name_of(directory.get(), path.string());
-  if (!name) return tl::unexpected(name.error());
-  const bool foreign = *name != "/";
-  return Root(std::move(*name), std::move(directory), foreign);
+  TRY_ASSIGN(auto name, name_of(directory.get(), path.string()));
+  const bool foreign = name != "/";
+  return Root(std::move(name), std::move(directory), foreign);
 }
 
 Result<Descriptor> Root::open(std::string_view path, int flags) const {
@@ -96,18 +95,17 @@ Result<Descriptor> Root::open(std::string_view path, int flags) const {
 Result<std::string> Root::read(std::string_view path, std::size_t max_bytes) const {
   // Opening a FIFO waits for its other end, and reading a device may never end. A setting of NCCL
   // can name either.
-  const auto file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-  if (!file) return tl::unexpected(file.error());
+  TRY_ASSIGN(const auto file, open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
 
   struct stat status {};
 
-  if (::fstat(file->get(), &status) != 0) return path_error("stat", path, errno);
+  if (::fstat(file.get(), &status) != 0) return path_error("stat", path, errno);
   if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {  // read() says what a directory is
     return make_error(fmt::format("read {}: not a regular file", path));
   }
 
   std::string content;
-  const int code = read_all(file->get(), content, max_bytes);
+  const int code = read_all(file.get(), content, max_bytes);
   if (code != 0) return path_error("read", path, code);
   if (content.size() > max_bytes) {
     return make_error(fmt::format("read {}: larger than {} bytes", path, max_bytes));
@@ -124,11 +122,10 @@ Result<std::string> Root::read_line(std::string_view path) const {
 }
 
 Result<std::vector<std::string>> Root::list(std::string_view path, std::size_t most) const {
-  auto opened = open(path, O_RDONLY | O_DIRECTORY);
-  if (!opened) return tl::unexpected(opened.error());
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(opened->get()), &::closedir);
+  TRY_ASSIGN(auto opened, open(path, O_RDONLY | O_DIRECTORY));
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::fdopendir(opened.get()), &::closedir);
   if (!directory) return path_error("list", path, errno);
-  static_cast<void>(opened->release());  // closedir closes it
+  static_cast<void>(opened.release());  // closedir closes it
   std::vector<std::string> names;
   for (;;) {
     errno = 0;
@@ -147,10 +144,9 @@ Result<std::vector<std::string>> Root::list(std::string_view path, std::size_t m
 }
 
 Result<std::string> Root::read_link(std::string_view path) const {
-  const auto link = open(path, O_PATH | O_NOFOLLOW);
-  if (!link) return tl::unexpected(link.error());
+  TRY_ASSIGN(const auto link, open(path, O_PATH | O_NOFOLLOW));
   std::string target(PATH_MAX, '\0');
-  const auto length = ::readlinkat(link->get(), "", target.data(), target.size());
+  const auto length = ::readlinkat(link.get(), "", target.data(), target.size());
   if (length < 0) {
     // An empty path names the descriptor itself, which answers ENOENT when it is not a link.
     return path_error("read link", path, errno == ENOENT ? EINVAL : errno);
@@ -160,9 +156,8 @@ Result<std::string> Root::read_link(std::string_view path) const {
 }
 
 Result<std::string> Root::resolve(std::string_view path) const {
-  const auto place = open(path, O_PATH);
-  if (!place) return tl::unexpected(place.error());
-  auto name = name_of(place->get(), path);
+  TRY_ASSIGN(const auto place, open(path, O_PATH));
+  auto name = name_of(place.get(), path);
   if (!name || !foreign_) return name;
   if (!name->starts_with(path_.native())) {
     return make_error(fmt::format("resolve {}: it leads out of {}", path, path_.string()));

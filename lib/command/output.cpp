@@ -85,9 +85,8 @@ Result<Destination> Destination::open(const Console& console, const std::string&
   std::error_code failure;
   auto target = std::filesystem::canonical(file, failure);
   if (failure) target = file;
-  auto replacement = FileReplacement::begin(target, mode);
-  if (!replacement) return tl::unexpected(replacement.error());
-  return Destination(*std::move(replacement));
+  TRY_ASSIGN(auto replacement, FileReplacement::begin(target, mode));
+  return Destination(std::move(replacement));
 }
 
 Result<void> Destination::write(std::string_view text) {
@@ -101,10 +100,9 @@ Result<void> Destination::finish() {
 
 Result<void> write_answer(const Console& console, const std::string& file, std::string_view text,
                           unsigned mode) {
-  auto destination = Destination::open(console, file, mode);
-  if (!destination) return tl::unexpected(destination.error());
-  if (auto written = destination->write(text); !written) return written;
-  return destination->finish();
+  TRY_ASSIGN(auto destination, Destination::open(console, file, mode));
+  if (auto written = destination.write(text); !written) return written;
+  return destination.finish();
 }
 
 }  // namespace muster

@@ -55,9 +55,8 @@ class Parser {
     while (true) {
       while (at_ < text_.size() && is_between(text_[at_])) ++at_;
       if (at_ == text_.size()) break;
-      auto next = item();
-      if (!next) return tl::unexpected(next.error());
-      result.push_back(*std::move(next));
+      TRY_ASSIGN(auto next, item());
+      result.push_back(std::move(next));
     }
     if (result.empty()) return make_error("the list of hosts is empty");
     return result;
@@ -73,10 +72,9 @@ class Parser {
     std::size_t longest = 0;
     if (text_[at_] == '-') return error_at(at_, "no name of a host begins with a hyphen");
     while (at_ < text_.size() && !is_between(text_[at_])) {
-      auto next = piece();
-      if (!next) return tl::unexpected(next.error());
-      longest += next->text.size() + longest_number(next->ranges);
-      result.pieces.push_back(*std::move(next));
+      TRY_ASSIGN(auto next, piece());
+      longest += next.text.size() + longest_number(next.ranges);
+      result.pieces.push_back(std::move(next));
     }
     if (longest > kLongestName) {
       return error_at(result.at,
@@ -92,9 +90,7 @@ class Parser {
     if (at_ == text_.size() || is_between(text_[at_])) return result;
     if (text_[at_] == ']') return error_at(at_, "no bracket is open");
     if (text_[at_] != '[') return error_at(at_, "no name of a host has this character");
-    auto inside = ranges();
-    if (!inside) return tl::unexpected(inside.error());
-    result.ranges = *std::move(inside);
+    TRY_ASSIGN(result.ranges, ranges());
     return result;
   }
 
@@ -103,9 +99,8 @@ class Parser {
     std::vector<Range> result;
     do {
       ++at_;  // the bracket, or a comma
-      const auto next = range();
-      if (!next) return tl::unexpected(next.error());
-      result.push_back(*next);
+      TRY_ASSIGN(const auto next, range());
+      result.push_back(next);
     } while (at_ < text_.size() && text_[at_] == ',');
     if (at_ == text_.size()) return error_at(open, "a bracket is not closed");
     if (text_[at_] != ']') return error_at(at_, "expected a comma, a hyphen or a closing bracket");
@@ -194,10 +189,9 @@ void write_names(const Item& item, std::size_t next, std::string& name,
 }  // namespace
 
 Result<std::vector<std::string>> expand_hostlist(std::string_view text, std::size_t most) {
-  const auto items = Parser(text).items();
-  if (!items) return tl::unexpected(items.error());
+  TRY_ASSIGN(const auto items, Parser(text).items());
   std::size_t count = 0;
-  for (const auto& item : *items) {
+  for (const auto& item : items) {
     const auto more = count_hosts(item, most);
     if (more > most - count) {
       return Parser::error_at(item.at, fmt::format("the list has more than {} hosts", most));
@@ -207,15 +201,14 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view text, std::siz
   std::vector<std::string> names;
   names.reserve(count);
   std::string name;
-  for (const auto& item : *items) write_names(item, 0, name, names);
+  for (const auto& item : items) write_names(item, 0, name, names);
   return names;
 }
 
 Result<std::string> first_of_hostlist(std::string_view text) {
-  const auto items = Parser(text).items();
-  if (!items) return tl::unexpected(items.error());
+  TRY_ASSIGN(const auto items, Parser(text).items());
   std::string name;
-  for (const auto& piece : items->front().pieces) {
+  for (const auto& piece : items.front().pieces) {
     name.append(piece.text);
     if (piece.ranges.empty()) continue;
     append_number(name, piece.ranges.front().first, piece.ranges.front().width);

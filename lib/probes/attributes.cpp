@@ -86,12 +86,11 @@ Result<double> read_uptime(const Root& root) {
 
 Result<std::string> read_head(const Root& root, std::string_view path, std::size_t max_bytes) {
   // Not blocking, so that a FIFO in a foreign tree cannot hold the probe.
-  const auto file = root.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-  if (!file) return tl::unexpected(file.error());
+  TRY_ASSIGN(const auto file, root.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   std::string head(max_bytes, '\0');
   std::size_t filled = 0;
   while (filled < max_bytes) {
-    const ssize_t got = read_some(file->get(), head.data() + filled, max_bytes - filled);
+    const ssize_t got = read_some(file.get(), head.data() + filled, max_bytes - filled);
     if (got < 0) {
       return os_error("read", path, errno);
     }
@@ -112,9 +111,8 @@ bool is_pci_address(std::string_view text) {
 }
 
 Result<std::string> read_pci_address(const Root& root, std::string_view device_link) {
-  const auto target = root.resolve(device_link);
-  if (!target) return tl::unexpected(target.error());
-  const auto parts = split(*target, '/');
+  TRY_ASSIGN(const auto target, root.resolve(device_link));
+  const auto parts = split(target, '/');
   const auto found = std::find_if(parts.rbegin(), parts.rend(), is_pci_address);
   if (found == parts.rend()) {
     return make_missing(fmt::format("{} is not on the PCI bus", device_link));

@@ -52,9 +52,8 @@ template <class T>
 template <class Parse>
 [[nodiscard]] auto read_and_parse(const Root& root, std::string_view path, const Parse& parse)
     -> decltype(parse(std::string_view())) {
-  const auto line = root.read_line(path);
-  if (!line) return tl::unexpected(line.error());
-  auto value = parse(*line);
+  TRY_ASSIGN(const auto line, root.read_line(path));
+  auto value = parse(line);
   if (!value) return make_error(fmt::format("read {}: {}", path, value.error().message));
   return value;
 }

@@ -38,15 +38,14 @@ Result<std::set<Core>> read_cores(const Root& root, const std::vector<unsigned>&
   bool dies = true;  // older kernels, and Arm, do not tell dies
   for (const unsigned cpu : online) {
     const auto folder = fmt::format("{}/cpu{}/topology", kCpus, cpu);
-    const auto package = read_signed(root, fmt::format("{}/physical_package_id", folder));
-    if (!package) return tl::unexpected(package.error());
-    const auto core = read_signed(root, fmt::format("{}/core_id", folder));
-    if (!core) return tl::unexpected(core.error());
+    TRY_ASSIGN(const auto package,
+               read_signed(root, fmt::format("{}/physical_package_id", folder)));
+    TRY_ASSIGN(const auto core, read_signed(root, fmt::format("{}/core_id", folder)));
     const auto die =
         dies ? read_signed(root, fmt::format("{}/die_id", folder)) : Result<std::int64_t>(0);
     if (!die && !die.error().missing) return tl::unexpected(die.error());
     dies = dies && die.has_value();
-    cores.insert({.package = *package, .die = die.value_or(0), .core = *core});
+    cores.insert({.package = package, .die = die.value_or(0), .core = core});
   }
   return cores;
 }
@@ -61,19 +60,17 @@ Fact<unsigned> count_sockets(const std::set<Core>& cores) {
 }
 
 Result<std::string> read_offline(const Root& root, const std::vector<unsigned>& online) {
-  const auto present = read_list(root, fmt::format("{}/present", kCpus));
-  if (!present) return tl::unexpected(present.error());
+  TRY_ASSIGN(const auto present, read_list(root, fmt::format("{}/present", kCpus)));
   std::vector<unsigned> offline;
-  std::set_difference(present->begin(), present->end(), online.begin(), online.end(),
+  std::set_difference(present.begin(), present.end(), online.begin(), online.end(),
                       std::back_inserter(offline));
   return offline.empty() ? std::string() : to_cpu_list(offline);
 }
 
 Result<std::string> read_model(const Root& root) {
-  const auto head = read_head(root, "/proc/cpuinfo", kCpuinfoHead);
-  if (!head) return tl::unexpected(head.error());
-  if (trim(*head).empty()) return make_error("read /proc/cpuinfo: empty");
-  const auto model = cpuinfo_field(*head, "model name");
+  TRY_ASSIGN(const auto head, read_head(root, "/proc/cpuinfo", kCpuinfoHead));
+  if (trim(head).empty()) return make_error("read /proc/cpuinfo: empty");
+  const auto model = cpuinfo_field(head, "model name");
   if (!model) return make_missing("/proc/cpuinfo names no model");
   return printable(*model, 200);
 }

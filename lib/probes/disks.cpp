@@ -54,19 +54,17 @@ Result<std::uint64_t> read_size(const Root& root, std::string_view folder) {
 }
 
 Result<bool> read_flag(const Root& root, std::string_view path) {
-  const auto value = read_unsigned(root, path);
-  if (!value) return tl::unexpected(value.error());
-  if (*value > 1) return make_error(fmt::format("read {}: {} is neither 0 nor 1", path, *value));
-  return *value == 1;
+  TRY_ASSIGN(const auto value, read_unsigned(root, path));
+  if (value > 1) return make_error(fmt::format("read {}: {} is neither 0 nor 1", path, value));
+  return value == 1;
 }
 
 Result<unsigned> read_count_of_disks(const Root& root, std::string_view path) {
-  const auto line = root.read_line(path);
-  if (!line) return tl::unexpected(line.error());
-  const auto words = split_words(*line);  // "4 (3)" while an array changes its shape
+  TRY_ASSIGN(const auto line, root.read_line(path));
+  const auto words = split_words(line);  // "4 (3)" while an array changes its shape
   const auto count = parse_unsigned(words.empty() ? std::string_view() : words.front());
   if (!count || *count > std::numeric_limits<unsigned>::max()) {
-    return make_error(fmt::format("read {}: no count: \"{}\"", path, printable(*line, 40)));
+    return make_error(fmt::format("read {}: no count: \"{}\"", path, printable(line, 40)));
   }
   return static_cast<unsigned>(*count);
 }

@@ -40,9 +40,8 @@ constexpr std::array<std::string_view, 8> kJobVariables{
     "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES",  "SLURM_JOB_PARTITION",  "CUDA_VISIBLE_DEVICES"};
 
 Result<void> add_file(const Root& root, std::string_view path, std::vector<NcclSetting>& settings) {
-  const auto text = root.read(path);
-  if (!text) return tl::unexpected(text.error());
-  for (auto& setting : parse_nccl_conf(*text, path)) settings.push_back(std::move(setting));
+  TRY_ASSIGN(const auto text, root.read(path));
+  for (auto& setting : parse_nccl_conf(text, path)) settings.push_back(std::move(setting));
   return {};
 }
 

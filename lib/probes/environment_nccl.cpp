@@ -78,14 +78,12 @@ std::vector<NcclSetting> parse_nccl_conf(std::string_view text, std::string_view
 }
 
 Result<NcclTopology> parse_nccl_topology(std::string_view xml) {
-  const auto elements = parse_xml(xml);
-  if (!elements) return tl::unexpected(elements.error());
-  if (elements->front().name != "system") {
-    return make_error(
-        fmt::format("the root element is <{}>, not <system>", elements->front().name));
+  TRY_ASSIGN(const auto elements, parse_xml(xml));
+  if (elements.front().name != "system") {
+    return make_error(fmt::format("the root element is <{}>, not <system>", elements.front().name));
   }
   NcclTopology topology;
-  for (const auto& element : *elements) {
+  for (const auto& element : elements) {
     Result<void> done;
     if (element.name == "pci") done = add_device(element, topology);
     if (element.name == "cpu") done = add_cpu(element, topology);

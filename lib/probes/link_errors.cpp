@@ -68,24 +68,23 @@ std::vector<std::string> split_names(std::string_view block) {
 
 Result<std::map<std::string, std::uint64_t>> read_statistics(const std::string& interface) {
   Driver asked(interface);
-  const auto count = count_of(asked);
-  if (!count) return tl::unexpected(count.error());
-  if (*count == 0 || *count > kMostStatistics) {
-    return make_error(fmt::format("{} has {} statistics", interface, *count));
+  TRY_ASSIGN(const auto count, count_of(asked));
+  if (count == 0 || count > kMostStatistics) {
+    return make_error(fmt::format("{} has {} statistics", interface, count));
   }
   constexpr std::size_t kWord = sizeof(std::uint32_t);
   std::vector<std::uint32_t> names(sizeof(ethtool_gstrings) / kWord +
-                                   *count * ETH_GSTRING_LEN / kWord);
+                                   count * ETH_GSTRING_LEN / kWord);
   names[0] = ETHTOOL_GSTRINGS;
   names[1] = ETH_SS_STATS;
-  names[2] = *count;
-  std::vector<std::uint32_t> values(sizeof(ethtool_stats) / kWord + 2 * std::size_t{*count});
+  names[2] = count;
+  std::vector<std::uint32_t> values(sizeof(ethtool_stats) / kWord + 2 * std::size_t{count});
   values[0] = ETHTOOL_GSTATS;
-  values[1] = *count;
+  values[1] = count;
   for (auto* buffer : {&names, &values}) {
     if (auto answer = asked.ask(*buffer); !answer) return tl::unexpected(answer.error());
   }
-  std::string block(*count * ETH_GSTRING_LEN, '\0');
+  std::string block(count * ETH_GSTRING_LEN, '\0');
   std::memcpy(block.data(), names.data() + sizeof(ethtool_gstrings) / kWord, block.size());
   std::map<std::string, std::uint64_t> statistics;
   std::size_t at = sizeof(ethtool_stats) / kWord;

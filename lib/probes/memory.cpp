@@ -30,10 +30,9 @@ std::optional<std::uint64_t> parse_page_size(std::string_view name) {
 }
 
 Result<std::vector<HugePages>> read_huge_pages(const Root& root) {
-  const auto names = root.list(kHugePages);
-  if (!names) return tl::unexpected(names.error());
+  TRY_ASSIGN(const auto names, root.list(kHugePages));
   std::vector<HugePages> result;
-  for (const auto& name : *names) {
+  for (const auto& name : names) {
     const auto size = parse_page_size(name);
     if (!size) continue;
     result.push_back(

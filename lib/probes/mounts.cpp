@@ -27,10 +27,9 @@ constexpr std::string_view kMounts = "/proc/mounts";
 constexpr std::size_t kLargestMounts = 8UL * 1024 * 1024;  // nodes with thousands of containers
 
 Result<std::vector<Mount>> read_mounts(const Root& root) {
-  const auto text = root.read(kMounts, kLargestMounts);
-  if (!text) return tl::unexpected(text.error());
+  TRY_ASSIGN(const auto text, root.read(kMounts, kLargestMounts));
   std::vector<Mount> mounts;
-  for (const auto line : split_lines(*text)) {
+  for (const auto line : split_lines(text)) {
     auto mount = parse_mount(line);
     if (!mount) return make_error(fmt::format("read {}: {}", kMounts, mount.error().message));
     mounts.push_back(*std::move(mount));
@@ -91,10 +90,9 @@ Mounts visible(std::vector<Mount> mounts) {
 
 // O_PATH neither triggers an automount nor needs permission to read.
 Result<Space> read_space(const Root& root, const std::string& point) {
-  const auto directory = root.open(point, O_PATH | O_CLOEXEC);
-  if (!directory) return tl::unexpected(directory.error());
+  TRY_ASSIGN(const auto directory, root.open(point, O_PATH | O_CLOEXEC));
   struct statfs raw = {};
-  if (::fstatfs(directory->get(), &raw) != 0) return os_error("statfs", point, errno);
+  if (::fstatfs(directory.get(), &raw) != 0) return os_error("statfs", point, errno);
   return space_of(raw);
 }
 

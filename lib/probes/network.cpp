@@ -82,12 +82,11 @@ Fact<std::uint64_t> read_speed(const Root& root, const std::string& folder) {
 
 Result<unsigned> read_type(const Root& root, const std::string& folder) {
   const auto path = fmt::format("{}/type", folder);
-  const auto type = read_unsigned(root, path);
-  if (!type) return tl::unexpected(type.error());
-  if (*type > std::numeric_limits<std::uint16_t>::max()) {
-    return make_error(fmt::format("read {}: {} is no type of interface", path, *type));
+  TRY_ASSIGN(const auto type, read_unsigned(root, path));
+  if (type > std::numeric_limits<std::uint16_t>::max()) {
+    return make_error(fmt::format("read {}: {} is no type of interface", path, type));
   }
-  return static_cast<unsigned>(*type);
+  return static_cast<unsigned>(type);
 }
 
 // The verbs device on the same PCI function.
@@ -143,10 +142,9 @@ Result<void> add_process(const Root& root, const std::string& pid, SocketProgram
 
 // A process whose files may not be seen is an error: only root sees those of all.
 Result<SocketPrograms> read_socket_programs(const Root& root) {
-  const auto names = root.list("/proc", kMostProcesses);
-  if (!names) return tl::unexpected(names.error());
+  TRY_ASSIGN(const auto names, root.list("/proc", kMostProcesses));
   SocketPrograms programs;
-  for (const auto& name : *names) {
+  for (const auto& name : names) {
     if (!parse_unsigned(name)) continue;
     if (auto added = add_process(root, name, programs); !added)
       return tl::unexpected(added.error());

@@ -94,19 +94,16 @@ Result<void> add_if_stuck(const Root& root, const std::string& pid, std::string_
 }
 
 Result<StuckTasks> read_stuck_tasks(const Root& root) {
-  const auto names = root.list("/proc", kMostProcesses);
-  if (!names) return tl::unexpected(names.error());
+  TRY_ASSIGN(const auto names, root.list("/proc", kMostProcesses));
   StuckTasks tasks;
   std::array<char, kLongestStat> buffer{};
   bool any = false;
-  for (const auto& name : *names) {
+  for (const auto& name : names) {
     if (!parse_unsigned(name)) continue;
-    const auto text = read_stat(root, name, buffer);
-    if (!text) return tl::unexpected(text.error());
-    if (!*text) continue;
+    TRY_ASSIGN(const auto text, read_stat(root, name, buffer));
+    if (!text) continue;
     any = true;
-    const auto added = add_if_stuck(root, name, **text, tasks);
-    if (!added) return tl::unexpected(added.error());
+    TRY(add_if_stuck(root, name, *text, tasks));
   }
   if (!any) return make_missing("/proc lists no processes");
   std::ranges::sort(tasks.uninterruptible, {}, &Task::pid);

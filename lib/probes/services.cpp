@@ -48,20 +48,18 @@ using Process = std::optional<std::uint64_t>;
 Result<Process> first_process(const Root& root, const std::string& group, FoundUnits& found,
                               int depth) {
   const auto path = fmt::format("{}/cgroup.procs", group);
-  const auto head = read_head(root, path, kFirstPid);
-  if (!head) return tl::unexpected(head.error());
+  TRY_ASSIGN(const auto head, read_head(root, path, kFirstPid));
   if (--found.groups_left < 0) {
     return make_error(fmt::format("more than {} control groups", kMostGroups));
   }
-  if (!head->empty()) {
-    const auto pid = parse_unsigned(std::string_view(*head).substr(0, head->find('\n')));
+  if (!head.empty()) {
+    const auto pid = parse_unsigned(std::string_view(head).substr(0, head.find('\n')));
     if (!pid) return make_error(fmt::format("read {}: {}", path, pid.error().message));
     return Process(*pid);
   }
   if (depth == 0) return make_error(fmt::format("{}: control groups nested too deep", group));
-  const auto names = root.list(group);
-  if (!names) return tl::unexpected(names.error());
-  for (const auto& name : *names) {
+  TRY_ASSIGN(const auto names, root.list(group));
+  for (const auto& name : names) {
     auto below = first_process(root, fmt::format("{}/{}", group, name), found, depth - 1);
     if (!below && below.error().missing) continue;  // an attribute of the group, or gone
     if (!below || *below) return below;
@@ -90,9 +88,8 @@ void examine_unit(const Root& root, const std::string& slice, const std::string&
 // Units that are instances of a template sit in a slice within the slice.
 Result<void> examine_slice(const Root& root, const std::string& slice, FoundUnits& found,
                            int depth) {
-  const auto names = root.list(slice);
-  if (!names) return tl::unexpected(names.error());
-  for (const auto& name : *names) {
+  TRY_ASSIGN(const auto names, root.list(slice));
+  for (const auto& name : names) {
     if (is_unit(name)) examine_unit(root, slice, name, found);
     if (!name.ends_with(".slice") || depth == 0) continue;
     auto nested = examine_slice(root, fmt::format("{}/{}", slice, name), found, depth - 1);
@@ -105,9 +102,8 @@ Result<void> examine_slice(const Root& root, const std::string& slice, FoundUnit
 // takes it away when the unit stops or fails.
 Result<void> read_invocations(const Root& root, FoundUnits& found) {
   constexpr std::string_view kPrefix = "invocation:";
-  const auto names = root.list(kUnits);
-  if (!names) return tl::unexpected(names.error());
-  for (const auto& name : *names) {
+  TRY_ASSIGN(const auto names, root.list(kUnits));
+  for (const auto& name : names) {
     if (name.starts_with(kPrefix)) found.active.insert(name.substr(kPrefix.size()));
   }
   return {};

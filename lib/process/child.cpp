@@ -201,9 +201,8 @@ Result<std::string> ask_child(std::string name, const TimeLimit& limit,
 
 Result<void> run_in_child(std::string name, const TimeLimit& limit,
                           const std::function<std::string()>& work) {
-  const auto trouble = ask_child(std::move(name), limit, work);
-  if (!trouble) return tl::unexpected(trouble.error());
-  return trouble->empty() ? Result<void>() : make_error(*trouble);
+  TRY_ASSIGN(const auto trouble, ask_child(std::move(name), limit, work));
+  return trouble.empty() ? Result<void>() : make_error(trouble);
 }
 
 }  // namespace muster

@@ -198,9 +198,8 @@ Result<void> Binder::text(const Yaml& node, const Place& place, Slot out) {
 
 Result<void> Binder::word(const Yaml& node, const Place& place, Slot out) {
   if (node.kind != Yaml::Kind::scalar) return wrong_type(node, place, "text");
-  const auto index = index_among(place, node.text, out.type->choice);
-  if (!index) return tl::unexpected(index.error());
-  out.type->choose(out.value, *index);
+  TRY_ASSIGN(const auto index, index_among(place, node.text, out.type->choice));
+  out.type->choose(out.value, index);
   record(place, node.text);
   return {};
 }
@@ -215,9 +214,8 @@ Result<void> Binder::words(const Yaml& node, const Place& place, Slot out) {
         .path = place.path, .line = item.line, .source = {}, .as_of = {}, .sources = {}};
     if (item.kind != Yaml::Kind::scalar) return wrong_type(item, item_place, "a list of text");
     if (!choice.empty()) {
-      const auto index = index_among(item_place, item.text, choice);
-      if (!index) return tl::unexpected(index.error());
-      out.type->choose(out.value, *index);
+      TRY_ASSIGN(const auto index, index_among(item_place, item.text, choice));
+      out.type->choose(out.value, index);
     }
     read.push_back(item.text);
   }
@@ -267,9 +265,8 @@ Result<void> Binder::item(const Yaml& node, const Place& place, Slot list) {
     if (is_reserved(entry.key)) continue;
     const auto dot = entry.key.find('.');
     const auto key = std::string_view(entry.key).substr(0, dot);
-    const auto index = index_of(place, key, list.type->size(list.value));
-    if (!index) return tl::unexpected(index.error());
-    const Slot out = list.item(list.type->at(list.value, *index));
+    TRY_ASSIGN(const auto index, index_of(place, key, list.type->size(list.value)));
+    const Slot out = list.item(list.type->at(list.value, index));
     const Place item_place = below(place, key, entry.line);
     auto done = dot == std::string::npos
                     ? value(entry.value, item_place, out)

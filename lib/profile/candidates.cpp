@@ -25,22 +25,18 @@ class Reader {
   explicit Reader(const ProfileSources& sources) : sources_(sources) {}
 
   [[nodiscard]] Result<Candidates> read() {
-    auto index = list_profiles(sources_);
-    if (!index) return tl::unexpected(index.error());
-    index_ = std::move(*index);
+    TRY_ASSIGN(index_, list_profiles(sources_));
     Candidates candidates;
     std::vector<std::string> unknown;  // of the site's
     for (const auto& [name, file] : index_) {
-      const auto document = sections_of(file);
-      if (!document) return tl::unexpected(document.error());
-      add_aliases(**document, file, candidates.by_name);
-      if ((*document)->find("recognise") == nullptr) {
+      TRY_ASSIGN(const auto document, sections_of(file));
+      add_aliases(*document, file, candidates.by_name);
+      if ((document)->find("recognise") == nullptr) {
         if (file.of_site) unknown.push_back(name);
         continue;
       }
-      auto wants = merged(file);
-      if (!wants) return tl::unexpected(wants.error());
-      candidates.profiles.push_back({name, std::move(*wants), file.of_site});
+      TRY_ASSIGN(auto wants, merged(file));
+      candidates.profiles.push_back({name, std::move(wants), file.of_site});
     }
     for (const auto& [name, file] : index_) {
       auto& known = candidates.by_name[plain_profile_name(name)];
@@ -81,8 +77,7 @@ class Reader {
     auto document = read_profile(file);
     if (!document) return document;
     Profile scratch;
-    const auto known = Layers(scratch).check_keys(*document, file.shown);
-    if (!known) return tl::unexpected(known.error());
+    TRY(Layers(scratch).check_keys(*document, file.shown));
     return document;
   }
 
@@ -106,12 +101,9 @@ class Reader {
     std::vector<std::pair<ProfileFile, const Yaml*>> chain;
     std::optional<ProfileFile> next = file;
     while (next && chain.size() < kMaxExtends) {
-      const auto document = sections_of(*next);
-      if (!document) return tl::unexpected(document.error());
-      chain.emplace_back(*next, *document);
-      auto parent = parent_of(chain.back());
-      if (!parent) return tl::unexpected(parent.error());
-      next = std::move(*parent);
+      TRY_ASSIGN(const auto document, sections_of(*next));
+      chain.emplace_back(*next, document);
+      TRY_ASSIGN(next, parent_of(chain.back()));
     }
     Profile scratch;
     Layers layers(scratch);
@@ -119,8 +111,7 @@ class Reader {
     for (const auto& [each, document] : chain) {
       const Yaml* block = document->find("recognise");
       if (block == nullptr) continue;
-      auto done = layers.add_recognise(*block, each.shown);
-      if (!done) return tl::unexpected(done.error());
+      TRY(layers.add_recognise(*block, each.shown));
     }
     return scratch.recognise;
   }
@@ -128,12 +119,10 @@ class Reader {
   [[nodiscard]] Result<std::optional<ProfileFile>> parent_of(
       const std::pair<ProfileFile, const Yaml*>& child) {
     const auto& [file, document] = child;
-    const auto name = extends_of(*document, file);
-    if (!name) return tl::unexpected(name.error());
-    if (name->empty()) return std::optional<ProfileFile>();
-    auto found = find_profile(sources_, index_, *name, &file);
-    if (!found) return tl::unexpected(found.error());
-    return std::optional(std::move(*found));
+    TRY_ASSIGN(const auto name, extends_of(*document, file));
+    if (name.empty()) return std::optional<ProfileFile>();
+    TRY_ASSIGN(auto found, find_profile(sources_, index_, name, &file));
+    return std::optional(std::move(found));
   }
 
   const ProfileSources& sources_;

@@ -47,10 +47,9 @@ Result<void> refuse_cycle(const std::vector<Document>& chain, const ProfileFile&
 // What a document extends; nothing where it extends nothing.
 Result<std::optional<ProfileFile>> parent_of(const ProfileSources& sources,
                                              const ProfileIndex& index, const Document& child) {
-  const auto name = extends_of(child.yaml, child.file);
-  if (!name) return tl::unexpected(name.error());
-  if (name->empty()) return std::nullopt;
-  auto file = find_profile(sources, index, *name, &child.file);
+  TRY_ASSIGN(const auto name, extends_of(child.yaml, child.file));
+  if (name.empty()) return std::nullopt;
+  auto file = find_profile(sources, index, name, &child.file);
   if (file) return *std::move(file);
   return make_error(fmt::format("{}: 'extends': {}",
                                 at(child.file.shown, child.yaml.find("extends")->line),
@@ -59,43 +58,37 @@ Result<std::optional<ProfileFile>> parent_of(const ProfileSources& sources,
 
 // The profile, what it extends, what that extends, and so on.
 Result<std::vector<Document>> read_chain(const ProfileSources& sources, std::string_view name) {
-  const auto index = list_profiles(sources);
-  if (!index) return tl::unexpected(index.error());
-  auto file = find_profile(sources, *index, name);
+  TRY_ASSIGN(const auto index, list_profiles(sources));
+  auto file = find_profile(sources, index, name);
   if (!file) return tl::unexpected(file.error());
   std::vector<Document> chain;
   while (true) {
     if (auto fine = refuse_cycle(chain, *file); !fine) return tl::unexpected(fine.error());
-    auto document = read_profile(*file);
-    if (!document) return tl::unexpected(document.error());
-    chain.push_back({*std::move(file), *std::move(document)});
+    TRY_ASSIGN(auto document, read_profile(*file));
+    chain.push_back({*std::move(file), std::move(document)});
 
     const Document& last = chain.back();
-    auto parent = parent_of(sources, *index, last);
-    if (!parent) return tl::unexpected(parent.error());
-    if (!*parent) return chain;
+    TRY_ASSIGN(auto parent, parent_of(sources, index, last));
+    if (!parent) return chain;
     if (chain.size() == kMaxChain) {
       return make_error(
           fmt::format("{}: 'extends' goes on for {} files", last.file.shown, kMaxChain));
     }
-    file = **std::move(parent);
+    file = *std::move(parent);
   }
 }
 
 Result<void> lay_files(const ProfileSources& sources, const std::vector<Document>& chain,
                        Layers& layers) {
   const ProfileFile defaults = defaults_file(sources);
-  const auto document = read_profile(defaults);
-  if (!document) return tl::unexpected(document.error());
-  const auto below = below_defaults(defaults, *document);
-  if (!below) return tl::unexpected(below.error());
+  TRY_ASSIGN(const auto document, read_profile(defaults));
+  TRY_ASSIGN(const auto below, below_defaults(defaults, document));
   Result<void> done;
-  if (*below) {
-    const auto first = read_profile(**below);
-    if (!first) return tl::unexpected(first.error());
-    done = layers.add_file(*first, (*below)->shown, true);
+  if (below) {
+    TRY_ASSIGN(const auto first, read_profile(*below));
+    done = layers.add_file(first, (below)->shown, true);
   }
-  if (done) done = layers.add_file(*document, defaults.shown, true);
+  if (done) done = layers.add_file(document, defaults.shown, true);
   for (auto each = chain.rbegin(); done && each != chain.rend(); ++each) {
     done = layers.add_file(each->yaml, each->file.shown, false);
   }
@@ -103,11 +96,10 @@ Result<void> lay_files(const ProfileSources& sources, const std::vector<Document
 }
 
 Result<void> lay_choices(const ProfileSources& sources, Layers& layers) {
-  const auto site = read_site(sources);
-  if (!site) return tl::unexpected(site.error());
+  TRY_ASSIGN(const auto site, read_site(sources));
   Result<void> done;
-  if (site->overrides.kind != Yaml::Kind::null) {
-    done = layers.add_overrides(site->overrides, site->shown);
+  if (site.overrides.kind != Yaml::Kind::null) {
+    done = layers.add_overrides(site.overrides, site.shown);
   }
   for (const auto& setting : sources.settings) {
     if (done) done = layers.add_setting(setting);
@@ -118,12 +110,11 @@ Result<void> lay_choices(const ProfileSources& sources, Layers& layers) {
 }  // namespace
 
 Result<Profile> load_profile(const ProfileSources& sources, std::string_view name) {
-  const auto chain = read_chain(sources, name);
-  if (!chain) return tl::unexpected(chain.error());
+  TRY_ASSIGN(const auto chain, read_chain(sources, name));
   Profile profile;
-  profile.name = chain->front().file.stem;
+  profile.name = chain.front().file.stem;
   Layers layers(profile);
-  if (auto done = lay_files(sources, *chain, layers); !done) return tl::unexpected(done.error());
+  if (auto done = lay_files(sources, chain, layers); !done) return tl::unexpected(done.error());
   if (auto done = lay_choices(sources, layers); !done) return tl::unexpected(done.error());
   if (auto done = check_rules(profile); !done) return tl::unexpected(done.error());
   return profile;
@@ -131,9 +122,8 @@ Result<Profile> load_profile(const ProfileSources& sources, std::string_view nam
 
 Result<std::vector<std::string>> profile_names(const ProfileSources& sources) {
   std::vector<std::string> names;
-  const auto files = list_profiles(sources);
-  if (!files) return tl::unexpected(files.error());
-  for (const auto& [stem, file] : *files) {
+  TRY_ASSIGN(const auto files, list_profiles(sources));
+  for (const auto& [stem, file] : files) {
     names.push_back(stem);
     const auto document = read_sections(file, {"aliases"});
     const Yaml* aliases = document ? document->find("aliases") : nullptr;
@@ -145,9 +135,8 @@ Result<std::vector<std::string>> profile_names(const ProfileSources& sources) {
 }
 
 Result<SiteChoice> site_profile(const ProfileSources& sources) {
-  const auto site = read_site(sources);
-  if (!site) return tl::unexpected(site.error());
-  return SiteChoice{.profile = site->profile, .place = at(site->shown, site->profile_line)};
+  TRY_ASSIGN(const auto site, read_site(sources));
+  return SiteChoice{.profile = site.profile, .place = at(site.shown, site.profile_line)};
 }
 
 bool well_formed_setting(std::string_view text) {

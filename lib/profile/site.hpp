@@ -39,9 +39,8 @@ template <Described T, class Check>
 template <Described T, class Check>
 [[nodiscard]] Result<void> read_slurm_block(const ProfileSources& sources, T& out,
                                             const Check& check) {
-  const auto site = read_site(sources);
-  if (!site) return tl::unexpected(site.error());
-  return read_block(*site, "slurm", site->slurm, out, check);
+  TRY_ASSIGN(const auto site, read_site(sources));
+  return read_block(site, "slurm", site.slurm, out, check);
 }
 
 }  // namespace muster

@@ -112,11 +112,10 @@ Result<std::string> text_at(const Yaml& document, std::string_view key, std::str
 
 // A file need not say its schema; where it does, it must be the one that is read here.
 Result<void> check_schema(const Yaml& document, std::string_view expected, std::string_view file) {
-  const auto schema = text_at(document, "schema", file);
-  if (!schema) return tl::unexpected(schema.error());
-  if (*schema == expected || schema->empty()) return {};
+  TRY_ASSIGN(const auto schema, text_at(document, "schema", file));
+  if (schema == expected || schema.empty()) return {};
   return make_error(fmt::format("{}: the schema is \"{}\"; this muster reads {}",
-                                at(file, document.find("schema")->line), printable(*schema, 60),
+                                at(file, document.find("schema")->line), printable(schema, 60),
                                 expected));
 }
 
@@ -146,8 +145,7 @@ std::string plain_profile_name(std::string_view name) {
 Result<ProfileIndex> list_profiles(const ProfileSources& sources) {
   ProfileIndex found;
   if (!sources.site.empty()) {
-    auto listed = list_folder(sources.site / "profiles", true, found);
-    if (!listed) return tl::unexpected(listed.error());
+    TRY(list_folder(sources.site / "profiles", true, found));
   }
   if (auto listed = list_shipped(sources, found); !listed) return tl::unexpected(listed.error());
   return found;
@@ -163,10 +161,9 @@ ProfileFile defaults_file(const ProfileSources& sources) {
 
 Result<std::optional<ProfileFile>> below_defaults(const ProfileFile& defaults,
                                                   const Yaml& document) {
-  const auto name = extends_of(document, defaults);
-  if (!name) return tl::unexpected(name.error());
-  if (name->empty()) return std::nullopt;
-  ProfileFile file = file_at(&defaults, *name);
+  TRY_ASSIGN(const auto name, extends_of(document, defaults));
+  if (name.empty()) return std::nullopt;
+  ProfileFile file = file_at(&defaults, name);
   file.shown = file.path.filename().string();
   return file;
 }
@@ -194,23 +191,20 @@ Result<Yaml> read_profile(const ProfileFile& file) {
   if (document->kind != Yaml::Kind::mapping) {
     return make_error(fmt::format("{}: a profile must be a mapping", file.shown));
   }
-  const auto schema = check_schema(*document, kProfileSchema, file.shown);
-  if (!schema) return tl::unexpected(schema.error());
-  const auto name = text_at(*document, "name", file.shown);
-  if (!name) return tl::unexpected(name.error());
-  if (!name->empty() && *name != file.stem) {
+  TRY(check_schema(*document, kProfileSchema, file.shown));
+  TRY_ASSIGN(const auto name, text_at(*document, "name", file.shown));
+  if (!name.empty() && name != file.stem) {
     return make_error(fmt::format(R"({}: the name is "{}"; it must be the file's, "{}")",
-                                  at(file.shown, document->find("name")->line),
-                                  printable(*name, 80), file.stem));
+                                  at(file.shown, document->find("name")->line), printable(name, 80),
+                                  file.stem));
   }
   return document;
 }
 
 Result<Yaml> read_sections(const ProfileFile& file, const std::vector<std::string_view>& sections) {
   if (file.carried != nullptr) return unpack_yaml(file.carried->packed, sections);
-  const auto text = read_yaml_text(file.path);
-  if (!text) return tl::unexpected(text.error());
-  return parse_yaml(*text, file.shown);
+  TRY_ASSIGN(const auto text, read_yaml_text(file.path));
+  return parse_yaml(text, file.shown);
 }
 
 Result<std::string> extends_of(const Yaml& document, const ProfileFile& file) {
@@ -227,25 +221,21 @@ Result<SiteFile> read_site(const ProfileSources& sources) {
     if (text.error().missing) return site;
     return tl::unexpected(text.error());
   }
-  const auto document = parse_yaml(*text, site.shown);
-  if (!document) return tl::unexpected(document.error());
-  if (document->kind == Yaml::Kind::null) return site;
-  if (document->kind != Yaml::Kind::mapping) {
-    return make_error(
-        fmt::format("{}: a mapping is expected here", at(site.shown, document->line)));
+  TRY_ASSIGN(const auto document, parse_yaml(*text, site.shown));
+  if (document.kind == Yaml::Kind::null) return site;
+  if (document.kind != Yaml::Kind::mapping) {
+    return make_error(fmt::format("{}: a mapping is expected here", at(site.shown, document.line)));
   }
-  if (auto known = check_site_keys(*document, site.shown); !known) {
+  if (auto known = check_site_keys(document, site.shown); !known) {
     return tl::unexpected(known.error());
   }
-  const auto schema = check_schema(*document, kSiteSchema, site.shown);
-  if (!schema) return tl::unexpected(schema.error());
-  auto profile = text_at(*document, "profile", site.shown);
-  if (!profile) return tl::unexpected(profile.error());
-  site.profile = std::move(*profile);
-  if (const Yaml* named = document->find("profile")) site.profile_line = named->line;
-  if (const Yaml* overrides = document->find("overrides")) site.overrides = *overrides;
-  if (const Yaml* slurm = document->find("slurm")) site.slurm = *slurm;
-  if (const Yaml* nhc = document->find("nhc")) site.nhc = *nhc;
+  TRY(check_schema(document, kSiteSchema, site.shown));
+  TRY_ASSIGN(auto profile, text_at(document, "profile", site.shown));
+  site.profile = std::move(profile);
+  if (const Yaml* named = document.find("profile")) site.profile_line = named->line;
+  if (const Yaml* overrides = document.find("overrides")) site.overrides = *overrides;
+  if (const Yaml* slurm = document.find("slurm")) site.slurm = *slurm;
+  if (const Yaml* nhc = document.find("nhc")) site.nhc = *nhc;
   return site;
 }
 

@@ -175,9 +175,8 @@ struct MakeType<Quantity<Kind>> {
             .share = std::is_same_v<Quantity<Kind>, Percent>,
             .time = std::is_same_v<Quantity<Kind>, Seconds>,
             .parse = [](std::string_view text) -> Result<double> {
-              const auto parsed = parse_quantity<Kind>(text);
-              if (!parsed) return tl::unexpected(parsed.error());
-              return parsed->value;
+              TRY_ASSIGN(const auto parsed, parse_quantity<Kind>(text));
+              return parsed.value;
             },
             .show = [](double value) { return to_string(Quantity<Kind>{value}); }};
   }

@@ -25,14 +25,13 @@ std::string complaint_of(const Ended& ended) {
 Result<std::string> call(const std::filesystem::path& program, std::vector<std::string> arguments,
                          const std::map<std::string, std::string>& environment,
                          const CallLimits& limits) {
-  auto ended = run_program({.program = program,
-                            .arguments = std::move(arguments),
-                            .environment = environment,
-                            .limit = TimeLimit(limits.deadline).until(limits.end)});
-  if (!ended) return tl::unexpected(ended.error());
-  if (ended->status == 0) return std::move(ended->out);
+  TRY_ASSIGN(auto ended, run_program({.program = program,
+                                      .arguments = std::move(arguments),
+                                      .environment = environment,
+                                      .limit = TimeLimit(limits.deadline).until(limits.end)}));
+  if (ended.status == 0) return std::move(ended.out);
   return make_error(fmt::format("{} ended with status {}: {}", program.filename().string(),
-                                ended->status, complaint_of(*ended)));
+                                ended.status, complaint_of(ended)));
 }
 
 Result<void> check_node_name(std::string_view node) {

@@ -184,13 +184,12 @@ class ControlPrograms final : public Controller {
 }  // namespace
 
 Result<Installation> find_installation(const Rules& rules, const Variables& variables) {
-  auto conf = find_conf(rules, variables);
-  if (!conf) return tl::unexpected(conf.error());
+  TRY_ASSIGN(auto conf, find_conf(rules, variables));
   Installation found{.scontrol = find_program(rules.programs, "scontrol"),
                      .sinfo = find_program(rules.programs, "sinfo"),
                      .sbatch = find_program(rules.programs, "sbatch"),
                      .squeue = find_program(rules.programs, "squeue"),
-                     .conf = std::move(*conf),
+                     .conf = std::move(conf),
                      .environment = {},
                      .memory = memory_field(rules)};
   for (const auto& [name, program] :

@@ -46,13 +46,12 @@ class QueuePrograms final : public Queue {
     all.insert(installation_.environment.begin(), installation_.environment.end());
     if (!installation_.conf.empty()) all["SLURM_CONF"] = installation_.conf.string();
     all.erase("SLURM_TIME_FORMAT");
-    const auto out = call(installation_.sbatch, arguments, all, limits_);
-    if (!out) return tl::unexpected(out.error());
+    TRY_ASSIGN(const auto out, call(installation_.sbatch, arguments, all, limits_));
     // "4711", or "4711;cluster".
-    const auto job = trim(split(trim(*out), ';').front());
+    const auto job = trim(split(trim(out), ';').front());
     if (parse_unsigned(job)) return std::string(job);
     return make_error(
-        fmt::format("sbatch: \"{}\" is no number of a job", printable(trim(*out), 80)));
+        fmt::format("sbatch: \"{}\" is no number of a job", printable(trim(out), 80)));
   }
 
  private:

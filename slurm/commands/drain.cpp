@@ -116,9 +116,7 @@ Result<Report> read_report(const std::string& file) {
       return make_error("the report cannot be read from standard input");
     }
   } else {
-    auto read = Root().read(std::filesystem::absolute(file).string(), kLargest);
-    if (!read) return tl::unexpected(read.error());
-    text = *std::move(read);
+    TRY_ASSIGN(text, Root().read(std::filesystem::absolute(file).string(), kLargest));
   }
   auto report = parse_report(text);
   if (report) return report;

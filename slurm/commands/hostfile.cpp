@@ -26,9 +26,8 @@ std::vector<std::string> hosts_of(const std::vector<std::string>& nodes,
 
 Attempt<std::vector<std::string>> nodes_in_service(const HostfileCommand& command,
                                                    const Caller& caller) {
-  const auto site = reach_site(command.root, caller);
-  if (!site) return tl::unexpected(site.error());
-  const auto cluster = site->controller->nodes("");
+  TRY_ASSIGN(const auto site, reach_site(command.root, caller));
+  const auto cluster = site.controller->nodes("");
   if (!cluster) return undecided(cluster.error());
   std::vector<std::string> nodes;
   bool known = false;
@@ -42,7 +41,7 @@ Attempt<std::vector<std::string>> nodes_in_service(const HostfileCommand& comman
     return undecided(
         Error{fmt::format("no node of partition {} is in service", command.partition)});
   }
-  const auto names = site->controller->names();
+  const auto names = site.controller->names();
   if (!names) return undecided(names.error());
   return hosts_of(nodes, *names);
 }

@@ -170,10 +170,9 @@ Result<OutputFile> output_file(const Variables& variables, const std::optional<s
   if (!name.starts_with('/')) return OutputFile{};
   // Patterns in the name of the job's folder are none.
   const auto begin = name.starts_with(folder) ? folder.size() : 0;
-  const auto rest = expanded(std::string_view(name).substr(begin), known);
-  if (!rest) return tl::unexpected(rest.error());
+  TRY_ASSIGN(const auto rest, expanded(std::string_view(name).substr(begin), known));
   const bool is_first = (job ? job->host : first_node(variables)) == node;
-  return OutputFile{.path = name.substr(0, begin) + *rest,
+  return OutputFile{.path = name.substr(0, begin) + rest,
                     .may_create = is_first && (job || !is_default)};
 }
 

@@ -14,8 +14,7 @@
 namespace muster::app {
 Result<slurm::Rules> read_rules(std::string_view root, const Variables& variables) {
   slurm::Rules rules;
-  const auto read = read_slurm_block(sources_of(variables, root, {}), rules, slurm::check_values);
-  if (!read) return tl::unexpected(read.error());
+  TRY(read_slurm_block(sources_of(variables, root, {}), rules, slurm::check_values));
   return rules;
 }
 
@@ -44,9 +43,8 @@ HookCommand with_site(HookCommand command, const slurm::Rules& rules) {
 Result<std::unique_ptr<slurm::Controller>> reach_slurm(const slurm::Rules& rules,
                                                        const Variables& variables,
                                                        Clock::time_point end) {
-  auto installation = slurm::find_installation(rules, variables);
-  if (!installation) return tl::unexpected(installation.error());
-  return slurm::make_controller(*std::move(installation),
+  TRY_ASSIGN(auto installation, slurm::find_installation(rules, variables));
+  return slurm::make_controller(std::move(installation),
                                 {.deadline = to_duration(rules.controller_deadline), .end = end});
 }
 

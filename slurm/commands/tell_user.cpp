@@ -42,9 +42,8 @@ Result<void> tell_user(const HeldJob& held, const slurm::Rules& rules, const Var
   const auto line = fmt::format("muster: node {} is not fit for this job: {}; {}", held.node,
                                 held.what, outcome(held, job));
   if (job && !job->batch) return slurm::notify_job(*installation, id->second, line, limits);
-  const auto file = output_file(variables, job, held.node);
-  if (!file) return tl::unexpected(file.error());
-  return append_to_job_output(*file, variables, line + "\n", end);
+  TRY_ASSIGN(const auto file, output_file(variables, job, held.node));
+  return append_to_job_output(file, variables, line + "\n", end);
 }
 
 }  // namespace muster::app

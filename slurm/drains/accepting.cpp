@@ -73,10 +73,9 @@ void note(AdminAnswer& answer, std::string_view check, const AdminRequest& reque
 
 Result<std::vector<AdminAnswer>> accept_drains(const AdminRequest& request, std::string_view check,
                                                Controller& controller, History* history) {
-  const auto cluster = controller.nodes("");
-  if (!cluster) return tl::unexpected(cluster.error());
+  TRY_ASSIGN(const auto cluster, controller.nodes(""));
   std::vector<AdminAnswer> answers;
-  for (const auto& node : *cluster) {
+  for (const auto& node : cluster) {
     const auto cause = cause_of(node);
     if (!was_drained_by_us(node) || cause.check != check || !is_wanted(request, node)) continue;
     AdminAnswer answer{.node = node.name};

@@ -44,9 +44,8 @@ std::optional<std::string> without_drain(const NodeState& node) {
 }
 
 Result<NodeState> read(Controller& controller, const std::string& name) {
-  const auto nodes = controller.nodes(name);
-  if (!nodes) return tl::unexpected(nodes.error());
-  const auto* const node = find_node(*nodes, name);
+  TRY_ASSIGN(const auto nodes, controller.nodes(name));
+  const auto* const node = find_node(nodes, name);
   return node == nullptr ? make_error("Slurm does not list it") : Result<NodeState>(*node);
 }
 
@@ -113,11 +112,10 @@ AdminAnswer treat(const std::string& name, const AdminRequest& request, Controll
 
 Result<std::vector<AdminAnswer>> carry_out(const AdminRequest& request, Controller& controller,
                                            History* history, const Task& task) {
-  const auto cluster = controller.nodes("");
-  if (!cluster) return tl::unexpected(cluster.error());
+  TRY_ASSIGN(const auto cluster, controller.nodes(""));
   std::vector<AdminAnswer> answers;
   for (const auto& name : request.nodes) {
-    if (find_node(*cluster, name) != nullptr) {
+    if (find_node(cluster, name) != nullptr) {
       answers.push_back(treat(name, request, controller, history, task));
       continue;
     }

@@ -111,10 +111,9 @@ Result<void> insert_event(Connection& connection, const Event& event) {
   insert.bind(to_number(event.at));
   for (const auto text : kTexts) insert.bind(event.*text);
   if (auto added = insert.run(); !added) return added;
-  const auto id = connection.ask_number("SELECT last_insert_rowid()");
-  if (!id) return tl::unexpected(id.error());
-  if (*id % kPruneEvery != 0) return {};
-  return prune(connection, *id);
+  TRY_ASSIGN(const auto id, connection.ask_number("SELECT last_insert_rowid()"));
+  if (id % kPruneEvery != 0) return {};
+  return prune(connection, id);
 }
 
 Result<void> History::add(const Event& event) {
@@ -132,9 +131,8 @@ Result<std::vector<Event>> History::events(const EventFilter& filter) const {
             filter.since ? to_number(*filter.since) : std::numeric_limits<std::int64_t>::min());
   std::vector<Event> found;
   while (filter.most == 0 || found.size() < filter.most) {
-    const auto row = rows.step();
-    if (!row) return tl::unexpected(row.error());
-    if (!*row) break;
+    TRY_ASSIGN(const auto row, rows.step());
+    if (!row) break;
     Event event = event_of(rows);
     if (selects(nodes, event.node) && selects(kinds, event.kind)) {
       found.push_back(std::move(event));
@@ -148,9 +146,8 @@ Result<std::optional<OwnDrain>> History::drain_of(std::string_view node) const {
   auto rows = file_->connection.prepare(
       "SELECT reason, at, confirmed, boot_id, identity, check_id, remedy, clean_runs, boots_since, "
       "resuming FROM drains WHERE node = ? AND ended IS NULL");
-  const auto row = rows.bind(node).step();
-  if (!row) return tl::unexpected(row.error());
-  if (!*row) return std::nullopt;
+  TRY_ASSIGN(const auto row, rows.bind(node).step());
+  if (!row) return std::nullopt;
   // A word that is not known is taken for the remedy after which nothing is resumed by itself.
   const auto remedy = parse_remedy(rows.text(6)).value_or(Remedy::reseat_or_replace);
   return OwnDrain{.reason = rows.text(0),
@@ -176,16 +173,14 @@ Result<bool> History::begin_drain(std::string_view node, const OwnDrain& drain,
                                   const std::optional<OwnDrain>& last) {
   auto& connection = file_->connection;
   return in_transaction(connection, [&]() -> Result<bool> {
-    const auto open = drain_of(node);
-    if (!open) return tl::unexpected(open.error());
-    if (open->has_value() != last.has_value()) return false;
-    if (last && ((*open)->at != last->at || (*open)->reason != last->reason)) return false;
+    TRY_ASSIGN(const auto open, drain_of(node));
+    if (open.has_value() != last.has_value()) return false;
+    if (last && ((open)->at != last->at || (open)->reason != last->reason)) return false;
     // One that nobody ever saw in Slurm is no flap.
-    const auto ended = connection.run(
-        "UPDATE drains SET ended = ?, counts = min(counts, confirmed) "
-        "WHERE node = ? AND ended IS NULL",
-        to_number(drain.at), node);
-    if (!ended) return tl::unexpected(ended.error());
+    TRY(
+        connection.run("UPDATE drains SET ended = ?, counts = min(counts, confirmed) "
+                       "WHERE node = ? AND ended IS NULL",
+                       to_number(drain.at), node));
     return connection
         .run(
             "INSERT INTO drains (node, reason, at, confirmed, boot_id, identity, check_id, remedy, "
@@ -205,11 +200,10 @@ Result<void> History::note_run(std::string_view node, const OwnDrain& drain, boo
                                std::string_view boot) {
   auto& connection = file_->connection;
   return in_transaction(connection, [&]() -> Result<void> {
-    const auto open = drain_of(node);
-    if (!open) return tl::unexpected(open.error());
-    if (!*open) return {};
-    auto boots = (*open)->boots_since;
-    const auto& last = boots.empty() ? (*open)->boot_id : boots.back();
+    TRY_ASSIGN(const auto open, drain_of(node));
+    if (!open) return {};
+    auto boots = (open)->boots_since;
+    const auto& last = boots.empty() ? (open)->boot_id : boots.back();
     if (!boot.empty() && boot != last) boots.emplace_back(boot);
     if (boots.size() > kMostBoots) boots.erase(boots.begin());
     return Record{connection, node, drain}.set(
@@ -228,11 +222,10 @@ Result<void> History::worsen_drain(std::string_view node, const OwnDrain& drain,
 Result<bool> History::begin_resume(std::string_view node, const OwnDrain& drain) {
   auto& connection = file_->connection;
   return in_transaction(connection, [&]() -> Result<bool> {
-    const auto marked = connection.run(
+    TRY(connection.run(
         "UPDATE drains SET resuming = 1 WHERE node = ? AND ended IS NULL AND at = ? "
         "AND reason = ? AND remedy = ? AND clean_runs >= ?",
-        node, to_number(drain.at), drain.reason, to_string(drain.remedy), drain.clean_runs);
-    if (!marked) return tl::unexpected(marked.error());
+        node, to_number(drain.at), drain.reason, to_string(drain.remedy), drain.clean_runs));
     return connection.ask_number("SELECT changes()").map([](std::int64_t changed) {
       return changed == 1;
     });
@@ -260,9 +253,8 @@ Result<std::string> History::boot_of(std::string_view node) const {
   std::error_code ignored;  // what cannot be looked at is not there
   if (!std::filesystem::is_regular_file(asked_beside(file_->path), ignored)) return "";
   auto rows = file_->connection.prepare("SELECT boot_id FROM boots WHERE node = ?");
-  const auto row = rows.bind(node).step();
-  if (!row) return tl::unexpected(row.error());
-  return *row ? rows.text(0) : "";
+  TRY_ASSIGN(const auto row, rows.bind(node).step());
+  return row ? rows.text(0) : "";
 }
 
 Result<bool> History::knows(std::string_view node) const {

@@ -96,19 +96,16 @@ Result<void> make_file(const fs::path& file) {
 // The schema. An error where it cannot be a history that this muster knows; 0 where nothing is in
 // it yet.
 Result<std::int64_t> recognise(Connection& connection, const fs::path& file) {
-  const auto version = connection.ask_number("PRAGMA user_version");
-  if (!version) return tl::unexpected(version.error());
-  const auto application = connection.ask_number("PRAGMA application_id");
-  if (!application) return tl::unexpected(application.error());
-  const auto tables = connection.ask_number("SELECT count(*) FROM sqlite_master");
-  if (!tables) return tl::unexpected(tables.error());
-  if (*version == 0 && *application == 0 && *tables == 0) return 0;
-  if (*application != kApplication) {
+  TRY_ASSIGN(const auto version, connection.ask_number("PRAGMA user_version"));
+  TRY_ASSIGN(const auto application, connection.ask_number("PRAGMA application_id"));
+  TRY_ASSIGN(const auto tables, connection.ask_number("SELECT count(*) FROM sqlite_master"));
+  if (version == 0 && application == 0 && tables == 0) return 0;
+  if (application != kApplication) {
     return make_error(fmt::format("{}: the database of another program", file.string()));
   }
-  if (*version >= 1 && *version <= kSchema) return *version;
+  if (version >= 1 && version <= kSchema) return version;
   return make_error(fmt::format("{}: written by another muster (schema {}, this one has {})",
-                                file.string(), *version, kSchema));
+                                file.string(), version, kSchema));
 }
 
 // All of it at one moment: another process may be making the schema.
@@ -142,12 +139,11 @@ struct Attempt {
 };
 
 Result<void> prepare(Connection& connection, const fs::path& file) {
-  const auto there = recognise_at_once(connection, file);
-  if (!there) return tl::unexpected(there.error());
+  TRY_ASSIGN(const auto there, recognise_at_once(connection, file));
   // Readers and a writer do not wait for each other then. Some file systems cannot; it stays as it
   // was there, or while another process has it.
   static_cast<void>(connection.run("PRAGMA journal_mode = WAL"));
-  if (*there != kSchema) return make_schema(connection, file);
+  if (there != kSchema) return make_schema(connection, file);
   return {};
 }
 
@@ -237,12 +233,10 @@ Result<HistoryFile> read_history_file(const fs::path& file, Connection::Access a
     const auto error = os_error("open", file.native(), errno);
     return errno == ENOENT ? make_missing(error.value().message) : error;
   }
-  auto connection = Connection::open(file, access);
-  if (!connection) return tl::unexpected(connection.error());
-  const auto there = recognise_at_once(*connection, file);
-  if (!there) return tl::unexpected(there.error());
-  if (*there == 0) return make_missing(fmt::format("{}: nothing is in it yet", file.string()));
-  return HistoryFile{std::move(*connection), {}, file};
+  TRY_ASSIGN(auto connection, Connection::open(file, access));
+  TRY_ASSIGN(const auto there, recognise_at_once(connection, file));
+  if (there == 0) return make_missing(fmt::format("{}: nothing is in it yet", file.string()));
+  return HistoryFile{std::move(connection), {}, file};
 }
 
 }  // namespace muster::slurm

@@ -37,9 +37,8 @@ Result<void> insert_sweep(Connection& connection, const SweepRun& run) {
 Result<std::int64_t> History::begin_sweep(const SweepRun& run) {
   auto& connection = file_->connection;
   return in_transaction(connection, [&]() -> Result<std::int64_t> {
-    const auto old = connection.run(
-        "DELETE FROM sweeps WHERE id <= (SELECT max(id) FROM sweeps) - ?", kMostRows);
-    if (!old) return tl::unexpected(old.error());
+    TRY(connection.run("DELETE FROM sweeps WHERE id <= (SELECT max(id) FROM sweeps) - ?",
+                       kMostRows));
     if (auto added = insert_sweep(connection, run); !added) return tl::unexpected(added.error());
     return connection.ask_number("SELECT last_insert_rowid()");
   });

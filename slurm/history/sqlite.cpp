@@ -61,9 +61,8 @@ Result<bool> Statement::step() {
 
 Result<void> Statement::run() {
   for (;;) {
-    const auto row = step();
-    if (!row) return tl::unexpected(row.error());
-    if (!*row) return {};
+    TRY_ASSIGN(const auto row, step());
+    if (!row) return {};
   }
 }
 
@@ -98,9 +97,8 @@ Result<Connection> Connection::open(const std::filesystem::path& file, Access ac
 
 Result<std::int64_t> Connection::ask_number(const char* sql) {
   auto statement = prepare(sql);
-  const auto row = statement.step();
-  if (!row) return tl::unexpected(row.error());
-  return *row ? statement.number(0) : 0;
+  TRY_ASSIGN(const auto row, statement.step());
+  return row ? statement.number(0) : 0;
 }
 
 tl::unexpected<Error> Connection::failure(int code) {

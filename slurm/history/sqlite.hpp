@@ -36,9 +36,8 @@ class Statement {
   [[nodiscard]] auto rows(const Make& make) -> Result<std::vector<decltype(make(*this))>> {
     std::vector<decltype(make(*this))> made;
     for (;;) {
-      const auto row = step();
-      if (!row) return tl::unexpected(row.error());
-      if (!*row) return made;
+      TRY_ASSIGN(const auto row, step());
+      if (!row) return made;
       made.push_back(make(*this));
     }
   }

@@ -74,9 +74,8 @@ Result<std::vector<std::string>> sbatch_arguments(const SweepRun& run, const Swe
 }
 
 Result<Report> read_sweep_result(const std::filesystem::path& file) {
-  const auto text = Root().read(file.string(), kLargestResult);
-  if (!text) return tl::unexpected(text.error());
-  auto report = parse_report(*text);
+  TRY_ASSIGN(const auto text, Root().read(file.string(), kLargestResult));
+  auto report = parse_report(text);
   if (report) return report;
   return make_error(
       fmt::format("{}: {}", printable(file.string()), printable(report.error().message, 200)));

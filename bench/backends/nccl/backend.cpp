@@ -75,9 +75,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
           fmt::format("--diagnose: NCCL {} cannot: 2.31 can", nccl_version_text(version_)));
     }
     if (auto bound = options_.bind ? bind() : Result<void>{}; !bound) return named(bound);
-    auto gpu = named(Gpu::open(cuda_, ordinal_.ordinal));
-    if (!gpu) return tl::unexpected(gpu.error());
-    gpu_ = std::move(*gpu);
+    TRY_ASSIGN(gpu_, named(Gpu::open(cuda_, ordinal_.ordinal)));
     memory_.emplace(*gpu_, nccl_, options_.registered);
     if (ordinal_.device_id.empty()) ordinal_.device_id = gpu_->pci_address();
     return meet();
@@ -177,9 +175,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
 
   [[nodiscard]] Result<void> choose(const Operation& operation) override {
     if (auto can = supports(operation, {}); !can) return can;
-    auto run = named(prepare(operation));
-    if (!run) return tl::unexpected(run.error());
-    chosen_ = *std::move(run);
+    TRY_ASSIGN(chosen_, named(prepare(operation)));
     return named(fill(*chosen_));
   }
 
@@ -200,11 +196,10 @@ class NcclBackend final : public Backend, public StreamedOperation {
  private:
   // Before the context, so that what the driver sets up for it on the host is near, too.
   [[nodiscard]] Result<void> bind() {
-    const auto address = pci_address_of(cuda_, ordinal_.ordinal);
-    if (!address) return tl::unexpected(address.error());
-    const auto root = options_.root.empty() ? Result<Root>(Root()) : Root::below(options_.root);
-    if (!root) return tl::unexpected(root.error());
-    binding_ = bind_to_gpu(*address, *root);
+    TRY_ASSIGN(const auto address, pci_address_of(cuda_, ordinal_.ordinal));
+    TRY_ASSIGN(const auto root,
+               options_.root.empty() ? Result<Root>(Root()) : Root::below(options_.root));
+    binding_ = bind_to_gpu(address, root);
     return {};
   }
 
@@ -219,16 +214,13 @@ class NcclBackend final : public Backend, public StreamedOperation {
     unformed_.reset();
     std::string id;
     if (options_.rank == 0) {
-      auto unique = named(communicator_->make_id());
-      if (!unique) return tl::unexpected(unique.error());
-      id = *std::move(unique);
+      TRY_ASSIGN(id, named(communicator_->make_id()));
     }
-    auto shared = options_.broadcast(id);
-    if (!shared) return tl::unexpected(shared.error());
+    TRY_ASSIGN(auto shared, options_.broadcast(id));
     const auto& limit = options_.forming_limit;
     std::optional<DiagnosisReader> reader;
     if (options_.diagnose) reader.emplace();
-    auto joined = communicator_->join(*shared, options_.blocking && !limit, limit);
+    auto joined = communicator_->join(shared, options_.blocking && !limit, limit);
     if (reader) diagnosis_ = reader->read();
     if (joined) return named(memory_->register_with(*communicator_));
     if (!limit) return named(joined);
@@ -274,23 +266,22 @@ class NcclBackend final : public Backend, public StreamedOperation {
 
   [[nodiscard]] Result<Batch> measured(const Operation& operation, const Pace& pace,
                                        Progress& progress) {
-    const auto run = prepare(operation);
-    if (!run) return tl::unexpected(run.error());
-    auto done = fill(*run);
+    TRY_ASSIGN(const auto run, prepare(operation));
+    auto done = fill(run);
     if (!done) return tl::unexpected(done.error());
     progress.reset();
-    done = warm_up(*run, pace, progress);
-    if (done && pace.graph) done = capture(*run, pace.together);
+    done = warm_up(run, pace, progress);
+    if (done && pace.graph) done = capture(run, pace.together);
     if (done && pace.graph) done = gpu_->launch_graph();  // the first puts the graph on the GPU
     if (done && pace.graph) done = wait();
     if (!done) return tl::unexpected(done.error());
     auto samples = time_on_stream({.gpu = *gpu_,
-                                   .enqueue = [&] { return once(*run, pace); },
+                                   .enqueue = [&] { return once(run, pace); },
                                    .healthy = [this] { return communicator_->healthy(); }},
                                   pace, progress);
     if (samples && !is_repeatable(operation)) {
-      done = fill(*run);
-      if (done) done = once(*run, {}, progress);
+      done = fill(run);
+      if (done) done = once(run, {}, progress);
     }
     gpu_->drop_graph();
     if (!samples) return tl::unexpected(samples.error());
@@ -298,27 +289,25 @@ class NcclBackend final : public Backend, public StreamedOperation {
     for (auto& each : samples->seconds) each /= pace.together;
     for (auto& each : samples->cpu_seconds) each /= pace.together;
     samples->rank = options_.rank;
-    return wrong_elements(*run).map([&](std::vector<Wrong> wrong) {
+    return wrong_elements(run).map([&](std::vector<Wrong> wrong) {
       return Batch{.samples = {*std::move(samples)}, .wrong = std::move(wrong)};
     });
   }
 
   [[nodiscard]] Result<std::vector<Wrong>> verified(const Operation& operation, const Pace& pace,
                                                     Progress& progress) {
-    const auto run = prepare(operation);
-    if (!run) return tl::unexpected(run.error());
+    TRY_ASSIGN(const auto run, prepare(operation));
     progress.reset();
-    return run_once(*run, pace, progress).and_then([&] { return wrong_elements(*run); });
+    return run_once(run, pace, progress).and_then([&] { return wrong_elements(run); });
   }
 
   // NCCL before 2.24 cannot be told to log more than at first: then the algorithm stays unknown.
   [[nodiscard]] Result<void> logged(const Operation& operation) {
     const auto& reset = nccl_.reset_debug;
     if (!options_.log || reset.call == nullptr || !log_nccl_operations(true)) return {};
-    const auto run = prepare(operation);
-    if (!run) return tl::unexpected(run.error());
+    TRY_ASSIGN(const auto run, prepare(operation));
     reset.call();
-    auto done = once(*run, {});
+    auto done = once(run, {});
     if (done) done = wait();
     if (!done) return done;
     static_cast<void>(log_nccl_operations(false));  // what is timed after this logs nothing
@@ -403,9 +392,8 @@ class NcclBackend final : public Backend, public StreamedOperation {
     const auto& operation = run.operation;
     Wrong wrong{.rank = options_.rank};
     for (const auto& segment : expected_of(operation, options_.rank, options_.ranks)) {
-      const auto done = gpu_->verify(run.receive, size_of(operation.type), segment, wrong,
-                                     [this] { return communicator_->healthy(); });
-      if (!done) return tl::unexpected(done.error());
+      TRY(gpu_->verify(run.receive, size_of(operation.type), segment, wrong,
+                       [this] { return communicator_->healthy(); }));
     }
     if (wrong.elements == 0) return std::vector<Wrong>{};
     return std::vector<Wrong>{wrong};
@@ -451,20 +439,17 @@ Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options) {
   if (options.log) keep_nccl_log();
   if (options.diagnose) ask_for_diagnosis();
   if (options.rank == 0) choose_ras_address();
-  auto cuda = cuda::open_library(options.cuda);
-  if (!cuda) return tl::unexpected(cuda.error());
-  auto nccl = nccl::open_library(options.nccl);
-  if (!nccl) return tl::unexpected(nccl.error());
-  MUSTER_CUDA_TRY(*cuda, init, 0);
+  TRY_ASSIGN(auto cuda, cuda::open_library(options.cuda));
+  TRY_ASSIGN(auto nccl, nccl::open_library(options.nccl));
+  MUSTER_CUDA_TRY(cuda, init, 0);
   int gpus = 0;
-  MUSTER_CUDA_TRY(*cuda, device_count, &gpus);
+  MUSTER_CUDA_TRY(cuda, device_count, &gpus);
   auto ordinal =
       choose_gpu(options.rank, options.local_rank, gpus, variable("CUDA_VISIBLE_DEVICES"));
   if (!ordinal) return tl::unexpected(ordinal.error());
-  auto backend = std::make_unique<NcclBackend>(std::move(options), *std::move(cuda),
-                                               *std::move(nccl), std::move(*ordinal));
-  const auto started = backend->begin();
-  if (!started) return tl::unexpected(started.error());
+  auto backend = std::make_unique<NcclBackend>(std::move(options), std::move(cuda), std::move(nccl),
+                                               std::move(*ordinal));
+  TRY(backend->begin());
   return backend;
 }
 

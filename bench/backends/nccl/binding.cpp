@@ -63,9 +63,8 @@ Result<void> bind_all_threads(const Cpus& cpus) {
 }
 
 Result<Cpus> cpu_list(const Root& root, std::string_view path) {
-  const auto text = root.read_line(path);
-  if (!text) return tl::unexpected(text.error());
-  return parse_cpu_list(*text);
+  TRY_ASSIGN(const auto text, root.read_line(path));
+  return parse_cpu_list(text);
 }
 
 }  // namespace

@@ -64,9 +64,8 @@ class BufferMemory {
   [[nodiscard]] Result<void> grow(Area& area, std::uint64_t bytes) {
     if (bytes <= area.bytes) return {};
     release(area);
-    const auto made = allocate(bytes);
-    if (!made) return tl::unexpected(made.error());
-    area = {*made, bytes};
+    TRY_ASSIGN(const auto made, allocate(bytes));
+    area = {made, bytes};
     return {};
   }
 

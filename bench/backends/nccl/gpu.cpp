@@ -59,9 +59,7 @@ Result<void> Gpu::set_up(int ordinal) {
   std::array<char, 256> text{};
   MUSTER_CUDA_TRY(library_, device_name, text.data(), static_cast<int>(text.size()) - 1, device_);
   name_ = printable(text.data(), 100);
-  auto address = pci_address_of(library_, ordinal);
-  if (!address) return tl::unexpected(address.error());
-  pci_address_ = *std::move(address);
+  TRY_ASSIGN(pci_address_, pci_address_of(library_, ordinal));
   int multiprocessors = 0;
   MUSTER_CUDA_TRY(library_, device_attribute, &multiprocessors, cuda::kMultiprocessors, device_);
   blocks_ = kBlocksPerMultiprocessor * static_cast<unsigned>(std::max(1, multiprocessors));
@@ -243,9 +241,8 @@ Result<void> Gpu::wait(const Watch& watch, std::chrono::nanoseconds expected) {
   const auto begin = SteadyClock::now();
   auto look_round = begin + kLookRound;
   for (;;) {
-    const auto done = is_done(watch);
-    if (!done) return tl::unexpected(done.error());
-    if (*done) return watch();
+    TRY_ASSIGN(const auto done, is_done(watch));
+    if (done) return watch();
     const auto now = SteadyClock::now();
     if (now >= look_round) {
       auto seen = watch();

@@ -52,24 +52,20 @@ class Finder {
 #define MUSTER_BENCH_FIND(member, ...) finder.find(library.member);
 
 Result<cuda::Library> cuda::open_library(const std::string& named) {
-  const auto opened = open_first(named, {"libcuda.so.1"});
-  if (!opened) return tl::unexpected(opened.error());
+  TRY_ASSIGN(const auto opened, open_first(named, {"libcuda.so.1"}));
   Library library{.path = named.empty() ? "libcuda.so.1" : named};
-  Finder finder(*opened);
+  Finder finder(opened);
   MUSTER_CUDA_FUNCTIONS(MUSTER_BENCH_FIND)
-  const auto found = finder.all_found(library.path, "CUDA driver library");
-  if (!found) return tl::unexpected(found.error());
+  TRY(finder.all_found(library.path, "CUDA driver library"));
   return library;
 }
 
 Result<nccl::Library> nccl::open_library(const std::string& named) {
-  const auto opened = open_first(named, {"libnccl.so.2", "libnccl.so"});
-  if (!opened) return tl::unexpected(opened.error());
+  TRY_ASSIGN(const auto opened, open_first(named, {"libnccl.so.2", "libnccl.so"}));
   Library library{.path = named.empty() ? "libnccl.so.2" : named};
-  Finder finder(*opened);
+  Finder finder(opened);
   MUSTER_NCCL_FUNCTIONS(MUSTER_BENCH_FIND)
-  const auto found = finder.all_found(library.path, "NCCL library");
-  if (!found) return tl::unexpected(found.error());
+  TRY(finder.all_found(library.path, "NCCL library"));
   return library;
 }
 
@@ -81,8 +77,7 @@ Result<cublas::Library> cublas::open_library(const std::string& named) {
   Library library{.path = named.empty() ? "libcublasLt.so" : named};
   Finder finder(*opened);
   MUSTER_CUBLAS_FUNCTIONS(MUSTER_BENCH_FIND)
-  const auto found = finder.all_found(library.path, "cuBLASLt library");
-  if (!found) return tl::unexpected(found.error());
+  TRY(finder.all_found(library.path, "cuBLASLt library"));
   return library;
 }
 

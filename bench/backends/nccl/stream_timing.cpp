@@ -27,9 +27,8 @@ Result<Samples> one_by_one(const StreamWork& work, const Pace& pace, Progress& p
     const std::chrono::nanoseconds wait(static_cast<std::int64_t>(expected * 1e9));
     if (done) done = wait_counted(work.gpu, work.healthy, progress, wait);
     if (!done) return tl::unexpected(done.error());
-    const auto took = work.gpu.seconds_between(0, 1);
-    if (!took) return tl::unexpected(took.error());
-    seconds.push_back(*took);
+    TRY_ASSIGN(const auto took, work.gpu.seconds_between(0, 1));
+    seconds.push_back(took);
   }
   return samples;
 }
@@ -74,9 +73,8 @@ Result<Samples> back_to_back(const StreamWork& work, const Pace& pace, Progress&
   auto& seconds = samples.seconds;
   seconds.reserve(rounds);
   for (std::size_t i = 0; i < rounds; ++i) {
-    const auto took = work.gpu.seconds_between(i, i + 1);
-    if (!took) return tl::unexpected(took.error());
-    seconds.push_back(*took);
+    TRY_ASSIGN(const auto took, work.gpu.seconds_between(i, i + 1));
+    seconds.push_back(took);
   }
   return samples;
 }

@@ -33,9 +33,8 @@ std::string answer_of(const Result<int>& count) {
 Result<int> count_in(std::string_view answer) {
   if (answer.starts_with(kMissing)) return make_missing(std::string(answer.substr(1)));
   if (answer.starts_with(kFailed)) return make_error(std::string(answer.substr(1)));
-  const auto count = parse_unsigned(answer);
-  if (!count) return tl::unexpected(count.error());
-  return static_cast<int>(*count);
+  TRY_ASSIGN(const auto count, parse_unsigned(answer));
+  return static_cast<int>(count);
 }
 
 }  // namespace

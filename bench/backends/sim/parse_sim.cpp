@@ -130,9 +130,8 @@ Result<SimFault> parse_fault(std::string_view text) {
 }
 
 Result<void> add_fault(SimCluster& cluster, std::string_view text) {
-  const auto fault = parse_fault(text);
-  if (!fault) return tl::unexpected(fault.error());
-  cluster.faults.push_back(*fault);
+  TRY_ASSIGN(const auto fault, parse_fault(text));
+  cluster.faults.push_back(fault);
   return {};
 }
 

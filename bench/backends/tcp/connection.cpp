@@ -48,9 +48,8 @@ Result<Descriptor> connect_once(const Endpoint& endpoint, Deadline deadline) {
   const auto failed = [&](std::string_view why) {
     return make_error(fmt::format("{}: {}", to_text(endpoint), why));
   };
-  const auto addresses = resolve(endpoint);
-  if (!addresses) return tl::unexpected(addresses.error());
-  auto socket = start_connecting(addresses->front());
+  TRY_ASSIGN(const auto addresses, resolve(endpoint));
+  auto socket = start_connecting(addresses.front());
   if (!socket) return failed(socket.error().message);
   if (auto ready = wait_for(socket->get(), POLLOUT, &deadline); !ready) {
     return failed(ready.error().message);
@@ -115,9 +114,8 @@ Result<Descriptor> connect_to(const std::vector<Endpoint>& addresses, Deadline d
 
 Result<void> transfer(Outgoing out, Incoming in, const Deadline* deadline) {
   while (!out.bytes.empty() || !in.bytes.empty()) {
-    const auto moved = move_some(out, in);
-    if (!moved) return tl::unexpected(moved.error());
-    if (*moved != 0) continue;
+    TRY_ASSIGN(const auto moved, move_some(out, in));
+    if (moved != 0) continue;
     if (auto ready = wait_for_either(out, in, deadline); !ready) return ready;
   }
   return {};

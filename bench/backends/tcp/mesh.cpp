@@ -226,17 +226,14 @@ std::string to_line(const Endpoints& addresses) {
 
 // The addresses of each rank.
 Result<std::vector<Endpoints>> share(const Exchange& exchange, const Endpoints& mine, int ranks) {
-  const auto gathered = exchange.gather(to_line(mine));
-  if (!gathered) return tl::unexpected(gathered.error());
-  const auto told = exchange.broadcast(fmt::format("{}", fmt::join(*gathered, "\n")));
-  if (!told) return tl::unexpected(told.error());
+  TRY_ASSIGN(const auto gathered, exchange.gather(to_line(mine)));
+  TRY_ASSIGN(const auto told, exchange.broadcast(fmt::format("{}", fmt::join(gathered, "\n"))));
   std::vector<Endpoints> all;
-  for (const auto line : split(*told, '\n')) {
+  for (const auto line : split(told, '\n')) {
     auto& one = all.emplace_back();
     for (const auto word : split(line, ',')) {
-      auto address = parse_endpoint(word);
-      if (!address) return tl::unexpected(address.error());
-      one.push_back(*std::move(address));
+      TRY_ASSIGN(auto address, parse_endpoint(word));
+      one.push_back(std::move(address));
     }
   }
   if (all.size() != static_cast<std::size_t>(ranks)) {
@@ -302,24 +299,19 @@ Result<Mesh> Mesh::connect(const Options& options) {
   const auto& [rank, ranks, token, exchange, patience] = options;
   // A connection to each other rank, and what else there is.
   const auto wanted = static_cast<std::size_t>(ranks) + kMostStrangers + kOtherDescriptors;
-  const auto allowed = allow_descriptors(fmt::format("each of {} ranks", ranks), wanted);
-  if (!allowed) return tl::unexpected(allowed.error());
-  const auto listening = listen_anywhere();
-  if (!listening) return tl::unexpected(listening.error());
-  const auto addresses = share(exchange, listening->addresses, ranks);
-  if (!addresses) return tl::unexpected(addresses.error());
+  TRY(allow_descriptors(fmt::format("each of {} ranks", ranks), wanted));
+  TRY_ASSIGN(const auto listening, listen_anywhere());
+  TRY_ASSIGN(const auto addresses, share(exchange, listening.addresses, ranks));
 
   Assembly assembly(rank, ranks, token, Clock::now() + patience);
   for (int peer = 0; peer < rank; ++peer) {
-    auto greeted = assembly.greet(peer, (*addresses)[static_cast<std::size_t>(peer)]);
-    if (!greeted) return tl::unexpected(greeted.error());
+    TRY(assembly.greet(peer, addresses[static_cast<std::size_t>(peer)]));
   }
-  if (auto all = assembly.welcome(listening->socket); !all) return tl::unexpected(all.error());
+  if (auto all = assembly.welcome(listening.socket); !all) return tl::unexpected(all.error());
   for (int peer = 0; peer < rank; ++peer) {
-    auto heard = assembly.hear(peer, (*addresses)[static_cast<std::size_t>(peer)]);
-    if (!heard) return tl::unexpected(heard.error());
+    TRY(assembly.hear(peer, addresses[static_cast<std::size_t>(peer)]));
   }
-  return Mesh(rank, count_here(*addresses, rank), assembly.take());
+  return Mesh(rank, count_here(addresses, rank), assembly.take());
 }
 
 Result<void> Mesh::exchange(int to, ConstBytes out, int from, Bytes in) const {
@@ -339,10 +331,9 @@ void Mesh::shut_down() const noexcept {
 
 Result<std::unique_ptr<Backend>> make_backend(const Options& options) {
   auto available = host_memory_available();  // all have asked when they are connected
-  auto mesh = Mesh::connect(options);
-  if (!mesh) return tl::unexpected(mesh.error());
-  if (available) *available /= static_cast<std::uint64_t>(mesh->ranks_here());
-  return std::make_unique<TcpBackend>(*std::move(mesh), available);
+  TRY_ASSIGN(auto mesh, Mesh::connect(options));
+  if (available) *available /= static_cast<std::uint64_t>(mesh.ranks_here());
+  return std::make_unique<TcpBackend>(std::move(mesh), available);
 }
 
 }  // namespace muster::bench::tcp

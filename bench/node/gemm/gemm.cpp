@@ -148,10 +148,9 @@ Result<void> Gemm::choose() {
     if (choice.state != cublas::kSuccess || choice.workspace > kWorkspace) continue;
     const auto once = [&] { return multiply(choice.algorithm, first_); };
     const auto warm = gpu_.timed(once);
-    const auto seconds = warm ? gpu_.timed(once) : warm;
-    if (!seconds) return tl::unexpected(seconds.error());
-    if (*seconds < best) {
-      best = *seconds;
+    TRY_ASSIGN(const auto seconds, warm ? gpu_.timed(once) : warm);
+    if (seconds < best) {
+      best = seconds;
       algorithm_ = choice.algorithm;
     }
   }
@@ -166,14 +165,12 @@ Result<std::optional<std::string>> Gemm::wrong() {
   auto done = gpu_.clear_counts();
   if (done) done = gpu_.compare(last_, first_, words, words);
   if (!done) return tl::unexpected(done.error());
-  const auto counts = gpu_.counts();
-  if (!counts) return tl::unexpected(counts.error());
-  if (counts->wrong != 0) {
-    return std::optional(
-        fmt::format("{} words of 4 bytes of a product in {} are not what the same product was "
-                    "before, the first in column {}; bits {:08x} differ",
-                    counts->wrong, kind_.name, counts->first * 4 / kind_.out.bytes() / shape_.rows,
-                    counts->bits));
+  TRY_ASSIGN(const auto counts, gpu_.counts());
+  if (counts.wrong != 0) {
+    return std::optional(fmt::format(
+        "{} words of 4 bytes of a product in {} are not what the same product was "
+        "before, the first in column {}; bits {:08x} differ",
+        counts.wrong, kind_.name, counts.first * 4 / kind_.out.bytes() / shape_.rows, counts.bits));
   }
   return wrong_number();
 }

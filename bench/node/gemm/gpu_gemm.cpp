@@ -28,18 +28,16 @@ Rates rates_of(NodeGpu& gpu, double operations, Span time,
   std::vector<double> rates;
   const auto end = Clock::now() + time;
   while (rates.size() < kLeast || (rates.size() < kMost && Clock::now() < end)) {
-    const auto seconds = gpu.timed(work);
-    if (!seconds) return tl::unexpected(seconds.error());
-    rates.push_back(operations / *seconds / kTera);
+    TRY_ASSIGN(const auto seconds, gpu.timed(work));
+    rates.push_back(operations / seconds / kTera);
   }
   return rates;
 }
 
 Rates rates_of(NodeGpu& gpu, Gemm& gemm, Span time) {
   constexpr double kMost = 1000;
-  const auto one = gpu.timed([&] { return gemm.start(); });
-  if (!one) return tl::unexpected(one.error());
-  const auto count = static_cast<int>(std::clamp(std::ceil(kLaunch / *one), 1.0, kMost));
+  TRY_ASSIGN(const auto one, gpu.timed([&] { return gemm.start(); }));
+  const auto count = static_cast<int>(std::clamp(std::ceil(kLaunch / one), 1.0, kMost));
   return rates_of(gpu, count * gemm.operations(), time, [&]() -> Result<void> {
     for (int i = 0; i < count; ++i) {
       if (auto started = gemm.start(); !started) return started;
@@ -107,14 +105,11 @@ class GemmTest {
 
   Result<void> measure_one(const cublas::Library& library, const GemmKind& kind, std::uint64_t n,
                            Span time, NodeGpu& gpu, Series& series) {
-    auto gemm = Gemm::prepare(gpu, library, kind, {n, n, n});
-    if (!gemm) return tl::unexpected(gemm.error());
-    const auto rates = rates_of(gpu, **gemm, time);
-    if (!rates) return tl::unexpected(rates.error());
-    const auto wrong = (*gemm)->wrong();
-    if (!wrong) return tl::unexpected(wrong.error());
-    if (*wrong) result_.findings.push_back(broken(gpu.name(), **wrong));
-    series.add(gpu.name(), *rates);
+    TRY_ASSIGN(auto gemm, Gemm::prepare(gpu, library, kind, {n, n, n}));
+    TRY_ASSIGN(const auto rates, rates_of(gpu, *gemm, time));
+    TRY_ASSIGN(const auto wrong, (gemm)->wrong());
+    if (wrong) result_.findings.push_back(broken(gpu.name(), *wrong));
+    series.add(gpu.name(), rates);
     return {};
   }
 
@@ -133,14 +128,13 @@ class GemmTest {
     auto ready = products.prepare();
     if (ready) ready = products.take(kLaunch);
     if (!ready) return ready;
-    const auto rates = rates_of(gpu, products.operations(), time, [&] { return products.start(); });
-    if (!rates) return tl::unexpected(rates.error());
-    const auto counts = products.compare();
-    if (!counts) return tl::unexpected(counts.error());
-    if (counts->wrong != 0) {
-      result_.findings.push_back(wrong_product(gpu, *counts, rates->size()));
+    TRY_ASSIGN(const auto rates,
+               rates_of(gpu, products.operations(), time, [&] { return products.start(); }));
+    TRY_ASSIGN(const auto counts, products.compare());
+    if (counts.wrong != 0) {
+      result_.findings.push_back(wrong_product(gpu, counts, rates.size()));
     }
-    series.add(gpu.name(), *rates);
+    series.add(gpu.name(), rates);
     return {};
   }
 
@@ -157,10 +151,9 @@ class GemmTest {
 }  // namespace
 
 Result<TestResult> run_gpu_gemm(const TestInput& input) {
-  auto all = open_gpus(input);
-  if (!all) return tl::unexpected(all.error());
-  TestResult result{.findings = std::move(all->refused)};
-  GemmTest(input, *all, result).run();
+  TRY_ASSIGN(auto all, open_gpus(input));
+  TestResult result{.findings = std::move(all.refused)};
+  GemmTest(input, all, result).run();
   return result;
 }
 

@@ -146,25 +146,23 @@ std::optional<unsigned> Hca::numa_node() const {
 }
 
 Result<OpenHcas> open_hcas(const TestInput& input) {
-  const auto library = open_verbs(input.verbs);
-  if (!library) return tl::unexpected(library.error());
-  const auto devices = list_devices(*library);
-  if (!devices) return tl::unexpected(devices.error());
-  const auto& [list, count] = *devices;
+  TRY_ASSIGN(const auto library, open_verbs(input.verbs));
+  TRY_ASSIGN(const auto devices, list_devices(library));
+  const auto& [list, count] = devices;
   const auto variable = input.variables.find("NCCL_IB_HCA");
   OpenHcas all;
   for (int index = 0; index < count; ++index) {
     auto* const device = list[index];
-    const std::string name = printable(library->name(device), 64);
+    const std::string name = printable(library.name(device), 64);
     const bool named = variable != input.variables.end() && is_named(variable->second, name);
-    auto hca = Hca::open(*library, device, named);
+    auto hca = Hca::open(library, device, named);
     if (hca) {
       all.hcas.push_back(*std::move(hca));
     } else if (!hca.error().missing) {
       all.refused.push_back(unjudged(name, hca.error().message));
     }
   }
-  library->free_list(list);
+  library.free_list(list);
   if (all.hcas.empty() && all.refused.empty()) {
     return make_missing("this node has no HCA with an InfiniBand port");
   }

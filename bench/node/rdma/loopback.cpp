@@ -138,9 +138,8 @@ class Loopback {
 
   Result<void> check_data(Lane& lane, const std::string& device, RdmaMemory& memory,
                           std::uint64_t seed, std::uint64_t count) {
-    const auto compared = wrong_in(memory, seed, count * sizes_.message);
-    if (!compared) return tl::unexpected(compared.error());
-    const auto& wrong = *compared;
+    TRY_ASSIGN(const auto compared, wrong_in(memory, seed, count * sizes_.message));
+    const auto& wrong = compared;
     if (!wrong || std::exchange(lane.spoilt, true)) return {};
     result_.findings.push_back(
         broken(device, fmt::format("{} words of 8 bytes came over changed, the first at byte {}",
@@ -170,8 +169,7 @@ class Loopback {
     if (auto cleared = to.clear(sizes_.bytes()); !cleared) return tl::unexpected(cleared.error());
     auto rate = gbps(lane.self->move(transfers), sizes_.count);
     if (!rate) return rate;
-    const auto right = check_data(lane, lane.hca->name(), to, lane.seed, sizes_.count);
-    if (!right) return tl::unexpected(right.error());
+    TRY(check_data(lane, lane.hca->name(), to, lane.seed, sizes_.count));
     return rate;
   }
 
@@ -187,16 +185,16 @@ class Loopback {
 
   // From memory of the GPU next to it to memory of that GPU.
   Result<void> measure_gpu(Lane& lane, Gpu& gpu, std::chrono::duration<double> time) {
-    const auto source = RdmaMemory::reserve_on(*lane.hca, gpu, gpus_.cuda(), sizes_.bytes());
-    if (!source) return tl::unexpected(source.error());
-    const auto target = RdmaMemory::reserve_on(*lane.hca, gpu, gpus_.cuda(), sizes_.bytes());
-    if (!target) return tl::unexpected(target.error());
-    if (auto filled = (*source)->fill(lane.seed); !filled) return filled;
+    TRY_ASSIGN(const auto source,
+               RdmaMemory::reserve_on(*lane.hca, gpu, gpus_.cuda(), sizes_.bytes()));
+    TRY_ASSIGN(const auto target,
+               RdmaMemory::reserve_on(*lane.hca, gpu, gpus_.cuda(), sizes_.bytes()));
+    if (auto filled = (source)->fill(lane.seed); !filled) return filled;
     const auto end = Clock::now() + time;
     for (int i = 0; i < kMost && (i < kLeast || Clock::now() < end); ++i) {
-      const auto rate = move_once(lane, all_of(IBV_WR_RDMA_WRITE, **source, **target), **target);
-      if (!rate) return tl::unexpected(rate.error());
-      if (i > 0) lane.gpu.push_back(*rate);
+      TRY_ASSIGN(const auto rate,
+                 move_once(lane, all_of(IBV_WR_RDMA_WRITE, *source, *target), *target));
+      if (i > 0) lane.gpu.push_back(rate);
     }
     return {};
   }
@@ -221,13 +219,12 @@ class Loopback {
   Result<void> time_small(Lane& lane) {
     constexpr int kWrites = 1000;
     for (int i = 0; i < kWrites; ++i) {
-      const auto seconds = lane.self->move({.kind = IBV_WR_RDMA_WRITE,
-                                            .local = lane.source.get(),
-                                            .remote = lane.target.get(),
-                                            .message = sizeof(std::uint64_t),
-                                            .count = 1});
-      if (!seconds) return tl::unexpected(seconds.error());
-      lane.latency.push_back(*seconds * 1e9);
+      TRY_ASSIGN(const auto seconds, lane.self->move({.kind = IBV_WR_RDMA_WRITE,
+                                                      .local = lane.source.get(),
+                                                      .remote = lane.target.get(),
+                                                      .message = sizeof(std::uint64_t),
+                                                      .count = 1}));
+      lane.latency.push_back(seconds * 1e9);
     }
     if (!is_told(median_of(lane.latency) / 1e9)) lane.latency.clear();
     return {};
@@ -240,9 +237,8 @@ class Loopback {
     for (int i = 0; i < kMost && (i < kLeast || Clock::now() < end); ++i) {
       for (const auto& [transfers, rates] :
            {std::pair(&write, &lane.write), std::pair(&read, &lane.read)}) {
-        const auto rate = move_once(lane, *transfers, *lane.target);
-        if (!rate) return tl::unexpected(rate.error());
-        rates->push_back(*rate);
+        TRY_ASSIGN(const auto rate, move_once(lane, *transfers, *lane.target));
+        rates->push_back(rate);
       }
     }
     // The first round finds nothing in its place.
@@ -282,24 +278,22 @@ class Loopback {
 
   [[nodiscard]] Result<DeviceValue> write_to(Lane& from, Lane& to, const std::string& device) {
     const std::uint64_t count = std::max<std::uint64_t>(1, sizes_.count / 4);
-    auto way = Way::join(*from.hca, *to.hca, patience_);
-    if (!way) return tl::unexpected(way.error());
+    TRY_ASSIGN(auto way, Way::join(*from.hca, *to.hca, patience_));
     std::vector<double> rates;
     for (int i = 0; i < kLeast; ++i) {
       if (auto cleared = to.target->clear(count * sizes_.message); !cleared) {
         return tl::unexpected(cleared.error());
       }
-      const auto seconds = (*way)->move({.kind = IBV_WR_RDMA_WRITE,
-                                         .local = from.source.get(),
-                                         .remote = to.target.get(),
-                                         .message = sizes_.message,
-                                         .count = count});
-      const auto rate = gbps(seconds, count);
-      if (!rate) return tl::unexpected(rate.error());
+      const auto seconds = (way)->move({.kind = IBV_WR_RDMA_WRITE,
+                                        .local = from.source.get(),
+                                        .remote = to.target.get(),
+                                        .message = sizes_.message,
+                                        .count = count});
+      TRY_ASSIGN(const auto rate, gbps(seconds, count));
       if (auto right = check_data(from, device, *to.target, from.seed, count); !right) {
         return tl::unexpected(right.error());
       }
-      if (i > 0) rates.push_back(*rate);
+      if (i > 0) rates.push_back(rate);
     }
     return value_of(device, rates);
   }
@@ -411,11 +405,10 @@ class Loopback {
 }  // namespace
 
 Result<TestResult> run_ib_loopback(const TestInput& input) {
-  auto all = open_hcas(input);
-  if (!all) return tl::unexpected(all.error());
-  TestResult result{.findings = std::move(all->refused)};
-  Loopback loopback(input, result, all->hcas.size());
-  for (const auto& hca : all->hcas) loopback.add(*hca);
+  TRY_ASSIGN(auto all, open_hcas(input));
+  TestResult result{.findings = std::move(all.refused)};
+  Loopback loopback(input, result, all.hcas.size());
+  for (const auto& hca : all.hcas) loopback.add(*hca);
   loopback.measure();
   return result;
 }

@@ -180,9 +180,8 @@ void RdmaMemory::deregister() {
 }
 
 Result<std::unique_ptr<RdmaMemory>> RdmaMemory::reserve(const Hca& hca, std::uint64_t bytes) {
-  auto memory = FreshMemory::reserve(bytes);
-  if (!memory) return tl::unexpected(memory.error());
-  auto made = std::make_unique<HostMemory>(hca, *std::move(memory));
+  TRY_ASSIGN(auto memory, FreshMemory::reserve(bytes));
+  auto made = std::make_unique<HostMemory>(hca, std::move(memory));
   if (auto done = made->set_up(); !done) return tl::unexpected(done.error());
   return made;
 }

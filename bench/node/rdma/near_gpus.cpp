@@ -36,9 +36,8 @@ Result<void> NearGpus::find(const TestInput& input) {
   MUSTER_CUDA_TRY(cuda_, device_count, &count);
   if (count == 0) return make_error("no GPU is visible");
   for (int ordinal = 0; ordinal < count; ++ordinal) {
-    const auto address = pci_address_of(cuda_, ordinal);
-    if (!address) return tl::unexpected(address.error());
-    gpus_.push_back({path_of(fmt::format("/sys/bus/pci/devices/{}", *address)), nullptr});
+    TRY_ASSIGN(const auto address, pci_address_of(cuda_, ordinal));
+    gpus_.push_back({path_of(fmt::format("/sys/bus/pci/devices/{}", address)), nullptr});
   }
   return {};
 }

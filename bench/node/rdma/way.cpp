@@ -90,16 +90,14 @@ Result<void> Way::set_up() {
     return refused("a completion queue is refused", errno);
   }
   for (std::size_t i = 0; i < kPairs; ++i) {
-    const auto here = make_pair(from_, completions_);
-    if (!here) return tl::unexpected(here.error());
-    here_.push_back(*here);
-    const auto there = make_pair(to_, unused_);
-    if (!there) return tl::unexpected(there.error());
-    there_.push_back(*there);
-    auto done = initialise(from_, *here);
-    if (done) done = initialise(to_, *there);
-    if (done) done = connect(to_, *there, from_, *here);
-    if (done) done = connect(from_, *here, to_, *there);
+    TRY_ASSIGN(const auto here, make_pair(from_, completions_));
+    here_.push_back(here);
+    TRY_ASSIGN(const auto there, make_pair(to_, unused_));
+    there_.push_back(there);
+    auto done = initialise(from_, here);
+    if (done) done = initialise(to_, there);
+    if (done) done = connect(to_, there, from_, here);
+    if (done) done = connect(from_, here, to_, there);
     if (!done) return done;
   }
   return {};
@@ -161,10 +159,9 @@ Result<double> Way::move(const Transfers& transfers) {
     for (; posted < transfers.count && posted - done < depth_; ++posted) {
       if (auto sent = post(transfers, posted); !sent) return tl::unexpected(sent.error());
     }
-    const auto more = poll();
-    if (!more) return tl::unexpected(more.error());
-    done += *more;
-    if (*more > 0) {
+    TRY_ASSIGN(const auto more, poll());
+    done += more;
+    if (more > 0) {
       last = Clock::now();
     } else if (Clock::now() - last > patience_) {
       return make_error(fmt::format("{} of {} transfers do not complete within {:.1f} s",

@@ -18,11 +18,10 @@ namespace {
 
 // "ue: 0\nce: 3\n"; newer drivers add "de: 0", errors that were found before anybody used the data.
 Result<RasCounts> read_counts(const Root& root, const std::string& path) {
-  const auto text = root.read(path);
-  if (!text) return tl::unexpected(text.error());
+  TRY_ASSIGN(const auto text, root.read(path));
   std::optional<std::uint64_t> uncorrected;
   std::optional<std::uint64_t> corrected;
-  for (const auto line : split_lines(*text)) {
+  for (const auto line : split_lines(text)) {
     const auto words = split_words(line);
     const auto count = words.size() == 2 ? parse_unsigned(words[1]) : make_error("");
     if (!count) continue;
@@ -32,7 +31,7 @@ Result<RasCounts> read_counts(const Root& root, const std::string& path) {
   if (uncorrected && corrected) {
     return RasCounts{.uncorrected = *uncorrected, .corrected = *corrected};
   }
-  return make_error(fmt::format("read {}: \"{}\" has no ue and ce", path, printable(*text, 60)));
+  return make_error(fmt::format("read {}: \"{}\" has no ue and ce", path, printable(text, 60)));
 }
 
 // A GPU without RAS has no such folder; a block that is not counted has no file.
@@ -75,9 +74,8 @@ Fact<AmdBadPages> read_bad_pages(const Root& root, std::string_view folder) {
 
 // The folder of the GPU's sensors: its number is the order in which drivers were loaded.
 Result<std::string> sensors_of(const Root& root, std::string_view folder) {
-  const auto names = root.list(fmt::format("{}/hwmon", folder));
-  if (!names) return tl::unexpected(names.error());
-  for (const auto& name : *names) {
+  TRY_ASSIGN(const auto names, root.list(fmt::format("{}/hwmon", folder)));
+  for (const auto& name : names) {
     if (name.starts_with("hwmon")) return fmt::format("{}/hwmon/{}", folder, name);
   }
   return make_missing(fmt::format("{}/hwmon has no sensors", folder));

@@ -34,11 +34,10 @@ std::string file_of(std::string_view address, std::string_view name) {
 
 Result<unsigned> read_id(const Root& root, std::string_view address, std::string_view name) {
   const std::string path = file_of(address, name);
-  const auto line = root.read_line(path);
-  if (!line) return tl::unexpected(line.error());
-  const auto value = parse_hex(*line);
+  TRY_ASSIGN(const auto line, root.read_line(path));
+  const auto value = parse_hex(line);
   if (!value || *value > 0xffffff) {
-    return make_error(fmt::format("read {}: \"{}\" is not a PCI id", path, printable(*line)));
+    return make_error(fmt::format("read {}: \"{}\" is not a PCI id", path, printable(line)));
   }
   return static_cast<unsigned>(*value);
 }
@@ -96,11 +95,10 @@ Fact<std::string> read_local_cpus(const Root& root, std::string_view address) {
 Result<std::uint64_t> read_aer_total(const Root& root, std::string_view address,
                                      std::string_view name) {
   const std::string path = file_of(address, name);
-  const auto text = root.read(path);
-  if (!text) return tl::unexpected(text.error());
+  TRY_ASSIGN(const auto text, root.read(path));
   std::optional<std::uint64_t> total;
   bool raised = false;
-  for (const auto line : split_lines(*text)) {
+  for (const auto line : split_lines(text)) {
     const auto words = split_words(line);
     const auto count = words.size() == 2 ? parse_unsigned(words[1]) : make_error("");
     if (!count)
@@ -193,24 +191,19 @@ PciDevice read_device(const Root& root, std::string address, PciKind kind, unsig
 
 // Empty for a device that does not matter. An entry that cannot be told what it is may be a GPU.
 Result<std::optional<PciDevice>> read_entry(const Root& root, const std::string& address) {
-  const auto device_class = read_id(root, address, "class");
-  if (!device_class) return tl::unexpected(device_class.error());
-  if (!class_may_matter(*device_class)) return std::nullopt;
-  const auto vendor = read_id(root, address, "vendor");
-  if (!vendor) return tl::unexpected(vendor.error());
-  const auto kind = kind_of(*device_class, *vendor);
+  TRY_ASSIGN(const auto device_class, read_id(root, address, "class"));
+  if (!class_may_matter(device_class)) return std::nullopt;
+  TRY_ASSIGN(const auto vendor, read_id(root, address, "vendor"));
+  const auto kind = kind_of(device_class, vendor);
   if (!kind) return std::nullopt;
-  const auto id = read_id(root, address, "device");
-  if (!id) return tl::unexpected(id.error());
-  return read_device(root, address, *kind, *vendor, *id);
+  TRY_ASSIGN(const auto id, read_id(root, address, "device"));
+  return read_device(root, address, *kind, vendor, id);
 }
 
 Result<PciDevice> read_bridge(const Root& root, const std::string& address) {
-  const auto vendor = read_id(root, address, "vendor");
-  if (!vendor) return tl::unexpected(vendor.error());
-  const auto id = read_id(root, address, "device");
-  if (!id) return tl::unexpected(id.error());
-  return read_device(root, address, PciKind::bridge, *vendor, *id);
+  TRY_ASSIGN(const auto vendor, read_id(root, address, "vendor"));
+  TRY_ASSIGN(const auto id, read_id(root, address, "device"));
+  return read_device(root, address, PciKind::bridge, vendor, id);
 }
 
 // All devices of interest, and the bridges above GPUs and HCAs.
@@ -232,9 +225,8 @@ Result<Pci> read_bus(const Root& root, const std::vector<std::string>& addresses
     pci.devices.push_back(*std::move(*entry));
   }
   for (const auto& address : bridges) {
-    auto bridge = read_bridge(root, address);
-    if (!bridge) return tl::unexpected(bridge.error());
-    pci.devices.push_back(*std::move(bridge));
+    TRY_ASSIGN(auto bridge, read_bridge(root, address));
+    pci.devices.push_back(std::move(bridge));
   }
   std::ranges::sort(pci.devices, {}, &PciDevice::address);
   std::ranges::sort(pci.amd_gpus, {}, &AmdGpu::address);

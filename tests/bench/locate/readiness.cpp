@@ -25,9 +25,8 @@ class Procedure {
     if (auto done = screen_inside(true, thresholds_.gbps); !done) return error(done);
     while (left_.size() > 1) {
       const auto before = result_.accused.size();
-      const auto low = run_groups({{.nodes = left_}}, thresholds_.gbps);
-      if (!low) return tl::unexpected(low.error());
-      if (!low->front()) break;
+      TRY_ASSIGN(const auto low, run_groups({{.nodes = left_}}, thresholds_.gbps));
+      if (!low.front()) break;
       if (auto done = bisect(); !done) return error(done);
       if (result_.accused.size() == before) break;
     }
@@ -43,10 +42,9 @@ class Procedure {
   [[nodiscard]] Result<std::vector<bool>> run_groups(const std::vector<Group>& groups,
                                                      double threshold) {
     ++result_.runs;
-    auto answers = measurer_.measure(groups, kRepeats);
-    if (!answers) return tl::unexpected(answers.error());
+    TRY_ASSIGN(auto answers, measurer_.measure(groups, kRepeats));
     std::vector<bool> low;
-    for (auto& answer : *answers) {
+    for (auto& answer : answers) {
       low.push_back(!answer.finished || median_of(std::move(answer.gbps)) < threshold);
     }
     return low;
@@ -62,10 +60,9 @@ class Procedure {
     for (const auto node : left_) {
       groups.push_back({.nodes = {node}, .without_nvlink = without_nvlink});
     }
-    const auto low = run_groups(groups, threshold);
-    if (!low) return tl::unexpected(low.error());
+    TRY_ASSIGN(const auto low, run_groups(groups, threshold));
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      if ((*low)[i]) accuse(groups[i].nodes[0]);
+      if (low[i]) accuse(groups[i].nodes[0]);
     }
     return {};
   }
@@ -76,10 +73,10 @@ class Procedure {
       const auto middle = nodes.begin() + static_cast<std::ptrdiff_t>(nodes.size() / 2);
       const std::vector<Node> first(nodes.begin(), middle);
       const std::vector<Node> second(middle, nodes.end());
-      const auto low = run_groups({{.nodes = first}, {.nodes = second}}, thresholds_.gbps);
-      if (!low) return tl::unexpected(low.error());
-      if (!(*low)[0] && !(*low)[1]) return cross(first, second);
-      nodes = (*low)[0] ? first : second;
+      TRY_ASSIGN(const auto low,
+                 run_groups({{.nodes = first}, {.nodes = second}}, thresholds_.gbps));
+      if (!low[0] && !low[1]) return cross(first, second);
+      nodes = low[0] ? first : second;
     }
     return confirm(nodes);
   }
@@ -93,10 +90,9 @@ class Procedure {
     for (std::size_t i = 0; i < std::min(suspects.size(), others.size()); ++i) {
       groups.push_back({.nodes = {suspects[i], others[others.size() - 1 - i]}});
     }
-    const auto low = run_groups(groups, thresholds_.gbps);
-    if (!low) return tl::unexpected(low.error());
+    TRY_ASSIGN(const auto low, run_groups(groups, thresholds_.gbps));
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      if ((*low)[i]) accuse(groups[i].nodes[0]);
+      if (low[i]) accuse(groups[i].nodes[0]);
     }
     return {};
   }
@@ -107,10 +103,9 @@ class Procedure {
     for (std::size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
       groups.push_back({.nodes = {first[i], second[i]}});
     }
-    const auto low = run_groups(groups, thresholds_.gbps);
-    if (!low) return tl::unexpected(low.error());
+    TRY_ASSIGN(const auto low, run_groups(groups, thresholds_.gbps));
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      if (!(*low)[i]) continue;
+      if (!low[i]) continue;
       accuse(groups[i].nodes[0]);
       accuse(groups[i].nodes[1]);
     }

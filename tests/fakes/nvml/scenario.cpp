@@ -28,10 +28,9 @@ Result<void> take_line(std::string_view line, Scenario& scenario) {
     return {};
   }
   if (words[0] == "answer" && words.size() >= 3) {
-    const auto code = parse_unsigned(words.back());
-    if (!code) return tl::unexpected(code.error());
+    TRY_ASSIGN(const auto code, parse_unsigned(words.back()));
     const auto call = fmt::format("{}", fmt::join(words.begin() + 1, words.end() - 1, " "));
-    scenario.answers[call] = static_cast<int>(*code);
+    scenario.answers[call] = static_cast<int>(code);
     return {};
   }
   return make_error(fmt::format("scenario: no line reads \"{}\"", printable(line)));
@@ -65,12 +64,10 @@ std::string to_text(const Scenario& scenario) {
 Result<Scenario> parse_scenario(std::string_view text) {
   const auto lines = split_lines(text);
   if (lines.empty()) return make_error("scenario: empty");
-  auto section = parse_section<Nvml>(lines.front());
-  if (!section) return tl::unexpected(section.error());
-  Scenario scenario{.nvml = std::move(section->facts), .answers = {}, .hangs = {}};
+  TRY_ASSIGN(auto section, parse_section<Nvml>(lines.front()));
+  Scenario scenario{.nvml = std::move(section.facts), .answers = {}, .hangs = {}};
   for (std::size_t i = 1; i < lines.size(); ++i) {
-    const auto taken = take_line(lines[i], scenario);
-    if (!taken) return tl::unexpected(taken.error());
+    TRY(take_line(lines[i], scenario));
   }
   return scenario;
 }

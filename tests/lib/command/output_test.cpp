@@ -24,10 +24,9 @@ std::string content_of(const fs::path& path) {
 
 Result<void> write_file(const fs::path& file, std::string_view text) {
   const Console console;
-  auto destination = Destination::open(console, file.string());
-  if (!destination) return tl::unexpected(destination.error());
-  if (auto written = destination->write(text); !written) return written;
-  return destination->finish();
+  TRY_ASSIGN(auto destination, Destination::open(console, file.string()));
+  if (auto written = destination.write(text); !written) return written;
+  return destination.finish();
 }
 
 TEST(DescriptorTest, IsNamedAsAShellNamesIt) {
