@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Fails on turns of phrase that make comments, messages and pages read as if translated, and names the plainer word.
+# `plain_english.sh --count` prints how often each occurs; `plain_english.sh FILE...` reads those files alone.
+set -euo pipefail
+
+# pattern (extended, of Perl) | what to write
+rules='
+\b([Nn]obody|[Ss]omebody|[Ww]hoever)\b(?! (else )?(logs|types|runs|reads|writes|may|can|has root))|the thing itself: "no rank", "the user", "an admin"
+\b(is|are|was|were|names|gives|finds|sees|makes) no (?!longer|more|less|fewer|later|need|way|point|use\b|reason|guarantee|limit|such|room|one\b)[a-z]|"is not a": "invalid", "unknown", "not a"
+\btold (of|by|to|so|that|what)\b|"reported", "informed", "asked"
+\btells? (of|what|that|how|whether)\b|"reports", "prints", "shows"
+\bstands? (once|twice|beside|with|there|here|alone|in|at the)\b|"is in", "occurs", "appears"
+\b[Ww]hat is no\b|"anything that is not a"
+\b[Ww]here nobody\b|"if no ..."
+\bso many times\b|"N times"
+\bin vain\b|"without result", "forever"
+\bwithout a word\b|"unexpectedly"
+\bmeans? nothing to\b|"unknown"
+\bnoughts?\b|"zeros"
+\bis said to be\b|"is reported as"
+\bsays? (of|what|whether|how|so)\b|"reports", "shows"
+\bcame? over (changed|whole)\b|"was corrupted", "arrived"
+\bof which each\b|"each of which"
+(//|#) (Of|Whatever|What|Whoever|Where nobody|That which|That) |begin with a verb or a noun
+'
+
+count=false
+[[ ${1:-} == --count ]] && { count=true; shift; }
+if [[ $# -gt 0 ]]; then
+  files=("$@")
+else
+  mapfile -t files < <(git ls-files 'lib' 'checks' 'bench' 'slurm' 'tests' 'docs' 'tools' 'configs' 'cmake' 'nhc-plugins' '*.md' '*.txt' |
+    grep -E '\.(cpp|hpp|cu|sh|md|yaml|cmake|in|nhc|txt)$' | grep -vE '^(tests/plain_english\.sh|tests/.*/(seeds|data)/)' | sort --unique)
+fi
+
+status=0
+while IFS= read -r rule; do
+  [[ $rule ]] || continue
+  pattern=${rule%|*} plainer=${rule##*|}
+  if $count; then
+    printf '%5d  %s\n' "$(grep -hoP "$pattern" "${files[@]}" | wc -l || true)" "$pattern"
+    continue
+  fi
+  hits=$(grep -nP "$pattern" "${files[@]}" /dev/null || true)
+  [[ $hits ]] || continue
+  printf 'write %s:\n%s\n' "$plainer" "$hits"
+  status=1
+done <<<"$rules"
+exit "$status"
