@@ -114,6 +114,7 @@ confined() {
 confined '#include <(hwloc|infiniband/)' 'lib/probes/'
 confined '#include <(nccl|mpi)\.h>' 'bench/backends/'
 confined '#include <yaml-cpp/' 'lib/profile/yaml\.cpp'
+confined '#include <pugixml' 'lib/probes/environment_nccl\.cpp'
 confined '#include <simdjson' 'lib/node/'
 confined '#include <CLI/' 'lib/command/'
 confined '#include <sqlite3' 'slurm/history/'

@@ -6,52 +6,63 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <pugixml.hpp>
 #include <set>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/parse/xml.hpp"
 
 namespace muster {
 namespace {
 
 constexpr std::array<std::string_view, 4> kPrefixes{"NCCL_", "UCX_", "SHARP_", "CUDA_DEVICE_ORDER"};
-constexpr std::size_t kLongestNcclValue = 1023;  // NCCL cuts values there
+constexpr std::size_t kLongestNcclValue = 1023;  // NCCL truncates values to this
 
-const std::string* attribute(const XmlElement& element, const std::string& name) {
-  const auto found = element.attributes.find(name);
-  return found == element.attributes.end() ? nullptr : &found->second;
-}
-
-// Real bridges by their class; the switches that files invent lie in domain ffff.
-bool is_bridge(const XmlElement& pci, std::string_view address) {
-  const auto* const device_class = attribute(pci, "class");
-  return (device_class != nullptr && device_class->starts_with("0x0604")) ||
+// Real bridges by their class; the switches that NCCL's files invent are in domain ffff.
+bool is_bridge(const pugi::xml_node& pci, std::string_view address) {
+  return std::string_view(pci.attribute("class").value()).starts_with("0x0604") ||
          address.starts_with("ffff:ff:");
 }
 
-// "0001:00:00.0", also where the domain is left out or the letters are large.
+// "0001:00:00.0", even if the file omits the domain or uses upper case.
 std::string full_address(std::string_view busid) {
   auto address = lower_case(printable(busid, 64));
   if (std::count(address.begin(), address.end(), ':') == 1) return fmt::format("0000:{}", address);
   return address;
 }
 
-Result<void> add_device(const XmlElement& pci, NcclTopology& topology) {
-  const auto* const busid = attribute(pci, "busid");
-  if (busid == nullptr) return make_error("a <pci> element has no busid");
-  const std::string address = full_address(*busid);
-  if (!is_bridge(pci, address)) topology.pci_addresses.push_back(address);
-  return {};
-}
+// Visits every element in document order.
+class TopologyWalker final : public pugi::xml_tree_walker {
+ public:
+  bool for_each(pugi::xml_node& node) override {
+    const std::string_view name = node.name();
+    if (name == "pci") add_device(node);
+    if (name == "cpu") add_cpu(node);
+    return missing_.empty();
+  }
 
-Result<void> add_cpu(const XmlElement& cpu, NcclTopology& topology) {
-  const auto* const node = attribute(cpu, "numaid");
-  const auto* const mask = attribute(cpu, "affinity");
-  if (node == nullptr) return make_error("a <cpu> element has no numaid");
-  topology.cpu_affinities.push_back(
-      printable(fmt::format("{}={}", *node, mask == nullptr ? "" : *mask), kLongestNcclValue));
-  return {};
-}
+  [[nodiscard]] Result<NcclTopology> topology() {
+    if (!missing_.empty()) return make_error(missing_);
+    return std::move(topology_);
+  }
+
+ private:
+  void add_device(const pugi::xml_node& pci) {
+    const auto busid = pci.attribute("busid");
+    if (!busid) missing_ = "a <pci> element has no busid";
+    const auto address = full_address(busid.value());
+    if (!is_bridge(pci, address)) topology_.pci_addresses.push_back(address);
+  }
+
+  void add_cpu(const pugi::xml_node& cpu) {
+    const auto node = cpu.attribute("numaid");
+    if (!node) missing_ = "a <cpu> element has no numaid";
+    topology_.cpu_affinities.push_back(printable(
+        fmt::format("{}={}", node.value(), cpu.attribute("affinity").value()), kLongestNcclValue));
+  }
+
+  NcclTopology topology_;
+  std::string missing_;
+};
 
 }  // namespace
 
@@ -78,18 +89,21 @@ std::vector<NcclSetting> parse_nccl_conf(std::string_view text, std::string_view
 }
 
 Result<NcclTopology> parse_nccl_topology(std::string_view xml) {
-  TRY_ASSIGN(const auto elements, parse_xml(xml));
-  if (elements.front().name != "system") {
-    return make_error(fmt::format("the root element is <{}>, not <system>", elements.front().name));
+  pugi::xml_document document;
+  const auto parsed =
+      document.load_buffer(xml.data(), xml.size(), pugi::parse_default, pugi::encoding_utf8);
+  if (!parsed) {
+    const auto line = 1 + std::count(xml.begin(), xml.begin() + parsed.offset, '\n');
+    return make_error(fmt::format("line {}: {}", line, parsed.description()));
   }
-  NcclTopology topology;
-  for (const auto& element : elements) {
-    Result<void> done;
-    if (element.name == "pci") done = add_device(element, topology);
-    if (element.name == "cpu") done = add_cpu(element, topology);
-    if (!done) return tl::unexpected(done.error());
+  const auto root = document.document_element();
+  if (std::string_view(root.name()) != "system") {
+    return make_error(
+        fmt::format("the root element is <{}>, expected <system>", printable(root.name(), 64)));
   }
-  return topology;
+  TopologyWalker walker;
+  document.traverse(walker);
+  return walker.topology();
 }
 
 }  // namespace muster

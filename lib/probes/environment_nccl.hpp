@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that steer NCCL: its settings and its topology. Text in, facts out.
+// Parses the files that configure NCCL: its settings and its topology.
 #pragma once
 
 #include <string>
@@ -11,17 +11,15 @@
 
 namespace muster {
 
-// Variables of NCCL and of the libraries below it. Nothing else of a file or an environment is
-// kept.
+// Whether a variable belongs to NCCL or a library that it uses. No other variables are recorded.
 [[nodiscard]] bool steers_nccl(std::string_view name);
 
-// Lines NAME=value as NCCL reads them: no blanks around the name or the value are taken off, there
-// is no comment sign, and the first line of a name counts. `path` is for the origin
-// "<path>:<line>".
+// Parses NAME=value lines as NCCL does: blanks are significant, comments do not exist, and the
+// first line for a name wins. The origin of each setting is "<path>:<line>".
 [[nodiscard]] std::vector<NcclSetting> parse_nccl_conf(std::string_view text,
                                                        std::string_view path);
 
-// The devices and CPUs of a topology file; its bridges are left out.
+// Returns the devices and CPUs of a topology file, without its bridges.
 [[nodiscard]] Result<NcclTopology> parse_nccl_topology(std::string_view xml);
 
 }  // namespace muster
