@@ -7,6 +7,7 @@ set -euo pipefail
 rules='
 lib/base     :
 lib/hosts    : lib/base
+lib/statistics :
 lib/process  : lib/base
 lib/node     : lib/base
 lib/profile  : lib/base

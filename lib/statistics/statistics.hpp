@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Robust statistics: the median, how well it is known, and which values are outliers.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace muster {
+
+// Values must not be empty unless a comment says otherwise.
+[[nodiscard]] double median_of(std::vector<double> values);
+
+// Interpolates between the two nearest values; `share` is from 0 to 1.
+[[nodiscard]] double quantile_of(const std::vector<double>& sorted, double share);
+
+// 1.4826 times the median absolute deviation from `center`: the standard deviation of normal
+// values.
+[[nodiscard]] double deviation_of(const std::vector<double>& values, double center);
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+
+  bool operator==(const Interval&) const = default;
+};
+
+// The 95% confidence interval of the median. It assumes no distribution and allows for neighbours
+// that resemble each other; empty for fewer than six independent values.
+[[nodiscard]] std::optional<Interval> median_interval_of(std::vector<double> values);
+
+// The effective sample size of a series whose neighbours resemble each other: count * (1 - r) /
+// (1 + r), where r is the rank correlation of neighbours. Ranks, because one outlier would hide the
+// resemblance.
+[[nodiscard]] double independent_values(const std::vector<double>& values);
+
+// Where the values of equal devices are, and how far they scatter.
+struct Spread {
+  std::size_t count = 0;
+  double center = 0;
+  double deviation = 0;
+
+  bool operator==(const Spread&) const = default;
+};
+
+// Equal values would make any difference an outlier, so the deviation of a spread is at least this
+// share of its center.
+inline constexpr double kLeastDeviation = 0.005;
+
+// The median and the median absolute deviation. Finds outliers as long as few values are bad.
+[[nodiscard]] Spread spread_of(const std::vector<double>& values);
+
+// The same from the values that faults do not touch, for a group of which up to 40% may be bad: the
+// mean of the shortest half of the values, and their scatter on the side away from the faults.
+// "Faults make slow, never fast" is Side::below.
+enum class Side { below, above };
+
+[[nodiscard]] Spread one_sided_spread_of(std::vector<double> values, Side faults = Side::below);
+
+// An outlier is further from the center than so many deviations and than this share of the center.
+struct OutlierRule {
+  double share = 0;
+  double deviations = 5;
+  std::size_t fewest = 4;  // sisters; with fewer of them there are no outliers
+  Side side = Side::below;
+};
+
+// Values beyond it are outliers.
+[[nodiscard]] double outlier_limit(const Spread& sisters, const OutlierRule& rule);
+
+// False for too few sisters and for a center that is not positive.
+[[nodiscard]] bool is_outlier(double value, const Spread& sisters, const OutlierRule& rule);
+
+// Against spread_of(sisters), which may be empty. The value may be one of the sisters.
+[[nodiscard]] bool is_outlier(double value, const std::vector<double>& sisters,
+                              const OutlierRule& rule);
+
+}  // namespace muster
