@@ -195,7 +195,7 @@ Result<void> write_state(const fs::path& file, const Snapshot& snapshot, bool xi
     return make_error(
         fmt::format("{} is not written: boot id or uptime is not known", file.string()));
   }
-  TRY(lock(file));
+  TRY_ASSIGN(const auto held, lock(file));
 
   const double uptime_s = *snapshot.identity->uptime_s;
   Earlier state = read_state(file, *snapshot.identity->boot_id);
