@@ -211,16 +211,6 @@ class Connector {
   Clock::duration patience_{};
 };
 
-std::vector<Descriptor> connections_to(const std::vector<Rendezvous>& addresses) {
-  std::vector<Descriptor> sockets;
-  for (const auto& where : addresses) {
-    const auto resolved = is_loopback(where) ? Result<std::vector<Address>>() : resolve(where);
-    if (!resolved || resolved->empty()) continue;
-    if (auto socket = start_connecting(resolved->front())) sockets.push_back(*std::move(socket));
-  }
-  return sockets;
-}
-
 }  // namespace
 
 Result<std::optional<Welcome>> connect_to_rank_0(const JoinOptions& options,
@@ -228,23 +218,6 @@ Result<std::optional<Welcome>> connect_to_rank_0(const JoinOptions& options,
                                                  std::string& last_failure) {
   Connector connector(options, last_failure);
   return connector.connect(until);
-}
-
-bool answers(const std::vector<Rendezvous>& addresses, Clock::duration patience) {
-  auto sockets = connections_to(addresses);
-  const auto until = after(patience);
-  Poller poller;
-  while (!sockets.empty() && Clock::now() < until) {
-    poller.clear();
-    for (const auto& socket : sockets) (void)poller.add(socket.get(), true);
-    poller.wait(until);
-    for (std::size_t at = sockets.size(); at-- > 0;) {
-      if (!poller.is_ready(at)) continue;
-      if (error_of(sockets[at].get()) == 0) return true;
-      sockets.erase(sockets.begin() + static_cast<std::ptrdiff_t>(at));
-    }
-  }
-  return false;
 }
 
 }  // namespace muster::bench

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections to another rank: to rank 0, again and again until it is there; or to see whether a
-// process is still there.
+// Connects to rank 0, again and again until it is there.
 #pragma once
 
 #include <optional>
@@ -23,10 +22,5 @@ struct Welcome {
 [[nodiscard]] Result<std::optional<Welcome>> connect_to_rank_0(const JoinOptions& options,
                                                                Clock::time_point until,
                                                                std::string& last_failure);
-
-// Whether a connection to one of these addresses can be made in time: the kernel of a process
-// accepts them as long as it keeps a listener open. Loopback addresses are left out: they would
-// lead to this node.
-[[nodiscard]] bool answers(const std::vector<Rendezvous>& addresses, Clock::duration patience);
 
 }  // namespace muster::bench

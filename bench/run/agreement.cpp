@@ -79,13 +79,6 @@ Agreement agreement_of(const std::vector<Introduction>& introductions) {
     const auto host = std::ranges::find(agreement.hosts, introduction.host);
     agreement.nodes.push_back(static_cast<int>(host - agreement.hosts.begin()));
   }
-  const auto elsewhere = std::ranges::find_if(
-      introductions, [&](const auto& each) { return each.host != introductions.front().host; });
-  const auto deputy = static_cast<int>(elsewhere - introductions.begin());
-  if (deputy > 1 && elsewhere != introductions.end()) {
-    agreement.deputy = deputy;
-    agreement.addresses = introductions[1].addresses;
-  }
   return agreement;
 }
 

@@ -45,16 +45,6 @@ void Emergency::watch(Group* group) {
   group_ = group;
 }
 
-void Emergency::stand_in(std::function<bool()> needed) {
-  const auto held = hold();
-  needed_ = std::move(needed);
-}
-
-void Emergency::stay(Clock::duration time) {
-  const auto held = hold();
-  stay_ = time;
-}
-
 void Emergency::begin_stop() { stopping_since_ = Clock::now(); }
 
 // A launcher that ends the others because one was lost does so after the loss.
@@ -72,8 +62,7 @@ void Emergency::report(const Trouble& trouble) {
 
 void Emergency::tell(const Trouble& trouble) {
   if (!reporter_.report) return;
-  const bool stands_in = trouble.without_rank_0 && needed_ && needed_();
-  if ((reports(trouble, rank_) || stands_in) && !reported_) {
+  if (reports(trouble, rank_) && !reported_) {
     reported_ = true;
     reporter_.report(trouble);
   } else if (trouble.without_rank_0 || reported_) {
@@ -104,7 +93,6 @@ void Emergency::end(const Trouble& trouble) {
   }
   if (backend_ != nullptr) call_within(patience_, [this] { backend_->abort(); });
   if (reporter_.before_exit) call_within(patience_, reporter_.before_exit);
-  if (trouble.without_rank_0) std::this_thread::sleep_for(stay_);
   ::_exit(echo ? kExitUndecided : exit_status_of(cause));
 }
 

@@ -32,12 +32,6 @@ class Emergency {
   void watch(Backend* backend);
   // The group to tell when a signal ends this process; null when there is none.
   void watch(Group* group);
-  // If rank 0 is gone, this process reports if `needed` returns true: rank 1 is gone, too.
-  void stand_in(std::function<bool()> needed);
-  // If rank 0 is gone, this process stays for that time after it has reported. The rank that stands
-  // in for rank 1 then sees that this one is there, and no launcher ends that rank before its
-  // report.
-  void stay(Clock::duration time);
   // A signal has asked this process to end. From now on, that other ranks end is not reported.
   void begin_stop();
 
@@ -65,8 +59,6 @@ class Emergency {
   std::atomic<Clock::time_point> stopping_since_{Clock::time_point::max()};
   std::mutex guard_;
   TroubleReporter reporter_;
-  std::function<bool()> needed_;  // may be empty
-  Clock::duration stay_{};
   bool reported_ = false;
   Backend* backend_ = nullptr;
   Group* group_ = nullptr;

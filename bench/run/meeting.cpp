@@ -9,11 +9,9 @@
 #include <numeric>
 #include <optional>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "bench/backends/nccl/ras.hpp"
-#include "bench/group/connector.hpp"
 #include "bench/group/trouble.hpp"
 #include "bench/launch/random.hpp"
 #include "bench/run/agreement.hpp"
@@ -123,36 +121,15 @@ Result<void> join_group(RankContext& self, Membership& membership, Descriptor li
   return {};
 }
 
-// Who does what if rank 0 is gone: the deputy looks whether rank 1 is gone, too.
-void take_part_in_loss(RankContext& self, const Agreement& agreed) {
-  constexpr auto kTogether = std::chrono::milliseconds(200);  // what dies with rank 0
-  constexpr auto kLook = std::chrono::milliseconds(300);
-  if (self.place.rank == agreed.deputy) {
-    self.emergency.stand_in([addresses = agreed.addresses, kTogether, kLook] {
-      std::this_thread::sleep_for(kTogether);
-      return !answers(addresses, kLook);
-    });
-  } else {
-    self.emergency.stay(2 * (kTogether + kLook));
-  }
-}
-
 // Every process says who it is, and rank 0 tells all what comes of it.
 Result<void> introduce(RankContext& self, Membership& membership) {
   self.enter(*membership.group, {"introduction", Part::starting},
              to_duration(self.command.operation_deadline));
-  Introduction introduction{.host = self.kind == BackendKind::sim ? "model" : host_name(),
-                            .pid = ::getpid(),
-                            .backend = std::string(to_string(self.kind)),
-                            .profile = self.reporter.record().choice.profile.name,
-                            .asked = self.input.asked,
-                            .addresses = {}};
-  if (self.place.rank == 1) {
-    if (auto listener = listen_anywhere()) {
-      membership.presence = std::move(listener->socket);
-      introduction.addresses = std::move(listener->addresses);
-    }
-  }
+  const Introduction introduction{.host = self.kind == BackendKind::sim ? "model" : host_name(),
+                                  .pid = ::getpid(),
+                                  .backend = std::string(to_string(self.kind)),
+                                  .profile = self.reporter.record().choice.profile.name,
+                                  .asked = self.input.asked};
   TRY_ASSIGN(const auto texts, membership.group->gather(to_message(introduction)));
   std::vector<std::string> remarks;
   TRY_ASSIGN(auto agreed,
@@ -160,7 +137,6 @@ Result<void> introduce(RankContext& self, Membership& membership) {
   if (!agreed.complaint.empty()) return make_error(agreed.complaint);
   membership.local_rank = self.place.local_rank.value_or(
       agreed.local_ranks.at(static_cast<std::size_t>(self.place.rank)));
-  if (agreed.deputy > 0) take_part_in_loss(self, agreed);
   self.reporter.set_hosts(agreed.hosts, remarks);
   membership.agreed = std::move(agreed);
   return {};

@@ -30,9 +30,8 @@ struct MpiSizes {
 struct Membership {
   std::unique_ptr<MpiJob> mpi;  // may be null
   std::unique_ptr<Group> group;
-  int local_rank = 0;   // among the ranks of this node
-  Agreement agreed;     // who runs where
-  Descriptor presence;  // of rank 1: listens, so that others see that this process is still there
+  int local_rank = 0;  // among the ranks of this node
+  Agreement agreed;    // who runs where
 };
 
 // Meets the others, tells them who this rank is, and learns from rank 0 who runs where. `listener`

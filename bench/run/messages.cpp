@@ -9,13 +9,11 @@
 
 namespace muster::bench {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Endpoint, host, port)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Member, rank, host, pid, device, device_id, pci_address)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Samples, rank, seconds, cpu_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wrong, rank, elements, first, observed, low, high, timed)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Introduction, host, pid, backend, profile, asked, addresses)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Agreement, complaint, hosts, local_ranks, nodes, deputy,
-                                   addresses)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Introduction, host, pid, backend, profile, asked)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Agreement, complaint, hosts, local_ranks, nodes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Batch, samples, wrong)
 
 template <class T>

@@ -11,7 +11,6 @@
 #include "bench/backends/backend.hpp"
 #include "bench/collectives/pattern.hpp"
 #include "bench/group/group.hpp"
-#include "bench/launch/place.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
@@ -20,10 +19,9 @@ namespace muster::bench {
 struct Introduction {
   std::string host;
   std::int64_t pid = 0;
-  std::string backend;                // what it would run: "nccl"
-  std::string profile;                // the profile that it would judge by
-  std::string asked;                  // its command line, which must be the same on all ranks
-  std::vector<Rendezvous> addresses;  // of rank 1, where others can see that it is still there
+  std::string backend;  // what it would run: "nccl"
+  std::string profile;  // the profile that it would judge by
+  std::string asked;    // its command line, which must be the same on all ranks
 };
 
 // What rank 0 makes of the introductions, and tells all.
@@ -32,10 +30,6 @@ struct Agreement {
   std::vector<std::string> hosts;  // each once, in the order of their first ranks
   std::vector<int> local_ranks;    // of every rank, among those of its host
   std::vector<int> nodes;          // of every rank: the place of its host among `hosts`
-  // The first rank on another node than rank 0's, which reports if both rank 0 and rank 1 are gone.
-  // 0 if that is rank 1 itself, or if there is only one node.
-  int deputy = 0;
-  std::vector<Rendezvous> addresses;  // of rank 1
 
   bool operator==(const Agreement&) const = default;
 };

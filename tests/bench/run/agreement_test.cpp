@@ -25,17 +25,6 @@ TEST(AgreementTest, CountsTheRanksOfEachHost) {
   EXPECT_THAT(agreed.local_ranks, ElementsAre(0, 0, 1, 2, 1));
 }
 
-TEST(AgreementTest, TheFirstRankOfAnotherNodeIsTheDeputy) {
-  auto first = on("a");
-  first.addresses = {{.host = "10.0.0.4", .port = 4000}};
-  const auto agreed = agreement_of({on("a"), first, on("b"), on("b"), on("c")});
-  EXPECT_EQ(agreed.deputy, 2);
-  EXPECT_EQ(agreed.addresses, first.addresses);
-  // Rank 1 reports anyhow.
-  EXPECT_EQ(agreement_of({on("a"), on("b"), on("a")}).deputy, 0);
-  EXPECT_EQ(agreement_of({on("a"), on("a"), on("a")}).deputy, 0);
-}
-
 TEST(AgreementTest, NamesTheRankWithOtherArguments) {
   auto other = on("b");
   other.asked = "broadcast";

@@ -75,18 +75,6 @@ TEST(EmergencyTest, OthersNoteThatRank0IsGone) {
   EXPECT_THAT(voices.said, ElementsAre("note somebody ended"));
 }
 
-TEST(EmergencyTest, TheDeputyReportsWhereRank1IsGoneToo) {
-  for (const bool needed : {true, false}) {
-    Emergency emergency(8);
-    const Voices voices(emergency);
-    emergency.stand_in([needed] { return needed; });
-    emergency.report(lost({3}));
-    EXPECT_THAT(voices.said, ElementsAre());
-    emergency.report(lost({0}, true));
-    EXPECT_THAT(voices.said, ElementsAre(needed ? "report somebody ended" : "note somebody ended"));
-  }
-}
-
 // Prints what it reports, and ends.
 [[noreturn]] void end_of(const Trouble& trouble) {
   Emergency emergency(0);
