@@ -6,7 +6,7 @@ set -euo pipefail
 # pattern (extended, of Perl) | what to write
 rules='
 \b([Nn]obody|[Ss]omebody|[Ww]hoever)\b(?! (else )?(logs|types|runs|reads|writes|may|can|has root))|the thing itself: "no rank", "the user", "an admin"
-\b(is|are|was|were|names|gives|finds|sees|makes) no (?!longer|more|less|fewer|later|need|way|point|use\b|reason|guarantee|limit|such|room|one\b)[a-z]|"is not a": "invalid", "unknown", "not a"
+(?<![Tt]here )\b(is|are|was|were|names|gives|finds|sees|makes) no (?!longer|more|less|fewer|later|need|way|point|use\b|reason|guarantee|limit|such|room|single|one\b)[a-z]|"is not a": "invalid", "unknown", "not a"
 \btold (of|by|to|so|that|what)\b|"reported", "informed", "asked"
 \btells? (of|what|that|how|whether)\b|"reports", "prints", "shows"
 \bstands? (once|twice|beside|with|there|here|alone|in|at the)\b|"is in", "occurs", "appears"
@@ -18,14 +18,17 @@ rules='
 \bmeans? nothing to\b|"unknown"
 \bnoughts?\b|"zeros"
 \bis said to be\b|"is reported as"
-\bsays? (of|what|whether|how|so)\b|"reports", "shows"
+\bsays? (of|whether)\b|"reports", "shows"
 \bcame? over (changed|whole)\b|"was corrupted", "arrived"
 \bof which each\b|"each of which"
-(//|#) (Of|Whatever|What|Whoever|Where nobody|That which|That) |begin with a verb or a noun
+^\s*(//|#) (Of|Whatever|What|Whoever|Where nobody|That which|That) |begin with a verb or a noun
 '
 
 count=false
-[[ ${1:-} == --count ]] && { count=true; shift; }
+if [[ ${1:-} == --count ]]; then
+  count=true
+  shift
+fi
 if [[ $# -gt 0 ]]; then
   files=("$@")
 else
