@@ -186,8 +186,8 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
     if (!section.asked()) return;
     report.probes.push_back({.name = std::string(to_string(probe)),
                              .status = std::string(to_string(section.status)),
-                             .reason = section.reason,
-                             .duration_ms = section.duration_ms});
+                             .duration_ms = section.duration_ms,
+                             .reason = section.reason});
   });
   return report;
 }

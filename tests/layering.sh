@@ -116,7 +116,7 @@ confined '#include <(hwloc|infiniband/)' 'lib/probes/'
 confined '#include <(nccl|mpi)\.h>' 'bench/backends/'
 confined '#include <yaml-cpp/' 'lib/profile/yaml\.cpp'
 confined '#include <pugixml' 'lib/probes/environment_nccl\.cpp'
-confined '#include <simdjson' 'lib/node/'
+confined '#include <simdjson' 'lib/base/json_read\.cpp'
 confined '#include <CLI/' 'lib/command/'
 confined '#include <sqlite3' 'slurm/history/'
 

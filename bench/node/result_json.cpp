@@ -1,56 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The result of a node's test as text, and back.
+// The result of a node's test as JSON, and back.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-#include <optional>
-
 #include "bench/node/test.hpp"
-#include "lib/base/json.hpp"
-
-// Null where there is no value.
-template <class T>
-struct nlohmann::adl_serializer<std::optional<T>> {
-  static void to_json(nlohmann::json& json, const std::optional<T>& value) {
-    json = value ? nlohmann::json(*value) : nlohmann::json();
-  }
-
-  static void from_json(const nlohmann::json& json, std::optional<T>& value) {
-    value = json.is_null() ? std::nullopt : std::optional(json.get<T>());
-  }
-};
-
-namespace muster {
-
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Finding, device, outcome, message, remedy)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MeasurementRepeats, count, min, median, max, deviation,
-                                   median_low, median_high)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Matrix, title, unit, names, cells, usual, more_is_better)
-
-}  // namespace muster
+#include "lib/base/json_read.hpp"
+#include "lib/base/json_write.hpp"
 
 namespace muster::bench::node {
+namespace {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceValue, device, value, noise, group, repeats)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Series, what, quantity, unit, less_is_better, limited, tolerance,
-                                   size_bytes, iterations, values)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TestResult, series, findings, lines, matrices)
+struct Answer {
+  MUSTER_DESCRIBED(Answer);
+  MUSTER_UNLESS_EMPTY(std::string, error, "why there is no result");
+  MUSTER_FIELD(bool, missing, "the node has nothing of the kind") = false;
+  MUSTER_FIELD(TestResult, result, "");
+};
+
+}  // namespace
 
 std::string to_json(const Result<TestResult>& result) {
-  if (result) return json_line(*result);
-  return json_line({{"error", result.error().message}, {"missing", result.error().missing}});
+  if (result) return to_json_line(Answer{.result = *result});
+  return to_json_line(Answer{.error = result.error().message, .missing = result.error().missing});
 }
 
 Result<TestResult> parse_result(std::string_view text) {
-  const auto json = parse_json(text);
-  if (!json) return make_error(fmt::format("the result of a test: {}", json.error().message));
-  try {
-    if (!json->contains("error")) return json->get<TestResult>();
-    return tl::unexpected<Error>(Error{.message = json->at("error").get<std::string>(),
-                                       .missing = json->at("missing").get<bool>()});
-  } catch (const nlohmann::json::exception& error) {
-    return make_error(fmt::format("the result of a test: {}", error.what()));
-  }
+  auto answer = from_json<Answer>(text);
+  if (!answer) return make_error(fmt::format("the result of a test: {}", answer.error().message));
+  if (answer->error.empty()) return std::move(answer->result);
+  return tl::unexpected(Error{.message = answer->error, .missing = answer->missing});
 }
 
 }  // namespace muster::bench::node

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/fields.hpp"
 #include "lib/base/result.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/report/figures.hpp"
@@ -22,39 +23,38 @@ namespace muster::bench::node {
 enum class Level { quick, full, soak };
 
 struct DeviceValue {
-  std::string device;      // gpu3, numa1, gpu1-gpu4, node
-  double value = 0;        // in the unit of its series
-  double noise = 0;        // how far its own repeats lie apart, as a share of the value
-  std::string group = {};  // only devices of one group are compared with each other
-  std::optional<MeasurementRepeats> repeats = {};  // that it comes from; empty: measured once
-
-  bool operator==(const DeviceValue&) const = default;
+  MUSTER_DESCRIBED(DeviceValue);
+  MUSTER_FIELD(std::string, device, "gpu3, numa1, gpu1-gpu4, node");
+  MUSTER_FIELD(double, value, "in the unit of its series") = 0;
+  MUSTER_FIELD(double, noise, "how far its own repeats lie apart, as a share of the value") = 0;
+  MUSTER_FIELD(std::string, group, "only devices of one group are compared") = {};
+  MUSTER_FIELD(std::optional<MeasurementRepeats>, repeats, "if it was measured several times") = {};
 };
 
 // One number of each device, all taken under the same conditions.
 struct Series {
-  std::string what;      // "host to device", as messages begin
-  std::string quantity;  // "host_to_device", as programs call it
-  std::string unit;      // GB/s, Gb/s, TFLOPS, ns
-  bool less_is_better = false;
-  bool limited = false;     // the profile's limit holds for it
-  double tolerance = 0.03;  // healthy sisters differ by this share
-  std::int64_t size_bytes = 0;
-  std::int64_t iterations = 0;
-  std::vector<DeviceValue> values;
+  MUSTER_DESCRIBED(Series);
+  MUSTER_FIELD(std::string, what, "\"host to device\", as messages begin");
+  MUSTER_FIELD(std::string, quantity, "\"host_to_device\", as programs call it");
+  MUSTER_FIELD(std::string, unit, "GB/s, Gb/s, TFLOPS, ns");
+  MUSTER_FIELD(bool, less_is_better, "") = false;
+  MUSTER_FIELD(bool, limited, "the profile's limit applies") = false;
+  MUSTER_FIELD(double, tolerance, "healthy devices differ by this share") = 0.03;
+  MUSTER_FIELD(std::int64_t, size_bytes, "") = 0;
+  MUSTER_FIELD(std::int64_t, iterations, "") = 0;
+  MUSTER_FIELD(std::vector<DeviceValue>, values, "");
 
   // Adds what a device's repeats come to: their median, and how far they lie apart.
   DeviceValue& add(std::string device, const std::vector<double>& repeats);
-
-  bool operator==(const Series&) const = default;
 };
 
 struct TestResult {
-  std::vector<Series> series;
-  // What needs no limit: wrong data, a device that does not answer. Who judges names the check.
-  std::vector<Finding> findings;
-  std::vector<std::string> lines;  // for people
-  std::vector<Matrix> matrices;    // likewise
+  MUSTER_DESCRIBED(TestResult);
+  MUSTER_FIELD(std::vector<Series>, series, "");
+  MUSTER_FIELD(std::vector<Finding>, findings,
+               "that need no limit: wrong data, a silent device; without their check");
+  MUSTER_FIELD(std::vector<std::string>, lines, "for people");
+  MUSTER_FIELD(std::vector<Matrix>, matrices, "likewise");
 
   // One without any value is left out.
   void add(Series measured);

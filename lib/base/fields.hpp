@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structs that are described where they are written: each member with its name in JSON and YAML and
-// what it means. The JSON of a snapshot, the keys of a profile and the generated documents all come
-// from these descriptions.
+// Structs that describe themselves: each member has a name in JSON and YAML and a meaning. The JSON
+// of snapshots and reports, the keys of a profile and the generated documents come from these
+// descriptions.
 //
 //   struct HugePages {
 //     MUSTER_DESCRIBED(HugePages);
 //     MUSTER_FIELD(std::uint64_t, size_kib, "size of one page in KiB") = 0;
 //     MUSTER_FIELD(Fact<std::uint64_t>, free, "pages free");
 //   };
+//
+// A struct with a member `static constexpr std::string_view kSchema` has it as its key "schema".
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,22 +20,27 @@
 
 namespace muster {
 
+// Whether JSON always has a key. Reading ignores the absence of all but required keys.
+enum class Presence { optional, required, unless_empty };
+
 template <class Struct, class T>
 struct Field {
   std::string_view name;
   T Struct::*member;
   std::string_view about;  // one line, with the unit
+  Presence presence;
 };
 
 template <class Struct, class T>
-constexpr Field<Struct, T> field(std::string_view name, T Struct::*member, std::string_view about) {
-  return {name, member, about};
+constexpr Field<Struct, T> field(std::string_view name, T Struct::*member, std::string_view about,
+                                 Presence presence) {
+  return {name, member, about, presence};
 }
 
 template <int N>
 using Nth = std::integral_constant<int, N>;
 
-// A macro takes no type with a comma in it.
+// A macro argument cannot contain a comma.
 template <class T>
 using ByName = std::map<std::string, T>;
 
@@ -42,29 +50,35 @@ using ByName = std::map<std::string, T>;
   static constexpr int kCountBeforeMembers = __COUNTER__; \
   bool operator==(const Struct&) const = default
 
-// A member; its initial value may follow, as `= 0`.
-#define MUSTER_FIELD(Type, member, about) \
-  MUSTER_NTH_FIELD(::muster::field(#member, &Self::member, about)) Type member
+// A member, which JSON always has when written. An initial value may follow, as `= 0`.
+#define MUSTER_FIELD(Type, member, about) MUSTER_NTH_FIELD(Type, member, #member, about, optional)
+
+// A member without which JSON is refused.
+#define MUSTER_REQUIRED(Type, member, about) \
+  MUSTER_NTH_FIELD(Type, member, #member, about, required)
+
+// A member that JSON has only if it is not empty.
+#define MUSTER_UNLESS_EMPTY(Type, member, about) \
+  MUSTER_NTH_FIELD(Type, member, #member, about, unless_empty)
 
 // A member whose name in JSON and YAML is a keyword of C++.
-#define MUSTER_KEY(Type, member, name, about) \
-  MUSTER_NTH_FIELD(::muster::field(name, &Self::member, about)) Type member
+#define MUSTER_KEY(Type, member, name, about) MUSTER_NTH_FIELD(Type, member, name, about, optional)
 
-// The members' descriptions are numbered from 0 in their struct, whatever has counted before it.
-// Each is a template over the struct itself, so that only the files that walk the fields pay for
-// compiling them.
-#define MUSTER_NTH_FIELD(description)                                                     \
+// Numbers the descriptions from 0 in each struct. Each is a template over the struct itself, so
+// that only files that visit the fields pay for compiling them.
+#define MUSTER_NTH_FIELD(Type, member, name, about, presence)                             \
   template <class Self = Own>                                                             \
   static constexpr auto nth_field(::muster::Nth<__COUNTER__ - kCountBeforeMembers - 1>) { \
-    return description;                                                                   \
-  }
+    return ::muster::field(name, &Self::member, about, ::muster::Presence::presence);     \
+  }                                                                                       \
+  Type member
 
 template <class T>
 concept Described = requires {
   T::kCountBeforeMembers;
 };
 
-// Calls visit(Field) for each member, in their order.
+// Calls visit(Field) for each member, in order.
 template <Described T, int N = 0, class Visitor>
 constexpr void for_each_field(Visitor&& visit) {
   if constexpr (requires { T::nth_field(Nth<N>()); }) {
@@ -72,9 +86,15 @@ constexpr void for_each_field(Visitor&& visit) {
     for_each_field<T, N + 1>(visit);
   } else {
     static_assert(
-        !requires { T::nth_field(Nth<N + 1>()); },
-        "something between two members has taken a number");
+        !requires { T::nth_field(Nth<N + 1>()); }, "__COUNTER__ was used between two members");
   }
+}
+
+template <Described T>
+[[nodiscard]] constexpr std::size_t count_fields() {
+  std::size_t count = 0;
+  for_each_field<T>([&](const auto& /*field*/) { ++count; });
+  return count;
 }
 
 }  // namespace muster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as text and back by nlohmann's library, whose templates are compiled here once.
+// JSON values as text and back. The templates of nlohmann's library are compiled here, once.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,10 +10,10 @@
 
 namespace muster {
 
-// An error says at which line and column the text stops being JSON, and what was expected there.
+// An error names the line and column, and what was expected there.
 [[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text);
 
-// In one line, without its end. What is no UTF-8 is replaced.
+// One line, without its end. Invalid UTF-8 is replaced.
 [[nodiscard]] std::string json_line(const nlohmann::json& json);
 
 }  // namespace muster

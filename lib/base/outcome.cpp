@@ -59,6 +59,10 @@ std::string_view describe(Remedy remedy) {
   return kRemedyDescriptions.at(static_cast<std::size_t>(remedy));
 }
 
+std::span<const std::string_view> json_words(Outcome /*type*/) { return kOutcomeWords; }
+
+std::span<const std::string_view> json_words(Remedy /*type*/) { return kRemedyWords; }
+
 std::span<const std::string_view> words_of(Outcome /*of*/) {
   constexpr auto kInProfiles = static_cast<std::size_t>(Outcome::pass) + 1;
   return std::span(kOutcomeWords).first(kInProfiles);

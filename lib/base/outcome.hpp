@@ -31,6 +31,8 @@ enum class Remedy {
 // In words for people: "reset the GPU", "fix the configuration"; empty for none.
 [[nodiscard]] std::string_view describe(Remedy remedy);
 // What a profile may say: fail, warn or pass; any remedy.
+[[nodiscard]] std::span<const std::string_view> json_words(Outcome type);
+[[nodiscard]] std::span<const std::string_view> json_words(Remedy type);
 [[nodiscard]] std::span<const std::string_view> words_of(Outcome of);
 [[nodiscard]] std::span<const std::string_view> words_of(Remedy of);
 

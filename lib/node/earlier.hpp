@@ -78,11 +78,6 @@ struct Earlier {
   MUSTER_FIELD(double, wall_s, "when the state was read, seconds since 1970") = 0;
 };
 
-// What a run says of its own reading is no part of the state.
-[[nodiscard]] constexpr bool is_kept_in_state(std::string_view field) {
-  return field != "note" && field != "wall_s";
-}
-
 // The state file: `earlier` without its note and the time of its reading. Reading refuses another
 // schema.
 [[nodiscard]] std::string state_to_json(const Earlier& earlier);

@@ -22,9 +22,10 @@ struct AerCounts {
 
 enum class PciKind { gpu, nvswitch, hca, ethernet, nvme, bridge };
 
-// The kinds' names in JSON, in their order.
 inline constexpr std::array<std::string_view, 6> kPciKinds{"gpu",      "nvswitch", "hca",
                                                            "ethernet", "nvme",     "bridge"};
+
+constexpr const auto& json_words(PciKind /*type*/) { return kPciKinds; }
 
 struct PciDevice {
   MUSTER_DESCRIBED(PciDevice);

@@ -2,9 +2,13 @@
 // One section of a snapshot: what one probe saw, and whether it could see at all.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "lib/base/json_read.hpp"
+#include "lib/base/json_write.hpp"
 
 namespace muster {
 
@@ -15,7 +19,13 @@ enum class Status {
   error,    // the probe crashed, or what it needs could not be read
 };
 
-[[nodiscard]] std::string_view to_string(Status status);
+inline constexpr std::array<std::string_view, 4> kStatusWords{"ok", "absent", "timeout", "error"};
+
+constexpr const auto& json_words(Status /*type*/) { return kStatusWords; }
+
+[[nodiscard]] constexpr std::string_view to_string(Status status) {
+  return kStatusWords.at(static_cast<std::size_t>(status));
+}
 
 inline constexpr std::string_view kNotObserved = "not observed";
 
@@ -44,6 +54,26 @@ struct Section {
 template <class T>
 [[nodiscard]] Section<T> observed(T facts) {
   return {.status = Status::ok, .reason = {}, .duration_ms = 0, .facts = std::move(facts)};
+}
+
+// In JSON a section has "reason" only if it has one, and "facts" only if it is ok.
+template <class T>
+void write_json(JsonWriter& json, const Section<T>& section) {
+  json.begin_object(4);
+  json.member("status", section.status);
+  if (!section.reason.empty()) json.member("reason", section.reason);
+  json.member("duration_ms", section.duration_ms);
+  if (section.ok()) json.member("facts", section.facts);
+}
+
+template <class T>
+void read_json(const JsonReader& json, Section<T>& section) {
+  if (!json.expect_object()) return;
+  section = {.status = Status::error, .reason = {}};
+  json.member("status", section.status);
+  json.member("reason", section.reason);
+  json.member("duration_ms", section.duration_ms);
+  if (section.ok()) json.member("facts", section.facts);
 }
 
 }  // namespace muster

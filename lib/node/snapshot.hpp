@@ -162,14 +162,11 @@ template <class T>
 template <class T>
 [[nodiscard]] Result<Section<T>> parse_section(std::string_view text);
 
-// What can be in a section: the types that these two functions are compiled for.
+// The types of sections' facts that these two functions are compiled for.
 // clang-format off
-#define MUSTER_SYSTEM_SECTIONS(X) \
-  X(Identity) X(Cpu) X(Memory) X(Mounts) X(Processes) X(Kernel) X(KernelLog) X(Services) \
-  X(Environment) X(Earlier)
-#define MUSTER_DEVICE_SECTIONS(X) \
-  X(Disks) X(Network) X(Pci) X(Infiniband) X(Verbs) X(Topology) X(Nvml)
-#define MUSTER_SECTIONS(X) MUSTER_SYSTEM_SECTIONS(X) MUSTER_DEVICE_SECTIONS(X)
+#define MUSTER_SECTIONS(X) \
+  X(Identity) X(Cpu) X(Memory) X(Mounts) X(Disks) X(Processes) X(Kernel) X(KernelLog) X(Services) \
+  X(Network) X(Pci) X(Infiniband) X(Verbs) X(Topology) X(Environment) X(Nvml) X(Earlier)
 // clang-format on
 
 }  // namespace muster

@@ -8,23 +8,24 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/fields.hpp"
+
 namespace muster {
 
 // A matrix of more names is not drawn, since its pairs could not be told apart, and may be without
 // cells.
 inline constexpr std::size_t kMostDrawn = 128;
 
-// A number for each two of `names`: bandwidth between nodes or GPUs, latency between CPUs.
+// A number for each pair of `names`: bandwidth between nodes or GPUs, latency between CPUs.
 struct Matrix {
-  std::string title;
-  std::string unit;
-  std::vector<std::string> names;  // of rows and columns
-  std::vector<std::vector<std::optional<double>>>
-      cells;         // by row; empty where nobody measured, 0 where it did not end
-  double usual = 0;  // of a healthy pair
-  bool more_is_better = true;
-
-  bool operator==(const Matrix&) const = default;
+  MUSTER_DESCRIBED(Matrix);
+  MUSTER_FIELD(std::string, title, "");
+  MUSTER_FIELD(std::string, unit, "");
+  MUSTER_FIELD(std::vector<std::string>, names, "of rows and columns");
+  MUSTER_FIELD(std::vector<std::vector<std::optional<double>>>, cells,
+               "by row; null if not measured, 0 if it did not finish");
+  MUSTER_FIELD(double, usual, "of a healthy pair") = 0;
+  MUSTER_FIELD(bool, more_is_better, "") = true;
 };
 
 // What a bandwidth could be at most, and what each cause takes away from it.

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "lib/base/fields.hpp"
 #include "lib/base/outcome.hpp"
 
 namespace muster {
@@ -30,21 +31,20 @@ struct SeenBy {
 };
 
 struct Finding {
-  std::string check;  // filled in by the runner
-  std::string
-      device;  // "gpu3", "mlx5_ib0", a PCI address, a mount point, a service; "node" for the whole
-  Outcome outcome = Outcome::unknown;
-  std::string message;  // a sentence with the observed value; printable, one line
-  Value observed{};
-  Value limit{};
-  std::string unit{};
-  Remedy remedy = Remedy::none;
-  std::string code{};      // Azure's fault code, where one exists; filled in by the runner
-  std::string category{};  // Azure's impact category, likewise
-  // Who may see the same fault in facts of their own: see checks/run.cpp. Never written out.
+  MUSTER_DESCRIBED(Finding);
+  MUSTER_REQUIRED(std::string, check, "id; the runner fills it in");
+  MUSTER_REQUIRED(std::string, device,
+                  "\"gpu3\", \"mlx5_ib0\", a PCI address, mount point or service; \"node\"");
+  MUSTER_REQUIRED(Outcome, outcome, "") = Outcome::unknown;
+  MUSTER_REQUIRED(std::string, message, "a printable sentence with the observed value");
+  MUSTER_FIELD(Value, observed, "in `unit`"){};
+  MUSTER_FIELD(Value, limit, "in `unit`"){};
+  MUSTER_FIELD(std::string, unit, ""){};
+  MUSTER_REQUIRED(Remedy, remedy, "") = Remedy::none;
+  MUSTER_FIELD(std::string, code, "Azure's fault code, if it has one; the runner fills it in"){};
+  MUSTER_FIELD(std::string, category, "Azure's impact category, likewise"){};
+  // Checks that may see the same fault in their own facts: see checks/run.cpp. Not in JSON.
   std::vector<SeenBy> seen_by{};
-
-  bool operator==(const Finding&) const = default;
 };
 
 // A rule that held. A pass with a remedy tells of something that is no fault of the node's and that

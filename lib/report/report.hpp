@@ -3,11 +3,15 @@
 // one of these.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lib/base/fields.hpp"
+#include "lib/base/outcome.hpp"
 #include "lib/base/result.hpp"
 #include "lib/report/figures.hpp"
 #include "lib/report/finding.hpp"
@@ -19,7 +23,13 @@ inline constexpr std::string_view kReportSchema = "muster.report/1";
 
 enum class Verdict { healthy, unhealthy, unknown };
 
-[[nodiscard]] std::string_view to_string(Verdict verdict);
+inline constexpr std::array<std::string_view, 3> kVerdictWords{"healthy", "unhealthy", "unknown"};
+
+constexpr const auto& json_words(Verdict /*type*/) { return kVerdictWords; }
+
+[[nodiscard]] constexpr std::string_view to_string(Verdict verdict) {
+  return kVerdictWords.at(static_cast<std::size_t>(verdict));
+}
 
 // The exit statuses of docs/report.md.
 inline constexpr int kExitHealthy = 0;
@@ -31,75 +41,73 @@ inline constexpr int kExitConfiguration = 78;
 [[nodiscard]] int exit_status(Verdict verdict);
 
 struct CheckResult {
-  std::string id;
-  Outcome outcome = Outcome::unknown;  // the worst of its findings
-
-  bool operator==(const CheckResult&) const = default;
+  MUSTER_DESCRIBED(CheckResult);
+  MUSTER_REQUIRED(std::string, id, "");
+  MUSTER_REQUIRED(Outcome, outcome, "the worst of its findings") = Outcome::unknown;
 };
 
 struct ProbeResult {
-  std::string name;
-  std::string status;  // ok, absent, timeout, error
-  std::string reason;
-  double duration_ms = 0;
-
-  bool operator==(const ProbeResult&) const = default;
+  MUSTER_DESCRIBED(ProbeResult);
+  MUSTER_REQUIRED(std::string, name, "");
+  MUSTER_REQUIRED(std::string, status, "ok, absent, timeout or error");
+  MUSTER_REQUIRED(double, duration_ms, "") = 0;
+  MUSTER_UNLESS_EMPTY(std::string, reason, "");
 };
 
-// Findings with one cause, which people read as one.
+// Findings with one cause, shown to people as one.
 struct FindingGroup {
-  std::vector<SeenBy> members;  // by check and device, the first of them first
+  std::vector<SeenBy> members;  // the leading finding first
   std::string subject;          // "8 of 8 GPUs", "27 checks"
-  std::string message;          // in place of those of its members
+  std::string message;          // replaces the messages of the members
 
   bool operator==(const FindingGroup&) const = default;
 };
 
-// Facts that checks of the run needed and nobody could observe.
+// Facts that checks of the run needed and that could not be observed.
 struct NotObserved {
-  std::string what;       // "GPUs", "InfiniBand", "kernel log"
-  std::string reason;     // why, in words
-  bool required = false;  // by the profile, or by the hardware on the bus: the verdict is unknown
-
-  bool operator==(const NotObserved&) const = default;
+  MUSTER_DESCRIBED(NotObserved);
+  MUSTER_REQUIRED(std::string, what, "\"GPUs\", \"InfiniBand\", \"kernel log\"");
+  MUSTER_REQUIRED(std::string, reason, "");
+  MUSTER_REQUIRED(bool, required,
+                  "by the profile or by the hardware on the bus: the verdict is unknown") = false;
 };
 
 // How much a verdict rests on.
 struct Coverage {
-  std::int64_t judged = 0;    // checks that passed, warned or failed
-  std::int64_t selected = 0;  // all checks of the run
-  std::vector<NotObserved> not_observed;
-
-  bool operator==(const Coverage&) const = default;
+  MUSTER_DESCRIBED(Coverage);
+  MUSTER_REQUIRED(std::int64_t, judged, "checks that passed, warned or failed") = 0;
+  MUSTER_REQUIRED(std::int64_t, selected, "all checks of the run") = 0;
+  MUSTER_REQUIRED(std::vector<NotObserved>, not_observed, "");
 };
 
 struct Report {
-  std::string node;
-  std::string profile;
-  std::vector<std::string> profile_evidence;  // how the profile was chosen, one fact per entry
-  std::string context;
-  std::string started;  // RFC 3339, UTC
-  double duration_ms = 0;
-  std::string physical_host;           // where the provider tells; else empty
-  Verdict verdict = Verdict::unknown;  // of a job the job's, and no node's
-  std::vector<std::string> nodes;      // of a job, in the order of their first ranks; else empty
-  std::vector<std::string> accused;    // those of `nodes` that findings which fail are about
-  Coverage coverage;
-  std::vector<CheckResult> checks;  // every selected check, in the catalogue's order
-  std::vector<Finding> findings;    // all of them, worst first; renderers leave out plain passes
-  std::vector<ProbeResult> probes;
-  std::string muster;    // the version that judged
-  std::string snapshot;  // the file that a recorded node was read from; empty for this node
-  std::vector<Measurement> measurements;  // of a benchmark; a check makes none
-  std::vector<std::string> ways;  // that the data of a benchmark took, with their pairs of ranks
-  std::vector<std::string> warnings;  // of the library that a benchmark ran
-  std::vector<FindingGroup> groups;   // of `findings`; never written out
-  std::vector<Breakdown> breakdowns;  // never written out but as a picture
-  std::vector<Matrix> matrices;       // likewise
-  // The checks whose `unknown` counts in this context. Never written out.
-  std::vector<std::string> undecided;
-
-  bool operator==(const Report&) const = default;
+  static constexpr std::string_view kSchema = kReportSchema;
+  MUSTER_DESCRIBED(Report);
+  MUSTER_REQUIRED(std::string, node, "");
+  MUSTER_REQUIRED(std::string, profile, "");
+  MUSTER_FIELD(std::vector<std::string>, profile_evidence, "why the profile was chosen");
+  MUSTER_REQUIRED(std::string, context, "");
+  MUSTER_REQUIRED(std::string, started, "RFC 3339, UTC");
+  MUSTER_REQUIRED(double, duration_ms, "") = 0;
+  MUSTER_REQUIRED(Verdict, verdict, "of the node or the job") = Verdict::unknown;
+  MUSTER_FIELD(Coverage, coverage, "");
+  MUSTER_FIELD(std::string, physical_host, "empty if the provider does not report it");
+  MUSTER_UNLESS_EMPTY(std::vector<std::string>, nodes, "of a job, by their first ranks");
+  MUSTER_UNLESS_EMPTY(std::vector<std::string>, accused, "nodes of a job with failures");
+  MUSTER_FIELD(std::string, muster, "version");
+  MUSTER_FIELD(std::string, snapshot, "the file of the snapshot; empty for this node");
+  MUSTER_REQUIRED(std::vector<CheckResult>, checks, "that were selected, in catalogue order");
+  MUSTER_REQUIRED(std::vector<Finding>, findings, "worst first; plain passes only with -v");
+  MUSTER_REQUIRED(std::vector<ProbeResult>, probes, "");
+  MUSTER_UNLESS_EMPTY(std::vector<Measurement>, measurements, "of a benchmark");
+  MUSTER_UNLESS_EMPTY(std::vector<std::string>, ways,
+                      "transports of a benchmark's data, with their pairs of ranks");
+  MUSTER_UNLESS_EMPTY(std::vector<std::string>, warnings, "of a benchmark's library");
+  // Not in JSON.
+  std::vector<FindingGroup> groups;
+  std::vector<Breakdown> breakdowns;
+  std::vector<Matrix> matrices;
+  std::vector<std::string> undecided;  // checks whose `unknown` counts in this context
 };
 
 // The reverse of to_json. Unknown keys are ignored; an error names the place ("/findings/3/check:

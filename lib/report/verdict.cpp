@@ -45,11 +45,6 @@ Verdict verdict_of(const Report& report) {
 
 }  // namespace
 
-std::string_view to_string(Verdict verdict) {
-  if (verdict == Verdict::healthy) return "healthy";
-  return verdict == Verdict::unhealthy ? "unhealthy" : "unknown";
-}
-
 int exit_status(Verdict verdict) {
   if (verdict == Verdict::healthy) return kExitHealthy;
   return verdict == Verdict::unhealthy ? kExitUnhealthy : kExitUndecided;

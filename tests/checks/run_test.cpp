@@ -76,8 +76,8 @@ TEST(JudgeTest, NamesTheProbesThatWereAskedAndNoOthers) {
   Snapshot snapshot = node();
   snapshot.infiniband = {.status = Status::absent, .reason = "no RDMA stack"};
   EXPECT_THAT(judge(snapshot, no_swap(), kSwap).probes,
-              ElementsAre(ProbeResult{"identity", "ok", "", 0}, ProbeResult{"memory", "ok", "", 0},
-                          ProbeResult{"infiniband", "absent", "no RDMA stack", 0}));
+              ElementsAre(ProbeResult{"identity", "ok", 0}, ProbeResult{"memory", "ok", 0},
+                          ProbeResult{"infiniband", "absent", 0, "no RDMA stack"}));
 }
 
 TEST(JudgeTest, AWarningIsHealthyUnlessThePolicyCallsItAFailure) {

@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"{}", "/schema: expected \"muster.snapshot/1\", got \"\""},
         Wrong{R"({"schema": "muster.snapshot/2"})", "got \"muster.snapshot/2\""},
         Wrong{MUSTER_DOC(R"("cpu": 3)"), "/cpu: expected an object"},
-        Wrong{MUSTER_DOC(R"("cpu": {"status": "fine"})"), "/cpu: expected a status"},
+        Wrong{MUSTER_DOC(R"("cpu": {"status": "fine"})"), "/cpu/status: expected ok, absent, timeout or error"},
         Wrong{MUSTER_DOC(R"("cpu": {"status": "ok", "facts": {"sockets": -2}})"),
               "/cpu/facts/sockets: expected a larger number"},
         Wrong{MUSTER_DOC(R"("cpu": {"status": "ok", "facts": {"sockets": 1e3}})"),

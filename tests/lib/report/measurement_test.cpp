@@ -86,13 +86,14 @@ TEST(MeasurementTest, ReadingNamesThePlaceOfWhatIsWrong) {
   EXPECT_EQ(complaint_with(R"("ranks":16)", R"("ranks":1.5)"),
             "/measurements/0/conditions/ranks: expected a whole number");
   EXPECT_EQ(complaint_with(R"("min_us":85899.0,)", ""),
-            "/measurements/0/statistics/min_us: is missing");
-  EXPECT_EQ(complaint_with("muster.measurement/1", "muster.measurement/2"),
-            "/measurements/0/schema: expected \"muster.measurement/1\"");
+            "/measurements/0/statistics/min_us: missing");
+  EXPECT_EQ(
+      complaint_with("muster.measurement/1", "muster.measurement/2"),
+      R"(/measurements/0/schema: expected "muster.measurement/1", got "muster.measurement/2")");
   EXPECT_EQ(complaint_with(R"("unit":"GB/s")", R"("unit":7)"),
             "/measurements/0/unit: expected a string");
   EXPECT_EQ(complaint_with("[85899.0,", "[null,"),
-            "/measurements/0/iterations_us: expected numbers");
+            "/measurements/0/iterations_us/0: expected a number");
   EXPECT_EQ(complaint_with(R"("quantity")", R"("new":1,"quantity")"), "accepted");
 }
 

@@ -17,11 +17,12 @@ inline Report sick_report() {
       .context = "prolog",
       .started = "2026-11-20T12:00:00Z",
       .duration_ms = 11.2,
-      .physical_host = "GGBB90904476",
       .verdict = Verdict::unhealthy,
       .coverage = {.judged = 3,
                    .selected = 5,
                    .not_observed = {{"kernel log", "no answer within 2 s"}}},
+      .physical_host = "GGBB90904476",
+      .muster = "0.1.0",
       .checks = {{"host.edac", Outcome::unknown},
                  {"host.swap", Outcome::warn},
                  {"ib.present", Outcome::pass},
@@ -55,9 +56,8 @@ inline Report sick_report() {
             .device = "node",
             .outcome = Outcome::skip,
             .message = "a hypervisor hides the switches"}},
-      .probes = {{"identity", "ok", "", 0.4},
-                 {"kernel_log", "timeout", "no answer within 2 s", 2000.1}},
-      .muster = "0.1.0",
+      .probes = {{"identity", "ok", 0.4},
+                 {"kernel_log", "timeout", 2000.1, "no answer within 2 s"}},
   };
 }
 
@@ -70,13 +70,13 @@ inline Report healthy_report() {
           .duration_ms = 3,
           .verdict = Verdict::healthy,
           .coverage = {.judged = 1, .selected = 1},
+          .muster = "0.1.0",
           .checks = {{"host.cpu", Outcome::pass}},
           .findings = {{.check = "host.cpu",
                         .device = "node",
                         .outcome = Outcome::pass,
                         .message = "96 cores"}},
-          .probes = {{"cpu", "ok", "", 1.5}},
-          .muster = "0.1.0"};
+          .probes = {{"cpu", "ok", 1.5}}};
 }
 
 // A recorded node whose GPUs nobody could ask.

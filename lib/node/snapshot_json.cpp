@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Snapshots, their sections and the state file as JSON, and back.
+#include "lib/base/json_read.hpp"
+#include "lib/base/json_write.hpp"
+#include "lib/node/snapshot.hpp"
+
+namespace muster {
+namespace {
+
+void write_json(JsonWriter& json, const Snapshot& snapshot) {
+  json.begin_object(kProbeNames.size() + 3);
+  json.member("schema", kSnapshotSchema);
+  json.member("taken", snapshot.taken);
+  for_each_section(
+      snapshot, [&](Probe probe, const auto& section) { json.member(to_string(probe), section); });
+  json.member("earlier", snapshot.earlier);
+}
+
+void read_json(const JsonReader& json, Snapshot& snapshot) {
+  json.expect_schema(kSnapshotSchema);
+  if (json.failed()) return;
+  json.member("taken", snapshot.taken);
+  for_each_section(snapshot,
+                   [&](Probe probe, auto& section) { json.member(to_string(probe), section); });
+  json.member("earlier", snapshot.earlier);
+  snapshot.xids = find_xids(*snapshot.kernel_log);
+}
+
+// Calls visit(field) for the fields of the state file.
+template <class Visitor>
+void for_each_state_field(Visitor&& visit) {
+  for_each_field<Earlier>([&](const auto& field) {
+    if (field.name != "note" && field.name != "wall_s") visit(field);
+  });
+}
+
+}  // namespace
+
+std::string to_json(const Snapshot& snapshot) {
+  return write_json_text([&](JsonWriter& json) { write_json(json, snapshot); });
+}
+
+Result<Snapshot> parse_snapshot(std::string_view text) {
+  Snapshot snapshot;
+  TRY(read_json_text(text, [&](const JsonReader& json) { read_json(json, snapshot); }));
+  return snapshot;
+}
+
+std::string state_to_json(const Earlier& earlier) {
+  return write_json_text([&](JsonWriter& json) {
+    json.begin_object(count_fields<Earlier>() + 1);
+    json.member("schema", kStateSchema);
+    for_each_state_field(
+        [&](const auto& field) { json.member(field.name, earlier.*field.member); });
+  });
+}
+
+Result<Earlier> parse_state(std::string_view text) {
+  Earlier state;
+  TRY(read_json_text(text, [&](const JsonReader& json) {
+    json.expect_schema(kStateSchema);
+    for_each_state_field([&](const auto& field) {
+      if (!json.failed()) json.member(field.name, state.*field.member);
+    });
+  }));
+  return state;
+}
+
+template <class T>
+std::string section_to_json(const Section<T>& section) {
+  return to_json_line(section);
+}
+
+template <class T>
+Result<Section<T>> parse_section(std::string_view text) {
+  return from_json<Section<T>>(text);
+}
+
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type
+#define MUSTER_SECTION(T)                                  \
+  template std::string section_to_json(const Section<T>&); \
+  template Result<Section<T>> parse_section<T>(std::string_view);
+// NOLINTEND(bugprone-macro-parentheses)
+MUSTER_SECTIONS(MUSTER_SECTION)
+#undef MUSTER_SECTION
+
+}  // namespace muster
