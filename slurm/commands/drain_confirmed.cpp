@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::string_view kSweep = "sweep";
 
-// A slow node is mended by whoever owns its parts.
 Report report_of(const slurm::SweepStanding& standing) {
   Report report;
   report.node = standing.node;
@@ -21,7 +20,7 @@ Report report_of(const slurm::SweepStanding& standing) {
       {.check = "bench.sweep",
        .device = "node",
        .outcome = Outcome::fail,
-       .message = fmt::format("{}: {}", standing.kind, slurm::evidence(standing.failures)),
+       .message = fmt::format("{}: {}", standing.kind, slurm::evidence(standing)),
        .remedy = Remedy::report_to_provider});
   return report;
 }
@@ -34,7 +33,7 @@ bool was_drained_for_it(const slurm::SweepStanding& standing, const slurm::Histo
                        *drains, [](const slurm::Event& each) { return each.context == kSweep; });
 }
 
-// What the report of a job says of one of its nodes.
+// The findings of a job's report about one of its nodes.
 Report report_of(const Report& job, const std::string& name, const std::string& node) {
   Report report;
   report.node = node;
@@ -44,7 +43,7 @@ Report report_of(const Report& job, const std::string& name, const std::string& 
                        [&](const Finding& finding) {
                          return finding.outcome == Outcome::fail && finding.device == name;
                        });
-  // In the reason, the node is not told once more.
+  // Slurm shows the reason with the node's name.
   for (auto& finding : report.findings) finding.device = "node";
   return report;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that sweeps or a search among a job's nodes have confirmed to be bad are drained, where the
-// site's rules say so.
+// Drains the nodes that sweeps have confirmed to be bad, or that a report of `muster-bench locate`
+// accuses.
 #pragma once
 
 #include <vector>
@@ -10,15 +10,15 @@
 
 namespace muster::app {
 
-// Drains the confirmed nodes by the rules of all drains: the shares, the breaker, an admin's word.
-// A node that was drained for its failures and is in service again was put there by somebody, and
-// is left alone until it fails anew. What cannot be done is told, and tried again by the next pass.
+// Drains the confirmed nodes by the rules of all drains: the shares, the breaker, and an admin's
+// decisions. An admin resumed a node that is in service after a drain for the same failures: it is
+// left alone until it fails again. A refused drain is reported, and the next pass tries again.
 void drain_confirmed(const std::vector<slurm::SweepStanding>& standings, const slurm::Rules& rules,
                      const slurm::HookServices& services, bool dry_run);
 
-// Drains the nodes that a report of `muster-bench locate` accuses, by the same rules; `names` are
-// all nodes of Slurm. Returns whether each accused one is out of service now; in a dry run, whether
-// Slurm knows it.
+// Drains the nodes that a report of `muster-bench locate` accuses, by the same rules. `names` are
+// all nodes of the cluster. Returns whether each accused node is now out of service; in a dry run,
+// whether Slurm has it.
 [[nodiscard]] bool drain_accused(const Report& report, const std::vector<slurm::NodeName>& names,
                                  const slurm::Rules& rules, const slurm::HookServices& services,
                                  bool dry_run);

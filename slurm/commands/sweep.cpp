@@ -23,15 +23,15 @@
 namespace muster::app {
 namespace {
 
-constexpr std::chrono::seconds kReserve{5};  // for the last words
+constexpr std::chrono::seconds kReserve{5};  // for the last messages
 
 std::string random_token() {
   std::random_device source;
   return fmt::format("{:08x}{:08x}", source(), source());
 }
 
-// Why this user cannot go on with the history, if so: the jobs in it are those of its owner, and
-// Slurm would be asked for jobs of the wrong user and know none of them. Else empty.
+// Why this user must not use the history; empty if it may. The jobs in the history belong to the
+// owner of the file, and squeue shows no jobs of another user.
 std::string wrong_user(const std::filesystem::path& history, bool root_may_sweep) {
   const auto self = ::geteuid();
   struct stat status = {};
@@ -46,8 +46,8 @@ std::string wrong_user(const std::filesystem::path& history, bool root_may_sweep
                        printable(history.parent_path().string()));
   }
   if (self != 0 || root_may_sweep) return "";
-  return "a sweep needs no rights of root, and its jobs would run as root: run it as a user that "
-         "may submit jobs, or set slurm.sweep.as_root: true in muster.yaml";
+  return "a sweep does not need root, and its jobs would run as root: run it as a user that may "
+         "submit jobs, or set slurm.sweep.as_root: true in muster.yaml";
 }
 
 bool is_confirmed(const slurm::SweepStanding& standing) {
@@ -99,12 +99,12 @@ class Sweep {
         caller_.console.note(fmt::format("muster: {}", history_->note()));
       return {};
     }
-    // Where nothing was ever done there is no past.
+    // No pass has run yet.
     if (!changes() && history.error().missing) return {};
     return tl::unexpected(history.error());
   }
 
-  // Two passes would plan the same jobs.
+  // Two passes at once would plan the same jobs.
   Result<bool> is_only_pass(const std::filesystem::path& folder) {
     const auto file = folder / "sweep.lock";
     lock_ = try_lock(file);
@@ -127,11 +127,12 @@ class Sweep {
     const auto controller = slurm::make_controller(*installation, limits);
     const auto queue = slurm::make_queue(*installation, limits);
     if (!queue) return undecided(queue.error());
-    const slurm::SweepServices services{.controller = controller.get(),
-                                        .queue = queue->get(),
-                                        .history = history_ ? &*history_ : nullptr,
-                                        .token = random_token,
-                                        .tell = [this](const slurm::Event& event) { tell(event); }};
+    const slurm::SweepServices services{
+        .controller = controller.get(),
+        .queue = queue->get(),
+        .history = history_ ? &*history_ : nullptr,
+        .token = random_token,
+        .report_event = [this](const slurm::Event& event) { report(event); }};
     const slurm::SweepRequest request{
         .rules = rules_.sweep, .now = wall_time(), .dry_run = command_.dry_run};
     const auto result =
@@ -149,8 +150,8 @@ class Sweep {
          .tell =
              [this](const slurm::Event& event) {
                log_event(event);
-               say(event);
-               told_.push_back(event);
+               print(event);
+               drains_.push_back(event);
              },
          .left =
              [end] {
@@ -158,31 +159,31 @@ class Sweep {
              }},
         command_.dry_run);
     if (command_.dry_run) return;
-    const auto told = slurm::tell_site(rules_.tell, told_, end);
+    const auto told = slurm::tell_site(rules_.tell, drains_, end);
     if (!told) caller_.console.note(fmt::format("muster: {}", told.error().message));
   }
 
-  // At once: what follows may not come to an end.
-  void tell(const slurm::Event& event) {
+  void report(const slurm::Event& event) {
     if (event.kind == "confirmed" || event.kind == "cleared" || event.kind == "trouble") {
       log_event(event);
     }
-    say(event);
+    print(event);
   }
 
-  void say(const slurm::Event& event) {
-    say(command_.form == EventForm::json ? to_json_line(event) : to_line(event));
+  // At once, since a later step may take until the deadline.
+  void print(const slurm::Event& event) {
+    print(command_.form == EventForm::json ? to_json_line(event) : to_line(event));
   }
 
-  void say(std::string_view text) {
-    if (const auto said = caller_.console.out(text); !said) lost_ = true;
+  void print(std::string_view text) {
+    if (const auto printed = caller_.console.out(text); !printed) output_lost_ = true;
   }
 
   Attempt<int> answer(const slurm::SweepResult& answer) {
     if (!answer.bad_rules.empty()) return bad_configuration(Error{answer.bad_rules});
     if (!answer.trouble.empty()) return undecided(Error{answer.trouble});
     if (command_.status) show(answer.standings);
-    if (lost_) return kExitUndecided;
+    if (output_lost_) return kExitUndecided;
     const bool confirmed = std::ranges::any_of(answer.standings, is_confirmed);
     return confirmed ? kExitUnhealthy : kExitHealthy;
   }
@@ -190,9 +191,9 @@ class Sweep {
   void show(const std::vector<slurm::SweepStanding>& standings) {
     for (const auto& standing : standings) {
       if (command_.form == EventForm::json) {
-        say(to_json_line(standing));
+        print(to_json_line(standing));
       } else if (standing.overdue || standing.trust >= slurm::Trust::suspect) {
-        say(to_line(standing));
+        print(to_line(standing));
       }
     }
     if (command_.form == EventForm::text) summarize(standings);
@@ -209,11 +210,11 @@ class Sweep {
         overdue += standing.overdue ? 1 : 0;
         ++trusted[standing.trust];
       }
-      say(fmt::format("{}: {} nodes, {} of them not swept within {}; {} suspect, {} confirmed\n",
-                      kind, nodes, overdue, to_string(rules_.sweep.every),
-                      trusted[slurm::Trust::suspect], trusted[slurm::Trust::confirmed]));
+      print(fmt::format("{}: {} nodes, {} of them not swept within {}; {} suspect, {} confirmed\n",
+                        kind, nodes, overdue, to_string(rules_.sweep.every),
+                        trusted[slurm::Trust::suspect], trusted[slurm::Trust::confirmed]));
       if (nodes > 1 && trusted[slurm::Trust::suspect] == nodes) {
-        say(fmt::format("{}: all nodes fail: look at the limit and at what they share\n", kind));
+        print(fmt::format("{}: all nodes fail: look at the limit and at what they share\n", kind));
       }
     }
   }
@@ -224,8 +225,8 @@ class Sweep {
   slurm::Rules rules_;
   std::optional<slurm::History> history_;
   ProcessLock lock_;
-  bool lost_ = false;
-  std::vector<slurm::Event> told_;  // of drains
+  bool output_lost_ = false;
+  std::vector<slurm::Event> drains_;
 };
 
 }  // namespace

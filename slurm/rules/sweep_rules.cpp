@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kLargestNice = 2147483645;  // of Slurm
 
-// What the sweep itself says, and what would take a job out of its hands.
+// Options that the sweep sets, and those that would keep it from following its jobs.
 constexpr std::array<std::string_view, 26> kOwnOptions = {
     "--account",    "--array",    "--begin",     "--chdir",      "--comment",  "--deadline",
     "--dependency", "--error",    "--exclude",   "--exclusive",  "--export",   "--export-file",
@@ -42,7 +42,6 @@ BrokenValue check_ranges(const SweepRules& rules) {
       Range{"every", rules.every.value, 3600, 365 * kDay, "1 h to 365 d"},
       Range{"time", rules.time.value, kMinute, kDay, "1 min to 1 d"},
       Range{"start_within", rules.start_within.value, kMinute, 7 * kDay, "1 min to 7 d"},
-      Range{"partners", static_cast<double>(rules.partners), 2, 20, "2 to 20"},
       Range{"most_jobs", static_cast<double>(rules.most_jobs), 1, 1000, "1 to 1000"},
       Range{"most_nodes", static_cast<double>(rules.most_nodes), 4, 4096, "4 to 4096"},
       Range{"nice", static_cast<double>(rules.nice), 0, kLargestNice, "0 to 2147483645"},
@@ -54,7 +53,7 @@ BrokenValue check_ranges(const SweepRules& rules) {
   return {};
 }
 
-// "pair or single".
+// "locate or node".
 std::string all_kinds() {
   std::vector<std::string_view> names;
   for (const auto& kind : kSweepKinds) names.push_back(kind.name);
@@ -63,8 +62,7 @@ std::string all_kinds() {
 
 BrokenValue check_kinds(const SweepRules& rules) {
   if (rules.kinds.empty()) {
-    const auto* const many = kSweepKinds.size() == 2 ? "both" : "several";
-    return {"kinds", fmt::format("is empty; write {}, or {}", all_kinds(), many)};
+    return {"kinds", fmt::format("is empty; write {}, or both", all_kinds())};
   }
   for (const auto& kind : rules.kinds) {
     if (find_sweep_kind(kind) == nullptr) {
@@ -77,7 +75,7 @@ BrokenValue check_kinds(const SweepRules& rules) {
   return {};
 }
 
-// Options of a program that is executed directly: each is one word, whole.
+// Each option is one word, since no shell splits it.
 template <std::size_t size>
 BrokenValue check_options(std::string_view key, const std::vector<std::string>& options,
                           const std::array<std::string_view, size>& own) {
@@ -87,7 +85,7 @@ BrokenValue check_options(std::string_view key, const std::vector<std::string>& 
       return {std::string(key), fmt::format("has {}; write each option as --name or --name=value",
                                             in_quotes(option))};
     }
-    // Abbreviations are taken, too.
+    // getopt accepts abbreviations.
     const bool taken = std::ranges::any_of(
         own, [&](std::string_view other) { return other == name || other.starts_with(name); });
     if (taken) {
@@ -115,7 +113,7 @@ BrokenValue check_names(const SweepRules& rules) {
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
   for (const auto& [name, value] : rules.environment) {
     if (!name.empty() && name.find_first_not_of(kLetters) == std::string::npos) continue;
-    return {fmt::format("environment.{}", name), "is no name of a variable"};
+    return {fmt::format("environment.{}", name), "is not a valid variable name"};
   }
   return {};
 }
@@ -123,7 +121,7 @@ BrokenValue check_names(const SweepRules& rules) {
 BrokenValue check_paths(const SweepRules& rules) {
   for (const auto& [key, value] : {Text{"script", rules.script}, Text{"results", rules.results}}) {
     if (value.empty()) continue;
-    // Slurm replaces what begins with % in the name of an output file.
+    // Slurm expands % in the name of an output file.
     if (value.starts_with('/') && value.find('%') == std::string::npos && is_plain(value)) continue;
     return {std::string(key), fmt::format("is {}; write an absolute path", in_quotes(value))};
   }

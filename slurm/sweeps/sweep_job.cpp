@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
 #include "lib/report/bench_checks.hpp"
+#include "lib/report/harmless.hpp"
+#include "lib/report/summary.hpp"
 #include "slurm/cluster/call.hpp"
 #include "slurm/rules/sweep_kinds.hpp"
 
@@ -18,67 +21,120 @@ namespace muster::slurm {
 namespace {
 
 constexpr std::size_t kLargestResult = 8UL * 1024 * 1024;
+constexpr std::size_t kLongestText = 300;
+constexpr std::size_t kLongestName = 100;
 
 // Slurm counts a job's time in minutes.
 std::int64_t minutes(Seconds time) {
   return static_cast<std::int64_t>(std::ceil(time.value / kMinute));
 }
 
-std::filesystem::path file_of(const SweepRun& run, const SweepRules& rules,
+std::filesystem::path file_of(const SweepJob& job, const SweepRules& rules,
                               std::string_view suffix) {
-  return std::filesystem::path(rules.results) / fmt::format("{}.{}", run.token, suffix);
+  return std::filesystem::path(rules.results) / fmt::format("{}.{}", job.token, suffix);
+}
+
+// The same verdict on each node of the job.
+std::vector<SweepVerdict> same_verdicts(const SweepJob& job, SweepVerdict verdict) {
+  std::vector<SweepVerdict> verdicts;
+  verdict.kind = job.kind;
+  for (const auto& node : job.nodes) {
+    verdict.node = node;
+    verdicts.push_back(verdict);
+  }
+  return verdicts;
+}
+
+void note_finding(SweepVerdict& verdict, const Finding& finding) {
+  verdict.check = harmless(finding.check, kLongestName);
+  verdict.device = harmless(finding.device, kLongestName);
+}
+
+// The node of the job on this host; empty if the job has no such node.
+std::string node_of_job(const SweepJob& job, const std::vector<NodeName>& names,
+                        const std::string& host) {
+  const auto has = [&](const std::string& node) { return std::ranges::count(job.nodes, node) > 0; };
+  if (has(host)) return host;
+  const auto node = node_on(names, host);
+  return node && has(*node) ? *node : "";
+}
+
+// Accused nodes have failed. The others have passed if nothing else failed.
+std::vector<SweepVerdict> verdicts_of_search(const SweepJob& job, const Report& report,
+                                             const std::vector<NodeName>& names) {
+  std::map<std::string, const Finding*> accused;
+  bool all_accused = true;
+  for (const auto& finding : report.findings) {
+    if (finding.outcome != Outcome::fail) continue;
+    const bool is_accused = std::ranges::count(report.accused, finding.device) > 0;
+    const auto node = is_accused ? node_of_job(job, names, finding.device) : "";
+    if (node.empty()) all_accused = false;
+    if (!node.empty()) accused.emplace(node, &finding);
+  }
+  std::vector<SweepVerdict> verdicts;
+  for (const auto& node : job.nodes) {
+    auto& verdict = verdicts.emplace_back();
+    verdict.kind = job.kind;
+    verdict.node = node;
+    if (const auto found = accused.find(node); found != accused.end()) {
+      verdict.verdict = Verdict::unhealthy;
+      verdict.text = fmt::format("unhealthy: {}", harmless(sentence(*found->second), kLongestText));
+      note_finding(verdict, *found->second);
+    } else if (all_accused && !accused.empty()) {
+      verdict.verdict = Verdict::healthy;
+      verdict.text = "healthy: other nodes are accused";
+    } else {
+      verdict.text = fmt::format("undecided: no single node is accused: {}",
+                                 harmless(one_line(report, kLongestText), kLongestText));
+    }
+  }
+  return verdicts;
 }
 
 }  // namespace
 
 std::string sweep_job_name(std::string_view kind) { return fmt::format("muster-sweep-{}", kind); }
 
-std::filesystem::path sweep_result_file(const SweepRun& run, const SweepRules& rules) {
-  return file_of(run, rules, "json");
+std::filesystem::path sweep_result_file(const SweepJob& job, const SweepRules& rules) {
+  return file_of(job, rules, "json");
 }
 
-std::filesystem::path sweep_output_file(const SweepRun& run, const SweepRules& rules) {
-  return file_of(run, rules, "out");
+std::filesystem::path sweep_output_file(const SweepJob& job, const SweepRules& rules) {
+  return file_of(job, rules, "out");
 }
 
-Result<std::vector<std::string>> sbatch_arguments(const SweepRun& run, const SweepRules& rules) {
-  for (const auto& node : run.nodes) {
-    if (auto plain = check_node_name(node); !plain) return tl::unexpected(plain.error());
-  }
-  const auto* kind = find_sweep_kind(run.kind);
-  if (kind == nullptr) return make_error(fmt::format("there is no sweep of the kind {}", run.kind));
+Result<std::vector<std::string>> sbatch_arguments(const SweepJob& job, const SweepRules& rules) {
+  for (const auto& node : job.nodes) TRY(check_node_name(node));
+  const auto* const kind = find_sweep_kind(job.kind);
+  if (kind == nullptr) return make_error(fmt::format("unknown kind of sweep \"{}\"", job.kind));
   const auto limit = minutes(rules.time);
   std::vector<std::string> arguments{
-      "--parsable", fmt::format("--job-name={}", sweep_job_name(run.kind)),
-      fmt::format("--comment={}", run.token),
-      fmt::format("--nodelist={}", fmt::join(run.nodes, ",")),
-      fmt::format("--nodes={}", run.nodes.size()), "--exclusive",
+      "--parsable", fmt::format("--job-name={}", sweep_job_name(job.kind)),
+      fmt::format("--comment={}", job.token),
+      fmt::format("--nodelist={}", fmt::join(job.nodes, ",")),
+      fmt::format("--nodes={}", job.nodes.size()), "--exclusive",
       fmt::format("--nice={}", rules.nice), fmt::format("--time={}", limit),
-      // Slurm takes a job away that could not end by then.
+      // Slurm cancels a job that cannot end by then.
       fmt::format("--deadline=now+{}minutes", limit + minutes(rules.start_within)), "--no-requeue",
-      fmt::format("--partition={}", run.partition), fmt::format("--chdir={}", rules.results),
-      fmt::format("--output={}", sweep_output_file(run, rules).string())};
+      fmt::format("--partition={}", job.partition), fmt::format("--chdir={}", rules.results),
+      fmt::format("--output={}", sweep_output_file(job, rules).string())};
   if (!rules.account.empty()) arguments.push_back(fmt::format("--account={}", rules.account));
   if (!rules.qos.empty()) arguments.push_back(fmt::format("--qos={}", rules.qos));
   std::ranges::copy(rules.options, std::back_inserter(arguments));
-  // The last of an option counts.
-  if (kind->one_process) arguments.emplace_back("--ntasks-per-node=1");
-  arguments.push_back(rules.script);
-  arguments.emplace_back(kind->command);
-  arguments.emplace_back("--format=json");
-  arguments.push_back(fmt::format("--output={}", sweep_result_file(run, rules).string()));
-  if (!kind->one_process && !kind->several) {
-    std::ranges::copy(rules.bench, std::back_inserter(arguments));
-  }
+  // The last value of an option counts.
+  if (!kind->takes_idle_nodes) arguments.emplace_back("--ntasks-per-node=1");
+  arguments.insert(arguments.end(),
+                   {rules.script, job.kind, "--format=json",
+                    fmt::format("--output={}", sweep_result_file(job, rules).string())});
+  if (kind->takes_idle_nodes) std::ranges::copy(rules.bench, std::back_inserter(arguments));
   return arguments;
 }
 
 Result<Report> read_sweep_result(const std::filesystem::path& file) {
   TRY_ASSIGN(const auto text, Root().read(file.string(), kLargestResult));
-  auto report = parse_report(text);
-  if (report) return report;
-  return make_error(
-      fmt::format("{}: {}", printable(file.string()), printable(report.error().message, 200)));
+  return parse_report(text).map_error([&](const Error& error) {
+    return Error{fmt::format("{}: {}", printable(file.string()), printable(error.message, 200))};
+  });
 }
 
 bool judges_nodes(const Report& report) {
@@ -89,12 +145,26 @@ bool judges_nodes(const Report& report) {
   });
 }
 
-std::vector<std::string> hosts_to_blame(const Report& report) {
-  const bool theirs = std::ranges::all_of(report.findings, [&](const Finding& finding) {
-    return finding.outcome != Outcome::fail ||
-           std::ranges::count(report.accused, finding.device) > 0;
-  });
-  return theirs ? report.accused : std::vector<std::string>{};
+std::vector<SweepVerdict> undecided_verdicts(const SweepJob& job, std::string_view why) {
+  return same_verdicts(job, {.text = fmt::format("undecided: {}", why)});
+}
+
+std::vector<SweepVerdict> sweep_verdicts(const SweepJob& job, const Report& report,
+                                         const std::vector<NodeName>& names) {
+  const auto summary = harmless(one_line(report, kLongestText), kLongestText);
+  if (report.verdict == Verdict::unknown) return undecided_verdicts(job, summary);
+  // A profile without limits leaves muster-bench nothing to complain about.
+  if (report.verdict == Verdict::healthy && !judges_nodes(report)) {
+    return undecided_verdicts(job,
+                              "no bandwidth was judged, expected a profile with limits, or "
+                              "--min-busbw in slurm.sweep.bench");
+  }
+  if (report.verdict == Verdict::healthy || job.nodes.size() == 1) {
+    SweepVerdict verdict{.verdict = report.verdict, .text = summary};
+    if (const auto* leading = leading_finding(report)) note_finding(verdict, *leading);
+    return same_verdicts(job, verdict);
+  }
+  return verdicts_of_search(job, report, names);
 }
 
 }  // namespace muster::slurm

@@ -1,39 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// One job of a sweep: how it is submitted, and the result that it leaves.
+// How a job of a sweep is submitted, and the report that it leaves.
 #pragma once
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/result.hpp"
 #include "lib/report/report.hpp"
+#include "slurm/cluster/node_names.hpp"
 #include "slurm/rules/sweep_rules.hpp"
-#include "slurm/sweeps/sweep_book.hpp"
+#include "slurm/sweeps/sweep_log.hpp"
 
 namespace muster::slurm {
 
-// "muster-sweep-pair".
+// "muster-sweep-locate".
 [[nodiscard]] std::string sweep_job_name(std::string_view kind);
 
-// What sbatch is given. An error names a node that is none.
-[[nodiscard]] Result<std::vector<std::string>> sbatch_arguments(const SweepRun& run,
+// The arguments of sbatch. An error names an invalid node name.
+[[nodiscard]] Result<std::vector<std::string>> sbatch_arguments(const SweepJob& job,
                                                                 const SweepRules& rules);
 
-// The file that the job writes its report to, and the one with what it printed.
-[[nodiscard]] std::filesystem::path sweep_result_file(const SweepRun& run, const SweepRules& rules);
-[[nodiscard]] std::filesystem::path sweep_output_file(const SweepRun& run, const SweepRules& rules);
+// The file that the job writes its report to, and the one with its output.
+[[nodiscard]] std::filesystem::path sweep_result_file(const SweepJob& job, const SweepRules& rules);
+[[nodiscard]] std::filesystem::path sweep_output_file(const SweepJob& job, const SweepRules& rules);
 
-// `missing` where the job has left none yet. Whatever lies there is read: the report is not
-// trusted.
+// The error is `missing` as long as the job has not left one. The report is untrusted.
 [[nodiscard]] Result<Report> read_sweep_result(const std::filesystem::path& file);
 
-// Whether something that nodes reach was judged and did not fail. A healthy report in which nothing
-// was says nothing about nodes.
+// Whether a check that says something about nodes passed or warned. A healthy report without one
+// says nothing about its nodes.
 [[nodiscard]] bool judges_nodes(const Report& report);
 
-// The nodes that a search among many accuses, where nothing else failed in it: then the others are
-// good.
-[[nodiscard]] std::vector<std::string> hosts_to_blame(const Report& report);
+// The verdict of `report` on each node of the job. `names` are the nodes of the cluster with their
+// hosts, by which the report names them.
+[[nodiscard]] std::vector<SweepVerdict> sweep_verdicts(const SweepJob& job, const Report& report,
+                                                       const std::vector<NodeName>& names);
+// Undecided on each node of the job.
+[[nodiscard]] std::vector<SweepVerdict> undecided_verdicts(const SweepJob& job,
+                                                           std::string_view why);
 
 }  // namespace muster::slurm

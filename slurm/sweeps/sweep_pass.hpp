@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass of `muster sweep`: takes in what earlier jobs left, plans, and submits. Whom
-// it confirms to be bad, somebody else drains.
+// One pass of `muster sweep`: collects the reports of earlier jobs, plans new jobs, and submits
+// them. It drains no node: that is up to its caller.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,6 @@
 #include "slurm/cluster/queue.hpp"
 #include "slurm/history/history.hpp"
 #include "slurm/rules/sweep_rules.hpp"
-#include "slurm/sweeps/sweep_plan.hpp"
 #include "slurm/sweeps/sweep_standing.hpp"
 
 namespace muster::slurm {
@@ -19,26 +18,26 @@ namespace muster::slurm {
 struct SweepServices {
   Controller* controller = nullptr;
   Queue* queue = nullptr;
-  History* history = nullptr;          // null: there is none yet; only where nothing is changed
-  std::function<std::string()> token;  // another one with every call
-  std::function<void(const Event&)> tell;
+  History* history = nullptr;          // null in a dry run before the first pass
+  std::function<std::string()> token;  // returns another one with every call
+  std::function<void(const Event&)> report_event;
 };
 
 struct SweepRequest {
   SweepRules rules;
   Time now{};
-  bool dry_run = false;  // reads, plans and says; neither Slurm nor the history nor a file changes
+  bool dry_run = false;  // changes neither Slurm, the history nor a file
 };
 
 struct SweepResult {
-  std::vector<SweepStanding> standings;  // after what was taken in
-  std::string trouble;                   // Slurm, the history or the results cannot be reached
-  std::string bad_rules;                 // what the site must say otherwise
+  std::vector<SweepStanding> standings;  // with the reports of this pass
+  std::string trouble;                   // Slurm, the history or the results are unavailable
+  std::string bad_rules;                 // an error in muster.yaml
 };
 
 [[nodiscard]] SweepResult sweep(const SweepRequest& request, const SweepServices& services);
 
-// What a pass would answer, without doing anything.
+// The standings without a pass.
 [[nodiscard]] SweepResult sweep_status(const SweepRequest& request, const SweepServices& services);
 
 }  // namespace muster::slurm

@@ -3,8 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "lib/base/text.hpp"
 #include "slurm/history/event.hpp"
@@ -13,65 +17,102 @@
 namespace muster::slurm {
 namespace {
 
-std::string partners(const SweepStanding& standing) {
-  std::vector<std::string> names;
-  for (const auto& failure : standing.failures) {
-    names.insert(names.end(), failure.others.begin(), failure.others.end());
+// The first of `partitions` that the node is in; empty for none.
+std::string partition_of(const NodeState& node, const std::vector<std::string>& partitions) {
+  const auto found = std::ranges::find_if(partitions, [&](const std::string& partition) {
+    return std::ranges::count(node.partitions, partition) > 0;
+  });
+  return found == partitions.end() ? "" : *found;
+}
+
+void note_verdict(SweepStanding& standing, const SweepVerdict& verdict) {
+  standing.tried = verdict.at;
+  standing.last = verdict.text;
+  if (verdict.verdict == Verdict::unknown) {
+    ++standing.undecided;
+    return;
   }
-  return printable(fmt::format("{}", fmt::join(names, ", ")));
+  standing.undecided = 0;
+  standing.swept = verdict.at;
+  if (verdict.verdict == Verdict::healthy) standing.failures.clear();
+  if (verdict.verdict == Verdict::unhealthy) standing.failures.push_back(verdict);
+}
+
+// A limit that no node reaches, and a fabric that was down for an hour, confirm no node.
+Trust trust_of(const SweepStanding& standing, const std::vector<SweepVerdict>& verdicts) {
+  if (standing.failures.empty()) return standing.swept ? Trust::good : Trust::untested;
+  if (standing.failures.size() < 2) return Trust::suspect;
+  const bool another_passed = std::ranges::any_of(verdicts, [&](const SweepVerdict& each) {
+    return each.verdict == Verdict::healthy && each.kind == standing.kind &&
+           each.at >= standing.failures.front().at;
+  });
+  return another_passed ? Trust::confirmed : Trust::suspect;
 }
 
 }  // namespace
 
+std::string_view to_string(Trust trust) {
+  constexpr std::array<std::string_view, 4> kWords{"good", "untested", "suspect", "confirmed"};
+  return kWords.at(static_cast<std::size_t>(trust));
+}
+
 std::vector<SweepStanding> sweep_standings(const SweepSituation& situation) {
-  const auto book = book_of(situation.runs, situation.rules);
-  const auto longest = whole(situation.rules.every);
+  const auto& [nodes, log, rules, now] = situation;
   std::vector<SweepStanding> standings;
-  for (const auto& node : situation.nodes) {
-    const auto partition = swept_partition(node, situation.rules.partitions);
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> places;
+  for (const auto& node : nodes) {
+    const auto partition = partition_of(node, rules.partitions);
     if (partition.empty()) continue;
-    for (const auto& kind : situation.rules.kinds) {
-      const auto* record = book.record(kind, node.name);
-      auto& standing = standings.emplace_back();
-      standing.node = node.name;
-      standing.kind = kind;
-      standing.partition = partition;
-      standing.trust = book.trust(kind, node.name);
-      if (record != nullptr) standing.swept = record->swept;
-      standing.overdue = !standing.swept || situation.now - *standing.swept > longest;
-      if (record != nullptr) standing.failures = record->failures;
+    for (const auto& kind : rules.kinds) {
+      places[{node.name, kind}] = standings.size();
+      standings.push_back({.node = node.name, .kind = kind, .partition = partition});
     }
+  }
+  for (const auto& verdict : log.verdicts) {
+    const auto place = places.find({verdict.node, verdict.kind});
+    if (place != places.end()) note_verdict(standings[place->second], verdict);
+  }
+  for (auto& standing : standings) {
+    standing.trust = trust_of(standing, log.verdicts);
+    standing.overdue = !standing.swept || now - *standing.swept > whole(rules.every);
   }
   return standings;
 }
 
-std::string evidence(const std::vector<SweepFailure>& failures) {
-  std::set<std::string> partners;
-  for (const auto& failure : failures) {
-    partners.insert(failure.others.begin(), failure.others.end());
+Result<std::vector<std::string>> swept_partitions(const std::vector<NodeState>& nodes,
+                                                  const SweepRules& rules) {
+  std::set<std::string> known;
+  for (const auto& node : nodes) known.insert(node.partitions.begin(), node.partitions.end());
+  const auto names = printable(fmt::format("{}", fmt::join(known, ", ")));
+  for (const auto& partition : rules.partitions) {
+    if (known.contains(partition)) continue;
+    return make_error(fmt::format("slurm.sweep.partitions: unknown partition \"{}\", expected {}",
+                                  printable(partition, 60), names));
   }
-  if (partners.empty()) {
-    return fmt::format("it failed alone {} times in a row, while others passed", failures.size());
-  }
-  return fmt::format("it failed with {}, and others pass without it", fmt::join(partners, ", "));
+  if (!rules.partitions.empty()) return rules.partitions;
+  if (known.size() <= 1) return std::vector<std::string>(known.begin(), known.end());
+  return make_error(
+      fmt::format("slurm.sweep.partitions: not set, expected some of {} in muster.yaml", names));
+}
+
+std::string evidence(const SweepStanding& standing) {
+  return fmt::format("it failed {} times in a row while others passed: {}",
+                     standing.failures.size(), standing.last);
 }
 
 std::string to_line(const SweepStanding& standing) {
   const auto swept = standing.swept ? fmt::format("swept at {}", utc(*standing.swept))
                                     : std::string("never swept");
-  const auto with = partners(standing);
-  const auto failed =
-      standing.failures.empty() ? std::string()
-      : with.empty() ? fmt::format("; failed {} times since it passed", standing.failures.size())
-                     : fmt::format("; failed with {} since it passed", with);
+  const auto last =
+      standing.last.empty() ? std::string() : fmt::format("; last {}", printable(standing.last));
   return fmt::format("{} {}: {}, {}{}\n", printable(standing.node, 100), standing.kind,
-                     to_string(standing.trust), swept, failed);
+                     to_string(standing.trust), swept, last);
 }
 
 std::string to_json_line(const SweepStanding& standing) {
   auto failures = nlohmann::ordered_json::array();
   for (const auto& failure : standing.failures) {
-    failures.push_back({{"at", utc(failure.at)}, {"with", failure.others}});
+    failures.push_back({{"at", utc(failure.at)}, {"found", printable(failure.text)}});
   }
   const nlohmann::ordered_json line{
       {"schema", "muster.sweep/1"},

@@ -1,33 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// How nodes stand in sweeps, and how that is written.
+// What past sweeps say about each node.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "slurm/sweeps/sweep_plan.hpp"
+#include "slurm/rules/sweep_rules.hpp"
+#include "slurm/sweeps/sweep_log.hpp"
 
 namespace muster::slurm {
 
-// How one node stands in one kind of sweep.
+enum class Trust {
+  good,       // the last verdict is healthy
+  untested,   // there is no verdict
+  suspect,    // the last verdict is unhealthy
+  confirmed,  // the last two are, and another node has passed meanwhile
+};
+
+[[nodiscard]] std::string_view to_string(Trust trust);
+
+struct SweepSituation {
+  std::vector<NodeState> nodes;
+  SweepLog log;
+  SweepRules rules;
+  Time now{};
+};
+
+// One node in one kind of sweep.
 struct SweepStanding {
   std::string node;
   std::string kind;
   std::string partition;
   Trust trust = Trust::untested;
-  std::optional<Time> swept;
+  std::optional<Time> tried;           // the last verdict
+  std::optional<Time> swept;           // the last that was not undecided
   bool overdue = false;                // not swept within `every`
-  std::vector<SweepFailure> failures;  // since it passed
+  int undecided = 0;                   // verdicts in a row
+  std::string last;                    // the text of the last verdict
+  std::vector<SweepVerdict> failures;  // since it passed
 };
 
-// Each node that Slurm has in a swept partition, in each kind.
+// Each node of a swept partition, in each kind.
 [[nodiscard]] std::vector<SweepStanding> sweep_standings(const SweepSituation& situation);
 
-// Why a node is confirmed: "it failed with n3, n5, n8, and others pass without it".
-[[nodiscard]] std::string evidence(const std::vector<SweepFailure>& failures);
+// The partitions that are swept: the site's, or the only one there is. An error names those that
+// Slurm does not have, or from which the site must choose.
+[[nodiscard]] Result<std::vector<std::string>> swept_partitions(const std::vector<NodeState>& nodes,
+                                                                const SweepRules& rules);
 
-// "gpu-0007 pair: suspect, swept at …; failed with …", with a newline.
+// Why a node is confirmed: "it failed 2 times in a row while others passed: bench.locate ...".
+[[nodiscard]] std::string evidence(const SweepStanding& standing);
+
+// "gpu-0007 locate: suspect, swept at ...", with a newline.
 [[nodiscard]] std::string to_line(const SweepStanding& standing);
 
 // One line of JSON, schema muster.sweep/1, with a newline.

@@ -10,9 +10,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "slurm/sweeps/sweep_job.hpp"
+#include "slurm/rules/rules.hpp"
 #include "tests/slurm/fake_programs.hpp"
-#include "tests/slurm/sweeps/sweeping.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -51,13 +50,13 @@ class QueueTest : public ::testing::Test, protected FakePrograms {
 
 TEST_F(QueueTest, AsksForItsOwnJobsByName) {
   script("squeue", "echo '12|RUNNING|N/A|pair-1'; echo '13|DEADLINE|1795335578|pair-2|and more'");
-  const auto jobs = queue()->jobs({"muster-sweep-pair", "muster-sweep-single"});
+  const auto jobs = queue()->jobs({"muster-sweep-locate", "muster-sweep-node"});
   ASSERT_TRUE(jobs) << jobs.error().message;
   EXPECT_THAT(*jobs, ElementsAre(QueuedJob{"12", "RUNNING", std::nullopt, "pair-1"},
                                  QueuedJob{"13", "DEADLINE", Time(1795335578s), "pair-2"}));
   EXPECT_EQ(read("calls"),
             fmt::format("[squeue][--local][-h][--states=all][--user={}]"
-                        "[--name=muster-sweep-pair,muster-sweep-single][-o][%A|%T|%e|%k]\n",
+                        "[--name=muster-sweep-locate,muster-sweep-node][-o][%A|%T|%e|%k]\n",
                         ::geteuid()));
 }
 
@@ -132,65 +131,6 @@ TEST_F(QueueTest, NamesAProgramThatIsNotThere) {
             fmt::format("no squeue beside {}/sinfo; slurm.programs in muster.yaml names other "
                         "folders",
                         dir.path().string()));
-}
-
-TEST(SweepJobTest, IsOfLowPriorityAndGoesAwayByItself) {
-  auto run = run_of({0, "n1 n2 open"});
-  run.token = "pair-1";
-  SweepRules rules;
-  rules.results = "/shared/sweep";
-  rules.time = Seconds{90};
-  rules.account = "ops";
-  rules.qos = "low";
-  rules.options = {"--gpus-per-node=4"};
-  rules.bench = {"--max=1GiB"};
-  rules.script = "/usr/share/muster/jobs/sweep.sbatch";
-  const auto arguments = sbatch_arguments(run, rules);
-  ASSERT_TRUE(arguments) << arguments.error().message;
-  EXPECT_THAT(*arguments,
-              ElementsAre("--parsable", "--job-name=muster-sweep-pair", "--comment=pair-1",
-                          "--nodelist=n1,n2", "--nodes=2", "--exclusive", "--nice=10000",
-                          "--time=2", "--deadline=now+12minutes", "--no-requeue",
-                          "--partition=main", "--chdir=/shared/sweep",
-                          "--output=/shared/sweep/pair-1.out", "--account=ops", "--qos=low",
-                          "--gpus-per-node=4", "/usr/share/muster/jobs/sweep.sbatch", "all_reduce",
-                          "--format=json", "--output=/shared/sweep/pair-1.json", "--max=1GiB"));
-  run.nodes = {"n1", "n[2-9]"};
-  EXPECT_EQ(sbatch_arguments(run, rules).error().message, "\"n[2-9]\" is not the name of one node");
-}
-
-// It judges by the profile's limits: what the site says of collectives is not for it.
-TEST(SweepJobTest, ASearchRunsAllRanksWithoutTheSitesOptionsOfCollectives) {
-  auto run = run_of({0, "n1 n2 n3 n4 open"});
-  run.kind = "locate";
-  run.token = "locate-1";
-  SweepRules rules;
-  rules.results = "/shared/sweep";
-  rules.bench = {"--sizes=8GiB"};
-  rules.script = "sweep.sbatch";
-  const auto arguments = sbatch_arguments(run, rules);
-  ASSERT_TRUE(arguments) << arguments.error().message;
-  const std::vector<std::string> last(arguments->end() - 4, arguments->end());
-  EXPECT_THAT(last, ElementsAre("sweep.sbatch", "locate", "--format=json",
-                                "--output=/shared/sweep/locate-1.json"));
-}
-
-// One process takes the whole node, and what the site says of collectives is not for it.
-TEST(SweepJobTest, TheTestsOfANodeAreOneProcess) {
-  auto run = run_of({0, "n1 open"});
-  run.kind = "node";
-  run.token = "node-1";
-  SweepRules rules;
-  rules.results = "/shared/sweep";
-  rules.options = {"--ntasks-per-node=4", "--gpus-per-node=4"};
-  rules.bench = {"--min-busbw=380GB/s"};
-  rules.script = "sweep.sbatch";
-  const auto arguments = sbatch_arguments(run, rules);
-  ASSERT_TRUE(arguments) << arguments.error().message;
-  const std::vector<std::string> last(arguments->end() - 7, arguments->end());
-  EXPECT_THAT(last, ElementsAre("--ntasks-per-node=4", "--gpus-per-node=4", "--ntasks-per-node=1",
-                                "sweep.sbatch", "node", "--format=json",
-                                "--output=/shared/sweep/node-1.json"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that sweeps confirmed are drained like others: within the share, and not against an admin.
+// Drains of nodes that sweeps have confirmed, or that a search accuses.
 #include "slurm/commands/drain_confirmed.hpp"
 
 #include <fmt/format.h>
@@ -22,12 +22,11 @@ class DrainConfirmedTest : public ::testing::Test {
  protected:
   [[nodiscard]] SweepStanding standing(std::string node, Trust trust) const {
     return {.node = std::move(node),
-            .kind = "pair",
+            .kind = "locate",
             .partition = "gpu",
             .trust = trust,
-            .failures = {{.at = cluster_.now(), .others = {"n008"}},
-                         {.at = cluster_.now(), .others = {"n009"}},
-                         {.at = cluster_.now(), .others = {"n010"}}}};
+            .last = "unhealthy: bench.locate HCA 3 is slow",
+            .failures = {{.at = cluster_.now()}, {.at = cluster_.now()}}};
   }
 
   void drain(const std::vector<SweepStanding>& standings, bool dry_run = false) {
@@ -50,19 +49,19 @@ class DrainConfirmedTest : public ::testing::Test {
   std::vector<slurm::Event> told_;
 };
 
-TEST_F(DrainConfirmedTest, ConfirmedNodesAloneAreDrainedAndStayUntilSomebodyLooked) {
+TEST_F(DrainConfirmedTest, DrainsConfirmedNodesAlone) {
   drain({standing("n001", Trust::suspect), standing("n002", Trust::confirmed),
          standing("n003", Trust::good)});
   EXPECT_EQ(cluster_.drained(), 1U);
   EXPECT_EQ(reason("n002"),
-            "muster: bench.sweep: pair: it failed with n008, n009, n010, and others pass without "
-            "it; report to the provider");
+            "muster: bench.sweep: locate: it failed 2 times in a row while others passed: "
+            "unhealthy: bench.locate HCA 3 is slow; report to the provider");
   ASSERT_THAT(told_, SizeIs(1));
   EXPECT_EQ(told_[0].kind, "drained");
   EXPECT_EQ(told_[0].context, "sweep");
 }
 
-TEST_F(DrainConfirmedTest, WhomAnAdminResumedIsLeftAloneUntilItFailsAnew) {
+TEST_F(DrainConfirmedTest, ANodeThatAnAdminResumedIsLeftAloneUntilItFailsAgain) {
   const auto failed = standing("n002", Trust::confirmed);
   drain({failed});
   cluster_.pass(std::chrono::hours(1));
@@ -83,13 +82,13 @@ TEST_F(DrainConfirmedTest, TheShareHolds) {
   EXPECT_EQ(std::ranges::count(told_, "refused", &slurm::Event::kind), 18);
 }
 
-TEST_F(DrainConfirmedTest, WhatSomebodyElseDrainedIsHis) {
+TEST_F(DrainConfirmedTest, LeavesANodeThatAnAdminDrainedAlone) {
   cluster_.drain("n002", "swapping a cable");
   drain({standing("n002", Trust::confirmed)});
   EXPECT_EQ(reason("n002"), "swapping a cable");
 }
 
-TEST_F(DrainConfirmedTest, ADryRunSaysWhatItWouldDo) {
+TEST_F(DrainConfirmedTest, ADryRunReportsTheDrain) {
   drain({standing("n002", Trust::confirmed)}, true);
   EXPECT_EQ(cluster_.drained(), 0U);
   ASSERT_THAT(told_, SizeIs(1));
@@ -131,7 +130,7 @@ class DrainAccusedTest : public DrainConfirmedTest {
   }
 };
 
-TEST_F(DrainAccusedTest, TheAccusedAloneAreDrainedAndTheReasonNamesThePart) {
+TEST_F(DrainAccusedTest, DrainsTheAccusedAndNamesThePart) {
   EXPECT_TRUE(drain(report_accusing({"host002"})));
   EXPECT_EQ(cluster_.drained(), 1U);
   EXPECT_EQ(reason("n002"),
@@ -139,21 +138,21 @@ TEST_F(DrainAccusedTest, TheAccusedAloneAreDrainedAndTheReasonNamesThePart) {
             "provider");
 }
 
-TEST_F(DrainAccusedTest, TheShareHoldsAndIsSaid) {
+TEST_F(DrainAccusedTest, ReportsNodesBeyondTheShare) {
   rules_.most_drained = "10%";
   EXPECT_FALSE(drain(report_accusing({"host002", "host003", "host004"})));
   EXPECT_EQ(cluster_.drained(), 2U);
   EXPECT_EQ(std::ranges::count(told_, "refused", &slurm::Event::kind), 1);
 }
 
-TEST_F(DrainAccusedTest, AHostThatIsNoNodeIsTroubleAndTheOthersAreDrained) {
+TEST_F(DrainAccusedTest, AnUnknownHostIsTroubleAndTheOthersAreDrained) {
   EXPECT_FALSE(drain(report_accusing({"login1", "host005"})));
   EXPECT_EQ(cluster_.drained(), 1U);
   ASSERT_FALSE(told_.empty());
   EXPECT_EQ(told_[0].kind, "trouble");
 }
 
-TEST_F(DrainAccusedTest, ADryRunSaysWhatItWouldDo) {
+TEST_F(DrainAccusedTest, ADryRunReportsTheDrain) {
   EXPECT_TRUE(drain(report_accusing({"host002"}), true));
   EXPECT_EQ(cluster_.drained(), 0U);
   ASSERT_THAT(told_, SizeIs(1));

@@ -18,6 +18,7 @@
 
 #include "lib/base/text.hpp"
 #include "slurm/commands/slurm_site.hpp"
+#include "slurm/sweeps/sweep_log.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/support/fake_sinfo.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -39,7 +40,7 @@ class SweepCommandTest : public ::testing::Test {
     script("sinfo",
            "printf '%s\\n' 'n1|main|idle|Unknown|Unknown|none' 'n2|main|idle|root|1|none' | "
            "fake_sinfo \"$@\"");
-    write_rules(fmt::format("    results: {}\n    kinds: [pair]\n", path("results")));
+    write_rules(fmt::format("    results: {}\n    kinds: [node]\n", path("results")));
   }
 
   void script(std::string_view name, std::string_view body) const {
@@ -73,38 +74,31 @@ class SweepCommandTest : public ::testing::Test {
     return *std::move(opened);
   }
 
-  // One that has ended.
-  void remember(std::string kind, std::vector<std::string> nodes, bool healthy) const {
-    auto book = history();
-    slurm::SweepRun run{.kind = std::move(kind),
-                        .partition = "main",
-                        .nodes = std::move(nodes),
-                        .token = "t",
-                        .job = "1",
-                        .submitted = wall_time()};
-    const auto id = book.begin_sweep(run);
-    ASSERT_TRUE(id) << id.error().message;
-    run.id = *id;
-    run.ended = wall_time() - std::chrono::seconds(100 - run.id);
-    run.outcome = healthy ? slurm::SweepOutcome::healthy : slurm::SweepOutcome::unhealthy;
-    ASSERT_TRUE(book.end_sweep(run, {}));
+  // Records a verdict of a minute ago.
+  void record(std::string node, Verdict verdict) const {
+    auto log = history();
+    const slurm::SweepVerdict event{.at = wall_time() - std::chrono::seconds(60),
+                                    .kind = "node",
+                                    .node = std::move(node),
+                                    .verdict = verdict,
+                                    .text = std::string(slurm::sweep_word(verdict))};
+    ASSERT_TRUE(log.add(slurm::event_of(event, {.kind = "node", .token = "node-1"})));
   }
 
   TempDir dir_;
   TestCaller caller_;
 };
 
-TEST_F(SweepCommandTest, SubmitsAndSaysSo) {
+TEST_F(SweepCommandTest, SubmitsAndReportsIt) {
   EXPECT_EQ(run(command()), 0) << caller_.notes();
-  EXPECT_THAT(caller_.out(), HasSubstr(" submitted n[1-2] sweep job 4711: pair in main\n"));
+  EXPECT_THAT(caller_.out(), HasSubstr(" submitted n1 sweep job 4711: node in main\n"));
 }
 
 TEST_F(SweepCommandTest, TheScriptIsTheSitesOrThatOfTheDataFolder) {
   script("sbatch", fmt::format("echo \"$@\" >> {}; echo 4711", path("calls")));
-  for (const auto& [line, expected] :
-       {std::pair{"", " /opt/muster/jobs/sweep.sbatch all_reduce "},
-        std::pair{"    script: /site/own\n", " /site/own all_reduce "}}) {
-    write_rules(fmt::format("    results: {}\n    kinds: [pair]\n{}", path("results"), line));
+  for (const auto& [line, expected] : {std::pair{"", " /opt/muster/jobs/sweep.sbatch node "},
+                                       std::pair{"    script: /site/own\n", " /site/own node "}}) {
+    write_rules(fmt::format("    results: {}\n    kinds: [node]\n{}", path("results"), line));
     auto caller = caller_.caller();
     caller.variables["MUSTER_DATA_DIR"] = "/opt/muster";
     Deadline deadline(Clock::now() + kSweepBudget);
@@ -116,11 +110,12 @@ TEST_F(SweepCommandTest, TheScriptIsTheSitesOrThatOfTheDataFolder) {
   }
 }
 
-TEST_F(SweepCommandTest, SaysSoInJsonToo) {
+TEST_F(SweepCommandTest, ReportsItAsJson) {
   auto json = command();
   json.form = EventForm::json;
   EXPECT_EQ(run(json), 0);
-  const auto line = nlohmann::json::parse(caller_.out());
+  const auto lines = split_lines(caller_.out());
+  const auto line = nlohmann::json::parse(lines.at(0));
   EXPECT_EQ(line.at("schema"), "muster.event/1");
   EXPECT_EQ(line.at("kind"), "submitted");
   EXPECT_EQ(line.at("job"), "4711");
@@ -130,7 +125,7 @@ TEST_F(SweepCommandTest, ADryRunLeavesNoTrace) {
   auto dry = command();
   dry.dry_run = true;
   EXPECT_EQ(run(dry), 0);
-  EXPECT_THAT(caller_.out(), HasSubstr(" dry_run n[1-2] sweep: would be submitted: pair in main"));
+  EXPECT_THAT(caller_.out(), HasSubstr(" dry_run n1 sweep: would submit node in main"));
   EXPECT_FALSE(std::filesystem::exists(path("state")));
 }
 
@@ -139,12 +134,12 @@ TEST_F(SweepCommandTest, TheStatusOfNodesThatWereNeverSwept) {
   status.status = true;
   EXPECT_EQ(run(status), 0);
   EXPECT_EQ(caller_.out(),
-            "n1 pair: untested, never swept\n"
-            "n2 pair: untested, never swept\n"
-            "pair: 2 nodes, 2 of them not swept within 7 d; 0 suspect, 0 confirmed\n");
+            "n1 node: untested, never swept\n"
+            "n2 node: untested, never swept\n"
+            "node: 2 nodes, 2 of them not swept within 7 d; 0 suspect, 0 confirmed\n");
 }
 
-// Its jobs are not this user's: Slurm would seem to know none of them.
+// squeue does not show its jobs to this user.
 TEST_F(SweepCommandTest, TheHistoryOfAnotherUserIsLeftAlone) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
   ASSERT_EQ(run(command()), 0) << caller_.notes();
@@ -159,9 +154,9 @@ TEST_F(SweepCommandTest, TheHistoryOfAnotherUserIsLeftAlone) {
       EXPECT_THAT(caller_.notes(), HasSubstr(" belongs to another user: run it as 4000000"));
     }
   }
-  const auto book = slurm::History::read(history_file(path("state")));
-  ASSERT_TRUE(book) << book.error().message;
-  EXPECT_EQ(book->sweeps()->front().outcome, slurm::SweepOutcome::open);
+  const auto left = slurm::History::read(history_file(path("state")));
+  ASSERT_TRUE(left) << left.error().message;
+  EXPECT_FALSE(slurm::read_sweep_log(*left, {}, wall_time())->open.empty());
 }
 
 // Its jobs would run as root on all nodes, and the right user could not go on with its history.
@@ -172,27 +167,25 @@ TEST_F(SweepCommandTest, RootIsRefusedAtTheBeginning) {
     auto as_root = command();
     as_root.dry_run = dry_run;
     EXPECT_EQ(run(as_root), kExitConfiguration);
-    EXPECT_THAT(caller_.notes(), HasSubstr("a sweep needs no rights of root"));
+    EXPECT_THAT(caller_.notes(), HasSubstr("a sweep does not need root"));
     EXPECT_THAT(caller_.notes(), HasSubstr("slurm.sweep.as_root: true"));
   }
   EXPECT_FALSE(std::filesystem::exists(path("state")));
 }
 
 TEST_F(SweepCommandTest, AConfirmedNodeIsStatusOne) {
-  write_rules(fmt::format("    results: {}\n    kinds: [single]\n", path("results")));
-  remember("single", {"n1"}, false);
-  remember("single", {"n2"}, true);
-  remember("single", {"n1"}, false);
+  record("n1", Verdict::unhealthy);
+  record("n2", Verdict::healthy);
+  record("n1", Verdict::unhealthy);
   EXPECT_EQ(run(command()), 1) << caller_.notes();
   auto status = command();
   status.status = true;
   EXPECT_EQ(run(status), 1);
-  EXPECT_THAT(caller_.out(), HasSubstr("n1 single: confirmed, swept at "));
-  EXPECT_THAT(caller_.out(), HasSubstr("; failed 2 times since it passed\n"));
+  EXPECT_THAT(caller_.out(), HasSubstr("n1 node: confirmed, swept at "));
 }
 
 TEST_F(SweepCommandTest, EachNodeAndKindIsALineOfJson) {
-  remember("pair", {"n1", "n2"}, false);
+  record("n1", Verdict::unhealthy);
   auto status = command();
   status.status = true;
   status.form = EventForm::json;
@@ -201,13 +194,13 @@ TEST_F(SweepCommandTest, EachNodeAndKindIsALineOfJson) {
   ASSERT_EQ(lines.size(), 2U);
   auto line = nlohmann::json::parse(lines.front());
   EXPECT_NE(line.at("swept"), "");
-  EXPECT_EQ(line.at("failures").at(0).at("with"), nlohmann::json({"n2"}));
+  EXPECT_EQ(line.at("failures").at(0).at("found"), "unhealthy");
   line.erase("swept");
   line.erase("failures");
   EXPECT_EQ(line, (nlohmann::json{{"schema", "muster.sweep/1"},
                                   {"node", "n1"},
                                   {"partition", "main"},
-                                  {"kind", "pair"},
+                                  {"kind", "node"},
                                   {"trust", "suspect"},
                                   {"overdue", false}}));
 }
@@ -223,7 +216,7 @@ TEST_F(SweepCommandTest, WhichPartitionsIsBadConfiguration) {
          "printf '%s\\n' 'n1|a|idle|Unknown|Unknown|none' 'n2|b|idle|Unknown|Unknown|none' | "
          "fake_sinfo \"$@\"");
   EXPECT_EQ(run(command()), kExitConfiguration);
-  EXPECT_THAT(caller_.notes(), HasSubstr("must say which of a, b"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("expected some of a, b"));
 }
 
 TEST_F(SweepCommandTest, WhereSlurmCannotBeReachedIsStatusTwo) {
@@ -294,15 +287,12 @@ INSTANTIATE_TEST_SUITE_P(
         RuleCase{"time", "time: 10 s", "'slurm.sweep.time' must be 1 min to 1 d"},
         RuleCase{"start_within", "start_within: 8 d",
                  "'slurm.sweep.start_within' must be 1 min to 7 d"},
-        RuleCase{"partners", "partners: 1", "'slurm.sweep.partners' must be 2 to 20"},
         RuleCase{"most_jobs", "most_jobs: 0", "'slurm.sweep.most_jobs' must be 1 to 1000"},
         RuleCase{"nice", "nice: -5", "'slurm.sweep.nice' is -5; it cannot be negative"},
-        RuleCase{"kind", "kinds: [pear]",
-                 "'slurm.sweep.kinds' has \"pear\"; write pair or single or node or locate"},
-        RuleCase{
-            "no_kind", "kinds: []",
-            "'slurm.sweep.kinds' is empty; write pair or single or node or locate, or several"},
-        RuleCase{"kind_twice", "kinds: [pair, pair]", "'slurm.sweep.kinds' has \"pair\" twice"},
+        RuleCase{"kind", "kinds: [pear]", "'slurm.sweep.kinds' has \"pear\"; write locate or node"},
+        RuleCase{"no_kind", "kinds: []",
+                 "'slurm.sweep.kinds' is empty; write locate or node, or both"},
+        RuleCase{"kind_twice", "kinds: [node, node]", "'slurm.sweep.kinds' has \"node\" twice"},
         RuleCase{"partition", "partitions: [\"a,b\"]", "'slurm.sweep.partitions' has \"a,b\""},
         RuleCase{"account", "account: \"a b\"", "'slurm.sweep.account' is \"a b\""},
         RuleCase{"script", "script: sweep.sbatch",
@@ -317,7 +307,7 @@ INSTANTIATE_TEST_SUITE_P(
         RuleCase{"bench_option", "bench: [--output=x]",
                  "'slurm.sweep.bench' has \"--output\", which the sweep decides"},
         RuleCase{"variable", "environment: {\"A B\": x}",
-                 "'slurm.sweep.environment.A B' is no name of a variable"}),
+                 "'slurm.sweep.environment.A B' is not a valid variable name"}),
     [](const auto& it) { return std::string(it.param.name); });
 
 }  // namespace

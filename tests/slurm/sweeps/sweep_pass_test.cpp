@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Passes over a cluster and a queue in memory. Reports are files, as jobs leave them.
 #include "slurm/sweeps/sweep_pass.hpp"
 
 #include <fmt/format.h>
@@ -6,9 +7,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "lib/report/bench_checks.hpp"
+#include "lib/report/format.hpp"
 #include "lib/report/verdict.hpp"
-#include "tests/slurm/sweeps/sweep_passes.hpp"
+#include "slurm/sweeps/sweep_job.hpp"
+#include "tests/slurm/fake_controller.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -23,323 +35,480 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-TEST_F(SweepPassTest, SubmitsWhatIsPlannedAndRemembersIt) {
-  const auto answer = pass();
-  EXPECT_EQ(answer.trouble, "");
-  EXPECT_THAT(told, ElementsAre("submitted n[001-002] 101: pair in gpu",
-                                "submitted n[003-004] 102: pair in gpu"));
-  EXPECT_THAT(queue.submitted, SizeIs(2));
-  EXPECT_THAT(queue.submitted[1], Contains("--nodelist=n003,n004"));
-  const auto runs = history.sweeps();
-  ASSERT_THAT(*runs, SizeIs(2));
-  EXPECT_EQ((*runs)[0].job, "101");
-  EXPECT_EQ((*runs)[0].token, "pair-1");
-  EXPECT_THAT(answer.standings, SizeIs(4));
-  EXPECT_THAT(remembered(), IsEmpty());
+class FakeQueue final : public Queue {
+ public:
+  Result<std::vector<QueuedJob>> jobs(const std::vector<std::string>& names) override {
+    EXPECT_THAT(names, ElementsAre("muster-sweep-locate", "muster-sweep-node"));
+    if (!trouble.empty()) return make_error(trouble);
+    return queued;
+  }
+
+  Result<std::string> submit(const std::vector<std::string>& arguments,
+                             const std::map<std::string, std::string>& /*environment*/) override {
+    submitted.push_back(arguments);
+    constexpr std::string_view kComment = "--comment=";
+    const auto comment = std::ranges::find_if(
+        arguments, [&](const std::string& word) { return word.starts_with(kComment); });
+    const auto job = fmt::format("{}", 100 + submitted.size());
+    if (!refused.empty() && std::ranges::count(arguments, refused) > 0) return make_error(kRefusal);
+    if (error.empty() || takes_it_late) {
+      queued.push_back({.job = job,
+                        .state = "PENDING",
+                        .ended = std::nullopt,
+                        .comment = comment->substr(kComment.size())});
+    }
+    if (!error.empty()) return make_error(error);
+    return job;
+  }
+
+  std::vector<QueuedJob> queued;
+  std::vector<std::vector<std::string>> submitted;
+  std::string trouble, error;
+  std::string refused;  // an argument of the job that sbatch refuses
+  static constexpr auto kRefusal =
+      "sbatch ended with status 1: Batch job submission failed: Requested node configuration is "
+      "not available";
+  bool takes_it_late = false;
+};
+
+class SweepPassTest : public ::testing::Test {
+ protected:
+  SweepPassTest() {
+    std::filesystem::create_directory(dir.path() / "results");
+    rules.results = (dir.path() / "results").string();
+    rules.kinds = {"node"};
+    rules.script = "/usr/share/muster/jobs/sweep.sbatch";
+    rules.most_jobs = 2;
+    rules.bench = {"--min-busbw=1GB/s"};
+  }
+
+  SweepResult pass(bool dry_run = false) {
+    printed.clear();
+    return sweep({.rules = rules, .now = cluster.now(), .dry_run = dry_run}, services());
+  }
+
+  SweepServices services() {
+    return {.controller = &controller,
+            .queue = &queue,
+            .history = &history,
+            .token = [this] { return fmt::format("{}", ++tokens); },
+            .report_event =
+                [this](const Event& event) {
+                  printed.push_back(fmt::format("{} {} {}: {}", event.kind, event.node, event.job,
+                                                event.message));
+                }};
+  }
+
+  // The events of these kinds in the history, as "kind node".
+  [[nodiscard]] std::vector<std::string> recorded(const std::vector<std::string>& kinds = {
+                                                      "sweep", "confirmed", "cleared",
+                                                      "trouble"}) const {
+    std::vector<std::string> lines;
+    const auto events = history.events({.kinds = kinds});
+    for (const auto& event : events.value()) {
+      lines.push_back(fmt::format("{} {}", event.kind, event.node));
+    }
+    return lines;
+  }
+
+  [[nodiscard]] SweepLog log() const {
+    return read_sweep_log(history, Time{}, cluster.now()).value_or(SweepLog());
+  }
+
+  // Leaves the report of the job with this token.
+  void leave(std::string_view token, Verdict verdict, std::string message = "1 GB/s") const {
+    const auto outcome = verdict == Verdict::healthy ? Outcome::pass : Outcome::fail;
+    Report report{.node = "n001", .context = "manual", .verdict = verdict};
+    report.checks.push_back({.id = "bench.hca_write", .outcome = outcome});
+    if (verdict == Verdict::unhealthy) {
+      report.findings.push_back({.check = "bench.hca_write",
+                                 .device = "mlx5_ib3",
+                                 .outcome = outcome,
+                                 .message = std::move(message)});
+    }
+    dir.write(fmt::format("results/{}.json", token), to_json(report));
+    dir.write(fmt::format("results/{}.out", token), "the table\n");
+  }
+
+  // Leaves a report of `muster-bench locate`, with a failed finding about `other` if that is set.
+  void leave_search(std::string_view token, const std::vector<std::string>& accused,
+                    std::string_view other = "") const {
+    Report report{.node = "n[001-004]", .context = "manual", .accused = accused};
+    auto failed = accused;
+    if (!other.empty()) failed.emplace_back(other);
+    for (const auto& device : failed) {
+      report.findings.push_back({.check = "bench.locate",
+                                 .device = device,
+                                 .outcome = Outcome::fail,
+                                 .message = "HCA 3: 93.5 GB/s"});
+    }
+    if (failed.empty()) {
+      report.findings.push_back(
+          {.check = "bench.locate", .device = "job", .outcome = Outcome::pass});
+    }
+    conclude(report, {"bench.locate"});
+    dir.write(fmt::format("results/{}.json", token), to_json(report));
+  }
+
+  [[nodiscard]] bool exists(std::string_view name) const {
+    return std::filesystem::exists(dir.path() / "results" / name);
+  }
+
+  TempDir dir;
+  FakeCluster cluster{4};
+  FakeController controller{cluster};
+  FakeQueue queue;
+  History history = *History::open(dir.path() / "history.db");
+  SweepRules rules;
+  std::vector<std::string> printed;
+  int tokens = 0;
+};
+
+TEST_F(SweepPassTest, SubmitsThePlanAndRecordsIt) {
+  const auto result = pass();
+  EXPECT_EQ(result.trouble, "");
+  EXPECT_THAT(printed,
+              ElementsAre("submitted n001 101: node in gpu", "submitted n002 102: node in gpu"));
+  EXPECT_THAT(queue.submitted[1],
+              AllOf(Contains("--nodelist=n002"), Contains("--ntasks-per-node=1"),
+                    Not(Contains("--min-busbw=1GB/s"))));
+  ASSERT_THAT(log().open, SizeIs(2));
+  EXPECT_EQ(log().open[0].number, "101");
+  EXPECT_EQ(log().open[0].token, "node-1");
+  EXPECT_THAT(result.standings, SizeIs(4));
   pass();
-  EXPECT_THAT(told, IsEmpty());  // they have not ended
+  EXPECT_THAT(printed, IsEmpty());  // they have not ended
 }
 
-TEST_F(SweepPassTest, TakesInResultsAndRemovesThoseOfHealthyNodes) {
+TEST_F(SweepPassTest, CollectsReportsAndRemovesThoseOfHealthyNodes) {
   pass();
-  leave("pair-1", Verdict::healthy);
-  leave("pair-2", Verdict::unhealthy, "1 GB/s, expected 2");
-  queue.trouble = "nobody is asked where all have left a result";
-  const auto answer = pass();
-  EXPECT_EQ(answer.trouble, "");
-  EXPECT_THAT(told,
-              AllOf(SizeIs(6), Contains("sweep n001 101: pair with n002: healthy: 1 of 1 check"),
-                    Contains("sweep n004 102: pair with n003: unhealthy: bench.min_busbw job: "
-                             "1 GB/s, expected 2, "
-                             "1 of 1 check")));
-  EXPECT_THAT(remembered(), ElementsAre("sweep n001", "sweep n002", "sweep n003", "sweep n004"));
-  EXPECT_EQ(history.events({.nodes = {"n003"}})->front().check, "bench.min_busbw");
-  EXPECT_FALSE(exists("pair-1.json") || exists("pair-1.out"));
-  EXPECT_TRUE(exists("pair-2.json") && exists("pair-2.out"));
-  // The suspects come first, with those that passed.
-  EXPECT_THAT(queue.submitted[2], Contains("--nodelist=n003,n001"));
-  EXPECT_THAT(queue.submitted[3], Contains("--nodelist=n004,n002"));
+  leave("node-1", Verdict::healthy);
+  leave("node-2", Verdict::unhealthy, "1 GB/s, expected 2");
+  queue.trouble = "not asked for jobs that have left a report";
+  const auto result = pass();
+  EXPECT_EQ(result.trouble, "");
+  EXPECT_THAT(printed, AllOf(SizeIs(4), Contains("sweep n001 101: node: healthy: 1 of 1 check"),
+                             Contains(StartsWith("sweep n002 102: node: unhealthy: "
+                                                 "bench.hca_write mlx5_ib3: 1 GB/s, expected 2"))));
+  EXPECT_THAT(recorded(), ElementsAre("sweep n001", "sweep n002"));
+  const auto event = history.events({.nodes = {"n002"}, .kinds = {"sweep"}})->front();
+  EXPECT_EQ(event.check, "bench.hca_write");
+  EXPECT_EQ(event.device, "mlx5_ib3");
+  EXPECT_FALSE(exists("node-1.json") || exists("node-1.out"));
+  EXPECT_TRUE(exists("node-2.json") && exists("node-2.out"));
+  EXPECT_THAT(queue.submitted[2], Contains("--nodelist=n002"));  // the suspect comes first
 }
 
 TEST_F(SweepPassTest, ConfirmsANodeOnceAndClearsItWhenItPasses) {
-  rules.partners = 2;
-  rules.most_jobs = 1;
-  const auto run = [&](std::vector<std::string> nodes, Verdict verdict) {
-    SweepRun open{.kind = "pair",
-                  .partition = "gpu",
-                  .nodes = std::move(nodes),
-                  .token = fmt::format("by-hand-{}", ++tokens),
-                  .job = "7",
-                  .submitted = cluster.now()};
-    EXPECT_TRUE(history.begin_sweep(open));
-    leave(open.token, verdict);
-    cluster.pass(60s);
-    for (const auto* node : {"n001", "n002", "n003", "n004"}) {
-      cluster.node(node).state = "allocated";
+  rules.most_jobs = 4;
+  const auto run = [&](Verdict verdict) {
+    pass();
+    for (int token = 1; token <= tokens; ++token) {
+      leave(fmt::format("node-{}", token), Verdict::healthy);
     }
-    return pass();
+    const auto open = log().open;
+    const auto own = std::ranges::find(open, std::vector<std::string>{"n001"}, &SweepJob::nodes);
+    ASSERT_NE(own, open.end());
+    leave(own->token, verdict);
+    cluster.pass(100h);
+    pass();
   };
-  static_cast<void>(run({"n001", "n002"}, Verdict::unhealthy));
-  static_cast<void>(run({"n002", "n004"}, Verdict::healthy));
-  static_cast<void>(run({"n001", "n003"}, Verdict::unhealthy));
-  EXPECT_THAT(remembered(), Not(Contains("confirmed n001")));
-  auto answer = run({"n003", "n004"}, Verdict::healthy);
-  EXPECT_THAT(told,
-              Contains("confirmed n001 : pair: it failed with n002, n003, and others pass without "
-                       "it"));
-  const auto confirmed = [&] {
-    return std::ranges::count(answer.standings, Trust::confirmed, &SweepStanding::trust);
-  };
-  EXPECT_EQ(confirmed(), 1);
-  answer = run({"n001", "n004"}, Verdict::unhealthy);
-  EXPECT_EQ(std::ranges::count(remembered(), "confirmed n001"), 1);
-  EXPECT_EQ(confirmed(), 1);
-  answer = run({"n001", "n002"}, Verdict::healthy);
-  EXPECT_THAT(told, Contains("cleared n001 : pair with n002: it passed"));
-  EXPECT_EQ(confirmed(), 0);
+  run(Verdict::unhealthy);
+  EXPECT_THAT(recorded(), Not(Contains("confirmed n001")));
+  leave("node-5", Verdict::unhealthy);
+  cluster.pass(60s);
+  const auto result = pass();
+  EXPECT_THAT(printed,
+              Contains(StartsWith("confirmed n001 : node: it failed 2 times in a row while "
+                                  "others passed: unhealthy: bench.hca_write")));
+  EXPECT_EQ(std::ranges::count(result.standings, Trust::confirmed, &SweepStanding::trust), 1);
+  cluster.pass(100h);
+  run(Verdict::healthy);
+  EXPECT_EQ(std::ranges::count(recorded(), "confirmed n001"), 1);
+  EXPECT_THAT(recorded(), Contains("cleared n001"));
 }
 
-// A report of `muster-bench locate`: who is accused, and what failed beside.
-std::string report_of_search(const std::vector<std::string>& accused, std::string_view other = "") {
-  Report report{.node = "whoever", .context = "manual", .accused = accused, .checks = {}};
-  for (const auto& node : accused) {
-    report.findings.push_back({.check = "bench.locate",
-                               .device = node,
-                               .outcome = Outcome::fail,
-                               .message = "HCA 3: 93.5 GB/s"});
-  }
-  if (!other.empty()) {
-    report.findings.push_back({.check = "bench.locate",
-                               .device = std::string(other),
-                               .outcome = Outcome::fail,
-                               .message = "the path between the two is slow"});
-  }
-  if (report.findings.empty()) {
-    report.findings.push_back({.check = "bench.locate", .device = "job"});
-    report.findings.back().outcome = Outcome::pass;
-  }
-  conclude(report, {"bench.locate"});
-  return to_json(report);
-}
-
-TEST_F(SweepPassTest, ASearchBlamesTheAccusedAloneAndTwoOfThemConfirm) {
+TEST_F(SweepPassTest, ASearchFailsTheAccusedAndPassesTheOthers) {
   rules.kinds = {"locate"};
   pass();
-  ASSERT_THAT(told, ElementsAre("submitted n[001-004] 101: locate in gpu"));
-  EXPECT_THAT(queue.submitted[0], AllOf(Contains("locate"), Not(Contains("--min-busbw=1GB/s"))));
-  dir.write("results/locate-1.json", report_of_search({"n003"}));
+  ASSERT_THAT(printed, ElementsAre("submitted n[001-004] 101: locate in gpu"));
+  EXPECT_THAT(queue.submitted[0], AllOf(Contains("locate"), Contains("--min-busbw=1GB/s"),
+                                        Not(Contains("--ntasks-per-node=1"))));
+  leave_search("locate-1", {"n003"});
   cluster.pass(60s);
-  auto answer = pass();
-  EXPECT_EQ(answer.trouble, "");
-  EXPECT_THAT(told,
-              AllOf(Contains("sweep n001 101: locate with n002, n004: healthy without n003"),
-                    Contains(HasSubstr("sweep n003 101: locate: unhealthy: bench.locate n003"))));
-  EXPECT_TRUE(exists("locate-1.json"));
-  EXPECT_EQ(answer.standings[0].trust, Trust::good);
-  EXPECT_EQ(answer.standings[2].trust, Trust::suspect);
-  // The suspect is searched for again, with the others; what was taken in holds after a restart.
+  auto result = pass();
+  EXPECT_THAT(printed,
+              AllOf(Contains("sweep n001 101: locate: healthy: other nodes are accused"),
+                    Contains(HasSubstr("sweep n003 101: locate: unhealthy: bench.locate"))));
+  EXPECT_EQ(result.standings[0].trust, Trust::good);
+  EXPECT_EQ(result.standings[2].trust, Trust::suspect);
   EXPECT_THAT(queue.submitted[1], Contains("--nodelist=n003,n001,n002,n004"));
-  dir.write("results/locate-2.json", report_of_search({"n003"}));
+  leave_search("locate-2", {"n003"});
   cluster.pass(60s);
-  answer = pass();
-  EXPECT_THAT(told, Contains(StartsWith("confirmed n003")));
-  EXPECT_EQ(answer.standings[2].trust, Trust::confirmed);
-  EXPECT_EQ(answer.standings[3].trust, Trust::good);
+  result = pass();
+  EXPECT_THAT(printed, Contains(StartsWith("confirmed n003")));
+  EXPECT_EQ(result.standings[2].trust, Trust::confirmed);
 }
 
-TEST_F(SweepPassTest, ASearchThatFindsALinkOrNothingBlamesNobody) {
+TEST_F(SweepPassTest, ASearchThatFindsALinkDecidesNothingAboutOtherNodes) {
   rules.kinds = {"locate"};
   pass();
-  dir.write("results/locate-1.json", report_of_search({}, "n001-n002"));
+  leave_search("locate-1", {"n003"}, "n001-n002");
   cluster.pass(60s);
-  const auto answer = pass();
-  EXPECT_THAT(told, Contains(HasSubstr("undecided: no node is to blame alone: unhealthy")));
-  for (const auto& standing : answer.standings) EXPECT_EQ(standing.trust, Trust::untested);
+  auto result = pass();
+  EXPECT_THAT(printed, Contains(HasSubstr("undecided: no single node is accused: unhealthy")));
+  EXPECT_EQ(result.standings[0].trust, Trust::untested);
+  EXPECT_EQ(result.standings[2].trust, Trust::suspect);
   cluster.pass(2h);
   pass();
-  dir.write("results/locate-2.json", report_of_search({}));
+  leave_search("locate-2", {});
   cluster.pass(60s);
   for (const auto& standing : pass().standings) EXPECT_EQ(standing.trust, Trust::good);
 }
 
-TEST_F(SweepPassTest, AClockThatRanAheadStopsNothing) {
-  cluster.pass(100h);
-  pass();
-  leave("pair-1", Verdict::healthy);
-  leave("pair-2", Verdict::healthy);
-  pass();
-  EXPECT_THAT(queue.submitted, SizeIs(2));
-  cluster.pass(-99h);
-  pass();
-  EXPECT_THAT(queue.submitted, SizeIs(4));
+TEST_F(SweepPassTest, ANodeIsFoundByItsHost) {
+  const Report report{.verdict = Verdict::unhealthy,
+                      .accused = {"host3"},
+                      .findings = {{.check = "bench.locate",
+                                    .device = "host3",
+                                    .outcome = Outcome::fail,
+                                    .message = "slow"}}};
+  const SweepJob job{.kind = "locate", .nodes = {"n001", "n003"}};
+  const auto verdicts = sweep_verdicts(job, report, {{"n001", "host1"}, {"n003", "host3"}});
+  ASSERT_THAT(verdicts, SizeIs(2));
+  EXPECT_EQ(verdicts[0].verdict, Verdict::healthy);
+  EXPECT_EQ(verdicts[1].verdict, Verdict::unhealthy);
 }
 
-TEST_F(SweepPassTest, RunsThatComeToNothingAreTroubleOnce) {
+TEST_F(SweepPassTest, RepeatedUndecidedVerdictsAreReportedOnce) {
   rules.most_jobs = 1;
-  for (const auto* node : {"n003", "n004"}) cluster.node(node).state = "allocated";
+  for (const auto* node : {"n002", "n003", "n004"}) cluster.node(node).state = "allocated";
   pass();
   std::vector<std::ptrdiff_t> troubles;
   for (int run = 1; run <= 5; ++run) {
-    dir.write(fmt::format("results/pair-{}.json", run), "{}");
+    dir.write(fmt::format("results/node-{}.json", run), "{}");
     pass();
-    troubles.push_back(std::ranges::count(remembered(), "trouble n[001-002]"));
+    troubles.push_back(std::ranges::count(recorded(), "trouble n001"));
     cluster.pass(100h);
     pass();
   }
   EXPECT_THAT(troubles, ElementsAre(0, 0, 1, 1, 1));
-  const auto events = history.events({});
-  const auto trouble = std::ranges::find(*events, "trouble", &Event::kind);
-  EXPECT_THAT(trouble->message,
-              StartsWith("pair: 3 runs in a row came to nothing; the last was undecided: its "
-                         "result cannot be read: "));
 }
 
-TEST_F(SweepPassTest, AKindThatIsTakenOutLeavesNoSuspects) {
-  pass();
-  leave("pair-1", Verdict::unhealthy);
-  pass();
-  rules.kinds = {"single"};
-  leave("pair-2", Verdict::unhealthy);
-  const auto answer = pass();
-  EXPECT_THAT(told, Contains(StartsWith("sweep n003 102: pair with n004: unhealthy: ")));
-  ASSERT_THAT(answer.standings, SizeIs(4));
-  for (const auto& standing : answer.standings) EXPECT_EQ(standing.trust, Trust::untested);
-}
-
-// Slurm takes no job away that an admin holds.
-TEST_F(SweepPassTest, AJobThatIsHeldTakesNoPlaceForEver) {
-  pass();
-  cluster.pass(1200s);
-  pass();
-  EXPECT_THAT(told, IsEmpty());
-  cluster.pass(1s);
-  pass();
-  EXPECT_THAT(told,
-              Contains("sweep n001 101: pair with n002: undecided: somebody holds the job in the "
-                       "queue"));
-}
-
-TEST_F(SweepPassTest, AJobThatSlurmTookWithoutAnAnswerIsFound) {
-  queue.refusal = "sbatch did not answer within 12 s";
+TEST_F(SweepPassTest, AJobThatSbatchDidNotReportIsFoundInTheQueue) {
+  queue.error = "sbatch did not answer within 12 s";
   queue.takes_it_late = true;
-  auto answer = pass();
-  EXPECT_EQ(answer.trouble, "sbatch did not answer within 12 s");
+  auto result = pass();
+  EXPECT_EQ(result.trouble, queue.error);
   EXPECT_THAT(queue.submitted, SizeIs(1));  // the next one would not be answered either
-  EXPECT_THAT(told,
-              ElementsAre("trouble n[001-002] : pair in gpu: sbatch did not answer within 12 s"));
-  EXPECT_THAT(remembered(), ElementsAre("trouble n[001-002]"));
-  queue.refusal = "";
-  answer = pass();
-  EXPECT_EQ(answer.trouble, "");
-  EXPECT_THAT(told, ElementsAre("submitted n[003-004] 102: pair in gpu"));
-  EXPECT_EQ(history.sweeps()->front().job, "101");
+  EXPECT_THAT(recorded(), ElementsAre("trouble n001"));
+  queue.error = "";
+  result = pass();
+  EXPECT_EQ(result.trouble, "");
+  EXPECT_THAT(printed, ElementsAre("submitted n002 102: node in gpu"));
+  leave("node-1", Verdict::healthy);
+  pass();
+  EXPECT_THAT(printed, Contains(StartsWith("sweep n001 ")));
 }
 
 TEST_F(SweepPassTest, AJobThatSlurmDidNotTakeIsGivenUp) {
-  queue.refusal = "sbatch ended with status 1: Socket timed out on send/recv operation";
+  queue.error = "sbatch ended with status 1: Socket timed out on send/recv operation";
   pass();
-  queue.refusal = "";
+  queue.error = "";
   pass();
   cluster.pass(599s);
   pass();
-  EXPECT_THAT(told, IsEmpty());  // it may still come
+  EXPECT_THAT(printed, IsEmpty());  // it may still come
   cluster.pass(1s);
   pass();
-  EXPECT_THAT(told, Contains("sweep n001 : pair with n002: undecided: Slurm did not take the job"));
+  EXPECT_THAT(printed, Contains("sweep n001 : node: undecided: Slurm did not take the job"));
 }
 
-TEST_F(SweepPassTest, AJobThatSlurmRefusesIsOverAtOnceAndTheNextIsTried) {
-  queue.refused = "--nodelist=n001,n002";
-  const auto answer = pass();
-  EXPECT_EQ(answer.trouble, "");
-  EXPECT_THAT(
-      told, ElementsAre("sweep n001 : pair with n002: undecided: sbatch ended with status 1: Batch "
-                        "job submission failed: Requested node configuration is not available",
-                        StartsWith("sweep n002 : pair with n001: undecided: "),
-                        "submitted n[003-004] 102: pair in gpu"));
-  EXPECT_THAT(outcomes(), ElementsAre(SweepOutcome::undecided, SweepOutcome::open));
+TEST_F(SweepPassTest, AfterARefusedJobTheNextIsTried) {
+  queue.refused = "--nodelist=n001";
+  EXPECT_EQ(pass().trouble, "");
+  EXPECT_THAT(printed, ElementsAre(StartsWith("sweep n001 : node: undecided: sbatch ended with"),
+                                   "submitted n002 102: node in gpu"));
+  EXPECT_THAT(log().open, SizeIs(1));
 }
 
-TEST_F(SweepPassTest, AfterTwoRefusalsThePassIsOver) {
-  rules.kinds = {"single"};
-  queue.refusal = FakeQueue::kRefusal;
-  const auto answer = pass();
-  EXPECT_EQ(answer.trouble, FakeQueue::kRefusal);
+TEST_F(SweepPassTest, AfterTwoRefusalsThePassEnds) {
+  rules.most_jobs = 4;
+  queue.error = FakeQueue::kRefusal;
+  EXPECT_EQ(pass().trouble, FakeQueue::kRefusal);
   EXPECT_THAT(queue.submitted, SizeIs(2));
-  EXPECT_THAT(remembered(), ElementsAre("sweep n001", "sweep n002", "trouble n002"));
-  EXPECT_THAT(outcomes(), ElementsAre(SweepOutcome::undecided, SweepOutcome::undecided));
+  EXPECT_THAT(recorded(), ElementsAre("sweep n001", "sweep n002", "trouble n002"));
+  EXPECT_THAT(log().open, IsEmpty());
 }
 
 TEST_F(SweepPassTest, ADryRunChangesNothing) {
   pass();
-  leave("pair-1", Verdict::unhealthy);
-  leave("pair-2", Verdict::healthy);
-  const auto before = *history.sweeps();
-  const auto answer = pass(true);
-  EXPECT_EQ(answer.trouble, "");
-  EXPECT_THAT(told,
-              AllOf(Contains(StartsWith("dry_run n001 101: would be taken in: sweep: pair with "
-                                        "n002: unhealthy: ")),
-                    Contains("dry_run n[001,003] : would be submitted: pair in gpu"),
-                    Contains("dry_run n[002,004] : would be submitted: pair in gpu")));
-  EXPECT_EQ(*history.sweeps(), before);
-  EXPECT_THAT(remembered(), IsEmpty());
+  leave("node-1", Verdict::unhealthy);
+  leave("node-2", Verdict::healthy);
+  const auto before = history.events({})->size();
+  EXPECT_EQ(pass(true).trouble, "");
+  EXPECT_THAT(printed,
+              AllOf(Contains(StartsWith("dry_run n001 101: would record sweep: node: unhealthy: ")),
+                    Contains("dry_run n001 : would submit node in gpu"),
+                    Contains("dry_run n003 : would submit node in gpu")));
+  EXPECT_EQ(history.events({})->size(), before);
   EXPECT_THAT(queue.submitted, SizeIs(2));
-  EXPECT_TRUE(exists("pair-1.json") && exists("pair-2.json"));
+  EXPECT_TRUE(exists("node-1.json") && exists("node-2.json"));
 }
 
-TEST_F(SweepPassTest, WithoutAHistoryADryRunPlansTheFirstPass) {
-  auto first = hands();
+TEST_F(SweepPassTest, ADryRunNeedsNoHistory) {
+  auto first = services();
   first.history = nullptr;
-  const auto answer = sweep({.rules = rules, .now = cluster.now(), .dry_run = true}, first);
-  EXPECT_EQ(answer.trouble, "");
-  EXPECT_THAT(told, SizeIs(2));
+  EXPECT_EQ(sweep({.rules = rules, .now = cluster.now(), .dry_run = true}, first).trouble, "");
+  EXPECT_THAT(printed, SizeIs(2));
 }
 
-TEST_F(SweepPassTest, AFolderThatIsNotThereHasLostNoResults) {
+TEST_F(SweepPassTest, AMissingFolderLosesNoReports) {
   pass();
   queue.queued.clear();
   rules.results = (dir.path() / "not mounted").string();
-  const auto answer = pass();
-  EXPECT_THAT(answer.trouble, HasSubstr("slurm.sweep.results in muster.yaml must be a folder"));
-  EXPECT_THAT(outcomes(), ElementsAre(SweepOutcome::open, SweepOutcome::open));
+  EXPECT_THAT(pass().trouble, HasSubstr("not mounted is not a folder"));
+  EXPECT_THAT(log().open, SizeIs(2));
   EXPECT_THAT(queue.submitted, SizeIs(2));
 }
 
-TEST_F(SweepPassTest, WhereSlurmDoesNotAnswerNothingIsDone) {
+TEST_F(SweepPassTest, WithoutAnAnswerOfSlurmNothingIsDone) {
   cluster.be(FakeCluster::Health::dead);
-  const auto answer = pass();
-  EXPECT_THAT(answer.trouble, HasSubstr("Unable to contact slurm controller"));
+  EXPECT_THAT(pass().trouble, HasSubstr("Unable to contact slurm controller"));
   EXPECT_THAT(queue.submitted, IsEmpty());
   cluster.be(FakeCluster::Health::well);
   pass();
   queue.trouble = "squeue ended with status 1: Unable to contact slurm controller";
   EXPECT_EQ(pass().trouble, queue.trouble);
-  EXPECT_THAT(outcomes(), ElementsAre(SweepOutcome::open, SweepOutcome::open));
+  EXPECT_THAT(log().open, SizeIs(2));
 }
 
-TEST_F(SweepPassTest, NodesThatAnybodyDrainedAreLeftAlone) {
-  cluster.drain("n001", "muster: gpu.present gpu3: it is gone");
-  cluster.drain("n003", "disk swap", "alice");
-  pass();
-  EXPECT_THAT(told, ElementsAre("submitted n[002,004] 101: pair in gpu"));
-}
-
-TEST_F(SweepPassTest, WhichPartitionsIsTheSitesToSay) {
+TEST_F(SweepPassTest, ASiteMustChooseAmongPartitions) {
   cluster.node("n002").partitions = {"cpu"};
-  EXPECT_EQ(pass().bad_rules, "slurm.sweep.partitions in muster.yaml must say which of cpu, gpu");
-  rules.partitions = {"gpu"};
+  EXPECT_THAT(pass().bad_rules, HasSubstr("expected some of cpu, gpu"));
+  rules.partitions = {"cpu"};
   EXPECT_EQ(pass().bad_rules, "");
-  EXPECT_THAT(told, ElementsAre("submitted n[001,003] 101: pair in gpu"));
+  EXPECT_THAT(printed, ElementsAre("submitted n002 101: node in cpu"));
 }
 
-TEST_F(SweepPassTest, StatusAsksAndDoesNothing) {
-  leave("pair-1", Verdict::healthy);
-  const auto answer = sweep_status({.rules = rules, .now = cluster.now()}, hands());
-  EXPECT_THAT(answer.standings, SizeIs(4));
-  EXPECT_TRUE(answer.standings.front().overdue);
-  EXPECT_THAT(told, IsEmpty());
+TEST_F(SweepPassTest, StatusDoesNothing) {
+  leave("node-1", Verdict::healthy);
+  const auto result = sweep_status({.rules = rules, .now = cluster.now()}, services());
+  EXPECT_THAT(result.standings, SizeIs(4));
+  EXPECT_TRUE(result.standings.front().overdue);
+  EXPECT_THAT(printed, IsEmpty());
   EXPECT_THAT(queue.submitted, IsEmpty());
+}
+
+TEST_F(SweepPassTest, AReportIsNotTrusted) {
+  pass();
+  leave("node-1", Verdict::unhealthy, "'; rm -rf / `x` $(y)\n\x1b[31m * \"quoted\"");
+  dir.write("results/node-2.json", std::string(9UL * 1024 * 1024, ' '));
+  pass();
+  const auto events = history.events({.kinds = {"sweep"}});
+  ASSERT_THAT(*events, SizeIs(2));
+  EXPECT_EQ((*events)[0].message,
+            "node: unhealthy: bench.hca_write mlx5_ib3:, rm -rf / x y x0a x1b 31m quoted, 1 of 1 "
+            "check");
+  EXPECT_THAT((*events)[1].message, StartsWith("node: undecided: cannot read its report: "));
+  EXPECT_TRUE(exists("node-2.json"));
+}
+
+TEST_F(SweepPassTest, AHealthyReportWithoutABandwidthIsUndecided) {
+  const SweepJob job{.kind = "node", .nodes = {"n001"}};
+  for (const auto& [check, outcome, verdict] :
+       {std::tuple{"bench.hca_write", Outcome::pass, Verdict::healthy},
+        {"bench.job_all_reduce", Outcome::warn, Verdict::healthy},
+        {"bench.job_all_reduce", Outcome::skip, Verdict::unknown},
+        {"bench.in_use", Outcome::pass, Verdict::unknown},
+        {"bench.data", Outcome::pass, Verdict::unknown},
+        {"gpu.present", Outcome::pass, Verdict::unknown}}) {
+    const Report report{.verdict = Verdict::healthy, .checks = {{check, outcome}}};
+    EXPECT_EQ(sweep_verdicts(job, report, {}).at(0).verdict, verdict) << check;
+  }
+  for (const auto id : kBandwidthChecks) {
+    EXPECT_TRUE(judges_nodes({.checks = {{std::string(id), Outcome::pass}}})) << id;
+  }
+}
+
+struct EndCase {
+  std::string_view name;
+  std::optional<QueuedJob> job;  // in the queue; `ended` is relative to kNow
+  std::string_view undecided;    // why; empty: it is waited for
+};
+
+constexpr Time kNow{std::chrono::seconds(1'800'000'300)};
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
+void PrintTo(const EndCase& test, std::ostream* out) { *out << test.name; }
+
+class SweepEnd : public SweepPassTest, public ::testing::WithParamInterface<EndCase> {};
+
+TEST_P(SweepEnd, WithoutAReport) {
+  pass();
+  queue.queued.clear();
+  cluster.pass(kNow - cluster.now());
+  if (auto job = GetParam().job) {
+    job->comment = "node-1";
+    queue.queued.push_back(*job);
+  }
+  const auto result = pass();
+  EXPECT_EQ(result.standings.front().trust, Trust::untested);
+  if (GetParam().undecided.empty()) {
+    EXPECT_THAT(printed, Not(Contains(HasSubstr("n001"))));
+  } else {
+    EXPECT_THAT(printed,
+                Contains(fmt::format("sweep n001 101: node: undecided: {}", GetParam().undecided)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, SweepEnd,
+    ::testing::Values(EndCase{"pending", QueuedJob{"101", "PENDING", std::nullopt, ""}, ""},
+                      EndCase{"running", QueuedJob{"101", "RUNNING", kNow + 60s, ""}, ""},
+                      EndCase{"unknown_state", QueuedJob{"101", "DREAMING", std::nullopt, ""}, ""},
+                      EndCase{"just_ended", QueuedJob{"101", "COMPLETED", kNow - 60s, ""}, ""},
+                      EndCase{"ended", QueuedJob{"101", "FAILED", kNow - 180s, ""},
+                              "the job ended as FAILED and left no report"},
+                      EndCase{"cancelled", QueuedJob{"101", "CANCELLED", kNow - 180s, ""},
+                              "the job ended as CANCELLED and left no report"},
+                      EndCase{"never_started", QueuedJob{"101", "DEADLINE", kNow, ""},
+                              "the job could not start in time"},
+                      EndCase{"forgotten", std::nullopt,
+                              "Slurm has forgotten the job, and it left no report"}),
+    [](const auto& it) { return std::string(it.param.name); });
+
+// Slurm does not cancel a job that an admin holds.
+TEST_F(SweepPassTest, AHeldJobIsGivenUp) {
+  pass();
+  cluster.pass(1200s);
+  pass();
+  EXPECT_THAT(printed, IsEmpty());
+  cluster.pass(1s);
+  pass();
+  EXPECT_THAT(printed, Contains("sweep n001 101: node: undecided: the job is held in the queue"));
+}
+
+TEST(SweepJobTest, HasLowPriorityAndADeadline) {
+  SweepJob job{.kind = "locate", .partition = "main", .nodes = {"n1", "n2"}, .token = "locate-1"};
+  SweepRules rules;
+  rules.results = "/shared/sweep";
+  rules.time = Seconds{90};
+  rules.account = "ops";
+  rules.qos = "low";
+  rules.options = {"--gpus-per-node=4"};
+  rules.bench = {"--size=1GiB"};
+  rules.script = "sweep.sbatch";
+  EXPECT_THAT(
+      sbatch_arguments(job, rules).value(),
+      ElementsAre("--parsable", "--job-name=muster-sweep-locate", "--comment=locate-1",
+                  "--nodelist=n1,n2", "--nodes=2", "--exclusive", "--nice=10000", "--time=2",
+                  "--deadline=now+12minutes", "--no-requeue", "--partition=main",
+                  "--chdir=/shared/sweep", "--output=/shared/sweep/locate-1.out", "--account=ops",
+                  "--qos=low", "--gpus-per-node=4", "sweep.sbatch", "locate", "--format=json",
+                  "--output=/shared/sweep/locate-1.json", "--size=1GiB"));
+  job.nodes = {"n1", "n[2-9]"};
+  EXPECT_EQ(sbatch_arguments(job, rules).error().message, "\"n[2-9]\" is not the name of one node");
 }
 
 }  // namespace
