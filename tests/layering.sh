@@ -117,6 +117,7 @@ confined '#include <(nccl|mpi)\.h>' 'bench/backends/'
 confined '#include <yaml-cpp/' 'lib/profile/yaml\.cpp'
 confined '#include <pugixml' 'lib/probes/environment_nccl\.cpp'
 confined '#include <simdjson' 'lib/base/json_read\.cpp'
+confined '#include <kainjow/' 'lib/report/formats/page\.cpp'
 confined '#include <CLI/' 'lib/command/'
 confined '#include <sqlite3' 'slurm/history/'
 

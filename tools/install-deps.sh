@@ -7,7 +7,7 @@ set -euo pipefail
 
 debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-cpp-dev
   nlohmann-json3-dev libsimdjson-dev libcli11-dev libhwloc-dev libibverbs-dev libssl-dev
-  libopenmpi-dev libpugixml-dev libsqlite3-dev)
+  libopenmpi-dev libpugixml-dev libsqlite3-dev libkainjow-mustache-dev)
 debian_test=(openmpi-bin slurm-wlm munge iproute2 libgtest-dev libgmock-dev libbenchmark-dev
   cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux)
 # Installed where the release has them: the oldest compiler that builds muster, the linters, SimGrid, and what
@@ -16,6 +16,8 @@ debian_offered=(g++-11 clang-format-14 clang-tidy-14 clang-14 lld-14 libclang-rt
   libsimgrid-dev qemu-system-x86 busybox-static cpio kmod ibverbs-providers perftest)
 debian_package=(binutils dpkg-dev rpm)
 debian_arm64=(g++-aarch64-linux-gnu qemu-user-static debootstrap)
+# RHEL and its family have no package of kainjow's Mustache: put its one header into
+# /usr/local/include/kainjow.
 redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel yaml-cpp-devel
   json-devel simdjson-devel cli11-devel hwloc-devel rdma-core-devel openssl-devel
   openmpi-devel pugixml-devel sqlite-devel)

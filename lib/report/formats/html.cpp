@@ -1,20 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// One page for a browser: needs no script, no network and no other file, and fits a telephone.
+// One page for a browser, without scripts, network or other files; it fits a telephone.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
+#include <nlohmann/json.hpp>
 
+#include "lib/base/json_write.hpp"
+#include "lib/base/text.hpp"
 #include "lib/report/format.hpp"
-#include "lib/report/formats/markup.hpp"
+#include "lib/report/formats/page.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster {
 namespace {
 
-constexpr std::string_view kStyle = R"(
+using Json = nlohmann::ordered_json;
+
+// The data is the JSON document of a report with what to_html() adds to it.
+constexpr std::string_view kPage = R"(<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>muster: {{node}} is {{verdict}}</title>
+<style>
 :root{color-scheme:light dark;--line:#8884;--dim:#777;--fail:#c62828;--warn:#b26a00;--unknown:#7b3fa0;--pass:#2e7d32;--skip:#777}
 *{box-sizing:border-box}
 body{font:15px/1.45 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:72rem;overflow-wrap:anywhere}
@@ -35,78 +47,133 @@ ul.parts i{display:inline-block;width:.8em;height:.8em;border-radius:.15em;margi
 @media(max-width:40rem){
 thead{display:none}tr{display:block;border-bottom:1px solid var(--line);padding:.5rem 0}
 td{display:block;border:0;padding:.1rem 0}td.number{text-align:left}
-})";
-
-std::string badge(std::string_view kind, std::string_view word) {
-  return fmt::format(R"(<span class="badge {}">{}</span>)", kind, word);
 }
+</style>
+</head>
+<body>
+<header>
+<h1>{{#of_job}}Job on {{/of_job}}{{node}}{{^node}}(no name){{/node}} <span class="badge {{verdict_class}}">{{verdict}}</span></h1>
+{{#header}}
+<div>{{.}}</div>
+{{/header}}
+<div class="dim">{{summary}}</div>
+</header>
+{{#found}}
+<h2>Findings</h2>
+<table>
+<thead><tr><th></th><th>check</th><th>device</th><th>what was found</th><th>what to do</th></tr></thead>
+<tbody>
+{{#rows}}
+<tr><td><span class="badge {{outcome}}">{{outcome}}</span></td><td class="name">{{check}}</td><td class="name">{{device}}</td><td>{{message}}{{#code}} <span class="dim">[{{code}}]</span>{{/code}}</td><td class="remedy">{{action}}</td></tr>
+{{/rows}}
+</tbody>
+</table>
+{{/found}}
+{{#pictures}}
+<h2>Pictures</h2>
+{{#breakdowns}}
+<figure>
+<figcaption>{{title}}</figcaption>
+<div class="bar">{{#parts}}<span style="flex:{{share}};background:{{colour}}" title="{{what}}"></span>{{/parts}}</div>
+<ul class="parts">
+{{#parts}}
+<li><i style="background:{{colour}}"></i>{{value}} {{unit}} {{what}}</li>
+{{/parts}}
+</ul>
+</figure>
+{{/breakdowns}}
+{{#matrices}}
+<figure>
+<figcaption>{{title}}</figcaption>
+{{#too_many}}
+<div class="dim">{{too_many}} are too many to draw.</div>
+{{/too_many}}
+{{^too_many}}
+<svg viewBox="0 0 {{width}} {{height}}" role="img" aria-label="{{title}}" style="max-width:{{pixels}}px">
+{{#rows}}
+<text x="0" y="{{y}}" font-size=".72">{{name}}</text>
+{{#cells}}
+<rect x="{{x}}" y="{{y}}" width=".94" height=".94" fill="{{colour}}"><title>{{row}} - {{column}}: {{value}}</title></rect>
+{{/cells}}
+{{/rows}}
+</svg>
+<div class="dim">Green: {{usual}} {{unit}} and near it; red: 60% of that or {{worse}}; black: did not finish; columns are in the order of the rows.</div>
+{{/too_many}}
+</figure>
+{{/matrices}}
+{{/pictures}}
+{{#gaps}}
+<h2>Not observed</h2>
+<table>
+<tbody>
+{{#rows}}
+<tr><td class="name">{{what}}</td><td>{{reason}}{{#required}}: required for a verdict{{/required}}</td></tr>
+{{/rows}}
+</tbody>
+</table>
+{{/gaps}}
+{{#measured}}
+<h2>Measurements</h2>
+<table>
+<thead><tr><th>quantity</th><th>value</th><th>of</th></tr></thead>
+<tbody>
+{{#rows}}
+<tr><td class="name">{{quantity}}</td><td class="number">{{shown}} {{unit}}</td><td>{{subject}}</td></tr>
+{{/rows}}
+</tbody>
+</table>
+{{/measured}}
+</body>
+</html>
+)";
 
 std::string_view class_of(Verdict verdict) {
   if (verdict == Verdict::healthy) return "pass";
   return verdict == Verdict::unhealthy ? "fail" : "unknown";
 }
 
-std::string header(const Report& report) {
-  const auto name = report.node.empty() ? std::string("(no name)") : report.node;
-  auto html =
-      fmt::format("<header>\n<h1>{}{} {}</h1>\n", report.nodes.empty() ? "" : "Job on ",
-                  escaped(name), badge(class_of(report.verdict), to_string(report.verdict)));
-  const auto line = [&html](std::string_view text) {
-    if (!text.empty()) html += fmt::format("<div>{}</div>\n", escaped(text));
-  };
+// A table with these rows; nothing if there are none.
+Json table_of(Json rows) { return rows.empty() ? Json() : Json{{"rows", std::move(rows)}}; }
+
+Json header_of(const Report& report) {
+  auto lines = Json::array();
   if (!report.accused.empty()) {
-    line(fmt::format("Accused: {}", fmt::join(report.accused, ", ")));
+    lines.push_back(fmt::format("Accused: {}", fmt::join(report.accused, ", ")));
   } else if (!report.nodes.empty() && report.verdict == Verdict::unhealthy) {
-    line("No node is accused.");
+    lines.push_back("No node is accused.");
   }
-  line(why_undecided(report));
-  html += fmt::format(
-      "<div class=\"dim\">{} in {:.1f} ms, {}; {}; profile {}; context {}{}; muster {}</div>\n",
-      number_of_checks(report), report.duration_ms, escaped(report.started),
-      escaped(coverage(report)), escaped(report.profile), escaped(report.context),
-      report.snapshot.empty() ? "" : fmt::format("; snapshot {}", escaped(report.snapshot)),
-      escaped(report.muster));
-  return html + "</header>\n";
+  if (auto why = why_undecided(report); !why.empty()) lines.push_back(std::move(why));
+  return lines;
 }
 
-std::string findings_html(const Report& report, const RenderOptions& options) {
-  std::vector<const Finding*> shown;
-  for (const auto& finding : report.findings) {
-    const bool tells = rank(finding.outcome) <= rank(Outcome::pass) && !is_plain_pass(finding);
-    if (options.verbose || tells) shown.push_back(&finding);
-  }
-  std::ranges::stable_sort(shown, {}, [](const Finding* each) { return rank(each->outcome); });
-  if (shown.empty()) return "";
-  std::string html =
-      "<h2>Findings</h2>\n<table>\n<thead><tr><th></th><th>check</th><th>device</th>"
-      "<th>what was found</th><th>what to do</th></tr></thead>\n<tbody>\n";
-  for (const auto* finding : shown) {
-    const auto outcome = to_string(finding->outcome);
-    html += fmt::format(
-        "<tr><td>{}</td><td class=\"name\">{}</td><td class=\"name\">{}</td><td>{}{}</td>"
-        "<td class=\"remedy\">{}</td></tr>\n",
-        badge(outcome, outcome), escaped(finding->check), escaped(finding->device, 120),
-        escaped(finding->message),
-        finding->code.empty()
-            ? ""
-            : fmt::format(" <span class=\"dim\">[{}]</span>", escaped(finding->code)),
-        describe(finding->remedy));
-  }
-  return html + "</tbody>\n</table>\n";
+std::string summary_of(const Report& report) {
+  const auto snapshot =
+      report.snapshot.empty() ? "" : fmt::format("; snapshot {}", report.snapshot);
+  return fmt::format("{} in {:.1f} ms, {}; {}; profile {}; context {}{}; muster {}",
+                     number_of_checks(report), report.duration_ms, report.started, coverage(report),
+                     report.profile, report.context, snapshot, report.muster);
 }
 
-std::string gaps_table(const Report& report) {
-  if (report.coverage.not_observed.empty()) return "";
-  std::string html = "<h2>Not observed</h2>\n<table>\n<tbody>\n";
-  for (const auto& gap : report.coverage.not_observed) {
-    html += fmt::format("<tr><td class=\"name\">{}</td><td>{}{}</td></tr>\n", escaped(gap.what),
-                        escaped(gap.reason), gap.required ? ": the verdict needs it" : "");
+Json findings_of(const Report& report, const Json& document, const RenderOptions& options) {
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < report.findings.size(); ++i) {
+    const auto& finding = report.findings[i];
+    const bool worth_showing =
+        rank(finding.outcome) <= rank(Outcome::pass) && !is_plain_pass(finding);
+    if (options.verbose || worth_showing) shown.push_back(i);
   }
-  return html + "</tbody>\n</table>\n";
+  std::ranges::stable_sort(shown, {},
+                           [&](std::size_t i) { return rank(report.findings[i].outcome); });
+  auto rows = Json::array();
+  for (const auto i : shown) {
+    rows.push_back(document["findings"][i]);
+    rows.back()["device"] = printable(report.findings[i].device, 120);
+    rows.back()["action"] = describe(report.findings[i].remedy);
+  }
+  return table_of(std::move(rows));
 }
 
-std::string measured(const Measurement& measurement) {
-  const auto& on = measurement.conditions;
+std::string subject_of(const MeasurementConditions& on) {
   std::vector<std::string> words;
   for (const auto& word : {on.test, on.device, on.collective, on.type, on.reduction, on.placement,
                            on.backend, on.library, on.algorithm}) {
@@ -117,20 +184,18 @@ std::string measured(const Measurement& measurement) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-std::string measurements_table(const Report& report) {
-  if (report.measurements.empty()) return "";
-  std::string html =
-      "<h2>Measurements</h2>\n<table>\n<thead><tr><th>quantity</th><th>value</th><th>of</th></tr>"
-      "</thead>\n<tbody>\n";
+Json measurements_of(const Report& report) {
+  auto rows = Json::array();
   for (const auto& each : report.measurements) {
-    html += fmt::format(
-        "<tr><td class=\"name\">{}</td><td class=\"number\">{:.4g} {}</td><td>{}</td></tr>\n",
-        escaped(each.quantity), each.value, escaped(each.unit), escaped(measured(each)));
+    rows.push_back({{"quantity", each.quantity},
+                    {"shown", fmt::format("{:.4g}", each.value)},
+                    {"unit", each.unit},
+                    {"subject", subject_of(each.conditions)}});
   }
-  return html + "</tbody>\n</table>\n";
+  return table_of(std::move(rows));
 }
 
-// From red at six tenths of what is usual to green at 97% of it.
+// From red at 60% of the usual value to green at 97% of it.
 std::string colour_of(double share) {
   struct Stop {
     double at;
@@ -142,96 +207,95 @@ std::string colour_of(double share) {
   share = std::clamp(share, kStops.front().at, kStops.back().at);
   const auto& low = share < kStops[1].at ? kStops[0] : kStops[1];
   const auto& high = share < kStops[1].at ? kStops[1] : kStops[2];
-  const double way = (share - low.at) / (high.at - low.at);
+  const double position = (share - low.at) / (high.at - low.at);
   std::array<int, 3> rgb{};
   for (std::size_t i = 0; i < rgb.size(); ++i) {
-    rgb.at(i) = static_cast<int>(std::lround(std::lerp(low.rgb.at(i), high.rgb.at(i), way)));
+    rgb.at(i) = static_cast<int>(std::lround(std::lerp(low.rgb.at(i), high.rgb.at(i), position)));
   }
   return fmt::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]);
 }
 
-std::string cell_of(const Matrix& matrix, std::size_t row, std::size_t column, double left) {
-  const auto& value = matrix.cells[row][column];
-  if (!value) return "";
-  const double share = matrix.more_is_better ? *value / matrix.usual : matrix.usual / *value;
-  const bool ended = *value > 0;
-  return fmt::format(
-      "<rect x=\"{:.1f}\" y=\"{}\" width=\".94\" height=\".94\" fill=\"{}\"><title>{} - {}: "
-      "{}</title></rect>\n",
-      left + static_cast<double>(column), row, ended ? colour_of(share) : "#222",
-      escaped(matrix.names[row]), escaped(matrix.names[column]),
-      ended ? fmt::format("{:.4g} {}", *value, escaped(matrix.unit)) : "did not finish");
+Json row_of(const Matrix& matrix, std::size_t row, double left) {
+  auto cells = Json::array();
+  for (std::size_t column = 0; column < matrix.names.size(); ++column) {
+    const auto& value = matrix.cells[row][column];
+    if (!value) continue;
+    const double share = matrix.more_is_better ? *value / matrix.usual : matrix.usual / *value;
+    const bool finished = *value > 0;
+    cells.push_back(
+        {{"x", fmt::format("{:.1f}", left + static_cast<double>(column))},
+         {"y", row},
+         {"colour", finished ? colour_of(share) : "#222"},
+         {"row", matrix.names[row]},
+         {"column", matrix.names[column]},
+         {"value", finished ? fmt::format("{:.4g} {}", *value, matrix.unit) : "did not finish"}});
+  }
+  return {{"name", matrix.names[row]},
+          {"y", fmt::format("{:.2f}", static_cast<double>(row) + 0.72)},
+          {"cells", std::move(cells)}};
 }
 
-// A square for each pair. Of more than can be told apart there is none.
-std::string figure(const Matrix& matrix) {
+// A square for each pair.
+Json picture_of(const Matrix& matrix) {
   const auto count = matrix.names.size();
-  const auto caption =
-      fmt::format("<figure>\n<figcaption>{}</figcaption>\n", escaped(matrix.title));
+  Json picture{{"title", matrix.title}, {"unit", matrix.unit}, {"too_many", nullptr}};
   if (count > kMostDrawn) {
-    return fmt::format("{}<div class=\"dim\">{} are too many to draw.</div>\n</figure>\n", caption,
-                       count);
+    picture["too_many"] = count;
+    return picture;
   }
   std::size_t longest = 0;
   for (const auto& name : matrix.names) longest = std::max(longest, name.size());
   const double left = 0.45 * static_cast<double>(longest) + 0.3;
   const double width = left + static_cast<double>(count);
-  std::string squares;
+  picture["width"] = fmt::format("{:.1f}", width);
+  picture["height"] = count;
+  picture["pixels"] = fmt::format("{:.0f}", 24 * width);
+  picture["usual"] = fmt::format("{:.4g}", matrix.usual);
+  picture["worse"] = matrix.more_is_better ? "less" : "worse";
   for (std::size_t row = 0; row < count; ++row) {
-    squares += fmt::format("<text x=\"0\" y=\"{:.2f}\" font-size=\".72\">{}</text>\n",
-                           static_cast<double>(row) + 0.72, escaped(matrix.names[row]));
-    for (std::size_t column = 0; column < count; ++column) {
-      squares += cell_of(matrix, row, column, left);
-    }
+    picture["rows"].push_back(row_of(matrix, row, left));
   }
-  return fmt::format(
-      "{}<svg viewBox=\"0 0 {:.1f} {}\" role=\"img\" aria-label=\"{}\" "
-      "style=\"max-width:{:.0f}px\">"
-      "\n{}</svg>\n<div class=\"dim\">Green: {:.4g} {} and near it; red: 60% of that or {}; "
-      "black: did not finish; columns are in the order of the rows.</div>\n</figure>\n",
-      caption, width, count, escaped(matrix.title), 24 * width, squares, matrix.usual,
-      escaped(matrix.unit), matrix.more_is_better ? "less" : "worse");
+  return picture;
 }
 
-std::string figure(const Breakdown& breakdown) {
+// A bar with a part for each cause.
+Json picture_of(const Breakdown& breakdown) {
   constexpr std::array<std::string_view, 6> kLosses{"#c62828", "#ef6c00", "#f9a825",
                                                     "#8d6e63", "#7b3fa0", "#546e7a"};
-  constexpr std::string_view kReached = "#43a047";
-  std::string bar;
-  std::string list;
+  auto parts = Json::array();
   std::size_t losses = 0;
   for (const auto& part : breakdown.parts) {
     if (part.value <= 0) continue;
-    const auto colour = part.reached ? kReached : kLosses.at(losses++ % kLosses.size());
-    bar += fmt::format("<span style=\"flex:{:.3f};background:{}\" title=\"{}\"></span>", part.value,
-                       colour, escaped(part.what));
-    list += fmt::format("<li><i style=\"background:{}\"></i>{:.4g} {} {}</li>\n", colour,
-                        part.value, escaped(breakdown.unit), escaped(part.what));
+    parts.push_back({{"what", part.what},
+                     {"share", fmt::format("{:.3f}", part.value)},
+                     {"value", fmt::format("{:.4g}", part.value)},
+                     {"colour", part.reached ? "#43a047" : kLosses.at(losses++ % kLosses.size())}});
   }
-  return fmt::format(
-      "<figure>\n<figcaption>{}</figcaption>\n<div class=\"bar\">{}</div>\n<ul "
-      "class=\"parts\">\n{}</ul>\n</figure>\n",
-      escaped(breakdown.title), bar, list);
+  return {{"title", breakdown.title}, {"unit", breakdown.unit}, {"parts", std::move(parts)}};
 }
 
-std::string figures(const Report& report) {
-  std::string html;
-  for (const auto& each : report.breakdowns) html += figure(each);
-  for (const auto& each : report.matrices) html += figure(each);
-  return html.empty() ? html : fmt::format("<h2>Pictures</h2>\n{}", html);
+Json pictures_of(const Report& report) {
+  if (report.breakdowns.empty() && report.matrices.empty()) return nullptr;
+  Json pictures{{"breakdowns", Json::array()}, {"matrices", Json::array()}};
+  for (const auto& each : report.breakdowns) pictures["breakdowns"].push_back(picture_of(each));
+  for (const auto& each : report.matrices) pictures["matrices"].push_back(picture_of(each));
+  return pictures;
 }
 
 }  // namespace
 
 std::string to_html(const Report& report, const RenderOptions& options) {
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>muster: {} is {}</title>\n<style>{}\n</style>\n</head>\n<body>\n{}{}{}{}{}</body>\n"
-      "</html>\n",
-      escaped(report.node), to_string(report.verdict), kStyle, header(report),
-      findings_html(report, options), figures(report), gaps_table(report),
-      measurements_table(report));
+  Json page;
+  JsonWriter(page).write(report);
+  page["verdict_class"] = class_of(report.verdict);
+  page["of_job"] = !report.nodes.empty();
+  page["header"] = header_of(report);
+  page["summary"] = summary_of(report);
+  page["found"] = findings_of(report, page, options);
+  page["pictures"] = pictures_of(report);
+  page["gaps"] = table_of(page["coverage"]["not_observed"]);
+  page["measured"] = measurements_of(report);
+  return render_page(kPage, page);
 }
 
 }  // namespace muster
