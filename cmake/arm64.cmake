@@ -1,5 +1,5 @@
-# Builds for arm64 on another machine: libraries and headers lie below MUSTER_SYSROOT, which
-# tools/test-arm64.sh makes; what a build step runs is run by QEMU.
+# Cross-compiles for arm64. Libraries and headers are below MUSTER_SYSROOT, which tools/test-arm64.sh creates;
+# programs of the build run under QEMU.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)

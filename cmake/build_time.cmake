@@ -1,11 +1,12 @@
-# What makes the build fast and changes nothing in what is built: headers that most files include are compiled once, for
-# libraries and for tests. Included last, when every target is known.
+# Speeds up the build: headers that most files include are compiled once, for libraries and for tests.
+# Included last, when every target is known.
 function(muster_precompile name)
   target_link_libraries(${name} PRIVATE muster_warnings ${ARGN})
   target_precompile_headers(${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.hpp)
 endfunction()
 
-# Has every target of ours in `folder` use them, but for those that have their own or are compiled with options of their own.
+# Makes every target in `folder` use them, except those with precompiled headers or compile options of their
+# own.
 function(muster_use_precompiled folder)
   get_directory_property(targets DIRECTORY ${folder} BUILDSYSTEM_TARGETS)
   foreach(target IN LISTS targets)
@@ -25,7 +26,7 @@ function(muster_use_precompiled folder)
     if(own OR options OR visibility OR NOT libraries)
       continue()
     endif()
-    # Programs are compiled as such (-fPIE) and libraries as such (-fPIC): headers are compiled for one or the other.
+    # Programs are compiled with -fPIE and libraries with -fPIC, so each needs its own precompiled headers.
     if(type STREQUAL "EXECUTABLE" AND "GTest::gmock" IN_LIST libraries)
       target_precompile_headers(${target} REUSE_FROM muster_precompiled_tests)
     elseif(as_libraries AND type MATCHES "^(STATIC|MODULE|SHARED|OBJECT)_LIBRARY$")

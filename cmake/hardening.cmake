@@ -1,9 +1,9 @@
-# What the programs of a release are hardened with: a fault of memory ends them, before it is of
-# use to anybody. tests/install/hardening_test.sh reads all of it back.
+# Hardens release programs, so that a memory error ends them before it can be exploited.
+# tests/install/hardening_test.sh verifies all of it.
 #
-#   MUSTER_HARDENING         flags of the compiler
-#   MUSTER_HARDENING_LINK    flags of the linker
-#   MUSTER_FORTIFY           the level of _FORTIFY_SOURCE: 3 with g++ 12 and later, else 2
+#   MUSTER_HARDENING         compiler flags
+#   MUSTER_HARDENING_LINK    linker flags
+#   MUSTER_FORTIFY           level of _FORTIFY_SOURCE: 3 with g++ 12 and later, else 2
 include(CheckCXXSourceCompiles)
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)

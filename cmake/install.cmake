@@ -1,18 +1,19 @@
-# What `cmake --install` and the packages put where.
+# Files that `cmake --install` and the packages install.
 install(TARGETS muster muster-bench RUNTIME)
 if(TARGET muster_mpi)
-  # Beside the program's folder, where it looks for it: not in a library folder of the system.
+  # Next to the program's folder, where it looks for the module, and not in a system library folder.
   install(TARGETS muster_mpi LIBRARY DESTINATION lib/muster COMPONENT mpi)
 endif()
-install(FILES configs/muster.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/muster)  # profiles are in the programs
+# profiles are built into the programs
+install(FILES configs/muster.yaml DESTINATION ${CMAKE_INSTALL_DATADIR}/muster)
 install(FILES ${CMAKE_BINARY_DIR}/docs/muster.1 ${CMAKE_BINARY_DIR}/docs/muster-bench.1
   DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 foreach(program muster muster-bench)
   install(FILES ${CMAKE_BINARY_DIR}/docs/${program}.bash
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})
 endforeach()
-# Slurm's hooks, jobs and the unit of sweeps; the plug-in of LBNL NHC and its configuration: a site links or copies them to
-# /etc/nhc.
+# Slurm's hooks, jobs and the sweep unit; the LBNL NHC plug-in and its configuration, which a site links or
+# copies to /etc/nhc.
 install(CODE "set(muster_source \"${CMAKE_SOURCE_DIR}\")
 set(muster_made \"${CMAKE_BINARY_DIR}/installed\")
 set(muster_bin \"${CMAKE_INSTALL_BINDIR}\")
@@ -40,13 +41,13 @@ endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# The MPI back end is a package of its own: a node that runs NCCL needs no Open MPI.
+# The MPI back end is a package of its own, because a node that runs NCCL needs no Open MPI.
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME muster)
 set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_RECOMMENDS "muster-mpi, libibverbs1")
 set(CPACK_DEBIAN_MPI_PACKAGE_NAME muster-mpi)
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "muster (= ${PROJECT_VERSION})")
-if(MUSTER_SELF_CONTAINED)  # for any release's Open MPI, and HPC-X's, which is no package
+if(MUSTER_SELF_CONTAINED)  # for any release's Open MPI, and HPC-X's, which has no package
   set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS OFF)
   set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "libopenmpi3 | libopenmpi3t64 | libopenmpi40")
 endif()
@@ -57,7 +58,7 @@ set(CPACK_RPM_COMPONENT_INSTALL ON)
 set(CPACK_RPM_MAIN_COMPONENT Unspecified)
 set(CPACK_RPM_MPI_PACKAGE_NAME muster-mpi)
 set(CPACK_RPM_MPI_PACKAGE_REQUIRES "muster = ${PROJECT_VERSION}")
-set(CPACK_RPM_MPI_PACKAGE_AUTOREQ OFF)  # RHEL's Open MPI and HPC-X lie in folders that no package names
+set(CPACK_RPM_MPI_PACKAGE_AUTOREQ OFF)  # RHEL's Open MPI and HPC-X are in folders that no package names
 set(CPACK_RPM_PACKAGE_LICENSE "Apache-2.0")
 set(CPACK_RPM_PACKAGE_DESCRIPTION ${CPACK_PACKAGE_DESCRIPTION})
 set(CPACK_RPM_PACKAGE_GROUP "Applications/System")

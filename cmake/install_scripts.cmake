@@ -1,13 +1,13 @@
-# Run by `cmake --install`: the files that name the program by its whole path, since who starts them has no PATH.
-# In the tree they name the package's, /usr/bin/muster; installed they name that of the prefix, which is known only now.
+# Run by `cmake --install`: writes the files that name the program by its absolute path, because their callers have no PATH.
+# In the tree they name the package's path, /usr/bin/muster; installed they name the prefix's, known only now.
 #
 #   muster_source   the source tree
-#   muster_bin      the folders of GNUInstallDirs, whole or below the prefix
+#   muster_bin      GNUInstallDirs folders, absolute or below the prefix
 #   muster_libexec
 #   muster_data
-#   muster_made     a folder of the build tree for what is made
+#   muster_made     a folder of the build tree for the results
 
-# An archive is made in a folder of CPack's, which is not where it will be unpacked.
+# CPack makes an archive in a folder of its own, which is not where it will be unpacked.
 set(named_prefix "${CMAKE_INSTALL_PREFIX}")
 if(named_prefix MATCHES "/_CPack_Packages/")
   set(named_prefix /usr)

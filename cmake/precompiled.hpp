@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most files include, compiled once for all of them. It saves time only: every file includes
-// what it uses, and the preset `tidy` builds without this one.
+// Headers that most files include. This only saves time: every file includes what it uses, and the
+// preset `tidy` builds without it.
 #pragma once
 
 #include <fmt/format.h>

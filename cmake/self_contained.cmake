@@ -1,13 +1,13 @@
-# With MUSTER_SELF_CONTAINED the programs need nothing but glibc 2.34: every other library is linked
-# in from its archive. tools/package.sh builds so; tests/install/package_test.sh reads it back.
-# Included when all libraries are found.
+# With MUSTER_SELF_CONTAINED the programs need nothing but glibc 2.34, because every other library is linked
+# from its archive. tools/package.sh uses it and tests/install/package_test.sh verifies it. Included when all
+# libraries are found.
 option(MUSTER_SELF_CONTAINED "Link everything but glibc into the programs" OFF)
 set(MUSTER_ARCHIVES "" CACHE PATH "A folder with archives of libraries that the system has as shared objects only")
 if(NOT MUSTER_SELF_CONTAINED)
   return()
 endif()
 
-# Whoever links to TARGET, which find_package or pkg-config made, gets libNAME.a.
+# Makes targets that link to TARGET link to libNAME.a.
 function(muster_link_archive target name)
   find_library(MUSTER_ARCHIVE_${name} NAMES lib${name}.a HINTS ${MUSTER_ARCHIVES} REQUIRED)
   get_target_property(type ${target} TYPE)
@@ -38,7 +38,7 @@ foreach(kind EXE MODULE)
   string(APPEND CMAKE_${kind}_LINKER_FLAGS " -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,--as-needed")
 endforeach()
 
-# What an archive wants of a newer glibc, or of a library that is not linked in. The programs are not known yet.
+# Replacements for functions of a newer glibc, or of a library that is not linked in, which archives need.
 add_library(muster_stand_ins OBJECT
   cmake/self_contained/glibc.cpp
   cmake/self_contained/udev.cpp)

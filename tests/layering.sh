@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Fails when a folder includes one it must not know about, or names what only probes may name.
-# Run by CTest from the source root.
+# Fails if a folder includes one it must not depend on, or mentions what only probes may mention. Run by CTest
+# from the source root.
 set -euo pipefail
 
-# folder : folders it may include besides itself
+# folder : folders it may include in addition to itself
 rules='
 lib/base     :
 lib/hosts    : lib/base
@@ -55,7 +55,7 @@ bench/micro  : lib/node lib/profile lib/report lib/probes checks
 
 status=0
 
-# Sets `folder` to the folder that a path belongs to: the longest one that has a rule.
+# Sets `folder` to the longest folder with a rule that contains a path.
 find_folder() {
   case $1 in
     checks/app/* | checks/main.cpp) folder=checks/app ;;
@@ -73,7 +73,7 @@ while IFS=: read -r folder may; do
   if [[ $folder ]]; then allowed[$folder]=" $may "; fi
 done <<<"$rules"
 
-# A rule that closes a circle allows nothing that is wrong, and says nothing any more.
+# A cycle in the rules would allow anything.
 if ! circle=$(awk -F' *: *' 'NF > 1 { n = split($2, may, " "); for (i = 1; i <= n; i++) print $1, may[i] }' <<<"$rules" |
   tsort 2>&1 >/dev/null); then
   echo "layering: folders that may include each other in a circle:"
@@ -93,7 +93,7 @@ while IFS=: read -r file _ include; do
   status=1
 done < <(grep -rnE '^#include "' lib checks bench slurm --include='*.cpp' --include='*.hpp')
 
-# A permission that no include uses would let a step backwards pass.
+# A permission that no include uses could hide a step backwards.
 for folder in "${!allowed[@]}"; do
   for target in ${allowed[$folder]}; do
     [[ ${used[$folder]:-} == *" $target "* ]] && continue
@@ -102,7 +102,7 @@ for folder in "${!allowed[@]}"; do
   done
 done
 
-# What only one folder may mention.
+# Headers and paths that only one folder may mention.
 confined() {
   local what=$1 where=$2 hits
   hits=$(grep -rnE "$what" lib checks bench slurm --include='*.cpp' --include='*.hpp' |

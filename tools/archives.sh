@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes archives of the libraries that this distribution has as shared objects only, of its own source
-# packages: fmt and simdjson, which have no other. tools/package.sh links them in.
+# Builds archives of libraries that Debian has as shared objects only, from its source packages: fmt and
+# simdjson. tools/package.sh links them.
 #
-#   tools/archives.sh DIR     libfmt.a and libsimdjson.a in DIR, where the system has none
+#   tools/archives.sh DIR     writes libfmt.a and libsimdjson.a to DIR, if the system has none
 #
-# Where there is no apt, put the two into DIR yourself, of the versions whose headers are installed.
+# Without apt, put the two into DIR yourself, in the versions of the installed headers.
 set -euo pipefail
 
 [[ $# -eq 1 ]] || {
@@ -16,13 +16,13 @@ made=$(cd "$1" && pwd)
 work=$(mktemp --directory)
 trap 'rm -rf "$work"' EXIT
 
-# apt, of the machine's own mirrors and keys, but for sources and with lists of its own.
+# apt with the machine's mirrors and keys, but for source packages and with lists of its own.
 sources() {
   apt-get --quiet --quiet -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=- \
     -o Dir::State::lists="$work/lists" -o APT::Sandbox::User=root "$@"
 }
 
-# ARCHIVE SOURCE_PACKAGE FILE: compiles the one file that the library is made of.
+# ARCHIVE SOURCE_PACKAGE FILE: compiles the library's single source file.
 make_archive() {
   local name=$1 package=$2 file=$3 folder=$work/$2 object=$work/$1.o distribution
   [[ ! -f $made/lib$name.a ]] || return 0

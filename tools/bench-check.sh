@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Measures the whole `muster check` process on a written ND H100 v5 node (8 GPUs, 8 HCAs, 96 cores,
-# 100 processes, 2,000 kernel-log records), interleaved with `muster --version` (the cost of
-# starting at all), and how many recorded snapshots one process judges per second.
-# Prints medians; absolute times are those of this machine.
+# Measures `muster check` on a simulated ND H100 v5 node (8 GPUs, 8 HCAs, 96 cores, 100 processes, 2,000
+# kernel log records), interleaved with `muster --version` (the cost of starting a process), and how many
+# snapshots one process judges per second. Prints medians.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -17,7 +16,7 @@ work=$(mktemp --directory "${TMPDIR:-/dev/shm}/muster-bench-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 "$build/bin/muster-node" render nd96isr_h100_v5 "$work/node" --busy
 
-# The same node whose log a sick GPU has filled with one line.
+# The same node with a log that a sick GPU has filled with one line.
 cp --recursive "$work/node" "$work/storm"
 seq 2000 101999 | sed 's/.*/4,&,82&000,-;NVRM: Xid (PCI:0001:00:00): 13, pid=4242, name=train, Graphics SM Warp Exception/' \
   >>"$work/storm/dev/kmsg"
@@ -28,14 +27,14 @@ check=("$muster" check --root "$work/node" "${options[@]}" --output "$work/repor
 gpus=("${check[@]}" --nvml "$work/node/nvml/libnvidia-ml.so.1" --output "$work/gpus.json")
 storm=("$muster" check --root "$work/storm" "${options[@]}" --output "$work/storm.json")
 
-# Microseconds of wall time that a command takes; a verdict is no failure.
+# Prints the wall time of a command in microseconds. Its exit status may be any verdict.
 microseconds() {
   local start=${EPOCHREALTIME/./}
   "$@" >/dev/null || [[ $? -le 2 ]]
   echo $((${EPOCHREALTIME/./} - start))
 }
 
-# Milliseconds that a probe took, as the report in a file says.
+# Prints the milliseconds that a probe took, from a report file.
 probe_took() {
   grep --after-context=400 '"probes"' "$2" | tr -d ' \n' |
     grep --only-matching "\"name\":\"$1\",\"status\":\"[a-z]*\",[^}]*\"duration_ms\":[0-9.]*" | sed 's/.*://'

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Compares the times of muster-bench's all-reduce with those of programs that you have: runs them in
-# turns and prints the median of each size over the rounds, and its ratio to theirs.
+# Compares muster-bench's all-reduce times with those of programs that you have: runs them in turns and
+# prints for each size the median over the rounds and its ratio to theirs.
 #
 #   tools/bench-compare.sh [--osu PATH] [--imb PATH] [--nccl-tests PATH] [--rounds N] [--ranks N] [--max BYTES]
 #                          [--pages large|own]
 #
 #   --osu         osu_allreduce; --imb IMB-MPI1; --nccl-tests all_reduce_perf, built with MPI
-#   --rounds      how often each runs (default 5, the least); a line tells of each as it is done
-#   --pages       large: all of them, and the MPI library in them, get large pages from glibc (default);
-#                 own: each has what it asks for, which for muster-bench is large ones from 64 KiB on
+#   --rounds      how often each runs (default and minimum 5); each run prints a line
+#   --pages       large: all programs and their MPI library get huge pages from glibc (default);
+#                 own: each uses its own, which for muster-bench are huge pages from 64 KiB on
 #   MUSTER_BENCH  the program (default build/release/bin/muster-bench)
-#   MPIRUN        what starts ranks (default mpirun); `-n RANKS` is added
+#   MPIRUN        the launcher (default mpirun); `-n RANKS` is added
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -51,20 +51,20 @@ mpirun+=(-n "$ranks")
 work=$(mktemp --directory)
 trap 'rm -rf "$work"' EXIT
 
-# Small messages run more often, with the counts that osu_allreduce has by itself.
+# Small messages run more often, with osu_allreduce's default counts.
 small_max=$((max < 8192 ? max : 8192))
 small=(8 "$small_max" 200 1000) large=(16384 "$max" 10 100)
 
 # The MPI library's own buffers count as much as the program's.
 if [[ $pages == large ]]; then export GLIBC_TUNABLES=glibc.malloc.hugetlb=1; fi
 
-# From version 7.3 on OSU adds up bytes where it is not told to add up floats, as the others do.
+# Since version 7.3 OSU adds bytes by default; make it add floats like the others.
 osu_type=()
 if [[ -n $osu ]] && "$osu" --help 2>&1 | grep -q mpi_float; then osu_type=(-T mpi_float); fi
 
-# Each prints lines of a size in bytes and a time in microseconds, the mean over ranks.
+# Each prints lines with a size in bytes and a time in microseconds, the mean over ranks.
 run_muster() { # MIN MAX WARM_UP ITERATIONS OPTION...
-  # Any bandwidth will do: limits are not what is compared here.
+  # Any bandwidth will do, because limits do not matter here.
   "${mpirun[@]}" "$bench" all_reduce --min "$1" --max "$2" --warm-up "$3" --iterations "$4" \
     --placement out --min-busbw 1B/s "${@:5}" | awk '$1 ~ /^[0-9]+$/ { print $1, $6 }'
 }
@@ -76,7 +76,7 @@ log2() {
   while ((1 << (power + 1) <= $1)); do power=$((power + 1)); done
   echo "$power"
 }
-run_imb() { # it runs 0 bytes, too
+run_imb() { # it also runs 0 bytes
   "${mpirun[@]}" "$imb" Allreduce -npmin "$ranks" -msglog "$(log2 "$1"):$(log2 "$2")" \
     -iter "$4" -iter_policy off | awk '$1 ~ /^[0-9]+$/ && $1 > 0 && NF >= 5 { print $1, $5 }'
 }
@@ -85,7 +85,7 @@ run_nccl_tests() {
     awk '$1 ~ /^[0-9]+$/ { print $1, $6 }'
 }
 
-# run NAME FUNCTION OPTION...: all sizes, added to the times of NAME.
+# run NAME FUNCTION OPTION...: runs all sizes and appends the times of NAME.
 run() {
   "$2" "${small[@]}" "${@:3}" >>"$work/$1"
   if ((max > 8192)); then "$2" "${large[@]}" "${@:3}" >>"$work/$1"; fi
@@ -100,7 +100,7 @@ seconds() {
   echo $((${EPOCHREALTIME/./} - start))
 }
 
-# The ratios of the round that was run last, at every fourth size.
+# Prints the ratios of the latest round at every fourth size.
 tell_round() { # NAME
   join <(tail -n "$sizes" "$work/$1_muster" | sort -k1,1) <(tail -n "$sizes" "$work/$1" | sort -k1,1) |
     sort -n | awk -v round="$((round + 1)) of $rounds, $1:" \
@@ -109,7 +109,7 @@ tell_round() { # NAME
 sizes=$(($(log2 "$max") - 2))
 
 for ((round = 0; round < rounds; ++round)); do
-  # osu_allreduce waits for each operation, the others start them back to back.
+  # osu_allreduce waits for each operation; the others start them back to back.
   if [[ -n $osu ]]; then
     run osu_muster run_muster --backend mpi
     run osu run_osu
@@ -138,8 +138,8 @@ medians() {
     END { out() }'
 }
 
-# "SIZE LOW HIGH": between which the ratio of a round lies, the outermost sixth of them left out at
-# each end; of 11 rounds that holds the median with 99%.
+# "SIZE LOW HIGH": the range of the rounds' ratios without the outermost sixth at each end, which for 11
+# rounds contains the median with 99% confidence.
 intervals() { # NAME
   paste <(sort -s -k1,1n "$work/$1_muster") <(sort -s -k1,1n "$work/$1") |
     awk '{ print $1, $2 / $4 }' | sort -k1,1n -k2,2g | awk '

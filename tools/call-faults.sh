@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Spoils every system call of every hook and of `muster check`, one at a time, and prints the table:
-# what each run ended with, and whatever was wrong. STEP (1) tries each STEP-th call only.
+# Makes every system call of every hook and of `muster check` fail, one at a time, and prints the table: how
+# each run ended, and what was wrong. STEP (1) tries each STEP-th call only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

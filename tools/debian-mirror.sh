@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the mirror that this machine's own release of Debian comes from, for debootstrap.
+# Prints the mirror of this machine's Debian release, for debootstrap.
 set -euo pipefail
 
 own=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)

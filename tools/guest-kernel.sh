@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Unpacks what the tests' guest needs of Debian's kernel package: the kernel and the modules of software RDMA, in
-# the folder DIR (usual: build/guest-kernel). The package is downloaded and not installed.
+# Downloads Debian's kernel package and unpacks the kernel and the software RDMA modules, for the tests'
+# guest, into the folder DIR (usually build/guest-kernel). The package is not installed.
 set -euo pipefail
 
 if [[ $# -ne 1 ]]; then

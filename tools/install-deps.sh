@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Installs what muster needs: `install-deps.sh build` to build it, `install-deps.sh package` to make packages
-# of it, `install-deps.sh arm64` to build it for arm64, `install-deps.sh test` (the default) to run every test
-# too. Where it cannot install, it says exactly what is missing. `install-deps.sh libraries` installs nothing
-# and prints the libraries of Debian that muster itself is built with.
+# Installs muster's dependencies: `install-deps.sh build` to build it, `package` to make packages, `arm64` to
+# cross-compile, `test` (default) to run every test. If it cannot install something, it prints the command or
+# package that is missing. `install-deps.sh libraries` installs nothing and prints the Debian libraries that
+# muster is built with.
 set -euo pipefail
 
 debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-cpp-dev
   nlohmann-json3-dev libsimdjson-dev libcli11-dev libhwloc-dev libibverbs-dev libssl-dev
   libopenmpi-dev libpugixml-dev libsqlite3-dev libkainjow-mustache-dev)
 debian_test=(openmpi-bin slurm-wlm munge iproute2 libgtest-dev libgmock-dev libbenchmark-dev
-  cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux)
-# Installed where the release has them: the oldest compiler that builds muster, the linters, SimGrid, and what
-# makes a guest with software RDMA.
+  cppcheck shellcheck shfmt prometheus pciutils hwloc man-db procps util-linux jq)
+# Installed if the release has them: the oldest supported compiler, linters, SimGrid, and the tools of a guest
+# with software RDMA.
 debian_offered=(g++-11 clang-format-14 clang-tidy-14 clang-14 lld-14 libclang-rt-14-dev
   libsimgrid-dev qemu-system-x86 busybox-static cpio kmod ibverbs-providers perftest)
 debian_package=(binutils dpkg-dev rpm)
@@ -30,7 +30,7 @@ usage() {
   exit 64
 }
 
-# Runs a command as root, or says which command a root user must run.
+# Runs a command as root, or prints the command that root must run.
 as_root() {
   if [[ $(id -u) -eq 0 ]]; then
     "$@"

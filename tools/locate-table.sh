@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The table of docs/locate.md: what `muster-bench locate` finds on models of clusters, whom it accuses falsely,
-# and in how many rounds.
+# Prints the table of docs/locate.md: what `muster-bench locate` finds on models of clusters, how often it accuses a
+# healthy part, and in how many rounds.
 #
 #   tools/locate-table.sh [RUNS [SEED]]
 #
-# RUNS healthy clusters of each size (10000), a tenth of it of each fault, and a tenth of that for 4,096 nodes. Their
-# seeds begin with SEED (1). LOCATE_TABLE is the program (default build/dev/tests/locate_table). Ends with 1 where
-# somebody innocent is accused.
+# RUNS healthy clusters of each size (10000), a tenth of that of each fault, and a tenth of that for 4,096 nodes. Seeds
+# begin with SEED (1). LOCATE_TABLE is the program (default build/dev/tests/locate_table). Exits with 1 if a healthy
+# part is accused.
 set -euo pipefail
 exec "${LOCATE_TABLE:-$(dirname "${BASH_SOURCE[0]}")/../build/dev/tests/locate_table}" "${1:-10000}" "${2:-1}"

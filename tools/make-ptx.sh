@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes kernels.ptx of the kernels.cu beside it with nvcc: tools/make-ptx.sh FOLDER [PTX]. The code
-# uses nothing newer than Volta, and nvcc no longer makes PTX for it: version and target are lowered
-# here, so that drivers since CUDA 10.1 take it and make machine code for every GPU since V100.
+# Compiles kernels.cu to kernels.ptx with nvcc: tools/make-ptx.sh FOLDER [PTX]. The code uses nothing newer
+# than Volta, but nvcc no longer emits PTX for it, so version and target are lowered here: drivers since CUDA
+# 10.1 accept it for every GPU since V100.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Makes a tarball, a .deb and a .rpm for this machine's architecture, whose programs need nothing but
-# glibc 2.34 (Ubuntu 22.04, RHEL 9 and later), and muster.spdx.json, which says what is linked into them.
+# glibc 2.34 (Ubuntu 22.04, RHEL 9 and later), and muster.spdx.json, which lists the linked libraries.
 #
-#   tools/package.sh [--test] [DIR]    DIR is where they go, by default build/package/packages
+#   tools/package.sh [--test] [DIR]    DIR is the destination, by default build/package/packages
 #
-# --test unpacks the tarball in an empty root and runs it there (as root), and reads it.
+# --test unpacks the tarball in an empty root and runs it there (as root).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From a fresh machine to a first answer: installs what the build needs, builds both programs, checks this
-# machine, then a recorded ND H100 node that is sick, and runs a benchmark between two processes.
+# First steps on a fresh machine: installs build dependencies, builds both programs, checks this machine and a
+# simulated sick ND H100 node, and runs a benchmark between two processes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -12,16 +12,16 @@ set -euo pipefail
 build=$1
 version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' "$build/CMakeCache.txt")
 
-# Each file of the system that the compiler read, or the linker was given.
+# System files that the compiler read or the linker used.
 files() {
   ninja -C "$build" -t deps | sed -n 's/^ *\(\/usr\/.*\)/\1/p'
   ninja -C "$build" -t commands muster muster-bench | grep --only-matching '/usr/[^ ]*\.a'
 }
 
-# "NAME VERSION" of each package that they come from.
+# "NAME VERSION" of each package they belong to.
 packages() {
   if command -v dpkg-query >/dev/null; then
-    # What was put there by hand belongs to none, and is no error here.
+    # Files that were installed by hand belong to none.
     # shellcheck disable=SC2016 # fields of dpkg-query
     { files | sort --unique | xargs dpkg-query --search 2>/dev/null || true; } |
       sed 's/: .*//; s/, /\n/g' | sort --unique | xargs dpkg-query --show --showformat='${Package} ${Version}\n'

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# What muster-bench finds on models of Azure's ND sizes: each fault of the model over 2, 3 and 16 nodes.
+# Prints what muster-bench finds on models of Azure's ND sizes: each fault of the model on 2, 3 and 16 nodes.
 #
 #   tools/sim-faults.sh [MUSTER-BENCH]
 #
-# A line for each run: found, missed (the fault is too small for the limit), or wrong. Ends with 1 where a
-# healthy model is not healthy, where a fault that must be found is missed, or where a node is accused that
-# has no fault.
+# One line per run: found, missed (the fault is too small for the limit), or wrong. Exits with 1 if a healthy model
+# is not healthy, if a fault that must be found is missed, or if a node without a fault is accused.
 set -euo pipefail
 bench=${1:-$(dirname "${BASH_SOURCE[0]}")/../build/dev/bin/muster-bench}
 
@@ -21,7 +20,7 @@ sizes=(
   "nd128isr_ndr_gb200_v6 4 4x400Gb/s 900GB/s"
   "nd128isr_gb300_v6 4 4x400Gb/s 900GB/s"
 )
-# the fault; the node that may be accused; what must come of it
+# the fault; the node that may be accused; the required result
 faults=(
   "none - healthy"
   "slow_hca:1:0:0.4 sim1 found"
@@ -36,7 +35,7 @@ faults=(
 
 failures=0
 
-# What a run said, as one word, and whom it accused.
+# The result of a run as one word, and the accused nodes.
 run() {
   local profile=$1 gpus=$2 hcas=$3 link=$4 nodes=$5 fault=$6 status=0
   local model="nodes=$nodes,gpus=$gpus,hcas=$hcas,link=$link"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Builds muster for arm64 (Grace) on another Debian machine, and runs it there under QEMU: of every recorded
-# node it must say what this machine's own program says, to the letter.
+# Cross-compiles muster for arm64 (Grace) and runs it under QEMU: its reports on the simulated nodes must equal those of
+# this machine's own program.
 #
 #   tools/test-arm64.sh MUSTER [DIR]
 #
-#   MUSTER   this machine's own program, as build/dev/bin/muster
-#   DIR      where the libraries and headers of arm64 are unpacked and stay, by default build/arm64-root
+#   MUSTER   this machine's own program, for example build/dev/bin/muster
+#   DIR      where arm64 libraries and headers are unpacked and kept, by default build/arm64-root
 #
-# Installs the compiler and QEMU on this machine, and nothing of arm64.
+# Installs the compiler and QEMU on this machine.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,9 +23,9 @@ build=build/arm64
 tools/install-deps.sh arm64
 if [[ ! -f $root/complete ]]; then
   mirror=$(tools/debian-mirror.sh)
-  # Without Open MPI, which is half of all, there is no MPI back end.
+  # Without Open MPI, which is half of the download, there is no MPI back end.
   libraries=$(tools/install-deps.sh libraries | grep --invert-match openmpi | paste --serial --delimiters=,)
-  # Nothing of arm64 runs here, so that what debootstrap would set up is unpacked and no more.
+  # Unpacks what debootstrap would set up, because arm64 programs cannot run here.
   debootstrap --foreign --arch=arm64 --variant=minbase --include="libc6-dev,$libraries" \
     "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" "$root" "$mirror"
   for package in "$root"/var/cache/apt/archives/*.deb; do
@@ -42,7 +42,7 @@ work=$(mktemp --directory)
 trap 'rm -rf "$work"' EXIT
 failures=0
 
-# check CONTEXT SNAPSHOT PROGRAM...: its report, without the times and the version, and its exit status.
+# check CONTEXT SNAPSHOT PROGRAM...: prints its report without times and version, and its exit status.
 check() {
   local context=$1 snapshot=$2 status=0
   shift 2
@@ -66,7 +66,7 @@ for snapshot in tests/nodes/simulated/*.json; do
   done
 done
 
-# The probes, on whatever machine this is: a verdict, whichever.
+# The probes on this machine: any verdict will do.
 status=0
 "${emulated[@]}" check --profile generic || status=$?
 if [[ $status -gt 2 ]]; then

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds and tests muster on another release of Debian, in a root of its own that debootstrap makes of
-# this machine's mirror. Run as root.
+# Builds and tests muster on another Debian release, in a root that debootstrap makes from this machine's
+# mirror. Run as root.
 #
 #   tools/test-on.sh [--build] RELEASE [DIR]
 #
 #   RELEASE   bookworm, trixie, sid
-#   DIR       where the root is made and stays, so that a second run is fast; by default a temporary
+#   DIR       where the root is made and kept, so that a second run is fast; by default a temporary
 #             folder, which is removed
 #   --build   compiles everything and runs nothing
 set -euo pipefail
@@ -40,25 +40,25 @@ if [[ $root == "$PWD"/* ]]; then
   exit 64
 fi
 
-# Runs a command in the root, with what programs expect to find there.
+# Runs a command in the root, with the mounts that programs expect.
 # shellcheck disable=SC2016 # expanded by the inner shell
 inside() {
   unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" bash -c '
-    mount --rbind "$0" "$0" # which other mount namespaces can be made of
+    mount --rbind "$0" "$0"  # needed for further mount namespaces
     mount --rbind --make-rslave /dev "$0/dev"
     mount --rbind --make-rslave /sys "$0/sys"
     exec chroot "$0" env --ignore-environment HOME=/root TERM=dumb PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' \
     "$root" "$@"
 }
 
-# Where a function fails, the trap sees that function's arguments.
+# If a function fails, the trap sees that function's arguments.
 if [[ $# -eq 1 ]]; then trap 'rm -rf --one-file-system "$root"' EXIT; fi
 
 [[ -f $root/etc/debian_version ]] || debootstrap --variant=minbase "$release" "$root" "$mirror"
 cp --dereference /etc/resolv.conf "$root/etc/resolv.conf"
 mkdir -p "$root/src"
 find "$root/src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
-# As it stands here, with what is not committed yet; git is there for the tests that ask it for files.
+# The working tree with uncommitted changes; git is needed by tests that list files.
 git ls-files -z --cached --others --exclude-standard |
   tar --create --ignore-failed-read --null --files-from=- | tar --extract --directory "$root/src"
 

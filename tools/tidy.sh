@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs clang-tidy over every source file of the project, side by side, and prints findings only.
-# Arguments name the files to look at instead.
+# Runs clang-tidy over every source file, in parallel, and prints findings only. Arguments name the files to
+# check instead.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,7 +12,7 @@ else
   mapfile -t files < <(git ls-files 'lib/*.cpp' 'checks/*.cpp' 'bench/*.cpp' 'slurm/*.cpp' 'tests/*.cpp')
 fi
 
-# Only what the build compiles has a compile command; a fuzz target needs clang and has none here.
+# Only files of the build have a compile command; fuzz targets need clang and have none.
 compiled=$(sed -n 's/^ *"file": "\(.*\)".*/\1/p' "$build/compile_commands.json")
 known=()
 for file in "${files[@]}"; do

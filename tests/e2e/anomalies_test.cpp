@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file that a run opens on a healthy node is spoiled in turn. The verdict must never be
-// healthy on account of it, no probe may crash, and none may outlive its deadline. Where a spoilt
-// file may leave the node healthy, it stands in the list of exceptions with the reason.
+// Damages every file that a run opens on a healthy node, one at a time. The verdict must not be
+// healthy because of it, no probe may crash, and none may outlive its deadline. A file whose damage
+// may leave the node healthy is in the list of exceptions, with the reason.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ class Subject {
       });
       for (const auto& path : opened) readers_[path].insert(probe);
     });
-    // Who opens a file goes through its folders.
+    // Opening a file also opens its folders.
     for (auto& [folder, probes] : readers_) {
       if (!folder.ends_with('/')) continue;
       for (const auto& [path, readers] : readers_) {
@@ -94,8 +94,8 @@ class Subject {
 
   [[nodiscard]] const Examination& healthy() const { return healthy_; }
 
-  // One path for every shape: the first of the 96 CPUs stands for all of them, the first GPU for
-  // the GPUs and the first HCA for the HCAs, whose domains begin alike.
+  // One path per pattern: the first of the 96 CPUs stands for all, and so do the first GPU and the
+  // first HCA.
   [[nodiscard]] std::vector<std::string> paths() const {
     std::map<std::string, std::string> by_shape;
     for (const auto& [path, probes] : readers_) {
@@ -114,8 +114,8 @@ class Subject {
     return readers_.at(path);
   }
 
-  // Does muster call the node healthy, without a word, while `path` is spoilt? The path is whole
-  // again afterwards. A probe or a check that crashes is added to `crashed`.
+  // Returns whether muster calls the node healthy without a remark while `path` is damaged, and
+  // restores the path. A probe or a check that crashes is added to `crashed`.
   bool unnoticed(const std::string& path, const Damage& damage, std::string& crashed) {
     const fs::path here =
         stage_.root() / (path.ends_with('/') ? path.substr(0, path.size() - 1) : path);
@@ -165,7 +165,7 @@ void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
 class Anomaly : public ::testing::TestWithParam<Damage> {};
 
 TEST_P(Anomaly, NeverLeavesTheNodeHealthy) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   const auto& damage = GetParam();
   ASSERT_EQ(subject().healthy().report.verdict, Verdict::healthy)
       << explain(subject().healthy().report);
@@ -190,7 +190,7 @@ TEST(AnomalyTest, EveryProbeThatAForeignRootFeedsOpensSomething) {
     reading.insert(readers.begin(), readers.end());
   }
   for_each_section(subject().healthy().snapshot, [&](Probe probe, const auto& section) {
-    // NVML is a library, and is not asked again.
+    // NVML is a library and is not loaded again.
     if (section.status != Status::absent && probe != Probe::nvml) {
       EXPECT_TRUE(reading.contains(probe)) << to_string(probe);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sound GPUs at full load: hot, at their power limit, with monitors and MPS on them and counters
-// that move. They are healthy in every context, whatever this moment looks like.
+// Healthy GPUs at full load: hot, at their power limit, with monitors and MPS on them and moving
+// counters. They are healthy in every context.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,7 +95,7 @@ class BusyGpus : public ::testing::TestWithParam<std::string_view> {
 };
 
 TEST_P(BusyGpus, AreSoundBesideAJob) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   auto node = node_named(GetParam());
   load_fully(node);
   run_daemons(node);
@@ -112,7 +112,7 @@ TEST_P(BusyGpus, AreSoundBesideAJob) {
 }
 
 TEST_P(BusyGpus, AreSoundBetweenJobs) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   auto node = node_named(GetParam());
   load_fully(node);
   run_daemons(node);
@@ -122,9 +122,9 @@ TEST_P(BusyGpus, AreSoundBetweenJobs) {
   }
 }
 
-// A moment of the hardware's slowdown is a warning at most, on every GPU.
+// A momentary hardware slowdown on every GPU is at most a warning.
 TEST_P(BusyGpus, MaySlowDownForAMoment) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   auto node = node_named(GetParam());
   load_fully(node);
   for (auto& gpu : node.gpus) gpu.facts.clocks.reasons = 0x4cU;

@@ -9,7 +9,7 @@
 namespace muster::e2e {
 namespace {
 
-// Which files hwloc opens beyond those that matter here differs from version to version.
+// The other files that hwloc opens differ between versions.
 constexpr std::string_view kByHwloc = "read by hwloc";
 
 struct Exception {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that may be spoilt and leave a node healthy, each with the reason.
+// Files whose damage may leave a node healthy, each with the reason.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace muster::e2e {
 
 [[nodiscard]] bool may_stay_healthy(std::string_view path, std::string_view damage);
-// Those that must match some file that a run opens.
+// Exceptions that must match a file that a run opens.
 [[nodiscard]] std::vector<std::string> exception_patterns();
 
 }  // namespace muster::e2e

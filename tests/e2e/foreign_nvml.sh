@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# The fake NVML is one to others, too: nvtop shows its GPUs, where nvtop 3.1 or later is installed. And
-# muster reads NVIDIA's own mock library, where MUSTER_MOCK_NVML names one.
+# Other programs accept the fake NVML: nvtop 3.1 or later shows its GPUs, if it is installed. muster reads
+# NVIDIA's mock library, if MUSTER_MOCK_NVML names it.
 set -euo pipefail
 
 muster=$1
-node=$2  # the program that makes written nodes
+node=$2  # the program that writes simulated nodes
 fakes=$3 # the folder with the fake NVML of each branch
 work=$(mktemp --directory)
 trap 'rm -rf "$work"' EXIT
 ran=no
 
-# How many GPUs nvtop shows by a fake's library.
+# Counts the GPUs that nvtop shows with a fake library.
 shown() {
   MUSTER_FAKE_NVML=$work/tree/nvml/scenario LD_LIBRARY_PATH=$1 timeout 60 nvtop --snapshot |
     grep --count '"device_name": "NVIDIA H100 80GB HBM3"'
@@ -31,7 +31,7 @@ fi
 if [[ -n ${MUSTER_MOCK_NVML:-} ]]; then
   ran=yes
   "$muster" snapshot --nvml "$MUSTER_MOCK_NVML" --output "$work/snapshot.json"
-  # Each of them says at least who it is.
+  # Each has a name at least.
   if ! grep --quiet '"uuid": *"GPU-' "$work/snapshot.json"; then
     echo "foreign_nvml: no GPU of $MUSTER_MOCK_NVML has a UUID in the snapshot" >&2
     exit 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Healthy GPU nodes leave nothing unsaid that could be known, and a node without NVML is unhealthy
-// where GPUs are expected, and only there.
+// Healthy GPU nodes leave nothing unknown that could be known. A node without NVML is unhealthy
+// only if GPUs are expected.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 using Ids = std::set<std::string>;
 
-// The checks that say nothing about a healthy node of this name in its second run.
+// The checks without a finding on a healthy node of this name in its second run.
 Ids silent_checks(std::string_view name) {
   auto node = node_named(name);
   const TempDir state;
@@ -42,7 +42,8 @@ Ids silent_checks(std::string_view name) {
   return ids;
 }
 
-// What a hypervisor hides, what no file below a foreign root holds, and what is AMD's.
+// Facts that a hypervisor hides, that no file below a foreign root holds, or that only AMD GPUs
+// have.
 const Ids& hidden_from_guests() {
   static const Ids ids{"host.clock", "host.edac", "host.temperature", "pci.acs",
                        "pci.errors", "gpu.amd",   "gpu.ras",          "gpu.sxid",
@@ -89,7 +90,7 @@ TEST(MissingNvmlTest, IsUnhealthyWhereGpusAreExpected) {
 }
 
 TEST(MissingNvmlTest, IsUnknownWhereItWasNamedAndIsNoLibrary) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   const auto node = node_named("laptop");
   Stage stage;
   stage.show(render(node));
@@ -100,7 +101,7 @@ TEST(MissingNvmlTest, IsUnknownWhereItWasNamedAndIsNoLibrary) {
 }
 
 TEST(MissingNvmlTest, IsUnknownWhereNobodyAsksTheGpusOnTheBus) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   for (const auto* name : {"nd96isr_h100_v5", "bare_metal_h100"}) {
     const auto node = node_named(name);
     Stage stage;
@@ -113,7 +114,7 @@ TEST(MissingNvmlTest, IsUnknownWhereNobodyAsksTheGpusOnTheBus) {
 }
 
 TEST(MissingNvmlTest, IsNothingWhereNoneIsExpected) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   const auto node = node_named("hb176rs_v4");
   Stage stage;
   stage.show(render(node));

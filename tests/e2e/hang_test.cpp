@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whichever call of NVML never returns, on one GPU or on the driver as a whole: the program ends
-// within its deadline, names the call and the GPU, and judges all the rest of the node.
+// One NVML call never returns, for one GPU or for the driver: the program ends within its deadline,
+// names the call and the GPU, and judges the rest of the node.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 constexpr unsigned kDeadlineS = 3;
-constexpr auto kGrace = 20s;  // a call that is waited for does not come back at all
+constexpr auto kGrace = 20s;  // a call that is waited for never returns
 constexpr std::string_view kDeafGpu = "gpu3";
 
 struct Call {
@@ -71,7 +71,7 @@ std::vector<Call> all_calls() {
   return calls;
 }
 
-// Each waits for its deadline and does little else.
+// Each run mostly waits for its deadline.
 void side_by_side(std::size_t count, const std::function<void(std::size_t)>& work) {
   constexpr unsigned kThreads = 8;
   std::atomic<std::size_t> next{0};
@@ -84,11 +84,11 @@ void side_by_side(std::size_t count, const std::function<void(std::size_t)>& wor
   for (auto& thread : threads) thread.join();
 }
 
-// What the program said.
+// The result of a run.
 struct Run {
-  std::string verdict;                // empty where it said nothing
+  std::string verdict;                // empty without output
   std::vector<std::string> concerns;  // "fail gpu.present gpu3: the GPU does not answer …"
-  std::set<std::string> rest;         // of everything that is no GPU: "host.cpu pass"
+  std::set<std::string> rest;         // of every check that is not about GPUs: "host.cpu pass"
   std::chrono::steady_clock::duration took{};
 };
 
@@ -140,7 +140,7 @@ class HangingNode {
   }
 
  private:
-  // A library of its own, beside its own scenario.
+  // A copy of the library, next to a scenario of its own.
   [[nodiscard]] fs::path place(const Call& call) const {
     auto node = node_;
     if (!call.name.empty()) {
@@ -158,7 +158,7 @@ class HangingNode {
   TempDir dir_;
 };
 
-// Asks of each run what holds whatever hangs; the calls that nobody made are returned.
+// Expects of each run what holds for any hanging call; returns the calls that were never made.
 std::vector<Call> judge_runs(const HangingNode& node, const std::vector<Call>& calls) {
   const Run healthy = node.run(Call{});
   EXPECT_THAT(healthy.concerns, IsEmpty());
@@ -198,17 +198,18 @@ std::vector<std::string> names_of(const std::vector<Call>& calls) {
 }
 
 TEST(HangTest, EveryCallIsNamedAndCostsItsGpuAlone) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
-  // What a new driver is not asked, an older one is.
+  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
+  // Calls that are made only to older drivers.
   const auto idle = judge_runs(HangingNode(nodes::nd96isr_h100_v5()), all_calls());
   const auto never = judge_runs(HangingNode(nodes::nd40rs_v2()), idle);
   EXPECT_THAT(names_of(never),
               UnorderedElementsAre(
-                  // Never called, and no more than a table of words.
+                  // Never called: a table of texts.
                   "nvmlShutdown", "nvmlErrorString",
-                  // Asked where confidential computing is on, alone.
+                  // Called only with confidential computing.
                   "nvmlSystemGetConfComputeGpusReadyState",
-                  // No driver here is as old as these names, or of the few versions that have them.
+                  // No driver here is as old as these names, or is one of the few versions that
+                  // have them.
                   "nvmlSystemGetCudaDriverVersion", "nvmlDeviceGetComputeRunningProcesses_v2",
                   "nvmlDeviceGetGraphicsRunningProcesses_v2", "nvmlDeviceGetNvLinkRemotePciInfo",
                   "nvmlDeviceGetGpuFabricInfo"));

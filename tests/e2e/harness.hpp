@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Written nodes on disk, examined by the real probes and judged by the real checks in this process.
+// Simulated nodes on disk, examined by the real probes and judged by the real checks in this
+// process.
 #pragma once
 
 #include <chrono>
@@ -17,14 +18,14 @@
 
 namespace muster::e2e {
 
-// A directory that shows one tree after the other; only what differs is written.
+// A directory that shows one tree after another; only differences are written.
 class Stage {
  public:
   void show(nodes::Tree tree);
 
   [[nodiscard]] std::filesystem::path root() const { return dir_.path() / "node"; }
 
-  // What stands in for the driver's library; empty where the node has no GPU.
+  // The fake driver library; empty if the node has no GPU.
   [[nodiscard]] std::filesystem::path nvml() const;
 
  private:
@@ -45,27 +46,27 @@ struct Request {
   std::optional<std::chrono::milliseconds> deadline;  // else the profile's
 };
 
-// As `muster check --root` does it, every check selected.
+// As `muster check --root`, with every check selected.
 [[nodiscard]] Examination examine(const std::filesystem::path& root, const Request& request);
 
-// The profile that the node's hardware calls for; nothing else is looked at.
+// The profile that the node's hardware is recognised as.
 [[nodiscard]] std::string profile_of(const std::filesystem::path& root);
 
-// Adds what `examination` saw to the state that later examinations start from.
+// Adds the observation to the state that later examinations start from.
 void remember(const std::filesystem::path& state, const Snapshot& snapshot);
 
-// All that is neither pass nor skip: "fail ib.state mlx5_ib3".
+// All findings but passes and skips: "fail ib.state mlx5_ib3".
 [[nodiscard]] std::vector<std::string> concerns(const Report& report);
 // The same with the messages, for people.
 [[nodiscard]] std::string explain(const Report& report);
 
 [[nodiscard]] nodes::NodeDescription node_named(std::string_view name);
 
-// What a command of the shell writes.
+// The output of a shell command.
 [[nodiscard]] std::string output_of(const std::string& command);
 
-// How full the file system is that written nodes lie on: statfs answers for it below every root, so
-// that no test can judge host.disk on a machine whose own disk is full.
+// Whether the file system with the simulated nodes has room. statfs reports it for everything below
+// a root, so host.disk cannot be tested on a machine with a full disk.
 [[nodiscard]] bool disk_has_room();
 
 }  // namespace muster::e2e

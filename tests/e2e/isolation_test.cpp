@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster check --root` reads nothing of the machine that it runs on: where all that a probe looks
-// at is hidden, but for what lies below the root, it says the same.
+// `muster check --root` reads nothing of its own machine: the report is the same if everything that
+// a probe might read there is hidden.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,13 +14,13 @@
 namespace muster::e2e {
 namespace {
 
-// A namespace in which all that a probe may look at is empty, but for what lies below a root.
+// Enters a namespace in which all that a probe may read is empty, except below the root.
 std::string in_empty_world(const std::string& command) {
   std::string script;
   for (const char* folder : {"/sys", "/etc", "/run", "/var", "/opt", "/proc/sys", "/proc/1"}) {
     script.append(fmt::format("mount -t tmpfs none {} && ", folder));
   }
-  // The rest of /proc stays: a process finds the names of its own descriptors there.
+  // /proc stays: a process finds the names of its own descriptors there.
   for (const char* file : {"cpuinfo", "meminfo", "loadavg", "uptime", "cmdline", "modules"}) {
     script.append(
         fmt::format("(test ! -e /proc/{0} || mount --bind /dev/null /proc/{0}) && ", file));
@@ -29,7 +29,7 @@ std::string in_empty_world(const std::string& command) {
   return output_of(fmt::format("unshare --map-root-user --mount sh -c '{}' 2>&1", script));
 }
 
-// What a report says, without what differs from run to run.
+// A report without values that differ between runs.
 nlohmann::json sayings(const std::string& text) {
   auto report = nlohmann::json::parse(text, nullptr, false);
   if (report.is_discarded()) return text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel log holds text that users choose. It can forge no finding and break no format, and
-// what user space writes to the log itself cannot fail a node.
+// lines that user space writes to the log cannot fail a node.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,8 +62,8 @@ TEST(HostileKernelLogTest, ProcessNamesForgeNoFinding) {
 }
 
 TEST(HostileKernelLogTest, ARecordWithinARecordIsText) {
-  // The kernel escapes what is not printable; a newline in the file starts a record or, before a
-  // blank, a line of the dictionary.
+  // The kernel escapes unprintable characters. In the file a newline starts a record or, before a
+  // blank, a dictionary line.
   const auto seen = examine_with({
       {.level = 6, .text = "usb 1-1: Product: x\\x0a2,9999,1,-;watchdog: BUG: soft lockup - CPU#1"},
       {.level = 6,

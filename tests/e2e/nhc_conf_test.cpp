@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NHC's own configuration through the whole program, on a written node and on one with a fault.
+// NHC configurations through the whole program, on a healthy and on a faulty simulated node.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST(NhcConfTest, ALineThatNobodyKnowsLeavesTheNodeUndecided) {
   EXPECT_THAT(concerns(report), Contains("unknown nhc.check_other node")) << explain(report);
 }
 
-// On this machine, whose eight GPUs are NVML's, CUDA's and NCCL's fakes.
+// On this machine, with fakes of NVML, CUDA and NCCL for its eight GPUs.
 Report measured(std::string_view scenario, std::string_view configuration,
                 std::string_view hcas = "{}") {
   Stage stage;
@@ -165,7 +165,7 @@ TEST(NhcConfBenchmarkTest, HcasAreMeasuredFromTheMemoryOfGpusForTheirLine) {
   constexpr std::string_view kLine = "* || check_ib_bw_gdr 380\n";
   const auto healthy = measured("{}", kLine);
   EXPECT_EQ(healthy.verdict, Verdict::healthy) << explain(healthy);
-  // From host memory it is as fast as the others.
+  // Host memory is as fast as the others.
   const auto slow = measured("{}", kLine, R"({"slow_gpus": [2]})");
   EXPECT_THAT(concerns(slow), ElementsAre("fail nhc.check_ib_bw_gdr mlx5_ib2")) << explain(slow);
   const auto none = measured(R"({"answers": {"cuInit": 100}})", kLine);

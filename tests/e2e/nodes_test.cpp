@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Written nodes through the whole of observing and judging: healthy ones are healthy with
-// everything known, and every single fault yields its own finding and no other.
+// Simulated nodes through all of observing and judging: healthy ones are healthy with everything
+// known, and every single fault yields its own finding and no other.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <ostream>
 #include <set>
 
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
+#include "tests/e2e/golden.hpp"
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/render.hpp"
@@ -21,13 +23,28 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// One directory per kind of node, kept for all its faults.
+// One directory per kind of node, reused for all its faults.
 Stage& stage_of(std::string_view node) {
   static std::map<std::string, Stage, std::less<>> stages;
   return stages[std::string(node)];
 }
 
-// The same verdict and findings from the snapshot alone.
+// The findings, then the verdict in every context.
+std::string golden_entry(const Examination& seen, bool all) {
+  constexpr std::array kContexts{"manual", "prolog", "epilog", "periodic", "boot"};
+  auto text = golden_text(seen.report, all);
+  std::map<Verdict, std::string> contexts;
+  for (const auto* context : kContexts) {
+    const auto verdict = judge(seen.snapshot, seen.profile, {.context = context}).verdict;
+    contexts[verdict].append(" ").append(context);
+  }
+  for (const auto& [verdict, names] : contexts) {
+    text += fmt::format("{} in{}\n", to_string(verdict), names);
+  }
+  return text;
+}
+
+// Expects the same verdict and findings from the snapshot alone.
 void expect_same_from_snapshot(const Examination& direct) {
   const auto snapshot = parse_snapshot(to_json(direct.snapshot));
   ASSERT_TRUE(snapshot) << snapshot.error().message;
@@ -39,13 +56,15 @@ void expect_same_from_snapshot(const Examination& direct) {
 class HealthyNode : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(HealthyNode, HasNoFindingAndNothingUnknown) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   const auto node = node_named(GetParam());
   auto& stage = stage_of(GetParam());
   stage.show(render(node));
   const auto seen = examine(stage.root(), {.profile = node.profile, .nvml = stage.nvml()});
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
   EXPECT_EQ(seen.report.verdict, Verdict::healthy);
+  static GoldenFile golden("healthy.txt");
+  golden.expect(std::string(GetParam()), golden_entry(seen, true));
   expect_same_from_snapshot(seen);
 }
 
@@ -57,7 +76,7 @@ TEST_P(HealthyNode, IsRecognisedByItsHardware) {
 }
 
 TEST_P(HealthyNode, StaysHealthyInItsNextRun) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   const TempDir state;
   auto node = busy(node_named(GetParam()));
   auto& stage = stage_of(GetParam());
@@ -73,7 +92,7 @@ TEST_P(HealthyNode, StaysHealthyInItsNextRun) {
   expect_same_from_snapshot(seen);
 }
 
-// Whoever writes to a busy disk sleeps whenever one looks, and runs in between.
+// A process that writes to a busy disk sleeps at every look, and runs in between.
 TEST(BusyWriterTest, IsNotStuck) {
   const TempDir state;
   auto node = node_named("nd96isr_h100_v5");
@@ -115,7 +134,7 @@ namespace {
 class SingleFault : public ::testing::TestWithParam<nodes::Fault> {};
 
 TEST_P(SingleFault, IsTheOnlyFinding) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   const auto& fault = GetParam();
   const auto node = node_named(fault.node);
   const TempDir state;
@@ -135,22 +154,21 @@ TEST_P(SingleFault, IsTheOnlyFinding) {
                        : fault.outcome == Outcome::warn ? Verdict::healthy
                                                         : Verdict::unknown;
   EXPECT_EQ(seen.report.verdict, verdict);
-  if (fault.says) {
-    // The worst comes first.
-    const auto& finding = seen.report.findings.front();
-    EXPECT_EQ(finding.observed, fault.says->observed);
-    EXPECT_EQ(finding.limit, fault.says->limit);
-    EXPECT_EQ(finding.remedy, fault.says->remedy);
-  }
+  static GoldenFile golden("faults.txt");
+  golden.expect(std::string(fault.name), golden_entry(seen, false));
   expect_same_from_snapshot(seen);
 }
 
 INSTANTIATE_TEST_SUITE_P(Written, SingleFault, ::testing::ValuesIn(nodes::all_faults()),
                          [](const auto& one) { return std::string(one.param.name); });
 
-// The checks that written nodes make fail, so that none is lost from the table of faults. A new
-// check is tested on literal facts beside it; a fault of its own here is welcome, and then its name
-// too.
+TEST(FaultTableTest, GoldenFileHasAnEntryForEachFaultOnly) {
+  std::vector<std::string> names;
+  for (const auto& fault : nodes::all_faults()) names.emplace_back(fault.name);
+  GoldenFile("faults.txt").expect_only(names);
+}
+
+// The checks that a simulated fault makes fail, so that none is lost from the table of faults.
 TEST(FaultTableTest, HasAFaultForEveryCheckThatItCovers) {
   const std::set<std::string_view> covered{
       "host.cpu",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One probe at a time, in a child with a deadline of its own: its section is put into a snapshot in
-// place of what stood there.
+// Runs one probe in a child with its own deadline and puts its section into a snapshot.
 #pragma once
 
 #include <chrono>
@@ -12,8 +11,8 @@
 
 namespace muster::e2e {
 
-// Empty, or how the probe came to a bad end ("killed by signal 11"). A missed deadline is not one:
-// it makes the section `timeout`.
+// Returns how the probe crashed ("killed by signal 11"), or nothing. A missed deadline is not a
+// crash: the section is `timeout`.
 [[nodiscard]] std::string reprobe(const Root& root, Probe probe, const Wanted& wanted,
                                   std::chrono::milliseconds deadline, Snapshot& snapshot);
 

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 class Watch {
  public:
   explicit Watch(const fs::path& root) : queue_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
-    // Walked first and watched afterwards, so that the walk itself is not seen.
+    // Walks first and watches afterwards, so that the walk itself is not seen.
     std::vector<fs::path> folders;
     for (const auto& entry : fs::recursive_directory_iterator(root)) {
       if (entry.is_directory() && !entry.is_symlink()) folders.push_back(entry.path());
@@ -92,7 +92,7 @@ std::string shape_of(std::string_view path) {
   constexpr std::string_view kDigits = "0123456789";
   std::string shape;
   while (!path.empty()) {
-    // A run of hexadecimal digits is a number when it has a decimal one.
+    // A run of hexadecimal digits is a number if it has a decimal one.
     const auto run = path.substr(0, path.find_first_not_of(kHex));
     const bool number = run.find_first_of(kDigits) != std::string_view::npos;
     shape.append(number ? "#" : run.empty() ? path.substr(0, 1) : run);

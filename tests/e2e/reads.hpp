@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files below a root a piece of work opens: asked of the kernel, so that no list of them can
-// go out of date.
+// Finds the files that a function opens below a root. The kernel reports them, so no list can go
+// out of date.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace muster::e2e {
 
-// Paths relative to `root`, links resolved. Directories that were listed end in a slash.
+// Paths relative to `root`, links resolved. Listed directories end in a slash.
 [[nodiscard]] std::set<std::string> opened_below(const std::filesystem::path& root,
                                                  const std::function<void()>& work);
 

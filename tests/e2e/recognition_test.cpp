@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// No fault of a written node may hide which node it is: judged as another size, or as a machine
-// that nothing is expected of, it would pass for healthy.
+// No fault may hide a simulated node's kind: judged as another size, or as an unknown machine, it
+// would pass for healthy.
 #include <gmock/gmock.h>
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A probe that never answers costs one probe its section and the run nothing: it ends in time, and
-// the report says which probe was stuck.
+// A probe that never answers costs its section and not the run: the run ends in time, and the
+// report names the stuck probe.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 using ::testing::Contains;
 
-// The child of this name stops as soon as it has its name.
+// The child with this name stops as soon as it has its name.
 std::string& hanging_child() {
   static std::string name;
   return name;
@@ -45,7 +45,7 @@ TEST_P(StuckProbe, IsNamedAndEndsWithTheDeadline) {
   stage.show(render(node));
   hang(probe);
 
-  // A probe that were waited for would stop for ever: any end well before that is the deadline's.
+  // Waiting for the probe would take forever, so any earlier end is due to the deadline.
   constexpr auto kFarBeyondTheDeadline = 30s;
   const auto begin = std::chrono::steady_clock::now();
   const auto seen = examine(stage.root(), {.profile = node.profile, .deadline = 2s});
@@ -60,7 +60,7 @@ TEST_P(StuckProbe, IsNamedAndEndsWithTheDeadline) {
       << explain(seen.report);
 }
 
-// The profile is known only once the node is recognised; its deadline holds for what runs already.
+// The profile is known only after recognition; its deadline also applies to probes already running.
 TEST_F(StuckProbeTest, EndsWithTheDeadlineThatTheSiteSets) {
   Stage stage;
   auto tree = render(nodes::hb176rs_v4());
@@ -73,7 +73,7 @@ TEST_F(StuckProbeTest, EndsWithTheDeadlineThatTheSiteSets) {
   stage.show(std::move(tree));
   hang("topology");
 
-  // A probe that were waited for would stop for ever: any end well before that is the deadline's.
+  // Waiting for the probe would take forever, so any earlier end is due to the deadline.
   constexpr auto kFarBeyondTheDeadline = 30s;
   const auto begin = std::chrono::steady_clock::now();
   const auto seen = examine(stage.root(), {});
@@ -88,8 +88,8 @@ INSTANTIATE_TEST_SUITE_P(Each, StuckProbe, ::testing::ValuesIn(kProbeNames),
 }  // namespace
 }  // namespace muster::e2e
 
-// Stands in for the C library's. A probe's child gives itself its name first of all, and the one
-// that shall hang stops there: a process that does nothing more and does not end.
+// Replaces the C library's function. A probe's child first gives itself its name, and the one that
+// shall hang stops there.
 // NOLINTNEXTLINE(cert-dcl50-cpp,readability-inconsistent-declaration-parameter-name): libc's form.
 extern "C" int prctl(int option, ...) noexcept {
   std::va_list arguments;  // NOLINT(cppcoreguidelines-init-variables): va_start does

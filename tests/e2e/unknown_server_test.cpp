@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that no profile knows, with each single fault of the catalogue: what has sisters is
-// found under `generic`, and all that shows on such a machine under the profile that `muster
-// profiles make` wrote from the healthy one.
+// A server without a profile, with each single fault: faults of devices that have equals are found
+// under `generic`, and all that such a machine shows are found under the profile that `muster
+// profiles make` writes from the healthy node.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,8 +28,8 @@ nodes::NodeDescription unknown_server() {
   return node;
 }
 
-// Faults of devices that have sisters; what else is found under `generic` is found by limits that
-// hold anywhere.
+// Faults of devices that have equals; the others that `generic` finds are found by limits that hold
+// anywhere.
 const std::set<std::string_view>& with_sisters() {
   static const std::set<std::string_view> names{
       "firmware_differs", "nvme_narrow",   "nvme_other_firmware", "nvme_small",
@@ -39,8 +39,8 @@ const std::set<std::string_view>& with_sisters() {
   return names;
 }
 
-// What no node tells of itself: what its site wants of it (parameters, NCCL's variables, Ethernet),
-// and limits that are another model's.
+// Limits that a node cannot show: the site's wishes (parameters, NCCL's variables, Ethernet), and
+// limits of another model.
 const std::set<std::string_view>& said_by_the_site() {
   static const std::set<std::string_view> names{
       "carrier_flaps",       "command_line_parameter", "ethernet_down",          "gpu_hot",
@@ -65,7 +65,7 @@ class UnknownServer : public ::testing::Test {
     folder_.write("gx8.yaml", app::make_profile("gx8", {seen.snapshot}).yaml);
   }
 
-  // Examined with the fault, after an earlier run where only that shows it.
+  // Examines the node with the fault, after an earlier run if only that shows it.
   [[nodiscard]] Examination with(const nodes::Fault& fault, const std::string& profile) {
     const auto node = unknown_server();
     const TempDir state;
@@ -85,7 +85,7 @@ class UnknownServer : public ::testing::Test {
 };
 
 TEST_F(UnknownServer, IsHealthyUnderGenericAndUnderItsOwnProfile) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   for (const auto& profile : {std::string("generic"), profile_}) {
     const auto seen = examine(stage_.root(), {.profile = profile, .nvml = stage_.nvml()});
     EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
@@ -102,7 +102,7 @@ TEST_F(UnknownServer, IsRecognisedByItsOwnProfile) {
 }
 
 TEST_F(UnknownServer, ShowsEachFault) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk below the written node is nearly full";
+  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   std::size_t shown = 0;
   for (const auto& fault : nodes::all_faults()) {
     if (!nodes::make_faulty(unknown_server(), {&fault})) continue;

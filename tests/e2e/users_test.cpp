@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file system (FUSE) that takes requests and answers none, so that whoever asks it cannot even be
-// killed: what muster says of it, and what it leaves behind over many runs.
+// A FUSE file system that accepts requests and answers none, so that its callers cannot be killed:
+// what muster reports, and what it leaves behind over many runs.
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ void answer(int device, std::uint64_t request, const Answer& body) {
   static_cast<void>(::write(device, bytes.data(), bytes.size()));
 }
 
-// The mount point itself can be opened; nothing else ever returns.
+// The mount point itself can be opened; nothing else returns.
 [[noreturn]] void serve(int device) {
   static std::array<char, 1UL << 20U> request{};
   while (::read(device, request.data(), request.size()) > 0) {
@@ -58,7 +58,7 @@ void answer(int device, std::uint64_t request, const Answer& body) {
   ::_exit(0);
 }
 
-// Mounted where only this process and its children see it; when it goes, all who hang go on.
+// Mounted where only this process and its children see it; unmounting wakes all that hang.
 class HungFileSystem {
  public:
   HungFileSystem(const std::filesystem::path& point, unsigned user) {
@@ -91,7 +91,7 @@ class HungFileSystem {
   pid_t server_ = -1;
 };
 
-// The children of muster that hang now: in one of their threads, whose first may have ended.
+// The children of muster that hang now, in one of their threads; the first thread may have exited.
 std::size_t left_behind() {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -111,7 +111,7 @@ std::size_t left_behind() {
 
 class HungMountTest : public ::testing::Test {
  protected:
-  // The node has it mounted by `user`.
+  // The node shows it as mounted by `user`.
   void hang(unsigned user) {
     auto node = nodes::nd96isr_h100_v5();
     node.mounts.push_back({.source = "fuse",
@@ -162,7 +162,7 @@ TEST_F(HungMountTest, OfTheNodeFailsAndIsNotAskedAgain) {
   EXPECT_LE(left_behind(), after_one);
 }
 
-// The driver's library lies on it: opening it never returns.
+// The driver's library is on it: opening it never returns.
 TEST_F(HungMountTest, ADriverInWhichAChildHangsIsNotAskedAgain) {
   hang(1001);
   if (!file_system_->works()) GTEST_SKIP() << "no FUSE may be mounted here";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list of CPUs: whatever is accepted is ascending, bounded, and survives being written and read.
+// CPU lists: an accepted list is ascending and bounded, and survives writing and reading.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

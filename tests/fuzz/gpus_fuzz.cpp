@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An NVML that answers anything, and a section `nvml` that says anything: GPUs are read, written,
-// read again and judged, and no check is left without a word.
+// An NVML with arbitrary answers and an arbitrary `nvml` section: GPUs are read, written, read
+// again and judged, and every check has a finding.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace {
 
 using nvml::Device;
 
-// The rest of the input: NVML's functions have no context of their own.
+// The rest of the input; global because NVML's functions have no context.
 std::span<const std::uint8_t>& input() {
   static std::span<const std::uint8_t> rest;
   return rest;
@@ -36,7 +36,7 @@ std::uint8_t next_byte() {
   return byte;
 }
 
-// Zeros where nothing is left.
+// Zeros after the end.
 void fill(void* out, std::size_t size) {
   const auto count = std::min(size, input().size());
   std::memset(out, 0, size);
@@ -44,7 +44,7 @@ void fill(void* out, std::size_t size) {
   input() = input().subspan(count);
 }
 
-// Half of the answers are good ones.
+// Half of the calls succeed.
 int next_code() {
   constexpr std::array kCodes{3, 4, 7, 8, 13, 14, 15, 16, 25, 26, 27, 999, -1};
   const auto byte = next_byte();
@@ -68,14 +68,14 @@ void answer_one(int /*argument*/) {}
 
 void answer_one(unsigned /*argument*/) {}
 
-// The general form: anything in every place that is pointed to.
+// The general form: arbitrary bytes behind every pointer.
 template <class... Arguments>
 int anything(Arguments... arguments) {
   (answer_one(arguments), ...);
   return next_code();
 }
 
-// Those with a length: never more than there is room for, and not always ended by a zero.
+// Calls with a length: never more than fits, and not always zero-terminated.
 int any_text(Device /*device*/, char* out, unsigned size) {
   fill(out, size);
   return next_code();
@@ -130,7 +130,7 @@ auto* answerer(int (* /*like*/)(Device, unsigned*, nvml::ProcessV1*)) {
 
 auto* answerer(const char* (* /*like*/)(int)) { return &any_word; }
 
-// Some of the functions that a driver may lack are not there.
+// Some functions that a driver may lack are missing.
 template <class Signature>
 void offer(nvml::Function<Signature>& function) {
   function.name = function.names.substr(0, function.names.find(' '));

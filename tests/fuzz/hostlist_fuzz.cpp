@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a list of hosts, and as what sinfo says: a list that is accepted is the same set of
-// names after it was folded, and what sinfo says about a node can always be judged.
+// Arbitrary bytes as a host list and as output of sinfo: an accepted list is the same set of names
+// after folding, and sinfo's output can always be judged.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -26,7 +26,7 @@ std::set<std::string> set_of(const std::vector<std::string>& names) {
 }
 
 void try_hostlist(std::string_view text) {
-  constexpr std::size_t kMost = 2000;  // so that a round is short
+  constexpr std::size_t kMost = 2000;  // keeps a round short
   const auto names = muster::expand_hostlist(text, kMost);
   const auto first = muster::first_of_hostlist(text);
   if (!names) return;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of InfiniBand's sysfs: whatever is accepted is in range and printable, so that no
-// garbage becomes a rate, a key or an address.
+// InfiniBand texts of sysfs: accepted values are in range and printable.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

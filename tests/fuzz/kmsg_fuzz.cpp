@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as records of the kernel log: what is kept is printable, bounded and accounted for.
+// Arbitrary bytes as kernel log records: kept records are printable, bounded and accounted for.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

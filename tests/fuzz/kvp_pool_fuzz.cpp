@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hyper-V's key-value pool: a name that comes out is a host's name, and no message repeats the
-// pool.
+// Hyper-V's key-value pool: a returned name is a valid host name, and no message repeats the pool.
 #include <algorithm>
 #include <cctype>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as /etc/nccl.conf: only variables that steer NCCL are kept, and are printable.
+// Arbitrary text as /etc/nccl.conf: only NCCL's variables are kept, and they are printable.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as NCCL's log: what is told is printable, what is shortened tells the same, and every
-// way can be asked for.
+// Arbitrary text as NCCL's log: results are printable, and shortening does not change them.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

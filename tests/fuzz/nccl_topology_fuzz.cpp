@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as an NCCL topology file: it is read or said to be wrong, and what is kept is printable.
+// Arbitrary text as an NCCL topology file: it is read or refused, and kept values are printable.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as configuration space of a PCI device or bridge: every list ends, and what is told is
-// one of the values that exist.
+// Arbitrary bytes as PCI configuration space: every list ends, and returned values are valid.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of procfs that the host's probes read: a process, the load, memory and mounts.
+// Lines of procfs that the host probes read: processes, load, memory and mounts.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

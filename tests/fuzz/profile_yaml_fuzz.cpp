@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as a profile, as a site's overrides and as a setting: it loads or says what is wrong, in
-// one printable line, and every value that it set is accounted for.
+// Arbitrary text as a profile, as a site's overrides and as a setting: it loads or fails with one
+// printable line, and every value that it sets is accounted for.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +22,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Whether the layer is good and whole.
+// Whether the layer is valid and complete.
 void judge(const Profile& profile, const Result<void>& layer) {
   if (!layer) {
     require(!layer.error().message.empty());

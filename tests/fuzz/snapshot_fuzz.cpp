@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A snapshot from anywhere is refused or judged and reported in every format, and what was read can
-// be written and read again.
+// Arbitrary snapshots are refused, or judged and reported in every format, and survive writing and
+// reading.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

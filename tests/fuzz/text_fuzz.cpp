@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from a node (a host's name, a process's, a line of the log) becomes inert, and numbers with
-// units, globs and slips of the pen are told without a crash.
+// Text from a node (host names, process names, log lines) becomes inert; numbers with units, globs
+// and suggestions never crash.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

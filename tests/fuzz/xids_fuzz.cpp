@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as lines of the NVIDIA driver, judged by the shipped rules: no crash, every check has a
-// word, and what is remembered stays bounded.
+// Arbitrary NVIDIA log lines, judged by the shipped rules: no crash, every check has a finding, and
+// the state stays bounded.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -27,8 +27,8 @@ const Profile& shipped() {
   return profile;
 }
 
-// A line that begins with `+` comes so many seconds later; the driver's own beginnings are added
-// for two letters, so that few bytes reach far.
+// A line that begins with `+` comes that many seconds later. Two letters stand for the driver's
+// usual prefixes, so that few bytes reach far.
 std::string expanded(std::string_view line) {
   if (line.starts_with('x')) return "NVRM: Xid (PCI:0001:00:00): " + std::string(line.substr(1));
   if (line.starts_with('s')) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Built with the flags of a release in every build: breaks a rule of memory, which its first
-// argument names, by as much as its second says. What ends it is what hardening_test.sh asks for.
+// Built with release flags in every build: violates the memory rule named by its first argument, by
+// the amount in its second. hardening_test.sh checks how it ends.
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +18,7 @@ struct Free {
   void operator()(void* block) const { std::free(block); }  // NOLINT(*-no-malloc)
 };
 
-// Its size is known only when it runs, which level 3 of _FORTIFY_SOURCE sees and level 2 does not.
+// Its size is known only at run time: level 3 of _FORTIFY_SOURCE catches it, level 2 does not.
 int heap(std::size_t size, std::size_t excess) {
   const std::unique_ptr<char, Free> block(
       static_cast<char*>(std::malloc(size)));  // NOLINT(*-no-malloc)

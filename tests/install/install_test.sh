@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installed below a prefix of its own, Slurm's hooks and the plug-in of NHC call the program of that
-# prefix, and say so where it is not there.
+# Installed below a prefix, Slurm's hooks and the NHC plug-in run that prefix's program, and report if it is missing.
 #
 #   install_test.sh CMAKE BUILD SOURCES BIN LIBEXEC
 #
@@ -18,7 +17,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-# Without the MPI back end, which is not built everywhere.
+# Without the MPI back end, which is optional.
 install_to() {
   local prefix=$1
   shift
@@ -27,7 +26,7 @@ install_to() {
   fail "cmake --install --prefix $prefix: $(tail -n 5 "$folder/log")"
 }
 
-# That it names this program, and nothing of the packages.
+# It names this program and no package path.
 names() {
   local file=$1 program=$2
   [[ -f $file ]] || fail "$file is not installed"
@@ -53,7 +52,7 @@ for unit in muster-boot muster-sweep; do
 done
 [[ -f $prefix/share/muster/systemd/muster-sweep.timer ]] || fail "muster-sweep.timer is not installed"
 
-# The hook finds the program beside it, and its verdict is Slurm's.
+# The hook finds the program next to it and passes its verdict to Slurm.
 for status in 0 1; do
   printf '#!/bin/sh\necho "$*" >%q\nexit %d\n' "$folder/calls" "$status" >"$folder/program"
   chmod +x "$folder/program"
@@ -63,7 +62,7 @@ for status in 0 1; do
   [[ $(cat "$folder/calls") == 'hook prolog' ]] || fail "the installed prolog does not call the program"
 done
 
-# Packages are made below DESTDIR, which is no part of any path; with their prefix nothing changes.
+# DESTDIR, used for packages, appears in no installed path.
 install_to /usr "DESTDIR=$folder/stage"
 for hook in prolog epilog health_check; do
   cmp -s "$sources/slurm/hooks/$hook" "$folder/stage/usr/$5/muster/slurm/$hook" ||
@@ -72,7 +71,7 @@ done
 cmp -s "$sources/nhc-plugins/muster.nhc" "$folder/stage/usr/share/muster/nhc/muster.nhc" ||
   fail "muster.nhc of a package differs"
 
-# A shell would take such a path apart.
+# A path that a shell would split.
 "$cmake" --install "$build" --prefix "$folder/a b" --component Unspecified >"$folder/log" 2>&1 &&
   fail "a prefix with a blank is taken"
 grep -q 'means something to a shell' "$folder/log" || fail "a prefix with a blank: $(cat "$folder/log")"

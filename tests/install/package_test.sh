@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The tarball of tools/package.sh: its programs run in an empty root that has glibc alone, want nothing
-# newer than glibc 2.34, and are hardened and small.
+# The tarball of tools/package.sh: its programs run in an empty root with glibc only, need no glibc newer than 2.34, and
+# are hardened and small.
 #
-#   package_test.sh TARBALL RECORDED      RECORDED is a folder of recorded nodes
+#   package_test.sh TARBALL NODES      NODES is the folder of simulated nodes
 set -uo pipefail
 
-tarball=$1 recorded=$2
+tarball=$1 nodes=$2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -31,7 +31,7 @@ done
 kilobytes=$(du --summarize --apparent-size --block-size=1000 "$folder/root/opt" | cut --fields=1)
 ((kilobytes <= 22000)) || fail "unpacked it has $kilobytes kB, expected at most 22000"
 
-# What they want of other objects: glibc's, and of the module Open MPI's.
+# They need only glibc, and the module also Open MPI.
 for object in "${programs[@]}" "${modules[@]}"; do
   others=$(readelf --dynamic "$object" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
     grep --invert-match --extended-regexp '^(libc\.so\.6|libm\.so\.6|ld-linux.*)$')
@@ -44,16 +44,16 @@ for object in "${programs[@]}" "${modules[@]}"; do
 done
 bash "$here/hardening_test.sh" "${programs[@]}" || fail "the programs are not hardened"
 
-# glibc alone, of this machine, at the places where it is here.
+# Copies this machine's glibc to the same paths.
 loader=$(readelf --program-headers "${programs[0]}" | sed -n 's/.*interpreter: \(.*\)\]/\1/p')
 for file in "$loader" $(ldd "${programs[@]}" | sed -n 's/.*=> \(.*\) (.*/\1/p' | sort --unique); do
   mkdir -p "$folder/root$(dirname "$file")"
   cp --dereference "$file" "$folder/root$file"
 done
-cp "$recorded"/*.json "$folder/root/nodes"
-mkdir "$folder/root/one" && cp "${programs[0]}" "$folder/root/one" # one file is an installation
+cp "$nodes"/*.json "$folder/root/nodes"
+mkdir "$folder/root/one" && cp "${programs[0]}" "$folder/root/one" # one file is a whole installation
 
-# In a root of its own, where no other process is to be seen.
+# In a root of its own, with no other process visible.
 user=()
 [[ $(id --user) -eq 0 ]] || user=(--map-root-user)
 inside() {
@@ -72,7 +72,7 @@ says() {
 }
 says 2 'is unknown' /opt/bin/muster check --snapshot /nodes/nd96isr_h100_v5.json
 says 1 'half the lanes' /one/muster check --snapshot /nodes/nd96isr_h100_v5_sick.json
-says 64 'nonsense' /opt/bin/muster check --nonsense # an exception of a library ends well
+says 64 'nonsense' /opt/bin/muster check --nonsense # a library's exception is caught
 says 0 'Out of bounds values : 0 OK' /opt/bin/muster-bench all_reduce --local 2 --backend tcp --max 1MiB \
   --profile generic --min-busbw 1kB/s
 mkdir "$folder/root/etc/muster" && echo 'profile: [' >"$folder/root/etc/muster/muster.yaml"

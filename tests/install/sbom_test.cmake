@@ -1,4 +1,4 @@
-# What tools/sbom.sh says of this build tree: an SPDX document in which each library stands with a version.
+# tools/sbom.sh lists the libraries of this build tree with their versions, as an SPDX document.
 execute_process(COMMAND bash ${TOOL} ${BUILD} OUTPUT_VARIABLE document COMMAND_ERROR_IS_FATAL ANY)
 string(JSON count LENGTH "${document}" packages)
 set(names)

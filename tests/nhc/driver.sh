@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a plug-in of LBNL NHC may rely on, in small: the same command line, the same configuration,
-# and the same ways to go wrong. For machines that have no NHC; see nhc_test.sh.
+# A small imitation of NHC: the same command line, configuration and failure modes. For machines without NHC; see
+# nhc_test.sh.
 #
 #   driver.sh [-a] [-f] [-t SECONDS] [VARIABLE=VALUE]...
 set -f
@@ -27,7 +27,7 @@ export HOSTNAME_S=${HOSTNAME%%.*}
 
 log() { echo "$*" >>"$LOGFILE"; }
 
-# The text is evaluated inside single quotes: what this test is about.
+# The text is evaluated inside single quotes, which this test is about.
 die() {
   local status=$1
   shift
@@ -78,7 +78,7 @@ is_target() {
   return "$found"
 }
 
-# A function, as in NHC: what a script declares is local to it unless it says otherwise.
+# A function, as in NHC, so declarations are local by default.
 load_scripts() {
   local script
   set +f
@@ -121,7 +121,7 @@ if ((TIMEOUT > 0)); then
 fi
 load_checks
 for check in "${CHECKS[@]}"; do
-  # With -f each check is a process of its own: what it sets is lost.
+  # With -f each check is a process, whose variables are lost.
   if ((NHC_CHECK_FORKED == 1)) && [[ ! $check =~ ^(export )?[A-Za-z_][A-Za-z0-9_]*= ]]; then
     eval "$check" &
     wait $!

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The plug-in of LBNL NHC: what becomes of each end of muster, and of hostile text. MUSTER_NHC_TREE
-# names an unpacked LBNL NHC that drives it; else driver.sh here does.
+# The LBNL NHC plug-in: every exit of muster, and hostile text. MUSTER_NHC_TREE names an unpacked LBNL NHC to use;
+# otherwise driver.sh is used.
 #
 #   nhc_test.sh SOURCES MUSTER MUSTER_NODE
 set -uo pipefail
@@ -18,7 +18,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-# What NHC calls to drain a node, to resume it, and what it logs.
+# Programs that NHC calls to drain and resume a node, and its log.
 text_of() { cat "$folder/$1" 2>/dev/null; }
 
 begin() {
@@ -31,7 +31,7 @@ begin() {
   : >"$folder/conf/nhc.conf"
 }
 
-# A program in place of muster: its arguments are kept, the rest is the lines given.
+# A stand-in for muster that records its arguments and runs the given lines.
 fake() {
   {
     printf '#!/bin/bash\necho "$*" >>%q\n' "$folder/calls"
@@ -43,7 +43,7 @@ fake() {
 
 conf() { printf '%s\n' "$@" >>"$folder/conf/nhc.conf"; }
 
-# Host name, then options of NHC.
+# Host name, then NHC options.
 run_on() {
   local host=$1
   shift
@@ -68,14 +68,14 @@ expect_healthy() {
   [[ $(text_of online) == "$1" ]] || fail "was not marked online: $(text_of output) $(text_of log)"
 }
 
-# Nobody judged the node: it is neither drained nor resumed.
+# The node was not judged, so it is neither drained nor resumed.
 expect_left() {
   [[ $status -eq 0 ]] || fail "status $status: $(text_of output) $(text_of log)"
   [[ ! -e $folder/offline ]] || fail "was drained: $(text_of offline)"
   [[ ! -e $folder/online ]] || fail "was marked online"
 }
 
-# Status, then the text as NHC hands it to Slurm.
+# Status, then the text as NHC passes it to Slurm.
 expect_drained() {
   [[ $status -eq $1 ]] || fail "status $status, expected $1: $(text_of output) $(text_of log)"
   [[ $(text_of offline) == "$2" ]] || fail "drained with: $(text_of offline); expected: $2"
@@ -140,8 +140,8 @@ undecided() {
   expect_drained 1 "n1 check_muster: could not judge: status 2: unknown: nothing"
 }
 
-# A node that NHC drained comes back by a run in which all was judged, and by no other. With -f each
-# check is a process of its own.
+# Only a run that judged everything resumes a node that NHC drained. With -f each check is a process of its
+# own.
 marking() {
   local option text
   for option in -t30 -f; do
@@ -214,7 +214,7 @@ deadlines() {
   [[ $(text_of calls) =~ --deadline\ [89]s ]] || fail "called with: $(text_of calls)"
 }
 
-# Nothing of it may run, be expanded, or end up in what NHC evaluates.
+# None of it may run, be expanded, or reach NHC's eval.
 hostile() {
   local text allowed='^n1 check_muster: [A-Za-z0-9 .,:_/%+=@-]*$'
   local -a texts=("\$(touch $folder/trap/a)" "\`touch $folder/trap/b\`" "'; touch $folder/trap/c; echo '"
@@ -358,7 +358,7 @@ shipped() {
   done
 }
 
-# The program itself, on nodes that are not there.
+# The program itself, on simulated nodes.
 real() {
   local fault expected
   while read -r fault expected; do
@@ -370,7 +370,7 @@ real() {
       "$muster_node" render nd96isr_h100_v5 "$folder/node" --fault "$fault" >/dev/null ||
         fail "not rendered"
     fi
-    # muster's own options come from the plug-in; where to look is the test's.
+    # The plug-in adds muster's options; the test sets where to look.
     printf '#!/bin/sh\nexec %q "$@" --root %q --nvml %q\n' "$muster" "$folder/node" \
       "$folder/node/nvml/libnvidia-ml.so.1" >"$folder/wrapped"
     chmod +x "$folder/wrapped"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong with AMD's GPUs, as the bus, the amdgpu driver and the kernel's log show it.
+// Faults of AMD GPUs, as the bus, the amdgpu driver and the kernel log show them.
 #include "lib/base/units.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/needed.hpp"
@@ -19,134 +19,65 @@ void log_of_gpu(NodeDescription& node, std::string_view text) {
 
 std::vector<Fault> amd_bus_faults() {
   return {
-      {.name = "amd_gpu_missing",
-       .node = kMi300x,
-       .check = "pci.devices",
-       .device = "node",
-       .change = [](NodeDescription& node) { drop(node.amd_gpus, 4); }},
-      {.name = "amd_gpu_off_the_bus",
-       .node = kMi300x,
-       .check = "pci.devices",
-       .device = "0004:00:00.0",
-       .change = [](NodeDescription& node) { node.amd_gpus.at(2).pci.responding = false; }},
-      {.name = "amd_gpu_half_width",
-       .node = kMi300x,
-       .check = "pci.link",
-       .device = "0002:00:00.0",
-       .change = [](NodeDescription& node) { node.amd_gpus.at(0).pci.width = 8; }},
-      {.name = "amd_gpu_without_driver",
-       .node = kMi300x,
-       .check = "gpu.ras",
-       .device = "0003:00:00.0",
-       .change = [](NodeDescription& node) { node.amd_gpus.at(1).pci.driver.clear(); }},
-      {.name = "amd_driver_not_loaded",
-       .node = kMi300x,
-       .check = "host.modules",
-       .device = "amdgpu",
-       .change = [](NodeDescription& node) { std::erase(node.system.modules, "amdgpu"); }},
-      {.name = "amd_pcie_replays",
-       .node = kMi300x,
-       .check = "gpu.amd",
-       .device = "0005:00:00.0",
-       .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { amd(node, 3).replays = std::uint64_t{9000}; },
-       .earlier_s = kHour},
+      fails("amd_gpu_missing", kMi300x, "pci.devices", "node",
+            [](NodeDescription& node) { drop(node.amd_gpus, 4); }),
+      fails("amd_gpu_off_the_bus", kMi300x, "pci.devices", "0004:00:00.0",
+            [](NodeDescription& node) { node.amd_gpus.at(2).pci.responding = false; }),
+      fails("amd_gpu_half_width", kMi300x, "pci.link", "0002:00:00.0",
+            [](NodeDescription& node) { node.amd_gpus.at(0).pci.width = 8; }),
+      fails("amd_gpu_without_driver", kMi300x, "gpu.ras", "0003:00:00.0",
+            [](NodeDescription& node) { node.amd_gpus.at(1).pci.driver.clear(); }),
+      fails("amd_driver_not_loaded", kMi300x, "host.modules", "amdgpu",
+            [](NodeDescription& node) { std::erase(node.system.modules, "amdgpu"); }),
+      seen_before(kHour,
+                  warns("amd_pcie_replays", kMi300x, "gpu.amd", "0005:00:00.0",
+                        [](NodeDescription& node) { amd(node, 3).replays = std::uint64_t{9000}; })),
   };
 }
 
 std::vector<Fault> memory_faults() {
   return {
-      {.name = "amd_uncorrected_errors",
-       .node = kMi300x,
-       .check = "gpu.ras",
-       .device = "0004:00:00.0",
-       .change = [](NodeDescription& node) { needed(amd(node, 2).ras)["umc"].uncorrected = 1; }},
-      {.name = "amd_many_corrected_errors",
-       .node = kMi300x,
-       .check = "gpu.ras",
-       .device = "0004:00:00.0",
-       .outcome = Outcome::warn,
-       .change =
-           [](NodeDescription& node) { needed(amd(node, 2).ras)["umc"].corrected = 90'000'000; }},
-      {.name = "amd_less_memory",
-       .node = kMi300x,
-       .check = "gpu.ras",
-       .device = "0006:00:00.0",
-       .change =
-           [](NodeDescription& node) {
-             amd(node, 4).memory_bytes = std::uint64_t{163'840} << 20U;
-           }},
-      {.name = "amd_page_waits_for_a_reset",
-       .node = kMi300x,
-       .check = "gpu.amd",
-       .device = "0006:00:00.0",
-       .change = [](NodeDescription& node) { needed(amd(node, 4).bad_pages).pending = 1; }},
-      {.name = "amd_page_not_retired",
-       .node = kMi300x,
-       .check = "gpu.amd",
-       .device = "0006:00:00.0",
-       .change = [](NodeDescription& node) { needed(amd(node, 4).bad_pages).failed = 1; }},
+      fails("amd_uncorrected_errors", kMi300x, "gpu.ras", "0004:00:00.0",
+            [](NodeDescription& node) { needed(amd(node, 2).ras)["umc"].uncorrected = 1; }),
+      warns("amd_many_corrected_errors", kMi300x, "gpu.ras", "0004:00:00.0",
+            [](NodeDescription& node) { needed(amd(node, 2).ras)["umc"].corrected = 90'000'000; }),
+      fails(
+          "amd_less_memory", kMi300x, "gpu.ras", "0006:00:00.0",
+          [](NodeDescription& node) { amd(node, 4).memory_bytes = std::uint64_t{163'840} << 20U; }),
+      fails("amd_page_waits_for_a_reset", kMi300x, "gpu.amd", "0006:00:00.0",
+            [](NodeDescription& node) { needed(amd(node, 4).bad_pages).pending = 1; }),
+      fails("amd_page_not_retired", kMi300x, "gpu.amd", "0006:00:00.0",
+            [](NodeDescription& node) { needed(amd(node, 4).bad_pages).failed = 1; }),
   };
 }
 
 std::vector<Fault> state_faults() {
   return {
-      {.name = "amd_gpu_hot",
-       .node = kMi300x,
-       .check = "gpu.amd",
-       .device = "0007:00:00.0",
-       .change = [](NodeDescription& node) { needed(amd(node, 5).temperatures)[0].now_c = 103; }},
-      {.name = "amd_power_limit",
-       .node = kMi300x,
-       .check = "gpu.amd",
-       .device = "0007:00:00.0",
-       .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { amd(node, 5).power_cap_w = 500; }},
-      {.name = "amd_other_partition",
-       .node = kMi300x,
-       .check = "gpu.amd",
-       .device = "0008:00:00.0",
-       .outcome = Outcome::warn,
-       .change =
-           [](NodeDescription& node) { amd(node, 6).compute_partition = std::string("CPX"); }},
-      {.name = "amd_other_vbios",
-       .node = kMi300x,
-       .check = "gpu.amd",
-       .device = "0008:00:00.0",
-       .outcome = Outcome::warn,
-       .change = [](NodeDescription& node) { amd(node, 6).vbios = std::string("113-OLD"); }},
-      {.name = "amd_clocks_forced",
-       .node = kMi300x,
-       .check = "gpu.amd",
-       .device = "0008:00:00.0",
-       .outcome = Outcome::warn,
-       .change =
-           [](NodeDescription& node) { amd(node, 6).performance_level = std::string("low"); }},
-      {.name = "amd_outside_the_hive",
-       .node = kMi300x,
-       .check = "gpu.amd",
-       .device = "0009:00:00.0",
-       .change = [](NodeDescription& node) { amd(node, 7).hive = std::string("0"); }},
+      fails("amd_gpu_hot", kMi300x, "gpu.amd", "0007:00:00.0",
+            [](NodeDescription& node) { needed(amd(node, 5).temperatures)[0].now_c = 103; }),
+      warns("amd_power_limit", kMi300x, "gpu.amd", "0007:00:00.0",
+            [](NodeDescription& node) { amd(node, 5).power_cap_w = 500; }),
+      warns("amd_other_partition", kMi300x, "gpu.amd", "0008:00:00.0",
+            [](NodeDescription& node) { amd(node, 6).compute_partition = std::string("CPX"); }),
+      warns("amd_other_vbios", kMi300x, "gpu.amd", "0008:00:00.0",
+            [](NodeDescription& node) { amd(node, 6).vbios = std::string("113-OLD"); }),
+      warns("amd_clocks_forced", kMi300x, "gpu.amd", "0008:00:00.0",
+            [](NodeDescription& node) { amd(node, 6).performance_level = std::string("low"); }),
+      fails("amd_outside_the_hive", kMi300x, "gpu.amd", "0009:00:00.0",
+            [](NodeDescription& node) { amd(node, 7).hive = std::string("0"); }),
   };
 }
 
 std::vector<Fault> amd_log_faults() {
   return {
-      {.name = "amd_uncorrected_in_the_log",
-       .node = kMi300x,
-       .check = "host.kernel_log",
-       .device = "0004:00:00.0",
-       .change =
-           [](NodeDescription& node) {
-             log_of_gpu(node,
-                        "socket: 0, die: 0 1 new uncorrectable hardware errors detected in umc "
-                        "block");
-           }},
-      {.name = "amd_reset_failed",
-       .node = kMi300x,
-       .check = "host.kernel_log",
-       .device = "0004:00:00.0",
-       .change = [](NodeDescription& node) { log_of_gpu(node, "GPU reset(2) failed"); }},
+      fails("amd_uncorrected_in_the_log", kMi300x, "host.kernel_log", "0004:00:00.0",
+            [](NodeDescription& node) {
+              log_of_gpu(node,
+                         "socket: 0, die: 0 1 new uncorrectable hardware errors detected in umc "
+                         "block");
+            }),
+      fails("amd_reset_failed", kMi300x, "host.kernel_log", "0004:00:00.0",
+            [](NodeDescription& node) { log_of_gpu(node, "GPU reset(2) failed"); }),
   };
 }
 

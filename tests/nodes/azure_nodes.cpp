@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Azure's virtual machines for accelerated work: every device in a PCI domain of its own below
-// Hyper-V's bus, InfiniBand functions named by sorted address, NVMe for scratch.
+// Azure virtual machines with GPUs: every device in a PCI domain of its own below Hyper-V's bus,
+// InfiniBand functions named by sorted address, NVMe for scratch.
 #include <fmt/format.h>
 
 #include <array>
@@ -20,7 +20,7 @@ constexpr unsigned kInfiniband = 0x020700;
 constexpr unsigned kEthernet = 0x020000;
 constexpr unsigned kNvmExpress = 0x010802;
 
-// Where a domain sits, and how fast its link is.
+// The place of a PCI domain and the speed of its link.
 struct Slot {
   unsigned domain = 0;
   int numa = 0;
@@ -73,7 +73,7 @@ const Family& ampere() {
   return family;
 }
 
-// Six links to four others each, in the hybrid cube mesh of these boards.
+// Six links to four other GPUs: these boards' hybrid cube mesh.
 Gpu volta_facts(unsigned index) {
   using Row = std::array<unsigned, 6>;
   constexpr std::array kPeers{Row{1, 2, 3, 3, 4, 4}, Row{0, 2, 2, 3, 5, 5}, Row{0, 1, 1, 3, 3, 6},
@@ -320,7 +320,7 @@ NodeDescription a100_node(const std::string& name, std::uint64_t memory_kib) {
   return node;
 }
 
-// What the site asks for beyond the profile, so that faults of mounts and programs can be told.
+// Site settings beyond the profile, so that faults of mounts and programs can be detected.
 constexpr std::string_view kSite = R"(# What this site expects beyond the profile.
 overrides:
   host:

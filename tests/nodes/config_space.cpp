@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PCI configuration space, byte by byte: the header, the PCI Express capability with link and
-// payload, and in extended space AER and ACS where the device has them. hwloc and lspci read the
-// link from here and nowhere else.
+// payload, and in extended space AER and ACS if the device has them. hwloc and lspci read the link
+// from here only.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -30,7 +30,7 @@ class Space {
   std::string bytes_ = std::string(kSize, '\0');
 };
 
-// 2.5 is 1, 5 is 2, 8 is 3, 16 is 4, 32 is 5, 64 is 6; 0 where the link is not known.
+// 2.5 is 1, 5 is 2, 8 is 3, 16 is 4, 32 is 5, 64 is 6; 0 if the link is unknown.
 std::uint32_t speed_code(double gts) {
   if (gts <= 0) return 0;
   if (gts < 8) return gts < 5 ? 1 : 2;
@@ -56,7 +56,7 @@ void put_express(Space& space, const PciDescription& pci, unsigned port_type) {
 void put_extended(Space& space, const PciDescription& pci) {
   if (!pci.aer && !pci.acs) return;
   const std::uint32_t next = pci.acs ? kAcs : 0;
-  // The list has to begin at 0x100: without AER a vendor-specific capability stands there.
+  // The list must begin at 0x100, so without AER a vendor-specific capability is there.
   space.put(kAer, 4, (pci.aer ? 0x0001U : 0x000bU) | (1U << 16) | (next << 20));
   if (!pci.aer) space.put(kAer + 4, 4, 0x0c0U << 20);
   if (!pci.acs) return;
@@ -77,7 +77,7 @@ std::string config_space(const PciDescription& pci, const BridgeBuses& bridge) {
   space.put(0x00, 2, pci.vendor);
   space.put(0x02, 2, pci.device);
   space.put(0x04, 2, 0x0406);
-  space.put(0x06, 2, 0x0010);  // there is a list of capabilities
+  space.put(0x06, 2, 0x0010);  // it has a list of capabilities
   space.put(0x08, 1, 0xa1);
   space.put(0x09, 3, pci.class_code);
   space.put(0x34, 1, kExpress);

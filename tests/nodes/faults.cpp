@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All faults in one list, and rendering a node that has some of them.
+// The list of all faults, and rendering a node with some of them.
 #include "tests/nodes/faults.hpp"
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ Result<Tree> make_faulty(const NodeDescription& node, const std::vector<const Fa
     };
     try {
       tree = render_with(node, made);
-    } catch (const std::exception&) {  // of an access in needed.hpp
+    } catch (const std::exception&) {  // thrown by needed.hpp
       return refused("lacks what it changes");
     }
     auto healthy = node;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single faults of a node: what is changed about a healthy one, and the one finding that muster has
-// to make of it. Adding a fault is one entry in a table.
+// Single faults of a node: a change to a healthy node, and the one finding it must lead to. To add
+// a fault, add an entry to a table; tests/nodes/golden has the finding's text and values.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "lib/base/result.hpp"
@@ -22,40 +22,68 @@ inline constexpr std::string_view kH100 = "nd96isr_h100_v5";
 inline constexpr std::string_view kMi300x = "nd96isr_mi300x_v5";
 inline constexpr std::string_view kBareMetal = "bare_metal_h100";
 
-// What the finding says in values.
-struct Saying {
-  Value observed{};
-  Value limit{};
-  Remedy remedy = Remedy::none;
-};
-
 struct Fault {
   std::string_view name;
-  std::string_view node;    // the node it is made on
-  std::string_view check;   // what must say so,
-  std::string_view device;  // about which device,
+  std::string_view node;    // the node that gets the fault
+  std::string_view check;   // the check that must find it,
+  std::string_view device;  // on this device
   Outcome outcome = Outcome::fail;
   void (*change)(NodeDescription& node) = nullptr;
-  void (*damage)(Tree& tree) = nullptr;  // what no description says: after rendering
-  // Only a rate or a duration shows it: the node was seen `earlier_s` before, healthy, or with the
-  // same fault where it is one that must last.
+  void (*damage)(Tree& tree) = nullptr;  // changes the rendered tree
+  // For faults that only a rate or a duration shows: the node was observed `earlier_s` before,
+  // healthy, or with the same fault if it is `lasting`.
   double earlier_s = 0;
   bool lasting = false;
-  std::optional<Saying> says{};  // where it is compared
 };
 
-// Every table together.
+// A fault that makes `check` fail, warn or be unknown on `device`.
+template <class Change>
+[[nodiscard]] Fault make_fault(Outcome outcome, std::string_view name, std::string_view node,
+                               std::string_view check, std::string_view device, Change change) {
+  Fault fault{.name = name, .node = node, .check = check, .device = device, .outcome = outcome};
+  if constexpr (std::is_invocable_v<Change, Tree&>) {
+    fault.damage = change;
+  } else {
+    fault.change = change;
+  }
+  return fault;
+}
+template <class Change>
+[[nodiscard]] Fault fails(std::string_view name, std::string_view node, std::string_view check,
+                          std::string_view device, Change change) {
+  return make_fault(Outcome::fail, name, node, check, device, change);
+}
+template <class Change>
+[[nodiscard]] Fault warns(std::string_view name, std::string_view node, std::string_view check,
+                          std::string_view device, Change change) {
+  return make_fault(Outcome::warn, name, node, check, device, change);
+}
+template <class Change>
+[[nodiscard]] Fault is_unknown(std::string_view name, std::string_view node, std::string_view check,
+                               std::string_view device, Change change) {
+  return make_fault(Outcome::unknown, name, node, check, device, change);
+}
+// The same on a node that was observed `earlier_s` before: healthy, or with the same fault.
+[[nodiscard]] inline Fault seen_before(double earlier_s, Fault fault) {
+  fault.earlier_s = earlier_s;
+  return fault;
+}
+[[nodiscard]] inline Fault lasting(double earlier_s, Fault fault) {
+  fault.lasting = true;
+  return seen_before(earlier_s, fault);
+}
+
+// All tables together.
 [[nodiscard]] const std::vector<Fault>& all_faults();
-// Null when there is no such fault.
+// Null if there is no such fault.
 [[nodiscard]] const Fault* find_fault(std::string_view name);
 
-// The node with these faults, which are made on such a node, and the same node as it was seen
-// `earlier_s` before.
+// Renders the fault's own node with these faults, and the same node as it was `earlier_s` before.
 [[nodiscard]] Tree render_with(NodeDescription node, const std::vector<const Fault*>& faults);
 [[nodiscard]] Tree render_earlier(NodeDescription node, const Fault& fault);
 
-// Any node with any faults: an error where the node lacks what one of them changes, or they change
-// nothing about it.
+// Renders any node with any faults. Fails if the node lacks the part that a fault changes, or if
+// nothing changes.
 [[nodiscard]] Result<Tree> make_faulty(const NodeDescription& node,
                                        const std::vector<const Fault*>& faults);
 

@@ -10,7 +10,7 @@ constexpr unsigned kVolta = 5;
 constexpr unsigned kAmpere = 7;
 constexpr unsigned kHopper = 9;
 constexpr std::uint64_t kMebibyte = 1024ULL * 1024;
-constexpr std::uint64_t kIdle = 1;  // of the reasons why clocks are low
+constexpr std::uint64_t kIdle = 1;  // clock event reasons
 
 GpuMemory memory_of(std::uint64_t total_mib, const Fact<std::uint64_t>& reserved_mib) {
   constexpr std::uint64_t kUsedMib = 4;
@@ -50,7 +50,7 @@ GpuPower at_rest(std::uint64_t usage_w, std::uint64_t limit_w) {
   return {.usage_mw = usage_w * 1000, .enforced_mw = limit_w * 1000, .default_mw = limit_w * 1000};
 }
 
-// What every data-centre GPU tells.
+// Values of every data-centre GPU.
 Gpu any_gpu() {
   Gpu gpu;
   gpu.firmware.inforom_valid = true;
@@ -63,7 +63,7 @@ Gpu any_gpu() {
   return gpu;
 }
 
-// What came with Ampere.
+// Values since Ampere.
 Gpu with_row_remapper(std::uint64_t banks) {
   Gpu gpu = any_gpu();
   gpu.modes.mig = false;
@@ -123,7 +123,7 @@ Gpu h100_sxm5() {
   gpu.firmware.inforom = std::string("G520.0200.00.05");
   gpu.memory = memory_of(81'559, 551U);
   gpu.nvlinks = links(18, 26'562);
-  // Of one node alone: no cluster. Every part of the health mask is clean.
+  // A single node, no cluster. Every part of the health mask is clean.
   gpu.fabric = GpuFabric{.state = 3, .health_mask = 0x1aaU, .health_summary = 1U};
   gpu.clocks = idle_at(345, 1980, 1980);
   gpu.heat = {.gpu_c = 32, .memory_c = 41, .margin_c = 55};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Healthy GPUs as NVML tells of them, by model: what an architecture does not offer is absent. What
-// the rest of the node says as well (address, link, model, serial number, peers) is left out:
-// scenario_of() takes it from there.
+// Healthy GPUs as NVML reports them, by model. Values that an architecture does not offer are
+// absent. Values that the rest of the node also has (address, link, model, serial number, peers)
+// are added by scenario_of().
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace muster::nodes {
 
-// Its six links lead to other GPUs: `peers` has the address of each one's peer.
+// Its six links lead to other GPUs: `peers` has the address of each peer.
 [[nodiscard]] Gpu v100_sxm2(std::uint64_t memory_mib, const std::vector<std::string>& peers);
-// The links of these lead to switches.
+// Their links lead to switches.
 [[nodiscard]] Gpu a100_sxm4(std::uint64_t memory_mib);
 [[nodiscard]] Gpu h100_sxm5();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults that show in several places at once: in the kernel log by several lines about several
-// names of the same hardware, and in counters and states. Each is one finding.
+// Faults that show in several places at once: several kernel log lines with several names of one
+// device, and counters and states. Each must be one finding.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace muster::nodes {
 namespace {
 
-// An hour before the snapshot, `after_s` into the incident.
+// An hour before the snapshot; `after_s` is the time into the incident.
 void say(NodeDescription& node, double after_s, std::string text, unsigned level = 3) {
   const auto time_us = static_cast<std::uint64_t>((node.system.uptime_s - kHour + after_s) * 1e6);
   node.kernel_log.push_back({.level = level, .time_us = time_us, .text = std::move(text)});
@@ -47,89 +47,55 @@ void report_dead_disk(NodeDescription& node) {
 
 std::vector<Fault> pcie_incidents() {
   return {
-      {.name = "pcie_error_in_log_and_counters",
-       .node = kBareMetal,
-       .check = "pci.errors",
-       .device = "0000:12:00.0",
-       .change =
-           [](NodeDescription& node) {
-             node.gpus.at(0).pci.fatal = 1;
-             report_pcie_error(node);
-           },
-       .earlier_s = kHour},
-      {.name = "pcie_error_in_the_log_alone",
-       .node = kBareMetal,
-       .check = "host.kernel_log",
-       .device = "0000:12:00.0",
-       .change = report_pcie_error},
+      seen_before(kHour,
+                  fails("pcie_error_in_log_and_counters", kBareMetal, "pci.errors", "0000:12:00.0",
+                        [](NodeDescription& node) {
+                          node.gpus.at(0).pci.fatal = 1;
+                          report_pcie_error(node);
+                        })),
+      fails("pcie_error_in_the_log_alone", kBareMetal, "host.kernel_log", "0000:12:00.0",
+            report_pcie_error),
   };
 }
 
 std::vector<Fault> memory_incidents() {
   return {
-      {.name = "memory_error_in_log_and_counters",
-       .node = kBareMetal,
-       .check = "host.edac",
-       .device = "mc2",
-       .change =
-           [](NodeDescription& node) {
-             node.edac.at(2).uncorrected = 1;
-             report_memory_error(node);
-           }},
-      {.name = "memory_error_in_the_log_alone",
-       .node = kBareMetal,
-       .check = "host.kernel_log",
-       .device = "node",
-       .change = report_memory_error},
-      {.name = "memory_error_reported_by_firmware",
-       .node = kBareMetal,
-       .check = "host.edac",
-       .device = "mc0",
-       .change =
-           [](NodeDescription& node) {
-             node.edac.at(0).uncorrected = 1;
-             say(node, 0, "{1}[Hardware Error]: event severity: recoverable");
-             say(node, 0, "{1}[Hardware Error]:  Error 0, type: recoverable");
-             say(node, 0, "{1}[Hardware Error]:   section_type: memory error");
-           }},
+      fails("memory_error_in_log_and_counters", kBareMetal, "host.edac", "mc2",
+            [](NodeDescription& node) {
+              node.edac.at(2).uncorrected = 1;
+              report_memory_error(node);
+            }),
+      fails("memory_error_in_the_log_alone", kBareMetal, "host.kernel_log", "node",
+            report_memory_error),
+      fails("memory_error_reported_by_firmware", kBareMetal, "host.edac", "mc0",
+            [](NodeDescription& node) {
+              node.edac.at(0).uncorrected = 1;
+              say(node, 0, "{1}[Hardware Error]: event severity: recoverable");
+              say(node, 0, "{1}[Hardware Error]:  Error 0, type: recoverable");
+              say(node, 0, "{1}[Hardware Error]:   section_type: memory error");
+            }),
   };
 }
 
 std::vector<Fault> other_incidents() {
   return {
-      {.name = "disk_dead_in_log_and_state",
-       .node = kH100,
-       .check = "host.nvme",
-       .device = "nvme6",
-       .change =
-           [](NodeDescription& node) {
-             node.nvme.at(6).state = "dead";
-             node.nvme.at(6).sectors = 0;
-             report_dead_disk(node);
-           }},
-      {.name = "disk_dead_in_the_log_alone",
-       .node = kH100,
-       .check = "host.kernel_log",
-       .device = "nvme6",
-       .change = report_dead_disk},
+      fails("disk_dead_in_log_and_state", kH100, "host.nvme", "nvme6",
+            [](NodeDescription& node) {
+              node.nvme.at(6).state = "dead";
+              node.nvme.at(6).sectors = 0;
+              report_dead_disk(node);
+            }),
+      fails("disk_dead_in_the_log_alone", kH100, "host.kernel_log", "nvme6", report_dead_disk),
       // As on AKS and plain Ubuntu: mlx5_0 to mlx5_7, and mlx5_8 for accelerated networking.
-      {.name = "hcas_under_other_names",
-       .node = kH100,
-       .check = "ib.present",
-       .device = "node",
-       .outcome = Outcome::warn,
-       .change =
-           [](NodeDescription& node) {
-             for (std::size_t i = 0; i < node.hcas.size(); ++i)
-               node.hcas[i].name = fmt::format("mlx5_{}", i);
-           }},
-      {.name = "link_retrains_through_a_day",
-       .node = kH100,
-       .check = "ib.errors",
-       .device = "mlx5_ib3",
-       .change =
-           [](NodeDescription& node) { node.hcas.at(3).counters["link_error_recovery"] = "20"; },
-       .earlier_s = 23.6 * kHour},
+      warns("hcas_under_other_names", kH100, "ib.present", "node",
+            [](NodeDescription& node) {
+              for (std::size_t i = 0; i < node.hcas.size(); ++i)
+                node.hcas[i].name = fmt::format("mlx5_{}", i);
+            }),
+      seen_before(23.6 * kHour, fails("link_retrains_through_a_day", kH100, "ib.errors", "mlx5_ib3",
+                                      [](NodeDescription& node) {
+                                        node.hcas.at(3).counters["link_error_recovery"] = "20";
+                                      })),
   };
 }
 

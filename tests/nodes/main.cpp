@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster-node: writes a node that is not there, healthy or with chosen faults, so that people and
-// scripts can point `muster check --root DIR` at it, and `--nvml DIR/nvml/libnvidia-ml.so.1` at a
-// driver that knows its GPUs.
+// muster-node: writes a simulated node, healthy or with chosen faults, for `muster check --root
+// DIR` and `--nvml DIR/nvml/libnvidia-ml.so.1`.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fault changes has to be there. As at() of the standard library, each of these throws where
-// it is not: a node that lacks it cannot have the fault, which make_faulty() says.
+// Access to parts that a fault changes. Like the standard library's at(), each function throws if
+// the part is missing; make_faulty() turns that into an error.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ T& needed(Fact<T>& fact) {
   return there.value();
 }
 
-// The part whose `member` is `name`.
+// The element whose `member` is `name`.
 template <class T>
 T& needed(std::vector<T>& parts, std::string T::*member, std::string_view name) {
   const auto found = std::ranges::find(parts, name, member);
@@ -43,10 +43,10 @@ inline const std::string& needed(const Tree& tree, const std::string& path) {
   return tree.entries().at(path).content;
 }
 
-// What NVML alone tells of one GPU.
+// The values of one GPU that only NVML reports.
 inline Gpu& facts(NodeDescription& node, std::size_t gpu) { return node.gpus.at(gpu).facts; }
 
-// NVML gives this answer to a call about one GPU.
+// Makes NVML return this code for a call about one GPU.
 inline void answer(NodeDescription& node, std::size_t gpu, std::string_view call, int code) {
   static_cast<void>(node.gpus.at(gpu));
   node.nvml.answers[fmt::format("{} gpu{}", call, gpu)] = code;

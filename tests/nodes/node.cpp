@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all written nodes share: processors, memory, the tasks and log lines of a running system.
+// Parts that all simulated nodes share: processors, memory, tasks and log lines of a running
+// system.
 #include "tests/nodes/node.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node in words: everything about it that muster or a job could notice. render.hpp makes a whole
-// file tree of it, so that real probes observe a machine that is not there.
+// The description of a simulated node: everything about it that muster or a job could notice.
+// render.hpp turns it into a file tree for the real probes.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ struct NumaDescription {
   std::uint64_t memory_kib = 0;  // 0: a node without memory
 };
 
-// One PCI function. Config space, link files and error counters all come from here.
+// One PCI function. Configuration space, link files and error counters are made from it.
 struct PciDescription {
   std::string address;  // "0001:00:00.0"
   unsigned vendor = 0;
   unsigned device = 0;
   unsigned class_code = 0;  // 0x030200
   std::string driver;
-  int numa = 0;          // sysfs numa_node; -1 for not known
+  int numa = 0;          // sysfs numa_node; -1: unknown
   int local_to = -2;     // the NUMA node whose CPUs are local; -2: as `numa`
   double speed_gts = 0;  // 0: the kernel says Unknown
   double max_speed_gts = 0;
@@ -59,22 +59,23 @@ struct GpuDescription {
   std::string model;
   std::string serial;
   std::string uuid;
-  Gpu facts;           // what NVML alone tells
+  Gpu facts;           // values that only NVML reports
   bool listed = true;  // NVML knows it
 };
 
-// What the amdgpu driver tells of it stands in its PCI folder.
+// The values that the amdgpu driver adds to its PCI folder.
 struct AmdGpuDescription {
   PciDescription pci;
   AmdGpu facts;
 };
 
-// The driver that the node has installed, as NVML shows it.
+// The installed driver as NVML reports it.
 struct NvmlDescription {
-  unsigned branch = 580;  // of the fake library: 470, 535 or 580
+  unsigned branch = 580;  // branch of the fake library: 470, 535 or 580
   std::string driver = "580.65.06";
   unsigned cuda = 13000;
-  std::map<std::string, int> answers;  // as in a scenario: "nvmlDeviceGetName gpu3" to a code
+  // as in a scenario: "nvmlDeviceGetName gpu3" to a return code
+  std::map<std::string, int> answers;
   std::set<std::string> hangs;
 };
 
@@ -103,7 +104,7 @@ struct HcaDescription {
   unsigned sm_lid = 1;
   std::string gid_prefix = "fe80:0000:0000:0000";
   std::vector<unsigned> pkeys{0x8015, 0x7fff};
-  std::map<std::string, std::string> counters;  // beside the usual, or in place of them
+  std::map<std::string, std::string> counters;  // in addition to the usual ones, or instead of them
   std::map<std::string, std::string> hw_counters;
   NetdevDescription netdev;
 };
@@ -140,7 +141,7 @@ struct ProcessDescription {
   std::uint64_t start_ticks = 1000;
   std::uint64_t voluntary_switches = 150;
   unsigned user = 0;
-  std::string waits_in;  // a function of the kernel; empty for none
+  std::string waits_in;  // a kernel function; empty for none
   std::string unit;      // systemd's; empty for none
   std::string memlock = "unlimited";
   std::string open_files = "131072";
@@ -150,7 +151,7 @@ struct KernelRecordDescription {
   unsigned level = 6;
   unsigned facility = 0;
   std::uint64_t time_us = 0;
-  std::string text;  // written as it is: a newline must be followed by a blank
+  std::string text;  // written as it is: a blank must follow each newline
 };
 
 struct EdacDescription {
@@ -164,7 +165,7 @@ struct HugePagesDescription {
   std::uint64_t free = 0;
 };
 
-// What the kernel and the firmware say about the machine as a whole.
+// Kernel and firmware facts about the machine as a whole.
 struct SystemDescription {
   std::string hostname;
   std::string boot_id = "3f0ad1c2-6a8e-4c1d-9d2b-0c54a1e7f001";
@@ -192,15 +193,15 @@ struct CpuModelDescription {
   unsigned l3_kib = 32768;
 };
 
-// The NCCL topology file: which GPU and which HCA share a switch.
+// The NCCL topology file, which lists the GPUs and HCAs below each switch.
 struct NcclTopologyDescription {
   std::string path;         // "opt/microsoft/ndv5/topo.xml"; empty for none
-  std::string target;       // where that link leads: "opt/microsoft/ndv5-topo.xml"
+  std::string target;       // target if that path is a link: "opt/microsoft/ndv5-topo.xml"
   unsigned per_switch = 1;  // GPUs (and HCAs) below one switch
 };
 
 struct NodeDescription {
-  std::string name;     // of the kind of node
+  std::string name;     // the kind of node
   std::string profile;  // the profile it should satisfy
   SystemDescription system;
   CpuModelDescription cpu_model;
@@ -212,8 +213,8 @@ struct NodeDescription {
   std::vector<GpuDescription> gpus;
   std::vector<AmdGpuDescription> amd_gpus;
   NvmlDescription nvml;
-  std::vector<HcaDescription> hcas;        // those with an Ethernet link layer too
-  std::vector<NetdevDescription> netdevs;  // those that belong to no HCA
+  std::vector<HcaDescription> hcas;        // including those with an Ethernet link layer
+  std::vector<NetdevDescription> netdevs;  // interfaces that belong to no HCA
   std::vector<NvmeDescription> nvme;
   std::vector<RaidDescription> raid;
   std::vector<MountDescription> mounts;
@@ -230,8 +231,8 @@ struct NodeDescription {
   std::string site;  // etc/muster/muster.yaml; empty for none
 };
 
-// CPUs of `sockets` with `cores` each, their memory split evenly over `numa_nodes`. With two
-// threads the second threads come after all first ones, as Linux numbers them.
+// Makes `sockets` with `cores` each and splits their memory evenly over `numa_nodes`. Second
+// threads are numbered after all first threads, as in Linux.
 void give_processors(NodeDescription& node, unsigned sockets, unsigned cores, unsigned threads,
                      unsigned numa_nodes);
 void give_memory(NodeDescription& node, std::uint64_t total_kib);
@@ -241,13 +242,13 @@ void give_memory(NodeDescription& node, std::uint64_t total_kib);
 [[nodiscard]] NodeDescription nd96amsr_a100_v4();
 [[nodiscard]] NodeDescription nd96isr_h100_v5();
 [[nodiscard]] NodeDescription nd96isr_mi300x_v5();
-// Bare metal, PCI switches in sight, EDAC and AER; judged by the profile `generic` and the site's
-// own limits.
+// Bare metal with visible PCI switches, EDAC and AER; judged by the profile `generic` and the
+// site's own limits.
 [[nodiscard]] NodeDescription bare_metal_h100();
 [[nodiscard]] NodeDescription hb176rs_v4();
 [[nodiscard]] NodeDescription laptop();
 
-// The same node in the middle of its life: 100 processes and 2,000 records in the kernel log.
+// The same node under load: 100 processes and 2,000 kernel log records.
 [[nodiscard]] NodeDescription busy(NodeDescription node);
 
 struct NamedNode {

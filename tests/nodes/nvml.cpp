@@ -43,7 +43,7 @@ Gpu gpu_of(const NodeDescription& node, const GpuDescription& description) {
   return gpu;
 }
 
-// Access is possible where nothing else is said.
+// Peer access is possible by default.
 void add_peers(std::vector<Gpu>& gpus) {
   for (auto& gpu : gpus) {
     if (!gpu.peers) continue;

@@ -23,20 +23,20 @@ void render_kernel(const NodeDescription& node, Tree& tree);
 void render_environment(const NodeDescription& node, Tree& tree);
 void render_nvml(const NodeDescription& node, Tree& tree);
 
-// One interface below `parent`, the folder of its device, and its link in sys/class/net.
+// Adds one interface below `parent`, the folder of its device, and its link in sys/class/net.
 void render_interface(const NetdevDescription& netdev, std::string_view parent, unsigned index,
                       Tree& tree);
 
-// "name\n" and so on: what nearly every attribute of sysfs is.
+// "name\n": the form of nearly every sysfs attribute.
 void attribute(Tree& tree, std::string_view folder, std::string_view name, std::string_view value);
 
-// "0-3,8" and "00000000,0000000f", the kernel's two ways to write a set of CPUs. The mask has as
-// many words as `possible` CPUs need.
+// "0-3,8" and "00000000,0000000f", the kernel's two forms of a CPU set. The mask has as many words
+// as `possible` CPUs need.
 [[nodiscard]] std::string cpu_list(const std::vector<unsigned>& cpus);
 [[nodiscard]] std::string cpu_mask(const std::vector<unsigned>& cpus, std::size_t possible);
 [[nodiscard]] std::vector<unsigned> online_cpus_of(const NodeDescription& node, int numa);
 
-// All PCI functions of the node but the bridges above them.
+// All PCI functions of the node except the bridges above them.
 [[nodiscard]] std::vector<const PciDescription*> functions_of(const NodeDescription& node);
 
 // The 4096 bytes of configuration space. `bridge` makes a type 1 header with these buses.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that no profile is written for: a bare-metal GPU server, where PCI switches and error
-// counters are in sight, and a laptop, where nothing is expected.
+// Nodes without a profile: a bare-metal GPU server with visible PCI switches and error counters,
+// and a laptop, from which nothing is expected.
 #include <fmt/format.h>
 
 #include <string>
@@ -15,7 +15,7 @@ constexpr unsigned kNvidiaId = 0x10de;
 constexpr unsigned kMellanoxId = 0x15b3;
 
 // One switch per GPU: a root port, the switch's upstream port, and a downstream port for each of
-// the GPU, the HCA and the disk. Buses are numbered by index.
+// GPU, HCA and disk. Buses are numbered by index.
 PciDescription behind_switch(unsigned index, unsigned port, unsigned vendor, unsigned device) {
   const unsigned root = index < 4 ? 0x00 : 0x80;
   const unsigned base = root + 0x10 + (index % 4) * 0x10;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the parts together.
 #include "tests/nodes/render.hpp"
 
 #include <fmt/format.h>

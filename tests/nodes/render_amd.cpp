@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the amdgpu driver adds to the PCI folder of each of its GPUs.
+// Files that the amdgpu driver adds to the PCI folder of each of its GPUs.
 #include <fmt/format.h>
 
 #include "tests/nodes/parts.hpp"

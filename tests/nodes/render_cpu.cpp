@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processors: sys/devices/system/cpu with topology and caches, as hwloc reads them, and
-// proc/cpuinfo. A CPU that is offline keeps its folder and loses topology and caches.
+// proc/cpuinfo. An offline CPU keeps its folder but has no topology and no caches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -106,7 +106,7 @@ void render_processors(const NodeDescription& node, Tree& tree) {
   for (const auto& cpu : node.cpus) {
     const auto folder = fmt::format("{}/cpu{}", kCpuFolder, cpu.id);
     present.push_back(cpu.id);
-    // CPU 0 cannot be taken offline, so the kernel gives it no such file.
+    // CPU 0 cannot be taken offline, so it has no such file.
     if (cpu.id != 0) attribute(tree, folder, "online", cpu.online ? "1" : "0");
     if (cpu.online) {
       tree.link(fmt::format("{}/node{}", folder, cpu.numa),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVMe controllers with their namespaces, and md arrays, as sys/class/nvme, sys/block and
-// proc/mdstat show them.
+// NVMe controllers with their namespaces, and md arrays, in sys/class/nvme, sys/block and
+// proc/mdstat.
 #include <fmt/format.h>
 
 #include "tests/nodes/parts.hpp"

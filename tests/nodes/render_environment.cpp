@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What jobs meet: mounts, NCCL's configuration and topology file, the NVIDIA driver's folder in
-// proc, programs, and the site's own configuration of muster.
+// The environment of jobs: mounts, NCCL's configuration and topology file, the NVIDIA driver's
+// folder in proc, programs, and the site's muster.yaml.
 #include <fmt/format.h>
 
 #include "tests/nodes/parts.hpp"
@@ -14,7 +14,7 @@ void add_mounts(const NodeDescription& node, Tree& tree) {
     text.append(
         fmt::format("{} {} {} {} 0 0\n", mount.source, mount.point, mount.type, mount.options));
     const std::string point = mount.point.substr(1);
-    // A mount point that holds nothing else is an empty folder; those that do are made anyway.
+    // A mount point without other contents is an empty folder.
     if (!point.empty() && point != "proc" && point != "sys" && point != "dev" && point != "run" &&
         point != "sys/fs/cgroup") {
       tree.directory(point);
@@ -30,7 +30,7 @@ std::string pci_element(const PciDescription& pci) {
       pci.address, pci.class_code, pci.max_speed_gts);
 }
 
-// The i-th GPU and the i-th HCA share a switch that the file makes up.
+// The i-th GPU and the i-th HCA share a switch that only exists in the file.
 std::string nccl_topology(const NodeDescription& node) {
   std::string text = "<system version=\"1\">\n";
   unsigned invented = 0;

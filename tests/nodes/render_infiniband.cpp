@@ -98,7 +98,7 @@ void add_port(const HcaDescription& hca, std::string_view device, Tree& tree) {
   add_tables(hca, port, tree);
   add_counters(tree, fmt::format("{}/counters", port), kCounters, hca.counters);
   add_counters(tree, fmt::format("{}/hw_counters", port), kHwCounters, hca.hw_counters);
-  // A setting among the counters: how long the kernel keeps their values.
+  // A setting among the counters: how long the kernel caches their values.
   attribute(tree, fmt::format("{}/hw_counters", port), "lifespan", "10");
 }
 
@@ -146,7 +146,7 @@ void add_device(const HcaDescription& hca, std::size_t index, Tree& tree) {
 
 void render_infiniband(const NodeDescription& node, Tree& tree) {
   const auto& modules = node.system.modules;
-  // Without the RDMA core there is no such class at all; with it and no device, an empty one.
+  // Without the RDMA core the class does not exist; without a device it is empty.
   if (std::ranges::find(modules, "ib_core") == modules.end()) return;
   tree.directory("sys/class/infiniband");
   attribute(tree, "sys/class/infiniband_verbs", "abi_version", "6");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel says of itself: name and boot, command line, sysctl, modules, clock, EDAC, the
-// kernel log, and what the firmware says in DMI.
+// Kernel and firmware facts: name and boot, command line, sysctl, modules, clock, EDAC, the kernel
+// log, and DMI.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void add_identity(const SystemDescription& system, Tree& tree) {
   tree.link("sys/class/dmi/id", kDmi);
 }
 
-// Records of a key of 512 bytes and a value of 2048, each filled with zeros.
+// Records of a 512-byte key and a 2048-byte value, padded with zeros.
 std::string key_value_pool(const SystemDescription& system) {
   const std::vector<std::pair<std::string, std::string>> pairs{
       {"HostName", system.physical_host},

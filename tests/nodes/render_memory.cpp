@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory: proc/meminfo, the NUMA nodes of sysfs, huge pages of the whole and of each node.
+// Memory: proc/meminfo, the NUMA nodes of sysfs, huge pages in total and per node.
 #include <fmt/format.h>
 
 #include <numeric>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Network interfaces: those of HCAs hang below their function, the others below Hyper-V's bus or a
+// Network interfaces: those of HCAs are below their function, the others below Hyper-V's bus or a
 // virtual device, and all are linked from sys/class/net.
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@ namespace muster::nodes {
 void render_interface(const NetdevDescription& netdev, std::string_view parent, unsigned index,
                       Tree& tree) {
   const auto folder = fmt::format("{}/net/{}", parent, netdev.name);
-  // IPoIB's address has 20 bytes: queue pair, subnet prefix and GUID.
+  // An IPoIB address has 20 bytes: queue pair, subnet prefix and GUID.
   const auto mac =
       netdev.type == 32
           ? fmt::format("00:00:09:27:fe:80:00:00:00:00:00:00:00:15:5d:ff:fe:33:ff:{:02x}", index)
@@ -26,7 +26,7 @@ void render_interface(const NetdevDescription& netdev, std::string_view parent, 
   attribute(tree, folder, "ifindex", fmt::format("{}", index));
   attribute(tree, folder, "dev_id", "0x0");
   attribute(tree, folder, "dev_port", "0");
-  // The kernel answers -1 where the driver cannot tell the speed.
+  // The kernel reports -1 if the driver does not know the speed.
   attribute(tree, folder, "speed",
             netdev.speed_mbps == 0 ? std::string("-1") : fmt::format("{}", netdev.speed_mbps));
   tree.link(fmt::format("{}/device", folder), parent);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The PCI bus: one folder per function below sys/devices, where the kernel would have it, and the
-// links in sys/bus/pci. Bridges are made for every function that names some.
+// The PCI bus: one folder per function below sys/devices, as in the kernel, and the links in
+// sys/bus/pci. Bridges are made for every function that names some.
 #include <fmt/format.h>
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace muster::nodes {
 namespace {
 
-// Hyper-V hangs every device that it passes through below a bus of its own.
+// Hyper-V puts every device that it passes through below a bus of its own.
 constexpr std::string_view kVmbus = "sys/devices/LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/VMBUS:00";
 
 unsigned bus_of(std::string_view address) {
@@ -62,7 +62,7 @@ void add_identity(const PciDescription& pci, std::string_view folder, Tree& tree
 
 void add_link_and_place(const NodeDescription& node, const PciDescription& pci,
                         std::string_view folder, Tree& tree) {
-  // A device that no longer answers reads all ones, and the kernel masks six bits for the width.
+  // A device that does not answer reads all ones, and the kernel masks six bits for the width.
   const unsigned width = pci.responding ? pci.width : 63;
   attribute(tree, folder, "current_link_speed", speed_text(pci.responding ? pci.speed_gts : 0));
   attribute(tree, folder, "max_link_speed", speed_text(pci.max_speed_gts));
@@ -91,7 +91,7 @@ void add_function(const NodeDescription& node, const PciDescription& pci, const 
   tree.link(fmt::format("sys/bus/pci/devices/{}", pci.address), folder);
 }
 
-// The last bus below each bridge, so that hwloc and lspci can hang the tree together.
+// The last bus below each bridge, which hwloc and lspci need to connect the tree.
 unsigned last_bus_below(const NodeDescription& node, std::string_view bridge) {
   unsigned last = 0;
   for (const auto* pci : functions_of(node)) {
@@ -136,7 +136,7 @@ void add_bridges(const NodeDescription& node, const PciDescription& pci,
 }  // namespace
 
 std::string device_path(const PciDescription& pci) {
-  // The root complex is named by its domain and first bus: that of the topmost function.
+  // The root complex is named by its domain and first bus, those of the topmost function.
   const auto root = (pci.bridges.empty() ? pci.address : pci.bridges.front()).substr(0, 7);
   std::string path = pci.vmbus_guid.empty()
                          ? fmt::format("sys/devices/pci{}", root)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes with their limits and cgroups, the services they belong to, and the load.
+// Processes with their limits and cgroups, their services, and the load.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ void add_services(const NodeDescription& node, Tree& tree) {
   tree.directory("run/systemd/system");
   tree.directory("sys/fs/cgroup/system.slice");
   tree.file("sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory hugetlb pids rdma misc\n");
-  // systemd keeps the invocation of every active unit as a link that leads nowhere.
+  // systemd keeps the invocation of every active unit as a dangling link.
   for (const auto& [unit, pids] : units) {
     tree.link(fmt::format("run/systemd/units/invocation:{}", unit),
               fmt::format("run/systemd/units/{:032x}", std::hash<std::string>{}(unit)));

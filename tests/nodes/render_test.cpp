@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Written nodes are compared with what the tools of the trade make of them: lspci reads config
-// space, lstopo the whole of sysfs. Where a tool is not installed its test is skipped.
+// Compares simulated nodes with what lspci reads from configuration space and lstopo from sysfs. A
+// test whose tool is not installed is skipped.
 #include "tests/nodes/render.hpp"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ std::size_t count(std::string_view text, std::string_view word) {
   return found;
 }
 
-// Only what the tools read: the whole of a large node is some ten thousand files.
+// Only the files that the tools read: a large node has some ten thousand files.
 Tree hardware_of(const NodeDescription& node) {
   auto tree = render(node);
   for (const auto& hca : node.hcas) {
@@ -93,7 +93,7 @@ const WrittenNode& h100() {
   return node;
 }
 
-// A GPU server of which four processors are left: lspci does not ask for more.
+// A GPU server reduced to four processors, which is enough for lspci.
 NodeDescription bare_metal() {
   auto node = bare_metal_h100();
   give_processors(node, 2, 2, 1, 2);
@@ -236,7 +236,7 @@ TEST(FaultTest, EveryFaultChangesItsNode) {
   }
 }
 
-// With four processors: it is soon rendered.
+// Four processors keep rendering fast.
 NodeDescription small(NodeDescription node) {
   give_processors(node, 2, 2, 1, 2);
   return node;

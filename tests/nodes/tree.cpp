@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree in memory, and writing it: a node has some ten thousand files, so each costs one open,
+// The tree in memory, and writing it. A node has some ten thousand files, so each costs one open,
 // one write and one close, and every directory is made once.
 #include "tests/nodes/tree.hpp"
 
@@ -21,7 +21,7 @@ bool lies_below(std::string_view path, std::string_view folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
 
-// "../../devices/x" for a link in sys/class/net that leads to sys/devices/x.
+// "../../devices/x" for a link in sys/class/net to sys/devices/x.
 std::string relative_to(std::string_view link, std::string_view target) {
   std::size_t common = 0;
   for (std::size_t i = 0; i < std::min(link.size(), target.size()) && link[i] == target[i]; ++i) {
@@ -148,7 +148,7 @@ bool change_tree(const Tree& before, const Tree& after, const fs::path& director
     std::error_code failed;
     fs::remove_all(directory / path, failed);
     if (failed) return false;
-    // A folder that nothing is left in goes too: an empty directory is an observation of its own.
+    // Remove a folder that became empty, because an empty directory is an observation of its own.
     for (fs::path parent = (directory / path).parent_path(); parent != directory;
          parent = parent.parent_path()) {
       if (::rmdir(parent.c_str()) != 0) break;
@@ -157,7 +157,7 @@ bool change_tree(const Tree& before, const Tree& after, const fs::path& director
   Writer writer(directory);
   return std::ranges::all_of(after.entries(), [&](const auto& named) {
     const Entry* was = before.find(named.first);
-    // An empty directory may have gone with what was removed beside it.
+    // An empty directory may have been removed with its last entry.
     const bool stands =
         was != nullptr && *was == named.second && named.second.kind != Entry::Kind::directory;
     return stands || writer.write(named.first, named.second);

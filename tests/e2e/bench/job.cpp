@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr auto kNap = std::chrono::milliseconds(5);
 
-// The variables of a process, and its parent; empty where it has gone.
+// The variables of a process and its parent; empty if it has exited.
 struct Seen {
   pid_t pid = -1;
   pid_t parent = -1;
@@ -47,14 +47,14 @@ Seen look_at(pid_t pid) {
           .variables = content_of(folder / "environ")};
 }
 
-// In the order in which they began.
+// Oldest first.
 std::vector<Seen> all_with(const std::string& setting) {
   std::vector<Seen> found;
   std::error_code gone;
   for (auto entry = fs::directory_iterator("/proc", gone); entry != fs::directory_iterator();
        entry.increment(gone)) {
     const auto pid = static_cast<pid_t>(
-        std::strtol(entry->path().filename().c_str(), nullptr, 10));  // 0 for a word
+        std::strtol(entry->path().filename().c_str(), nullptr, 10));  // 0 if it is not a number
     if (pid <= 0 || pid == ::getpid()) continue;
     auto seen = look_at(pid);
     if (seen.variables.find(setting) != std::string::npos) found.push_back(std::move(seen));
@@ -63,7 +63,7 @@ std::vector<Seen> all_with(const std::string& setting) {
   return found;
 }
 
-// Whatever `look` finds, once it does.
+// Calls `look` until it returns something.
 template <class Look>
 pid_t wait_for_process(const Look& look) {
   const auto until = Clock::now() + kPatience;
@@ -82,7 +82,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-// In the environment of all that one job starts.
+// Marks the environment of everything that one job starts.
 std::string next_mark() {
   static std::atomic<int> number{0};
   return fmt::format("MUSTER_E2E_JOB={}.{}", ::getpid(), ++number);
@@ -134,10 +134,10 @@ std::size_t Job::start(const Words& words, const Variables& variables) {
       mark_,
       fmt::format("MUSTER_DATA_DIR={}/configs", MUSTER_SOURCE_DIR),
       "OMPI_MCA_mpi_yield_when_idle=1",
-      "OMPI_MCA_btl=^tcp",  // all ranks are here; Open MPI 5 complains of addresses it cannot pair
+      // all ranks are local; Open MPI 5 complains about addresses it cannot pair
+      "OMPI_MCA_btl=^tcp",
       "OMPI_MCA_rmaps_base_oversubscribe=1",
-      // Open MPI 4 fails where another job, at its end, removes the folder that all share by
-      // default.
+      // Open MPI 4 fails if another job removes the session folder that all share by default.
       fmt::format("OMPI_MCA_orte_tmpdir_base={}", folder().string()),
       "OMPI_ALLOW_RUN_AS_ROOT=1",
       "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
@@ -216,7 +216,7 @@ std::string Job::err_of(std::size_t process) const {
   const auto until = Clock::now() + kPatience;
   for (bool ended = false; !ended && Clock::now() < until;) {
     std::this_thread::sleep_for(kNap);
-    ended = has_ended(started_.at(process));  // before the look: what it said last counts
+    ended = has_ended(started_.at(process));  // before the look, so that its last output counts
     if (out_of(process).find(text) != std::string::npos) return ::testing::AssertionSuccess();
   }
   return ::testing::AssertionFailure()
@@ -297,7 +297,7 @@ int free_port() {
                       ::getsockname(socket.get(), generic, &length) == 0;
     return done ? static_cast<int>(::ntohs(address.sin_port)) : 0;
   };
-  // Under torchrun the program itself listens a little above MASTER_PORT.
+  // Under torchrun the program listens a little above MASTER_PORT.
   for (int tries = 0; tries < 100; ++tries) {
     const int port = bound(0);
     if (port > 0 && port + bench::kPortOffset < 65536 && bound(port + bench::kPortOffset) > 0) {

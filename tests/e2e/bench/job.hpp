@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of `muster-bench` as a launcher starts them: real processes, each with its own variables,
-// under a deadline, and what they leave behind.
+// Runs `muster-bench` as launchers do: real processes with their own variables, under a deadline,
+// and finds what they leave behind.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,21 +21,21 @@ namespace muster::e2e {
 using Words = std::vector<std::string>;
 using Variables = std::map<std::string, std::string>;
 
-// A busy machine takes its time; a hang takes longer.
+// Generous for a busy machine; a hang takes longer.
 inline constexpr auto kPatience = std::chrono::seconds(90);
 
 struct Ended {
-  int status = -1;  // 128 and the signal's number where one ended it; -1 where the deadline did
+  int status = -1;  // 128 and the signal's number if a signal ended it; -1 after the deadline
   std::string out, err;
 
-  // The report on standard output; discarded where it is none.
+  // The report on standard output; discarded if it is not JSON.
   [[nodiscard]] nlohmann::json report() const;
 };
 
-// A finding of a report: the first of this check, or null.
+// The first finding of this check, or null.
 [[nodiscard]] nlohmann::json finding_of(const nlohmann::json& report, const std::string& check);
 
-// What came of a check: "pass"; empty where it is not in the report.
+// The outcome of a check, for example "pass"; empty if the report does not have it.
 [[nodiscard]] std::string outcome_of(const nlohmann::json& report, const std::string& check);
 // The message of its finding.
 [[nodiscard]] std::string message_of(const nlohmann::json& report, const std::string& check);
@@ -45,31 +45,31 @@ class Job {
   Job();
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
-  // Kills what is left.
+  // Kills all processes that are left.
   ~Job();
 
-  // One process that is started by hand: the launcher, or a rank. Of its own environment it gets
-  // little, so that a launcher around the tests is not seen.
+  // Starts one process: the launcher, or a rank. It inherits little of the environment, so that a
+  // launcher around the tests is not noticed.
   std::size_t start(const Words& words, const Variables& variables = {});
-  // Waits for it; after `patience` all are killed.
+  // Waits for it and kills everything after `patience`.
   [[nodiscard]] Ended end_of(std::size_t process, std::chrono::seconds patience = kPatience);
-  // The same of an mpirun one of whose ranks was killed. That of Open MPI 4.1 may then wait for
-  // ever in PMIx_server_finalize: where all it started has ended it is killed, which is 137.
+  // Waits for an mpirun one of whose ranks was killed. Open MPI 4.1 may then wait forever in
+  // PMIx_server_finalize; once all of its ranks have exited it is killed, with status 137.
   [[nodiscard]] Ended end_of_mpirun(std::size_t process);
-  // Waits until this text is on its standard output; false, with all it said, where it ended
-  // without.
+  // Waits until this text is on its standard output. Returns false, with all of its output, if it
+  // exited without.
   [[nodiscard]] ::testing::AssertionResult says(std::size_t process, std::string_view text);
   [[nodiscard]] std::string out_of(std::size_t process) const;
   [[nodiscard]] std::string err_of(std::size_t process) const;
 
   [[nodiscard]] pid_t pid_of(std::size_t process) const { return started_.at(process).pid; }
 
-  // The process of a rank that a launcher started, or that --local made; waits for it.
+  // Waits for the process of a rank that a launcher or --local started.
   [[nodiscard]] pid_t rank_under_mpirun(int rank) const;
   [[nodiscard]] pid_t local_rank_of(std::size_t process, int rank) const;
-  // All processes of this job that are alive, those that have been waited for left out.
+  // All live processes of this job, except those already waited for.
   [[nodiscard]] std::vector<pid_t> alive() const;
-  // Waits a moment until there are none.
+  // Waits briefly until there are none.
   [[nodiscard]] bool leaves_nothing() const;
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
@@ -83,7 +83,7 @@ class Job {
     int status = -1;
   };
 
-  // Has it ended by now?
+  // Whether it has exited.
   [[nodiscard]] static bool has_ended(Started& started);
 
   TempDir folder_;
@@ -91,20 +91,20 @@ class Job {
   std::vector<Started> started_;
 };
 
-// A limit that any run reaches: what nobody judged is not healthy.
+// A limit that any run reaches, because an unjudged run is not healthy.
 inline constexpr const char* kAnyBandwidth = "--min-busbw=1B/s";
 
-// With the shared words and variables of these tests.
+// Adds the arguments and variables that these tests share.
 [[nodiscard]] Words muster_bench(const Words& words);
 [[nodiscard]] Words mpirun(int ranks, const Words& words);
-// RANK, WORLD_SIZE and the rest, as torchrun sets them.
+// RANK, WORLD_SIZE and the others, as torchrun sets them.
 [[nodiscard]] Variables torchrun(int rank, int world, int port, int per_node = 0);
-// A port of loopback that nobody listens on, nor on the one beside it that torchrun leaves.
+// An unused loopback port, with an unused one at torchrun's distance above it.
 [[nodiscard]] int free_port();
 
 [[nodiscard]] bool has_mpirun();
 
-// Empty where there is no such file.
+// Empty if there is no such file.
 [[nodiscard]] std::string content_of(const std::filesystem::path& file);
 
 }  // namespace muster::e2e

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any rank may be killed, stopped or told to end at any point: the others end, nothing is left
-// behind, and one of them says who it was.
+// Any rank may be killed, stopped or terminated at any point: the other ranks exit, nothing is left
+// behind, and one of them names the rank.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 constexpr int kRanks = 3;
 constexpr std::string_view kTableBegun = "(GB/s)";
 
-// Longer than any test takes; the many small sizes keep each deadline short.
+// Longer than any test; many small sizes keep each deadline short.
 Words endless(std::string_view join_deadline, const Words& more) {
   std::string sizes = "--sizes=20000";
   for (int size = 20004; size < 100000; size += 4) sizes.append(",").append(std::to_string(size));
@@ -32,13 +32,13 @@ Words endless(std::string_view join_deadline, const Words& more) {
   return words;
 }
 
-// How the ranks are started, and where each of them then is.
+// How the ranks are started, and how to find each of them.
 class Party {
  public:
   virtual ~Party() = default;
   virtual void start(const Words& words) = 0;
   virtual pid_t pid_of(int rank) = 0;
-  // What `rank` has written, once everything has ended; `spared` is not waited for.
+  // The output of `rank` once everything has exited; `spared` is not waited for.
   virtual std::string output_of(int rank, int spared) = 0;
   virtual ::testing::AssertionResult is_in_operation() = 0;
 
@@ -74,7 +74,7 @@ class ByHand : public Party {
   ::testing::AssertionResult is_in_operation() override { return job.says(0, kTableBegun); }
 };
 
-// One process that starts the ranks and collects what they write.
+// One process that starts the ranks and collects their output.
 class Launched : public Party {
  public:
   explicit Launched(bool by_mpirun) : by_mpirun_(by_mpirun) {}
@@ -130,7 +130,7 @@ Words words_of(const Case& how, Party& party, std::string_view join_deadline = "
                   fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)});
 }
 
-// A process that was not found is -1, which kill(2) takes for all there are.
+// Not found is -1, and kill(-1) would signal every process.
 void send(pid_t pid, int number) {
   if (pid <= 0) {
     ADD_FAILURE() << "no such process";
@@ -176,7 +176,7 @@ TEST_P(KillTest, DuringAnOperation) {
   }
 }
 
-// Before they meet, while they meet, and while the back end starts.
+// Before the ranks meet, while they meet, and while the back end starts.
 TEST_P(KillTest, AtAnyPointOfTheStart) {
   for (const int rank : {0, 1, kRanks - 1}) {
     for (const int delay : {0, 20, 80}) {
@@ -190,7 +190,7 @@ TEST_P(KillTest, AtAnyPointOfTheStart) {
       EXPECT_NE(party->status, 0);
       EXPECT_NE(party->status, -1) << "it did not end";
       EXPECT_TRUE(party->job.leaves_nothing());
-      // mpirun knows alone who has not got so far as to meet the others, and ends them.
+      // Only mpirun knows of a rank that exited before the ranks met, and it ends the others.
       if (GetParam().start == Case::Start::mpirun) continue;
       EXPECT_THAT(said, HasSubstr(fmt::format("rank {}", rank)));
       EXPECT_THAT(said, AnyOf(HasSubstr("ended without a word"), HasSubstr("did not come"),
@@ -212,7 +212,7 @@ TEST_P(KillTest, StoppedRanksAreNamedAsLate) {
     const auto said = party->output_of(rank == 0 ? 1 : 0, rank);
     const auto silent = rank == 0 ? "rank 0 does not answer" : "does not answer";
     if (GetParam().start == Case::Start::local) {
-      // Who started it kills what stays stopped, and may be the first to see it.
+      // The launcher kills a rank that stays stopped, and may be the first to notice it.
       EXPECT_THAT(said, AnyOf(HasSubstr(silent), HasSubstr("was stopped, as by SIGSTOP")));
     } else {
       EXPECT_THAT(said, HasSubstr(silent));
@@ -220,7 +220,7 @@ TEST_P(KillTest, StoppedRanksAreNamedAsLate) {
     EXPECT_THAT(said, HasSubstr(fmt::format("rank {}", rank)));
     EXPECT_NE(party->status, 0);
     if (GetParam().start == Case::Start::by_hand) {
-      // Nobody is there to end what is stopped.
+      // No launcher ends the stopped process.
       send(pid, SIGKILL);
       EXPECT_EQ(party->job.end_of(static_cast<std::size_t>(rank)).status, 128 + SIGKILL);
     }
@@ -242,17 +242,17 @@ TEST_P(KillTest, ASignalToAllEndsTheRunWithAReport) {
     const auto said = party->output_of(0, -1);
     EXPECT_NE(party->status, 0);
     EXPECT_TRUE(party->job.leaves_nothing());
-    if (GetParam().start == Case::Start::mpirun) continue;  // it ends with a status of its own
+    if (GetParam().start == Case::Start::mpirun) continue;  // it exits with a status of its own
     EXPECT_EQ(party->status, 2);
     EXPECT_THAT(said, HasSubstr("was told to end by the signal SIG"));
-    // One report, rank 0's.
+    // One report, from rank 0.
     const auto first = said.find("# verdict");
     EXPECT_NE(first, std::string::npos) << said;
     EXPECT_EQ(said.find("# verdict", first + 1), std::string::npos) << said;
   }
 }
 
-// A pod that is evicted: its node is not to blame, nor is any other.
+// An evicted pod is not its node's fault, nor another node's.
 TEST_P(KillTest, ASignalToOneRankIsUndecidedOnEveryRank) {
   if (GetParam().start != Case::Start::by_hand) GTEST_SKIP() << "its launcher ends the others";
   const auto party = party_of(GetParam());

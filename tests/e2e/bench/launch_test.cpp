@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without MPI: what launchers put into the environment, or the user onto the command line.
+// Launchers without MPI: variables that they set, and options on the command line.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ Words with(Words words, const Words& more) {
   return words;
 }
 
-// Rank 0's end; all of the others have to end well and without a word.
+// The end of rank 0; all other ranks must exit with 0 and print nothing.
 Ended run_all(Job& job, const std::vector<std::pair<Words, Variables>>& ranks) {
   for (const auto& [words, variables] : ranks) job.start(words, variables);
   Ended first;
@@ -146,7 +146,7 @@ TEST(LaunchTest, AloneIsOneRank) {
   Job job;
   job.start(kSmall);
   const auto end = job.end_of(0);
-  EXPECT_EQ(end.status, 2) << end.err;  // one rank alone has no bus bandwidth
+  EXPECT_EQ(end.status, 2) << end.err;  // a single rank has no bus bandwidth
   EXPECT_THAT(end.out, HasSubstr("# Out of bounds values : 0 OK\n"));
   EXPECT_TRUE(job.leaves_nothing());
 }
@@ -214,7 +214,7 @@ TEST(LaunchTest, RanksSayThatRank0DidNotCome) {
   EXPECT_THAT(second.err, HasSubstr("rank 0 did not come to the rendezvous within 1 s"));
 }
 
-// Whatever keeps ranks from meeting, it is nobody's sickness, on no rank.
+// Anything that keeps ranks from meeting is unknown on every rank.
 TEST(LaunchTest, APortThatIsTakenAndAHostThatIsMistypedLeaveItUndecided) {
   const auto words = with(kSmall, {"--join-deadline=2s"});
   {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search for what is slow, among real processes: over TCP, and over a fake NCCL whose clock
-// knows of a slow part.
+// `muster-bench locate` among real processes: over TCP, and over a fake NCCL whose clock has a slow
+// part.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// `nodes` with `per_node` ranks each, of which `node0` has the first.
+// `nodes` with `per_node` ranks each; `node0` has the first ranks.
 class Locate : public ::testing::Test {
  protected:
   void start(const Words& more, const Variables& variables = {}) {
@@ -33,7 +33,7 @@ class Locate : public ::testing::Test {
     }
   }
 
-  // Rank 0's report; `status` is everybody's.
+  // The report of rank 0; `status` is the status of every rank.
   nlohmann::json end(int status) {
     nlohmann::json report;
     for (int rank = 0; rank < nodes * per_node; ++rank) {
@@ -51,7 +51,6 @@ class Locate : public ::testing::Test {
     return report;
   }
 
-  // On the fakes.
   void start_fakes(std::string_view faults, const Words& more = {}) {
     const auto scenario =
         job.write("scenario.json",
@@ -69,7 +68,7 @@ class Locate : public ::testing::Test {
   int nodes = 6;
   int per_node = 2;
   std::string profile = "generic";
-  std::string size = "64MiB";  // on the fakes, as is the next
+  std::string size = "64MiB";  // on the fakes, as the next
   double busbw = 187;
   std::string said;
 };
@@ -91,7 +90,8 @@ TEST_F(Locate, ASlowHcaIsToldFromItsGpuAndItsNode) {
   EXPECT_THAT(message_of(report, "bench.locate"), HasSubstr("HCA 1: 93.5 GB/s, 50% of"));
 }
 
-// The links inside a node are slow for every measurement among nodes; its own tests say which.
+// Links within a node slow down every measurement between nodes; the node's own tests tell them
+// apart.
 TEST_F(Locate, ASlowNodeIsTestedFromWithin) {
   nodes = 4;
   start_fakes(R"("slow_part": {"of": "hca", "host": 2, "gpu": 1, "share": 0.5},
@@ -148,7 +148,7 @@ TEST_F(Locate, APairThatHangsIsNamedAndTheRestIsMeasured) {
   EXPECT_THAT(pairs, AllOf(HasSubstr("node1,node4,\n"), HasSubstr("node0,node5,187")));
 }
 
-// As two nodes between which a firewall stands, or a cable is wrong.
+// Two nodes with a firewall or a bad cable between them.
 TEST_F(Locate, APairWhoseCommunicatorNeverFormsIsNamedAndTheRestIsMeasured) {
   start_fakes(R"("apart": "1-4")",
               {"--operation-deadline=4s", fmt::format("--csv={}/pairs", job.folder().string())});
@@ -180,7 +180,7 @@ TEST_F(Locate, ANodeWhoseProcessesDieIsNamedAndTheRestIsMeasured) {
   EXPECT_THAT(content_of(job.folder() / "pairs"), HasSubstr("node0,node5,187"));
 }
 
-// The limit of ND A100 is for 8 GiB: smaller messages may be slower.
+// ND A100's limit is for 8 GiB; smaller messages may be slower.
 TEST_F(Locate, AProfilesLimitHoldsFromItsSizeOn) {
   profile = "nd96asr_v4";
   busbw = 170;
@@ -200,7 +200,7 @@ TEST_F(Locate, WithoutASizeItIsThatOfTheLimit) {
 }
 
 TEST_F(Locate, WrongDataAreAFindingOfTheirOwn) {
-  // The first operation of whoever is rank 1 in a group, on each node's second place.
+  // The first operation of rank 1 of a group, in the second place of each node.
   start_fakes(R"("wrong": {"rank": 3, "operation": 0, "index": 7})");
   const auto report = end(1);
   EXPECT_EQ(outcome_of(report, "bench.data"), "fail");
@@ -213,7 +213,7 @@ TEST_F(Locate, HostMemoryOverTcp) {
   nlohmann::json report;
   for (int rank = 0; rank < nodes; ++rank) {
     const auto ended = job.end_of(static_cast<std::size_t>(rank));
-    // How fast this machine's own processes are is nobody's fault: any verdict, and no trouble.
+    // The speed of this machine's processes is not a fault: any verdict, and no error.
     EXPECT_THAT(ended.status, ::testing::AnyOf(0, 1, 2)) << ended.err;
     EXPECT_EQ(ended.err, "");
     if (rank == 0) report = ended.report();
@@ -222,7 +222,7 @@ TEST_F(Locate, HostMemoryOverTcp) {
   EXPECT_NE(outcome_of(report, "bench.locate"), "");
 }
 
-// Eight nodes behind links of 200 Mbit/s, one behind half of that.
+// Eight nodes behind links of 200 Mbit/s, one of them at half of that.
 TEST_F(Locate, ANodeBehindASlowLinkIsNamed) {
   const auto process = job.start({MUSTER_NETWORK_SCRIPT, MUSTER_BENCH_PROGRAM, "8", "50mbit", "5",
                                   "25mbit", "--backend=tcp", "--profile=generic", "--size=256KiB",
@@ -236,10 +236,10 @@ TEST_F(Locate, ANodeBehindASlowLinkIsNamed) {
   EXPECT_EQ(report["nodes"].size(), 8U);
 }
 
-// One launch by mpirun, with a communicator of MPI for each group of each round.
+// One launch by mpirun, with an MPI communicator for each group of each round.
 TEST_F(Locate, HostMemoryOverMpi) {
   if (!has_mpirun()) GTEST_SKIP() << "no mpirun";
-  // mpirun 5.0.7 ends in a segmentation fault over several programs with colons.
+  // mpirun 5.0.7 crashes with several programs separated by colons.
   Words words{"mpirun",
               "--oversubscribe",
               "-n",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Under mpirun, with the MPI of this machine.
+// Runs under this machine's mpirun.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -104,7 +104,7 @@ TEST(MpiRunTest, PartsOfTheRanksRunInCommunicatorsOfTheirOwn) {
   }
 }
 
-// The launcher's own environment is enough where the back end is another.
+// Other back ends need only the launcher's environment.
 TEST(MpiRunTest, RunsOverTcpWhenAsked) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
   Job job;
@@ -115,7 +115,7 @@ TEST(MpiRunTest, RunsOverTcpWhenAsked) {
   EXPECT_THAT(end.out, HasSubstr("TCP of muster-bench"));
 }
 
-// As a packaged muster on a node without an MPI library: the module is there and cannot be opened.
+// A packaged muster on a node without an MPI library: the module exists but cannot be loaded.
 TEST(MpiRunTest, RunsOverTcpWhereTheModuleCannotBeOpened) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
   Job job;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole path through NCCL, on a driver and a library that are fakes with a clock of their own:
-// sixteen ranks on two nodes with eight GPUs each.
+// The whole path through NCCL, on a fake driver and library with a clock of their own: sixteen
+// ranks on two nodes of eight GPUs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ constexpr int kGpus = 8;
 
 class FakeNccl : public ::testing::Test {
  protected:
-  // Every rank; `faults` are further keys of the scenario.
+  // Starts every rank; `faults` are further keys of the scenario.
   void start(std::string_view faults, const Words& more = {}) {
     const auto scenario = job.write(
         "scenario.json",
@@ -45,7 +45,7 @@ class FakeNccl : public ::testing::Test {
     }
   }
 
-  // Rank 0's report; `status` is everybody's, and nobody else has a report.
+  // The report of rank 0; `status` is the status of every rank, and no other rank has a report.
   nlohmann::json end(int status) {
     nlohmann::json report;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -145,7 +145,7 @@ TEST_F(FakeNccl, EachNodeIsHeldToItsLimitInACommunicatorOfItsOwn) {
   EXPECT_EQ(report["measurements"][0]["conditions"]["device"], "node0");
 }
 
-// Its limit is for NVLS, and the ring that NCCL takes here is slow.
+// Its limit is for NVLS, and the ring that NCCL uses here is slow.
 TEST_F(FakeNccl, ANodeThatFallsBackFromNvlsIsUnhealthyWhenItIsSlow) {
   ranks = kGpus;
   memory_gib = 80;
@@ -224,7 +224,7 @@ TEST_F(FakeNccl, AHangInAnOperationEndsTheRunInTime) {
                     HasSubstr("has not started operation 7")));
 }
 
-// The GPU stops before the first operation, the one that is verified.
+// The GPU stops before the first, verified operation.
 TEST_F(FakeNccl, ARankThatNeverStartsIsNamed) {
   start(R"("hang": {"rank": 11, "operation": 0})",
         {"--join-deadline=8s", "--operation-deadline=4s"});
@@ -234,7 +234,7 @@ TEST_F(FakeNccl, ARankThatNeverStartsIsNamed) {
               AllOf(HasSubstr("rank 11 (gpu3 "), HasSubstr("has not started operation 1")));
 }
 
-// What NCCL has to say of it is told in the report, and to who asked for its log all of it.
+// NCCL's warnings are in the report, and its whole log goes to a user who asked for it.
 TEST_F(FakeNccl, AHangIsToldWithNcclsOwnWords) {
   ranks = 2;
   own_variables["NCCL_DEBUG"] = "WARN";
@@ -261,7 +261,7 @@ TEST_F(FakeNccl, AHangIsToldWithWhatNcclsRasServiceKnows) {
                     HasSubstr("NCCL's RAS service says: 1 job process is considered dead")));
 }
 
-// NCCL prints it where the report goes, too.
+// NCCL prints it to the report's stream, too.
 TEST_F(FakeNccl, WhatNcclFindsOfItsOwnPathsIsAFinding) {
   ranks = 2;
   start(R"("busbw": {"*": 187}, "nccl_version": 23102, "diagnosis": [
@@ -325,7 +325,7 @@ TEST_F(FakeNccl, TheRequirementOfTheCommandLineComesFirst) {
   EXPECT_THAT(message_of(report, "bench.transport"), HasSubstr("nvls was not used"));
 }
 
-// Scripts look for these words in the table, and what they find first must be its own.
+// Scripts look for these words in the table, and the first match must be the right one.
 TEST_F(FakeNccl, WhatNcclWarnsOfIsToldBehindTheTable) {
   ranks = 2;
   profile = "generic";
@@ -354,7 +354,7 @@ TEST_F(FakeNccl, SaysWhereItsThreadsRunUnlessItIsNotToCare) {
   profile = "generic";
   sizes = "--sizes=1MiB";
   start("", {"--format=text", "-v"});
-  // The fake's GPU is not among this machine's devices, or it is by chance.
+  // The fake's GPU is not among this machine's devices, except by chance.
   EXPECT_THAT(job.end_of(0).out, AnyOf(HasSubstr("# CPUs of this rank left as they are: "),
                                        HasSubstr("# this rank runs on CPUs ")));
   start("", {"--format=text", "-v", "--bind=none"});
@@ -393,7 +393,7 @@ TEST_F(FakeNccl, TheLossOfRank0AloneIsReportedByRank1Alone) {
   }
 }
 
-// The module of another MPI says rank 0 of 1 to each.
+// The module of another MPI reports rank 0 of 1 to each process.
 TEST_F(FakeNccl, AnMpiThatDoesNotFitTheLauncherIsNotNeeded) {
   const auto scenario = job.write("scenario.json", R"({"gpus": 2, "busbw": {"*": 187}})");
   const auto port = std::to_string(free_port());
@@ -415,7 +415,7 @@ TEST_F(FakeNccl, AnMpiThatDoesNotFitTheLauncherIsNotNeeded) {
   }
 }
 
-// A driver that finds no GPU, on a node that needs none.
+// A driver without a GPU, on a node that needs none.
 TEST(FakeNcclTest, ANodeWithADriverAndNoGpuMeasuresItsHostMemory) {
   Job job;
   const auto scenario = job.write("scenario.json", R"({"gpus": 0})");
@@ -425,7 +425,7 @@ TEST(FakeNcclTest, ANodeWithADriverAndNoGpuMeasuresItsHostMemory) {
   };
   const Variables variables{{"MUSTER_FAKE_GPU", scenario}};
   const auto cpu = job.end_of(job.start(words("--profile=generic"), variables));
-  EXPECT_EQ(cpu.status, 2) << cpu.err;  // no limit, and one rank
+  EXPECT_EQ(cpu.status, 2) << cpu.err;  // no limit, and a single rank
   EXPECT_THAT(cpu.out, HasSubstr("# Out of bounds values : 0 OK"));
   EXPECT_THAT(cpu.out, AllOf(HasSubstr("# back end tcp: no GPU ("), HasSubstr("(CUDA 100")));
   const auto gpu = job.end_of(job.start(words("--profile=nd96asr_v4"), variables));

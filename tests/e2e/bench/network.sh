@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs `muster-bench locate` among nodes that are network namespaces, joined by a bridge through links of a
-# limited rate. What it says and its exit status are those of rank 0. Everything ends with this process.
+# limited rate. Output and exit status are those of rank 0. Everything ends with this process.
 #
 #   network.sh PROGRAM NODES RATE SLOW SLOW_RATE [OPTION...]
 #
 #   RATE, SLOW_RATE  as tc takes them: "200mbit"; SLOW is the node whose link has the second one
-# It ends with 77 where such a network cannot be made.
+# Exits with 77 if no such network can be made.
 set -euo pipefail
 
 if [[ ${1:-} != --inside ]]; then
@@ -16,7 +16,8 @@ shift
 program=$1 nodes=$2 rate=$3 slow=$4 slow_rate=$5
 shift 5
 
-# A link whose both ends send with the node's rate, the inner one as eth0 of the namespace of process $2.
+# Creates a link whose ends both send at the node's rate; the inner one is eth0 of the namespace of process
+# $2.
 join() { # NODE PID RATE
   ip link add "v$1" type veth peer name eth0 netns "$2"
   ip link set "v$1" master bridge up

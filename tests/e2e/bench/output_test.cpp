@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written, where, and in which form.
+// Output: its formats and destinations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ Words two_ranks(const Words& more) {
   return words;
 }
 
-// One launch: a table of each that can be run here, and all of it in one report.
+// One launch: a table for each collective that can run here, and one report.
 TEST(SeveralCollectives, AreMeasuredInOneLaunch) {
   Job job;
   const auto words = [](const char* form) {
@@ -49,7 +49,7 @@ TEST(SeveralCollectives, AreMeasuredInOneLaunch) {
   EXPECT_EQ(measured.size(), 11U);
 }
 
-// Of all collectives those without a limit are left out; one that somebody names is not.
+// In `all`, collectives without a limit are not judged; a named one is.
 TEST(SeveralCollectives, WithoutALimitAreUnknownIfTheyWereNamed) {
   Job job;
   const auto run = [&](const std::string& collectives) {
@@ -126,7 +126,7 @@ TEST(OutputTest, CpuTimeIsInTheTableAndTheJsonReportWhenAsked) {
   const auto report = job.end_of(job.start(two_ranks({"--cpu-time", "--format=json"}))).report();
   ASSERT_TRUE(report.is_object());
   const auto& measurements = report["measurements"];
-  ASSERT_EQ(measurements.size(), 8U);  // of two sizes and two placements
+  ASSERT_EQ(measurements.size(), 8U);  // two sizes and two placements
   EXPECT_EQ(measurements[3]["quantity"], "cpu_time");
   EXPECT_GT(measurements[3]["value"], 0);
 }
@@ -174,7 +174,7 @@ TEST(OutputTest, SecretsAreNowhere) {
   EXPECT_THAT(end.out + end.err, Not(HasSubstr("hush")));
 }
 
-// As public scripts read nccl-tests: see tests/bench/results for all of their manners.
+// As public scripts read nccl-tests; tests/bench/results has all of their ways to do so.
 TEST(OutputTest, TheTableIsReadByRegularExpressions) {
   Job job;
   const auto out = job.end_of(job.start(two_ranks({}))).out;
@@ -207,7 +207,7 @@ TEST(OutputCycles, EachHasItsRowsAndAllRanksEndTogether) {
     EXPECT_EQ(end.status, 0) << end.err;
     return end.report()["measurements"].size();
   };
-  EXPECT_EQ(count({"--cycles=3"}), 3 * 4U);  // of 2 sizes and 2 placements
+  EXPECT_EQ(count({"--cycles=3"}), 3 * 4U);  // 2 sizes and 2 placements
   EXPECT_GT(count({"--soak=300ms"}), 4U);
 }
 

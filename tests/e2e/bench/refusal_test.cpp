@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cannot be run is said at once, with the exit status that tells what kind of mistake it is.
+// Runs that cannot work are refused at once, with the exit status of the kind of mistake.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(RefusalTest, ANodeWithoutTheGpusOfItsProfileIsUndecided) {
                              HasSubstr("--backend mpi or tcp would measure host memory")));
 }
 
-// On one node of several it is that node that has to be named.
+// If one of several nodes is at fault, it is named.
 TEST(RefusalTest, TheNodeThatCannotTakePartSaysSo) {
   Job job;
   auto variables = torchrun(1, 2, free_port(), 1);

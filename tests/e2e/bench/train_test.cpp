@@ -54,7 +54,7 @@ class Train : public ::testing::Test {
   Job job;
 };
 
-// All-reduces that take as long as products do: the last layer's has nothing beside it.
+// All-reduces that take as long as products; the last layer's overlaps nothing.
 TEST_F(Train, AStepTakesItsLongerPartAndWhatIsLeftOfTheOther) {
   const auto ended = run(2,
                          R"("node": {"gemm": {"bf16": 600}}, "busbw": {"all_reduce": 400},

@@ -15,7 +15,7 @@ struct Call {
   std::string_view faults;  // a letter each: h(angs), i EIO, m ENOMEM, f EMFILE, s ENOSPC, r EINTR
 };
 
-// Empty for a call that only computes, or waits for no longer than it is told.
+// Empty for a call that only computes, or that waits no longer than its argument allows.
 [[nodiscard]] const Call* call_numbered(long number);
 
 [[nodiscard]] bool may_have(const Call& call, CallFault fault);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every system call of every hook, of `muster check` and of `muster snapshot` fails, is
-// interrupted, or never returns, one at a time: the run ends in time with the right status, holds
-// no pipe, leaves no process behind and its state whole. Here some of the calls;
+// interrupted, or never returns, one at a time. The run must end in time with the right status,
+// hold no pipe, and leave no process behind and its state intact. These tests sample the calls;
 // `tools/call-faults.sh` tries all and prints the table.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -46,8 +46,8 @@ bool is_hook(std::string_view run) {
 
 bool is_sick(std::string_view run) { return run == "prolog" || run == "periodic"; }
 
-// A small node below a root of its own, with Slurm's programs beside it. Prolog and health check
-// find an array of disks that has lost one, and drain the node.
+// A small node with Slurm's programs. Prolog and health check find a degraded disk array and drain
+// the node.
 class Scene {
  public:
   explicit Scene(std::string_view run, CallFault fault = CallFault::none)
@@ -66,7 +66,7 @@ class Scene {
     fs::create_directories(output());
   }
 
-  // The call with this number is spoilt; 0: none.
+  // The call with this number fails; 0: none.
   [[nodiscard]] TracedRun trace(std::uint64_t at) const {
     fs::remove_all(state());
     fs::remove_all(output());
@@ -96,7 +96,8 @@ class Scene {
   }
 
  private:
-  // What never returns is waited for until then; what does must not be late on a busy machine.
+  // A call that never returns is waited for until then; other runs must not be late even on a busy
+  // machine.
   [[nodiscard]] std::string budget() const {
     return fault_ == CallFault::never_returns ? "3s" : "30s";
   }
@@ -168,8 +169,8 @@ struct Table {
   std::vector<std::string> troubles;
 };
 
-// Some of the calls in a process of its own: a tracer waits for all children that there are. A line
-// for each is appended to `file`.
+// Runs the sample in a process of its own, because a tracer waits for all children of its process.
+// Appends a line for each call to `file`.
 void try_calls(std::string_view run, CallFault fault, const std::vector<std::uint64_t>& calls,
                const fs::path& file) {
   const Scene scene(run, fault);
@@ -205,11 +206,11 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
   return value == nullptr ? otherwise : parse_unsigned(value).value_or(otherwise);
 }
 
-// Each `step`-th call, beginning at another one for each fault.
+// Each `step`-th call, with a different start for each fault.
 void fill(Table& table, std::string_view run, CallFault fault, std::uint64_t step) {
   const auto all = Scene(run).trace(0);
   EXPECT_TRUE(all.troubles.empty()) << run << ": " << all.troubles.front();
-  // Those that never return wait for deadlines and do little else, and a drain is looked at again.
+  // Runs with a hanging call mostly wait for deadlines.
   const std::size_t workers = fault == CallFault::never_returns ? 16 : is_sick(run) ? 8 : 2;
   std::vector<std::vector<std::uint64_t>> shares(workers);
   std::size_t next = 0;
@@ -248,7 +249,8 @@ void print(const Table& table) {
   for (const auto& trouble : table.troubles) fmt::print("TROUBLE {}\n", trouble);
 }
 
-// In a namespace whose PID 1 waits for nobody else. 0: nothing is left of the run.
+// Runs in a PID namespace whose PID 1 waits for no other process. Returns 0 if nothing is left of
+// the run.
 int run_below_careless_pid_1(const std::vector<std::string>& words) {
   constexpr int kNoNamespace = 99;
   const pid_t outside = ::fork();
@@ -268,8 +270,8 @@ int run_below_careless_pid_1(const std::vector<std::string>& words) {
       int status = 0;
       ::waitpid(run, &status, 0);
       siginfo_t left{};
-      const bool nobody = ::waitid(P_ALL, 0, &left, WEXITED | WNOHANG | WNOWAIT) == -1;
-      ::_exit(nobody && WIFEXITED(status) && WEXITSTATUS(status) < 3 ? 0 : 1);
+      const bool no_child = ::waitid(P_ALL, 0, &left, WEXITED | WNOHANG | WNOWAIT) == -1;
+      ::_exit(no_child && WIFEXITED(status) && WEXITSTATUS(status) < 3 ? 0 : 1);
     }
     int status = 0;
     ::waitpid(first, &status, 0);
@@ -294,8 +296,8 @@ TEST_P(ZombieTest, NoneIsLeftWherePid1DoesNotReap) {
 INSTANTIATE_TEST_SUITE_P(Each, ZombieTest, ::testing::ValuesIn(kRuns),
                          [](const auto& one) { return std::string(one.param); });
 
-// Where no earlier run can have noted that something hangs, all processes are looked through: once,
-// and not by each probe.
+// Without a note from an earlier run that something hangs, all processes are scanned: once, not by
+// each probe.
 TEST(LeftBehindTest, ProcessesAreLookedThroughOnceInARun) {
 #ifndef __x86_64__
   GTEST_SKIP() << "calls are counted on x86-64 alone";

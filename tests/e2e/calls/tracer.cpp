@@ -30,12 +30,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kPatience = std::chrono::seconds(90);  // far beyond any budget of these runs
-constexpr auto kFarewell = std::chrono::seconds(20);  // what was killed is gone by then
+constexpr auto kFarewell = std::chrono::seconds(20);  // killed processes are gone by then
 
 struct Tracee {
   bool foreign = false;           // executes another program
   bool dies_with_parent = false;  // PR_SET_PDEATHSIG
-  std::optional<long> answer;     // of the call that it is in, in place of the kernel's
+  std::optional<long> answer;     // of its current call, in place of the kernel's
 };
 
 std::string name_of(pid_t pid) {
@@ -51,7 +51,7 @@ pid_t parent_of(pid_t pid) {
   return after == std::string::npos ? 0 : std::atoi(line.c_str() + after + 4);
 }
 
-// The beginning of a text in its memory: enough to know a short name.
+// The beginning of a text in the tracee's memory, enough for a short name.
 std::string text_at(pid_t pid, std::uint64_t address) {
   std::string text;
   while (text.size() < 16) {
@@ -64,7 +64,7 @@ std::string text_at(pid_t pid, std::uint64_t address) {
   return text;
 }
 
-// What is in memory, or a pipe between its own processes, answers at once.
+// Memory files and pipes between its own processes answer at once.
 bool cannot_hang(pid_t pid, const __ptrace_syscall_info& call) {
   std::error_code failure;
   const auto number = static_cast<long>(call.entry.nr);
@@ -124,8 +124,7 @@ class Tracer {
     ::_exit(127);
   }
 
-  // Serves what is traced while `goes_on` says so; nothing is left, or the time is over, at its
-  // end.
+  // Serves the tracees while `goes_on` returns true; ends when none is left or the time is over.
   template <class GoesOn>
   void follow(const GoesOn& goes_on, std::chrono::seconds longest, int out) {
     const auto until = std::chrono::steady_clock::now() + longest;
@@ -135,7 +134,8 @@ class Tracer {
     struct sigaction interrupt {};
 
     interrupt.sa_handler = [](int) {};
-    ::sigaction(SIGALRM, &interrupt, nullptr);  // without SA_RESTART: waitpid() ends by it
+    // without SA_RESTART, so that it interrupts waitpid()
+    ::sigaction(SIGALRM, &interrupt, nullptr);
     ::setitimer(ITIMER_REAL, &often, nullptr);
     while (goes_on() && std::chrono::steady_clock::now() < until) {
       int status = 0;
@@ -156,7 +156,7 @@ class Tracer {
     if (got == 0) out_ended_ = true;
   }
 
-  // While the one that hangs still hangs.
+  // While the hanging process still hangs.
   void check_pipes(int in, int out) {
     const auto held = [&] {
       drain(out);
@@ -170,7 +170,7 @@ class Tracer {
     if (!in_ended_) result_.troubles.emplace_back("its input is held by who was left behind");
   }
 
-  // All are gone in the end, by themselves or because they were killed.
+  // In the end all have exited or were killed.
   void let_go() {
     if (victim_ > 0 && tracees_.contains(victim_)) {
       if (!killed_ && !tracees_[victim_].dies_with_parent) {
@@ -201,7 +201,7 @@ class Tracer {
     const int event = status >> 16;
     if (signal == (SIGTRAP | 0x80)) return handle_call(pid);
     if (event == PTRACE_EVENT_EXEC && pid != root_) tracees_[pid].foreign = true;
-    // A new one begins with SIGSTOP; muster itself stops nobody.
+    // A new process begins with SIGSTOP; muster itself never stops one.
     go_on(pid, event != 0 || signal == SIGSTOP ? 0 : signal);
   }
 
@@ -226,7 +226,7 @@ class Tracer {
     ::ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof call, &call);
     auto& tracee = tracees_[pid];
     if (call.op == PTRACE_SYSCALL_INFO_EXIT) {
-      if (pid == victim_) return;  // and never goes on
+      if (pid == victim_) return;  // and never continues
       if (tracee.answer) set_answer(pid, *std::exchange(tracee.answer, std::nullopt));
       return go_on(pid);
     }
@@ -247,7 +247,7 @@ class Tracer {
         return replace(pid, tracee, -1, 0);
       }
     }
-    // What main() begins with.
+    // The first calls of main().
     if (pid == root_ && number == SYS_fcntl && argument(0) == 0 && argument(1) == F_GETFD) {
       main_begun_ = true;
     }
@@ -258,11 +258,11 @@ class Tracer {
     result_.call = fmt::format("{} in {}", known->name, pid == root_ ? "muster" : name_of(pid));
     if (fault_ != CallFault::never_returns) return replace(pid, tracee, -1, -code_of(fault_));
     victim_ = pid;
-    // It outlives its parent, as what hangs in the kernel does.
+    // It outlives its parent, like a process that hangs in the kernel.
     replace(pid, tracee, SYS_prctl, 0);
   }
 
-  // Calls another one, or none (-1), and returns `answer` in the end.
+  // Replaces the call by another one, or none (-1), and returns `answer`.
   static void replace(pid_t pid, Tracee& tracee, long number, long answer) {
 #ifdef __x86_64__
     user_regs_struct registers{};
@@ -287,7 +287,7 @@ class Tracer {
   CallFault fault_;
   pid_t root_ = 0;
   pid_t victim_ = 0;
-  bool killed_ = false;  // somebody tried to kill the victim
+  bool killed_ = false;  // the victim was sent SIGKILL
   bool main_begun_ = false;
   bool root_ended_ = false;
   bool out_ended_ = false;

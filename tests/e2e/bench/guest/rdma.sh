@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs ib.loopback in a QEMU guest with Debian's kernel, on HCAs of software (rdma_rxe), beside perftest. The guest's clock
-# counts its instructions, so that what it measures does not depend on what else the machine does.
+# Runs ib.loopback next to perftest in a QEMU guest with Debian's kernel, on software HCAs (rdma_rxe). The guest's clock
+# counts its instructions, so the results do not depend on other load of the machine.
 #
-#   rdma.sh MUSTER_BENCH KERNEL    KERNEL: what tools/guest-kernel.sh unpacked, or MUSTER_GUEST_KERNEL
-# It ends with 77 where no such guest can be started.
+#   rdma.sh MUSTER_BENCH KERNEL    KERNEL: the folder of tools/guest-kernel.sh, or MUSTER_GUEST_KERNEL
+# Exits with 77 if no such guest can be started.
 set -euo pipefail
 
 program=$1
@@ -14,7 +14,7 @@ skip() {
   echo "rdma_guest: skipped: $*" >&2
   exit 77
 }
-[[ $(uname -m) == x86_64 ]] || skip "this machine is no x86_64"
+[[ $(uname -m) == x86_64 ]] || skip "this machine is not x86_64"
 for needed in qemu-system-x86_64 busybox cpio modprobe ip rdma ib_write_bw ib_read_bw; do
   command -v "$needed" >/dev/null || skip "$needed is not installed"
 done
@@ -28,7 +28,7 @@ trap 'rm -rf "$work"' EXIT
 root=$work/root
 mkdir -p "$root"/{bin,dev,proc,sys,tmp,etc,modules}
 
-# A program or library with the libraries that it needs, where they are here.
+# Copies a program or library and the libraries that it needs.
 add() {
   local file
   for file in "$1" $(ldd "$1" 2>/dev/null | grep --only-matching '/[^ )]*'); do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The first process of the guest that rdma.sh starts: makes HCAs of software, tests with them, and ends the guest.
+# The first process of the guest that rdma.sh starts: creates software HCAs, runs the tests, and powers off.
 export PATH=/bin:/sbin:/usr/bin:/usr/sbin
 mount -t proc proc /proc
 mount -t sysfs sys /sys
@@ -10,7 +10,7 @@ ip link set lo up
 
 wrong() { echo "guest: WRONG: $*"; }
 
-# hca NUMBER: mlx5_ibNUMBER, of software, on a network of its own.
+# hca NUMBER: creates mlx5_ibNUMBER in software, on a network of its own.
 hca() {
   ip link add "ib$1" type dummy
   ip link set "ib$1" mtu 4500
@@ -19,14 +19,14 @@ hca() {
   rdma link add "mlx5_ib$1" type rxe netdev "ib$1"
 }
 
-# loopback HCAS OPTION...: what ib.loopback says, in /tmp/said.
+# loopback HCAS OPTION...: runs ib.loopback, output in /tmp/said.
 loopback() {
   hcas=$1
   shift
   NCCL_IB_HCA=$hcas muster-bench node --only ib.loopback -v "$@" >/tmp/said 2>&1
 }
 
-# says STATUS WORDS: of the run before.
+# says STATUS WORDS: checks the previous run.
 says() {
   status=$?
   if [ $status -ne "$1" ] || ! grep -q "$2" /tmp/said; then
@@ -35,17 +35,17 @@ says() {
   fi
 }
 
-# perftest PROGRAM BYTES COUNT: its MiB/s.
+# perftest PROGRAM BYTES COUNT: prints its MiB/s.
 perftest() {
   "$1" -F -N -d mlx5_ib0 -x 1 -s "$2" -n "$3" >/dev/null 2>&1 &
   sleep 1
   "$1" -F -N -d mlx5_ib0 -x 1 -s "$2" -n "$3" 127.0.0.1 2>&1 | awk -v bytes="$2" '$1 == bytes { print $4 }'
 }
 
-# figure WHAT: of the run before, in Gb/s.
+# figure WHAT: prints a figure of the previous run, in Gb/s.
 figure() { sed -n "s/^ib.loopback: .*$1 \([0-9.]*\) Gb.*/\1/p" /tmp/said | head -1; }
 
-# compare BYTES WHAT MINE PERFTEST'S: within 3% of it.
+# compare BYTES WHAT MINE PERFTEST'S: fails beyond 3%.
 compare() {
   awk -v bytes="$1" -v what="$2" -v mine="$3" -v mib="$4" 'BEGIN {
     other = mib * 8 * 1.048576 / 1000
@@ -66,7 +66,7 @@ hca 0
 beside_perftest 4096 2MiB 500
 beside_perftest 65536 8MiB 128
 
-# What it says of ports, limits and rails.
+# Messages about ports, limits and rails.
 loopback "" --size 64KiB
 says 2 "this node has no HCA with an InfiniBand port"
 loopback mlx5_ib0 --size 64KiB --set bench.hca_write.fail_below=0.01Gb/s
@@ -81,7 +81,7 @@ ip link set ib1 down
 loopback mlx5_ib --size 64KiB
 says 2 "unknown .*mlx5_ib1 .*port 1 is DOWN"
 
-# What is killed leaves no queue pair, region or queue in the kernel.
+# A killed run leaves no queue pair, region or queue in the kernel.
 before=$(rdma resource)
 NCCL_IB_HCA=mlx5_ib0 muster-bench node --level full --only ib.loopback >/dev/null 2>&1 &
 sleep 2
@@ -92,7 +92,7 @@ after=$(rdma resource)
 [ "$before" != "$during" ] || wrong "nothing was at work to be killed"
 [ "$before" = "$after" ] || wrong "it was killed and left: $after"
 
-# A clock with steps of milliseconds.
+# A clock with millisecond resolution.
 echo jiffies >/sys/devices/system/clocksource/clocksource0/current_clocksource
 loopback mlx5_ib0 --size 64KiB
 says 2 "unknown .*mlx5_ib0 .*this host's clock is too coarse for transfers of 64 KiB"
