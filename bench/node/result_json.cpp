@@ -9,8 +9,8 @@
 namespace muster::bench::node {
 namespace {
 
-struct Answer {
-  MUSTER_DESCRIBED(Answer);
+struct TestAnswer {
+  MUSTER_DESCRIBED(TestAnswer);
   MUSTER_UNLESS_EMPTY(std::string, error, "why there is no result");
   MUSTER_FIELD(bool, missing, "the node has nothing of the kind") = false;
   MUSTER_FIELD(TestResult, result, "");
@@ -19,12 +19,13 @@ struct Answer {
 }  // namespace
 
 std::string to_json(const Result<TestResult>& result) {
-  if (result) return to_json_line(Answer{.result = *result});
-  return to_json_line(Answer{.error = result.error().message, .missing = result.error().missing});
+  if (result) return to_json_line(TestAnswer{.result = *result});
+  return to_json_line(
+      TestAnswer{.error = result.error().message, .missing = result.error().missing});
 }
 
 Result<TestResult> parse_result(std::string_view text) {
-  auto answer = from_json<Answer>(text);
+  auto answer = from_json<TestAnswer>(text);
   if (!answer) return make_error(fmt::format("the result of a test: {}", answer.error().message));
   if (answer->error.empty()) return std::move(answer->result);
   return tl::unexpected(Error{.message = answer->error, .missing = answer->missing});
