@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "bench/group/bytes.hpp"
-#include "bench/run/own_run.hpp"
+#include "bench/run/bench_run.hpp"
 
 namespace muster::bench::locate {
 namespace {

@@ -73,12 +73,11 @@ Result<Nodes> nodes_of(const Agreement& agreed) {
   return Nodes{.names = agreed.hosts, .devices = *most, .leaves = {}, .leaf_names = {}, .pods = {}};
 }
 
-Job::Job(RankContext& self, Parts& parts, const Operation& operation, const LocateCommand& command)
+Job::Job(RankContext& self, const Operation& operation, const LocateCommand& command)
     : self_(self),
-      parts_(parts),
       operation_(operation),
       command_(command),
-      records_(parts.membership.agreed.hosts.size()) {}
+      records_(self.membership.agreed.hosts.size()) {}
 
 std::string Job::to_text(const Task& task) {
   Writer writer;
@@ -127,7 +126,7 @@ Result<Job::RankResult> Job::parse_result(std::string_view text, int rank) {
 }
 
 std::vector<int> Job::ranks_of(const Group& group) const {
-  const auto& agreed = parts_.membership.agreed;
+  const auto& agreed = self_.membership.agreed;
   std::vector<int> ranks;
   for (std::size_t rank = 0; rank < agreed.nodes.size(); ++rank) {
     const auto node = static_cast<Node>(agreed.nodes[rank]);
@@ -141,7 +140,7 @@ std::vector<int> Job::ranks_of(const Group& group) const {
 
 std::vector<RankPart> Job::parts_of(const std::vector<Group>& groups) const {
   std::vector<RankPart> parts;
-  std::vector<bool> taken(parts_.membership.agreed.nodes.size());
+  std::vector<bool> taken(self_.membership.agreed.nodes.size());
   for (const auto& group : groups) {
     parts.push_back({.name = "", .ranks = ranks_of(group)});
     for (const int rank : parts.back().ranks) taken[static_cast<std::size_t>(rank)] = true;
@@ -172,8 +171,8 @@ Result<std::vector<std::string>> Job::take_part(const Task& task) {
 
 // The first rank of each of these nodes starts its tests; the others wait.
 Result<std::vector<std::string>> Job::test_part(const Task& task) {
-  auto& group = *parts_.membership.group;
-  self_.enter(group, "tests of nodes", 2 * kInsideBudget);
+  auto& group = *self_.membership.group;
+  self_.enter("tests of nodes", 2 * kInsideBudget);
   std::string text;
   for (const auto& tested : task.groups) {
     const auto ranks = ranks_of(tested);
@@ -184,33 +183,33 @@ Result<std::vector<std::string>> Job::test_part(const Task& task) {
 }
 
 Result<std::vector<std::string>> Job::measure_part(const Task& task) {
-  auto& group = *parts_.membership.group;
+  auto& group = *self_.membership.group;
   const auto parts = parts_of(task.groups);
   const auto limit = to_duration(self_.command.operation_deadline);
-  TRY(put(parts_.backend, make_part_backend(self_, parts_.membership, parts, limit)));
-  self_.emergency.watch(parts_.backend.get());
+  TRY(put(self_.backend, make_part_backend(self_, parts, limit)));
+  self_.emergency.watch(self_.backend.get());
   if (!std::exchange(introduced_, true)) {
-    auto done = introduce(self_, parts_.membership, *parts_.backend);
+    auto done = introduce(self_, *self_.backend);
     // Rank 0 has waited for communicators that do not form. Its partner would wait for it in vain.
     if (done) done = group.barrier();
     if (!done) return tl::unexpected(done.error());
   }
   // A back end that can be aborted ends sooner. Others may still wait for their communicator.
-  self_.enter(group, describe(operation_), 2 * limit, counters_of(progress_));
+  self_.enter(describe(operation_), 2 * limit, counters_of(progress_));
   RankResult result;
-  if (parts_.backend->ranks() > 1) {
-    const auto reserved = parts_.backend->reserve(operation_);
-    result = reserved ? run(*parts_.backend, task.repeats) : failed(reserved.error().message);
+  if (self_.backend->ranks() > 1) {
+    const auto reserved = self_.backend->reserve(operation_);
+    result = reserved ? run(*self_.backend, task.repeats) : failed(reserved.error().message);
   }
   self_.emergency.watch(static_cast<Backend*>(nullptr));
-  parts_.backend.reset();
+  self_.backend.reset();
   return group.gather(to_text(result));
 }
 
 Result<void> Job::serve() {
   for (;;) {
-    self_.enter(*parts_.membership.group, "search", to_duration(self_.command.join_deadline));
-    TRY_ASSIGN(const auto text, parts_.membership.group->broadcast(""));
+    self_.enter("search", to_duration(self_.command.join_deadline));
+    TRY_ASSIGN(const auto text, self_.membership.group->broadcast(""));
     TRY_ASSIGN(const auto task, parse_task(text));
     if (task.kind == Task::Kind::end) return {};
     if (const auto done = take_part(task); !done) return tl::unexpected(done.error());
@@ -218,14 +217,14 @@ Result<void> Job::serve() {
 }
 
 Result<void> Job::end() {
-  self_.enter(*parts_.membership.group, "search", to_duration(self_.command.join_deadline));
-  const auto sent = parts_.membership.group->broadcast(to_text(Task{}));
+  self_.enter("search", to_duration(self_.command.join_deadline));
+  const auto sent = self_.membership.group->broadcast(to_text(Task{}));
   return sent ? Result<void>() : tl::unexpected(sent.error());
 }
 
 void Job::note_losses() {
-  const auto losses = parts_.membership.group->losses();
-  const auto& nodes = parts_.membership.agreed.nodes;
+  const auto losses = self_.membership.group->losses();
+  const auto& nodes = self_.membership.agreed.nodes;
   for (; losses_ < losses.size(); ++losses_) {
     const auto& loss = losses[losses_];
     troubles_.push_back(loss.what);
@@ -284,8 +283,8 @@ Answer Job::answer_of(const std::vector<int>& ranks, const std::vector<RankResul
 }
 
 Result<std::vector<std::string>> Job::order(const Task& task) {
-  self_.enter(*parts_.membership.group, "search", to_duration(self_.command.join_deadline));
-  if (auto sent = parts_.membership.group->broadcast(to_text(task)); !sent) {
+  self_.enter("search", to_duration(self_.command.join_deadline));
+  if (auto sent = self_.membership.group->broadcast(to_text(task)); !sent) {
     return tl::unexpected(sent.error());
   }
   return take_part(task);

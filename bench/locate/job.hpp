@@ -13,7 +13,6 @@
 #include "bench/locate/locate_command.hpp"
 #include "bench/locate/measurer.hpp"
 #include "bench/results/row.hpp"
-#include "bench/run/concluding.hpp"
 #include "bench/run/rank_context.hpp"
 
 namespace muster::bench::locate {
@@ -24,7 +23,7 @@ namespace muster::bench::locate {
 class Job final : public Measurer {
  public:
   // All must live longer.
-  Job(RankContext& self, Parts& parts, const Operation& operation, const LocateCommand& command);
+  Job(RankContext& self, const Operation& operation, const LocateCommand& command);
 
   // On rank 0. A group whose back end does not come back within the operation deadline has not
   // finished, nor one of which a rank is lost. A node with a lost rank is not asked again, nor one
@@ -95,7 +94,6 @@ class Job final : public Measurer {
   };
 
   RankContext& self_;
-  Parts& parts_;
   Operation operation_;
   const LocateCommand& command_;
   std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();

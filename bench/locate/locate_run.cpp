@@ -19,7 +19,7 @@
 #include "bench/results/outcomes.hpp"
 #include "bench/run/messages.hpp"
 #include "bench/run/node_settings.hpp"
-#include "bench/run/printer.hpp"
+#include "bench/run/reporting.hpp"
 #include "bench/run/run_record.hpp"
 #include "lib/base/atomic_file.hpp"
 #include "lib/base/clock.hpp"
@@ -253,9 +253,9 @@ void tell_troubles(const std::vector<std::string>& troubles, const RankContext& 
 }
 
 // On rank 0: the exit status of all.
-Result<int> lead(const LocateCommand& command, RankContext& self, Parts& parts, Job& job,
+Result<int> lead(const LocateCommand& command, RankContext& self, Job& job,
                  std::optional<double> floor) {
-  TRY_ASSIGN(auto nodes, nodes_of(parts.membership.agreed));
+  TRY_ASSIGN(auto nodes, nodes_of(self.membership.agreed));
   if (const auto added = add_topology(nodes, command); !added) {
     return tl::unexpected(added.error());
   }
@@ -266,7 +266,7 @@ Result<int> lead(const LocateCommand& command, RankContext& self, Parts& parts, 
     test = [&job](const std::vector<Node>& slow) { return job.test(slow); };
   }
   // NCCL alone can give up what waits for a rank that is gone.
-  if (self.kind == BackendKind::nccl) parts.membership.group->go_on_without_the_lost();
+  if (self.kind == BackendKind::nccl) self.membership.group->go_on_without_the_lost();
   if (const auto done = run.search(job, test); !done) return tl::unexpected(done.error());
   if (const auto ended = job.end(); !ended) return tl::unexpected(ended.error());
   const auto held = self.emergency.hold();
@@ -275,23 +275,23 @@ Result<int> lead(const LocateCommand& command, RankContext& self, Parts& parts, 
   return run.conclude(judge_data(job.received(), self.reporter.record().members));
 }
 
-Result<int> search_job(const LocateCommand& command, RankContext& self, Parts& parts) {
+Result<int> search_job(const LocateCommand& command, RankContext& self) {
   const auto limit =
       limit_of_pairs(self.reporter.record().choice.profile, self.kind == BackendKind::nccl);
   // The profiles of ranks differ where their nodes do: rank 0's counts.
   TRY_ASSIGN(const auto bytes,
-             broadcast(*parts.membership.group, size_for(command, self.kind, limit)));
-  Job job(self, parts, {.bytes = bytes}, command);
+             broadcast(*self.membership.group, size_for(command, self.kind, limit)));
+  Job job(self, {.bytes = bytes}, command);
   int status = kExitHealthy;
   if (self.leads()) {
-    const auto led = lead(command, self, parts, job, floor_of(command, limit, bytes));
+    const auto led = lead(command, self, job, floor_of(command, limit, bytes));
     if (!led) return led;
     status = *led;
   } else if (const auto served = job.serve(); !served) {
     return tl::unexpected(served.error());
   }
-  self.enter(*parts.membership.group, "report", to_duration(command.operation_deadline));
-  return broadcast(*parts.membership.group, status);
+  self.enter("report", to_duration(command.operation_deadline));
+  return broadcast(*self.membership.group, status);
 }
 
 }  // namespace
@@ -299,9 +299,8 @@ Result<int> search_job(const LocateCommand& command, RankContext& self, Parts& p
 int run(std::span<const char* const> arguments, const RunInput& input) {
   return run_parsed(parse(arguments), input, [&input](const LocateCommand& command) {
     if (command.backend == BackendKind::sim) return search_model(command, input);
-    return bench::run(command, input, [&command](RankContext& self, Parts& parts) {
-      return search_job(command, self, parts);
-    });
+    return bench::run(command, input,
+                      [&command](RankContext& self) { return search_job(command, self); });
   });
 }
 

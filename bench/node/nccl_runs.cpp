@@ -10,7 +10,7 @@
 #include "bench/backends/nccl/library.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/node/tests.hpp"
-#include "bench/run/own_run.hpp"
+#include "bench/run/bench_run.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
 #include "lib/report/report.hpp"

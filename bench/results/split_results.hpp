@@ -11,6 +11,12 @@
 
 namespace muster::bench {
 
+// A part of the ranks that has a communicator of its own.
+struct RankPart {
+  std::string name;  // "gpu-0007", "rail3", "ranks 0-3"
+  std::vector<int> ranks;
+};
+
 struct PartResult {
   std::string name;        // "gpu-0007", "rail3", "ranks 0-3"
   std::vector<int> ranks;  // of the job

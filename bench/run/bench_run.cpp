@@ -3,25 +3,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <thread>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/sim/cluster.hpp"
 #include "bench/launch/local.hpp"
-#include "bench/run/concluding.hpp"
 #include "bench/run/measuring.hpp"
 #include "bench/run/meeting.hpp"
-#include "bench/run/messages.hpp"
 #include "bench/run/node_settings.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "bench/run/rank_context.hpp"
-#include "bench/run/split_measuring.hpp"
+#include "bench/run/splitting.hpp"
 #include "bench/run/transport_report.hpp"
-#include "lib/base/clock.hpp"
-#include "lib/base/host_name.hpp"
+#include "lib/base/text.hpp"
+#include "lib/process/program.hpp"
+#include "lib/process/startup.hpp"
 
 namespace muster::bench {
 namespace {
@@ -29,12 +29,11 @@ namespace {
 Attempt<void> prepare(RankContext& self) {
   TRY_ASSIGN(auto choice,
              choose_profile(self.command.profile, self.command.settings, self.variables));
-  TRY_ASSIGN(const auto kind,
+  TRY_ASSIGN(self.kind,
              pick_backend(self.command, self.place, choice.profile, self.place.evidence));
-  self.kind = kind;
   if (self.kind != BackendKind::sim) {
     if (self.command.environment == VariableSource::profile) {
-      self.settings = take_settings(choice.profile, self.kind, self.variables);
+      self.settings = apply_settings(choice.profile, self.kind, self.variables);
     }
     choice.evidence.push_back(sentence_of(self.settings, choice.profile.name));
     auto set = self.place.mpi ? spare_fabric_search(self.variables) : std::string();
@@ -44,7 +43,7 @@ Attempt<void> prepare(RankContext& self) {
   return {};
 }
 
-// What every rank finds out for itself, or the ranks of one node alone, is said once on each node.
+// Every rank of a node finds the same reason; its first rank prints it.
 int refuse(const RankContext& self, const Failure& failure) {
   if (self.place.local_rank.value_or(0) == 0) {
     self.say(fmt::format("{}{}", self.prefix(), failure.message));
@@ -52,90 +51,109 @@ int refuse(const RankContext& self, const Failure& failure) {
   return failure.status;
 }
 
-// The parts of all ranks, of which each rank finds the same.
-Result<std::vector<RankPart>> split_ranks(const RankContext& self, const Membership& membership) {
-  const auto& split = *self.command.split;
-  std::vector<RankPlace> places;
+// The simulated cluster runs all parts in one process.
+Result<void> start_part_backends(RankContext& self) {
   if (self.kind != BackendKind::sim) {
-    for (std::size_t rank = 0; rank < membership.agreed.nodes.size(); ++rank) {
-      places.push_back({membership.agreed.nodes[rank], membership.agreed.local_ranks[rank]});
-    }
-    return parts_of(split, places, membership.agreed.hosts);
+    const auto part = part_with(self.parts, self.membership.group->rank());
+    TRY_ASSIGN(auto backend, make_part_backend(self, self.parts));
+    self.part_backends.push_back({.part = part, .backend = std::move(backend)});
+    return {};
   }
   TRY_ASSIGN(const auto cluster, parse_sim(self.command.sim));
-  std::vector<std::string> hosts;
-  for (int rank = 0; rank < ranks_of(cluster); ++rank) {
-    places.push_back({rank / cluster.gpus, rank % cluster.gpus});
-  }
-  for (int node = 0; node < cluster.nodes; ++node) hosts.push_back(fmt::format("sim{}", node));
-  return parts_of(split, places, hosts);
-}
-
-// Of a model this process does all parts.
-Result<void> start_models(const RankContext& self, Parts& parts) {
-  TRY_ASSIGN(const auto cluster, parse_sim(self.command.sim));
-  for (std::size_t part = 0; part < parts.split.size(); ++part) {
-    TRY_ASSIGN(const auto of_part, part_of(cluster, parts.split[part].ranks));
-    parts.own.push_back({.part = part, .backend = make_sim_backend(of_part)});
+  for (std::size_t part = 0; part < self.parts.size(); ++part) {
+    TRY_ASSIGN(const auto of_part, part_of(cluster, self.parts[part].ranks));
+    self.part_backends.push_back({.part = part, .backend = make_sim_backend(of_part)});
   }
   return {};
 }
 
-Result<void> start_backend(RankContext& self, Parts& parts) {
-  if (self.command.split && self.kind != BackendKind::sim) {
-    TRY_ASSIGN(auto backend, make_part_backend(self, parts.membership, parts.split));
-    const auto part = part_with(parts.split, parts.membership.group->rank());
-    parts.own.push_back({.part = part, .backend = std::move(backend)});
-  } else {
-    auto made = put(parts.backend, make_whole_backend(self, parts.membership));
-    if (!made) return made;
-    if (self.command.split) {
-      if (auto begun = start_models(self, parts); !begun) return begun;
-    }
+Result<void> start_backends(RankContext& self) {
+  if (!self.command.split || self.kind == BackendKind::sim) {
+    TRY_ASSIGN(self.backend, make_whole_backend(self));
   }
-  auto& any = parts.backend ? *parts.backend : *parts.own.front().backend;
+  if (self.command.split) TRY(start_part_backends(self));
+  auto& any = self.backend ? *self.backend : *self.part_backends.front().backend;
   self.emergency.watch(&any);
-  return introduce(self, parts.membership, any);
+  return introduce(self, any);
 }
 
-// One after the other. What cannot be run here is left out, unless that is all of them.
-Result<int> measure_each(RankContext& self, Group& group, Backend& backend) {
+// Measures one collective after the other. Of several, those that cannot run here are left out.
+Result<int> measure_each(RankContext& self) {
   const auto commands = of_each_collective(self.command);
   const bool several = commands.size() > 1;
   int all = several ? kExitUsage : kExitHealthy;
   for (const auto& command : commands) {
-    const auto status = measure(self, command, group, backend);
-    const bool left_out = several && status && *status == kExitUsage;
-    if (left_out) continue;
-    if (!status || *status != kExitHealthy) return status;
+    TRY_ASSIGN(const auto status, measure(self, command));
+    if (several && status == kExitUsage) continue;
+    if (status != kExitHealthy) return status;
     all = kExitHealthy;
     if (several && self.leads()) self.reporter.end_collective(command);
   }
   return all;
 }
 
-Result<int> measure_and_report(RankContext& self, Parts& parts) {
+Result<int> measure_and_report(RankContext& self) {
   if (self.command.split) {
-    auto split = split_ranks(self, parts.membership);
-    if (!split) {
-      if (self.leads()) self.say(split.error().message);
+    auto parts = split_ranks(self);
+    if (!parts) {
+      if (self.leads()) self.say(parts.error().message);
       return kExitUsage;
     }
-    parts.split = *std::move(split);
+    self.parts = *std::move(parts);
   }
-  if (auto started = start_backend(self, parts); !started) return tl::unexpected(started.error());
-  auto& group = *parts.membership.group;
-  const auto status = parts.own.empty() ? measure_each(self, group, *parts.backend)
-                                        : measure_parts(self, group, parts.split, parts.own);
-  if (!status || *status != kExitHealthy) return status;
-  self.enter(*parts.membership.group, "report", to_duration(self.command.operation_deadline));
-  return broadcast(*parts.membership.group, self.leads() ? self.reporter.conclude() : kExitHealthy);
+  TRY(start_backends(self));
+  TRY_ASSIGN(const auto status, self.command.split ? measure_parts(self) : measure_each(self));
+  if (status != kExitHealthy) return status;
+  self.enter("report", to_duration(self.command.operation_deadline));
+  return broadcast(*self.membership.group, self.leads() ? self.reporter.conclude() : kExitHealthy);
 }
 
-// What goes wrong before the others are met is this process' own; after that everybody is told.
+// Informs the other ranks, if they have met, that this rank cannot continue. Rank 0 reports for the
+// run. Back ends are leaked, because taking down a failed one might hang.
+int give_up(RankContext& self, const Error& error) {
+  // When a rank is lost, operations fail everywhere. The group's thread reports the loss and ends
+  // this process within this time.
+  constexpr auto kLossesFirst = std::chrono::milliseconds(300);
+  self.emergency.watch(static_cast<Backend*>(nullptr));
+  (void)self.backend.release();
+  for (auto& each : self.part_backends) (void)each.backend.release();
+  (void)self.membership.mpi.release();
+  auto* const group = self.membership.group.get();
+  if (group != nullptr && self.place.world > 1) std::this_thread::sleep_for(kLossesFirst);
+  if (!self.leads() || group == nullptr) {
+    self.say(fmt::format("{}{}", self.prefix(), error.message));
+  }
+  if (group == nullptr) return kExitUndecided;
+  const Trouble trouble{.kind = Trouble::Kind::given_up,
+                        .phase = self.phase.get(),
+                        .what = error.message,
+                        .ranks = {self.place.rank},
+                        .broken = error.broken};
+  if (self.leads()) self.emergency.report(trouble);
+  group->give_up({.why = error.message, .broken = error.broken});
+  replay_nccl_log();
+  return exit_status_of(trouble);
+}
+
+// Takes everything down after the report.
+void leave(RankContext& self) {
+  self.emergency.watch(static_cast<Backend*>(nullptr));
+  self.part_backends.clear();
+  self.backend.reset();
+  self.emergency.watch(static_cast<Group*>(nullptr));
+  self.membership.group.reset();
+  if (self.membership.mpi == nullptr) return;
+  {
+    const auto held = self.emergency.hold();
+    self.emergency.mark_reported();  // by rank 0
+  }
+  const PhaseDeadline limit(self.emergency, self.place.rank, "end of MPI",
+                            to_duration(self.command.operation_deadline));
+  if (auto finished = self.membership.mpi->finish(); !finished) self.say(finished.error().message);
+}
+
 int run_rank(const BenchCommand& command, const RunInput& input, LocalRank own, const Work& work) {
   RankContext self(command, input, std::move(own.place));
-  Parts parts;
   if (auto prepared = prepare(self); !prepared) return refuse(self, prepared.error());
   self.emergency.report_through(
       {.report =
@@ -146,15 +164,15 @@ int run_rank(const BenchCommand& command, const RunInput& input, LocalRank own, 
        .note = [&](const Trouble& it) { self.say(fmt::format("{}: {}", self.name(), it.what)); },
        .before_exit = replay_nccl_log});
   end_on_signals(self);
-  auto met = meet(self, parts.membership, std::move(own.listener), std::move(own.secret));
-  if (!met) return give_up(self, parts, met.error());
-  const auto status = work ? work(self, parts) : measure_and_report(self, parts);
-  if (!status) return give_up(self, parts, status.error());
-  leave(self, parts);
+  auto met = meet(self, std::move(own.listener), std::move(own.secret));
+  if (!met) return give_up(self, met.error());
+  const auto status = work ? work(self) : measure_and_report(self);
+  if (!status) return give_up(self, status.error());
+  leave(self);
   return *status;
 }
 
-// How many ranks this process is to become, where its launcher leaves that to it.
+// The number of ranks that this process becomes.
 int local_ranks(const BenchCommand& command, const Place& place) {
   if (command.local) return *command.local;
   const bool on_gpus =
@@ -194,6 +212,24 @@ int run(const BenchCommand& command, const RunInput& input, const Work& work) {
   const auto& end = std::get<LocalEnd>(*forked);
   for (const auto& note : end.notes) input.say(note);
   return end.status;
+}
+
+Result<Report> run_own(const std::vector<std::string>& words, Variables variables,
+                       Clock::time_point deadline) {
+  std::erase_if(variables, [](const auto& variable) {
+    constexpr std::array<std::string_view, 6> kLaunchers{"SLURM_", "OMPI_COMM_", "PMI_",
+                                                         "PMIX_",  "RANK",       "WORLD_SIZE"};
+    return std::ranges::any_of(
+        kLaunchers, [&](std::string_view name) { return variable.first.starts_with(name); });
+  });
+  TRY_ASSIGN(const auto ended, run_program({.program = companion("muster-bench"),
+                                            .arguments = words,
+                                            .environment = std::move(variables),
+                                            .limit = deadline}));
+  if (auto report = parse_report(ended.out)) return report;
+  const auto lines = split_lines(ended.err);
+  return make_error(fmt::format("muster-bench exited with status {}: {}", ended.status,
+                                printable(lines.empty() ? "no output" : lines.back(), 300)));
 }
 
 }  // namespace muster::bench

@@ -1,53 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of `muster-bench`, from the environment to the exit status: this process is one of its
-// ranks, or starts those of this node.
+// A run of `muster-bench`, from the environment to the exit status. This process is one of its
+// ranks, or starts the ranks of this node.
 #pragma once
+
+#include <fmt/format.h>
 
 #include <functional>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "bench/command/bench_command.hpp"
 #include "bench/launch/place.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/base/result.hpp"
 #include "lib/command/output.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::bench {
 
-// What a run gets from its process.
+// The process's input to a run.
 struct RunInput {
   Console console;
   Variables variables;  // the environment
-  std::string asked;    // the command line, less what each process has of its own
+  std::string asked;    // the command line without the options that differ between processes
 
-  // Writes a line to standard error, with the program's name, unless there is nothing to say.
+  // Prints a non-empty line to standard error, with the program's name.
   void say(std::string_view line) const;
-  // Says why a run cannot be, or cannot go on. Returns its exit status.
+  // Prints why the run cannot start or continue, and returns its exit status.
   [[nodiscard]] int refuse(int status, std::string_view why) const;
 };
 
-// Says what is wrong with a command line, writes the text that it asks for, or goes on with the
-// command. Returns the exit status.
-template <class Command, class GoOn>
+// Prints a usage error or the requested text, or runs the command. Returns the exit status.
+template <class Command, class RunCommand>
 [[nodiscard]] int run_parsed(const Parsed<Command>& parsed, const RunInput& input,
-                             const GoOn& go_on) {
+                             const RunCommand& run_command) {
   if (!parsed) return input.refuse(kExitUsage, parsed.error().message);
   if (const auto* text = std::get_if<std::string>(&*parsed)) {
     return input.console.out(*text) ? kExitHealthy : kExitUndecided;
   }
-  return go_on(std::get<Command>(*parsed));
+  return run_command(std::get<Command>(*parsed));
 }
 
 struct RankContext;
-struct Parts;
 
-// What the ranks do once they have met: the exit status of all of them, or what kept this one from
-// going on.
-using Work = std::function<Result<int>(RankContext& self, Parts& parts)>;
+// The work of the ranks once they have met. Returns the exit status of all ranks, or why this rank
+// cannot continue.
+using Work = std::function<Result<int>(RankContext& self)>;
 
-// Without `work`, the collective that the command names is measured and judged.
+// Without `work`, measures and judges the collective that the command names.
 [[nodiscard]] int run(const BenchCommand& command, const RunInput& input, const Work& work = {});
+
+// Appends the profile, its settings and the libraries of this run to the words of another run.
+template <class Given>
+void hand_on(const Given& given, std::vector<std::string>& words) {
+  const auto append = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) words.push_back(fmt::format("{}={}", name, value));
+  };
+  append("--profile", given.profile);
+  append("--cuda", given.cuda);
+  append("--nccl", given.nccl);
+  for (const auto& setting : given.settings) append("--set", setting);
+}
+
+// Runs muster-bench as a process of its own, with words that ask for a JSON report. Drops the
+// launcher's variables. An error names the exit status and the last line of standard error.
+[[nodiscard]] Result<Report> run_own(const std::vector<std::string>& words, Variables variables,
+                                     Clock::time_point deadline);
 
 }  // namespace muster::bench

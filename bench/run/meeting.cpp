@@ -4,78 +4,67 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "bench/backends/nccl/ras.hpp"
-#include "bench/group/trouble.hpp"
 #include "bench/launch/random.hpp"
-#include "bench/run/agreement.hpp"
-#include "bench/run/emergency.hpp"
-#include "bench/run/messages.hpp"
 #include "bench/run/rank_backend.hpp"
-#include "bench/run/time_limit.hpp"
-#include "lib/base/clock.hpp"
-#include "lib/base/host_name.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
 namespace {
 
-// What rank 0 tells the others through MPI: the secret, and one address on each further line.
-std::string invitation(const std::string& secret, const std::vector<Rendezvous>& addresses) {
-  auto text = secret;
-  for (const auto& each : addresses) text += fmt::format("\n{}", to_text(each));
-  return text;
-}
-
 Result<std::vector<Rendezvous>> addresses_in(const std::vector<std::string_view>& lines) {
   std::vector<Rendezvous> addresses;
   for (std::size_t i = 1; i < lines.size(); ++i) {
     auto address = parse_endpoint(lines[i]);
-    if (!address) return make_error("rank 0 gave addresses that cannot be read");
+    if (!address) return make_error("cannot parse the addresses that rank 0 sent");
     addresses.push_back(*std::move(address));
   }
   return addresses;
 }
 
-// Any free port of rank 0, and a secret that only MPI has carried.
+// Rank 0 listens on any free port. MPI carries its addresses and a random secret: the secret on the
+// first line, and an address on each further line.
 Result<void> meet_through_mpi(MpiJob& mpi, JoinOptions& options) {
-  std::string text;
+  std::string invitation;
   if (options.rank == 0) {
     TRY_ASSIGN(auto listener, listen_anywhere());
-    TRY_ASSIGN(auto secret, random_secret());
+    TRY_ASSIGN(invitation, random_secret());
     options.listener = std::move(listener.socket);
-    text = invitation(secret, listener.addresses);
+    for (const auto& each : listener.addresses) {
+      invitation += fmt::format("\n{}", to_text(each));
+    }
   }
-  TRY_ASSIGN(const auto told, mpi.broadcast(text));
-  const auto lines = split(told, '\n');
-  TRY_ASSIGN(auto addresses, addresses_in(lines));
+  TRY_ASSIGN(const auto received, mpi.broadcast(invitation));
+  const auto lines = split(received, '\n');
+  TRY_ASSIGN(options.addresses, addresses_in(lines));
   options.secret = std::string(lines.front());
-  options.addresses = std::move(addresses);
   return {};
 }
 
 // Fills in how the ranks find each other.
-Result<void> find_rank_0(const RankContext& self, const Membership& membership,
-                         JoinOptions& options) {
+Result<void> find_rank_0(const RankContext& self, JoinOptions& options) {
   if (self.place.world == 1) return {};
-  if (membership.mpi != nullptr) return meet_through_mpi(*membership.mpi, options);
+  if (self.membership.mpi != nullptr) return meet_through_mpi(*self.membership.mpi, options);
   if (!self.place.rendezvous) {
     return make_error(
-        "nothing says where rank 0 listens: give --rendezvous HOST:PORT, or set MASTER_ADDR and "
+        "the address of rank 0 is unknown: give --rendezvous HOST:PORT, or set MASTER_ADDR and "
         "MASTER_PORT");
   }
   options.addresses = {*self.place.rendezvous};
   return {};
 }
 
-// Of many ranks a list would say less than their number.
 void show_wait(RankContext& self, const std::vector<int>& missing, Clock::duration patience) {
   constexpr std::size_t kFew = 12;
   const auto who =
@@ -84,47 +73,57 @@ void show_wait(RankContext& self, const std::vector<int>& missing, Clock::durati
       fmt::format("waiting for {} of {}, {} at most", who, self.place.world, in_words(patience)));
 }
 
-std::string words_of_ras(const RankContext& self) {
+std::string explain_by_ras(const RankContext& self) {
   if (self.kind != BackendKind::nccl) return {};
-  const auto words = ask_ras(std::chrono::seconds(3));
-  return words.empty() ? "" : fmt::format("NCCL's RAS service says: {}", words);
+  const auto answer = ask_ras(std::chrono::seconds(3));
+  return answer.empty() ? "" : fmt::format("NCCL's RAS service reports: {}", answer);
 }
 
-Result<void> join_group(RankContext& self, Membership& membership, Descriptor listener,
-                        std::string secret) {
+Result<void> join_group(RankContext& self, Descriptor listener, std::string secret) {
   const auto patience = to_duration(self.command.join_deadline);
-  std::optional<TimeLimit> limit;
-  // MPI says where rank 0 listens, and watches nobody.
-  if (membership.mpi != nullptr)
+  std::optional<PhaseDeadline> limit;
+  // MPI has no deadline of its own.
+  if (self.membership.mpi != nullptr) {
     limit.emplace(self.emergency, self.place.rank, Phase{"meeting", Part::meeting}, 2 * patience);
+  }
   JoinOptions options{
       .rank = self.place.rank,
       .world = self.place.world,
-      .addresses = {},
       .listener = std::move(listener),
       .secret = std::move(secret),
       .name = fmt::format("{} (pid {})", host_name(), ::getpid()),
       .patience = patience,
       .on_trouble = [&self](const Trouble& trouble) { self.emergency.end(trouble); },
-      .explain_late = [&self] { return words_of_ras(self); },
+      .explain_late = [&self] { return explain_by_ras(self); },
       .note = [&self](std::string_view line) { self.say(line); },
       .missing = [&self,
                   patience](const std::vector<int>& ranks) { show_wait(self, ranks, patience); }};
-  if (auto found = find_rank_0(self, membership, options); !found) return found;
+  TRY(find_rank_0(self, options));
   if (self.leads() && self.place.world > 1) {
     std::vector<int> others(static_cast<std::size_t>(self.place.world - 1));
     std::iota(others.begin(), others.end(), 1);
     show_wait(self, others, patience);
   }
-  if (auto joined = put(membership.group, Group::join(std::move(options))); !joined) return joined;
-  self.emergency.watch(membership.group.get());
+  TRY_ASSIGN(self.membership.group, Group::join(std::move(options)));
+  self.emergency.watch(self.membership.group.get());
   return {};
 }
 
-// Every process says who it is, and rank 0 tells all what comes of it.
-Result<void> introduce(RankContext& self, Membership& membership) {
-  self.enter(*membership.group, {"introduction", Part::starting},
-             to_duration(self.command.operation_deadline));
+Agreement agree(const std::vector<std::string>& texts, std::vector<std::string>& remarks) {
+  std::vector<Introduction> all;
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    auto parsed = from_message<Introduction>(texts[rank], static_cast<int>(rank));
+    if (!parsed) return {.complaint = parsed.error().message};
+    all.push_back(*std::move(parsed));
+  }
+  remarks = other_profiles(all);
+  return agreement_of(all);
+}
+
+// Every process introduces itself, and rank 0 sends its conclusion to all.
+Result<void> introduce_process(RankContext& self) {
+  self.enter({"introduction", Part::starting}, to_duration(self.command.operation_deadline));
+  auto& membership = self.membership;
   const Introduction introduction{.host = self.kind == BackendKind::sim ? "model" : host_name(),
                                   .pid = ::getpid(),
                                   .backend = std::string(to_string(self.kind)),
@@ -132,23 +131,23 @@ Result<void> introduce(RankContext& self, Membership& membership) {
                                   .asked = self.input.asked};
   TRY_ASSIGN(const auto texts, membership.group->gather(to_message(introduction)));
   std::vector<std::string> remarks;
-  TRY_ASSIGN(auto agreed,
+  TRY_ASSIGN(membership.agreed,
              broadcast(*membership.group, self.leads() ? agree(texts, remarks) : Agreement()));
+  const auto& agreed = membership.agreed;
   if (!agreed.complaint.empty()) return make_error(agreed.complaint);
   membership.local_rank = self.place.local_rank.value_or(
       agreed.local_ranks.at(static_cast<std::size_t>(self.place.rank)));
   self.reporter.set_hosts(agreed.hosts, remarks);
-  membership.agreed = std::move(agreed);
   return {};
 }
 
 // Initialises MPI if its launcher started this process and its module can be opened. Null if that
-// fails and MPI is not `needed`; the reason is added to the place's evidence.
+// fails and MPI is not `needed`; the reason is appended to the place's evidence.
 Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed) {
   if (!place.mpi) {
     if (!needed) return nullptr;
     return make_error(
-        "no MPI launcher started this process, and MPI cannot begin without: use mpirun, or srun "
+        "MPI needs an MPI launcher, and none started this process: use mpirun, or srun "
         "--mpi=pmix");
   }
   auto job = start_mpi(mpi_module_path());
@@ -160,21 +159,93 @@ Result<std::unique_ptr<MpiJob>> join_mpi(Place& place, bool needed) {
   TRY_ASSIGN(const auto fitting,
              fits({.rank = (*job)->rank(), .size = (*job)->size()}, place, needed));
   if (!fitting) {
-    // It is of no use, and whether it ends well changes nothing.
     [[maybe_unused]] const auto ignored = (*job)->finish();
     return nullptr;
   }
   return std::move(*job);
 }
 
+// Returns the words in which two command lines differ, from the first to the last; an option with
+// its value.
+std::pair<std::string, std::string> difference(std::string_view one, std::string_view other) {
+  auto a = split_words(one);
+  auto b = split_words(other);
+  std::string_view before;
+  while (!a.empty() && !b.empty() && a.front() == b.front()) {
+    before = a.front();
+    a.erase(a.begin());
+    b.erase(b.begin());
+  }
+  while (!a.empty() && !b.empty() && a.back() == b.back()) {
+    a.pop_back();
+    b.pop_back();
+  }
+  const auto shown = [&](std::vector<std::string_view>& words) {
+    const bool is_value = !words.empty() && !words.front().starts_with('-');
+    if (is_value && before.starts_with("-")) words.insert(words.begin(), before);
+    if (words.empty()) return std::string("nothing");
+    return printable(fmt::format("{}", fmt::join(words, " ")), 200);
+  };
+  return {shown(a), shown(b)};
+}
+
+// Returns why the ranks do not run the same thing; empty if they do.
+std::string complaint_about(const std::vector<Introduction>& introductions) {
+  const Introduction& first = introductions.front();
+  for (std::size_t rank = 1; rank < introductions.size(); ++rank) {
+    const Introduction& other = introductions[rank];
+    if (other.asked != first.asked) {
+      const auto [ours, theirs] = difference(first.asked, other.asked);
+      return fmt::format(
+          "rank {} on {} was started with {}, and rank 0 with {}: all ranks need the same "
+          "arguments",
+          rank, other.host, theirs, ours);
+    }
+    if (other.backend != first.backend) {
+      return fmt::format(
+          "rank 0 on {} would run the back end {}, and rank {} on {} {}: is a GPU or a library "
+          "missing on one of them? Give --backend",
+          first.host, first.backend, rank, other.host, other.backend);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<bool> fits(const MpiSizes& told, Place& place, bool needed) {
-  if (told.rank == place.rank && told.size == place.world) return true;
+Agreement agreement_of(const std::vector<Introduction>& introductions) {
+  Agreement agreement{.complaint = complaint_about(introductions)};
+  if (!agreement.complaint.empty()) return agreement;
+  std::map<std::string, int> counts;
+  for (const auto& introduction : introductions) {
+    const int local = counts[introduction.host]++;
+    if (local == 0) agreement.hosts.push_back(introduction.host);
+    agreement.local_ranks.push_back(local);
+    const auto host = std::ranges::find(agreement.hosts, introduction.host);
+    agreement.nodes.push_back(static_cast<int>(host - agreement.hosts.begin()));
+  }
+  return agreement;
+}
+
+std::vector<std::string> other_profiles(const std::vector<Introduction>& introductions) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> sentences;
+  std::set<std::string> seen;
+  for (const auto& each : introductions) {
+    if (each.profile == introductions.front().profile || !seen.insert(each.host).second) continue;
+    if (sentences.size() == kMost) break;
+    sentences.push_back(
+        fmt::format("{} looks like {}, unlike the node of rank 0", each.host, each.profile));
+  }
+  return sentences;
+}
+
+Result<bool> fits(const MpiSizes& reported, Place& place, bool needed) {
+  if (reported.rank == place.rank && reported.size == place.world) return true;
   auto contradiction = fmt::format(
-      "MPI says rank {} of {}, and the launcher's variables say rank {} of {}: was this process "
+      "MPI reports rank {} of {}, and the launcher's variables rank {} of {}: was this process "
       "started by another MPI's mpirun?",
-      told.rank, told.size, place.rank, place.world);
+      reported.rank, reported.size, place.rank, place.world);
   if (needed) return make_error(std::move(contradiction));
   place.evidence.push_back(fmt::format("without MPI: {}", contradiction));
   return false;
@@ -189,39 +260,33 @@ Result<std::string> job_secret(const BenchCommand& command, const Variables& var
   if (!secret) {
     return make_error(fmt::format("--secret-file: {}", secret.error().message));
   }
+  const auto file = printable(command.secret_file);
   std::error_code gone;
   const auto mode = std::filesystem::status(command.secret_file, gone).permissions();
   if (!gone && (mode & std::filesystem::perms(0007)) != std::filesystem::perms::none) {
-    return make_error(fmt::format("--secret-file: everybody may use {}: chmod o-rwx {}",
-                                  printable(command.secret_file), printable(command.secret_file)));
+    return make_error(
+        fmt::format("--secret-file: {} is open to all users: chmod o-rwx {}", file, file));
   }
-  if (trim(*secret).empty()) {
-    return make_error(fmt::format("--secret-file: {} is empty", command.secret_file));
-  }
+  if (trim(*secret).empty()) return make_error(fmt::format("--secret-file: {} is empty", file));
   return std::string(trim(*secret));
 }
 
-Result<void> meet(RankContext& self, Membership& membership, Descriptor listener,
-                  std::string secret) {
+Result<void> meet(RankContext& self, Descriptor listener, std::string secret) {
   if (self.kind != BackendKind::sim) {
-    const TimeLimit limit(self.emergency, self.place.rank, {"start of MPI", Part::meeting},
-                          to_duration(self.command.join_deadline));
-    const bool needed = self.kind == BackendKind::mpi;
-    if (auto joined = put(membership.mpi, join_mpi(self.place, needed)); !joined) return joined;
+    const PhaseDeadline limit(self.emergency, self.place.rank, {"start of MPI", Part::meeting},
+                              to_duration(self.command.join_deadline));
+    TRY_ASSIGN(self.membership.mpi, join_mpi(self.place, self.kind == BackendKind::mpi));
   }
   if (secret.empty()) {
-    if (auto given = put(secret, job_secret(self.command, self.variables)); !given) return given;
+    TRY_ASSIGN(secret, job_secret(self.command, self.variables));
   }
-  if (self.place.world > 1 && membership.mpi == nullptr && secret.empty()) {
-    constexpr std::string_view kWarning =
-        "without a job secret nobody proved to be a rank of this run: MUSTER_JOB_SECRET or "
-        "--secret-file";
-    if (self.leads()) self.reporter.remark(kWarning);
+  if (self.place.world > 1 && self.membership.mpi == nullptr && secret.empty() && self.leads()) {
+    self.reporter.remark(
+        "without a job secret, ranks are not authenticated: set MUSTER_JOB_SECRET or give "
+        "--secret-file");
   }
-  if (auto joined = join_group(self, membership, std::move(listener), std::move(secret)); !joined) {
-    return joined;
-  }
-  return introduce(self, membership);
+  TRY(join_group(self, std::move(listener), std::move(secret)));
+  return introduce_process(self);
 }
 
 }  // namespace muster::bench

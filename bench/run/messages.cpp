@@ -21,12 +21,12 @@ std::string to_message(const T& value) {
   return json_line(value);
 }
 
-// All ranks run one version of this program: what cannot be read comes from another version.
+// All ranks must run the same version of this program.
 template <class T>
 Result<T> from_message(std::string_view text, int rank) {
   const auto unread = [&](std::string_view why) {
     return make_error(fmt::format(
-        "rank {} runs another version of muster-bench: its answer cannot be read ({})", rank, why));
+        "rank {} runs another version of muster-bench: cannot parse its message ({})", rank, why));
   };
   const auto json = parse_json(text);
   if (!json) return unread(json.error().message);

@@ -26,16 +26,14 @@
 namespace muster::bench {
 namespace {
 
-// What recognition looks at. These files are local: a node that cannot read them in this time has
-// other troubles, and is judged as `generic`.
-constexpr auto kPatience = std::chrono::seconds(5);
-
 Attempt<Choice> recognise_node(const ProfileSources& sources, const Variables& variables) {
-  constexpr ProbeSet kAsked =
+  // These probes read local files. A node that takes longer is judged as `generic`.
+  constexpr auto kPatience = std::chrono::seconds(5);
+  constexpr ProbeSet kProbes =
       Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
   Result<Candidates> candidates;
   const ObserveOptions options{.recognise = true,
-                               .probes = kAsked,
+                               .probes = kProbes,
                                .deadline = std::chrono::steady_clock::now() + kPatience,
                                .nvml = {},
                                .state_file = std::nullopt,
@@ -61,7 +59,7 @@ bool has_device(const std::filesystem::path& root, std::string_view name) {
          is_there(root / "sys/class/infiniband" / device);
 }
 
-// NCCL takes the beginning of a name; "=eth0" is the whole of one.
+// NCCL matches the beginning of a name; "=eth0" matches exactly.
 bool has_interface(const std::filesystem::path& root, std::string_view name) {
   if (name.starts_with('=')) return has_device(root, name.substr(1));
   std::error_code failure;
@@ -72,25 +70,25 @@ bool has_interface(const std::filesystem::path& root, std::string_view name) {
   return false;
 }
 
-// What a setting names and this node does not have; else empty.
-std::string_view what_is_missing(std::string_view name, std::string_view value,
-                                 const std::filesystem::path& root) {
-  // In a container the host's files are often missing, and NCCL takes an empty topology for one.
+// Returns the kind of object that a setting names and this node lacks: "file", "interface" or "".
+std::string_view missing_object(std::string_view name, std::string_view value,
+                                const std::filesystem::path& root) {
+  // A container often lacks the host's files, and NCCL would use an empty topology.
   if (name.ends_with("_FILE")) {
     return is_there(root / std::filesystem::path(value).relative_path()) ? "" : "file";
   }
-  const bool nccls = name == "NCCL_SOCKET_IFNAME";
-  const bool ucxs = name == "UCX_NET_DEVICES" || name == "SHARP_SMX_UCX_INTERFACE";
-  if (nccls ? value.starts_with('^') : !ucxs || value == "all") return {};
+  const bool of_nccl = name == "NCCL_SOCKET_IFNAME";
+  const bool of_ucx = name == "UCX_NET_DEVICES" || name == "SHARP_SMX_UCX_INTERFACE";
+  if (of_nccl ? value.starts_with('^') : !of_ucx || value == "all") return {};
   const auto names = split(value, ',');
   const bool found = std::ranges::any_of(names, [&](std::string_view each) {
-    return nccls ? has_interface(root, each) : has_device(root, each);
+    return of_nccl ? has_interface(root, each) : has_device(root, each);
   });
   return found ? "" : "interface";
 }
 
-// What PSM, PSM2 and libfabric drive has a class here: Omni-Path, InfiniPath and EFA are
-// `infiniband`, Slingshot is `cxi`. A /sys that cannot be read says nothing.
+// The devices of PSM, PSM2 and libfabric: Omni-Path, InfiniPath and EFA are of class `infiniband`,
+// Slingshot is `cxi`. False if /sys is missing.
 bool has_no_fabric(const std::filesystem::path& root) {
   const auto classes = root / "sys/class";
   if (!is_there(classes)) return false;
@@ -101,8 +99,7 @@ bool has_no_fabric(const std::filesystem::path& root) {
   });
 }
 
-// What NCCL reads from files where it is not in the environment: the user's file first, then the
-// node's.
+// Reads the variables that NCCL takes from files: the user's file first, then the node's.
 std::map<std::string, std::string, std::less<>> read_nccl_conf(const std::filesystem::path& root,
                                                                const Variables& variables) {
   const auto named = variables.find("NCCL_CONF_FILE");
@@ -135,8 +132,8 @@ Attempt<Choice> choose_profile(const std::string& named, const std::vector<std::
   return recognise_node(sources, variables);
 }
 
-Settings take_settings(const Profile& profile, BackendKind kind, Variables& variables,
-                       const std::filesystem::path& root) {
+Settings apply_settings(const Profile& profile, BackendKind kind, Variables& variables,
+                        const std::filesystem::path& root) {
   Settings settings;
   const auto conf = read_nccl_conf(root, variables);
   for (const auto& [name, value] : profile.bench->environment) {
@@ -145,23 +142,23 @@ Settings take_settings(const Profile& profile, BackendKind kind, Variables& vari
     if (const auto own = conf.find(name); own != conf.end()) {
       if (own->second == value) continue;
       settings.left_out.push_back(
-          fmt::format("{}={}: nccl.conf says {}", name, value, printable(own->second, 200)));
+          fmt::format("{}={}: nccl.conf sets {}", name, value, printable(own->second, 200)));
       continue;
     }
-    if (const auto missing = what_is_missing(name, value, root); !missing.empty()) {
+    if (const auto missing = missing_object(name, value, root); !missing.empty()) {
       settings.left_out.push_back(fmt::format("{}={}: no such {}", name, value, missing));
       continue;
     }
     if (::setenv(name.c_str(), value.c_str(), 0) != 0) continue;
     variables[name] = value;
-    settings.taken.push_back(fmt::format("{}={}", name, value));
+    settings.applied.push_back(fmt::format("{}={}", name, value));
   }
   return settings;
 }
 
 std::string sentence_of(const Settings& settings, std::string_view profile) {
-  if (settings.taken.empty()) return "environment: the job's own";
-  return fmt::format("environment: set for {}: {}", profile, fmt::join(settings.taken, " "));
+  if (settings.applied.empty()) return "environment: the job's own";
+  return fmt::format("environment: set for {}: {}", profile, fmt::join(settings.applied, " "));
 }
 
 std::string spare_fabric_search(const Variables& variables, const std::filesystem::path& root) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which profile the nodes are judged by, and what of its settings this process takes over.
+// Chooses the profile that the nodes are judged by, and applies its settings to this process.
 #pragma once
 
 #include <filesystem>
@@ -13,29 +13,30 @@
 
 namespace muster::bench {
 
-// The named profile, the site's, or the one that this node's hardware calls for.
+// Returns the named profile, the site's, or the one that this node's hardware matches.
 [[nodiscard]] Attempt<Choice> choose_profile(const std::string& named,
                                              const std::vector<std::string>& settings,
                                              const Variables& variables);
 
 struct Settings {
-  std::vector<std::string> taken;     // NAME=value
+  std::vector<std::string> applied;   // NAME=value
   std::vector<std::string> left_out;  // and why
 };
 
-// Puts the profile's settings into this process' environment, for NCCL, UCX and Open MPI to find;
-// what the user has set stays, and so does what a nccl.conf says; what names a file or an interface
-// that is not below `root` is left out. UCX's are for what NCCL leaves to it: over MPI they would
-// choose its transport.
-[[nodiscard]] Settings take_settings(const Profile& profile, BackendKind kind, Variables& variables,
-                                     const std::filesystem::path& root = "/");
+// Sets the profile's variables for NCCL, UCX and Open MPI in this process's environment. Keeps the
+// user's variables and those of nccl.conf. Leaves out a variable that names a file or interface
+// that does not exist below `root`. UCX's are for NCCL only: over MPI they would choose its
+// transport.
+[[nodiscard]] Settings apply_settings(const Profile& profile, BackendKind kind,
+                                      Variables& variables,
+                                      const std::filesystem::path& root = "/");
 
-// A sentence for the report: "environment: the job's own", or with what was set for the profile.
+// "environment: the job's own", or "environment: set for PROFILE: NAME=value ...", for the report.
 [[nodiscard]] std::string sentence_of(const Settings& settings, std::string_view profile);
 
-// Open MPI 4 takes 0.2 s to find that PSM, PSM2 and libfabric have no fabric here. Where the kernel
-// knows no device of any, it is told not to look; what the user has set of that stays. What was set
-// and why; empty for nothing.
+// Open MPI 4 takes 0.2 s to find that there is no fabric for PSM, PSM2 and libfabric. Tells it not
+// to look if the kernel has no such device, unless the user has chosen. Returns the variable that
+// was set and why, or an empty text.
 [[nodiscard]] std::string spare_fabric_search(const Variables& variables,
                                               const std::filesystem::path& root = "/");
 

@@ -8,18 +8,11 @@
 #include <iterator>
 
 #include "bench/results/row.hpp"
-#include "bench/run/emergency.hpp"
 #include "bench/run/messages.hpp"
 #include "lib/base/clock.hpp"
 
 namespace muster::bench {
 namespace {
-
-// However noisy the machine is, one operation ends.
-constexpr std::size_t kMostIterations = 20'000;
-
-constexpr std::string_view kMore = "more";
-constexpr std::string_view kDone = "done";
 
 void append(std::vector<Samples>& target, std::vector<Samples> more) {
   for (auto& each : more) {
@@ -33,7 +26,7 @@ void append(std::vector<Samples>& target, std::vector<Samples> more) {
   }
 }
 
-// Of each rank, what was found first.
+// Keeps the first of each rank.
 void add_first(std::vector<Wrong>& all, const std::vector<Wrong>& more) {
   for (const auto& each : more) {
     if (std::ranges::find(all, each.rank, &Wrong::rank) == all.end()) all.push_back(each);
@@ -45,10 +38,9 @@ void add_first(std::vector<Wrong>& all, const std::vector<Wrong>& more) {
 Result<Batch> verified_batch(Backend& backend, const Operation& operation, const Pace& pace,
                              Progress& progress) {
   TRY_ASSIGN(auto wrong, backend.verify(operation, pace, progress));
-  auto batch = backend.measure(operation, pace, progress);
-  if (!batch) return batch;
-  for (auto& each : batch->wrong) each.timed = true;
-  if (!wrong.empty()) batch->wrong = std::move(wrong);
+  TRY_ASSIGN(auto batch, backend.measure(operation, pace, progress));
+  for (auto& each : batch.wrong) each.timed = true;
+  if (!wrong.empty()) batch.wrong = std::move(wrong);
   return batch;
 }
 
@@ -62,9 +54,8 @@ std::string describe(const Operation& operation) {
                      operation.in_place ? ", in place" : "");
 }
 
-Result<void> OperationTimer::add_batch(const Operation& operation, const std::vector<Wrong>& wrong,
-                                       Measured& measured) {
-  TRY_ASSIGN(auto batch, backend_.measure(operation, plan_.pace, *progress_));
+Result<void> OperationTimer::add_batch(const std::vector<Wrong>& wrong, Measured& measured) {
+  TRY_ASSIGN(auto batch, backend_.measure(measured.operation, plan_.pace, *progress_));
   for (auto& each : batch.wrong) each.timed = true;
   batch.wrong.insert(batch.wrong.begin(), wrong.begin(), wrong.end());
   TRY_ASSIGN(auto batches, gather(group_, batch));
@@ -75,20 +66,21 @@ Result<void> OperationTimer::add_batch(const Operation& operation, const std::ve
   return {};
 }
 
-bool OperationTimer::precise(const Measured& measured) const {
+bool OperationTimer::is_precise(const Measured& measured) const {
   const auto timing =
       timing_of(measured.operation, backend_.ranks(), measured.samples, plan_.shared);
   return !timing || narrow_enough(timing->statistics, plan_.precision->value / 100);
 }
 
-bool OperationTimer::enough(Measured& measured, Clock::time_point end) const {
+bool OperationTimer::is_enough(Measured& measured, Clock::time_point end) const {
+  constexpr std::size_t kMostIterations = 20'000;
   if (!plan_.precision || measured.samples.empty()) return true;
   const auto count = measured.samples.front().seconds.size();
   const bool last = Clock::now() >= end || count >= kMostIterations;
-  // Looking costs as much as there is: it is done each time that there is an eighth more.
-  if (!last && count < measured.look_at) return false;
-  measured.look_at = count + count / 8;
-  if (precise(measured)) return true;
+  // The cost of the check grows with the number of iterations, so it waits for an eighth more.
+  if (!last && count < measured.next_precision_at) return false;
+  measured.next_precision_at = count + count / 8;
+  if (is_precise(measured)) return true;
   measured.cut_short = last;
   return last;
 }
@@ -103,25 +95,18 @@ Result<std::vector<Wrong>> OperationTimer::verify(const Operation& operation) {
   return wrong;
 }
 
-Result<void> OperationTimer::add_batches(const Operation& operation, std::vector<Wrong> wrong,
-                                         Measured& measured) {
+Result<Measured> OperationTimer::run(const Operation& operation) {
+  Measured measured{.operation = operation};
+  TRY_ASSIGN(auto wrong, verify(operation));
   const auto limit = to_duration(plan_.operation_deadline);
   const auto end = Clock::now() + to_duration({kMostDeadlines * plan_.operation_deadline.value});
-  for (;;) {
+  for (bool more = true; more;) {
     progress_->reset();
     group_.enter(describe(operation), limit, counters_of(progress_));
-    if (auto added = add_batch(operation, wrong, measured); !added) return added;
+    TRY(add_batch(wrong, measured));
     wrong.clear();
-    TRY_ASSIGN(const auto word, group_.broadcast(enough(measured, end) ? kDone : kMore));
-    if (word == kDone) return {};
-  }
-}
-
-Result<Measured> OperationTimer::run(const Operation& operation) {
-  Measured measured{.operation = operation, .samples = {}, .wrong = {}};
-  TRY_ASSIGN(auto wrong, verify(operation));
-  if (auto added = add_batches(operation, std::move(wrong), measured); !added) {
-    return tl::unexpected(added.error());
+    TRY_ASSIGN(const auto go_on, broadcast(group_, is_enough(measured, end) ? 0 : 1));
+    more = go_on != 0;
   }
   return measured;
 }

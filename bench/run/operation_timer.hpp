@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifies and times operations, one after the other and on all ranks alike. Rank 0 gathers what
-// was measured, decides whether it is enough, and tells the others.
+// Verifies and times operations, one after the other and on all ranks alike. Rank 0 gathers the
+// times, decides whether they are enough, and informs the others.
 #pragma once
 
 #include <memory>
@@ -15,21 +15,21 @@
 
 namespace muster::bench {
 
-// One operation, as rank 0 knows it; elsewhere it stays empty.
+// One measured operation on rank 0; empty elsewhere.
 struct Measured {
   Operation operation;
-  std::vector<Samples> samples;  // of every rank, all batches
-  std::vector<Wrong> wrong;      // the first of every rank that received something wrong
-  std::size_t look_at = 0;       // the number of iterations at which to look at the precision again
-  bool cut_short = false;        // time was up before the median was known as precisely as asked
+  std::vector<Samples> samples;     // of every rank, all batches
+  std::vector<Wrong> wrong;         // the first of every rank with wrong data
+  std::size_t next_precision_at{};  // the number of iterations at which to check the precision
+  bool cut_short = false;           // time was up before the median was precise enough
 };
 
 struct TimerPlan {
   Pace pace;
-  std::optional<Percent> precision;  // go on until the median is known this well
-  std::size_t shared = 1;            // so many iterations in a row are one mean
+  std::optional<Percent> precision;  // continue until the median is this precise
+  std::size_t shared = 1;            // the number of consecutive iterations that share one mean
   Seconds operation_deadline{60};    // of one iteration, and of one verification
-  Seconds join_deadline{60};         // more for the first, which makes the connections
+  Seconds join_deadline{60};         // added for the first operation, which connects the ranks
 };
 
 // An operation ends after this many operation deadlines, however noisy the machine is.
@@ -40,26 +40,21 @@ class OperationTimer {
   OperationTimer(Group& group, Backend& backend, const TimerPlan& plan)
       : group_(group), backend_(backend), plan_(plan) {}
 
-  // The next operation makes the connections.
+  // The next operation connects the ranks again.
   void reconnect() { connected_ = false; }
 
-  // How far the operation is that runs now.
+  // The progress of the current operation.
   [[nodiscard]] std::shared_ptr<const Progress> progress() const { return progress_; }
 
-  // Verifies and times one operation. An error is this process' own: the others wait for it.
+  // Verifies and times one operation. An error is this process's own: the others wait for it.
   [[nodiscard]] Result<Measured> run(const Operation& operation);
 
  private:
-  [[nodiscard]] Result<void> add_batch(const Operation& operation, const std::vector<Wrong>& wrong,
-                                       Measured& measured);
   [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation);
-  // Measures batch after batch, until there is enough.
-  [[nodiscard]] Result<void> add_batches(const Operation& operation, std::vector<Wrong> wrong,
-                                         Measured& measured);
-
+  [[nodiscard]] Result<void> add_batch(const std::vector<Wrong>& wrong, Measured& measured);
   // Only rank 0's answer counts.
-  [[nodiscard]] bool enough(Measured& measured, Clock::time_point end) const;
-  [[nodiscard]] bool precise(const Measured& measured) const;
+  [[nodiscard]] bool is_enough(Measured& measured, Clock::time_point end) const;
+  [[nodiscard]] bool is_precise(const Measured& measured) const;
 
   Group& group_;
   Backend& backend_;
@@ -68,15 +63,15 @@ class OperationTimer {
   bool connected_ = false;
 };
 
-// Verifies an operation and measures it once, on this rank. Where something was wrong before it was
-// timed, the batch has that, and not what was wrong after it.
+// Verifies an operation and measures it once, on this rank. The batch has the wrong elements found
+// before timing, or else those found after it.
 [[nodiscard]] Result<Batch> verified_batch(Backend& backend, const Operation& operation,
                                            const Pace& pace, Progress& progress);
 
 // For the thread that watches this process.
 [[nodiscard]] ProgressCounters counters_of(const std::shared_ptr<const Progress>& progress);
 
-// "all_reduce of 8 MiB, in place".
+// "all_reduce of 8 MiB, in place"
 [[nodiscard]] std::string describe(const Operation& operation);
 
 }  // namespace muster::bench

@@ -9,36 +9,32 @@
 #include <iterator>
 #include <utility>
 
-#include "bench/backends/mpi/module.hpp"
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/sim/cluster.hpp"
 #include "bench/backends/tcp/mesh.hpp"
 #include "bench/launch/random.hpp"
-#include "bench/run/messages.hpp"
-#include "lib/base/clock.hpp"
-#include "lib/base/host_name.hpp"
+#include "bench/run/splitting.hpp"
 #include "lib/profile/limits/gpu.hpp"
-#include "lib/report/report.hpp"
 
 namespace muster::bench {
 namespace {
 
-// The module may be there and the MPI library not: it is opened. Empty where MPI can be used.
+// Returns why MPI is not available, or an empty text. Opens the module, since its MPI library may
+// be missing.
 std::string why_not_mpi(const Place& place) {
   if (!place.mpi) return ", and no MPI launcher";
   const auto module = open_mpi_module(mpi_module_path());
   return module ? "" : fmt::format(", and no MPI: {}", module.error().message);
 }
 
-// The ranks that a back end runs among: all of them, or those of one part.
+// The ranks of a back end: all of them, or those of one part.
 struct RankScope {
   int rank = 0;
   int ranks = 1;
   Exchange exchange;
-  std::optional<int> colour = {};  // of a part, for MPI
-  // See NcclOptions.
-  std::optional<std::chrono::nanoseconds> forming_limit = {};
+  std::optional<int> colour = {};                              // of a part, for MPI
+  std::optional<std::chrono::nanoseconds> forming_limit = {};  // see NcclOptions
 };
 
 RankScope all_of(Group& group) {
@@ -58,13 +54,12 @@ Result<std::unique_ptr<Backend>> make_tcp(const RankScope& scope) {
                             .exchange = scope.exchange});
 }
 
-// 1 once NCCL has logged that this rank is there; versions before 2.17 do not.
+// Returns 1 once NCCL has logged that this rank has arrived. Versions before 2.17 do not log it.
 std::uint64_t has_begun_to_meet() {
   return nccl_log().find("Init START") == std::string::npos ? 0 : 1;
 }
 
-// `meet` is called before the ranks meet in NCCL itself, with how far this one is in it; and again
-// where connections are made anew.
+// Calls `meet` whenever the ranks are about to meet in NCCL itself, with this rank's progress.
 Result<std::unique_ptr<Backend>> make_nccl(const BenchCommand& command, int local_rank,
                                            const RankScope& scope,
                                            const std::function<void(ProgressCounters)>& meet) {
@@ -76,12 +71,11 @@ Result<std::unique_ptr<Backend>> make_nccl(const BenchCommand& command, int loca
        .local_rank = local_rank,
        .host = host_name(),
        .broadcast =
-           [tell = scope.exchange.broadcast, meet](std::string_view text) {
+           [broadcast = scope.exchange.broadcast, meet](std::string_view text) {
              meet({.started = has_begun_to_meet, .finished = [] { return 0; }, .unit = ""});
-             return tell(text);
+             return broadcast(text);
            },
-       // As programs call it. A call that hangs is reported by another thread,
-       // and ends with the process.
+       // As applications do. Another thread reports a call that hangs.
        .blocking = true,
        .forming_limit = scope.forming_limit,
        .registered = command.registered,
@@ -90,21 +84,20 @@ Result<std::unique_ptr<Backend>> make_nccl(const BenchCommand& command, int loca
        .log = true});
 }
 
-Result<std::unique_ptr<Backend>> make_backend(RankContext& self, Membership& membership,
-                                              const RankScope& scope) {
+Result<std::unique_ptr<Backend>> make_backend(RankContext& self, const RankScope& scope) {
   const auto limit =
       to_duration(self.command.join_deadline) + to_duration(self.command.operation_deadline);
   const Phase phase{fmt::format("start of {}", to_string(self.kind)), Part::starting};
-  self.enter(*membership.group, phase, limit);
-  const auto meet = [&self, &group = *membership.group, phase, limit](ProgressCounters counters) {
-    self.enter(group, {fmt::format("{}'s communicator", phase.name), Part::starting}, limit,
+  self.enter(phase, limit);
+  const auto meet = [&self, phase, limit](ProgressCounters counters) {
+    self.enter({fmt::format("{}'s communicator", phase.name), Part::starting}, limit,
                std::move(counters));
   };
   switch (self.kind) {
     case BackendKind::nccl:
-      return make_nccl(self.command, membership.local_rank, scope, meet);
+      return make_nccl(self.command, self.membership.local_rank, scope, meet);
     case BackendKind::mpi:
-      return membership.mpi->make_backend(scope.colour);
+      return self.membership.mpi->make_backend(scope.colour);
     case BackendKind::tcp:
       return make_tcp(scope);
     case BackendKind::sim:
@@ -141,41 +134,41 @@ Attempt<BackendKind> pick_backend(const BenchCommand& command, const Place& plac
                                        "measure host memory)",
                                        host_name(), where, why)});
   }
-  const auto instead = why_not_mpi(place);
-  evidence.push_back(
-      fmt::format("back end {}: no GPU ({}){}", instead.empty() ? "mpi" : "tcp", why, instead));
-  return instead.empty() ? BackendKind::mpi : BackendKind::tcp;
+  const auto no_mpi = why_not_mpi(place);
+  const auto kind = no_mpi.empty() ? BackendKind::mpi : BackendKind::tcp;
+  evidence.push_back(fmt::format("back end {}: no GPU ({}){}", to_string(kind), why, no_mpi));
+  return kind;
 }
 
-Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self, Membership& membership) {
-  return make_backend(self, membership, all_of(*membership.group));
+Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self) {
+  return make_backend(self, all_of(*self.membership.group));
 }
 
-Result<std::unique_ptr<Backend>> make_part_backend(RankContext& self, Membership& membership,
+Result<std::unique_ptr<Backend>> make_part_backend(RankContext& self,
                                                    const std::vector<RankPart>& parts,
                                                    std::optional<std::chrono::nanoseconds> limit) {
-  const int rank = membership.group->rank();
-  const auto part = part_with(parts, rank);
+  auto& group = *self.membership.group;
+  const auto part = part_with(parts, group.rank());
   const auto& ranks = parts[part].ranks;
-  return make_backend(self, membership,
-                      {.rank = static_cast<int>(std::ranges::find(ranks, rank) - ranks.begin()),
-                       .ranks = static_cast<int>(ranks.size()),
-                       .exchange = exchange_within(*membership.group, parts),
-                       .colour = static_cast<int>(part),
-                       .forming_limit = limit});
+  return make_backend(
+      self, {.rank = static_cast<int>(std::ranges::find(ranks, group.rank()) - ranks.begin()),
+             .ranks = static_cast<int>(ranks.size()),
+             .exchange = exchange_within(group, parts),
+             .colour = static_cast<int>(part),
+             .forming_limit = limit});
 }
 
-Result<void> introduce(RankContext& self, Membership& membership, const Backend& backend) {
-  TRY_ASSIGN(const auto told, membership.group->gather(to_message(backend.members())));
+Result<void> introduce(RankContext& self, const Backend& backend) {
+  TRY_ASSIGN(const auto texts, self.membership.group->gather(to_message(backend.members())));
   std::vector<Member> members;
-  for (std::size_t rank = 0; rank < told.size(); ++rank) {
-    const auto& text = told[rank];
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    const auto& text = texts[rank];
     TRY_ASSIGN(auto own, text.empty()
                              ? std::vector<Member>(1)
                              : from_message<std::vector<Member>>(text, static_cast<int>(rank)));
     std::ranges::move(own, std::back_inserter(members));
   }
-  // In its part, a rank has another number.
+  // Within its part, a rank has another number.
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     members[rank].rank = static_cast<int>(rank);
   }

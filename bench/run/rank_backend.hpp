@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's back end: which one it is, and how it is made among all ranks that have met or among
-// those of its part.
+// A rank's back end: its kind, and how it is made among all ranks or among those of a part.
 #pragma once
 
 #include <chrono>
@@ -13,35 +12,30 @@
 #include "bench/backends/backend.hpp"
 #include "bench/command/bench_command.hpp"
 #include "bench/launch/place.hpp"
-#include "bench/run/meeting.hpp"
 #include "bench/run/rank_context.hpp"
-#include "bench/run/split.hpp"
 #include "lib/choice/choice.hpp"
 
 namespace muster::bench {
 
-// Never `automatic`. Nodes that should have GPUs are not measured on their host memory unless that
-// was asked for: it would say nothing about what they are for.
+// Never returns `automatic`. On nodes that should have GPUs, host memory is measured only if asked
+// for.
 [[nodiscard]] Attempt<BackendKind> pick_backend(const BenchCommand& command, const Place& place,
                                                 const Profile& profile,
                                                 std::vector<std::string>& evidence);
 
 [[nodiscard]] std::string_view to_string(BackendKind kind);
 
-// Every rank calls the same of these in the same order.
+// Every rank must call the functions below in the same order.
 
-[[nodiscard]] Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self,
-                                                                  Membership& membership);
+[[nodiscard]] Result<std::unique_ptr<Backend>> make_whole_backend(RankContext& self);
 
-// The back end of the part that this rank is in. With a limit, a communicator of NCCL that does not
-// form in that time is an error of its operations, and the other parts go on.
+// Makes the back end of the part that this rank is in. With a limit, an NCCL communicator that does
+// not form in that time makes its operations fail, and the other parts continue.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_part_backend(
-    RankContext& self, Membership& membership, const std::vector<RankPart>& parts,
+    RankContext& self, const std::vector<RankPart>& parts,
     std::optional<std::chrono::nanoseconds> forming_limit = {});
 
-// Tells rank 0 who all ranks are, by whatever back end they have. Of one that is lost it stays
-// unknown.
-[[nodiscard]] Result<void> introduce(RankContext& self, Membership& membership,
-                                     const Backend& backend);
+// Sends the back end's members to rank 0. Those of a lost rank stay unknown.
+[[nodiscard]] Result<void> introduce(RankContext& self, const Backend& backend);
 
 }  // namespace muster::bench

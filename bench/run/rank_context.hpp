@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all parts of a rank's run share: who this rank is, what it was asked for, and through whom
-// it reports.
+// The state of one rank during a run: who it is, what was asked, and how it reports.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "bench/backends/mpi/module.hpp"
 #include "bench/run/bench_run.hpp"
-#include "bench/run/emergency.hpp"
-#include "bench/run/reporter.hpp"
+#include "bench/run/messages.hpp"
+#include "bench/run/reporting.hpp"
+#include "bench/run/watching.hpp"
 #include "lib/base/host_name.hpp"
 
 namespace muster::bench {
 
-// The phase that this process is in; any thread may ask for it.
+// The phase that this process is in. Thread-safe.
 class CurrentPhase {
  public:
   void set(Phase phase) {
@@ -35,8 +38,22 @@ class CurrentPhase {
   Phase phase_{"start", Part::starting};
 };
 
+// A rank's connections to the others, once they have met.
+struct Membership {
+  std::unique_ptr<MpiJob> mpi;  // may be null
+  std::unique_ptr<Group> group;
+  int local_rank = 0;  // among the ranks of this node
+  Agreement agreed;
+};
+
+// The back end of one part of --split.
+struct PartBackend {
+  std::size_t part = 0;
+  std::unique_ptr<Backend> backend;
+};
+
 struct RankContext {
-  // Both references must live longer.
+  // Both references must outlive this object.
   RankContext(const BenchCommand& asked, const RunInput& from_outside, Place own_place)
       : command(asked),
         input(from_outside),
@@ -47,25 +64,23 @@ struct RankContext {
 
   [[nodiscard]] bool leads() const { return place.rank == 0; }
 
-  // Writes a line to standard error, with the program's name.
+  // Prints a line to standard error, with the program's name.
   void say(std::string_view line) const { input.say(line); }
 
-  // "rank 3 on gpu-0007: ", to begin a line that several ranks may write; empty on rank 0.
-  [[nodiscard]] std::string prefix() const {
-    return leads() ? std::string() : fmt::format("{}: ", name());
-  }
-
-  // "rank 3 on gpu-0007".
+  // "rank 3 on gpu-0007"
   [[nodiscard]] std::string name() const {
     return fmt::format("rank {} on {}", place.rank, host_name());
   }
 
-  // Says that this process is in that phase from here on, and must enter the next one within
-  // `limit`.
-  void enter(Group& group, const Phase& phase_to_enter, Clock::duration limit,
-             ProgressCounters counters = {}) {
-    phase.set(phase_to_enter);
-    group.enter(phase_to_enter, limit, std::move(counters));
+  // "rank 3 on gpu-0007: ", the beginning of a line that several ranks may print; empty on rank 0.
+  [[nodiscard]] std::string prefix() const {
+    return leads() ? std::string() : fmt::format("{}: ", name());
+  }
+
+  // Enters a phase; the next one must be entered within `limit`.
+  void enter(const Phase& next, Clock::duration limit, ProgressCounters counters = {}) {
+    phase.set(next);
+    membership.group->enter(next, limit, std::move(counters));
   }
 
   const BenchCommand& command;
@@ -73,10 +88,14 @@ struct RankContext {
   Variables variables;
   Place place;
   BackendKind kind = BackendKind::sim;
-  Settings settings;  // of the profile, as they were taken
+  Settings settings;  // of the profile, as applied
   Emergency emergency;
   Reporter reporter;
   CurrentPhase phase;
+  Membership membership;
+  std::unique_ptr<Backend> backend;        // null with --split, except for the simulated cluster
+  std::vector<RankPart> parts;             // of --split
+  std::vector<PartBackend> part_backends;  // the parts that this process runs
 };
 
 }  // namespace muster::bench

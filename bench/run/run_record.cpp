@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run/run_record.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
-#include "bench/run/agreement.hpp"
 #include "lib/command/version.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "lib/report/verdict.hpp"
@@ -13,8 +15,16 @@
 namespace muster::bench {
 namespace {
 
-void add(Report& report, std::vector<Finding> findings) {
+void add_findings(Report& report, std::vector<Finding> findings) {
   std::ranges::move(findings, std::back_inserter(report.findings));
+}
+
+// "gpu-0001, gpu-0002, gpu-0003 and 62 more"
+std::string names_of(const std::vector<std::string>& hosts) {
+  constexpr std::size_t kMost = 4;
+  if (hosts.size() <= kMost) return fmt::format("{}", fmt::join(hosts, ", "));
+  return fmt::format("{} and {} more", fmt::join(hosts.begin(), hosts.begin() + kMost - 1, ", "),
+                     hosts.size() - kMost + 1);
 }
 
 bool wrong_anywhere(const std::vector<Row>& rows) {
@@ -24,7 +34,6 @@ bool wrong_anywhere(const std::vector<Row>& rows) {
   });
 }
 
-// Of one part of the ranks alone.
 RunFacts facts_of(const RunRecord& record, const PartResult& part) {
   auto facts = bench::facts_of(record);
   std::set<std::string> hosts;
@@ -38,16 +47,16 @@ RunFacts facts_of(const RunRecord& record, const PartResult& part) {
   return facts;
 }
 
-// The parts against each other, and each that is a whole node against the limit of one.
+// Compares the parts with each other, and each part that is a whole node with the limit of one.
 void judge_parts(Report& report, const RunRecord& record, const BenchCommand& command) {
+  std::vector<Finding> data;
   for (const auto& part : record.parts) {
-    if (!wrong_anywhere(part.rows)) continue;
-    add(report, judge_data(part.rows, record.members));
+    if (wrong_anywhere(part.rows)) {
+      std::ranges::move(judge_data(part.rows, record.members), std::back_inserter(data));
+    }
   }
-  const auto is_data = [](const Finding& each) { return each.check == "bench.data"; };
-  if (std::ranges::none_of(report.findings, is_data)) {
-    add(report, judge_data(record.parts.front().rows, record.members));
-  }
+  if (data.empty()) data = judge_data(record.parts.front().rows, record.members);
+  add_findings(report, std::move(data));
   const auto own = own_limit_of(command);
   std::set<std::string> failed;
   std::size_t judged = 0;
@@ -59,8 +68,8 @@ void judge_parts(Report& report, const RunRecord& record, const BenchCommand& co
     if (finding.outcome == Outcome::fail) failed.insert(finding.device);
     report.findings.push_back(std::move(finding));
   }
-  // What the limit has found is one incident, and not another as an outlier; and where it has
-  // judged all of them they need not be compared.
+  // A part that misses its limit is not reported as an outlier as well. If the limit has judged all
+  // parts, they need no comparison.
   for (auto& each : judge_split(record.parts, own)) {
     const bool settled = each.outcome == Outcome::unknown && judged == record.parts.size();
     if (!settled && !failed.contains(each.device)) report.findings.push_back(std::move(each));
@@ -81,7 +90,7 @@ void add_measurements(Report& report, const RunRecord& record) {
   }
 }
 
-// What several collectives have in common is said once.
+// A finding that several collectives share is added once.
 void judge_rows(Report& report, const RunRecord& record, const BenchCommand& command) {
   const auto facts = facts_of(record);
   const auto& profile = record.choice.profile;
@@ -101,8 +110,7 @@ void add_diagnosis(Report& report, const RunRecord& record) {
   if (record.diagnosis) report.findings.push_back(judge_diagnosis(*record.diagnosis));
 }
 
-// Where nobody named the collectives, one that no limit is for is not judged; if that is all of
-// them, nothing was.
+// With `all`, a collective without a limit is skipped, unless no collective has a limit.
 void leave_out_unlimited(std::vector<Finding>& findings) {
   const auto is_judged = [](const Finding& each) {
     return std::ranges::find(kBandwidthChecks, each.check) != kBandwidthChecks.end() &&
@@ -117,7 +125,7 @@ void leave_out_unlimited(std::vector<Finding>& findings) {
 }
 
 void add_before(Report& report, const RunRecord& record) {
-  add(report, record.before.findings);
+  add_findings(report, record.before.findings);
   std::ranges::copy(record.before.measurements, std::back_inserter(report.measurements));
 }
 
@@ -133,7 +141,7 @@ void sign(Report& report, const Choice& choice, Clock::time_point begin) {
 
 Report begin_report(const RunRecord& record) {
   Report report;
-  report.node = named(record.hosts);
+  report.node = names_of(record.hosts);
   if (record.hosts.size() > 1) report.nodes = record.hosts;
   report.started = record.started;
   sign(report, record.choice, record.begin);
@@ -195,7 +203,7 @@ Report report_of(const RunRecord& record, const Trouble& trouble) {
   report.findings.push_back(judge_completion(trouble, record.members));
   add_diagnosis(report, record);
   add_before(report, record);
-  if (!record.rows.empty()) add(report, judge_data(record.rows, record.members));
+  if (!record.rows.empty()) add_findings(report, judge_data(record.rows, record.members));
   add_measurements(report, record);
   report.warnings = record.warnings;
   conclude(report);

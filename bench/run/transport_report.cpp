@@ -11,12 +11,13 @@
 
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/requirements.hpp"
+#include "bench/backends/nccl/transport.hpp"
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {
 namespace {
 
-// The node of each rank, counted in the order of first ranks.
+// The index of each rank's node, in the order of first ranks.
 std::vector<int> nodes_of(const std::vector<Member>& members) {
   std::map<std::string, int> known;
   std::vector<int> nodes;
@@ -39,7 +40,7 @@ std::string sentence(const Taken& taken) {
   return taken.cause.empty() ? taken.what : fmt::format("{}: {}", taken.what, taken.cause);
 }
 
-// Of "RING/SIMPLE"; empty where ranks or passes differ.
+// "RING" of "RING/SIMPLE"; empty if ranks or passes differ.
 std::string algorithm_of(const Transport& transport, Collective collective) {
   const auto found =
       transport.algorithms.find(std::string(definition_of(collective).nccl.log_name));
@@ -49,7 +50,7 @@ std::string algorithm_of(const Transport& transport, Collective collective) {
   return names.size() == 1 ? *names.begin() : std::string();
 }
 
-// The pairs of one way.
+// The pairs of ranks of one transport.
 class PairsOfWay {
  public:
   PairsOfWay(const RankPairs& pairs, std::size_t way) {
@@ -64,11 +65,11 @@ class PairsOfWay {
 
   [[nodiscard]] std::size_t count() const { return count_; }
 
-  // "0-7 to 8-15": pairs of which each is the one before with both ranks one higher.
+  // Removes a run of pairs, each with both ranks one higher than the last: "0-7 to 8-15".
   [[nodiscard]] std::string take_run() {
     const auto first = find_first();
     auto last = first;
-    while (take(last)) last = {last.first + 1, last.second + 1};
+    while (remove(last)) last = {last.first + 1, last.second + 1};
     last = {last.first - 1, last.second - 1};
     if (last == first) return fmt::format("{} to {}", first.first, first.second);
     return fmt::format("{}-{} to {}-{}", first.first, last.first, first.second, last.second);
@@ -87,7 +88,7 @@ class PairsOfWay {
     return {};
   }
 
-  [[nodiscard]] bool take(Pair pair) {
+  [[nodiscard]] bool remove(Pair pair) {
     const auto row = rows_.find(pair.first);
     const auto to = static_cast<std::size_t>(pair.second);
     if (row == rows_.end() || to >= row->second.size() || !row->second[to]) return false;
@@ -119,7 +120,7 @@ std::vector<std::string> pairs_of(const Transport& transport) {
   return lines;
 }
 
-// The ways on one node, and between nodes.
+// The transports within a node, and between nodes.
 std::pair<std::set<std::string>, std::set<std::string>> ways_of(const Transport& transport,
                                                                 const std::vector<int>& nodes) {
   RankPairs::Ways inside = 0;
@@ -131,7 +132,7 @@ std::pair<std::set<std::string>, std::set<std::string>> ways_of(const Transport&
   return {transport.pairs.names_of(inside), transport.pairs.names_of(between)};
 }
 
-// What joins the nodes: one way alone, or nothing where both do or neither is told.
+// "nvlink" or "infiniband" if only that connects the nodes; empty if both or neither do.
 std::string over_of(const Transport& transport, const std::vector<int>& nodes) {
   bool nvlink = false;
   bool network = false;
@@ -142,8 +143,7 @@ std::string over_of(const Transport& transport, const std::vector<int>& nodes) {
   return nvlink ? "nvlink" : "infiniband";
 }
 
-}  // namespace
-
+// "between nodes NET/IB/GDRDMA; inside P2P/CUMEM", "between nodes NET/Socket (eth0)"
 std::string summary_of(const Transport& transport, const std::vector<Member>& members) {
   const auto [inside, between] = ways_of(transport, nodes_of(members));
   std::vector<std::string> parts;
@@ -158,6 +158,8 @@ std::string summary_of(const Transport& transport, const std::vector<Member>& me
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }
+
+}  // namespace
 
 std::vector<std::string> nccl_warnings() {
   const auto warnings = parse_transport(nccl_log()).warnings;

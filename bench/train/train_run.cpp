@@ -11,11 +11,11 @@
 
 #include "bench/node/gemm/gemm.hpp"
 #include "bench/results/outcomes.hpp"
-#include "bench/run/concluding.hpp"
 #include "bench/run/messages.hpp"
 #include "bench/run/operation_timer.hpp"
-#include "bench/run/printer.hpp"
 #include "bench/run/rank_backend.hpp"
+#include "bench/run/rank_context.hpp"
+#include "bench/run/reporting.hpp"
 #include "bench/run/run_record.hpp"
 #include "bench/train/results.hpp"
 #include "bench/train/step.hpp"
@@ -52,16 +52,15 @@ const node::GemmKind& kind_of(Number number) {
 class Training {
  public:
   // All must live longer.
-  Training(const TrainCommand& command, RankContext& self, Parts& parts)
-      : command_(command), self_(self), parts_(parts), group_(*parts.membership.group) {}
+  Training(const TrainCommand& command, RankContext& self)
+      : command_(command), self_(self), group_(*self.membership.group) {}
 
   // On rank 0 the report is written then.
   [[nodiscard]] Result<int> run() {
     if (self_.kind != BackendKind::nccl) {
       return make_error("a training step runs on GPUs, by NCCL, and here are none");
     }
-    const auto can = Printer(self_.command, self_.input.console).can_finish();
-    if (self_.leads() && !can) return tl::unexpected(can.error());
+    if (self_.leads()) TRY(self_.reporter.can_conclude());
     if (auto done = prepare(); !done) return tl::unexpected(done.error());
     if (auto done = measure(); !done) return tl::unexpected(done.error());
     return conclude();
@@ -71,14 +70,14 @@ class Training {
   [[nodiscard]] Clock::duration limit() const { return to_duration(command_.operation_deadline); }
 
   [[nodiscard]] Result<void> prepare() {
-    auto made = put(parts_.backend, make_whole_backend(self_, parts_.membership));
+    auto made = put(self_.backend, make_whole_backend(self_));
     if (!made) return made;
-    self_.emergency.watch(parts_.backend.get());
-    if (auto done = introduce(self_, parts_.membership, *parts_.backend); !done) return done;
-    self_.enter(group_, {"choice of the fastest products", Part::starting},
+    self_.emergency.watch(self_.backend.get());
+    if (auto done = introduce(self_, *self_.backend); !done) return done;
+    self_.enter({"choice of the fastest products", Part::starting},
                 limit() + to_duration(command_.join_deadline));
     TRY_ASSIGN(const auto cublas, cublas::open_library(command_.cublas));
-    auto& backend_now = *parts_.backend;
+    auto& backend_now = *self_.backend;
     if (auto done = backend_now.reserve(operation_); !done) return done;
     if (auto done = backend_now.streamed()->choose(operation_); !done) return done;
     return put(step_, Step::prepare(*backend_now.streamed(), cublas, kind_of(command_.number),
@@ -92,7 +91,7 @@ class Training {
     for (int i = 0; i <= command_.steps; ++i) {
       for (const auto& [share, title, seconds] : kShares) {
         progress->reset();
-        self_.enter(group_, std::string(title), limit(), counters_of(progress));
+        self_.enter(std::string(title), limit(), counters_of(progress));
         if (auto together = group_.barrier(); !together) return together;
         TRY_ASSIGN(const auto took, step_->run(share, *progress));
         if (i > 0) (steps_.*seconds).push_back(took);
@@ -102,8 +101,8 @@ class Training {
   }
 
   [[nodiscard]] Result<int> conclude() {
-    self_.enter(group_, "account of the steps", limit());
-    TRY_ASSIGN(auto wrong, parts_.backend->streamed()->wrong());
+    self_.enter("account of the steps", limit());
+    TRY_ASSIGN(auto wrong, self_.backend->streamed()->wrong());
     TRY_ASSIGN(const auto products, step_->wrong_products());
     Batch mine{.samples = {}, .wrong = std::move(wrong)};
     for (const auto& each : kShares) {
@@ -111,7 +110,7 @@ class Training {
     }
     TRY_ASSIGN(const auto batches, gather(group_, mine));
     TRY_ASSIGN(const auto texts, group_.gather(fmt::format("{}", fmt::join(products, "\n"))));
-    self_.enter(group_, "report", limit());
+    self_.enter("report", limit());
     return broadcast(group_, self_.leads() ? report(batches, texts) : kExitHealthy);
   }
 
@@ -148,7 +147,6 @@ class Training {
 
   const TrainCommand& command_;
   RankContext& self_;
-  Parts& parts_;
   Group& group_;
   Operation operation_ = gradients_of(command_);
   std::unique_ptr<Step> step_;
@@ -159,9 +157,8 @@ class Training {
 
 int run(std::span<const char* const> arguments, const RunInput& input) {
   return run_parsed(parse(arguments), input, [&input](const TrainCommand& command) {
-    return bench::run(command, input, [&command](RankContext& self, Parts& parts) {
-      return Training(command, self, parts).run();
-    });
+    return bench::run(command, input,
+                      [&command](RankContext& self) { return Training(command, self).run(); });
   });
 }
 

@@ -11,28 +11,72 @@
 namespace muster::bench {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+Introduction on(std::string host) {
+  return {.host = std::move(host),
+          .pid = 1,
+          .backend = "nccl",
+          .profile = "nd96asr_v4",
+          .asked = "all_reduce"};
+}
+
+TEST(AgreementTest, CountsTheRanksOfEachHost) {
+  const auto agreed = agreement_of({on("b"), on("a"), on("b"), on("b"), on("a")});
+  EXPECT_EQ(agreed.complaint, "");
+  EXPECT_THAT(agreed.hosts, ElementsAre("b", "a"));
+  EXPECT_THAT(agreed.local_ranks, ElementsAre(0, 0, 1, 2, 1));
+}
+
+TEST(AgreementTest, NamesTheRankWithOtherArguments) {
+  auto other = on("b");
+  other.asked = "broadcast";
+  EXPECT_EQ(agreement_of({on("a"), on("a"), other}).complaint,
+            "rank 2 on b was started with broadcast, and rank 0 with all_reduce: all ranks need "
+            "the same arguments");
+}
+
+TEST(AgreementTest, NamesTheRankWithAnotherBackend) {
+  auto other = on("b");
+  other.backend = "tcp";
+  EXPECT_THAT(
+      agreement_of({on("a"), other}).complaint,
+      AllOf(HasSubstr("rank 0 on a would run the back end nccl"), HasSubstr("rank 1 on b tcp")));
+}
+
+TEST(AgreementTest, NamesEachNodeOfAnotherKindOnce) {
+  std::vector<Introduction> all{on("a"), on("a")};
+  EXPECT_THAT(other_profiles(all), IsEmpty());
+  for (const auto* host : {"b", "b", "c"}) {
+    all.push_back(on(host));
+    all.back().profile = "generic";
+  }
+  EXPECT_THAT(other_profiles(all), ElementsAre("b looks like generic, unlike the node of rank 0",
+                                               "c looks like generic, unlike the node of rank 0"));
+}
+
 constexpr auto kContradiction =
-    "MPI says rank 0 of 1, and the launcher's variables say rank 3 of 4: was this process started "
+    "MPI reports rank 0 of 1, and the launcher's variables rank 3 of 4: was this process started "
     "by another MPI's mpirun?";
 
 Place third() { return {.launcher = Launcher::hydra, .rank = 3, .world = 4, .mpi = true}; }
 
-TEST(PartyTest, TakesTheMpiThatSaysTheSame) {
+TEST(MpiTest, IsUsedIfItAgreesWithTheLauncher) {
   auto place = third();
   EXPECT_TRUE(fits({.rank = 3, .size = 4}, place, true).value());
   EXPECT_THAT(place.evidence, IsEmpty());
 }
 
-TEST(PartyTest, DropsAnotherMpiWhereItIsNotNeeded) {
+TEST(MpiTest, IsDroppedIfItContradictsTheLauncherAndIsNotNeeded) {
   auto place = third();
   EXPECT_FALSE(fits({.rank = 0, .size = 1}, place, false).value());
   EXPECT_THAT(place.evidence, ElementsAre(std::string("without MPI: ") + kContradiction));
 }
 
-TEST(PartyTest, RefusesAnotherMpiWhereItIsNeeded) {
+TEST(MpiTest, IsRefusedIfItContradictsTheLauncherAndIsNeeded) {
   auto place = third();
   EXPECT_EQ(fits({.rank = 0, .size = 1}, place, true).error().message, kContradiction);
 }
@@ -52,17 +96,16 @@ class SecretFileTest : public ::testing::Test {
   TempDir dir_;
 };
 
-TEST_F(SecretFileTest, IsReadWhereNotEverybodyMayUseIt) {
+TEST_F(SecretFileTest, IsReadIfOnlySomeUsersHaveAccess) {
   EXPECT_EQ(secret_of_mode(0600).value(), "of the job");
   EXPECT_EQ(secret_of_mode(0440).value(), "of the job");
 }
 
-TEST_F(SecretFileTest, IsNoSecretWhereEverybodyMay) {
+TEST_F(SecretFileTest, IsRefusedIfAllUsersHaveAccess) {
   for (const unsigned mode : {0644U, 0604U, 0602U}) {
     const auto secret = secret_of_mode(mode);
     ASSERT_FALSE(secret) << mode;
-    EXPECT_THAT(secret.error().message, ::testing::HasSubstr("--secret-file: everybody may use "));
-    EXPECT_THAT(secret.error().message, ::testing::HasSubstr(": chmod o-rwx "));
+    EXPECT_THAT(secret.error().message, HasSubstr("is open to all users: chmod o-rwx "));
   }
 }
 

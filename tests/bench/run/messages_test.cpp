@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::StartsWith;
 
-TEST(MessagesTest, AnIntroductionComesBackAsItWas) {
+TEST(MessagesTest, RoundTripsAnIntroduction) {
   const Introduction sent{.host = "gpu-0001",
                           .pid = 4711,
                           .backend = "nccl",
@@ -24,7 +24,7 @@ TEST(MessagesTest, AnIntroductionComesBackAsItWas) {
   EXPECT_EQ(got->asked, sent.asked);
 }
 
-TEST(MessagesTest, MembersComeBackAsTheyWere) {
+TEST(MessagesTest, RoundTripsMembers) {
   const auto got = from_message<std::vector<Member>>(
       to_message(std::vector<Member>{{5, "gpu-0001", 7, "NVIDIA H100", "gpu5", "0001:00:00.0"}}),
       5);
@@ -39,8 +39,8 @@ TEST(MessagesTest, MembersComeBackAsTheyWere) {
   EXPECT_EQ(member.pci_address, "0001:00:00.0");
 }
 
-// Times and raw bits to the last digit.
-TEST(MessagesTest, WhatWasMeasuredComesBackExactly) {
+// Times and raw bits keep every digit.
+TEST(MessagesTest, RoundTripsABatchExactly) {
   constexpr std::uint64_t kAllBits = ~0ULL;
   const Batch sent{.samples = {{.rank = 1, .seconds = {0.1, 1e-9, 3.0000000000000004}}},
                    .wrong = {{.rank = 1,
@@ -57,24 +57,24 @@ TEST(MessagesTest, WhatWasMeasuredComesBackExactly) {
   EXPECT_EQ(got->wrong, sent.wrong);
 }
 
-TEST(MessagesTest, AnotherVersionsTextIsItsRanks) {
+TEST(MessagesTest, NamesTheRankOfAnotherVersion) {
   constexpr auto kBeginning =
-      "rank 7 runs another version of muster-bench: its answer cannot be read (";
+      "rank 7 runs another version of muster-bench: cannot parse its message (";
   for (const auto* text :
        {"", "{", "[]", "7", "{}", R"({"host": 3, "pid": "x"})", R"({"samples": [{}]})"}) {
     const auto introduction = from_message<Introduction>(text, 7);
     ASSERT_FALSE(introduction.has_value()) << text;
     EXPECT_THAT(introduction.error().message, StartsWith(kBeginning));
-    const auto told = from_message<Batch>(text, 7);
-    ASSERT_FALSE(told.has_value()) << text;
-    EXPECT_THAT(told.error().message, StartsWith(kBeginning));
+    const auto batch = from_message<Batch>(text, 7);
+    ASSERT_FALSE(batch.has_value()) << text;
+    EXPECT_THAT(batch.error().message, StartsWith(kBeginning));
   }
   const auto members = from_message<std::vector<Member>>("[{}]", 7);
   ASSERT_FALSE(members.has_value());
   EXPECT_THAT(members.error().message, StartsWith(kBeginning));
 }
 
-TEST(MessagesTest, AnAgreementComesBackAsItWas) {
+TEST(MessagesTest, RoundTripsAnAgreement) {
   const Agreement sent{.complaint = "",
                        .hosts = {"gpu-0001", "gpu-0002"},
                        .local_ranks = {0, 1, 0},
@@ -85,8 +85,8 @@ TEST(MessagesTest, AnAgreementComesBackAsItWas) {
   EXPECT_FALSE(from_message<Agreement>("[1]", 0).has_value());
 }
 
-// What is no UTF-8 is replaced, and breaks nothing.
-TEST(MessagesTest, BytesThatAreNoTextBreakNothing) {
+// Invalid UTF-8 is replaced.
+TEST(MessagesTest, AcceptsBytesThatAreNotText) {
   const auto got = from_message<Introduction>(to_message(Introduction{.host = "a\xff"
                                                                               "b"}),
                                               0);

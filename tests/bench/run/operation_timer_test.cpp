@@ -24,9 +24,7 @@ struct Entered {
 class Alone final : public Group {
  public:
   [[nodiscard]] int rank() const override { return 0; }
-
   [[nodiscard]] int size() const override { return 1; }
-
   [[nodiscard]] Result<std::vector<std::string>> gather(std::string_view mine) override {
     return std::vector<std::string>{std::string(mine)};
   }
@@ -36,7 +34,6 @@ class Alone final : public Group {
   }
 
   [[nodiscard]] Result<void> barrier() override { return {}; }
-
   void enter(Phase phase, Clock::duration limit, ProgressCounters counters) override {
     entered.push_back({.phase = std::move(phase.name),
                        .limit = std::chrono::duration<double>(limit).count(),
@@ -48,24 +45,20 @@ class Alone final : public Group {
   std::vector<Entered> entered;
 };
 
-// Takes as long as it is told.
+// Takes the given times.
 class Scripted final : public Backend {
  public:
   explicit Scripted(std::vector<double> seconds) : seconds_(std::move(seconds)) {}
 
   [[nodiscard]] std::string library() const override { return "none"; }
-
   [[nodiscard]] int ranks() const override { return 1; }
-
   [[nodiscard]] std::vector<Member> members() const override { return {Member{}}; }
-
   [[nodiscard]] Result<void> supports(const Operation& /*operation*/,
                                       const Pace& /*pace*/) const override {
     return {};
   }
 
   [[nodiscard]] Result<void> reserve(const Operation& /*largest*/) override { return {}; }
-
   [[nodiscard]] Result<Batch> measure(const Operation& /*operation*/, const Pace& pace,
                                       Progress& progress) override {
     progress.reset();
@@ -111,7 +104,7 @@ TEST(OperationTimerTest, LimitsEachIterationAndGivesTheFirstOperationTimeToConne
   EXPECT_EQ(group.entered[1].counters.finished(), 20U) << "every iteration counts";
 }
 
-TEST(OperationTimerTest, FindsWhatTheTimedOperationsLeftWrong) {
+TEST(OperationTimerTest, FindsWrongElementsAfterTiming) {
   Alone group;
   Scripted backend({1e-3});
   backend.wrong_after = {{.rank = 0, .elements = 1, .first = 7}};
@@ -119,14 +112,14 @@ TEST(OperationTimerTest, FindsWhatTheTimedOperationsLeftWrong) {
   ASSERT_TRUE(measured);
   EXPECT_THAT(measured->wrong,
               ElementsAre(Wrong{.rank = 0, .elements = 1, .first = 7, .timed = true}));
-  // What was wrong before is told once.
+  // Wrong elements found before timing come first.
   backend.wrong_before = {{.rank = 0, .elements = 2, .first = 3}};
   measured = OperationTimer(group, backend, {}).run(kOperation);
   ASSERT_TRUE(measured);
   EXPECT_THAT(measured->wrong, ElementsAre(Wrong{.rank = 0, .elements = 2, .first = 3}));
 }
 
-TEST(OperationTimerTest, GoesOnUntilTheMedianIsKnownAsWellAsAsked) {
+TEST(OperationTimerTest, StopsOnceTheMedianIsPrecise) {
   Alone group;
   Scripted even({1e-3});
   const TimerPlan plan{.precision = Percent{1}, .join_deadline = Seconds{1}};
@@ -136,7 +129,7 @@ TEST(OperationTimerTest, GoesOnUntilTheMedianIsKnownAsWellAsAsked) {
   EXPECT_FALSE(measured->cut_short);
 }
 
-TEST(OperationTimerTest, EndsOneSizeInTimeHoweverNoisyItIs) {
+TEST(OperationTimerTest, EndsANoisyOperationInTime) {
   Alone group;
   Scripted noisy({1e-3, 9e-3});
   const TimerPlan plan{.precision = Percent{1}, .operation_deadline = Seconds{1e-3}};

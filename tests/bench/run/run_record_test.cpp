@@ -32,7 +32,7 @@ RunRecord two_ranks() {
   return known;
 }
 
-TEST(RunRecordTest, ARunThatCameToItsEndHasEveryCheck) {
+TEST(RunRecordTest, ACompletedRunHasEveryCheck) {
   auto known = two_ranks();
   known.ways = {"NET/Socket: 0 to 1"};
   known.warnings = {"NET/IB : Unable to open device mlx5_ib0"};
@@ -41,7 +41,7 @@ TEST(RunRecordTest, ARunThatCameToItsEndHasEveryCheck) {
   EXPECT_EQ(report.warnings, known.warnings);
   EXPECT_EQ(report.node, "a, b");
   EXPECT_EQ(report.profile, "generic");
-  EXPECT_EQ(report.verdict, Verdict::unknown);  // no limit was held against the bandwidth
+  EXPECT_EQ(report.verdict, Verdict::unknown);  // the bandwidth has no limit
   EXPECT_EQ(report.nodes, (std::vector<std::string>{"a", "b"}));
   EXPECT_THAT(report.measurements, SizeIs(2));
   std::vector<std::string> checks;
@@ -53,7 +53,7 @@ TEST(RunRecordTest, ARunThatCameToItsEndHasEveryCheck) {
                                                       "unknown bench.job_all_reduce"));
 }
 
-TEST(RunRecordTest, EachOfSeveralCollectivesIsJudgedAndMeasured) {
+TEST(RunRecordTest, JudgesEachOfSeveralCollectives) {
   auto known = two_ranks();
   BenchCommand command;
   command.collectives = {Collective::all_reduce, Collective::all_gather};
@@ -75,7 +75,7 @@ TEST(RunRecordTest, EachOfSeveralCollectivesIsJudgedAndMeasured) {
   EXPECT_EQ(report.measurements[3].conditions.collective, "all_gather");
 }
 
-TEST(RunRecordTest, TheDemandOfTheCommandLineIsJudged) {
+TEST(RunRecordTest, JudgesTheLimitOfTheCommandLine) {
   BenchCommand command;
   command.min_busbw = BytesPerSecond{2e9};
   const auto report = report_of(two_ranks(), command);
@@ -83,10 +83,10 @@ TEST(RunRecordTest, TheDemandOfTheCommandLineIsJudged) {
   EXPECT_EQ(report.findings.front().check, "bench.min_busbw");
 }
 
-TEST(RunRecordTest, ATroubleIsTheFindingAndWhatWasMeasuredStays) {
+TEST(RunRecordTest, ReportsTroubleAndKeepsMeasurements) {
   const Trouble trouble{.kind = Trouble::Kind::lost,
                         .phase = "all_reduce of 16 B",
-                        .what = "rank 1 ended without a word",
+                        .what = "rank 1 ended unexpectedly",
                         .ranks = {1}};
   const auto report = report_of(two_ranks(), trouble);
   EXPECT_EQ(report.verdict, Verdict::unhealthy);
@@ -97,10 +97,10 @@ TEST(RunRecordTest, ATroubleIsTheFindingAndWhatWasMeasuredStays) {
   EXPECT_EQ(finding.device, "b");
   EXPECT_EQ(finding.outcome, Outcome::fail);
   EXPECT_EQ(finding.message,
-            "rank 1 on b was lost in all_reduce of 16 B: rank 1 ended without a word");
+            "rank 1 on b was lost in all_reduce of 16 B: rank 1 ended unexpectedly");
 }
 
-TEST(RunRecordTest, ATroubleBeforeAnythingIsKnownIsAReport) {
+TEST(RunRecordTest, ReportsTroubleBeforeTheRanksMeet) {
   RunRecord known;
   known.hosts = {"a"};
   const auto report = report_of(
@@ -111,14 +111,14 @@ TEST(RunRecordTest, ATroubleBeforeAnythingIsKnownIsAReport) {
   EXPECT_THAT(report.findings[0].message, HasSubstr("ranks 1-2 did not come to rendezvous"));
 }
 
-TEST(RunRecordTest, SomebodysSignalSaysNothingOfTheNodes) {
+TEST(RunRecordTest, ASignalIsNotAVerdictAboutTheNodes) {
   const auto report = report_of(
       two_ranks(),
       Trouble{.kind = Trouble::Kind::stopped, .phase = {"start", Part::starting}, .ranks = {0}});
   EXPECT_EQ(report.verdict, Verdict::unknown);
 }
 
-TEST(RunRecordTest, TheFactsOfARunAreThoseThatLimitsAskFor) {
+TEST(RunRecordTest, ProvidesTheFactsForLimits) {
   auto known = two_ranks();
   known.algorithm = "RING";
   known.algorithm_asked = true;
@@ -130,6 +130,14 @@ TEST(RunRecordTest, TheFactsOfARunAreThoseThatLimitsAskFor) {
   EXPECT_EQ(facts.algorithm, "RING");
   EXPECT_TRUE(facts.algorithm_asked);
   EXPECT_FALSE(facts.gpus);
+}
+
+TEST(RunRecordTest, NamesAFewHostsAndCountsTheRest) {
+  RunRecord known;
+  known.hosts = {"a", "b", "c", "d"};
+  EXPECT_EQ(begin_report(known).node, "a, b, c, d");
+  known.hosts.emplace_back("e");
+  EXPECT_EQ(begin_report(known).node, "a, b, c and 2 more");
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TransportReport of(const std::vector<std::string>& logs, const std::vector<std::
   return transport_report(logs, members(), required, Collective::all_reduce);
 }
 
-TEST(TransportFactsTest, SayWhatWasUsedBetweenNodesAndInside) {
+TEST(TransportFactsTest, NameTheTransportsBetweenNodesAndInside) {
   const auto facts = of({log_over("NET/IB/0/GDRDMA")}, {"ib", "gdr"}).facts;
   EXPECT_TRUE(facts.known);
   EXPECT_EQ(facts.used, "between nodes NET/IB/GDRDMA; inside P2P/CUMEM");
@@ -43,7 +43,7 @@ TEST(TransportFactsTest, SayWhatWasUsedBetweenNodesAndInside) {
   EXPECT_THAT(facts.unclear, IsEmpty());
 }
 
-TEST(TransportFactsTest, SayWhatIsMissingAndWhy) {
+TEST(TransportFactsTest, NameMissingRequirementsAndWhy) {
   const auto facts =
       of({log_over("NET/Socket/0") + line("NET/IB : No device found.")}, {"ib"}).facts;
   ASSERT_EQ(facts.missing.size(), 1U);
@@ -58,32 +58,32 @@ TEST(TransportFactsTest, NameTheInterfaceOfSockets) {
   EXPECT_EQ(facts.used, "between nodes NET/Socket (eth0); inside P2P/CUMEM");
 }
 
-TEST(TransportFactsTest, NameNoInterfaceWhereSocketsCarriedNothing) {
+TEST(TransportFactsTest, OmitTheInterfaceOfUnusedSockets) {
   const auto facts =
       of({log_over("NET/IB/0/GDRDMA") + line("NET/Socket : Using [0]eth0:10.0.0.4<0>")}, {}).facts;
   EXPECT_EQ(facts.used, "between nodes NET/IB/GDRDMA; inside P2P/CUMEM");
 }
 
-TEST(TransportAccountTest, HasWhatNcclWarnsOfOnce) {
+TEST(TransportReportTest, ListsEachWarningOnce) {
   const std::string warning = "a:1:1 [0] NCCL WARN NET/IB : Unable to open device mlx5_ib0\n";
   EXPECT_THAT(of({warning + line("Using network IB"), warning}, {}).warnings,
               ElementsAre("NET/IB : Unable to open device mlx5_ib0"));
 }
 
-TEST(TransportFactsTest, KnowNothingWithoutALog) {
+TEST(TransportFactsTest, AreUnknownWithoutALog) {
   const auto facts = of({"", ""}, {"ib"}).facts;
   EXPECT_FALSE(facts.known);
   EXPECT_EQ(facts.used, "");
   EXPECT_THAT(facts.missing, IsEmpty());
 }
 
-TEST(TransportFactsTest, AreUnclearWhereTheLogSaysNothingOfARequirement) {
+TEST(TransportFactsTest, AreUnclearIfTheLogOmitsARequirement) {
   const auto facts = of({line("Using network IB")}, {"ib", "p2p"}).facts;
   EXPECT_TRUE(facts.known);
   EXPECT_THAT(facts.unclear, ::testing::Contains("p2p"));
 }
 
-TEST(TransportFactsTest, TheLogsOfAllRanksCount) {
+TEST(TransportFactsTest, CombineTheLogsOfAllRanks) {
   const auto facts =
       of({log_over("NET/IB/0/GDRDMA"), line("Channel 00/0 : 3[1] -> 0[0] [send] via NET/Socket/0")},
          {"ib"})
@@ -92,12 +92,12 @@ TEST(TransportFactsTest, TheLogsOfAllRanksCount) {
   EXPECT_EQ(facts.missing.size(), 1U);
 }
 
-TEST(TransportAccountTest, ListsThePairsOfEachWay) {
+TEST(TransportReportTest, ListsThePairsOfEachTransport) {
   EXPECT_THAT(of({log_over("NET/IB/0/GDRDMA")}, {}).pairs,
               ElementsAre("NET/IB/GDRDMA: 1 to 2", "P2P/CUMEM: 0 to 1"));
 }
 
-TEST(TransportAccountTest, FoldsPairsAndEndsLongLines) {
+TEST(TransportReportTest, FoldsPairsAndShortensLongLines) {
   std::string log;
   const auto channel = [&](int from, int to) {
     log += line(fmt::format("Channel 00/0 : {}[0] -> {}[0] [send] via NET/IB/0", from, to));
@@ -110,7 +110,7 @@ TEST(TransportAccountTest, FoldsPairsAndEndsLongLines) {
               ElementsAre(::testing::EndsWith("158 to 300 and 10 more pairs")));
 }
 
-TEST(TransportAccountTest, NamesTheAlgorithmOfTheCollectiveWhereThereIsOne) {
+TEST(TransportReportTest, NamesTheAlgorithmIfItIsUnique) {
   const auto tuned = [](std::string_view name, std::string_view algorithm) {
     return line(fmt::format("{}: 1024 Bytes -> Algo {} proto SIMPLE channel{{Lo..Hi}}={{0..15}}",
                             name, algorithm));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/run/reporter.hpp"
+#include "bench/run/reporting.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,10 @@
 #include <iterator>
 #include <utility>
 
-#include "bench/run/plan.hpp"
+#include "bench/run/measuring.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
+#include "lib/report/bench_checks.hpp"
 
 namespace muster::bench {
 namespace {
@@ -22,7 +23,63 @@ std::vector<std::string> hosts_of(const std::vector<Member>& members) {
   return hosts;
 }
 
+// Programs that read the table skip comments.
+std::string commented(std::string_view text) {
+  std::string lines;
+  for (const auto line : split_lines(text)) {
+    lines += line.empty() ? "#\n" : fmt::format("# {}\n", line);
+  }
+  return lines;
+}
+
 }  // namespace
+
+void Printer::print(std::string_view lines) {
+  if (command_.format != Format::text || command_.quiet) return;
+  clear_progress();
+  if (to_file()) {
+    kept_ += lines;
+  } else if (printed_) {
+    printed_ = console_.out(lines);
+  }
+}
+
+void Printer::progress(std::string_view what) {
+  if (!shows_progress() || !printed_) return;
+  has_progress_ = true;
+  printed_ = console_.out(fmt::format("\r\033[K# {}", printable(what, console_.width - 3)));
+}
+
+bool Printer::shows_progress() const {
+  return console_.width > 0 && command_.format == Format::text && !command_.quiet;
+}
+
+void Printer::clear_progress() {
+  if (std::exchange(has_progress_, false) && printed_) printed_ = console_.out("\r\033[K");
+}
+
+void Printer::remark(std::string_view line) { print(commented(line)); }
+
+Result<void> Printer::finish(const Report& report) {
+  clear_progress();
+  if (!printed_) return printed_;
+  auto text = row_of(command_.format)
+                  .render(report, {.verbose = command_.verbose,
+                                   .quiet = command_.quiet,
+                                   .every_iteration = command_.each_iteration,
+                                   .always = kBandwidthChecks});
+  if (command_.format == Format::text) text = commented(text);
+  if (!to_file()) return console_.out(text);
+  auto written = write_answer(console_, command_.output, kept_ + text);
+  // Measurements are not lost if the disk has filled up since.
+  if (!written) (void)console_.out(kept_ + text);
+  return written;
+}
+
+Result<void> Printer::can_finish() const {
+  if (to_file()) TRY(Destination::open(console_, command_.output));
+  return {};
+}
 
 Reporter::Reporter(const BenchCommand& command, const Console& console, Emergency& emergency)
     : command_(command), console_(console), emergency_(emergency), printer_(command_, console_) {
@@ -82,25 +139,25 @@ void Reporter::begin_table(const BenchCommand& command, const std::vector<std::u
     for (const auto& line : record_.choice.evidence) printer_.remark(line);
   }
   const auto& profile = record_.choice.profile.name;
-  if (!settings.taken.empty()) {
-    printer_.remark(fmt::format("set for {}: {}", profile, fmt::join(settings.taken, " ")));
+  if (!settings.applied.empty()) {
+    printer_.remark(fmt::format("set for {}: {}", profile, fmt::join(settings.applied, " ")));
   }
   for (const auto& each : settings.left_out) {
     printer_.remark(fmt::format("not set for {}: {}", profile, each));
   }
-  printer_.say(table_header({.collective = command.collective,
-                             .library = record_.library,
-                             .min_bytes = std::ranges::min(sizes),
-                             .max_bytes = std::ranges::max(sizes),
-                             .factor = command.sizes.empty() ? command.factor : 0,
-                             .pace = pace_of(command),
-                             .check = true,
-                             .members = record_.members}));
+  printer_.print(table_header({.collective = command.collective,
+                               .library = record_.library,
+                               .min_bytes = std::ranges::min(sizes),
+                               .max_bytes = std::ranges::max(sizes),
+                               .factor = command.sizes.empty() ? command.factor : 0,
+                               .pace = pace_of(command),
+                               .check = true,
+                               .members = record_.members}));
 }
 
 void Reporter::add(Row row) {
   const auto held = emergency_.hold();
-  printer_.say(table_row(row, command_.cpu_time));
+  printer_.print(table_row(row, command_.cpu_time));
   totals_.add(row);
   record_.rows.push_back(std::move(row));
 }
@@ -118,14 +175,14 @@ void Reporter::add_parts(std::vector<Row> rows) {
   }
 }
 
-// A table of each, and one of all.
+// Prints a table of each part, and one that compares them.
 void Reporter::print_parts() {
   for (const auto& [name, ranks, rows] : record_.parts) {
-    std::vector<unsigned> numbers(ranks.begin(), ranks.end());
-    printer_.say(fmt::format("# {}: ranks {}\n", name, to_cpu_list(numbers)));
-    for (const auto& row : rows) printer_.say(table_row(row, command_.cpu_time));
+    const std::vector<unsigned> numbers(ranks.begin(), ranks.end());
+    printer_.print(fmt::format("# {}: ranks {}\n", name, to_cpu_list(numbers)));
+    for (const auto& row : rows) printer_.print(table_row(row, command_.cpu_time));
   }
-  if (!record_.parts.empty()) printer_.say(split_table(record_.parts, own_limit_of(command_)));
+  if (!record_.parts.empty()) printer_.print(split_table(record_.parts, own_limit_of(command_)));
 }
 
 void Reporter::progress(std::string_view what) {
@@ -145,7 +202,7 @@ std::optional<Operation> Reporter::to_repeat(const BenchCommand& command) const 
 
 void Reporter::end_collective(const BenchCommand& command) {
   const auto held = emergency_.hold();
-  printer_.say(table_footer(totals_));
+  printer_.print(table_footer(totals_));
   totals_ = {};
   bench::end_collective(record_, command);
 }
@@ -153,21 +210,22 @@ void Reporter::end_collective(const BenchCommand& command) {
 int Reporter::conclude() {
   const auto held = emergency_.hold();
   print_parts();
-  if (command_.collectives.empty()) printer_.say(table_footer(totals_));
+  if (command_.collectives.empty()) printer_.print(table_footer(totals_));
   print_warnings();
   const auto report = report_of(record_, command_);
   emergency_.mark_reported();
-  return print(report) ? exit_status(report.verdict) : kExitUndecided;
+  return finish(report) ? exit_status(report.verdict) : kExitUndecided;
 }
 
 void Reporter::report(const Trouble& trouble, std::vector<std::string> warnings) {
-  if (!record_.rows.empty()) printer_.say(table_footer(totals_));
+  if (!record_.rows.empty()) printer_.print(table_footer(totals_));
   if (!warnings.empty()) record_.warnings = std::move(warnings);
   print_warnings();
-  (void)print(report_of(record_, trouble));
+  (void)finish(report_of(record_, trouble));
 }
 
-// Behind the table and what sums it up: scripts look for words that a warning may have as well.
+// Printed after the table and its footer, since scripts search these for words that a warning may
+// contain.
 void Reporter::print_warnings() {
   constexpr std::size_t kMost = 8;
   const auto& all = record_.warnings;
@@ -180,13 +238,13 @@ void Reporter::print_warnings() {
   }
 }
 
-// What cannot be written is said where that can be; a reader that has gone needs no telling.
-bool Reporter::print(const Report& report) {
-  const auto printed = printer_.finish(report);
-  if (!printed && !printed.error().message.empty()) {
-    console_.note(fmt::format("muster-bench: {}", printed.error().message));
+bool Reporter::finish(const Report& report) {
+  const auto finished = printer_.finish(report);
+  // The message is empty if the reader of the output has gone.
+  if (!finished && !finished.error().message.empty()) {
+    console_.note(fmt::format("muster-bench: {}", finished.error().message));
   }
-  return printed.has_value();
+  return finished.has_value();
 }
 
 }  // namespace muster::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/run/printer.hpp"
+#include "bench/run/reporting.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -42,10 +42,10 @@ class PrinterTest : public ::testing::Test {
   Report report;
 };
 
-TEST_F(PrinterTest, ShowsTheTableAtOnceAndTheReportAsItsComment) {
+TEST_F(PrinterTest, PrintsTheTableAtOnceAndTheReportAsItsComment) {
   Printer printer(command, console);
   printer.remark("a remark");
-  printer.say("  8  2  float\n");
+  printer.print("  8  2  float\n");
   EXPECT_EQ(out, "# a remark\n  8  2  float\n");
   out.clear();
   ASSERT_TRUE(printer.finish(report).has_value());
@@ -53,7 +53,7 @@ TEST_F(PrinterTest, ShowsTheTableAtOnceAndTheReportAsItsComment) {
   EXPECT_NE(out.find("rank 5: element 7 is -3, expected 3"), std::string::npos);
 }
 
-TEST_F(PrinterTest, ShowsProgressOnATerminalAloneAndTakesItBack) {
+TEST_F(PrinterTest, ShowsProgressOnlyOnATerminalAndClearsIt) {
   {
     Printer printer(command, console);
     printer.progress("all_reduce of 8 GiB");
@@ -65,7 +65,7 @@ TEST_F(PrinterTest, ShowsProgressOnATerminalAloneAndTakesItBack) {
   EXPECT_THAT(out, StartsWith("\r\033[K# all_reduce of"));  // cut to the terminal's width
   EXPECT_EQ(out.find("left"), std::string::npos);
   out.clear();
-  printer.say("row\n");
+  printer.print("row\n");
   EXPECT_EQ(out, "\r\033[Krow\n");
   out.clear();
   printer.progress("the last");
@@ -77,16 +77,16 @@ TEST_F(PrinterTest, ShowsProgressOnATerminalAloneAndTakesItBack) {
   EXPECT_EQ(out, "");
 }
 
-TEST_F(PrinterTest, SaysWhatTheBandwidthCameToWithoutBeingAsked) {
+TEST_F(PrinterTest, AlwaysShowsTheBandwidthChecks) {
   for (const auto check : kBandwidthChecks) {
     report.findings = {{.check = std::string(check),
                         .device = "job",
                         .outcome = Outcome::skip,
-                        .message = "there is no limit"}};
+                        .message = "without a limit"}};
     out.clear();
     Printer printer(command, console);
     ASSERT_TRUE(printer.finish(report).has_value());
-    EXPECT_THAT(out, StartsWith(fmt::format("# skip     {}  job  there is no limit\n", check)));
+    EXPECT_THAT(out, StartsWith(fmt::format("# skip     {}  job  without a limit\n", check)));
   }
 }
 
@@ -94,7 +94,7 @@ TEST_F(PrinterTest, KeepsTheTableForTheFile) {
   const TempDir folder;
   command.output = (folder.path() / "report").string();
   Printer printer(command, console);
-  printer.say("  8  2  float\n");
+  printer.print("  8  2  float\n");
   EXPECT_FALSE(std::filesystem::exists(command.output));
   ASSERT_TRUE(printer.finish(report).has_value());
   EXPECT_EQ(out, "");
@@ -103,11 +103,11 @@ TEST_F(PrinterTest, KeepsTheTableForTheFile) {
   EXPECT_THAT(written.str(), StartsWith("  8  2  float\n#"));
 }
 
-TEST_F(PrinterTest, AFileThatCannotBeWrittenIsKnownBeforehand) {
+TEST_F(PrinterTest, KnowsBeforehandThatAFileCannotBeWritten) {
   const TempDir folder;
   command.output = (folder.path() / "report").string();
   EXPECT_TRUE(Printer(command, console).can_finish());
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "nothing is left of asking";
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "the check leaves nothing behind";
   command.output = (folder.path() / "missing" / "report").string();
   const auto can = Printer(command, console).can_finish();
   ASSERT_FALSE(can);
@@ -116,35 +116,35 @@ TEST_F(PrinterTest, AFileThatCannotBeWrittenIsKnownBeforehand) {
   EXPECT_TRUE(Printer(command, console).can_finish());
 }
 
-TEST_F(PrinterTest, WhatTheFileDoesNotTakeIsShown) {
+TEST_F(PrinterTest, PrintsTheReportIfTheFileCannotBeWritten) {
   const TempDir folder;
   command.output = (folder.path() / "missing" / "report").string();
   Printer printer(command, console);
-  printer.say("  8  2  float\n");
+  printer.print("  8  2  float\n");
   EXPECT_FALSE(printer.finish(report));
   EXPECT_THAT(out, StartsWith("  8  2  float\n#"));
 }
 
-TEST_F(PrinterTest, AnotherProgramGetsTheReportAlone) {
+TEST_F(PrinterTest, PrintsOnlyTheReportForAnotherProgram) {
   command.format = Format::json;
   Printer printer(command, console);
   printer.remark("a remark");
-  printer.say("  8  2  float\n");
+  printer.print("  8  2  float\n");
   ASSERT_TRUE(printer.finish(report).has_value());
   EXPECT_THAT(out, StartsWith("{\n"));
 }
 
-TEST_F(PrinterTest, QuietHasNoTable) {
+TEST_F(PrinterTest, PrintsNoTableIfQuiet) {
   command.quiet = true;
   Printer printer(command, console);
-  printer.say("  8  2  float\n");
+  printer.print("  8  2  float\n");
   EXPECT_EQ(out, "");
 }
 
-TEST_F(PrinterTest, TheFirstWriteThatFailsIsTheError) {
+TEST_F(PrinterTest, ReturnsTheFirstFailedWrite) {
   Printer printer(command, console);
   broken = true;
-  printer.say("  8  2  float\n");
+  printer.print("  8  2  float\n");
   broken = false;
   const auto finished = printer.finish(report);
   ASSERT_FALSE(finished.has_value());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/run/plan.hpp"
+#include "bench/run/measuring.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,10 +20,10 @@ Profile with_limit() {
 }
 
 std::uint64_t last_of(const BenchCommand& command, std::uint64_t free) {
-  return sizes_of(command, with_limit(), kGpus, Room{.rank = 3, .bytes = free}).bytes.back();
+  return sizes_of(command, with_limit(), kGpus, LeastMemory{.rank = 3, .bytes = free}).bytes.back();
 }
 
-TEST(PlanTest, SizesGoUpToTheLimitsOwnWhereNobodyAsksForOthers) {
+TEST(SizesTest, EndAtTheLimitsSizeByDefault) {
   const auto sizes = sizes_of({}, with_limit(), kGpus);
   EXPECT_EQ(sizes.bytes.front(), 8U);
   EXPECT_EQ(sizes.bytes.back(), 16 * kGibibyte);
@@ -32,25 +32,26 @@ TEST(PlanTest, SizesGoUpToTheLimitsOwnWhereNobodyAsksForOthers) {
   EXPECT_EQ(sizes_of({}, with_limit(), RunFacts{}).bytes.back(), 64U << 20U);
 }
 
-TEST(PlanTest, SizesThatNobodyAskedForEndWhereMemoryDoes) {
+TEST(SizesTest, EndWhereMemoryDoesByDefault) {
   EXPECT_EQ(last_of({}, 40 * kGibibyte), 16 * kGibibyte);
   EXPECT_EQ(last_of({}, 15 * kGibibyte), 4 * kGibibyte);
   EXPECT_EQ(last_of({.placement = Placement::in}, 15 * kGibibyte), 8 * kGibibyte);
   EXPECT_EQ(last_of({}, 0), 8U);
-  const auto sizes = sizes_of({}, with_limit(), kGpus, Room{.rank = 3, .bytes = 15 * kGibibyte});
+  const auto sizes =
+      sizes_of({}, with_limit(), kGpus, LeastMemory{.rank = 3, .bytes = 15 * kGibibyte});
   EXPECT_EQ(sizes.remark,
             "sizes end at 4 GiB: two buffers of 16 GiB for each rank would not fit: rank 3 has 15 "
             "GiB free");
 }
 
-TEST(PlanTest, SizesThatAreAskedForAreRunOrRefused) {
+TEST(SizesTest, KeepTheSizesOfTheCommand) {
   BenchCommand command;
   command.max = 8 * kGibibyte;
   EXPECT_EQ(last_of(command, kGibibyte), 8 * kGibibyte);
   command.max.reset();
   command.sizes = {4 * kGibibyte};
   EXPECT_EQ(last_of(command, kGibibyte), 4 * kGibibyte);
-  const auto sizes = sizes_of(command, with_limit(), kGpus, Room{.bytes = kGibibyte});
+  const auto sizes = sizes_of(command, with_limit(), kGpus, LeastMemory{.bytes = kGibibyte});
   EXPECT_EQ(sizes.remark, "");
 }
 
@@ -58,7 +59,7 @@ Sizes sizes_among(int ranks, const BenchCommand& command) {
   return sizes_of(command, Profile{}, RunFacts{.ranks = ranks});
 }
 
-TEST(PlanTest, SizesBeginWhereEachRankHasAnElement) {
+TEST(SizesTest, BeginWhereEachRankHasAnElement) {
   BenchCommand command{.collective = Collective::all_gather};
   const auto unasked = sizes_among(8, command);
   EXPECT_EQ(unasked.bytes.front(), 128U);
@@ -76,8 +77,8 @@ TEST(PlanTest, SizesBeginWhereEachRankHasAnElement) {
   EXPECT_EQ(sizes_among(8, command).bytes.front(), 8U);
 }
 
-// Refused later, with the reason.
-TEST(PlanTest, SizesThatAreTooSmallAndListedStay) {
+// They are refused later, with the reason.
+TEST(SizesTest, KeepListedSizesThatAreTooSmall) {
   BenchCommand command{.collective = Collective::all_gather};
   command.sizes = {8, 1024};
   EXPECT_THAT(sizes_among(8, command).bytes, ::testing::ElementsAre(8U, 1024U));
@@ -86,14 +87,13 @@ TEST(PlanTest, SizesThatAreTooSmallAndListedStay) {
   EXPECT_THAT(sizes_among(8, command).bytes, ::testing::ElementsAre(16U));
 }
 
-TEST(PlanTest, TheRankWithTheLeastRoomCounts) {
-  const auto room = least_room({"30", "", "20", "25"});
-  ASSERT_TRUE(room);
-  ASSERT_TRUE(*room);
-  EXPECT_EQ((*room)->rank, 2);
-  EXPECT_EQ((*room)->bytes, 20U);
-  EXPECT_FALSE(*least_room({"", ""}));
-  EXPECT_FALSE(least_room({"many"}));
+TEST(SizesTest, DependOnTheRankWithTheLeastMemory) {
+  const auto least = least_memory({"30", "", "20", "25"}).value();
+  ASSERT_TRUE(least);
+  EXPECT_EQ(least->rank, 2);
+  EXPECT_EQ(least->bytes, 20U);
+  EXPECT_FALSE(*least_memory({"", ""}));
+  EXPECT_FALSE(least_memory({"many"}));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/run/split.hpp"
+#include "bench/run/splitting.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -14,12 +14,12 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// Two nodes of four ranks each, which a launcher has dealt out in turn.
+// Two nodes of four ranks each, dealt out in turn by the launcher.
 const std::vector<RankPlace> kPlaces{{0, 0}, {1, 0}, {0, 1}, {1, 1},
                                      {0, 2}, {1, 2}, {0, 3}, {1, 3}};
 const std::vector<std::string> kHosts{"a", "b"};
 
-TEST(SplitTest, ByNodeAreTheRanksOfEach) {
+TEST(SplitTest, ByNodeJoinsTheRanksOfEachNode) {
   const auto parts = parts_of({.by = Split::By::node}, kPlaces, kHosts);
   ASSERT_TRUE(parts);
   ASSERT_THAT(*parts, SizeIs(2));
@@ -30,7 +30,7 @@ TEST(SplitTest, ByNodeAreTheRanksOfEach) {
   EXPECT_EQ(part_with(*parts, 5), 1U);
 }
 
-TEST(SplitTest, ByRailAreThoseWithOnePlaceOnEachNode) {
+TEST(SplitTest, ByRailJoinsTheSameRankOfEachNode) {
   const auto parts = parts_of({.by = Split::By::rail}, kPlaces, kHosts);
   ASSERT_TRUE(parts);
   ASSERT_THAT(*parts, SizeIs(4));
@@ -38,14 +38,14 @@ TEST(SplitTest, ByRailAreThoseWithOnePlaceOnEachNode) {
   EXPECT_THAT((*parts)[3].ranks, ElementsAre(6, 7));
 }
 
-TEST(SplitTest, ByCountAreSoManyInARow) {
+TEST(SplitTest, ByCountJoinsConsecutiveRanks) {
   const auto parts = parts_of({.by = Split::By::count, .count = 4}, kPlaces, kHosts);
   ASSERT_TRUE(parts);
   ASSERT_THAT(*parts, SizeIs(2));
   EXPECT_EQ((*parts)[1].name, "ranks 4-7");
 }
 
-TEST(SplitTest, WhoWouldBeAloneOrAllTogetherIsAnError) {
+TEST(SplitTest, RefusesPartsOfOneRankAndASinglePart) {
   EXPECT_EQ(parts_of({.by = Split::By::count, .count = 7}, kPlaces, kHosts).error().message,
             "--split: rank 7 would be alone, and one rank has no bandwidth");
   EXPECT_EQ(parts_of({.by = Split::By::count, .count = 8}, kPlaces, kHosts).error().message,
@@ -56,7 +56,7 @@ TEST(SplitTest, WhoWouldBeAloneOrAllTogetherIsAnError) {
 }
 
 // Bytes of any value, as NCCL's unique ids are.
-TEST(SplitTest, RanksOfAPartTellEachOtherAlone) {
+TEST(SplitTest, ExchangesTextsWithinAPartOnly) {
   const std::vector<RankPart> parts{{"even", {0, 2}}, {"odd", {1, 3}}};
   const std::string bytes("\0\xff\x80 id", 6);
   const auto ranks = run_threads({.world = 4}, [&](Group& group) {
@@ -68,9 +68,9 @@ TEST(SplitTest, RanksOfAPartTellEachOtherAlone) {
     } else if (group.rank() > 1) {
       EXPECT_THAT(*gathered, IsEmpty());
     }
-    const auto told = exchange.broadcast(fmt::format("{}{}", bytes, group.rank()));
-    ASSERT_TRUE(told);
-    EXPECT_EQ(*told, fmt::format("{}{}", bytes, group.rank() % 2));
+    const auto sent = exchange.broadcast(fmt::format("{}{}", bytes, group.rank()));
+    ASSERT_TRUE(sent);
+    EXPECT_EQ(*sent, fmt::format("{}{}", bytes, group.rank() % 2));
   });
   for (const auto& rank : ranks) EXPECT_FALSE(rank.trouble);
 }
