@@ -52,8 +52,8 @@ std::optional<Scale> scale_of(const std::vector<double>& values, double noise, c
   const auto among = [&](const std::vector<double>& some) -> std::optional<Scale> {
     if (some.size() < rule.enough) return {};
     const auto spread = spread_of(some);
-    if (spread.median <= 0) return {};
-    return scale_around(some, std::max(spread.deviation / spread.median, noise), rule);
+    if (spread.center <= 0) return {};
+    return scale_around(some, std::max(spread.deviation / spread.center, noise), rule);
   };
   const auto all = among(values);
   if (!all) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the numbers of a node's tests mean: each device against the profile's limit, and against its
+// Judges the numbers of a node's tests: each device against the profile's limit, and against its
 // sisters on the same node.
 #pragma once
 
@@ -10,11 +10,11 @@
 
 namespace muster::bench::node {
 
-// A finding for each device that missed a limit or is far behind its sisters, or one for all. A
-// device is behind where it differs from the median by more than five deviations, by more than the
-// tolerance and by more than five times what repeats differ by, among at least four. That alone is
-// a warning; below the limit it fails. Without a limit and without sisters nothing can be judged,
-// and that is a skip. `from`: whose limits those are.
+// Returns a finding for each device that misses a limit or is an outlier among its sisters, or one
+// for all. An outlier is worse than the median of at least four sisters by more than five
+// deviations, the tolerance, and five times the scatter of repeats. It warns; a value below the
+// limit fails. Without a limit and without sisters, the finding is a skip. `from`: the source of
+// the limits.
 [[nodiscard]] std::vector<Finding> judge(std::string_view check, const Series& series,
                                          const Bounds& bounds, std::string_view from);
 

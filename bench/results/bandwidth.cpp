@@ -12,7 +12,7 @@
 namespace muster::bench {
 namespace {
 
-// Clocks know no more digits: 185 GB/s on the dot is not below 185 GB/s.
+// The precision of clocks: exactly 185 GB/s is not below 185 GB/s.
 constexpr double kRounding = 1e-6;
 
 bool is_below(double value, double limit) { return value < limit * (1 - kRounding); }
@@ -27,8 +27,7 @@ struct Value {
 Value value_of(const Row& row, const Timing& timing, std::string_view placement) {
   constexpr std::size_t kSeveral = 6;
   const auto& statistics = timing.statistics;
-  // Where iterations resemble each other too much for an interval, the median may be anywhere among
-  // them.
+  // If iterations are too correlated for an interval, the median may be anywhere among them.
   auto seconds = statistics.confidence;
   if (!seconds && statistics.count >= kSeveral) seconds = {statistics.p5, statistics.p95};
   Value value{.bus = timing.judged.bus, .confidence = {}, .placement = placement};
@@ -54,7 +53,7 @@ std::vector<Value> values_of(const std::vector<Row>& rows, std::uint64_t bytes) 
   return values;
 }
 
-// Two decimals, and more where the value lies so little below a limit that it would look the same.
+// Two decimals, or more if a value below a limit would look the same.
 std::string in_gbps(double value, const BandwidthLimit& limits) {
   constexpr int kMostDecimals = 4;
   const auto looks = [](double bytes_per_second, int decimals) {
@@ -99,9 +98,8 @@ std::string message_of(const std::vector<Row>& rows, const BandwidthLimit& limit
   return text.append("; ").append(limits_text(limits));
 }
 
-// By a limit that is promised.
-Finding compare_clearly(Finding finding, const BandwidthLimit& limits, double decided,
-                        std::size_t runs) {
+Finding compare_with_promise(Finding finding, const BandwidthLimit& limits, double decided,
+                             std::size_t runs) {
   const double limit = limits.fail_below->value;
   const double margin = margin_of(runs);
   finding.limit = limit / kGiga;
@@ -112,8 +110,8 @@ Finding compare_clearly(Finding finding, const BandwidthLimit& limits, double de
     finding.outcome = Outcome::warn;
     finding.remedy = Remedy::watch;
     finding.message.append(fmt::format(
-        "; runs differ: what these nodes do lies between {:.2f} and {:.2f} GB/s, and may be either "
-        "side of the limit",
+        "; runs differ: the true value is between {:.2f} and {:.2f} GB/s, on either side of the "
+        "limit",
         decided * (1 - margin) / kGiga, decided * (1 + margin) / kGiga));
   }
   return finding;
@@ -130,7 +128,8 @@ Finding compare(const std::vector<Row>& rows, const BandwidthLimit& limits,
                   .message = message_of(rows, limits, values, decided),
                   .observed = decided / kGiga,
                   .unit = "GB/s"};
-  const auto take = [&](const Limit<BytesPerSecond>& limit, Outcome outcome, Remedy remedy) {
+  const auto misses = [&](const Limit<BytesPerSecond>& limit, Outcome outcome, Remedy remedy) {
+    if (!limit) return false;
     finding.limit = limit->value / kGiga;
     if (!is_below(decided, limit->value)) return false;
     finding.outcome = outcome;
@@ -140,16 +139,15 @@ Finding compare(const std::vector<Row>& rows, const BandwidthLimit& limits,
   if (!limits.other_algorithm.empty()) {
     finding.message.append("; ").append(limits.other_algorithm);
   }
-  if (limits.clearly) return compare_clearly(std::move(finding), limits, decided, values.size());
-  if (limits.fail_below && take(limits.fail_below, Outcome::fail, Remedy::report_to_provider)) {
-    return finding;
-  }
+  if (limits.clearly)
+    return compare_with_promise(std::move(finding), limits, decided, values.size());
+  if (misses(limits.fail_below, Outcome::fail, Remedy::report_to_provider)) return finding;
   if (!limits.other_algorithm.empty()) {
     finding.outcome = Outcome::unknown;
     return finding;
   }
-  if (limits.warn_below) take(limits.warn_below, Outcome::warn, Remedy::watch);
-  // More than are repeated beside a limit: cycles, of which a single slow one is news.
+  misses(limits.warn_below, Outcome::warn, Remedy::watch);
+  // With --cycles or --soak, a single slow run warns.
   const bool cycles = values.size() > kRepeats + 1;
   if (cycles && limits.fail_below && finding.outcome == Outcome::pass) {
     const auto slow = std::ranges::count_if(
@@ -164,7 +162,7 @@ Finding compare(const std::vector<Row>& rows, const BandwidthLimit& limits,
   }
   if (!limits.fail_below && !limits.warn_below) {
     finding.outcome = Outcome::unknown;
-    finding.message.append("; not judged: there is no limit to fail or warn below");
+    finding.message.append("; not judged: the profile sets no fail_below or warn_below");
   }
   return finding;
 }
@@ -172,9 +170,9 @@ Finding compare(const std::vector<Row>& rows, const BandwidthLimit& limits,
 }  // namespace
 
 double margin_of(std::size_t runs) {
-  constexpr double kOfNormal = 2.576;   // 99% lie within
-  constexpr double kOfMedian = 1.2533;  // its error over that of the mean, for many runs
-  constexpr double kOfThree = 1.16;     // and for three
+  constexpr double kOfNormal = 2.576;   // 99% of normal values are within
+  constexpr double kOfMedian = 1.2533;  // the median's error over the mean's, for many runs
+  constexpr double kOfThree = 1.16;     // the same for three
   const auto count = static_cast<double>(std::max<std::size_t>(1, runs));
   const double of_median = runs < 3 ? 1 : runs == 3 ? kOfThree : kOfMedian;
   return kOfNormal * of_median * kRunToRun / std::sqrt(count);
@@ -214,7 +212,7 @@ Finding judge(const std::vector<Row>& rows, const Profile& profile, const RunFac
     return {.check = limits.check,
             .device = limits.device,
             .outcome = Outcome::unknown,
-            .message = fmt::format("{} has no times", size_text(limits.bytes))};
+            .message = fmt::format("{} was not timed", size_text(limits.bytes))};
   }
   return compare(rows, limits, values);
 }

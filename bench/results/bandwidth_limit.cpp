@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which limit holds for a run.
+// Finds the limit that applies to a run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kMinBusbw = "bench.min_busbw";
 
-// The collectives that a profile may limit over several nodes.
+// A collective that a profile may limit over several nodes.
 struct JudgedOverNodes {
   Collective collective;
   std::string_view check;
@@ -38,7 +38,7 @@ std::string device_of(const RunFacts& facts) {
   return facts.nodes == 1 && !facts.node.empty() ? facts.node : "job";
 }
 
-// As the command line takes it: "8GiB".
+// As an option's value: "8GiB".
 std::string as_flag(std::uint64_t bytes) {
   auto text = size_text(bytes);
   std::erase(text, ' ');
@@ -49,7 +49,7 @@ bool was_run(const std::vector<Row>& rows, std::uint64_t bytes) {
   return std::ranges::any_of(rows, [&](const Row& row) { return row.operation.bytes == bytes; });
 }
 
-// Empty for any.
+// Empty if the limit is for any algorithm.
 std::string_view algorithm_wanted(const JobLimit& limit) {
   const auto algorithm = limit.algorithm.value_or(BenchAlgorithm::any);
   return algorithm == BenchAlgorithm::any ? std::string_view() : word_of(algorithm);
@@ -64,7 +64,7 @@ std::string nodes_text(int nodes) {
   return nodes == 1 ? "one node" : fmt::format("{} nodes", nodes);
 }
 
-// NCCL's own spelling, for NCCL_ALGO.
+// The spelling of NCCL_ALGO.
 std::string_view nccl_name(std::string_view word) {
   if (word == "ring") return "Ring";
   if (word == "tree") return "Tree";
@@ -72,26 +72,26 @@ std::string_view nccl_name(std::string_view word) {
   return "CollNetDirect,CollNetChain";
 }
 
-class Search {
+class LimitSearch {
  public:
-  Search(const std::vector<Row>& rows, const Profile& profile, const RunFacts& facts,
-         bool acceptance)
+  LimitSearch(const std::vector<Row>& rows, const Profile& profile, const RunFacts& facts,
+              bool acceptance)
       : rows_(rows),
         profile_(profile),
         facts_(facts),
         acceptance_(acceptance),
         used_(algorithm_word(facts.algorithm)) {}
 
-  [[nodiscard]] std::variant<BandwidthLimit, Finding> demanded(const OwnLimit& own_limit) const {
+  [[nodiscard]] std::variant<BandwidthLimit, Finding> of_command(const OwnLimit& own_limit) const {
     if (facts_.ranks < 2) {
-      return because(kMinBusbw, Outcome::unknown, "one rank alone has no bus bandwidth");
+      return because(kMinBusbw, Outcome::unknown, "one rank has no bus bandwidth");
     }
     std::uint64_t largest = 0;
     for (const auto& row : rows_) largest = std::max(largest, row.operation.bytes);
     const auto bytes = own_limit.at.value_or(largest);
     if (rows_.empty() || !was_run(rows_, bytes)) {
       return because(kMinBusbw, Outcome::unknown,
-                     fmt::format("{} was not run; --min-busbw asks about it: run with --max {}",
+                     fmt::format("{}, which --min-busbw is for, was not run: run with --max {}",
                                  size_text(bytes), as_flag(bytes)));
     }
     return BandwidthLimit{.check = std::string(kMinBusbw),
@@ -106,21 +106,19 @@ class Search {
     if (const auto why = without_some_gpus(); !why.empty()) return unknown(why);
     const auto [limit, fits] = facts_.nodes == 1 ? of_node() : of_job();
     if (limit == nullptr) return no_limit();
-    // From here on there is a limit for these nodes. Where it cannot be applied, nothing is known.
     if (!facts_.gpus) {
       return unknown(fmt::format(
-          "the limit of profile {} is for GPU memory, and {} ran on host memory; give one with "
-          "--min-busbw",
+          "the limit of profile {} is for GPU memory, and {} ran on host memory; give --min-busbw",
           profile_.name, facts_.backend));
     }
-    if (facts_.ranks < 2) return unknown("one rank alone has no bus bandwidth");
+    if (facts_.ranks < 2) return unknown("one rank has no bus bandwidth");
     if (!fits && !fell_back(*limit)) return unknown(other_algorithm(*limit));
     return at_its_size(*limit, fits ? std::string() : other_algorithm(*limit));
   }
 
  private:
   struct Found {
-    const JobLimit* limit = nullptr;  // null where there is none for these nodes
+    const JobLimit* limit = nullptr;  // null: the profile has none for these nodes
     bool fits = false;                // the algorithm is the limit's
   };
 
@@ -146,25 +144,25 @@ class Search {
     return because(check(), Outcome::unknown, std::move(why));
   }
 
-  // GPUs that no rank used may be those that are slow, or gone.
+  // GPUs without a rank may be the slow or missing ones.
   [[nodiscard]] std::string without_some_gpus() const {
     const auto gpus = profile_.gpu->present.count;
     if (!facts_.gpus || !gpus || *gpus == 0 || *gpus * facts_.nodes == facts_.ranks) return {};
     return fmt::format(
-        "profile {} has {} GPUs on a node, one rank for each; here {} ran on {}", profile_.name,
-        *gpus, facts_.ranks == 1 ? std::string("one rank") : fmt::format("{} ranks", facts_.ranks),
+        "profile {} expects one rank for each of {} GPUs per node; here {} ran on {}",
+        profile_.name, *gpus,
+        facts_.ranks == 1 ? std::string("one rank") : fmt::format("{} ranks", facts_.ranks),
         nodes_text(facts_.nodes));
   }
 
-  // What nobody judged is not healthy.
+  // Unknown, because an unjudged run is not healthy.
   [[nodiscard]] Finding no_limit() const {
     if (!moves_data(collective())) {
       return unknown(
           fmt::format("not judged: no limit is set for the time of a {}", to_string(collective())));
     }
-    return unknown(
-        fmt::format("not judged: profile {} has no limit for {} on {}; give one with --min-busbw",
-                    profile_.name, to_string(collective()), nodes_text(facts_.nodes)));
+    return unknown(fmt::format("not judged: profile {} has no limit for {} on {}; give --min-busbw",
+                               profile_.name, to_string(collective()), nodes_text(facts_.nodes)));
   }
 
   [[nodiscard]] Found of_node() const {
@@ -179,8 +177,8 @@ class Search {
     return !limit.over || facts_.over.empty() || word_of(*limit.over) == facts_.over;
   }
 
-  // Of the entries whose algorithm fits, one for that algorithm before one for any, and of those
-  // the one for the most nodes; where none fits, of the others.
+  // Prefers a limit whose algorithm fits, then one that names an algorithm, then the one for the
+  // most nodes.
   [[nodiscard]] Found of_job() const {
     Found best;
     const auto rank = [](const Found& found) {
@@ -196,18 +194,18 @@ class Search {
     return best;
   }
 
-  // NCCL takes NVLS wherever it can. Where it took another algorithm by itself, the limit is missed
-  // for that very reason; what somebody has asked for is no fault.
+  // NCCL uses NVLS whenever it can. Falling back to another algorithm is a fault, unless the
+  // environment asked for it.
   [[nodiscard]] bool fell_back(const JobLimit& limit) const {
     return limit.algorithm == BenchAlgorithm::nvls && !used_.empty() && !facts_.algorithm_asked;
   }
 
   [[nodiscard]] std::string other_algorithm(const JobLimit& limit) const {
     const auto wanted = algorithm_wanted(limit);
-    return fmt::format("the limit holds for algorithm {}, and {}; run with NCCL_ALGO={}", wanted,
-                       used_.empty() ? std::string("which one NCCL used is not known")
-                                     : fmt::format("NCCL used {}", used_),
-                       nccl_name(wanted));
+    return fmt::format(
+        "the limit is for algorithm {}, and {}; run with NCCL_ALGO={}", wanted,
+        used_.empty() ? std::string("NCCL's is unknown") : fmt::format("NCCL used {}", used_),
+        nccl_name(wanted));
   }
 
   [[nodiscard]] std::variant<BandwidthLimit, Finding> at_its_size(
@@ -216,11 +214,11 @@ class Search {
     if (limit.type && *limit.type != type &&
         *limit.type != to_string(rows_.front().operation.type)) {
       return unknown(
-          fmt::format("the limit holds for elements of type {}, not {}", *limit.type, type));
+          fmt::format("the limit is for elements of type {}, not {}", *limit.type, type));
     }
     const auto bytes = static_cast<std::uint64_t>(limit.size->value);
     if (!was_run(rows_, bytes)) {
-      return unknown(fmt::format("the limit holds for {}, which was not run: run with --max {}",
+      return unknown(fmt::format("the limit is for {}, which was not run: run with --max {}",
                                  size_text(bytes), as_flag(bytes)));
     }
     BandwidthLimit found{.check = std::string(check()),
@@ -265,8 +263,8 @@ std::string algorithm_word(std::string_view name) {
 std::variant<BandwidthLimit, Finding> limit_for(const std::vector<Row>& rows,
                                                 const Profile& profile, const RunFacts& facts,
                                                 const OwnLimit& own_limit) {
-  const Search search(rows, profile, facts, own_limit.acceptance);
-  return own_limit.min_busbw ? search.demanded(own_limit) : search.of_profile();
+  const LimitSearch search(rows, profile, facts, own_limit.acceptance);
+  return own_limit.min_busbw ? search.of_command(own_limit) : search.of_profile();
 }
 
 }  // namespace muster::bench

@@ -23,7 +23,7 @@ const Member* member_of(const std::vector<Member>& members, int rank) {
   return found == members.end() ? nullptr : &*found;
 }
 
-// "gpu5 0005:00:00.0": a process that sees one GPU alone counts it as its first.
+// "gpu5 0005:00:00.0". The address is needed because a process that sees one GPU calls it gpu0.
 std::string gpu_of(const Member& member) {
   const bool one_name = member.pci_address.empty() || member.device_id == member.pci_address;
   return one_name ? member.device_id : fmt::format("{} {}", member.device_id, member.pci_address);
@@ -90,7 +90,7 @@ std::vector<WrongResult> wrong_results(const std::vector<Row>& rows) {
   return results;
 }
 
-// The results of each rank together, ranks in the order of their first.
+// One finding for each rank, about its first wrong result.
 std::vector<Finding> findings_by_rank(const std::vector<WrongResult>& results,
                                       const std::vector<Member>& members) {
   std::vector<Finding> findings;
@@ -120,7 +120,7 @@ Finding data_is_right(const std::vector<Row>& rows) {
   return {.check = "bench.data",
           .device = "job",
           .outcome = checked == 0 ? Outcome::skip : Outcome::pass,
-          .message = checked == 0 ? "no result was checked"
+          .message = checked == 0 ? "no results were checked"
                                   : fmt::format("every element is right in {} results of {}",
                                                 checked, results)};
 }
@@ -128,7 +128,7 @@ Finding data_is_right(const std::vector<Row>& rows) {
 std::string_view verb_of(Trouble::Kind kind, bool many) {
   switch (kind) {
     case Trouble::Kind::absent:
-      return "did not come to";
+      return "did not reach";
     case Trouble::Kind::lost:
       return many ? "were lost in" : "was lost in";
     case Trouble::Kind::late:
@@ -141,7 +141,7 @@ std::string_view verb_of(Trouble::Kind kind, bool many) {
   return many ? "were stopped in" : "was stopped in";
 }
 
-std::string who(const std::vector<int>& ranks, const std::vector<Member>& members) {
+std::string names_of(const std::vector<int>& ranks, const std::vector<Member>& members) {
   if (ranks.empty()) return "the job";
   if (ranks.size() == 1) return name_of(members, ranks.front());
   std::vector<unsigned> sorted(ranks.begin(), ranks.end());
@@ -149,7 +149,7 @@ std::string who(const std::vector<int>& ranks, const std::vector<Member>& member
   return fmt::format("ranks {}", to_cpu_list(sorted));  // "ranks 0-4,6-15"
 }
 
-// The node that all of these ranks are on, where there is one.
+// The node of all these ranks, or "job" if there are several.
 std::string node_of(const std::vector<int>& ranks, const std::vector<Member>& members) {
   std::set<std::string> hosts;
   for (const int rank : ranks) {
@@ -166,25 +166,25 @@ Remedy remedy_for(Trouble::Kind kind) {
       return Remedy::fix_config;
     case Trouble::Kind::late:
       return Remedy::report_to_provider;
-    case Trouble::Kind::lost:  // most are killed: for want of memory, or with their job
+    case Trouble::Kind::lost:  // most are killed, for lack of memory or with their job
     case Trouble::Kind::stopped:
       break;
   }
   return Remedy::restart_app;
 }
 
-// What keeps ranks from meeting (a secret, a port, a name, a launcher) says nothing about a node.
+// A rank may fail to meet because of a secret, a port, a name or a launcher: not a fault of its
+// node.
 bool before_meeting(const Trouble& trouble) {
   return trouble.kind == Trouble::Kind::absent || trouble.phase.part == Part::meeting;
 }
 
-// "ib and gdr were not used: CAUSE": what has one cause is told together, in the order of the
-// first.
+// "ib and gdr were not used: CAUSE", one sentence for each cause.
 std::vector<std::string> not_used(const std::vector<TransportFacts::Missing>& missing) {
   std::vector<std::string> parts;
-  std::set<std::string> told;
+  std::set<std::string> causes;
   for (const auto& first : missing) {
-    if (!told.insert(first.cause).second) continue;
+    if (!causes.insert(first.cause).second) continue;
     std::vector<std::string> names;
     for (const auto& each : missing) {
       if (each.cause == first.cause) names.push_back(each.requirement);
@@ -223,11 +223,11 @@ void leave_to_transport(std::vector<Finding>& findings) {
     if (!low || !is_bandwidth(finding)) continue;
     finding.outcome = Outcome::skip;
     finding.remedy = Remedy::none;
-    finding.message.append("; bench.transport says why");
+    finding.message.append("; see bench.transport");
   }
 }
 
-// A finding about a node, or a part of it: "gpu-0007", "gpu-0007/gpu3 0003:00:00.0".
+// The nodes with a failure, of themselves or of a device: "gpu-0007", "gpu-0007/gpu3 0003:00:00.0".
 std::vector<std::string> accused_of(const Report& report) {
   std::vector<std::string> accused;
   for (const auto& node : report.nodes) {
@@ -262,16 +262,16 @@ Outcome outcome_of(const Trouble& trouble) {
 }
 
 Finding judge_completion(const Trouble& trouble, const std::vector<Member>& members) {
-  auto message = fmt::format("{} {} {}", who(trouble.ranks, members),
+  auto message = fmt::format("{} {} {}", names_of(trouble.ranks, members),
                              verb_of(trouble.kind, trouble.ranks.size() > 1), trouble.phase.name);
   if (trouble.kind == Trouble::Kind::absent && !trouble.what.empty()) {
-    message = trouble.what;  // says who, and where
+    message = trouble.what;  // names the rank and the place
   } else if (!trouble.what.empty()) {
     message.append(fmt::format(": {}", trouble.what));
   }
   if (before_meeting(trouble)) message.insert(0, "the ranks could not meet: ");
   if (!trouble.arrived.empty() && !trouble.ranks.empty()) {
-    message.append(fmt::format("; {} {} there", who(trouble.arrived, members),
+    message.append(fmt::format("; {} {} there", names_of(trouble.arrived, members),
                                trouble.arrived.size() == 1 ? "was" : "were"));
   }
   const auto outcome = outcome_of(trouble);
@@ -286,13 +286,13 @@ Finding completed(int ranks) {
   return {.check = "bench.completion",
           .device = "job",
           .outcome = Outcome::pass,
-          .message = ranks == 1 ? std::string("the only rank came to the end")
-                                : fmt::format("all {} ranks came to the end", ranks)};
+          .message = ranks == 1 ? std::string("the only rank completed")
+                                : fmt::format("all {} ranks completed", ranks)};
 }
 
-// A line that counts fewer of its paths as right than there are is a failure; what else NCCL wants
-// to be looked at, a check that could not be done, say, is a warning. The lines that have no tag
-// name the pair of GPUs and the path.
+// A line that counts failed paths is a failure. Any other line that NCCL does not mark as OK, such
+// as a check that could not run, is a warning. Lines without a tag name the pair of GPUs and the
+// path.
 Finding judge_diagnosis(const std::vector<std::string>& lines) {
   constexpr std::string_view kRight = "[OK]";
   constexpr std::string_view kToReview = "[INFO]";
@@ -317,7 +317,7 @@ Finding judge_diagnosis(const std::vector<std::string>& lines) {
     finding.outcome = Outcome::pass;
     finding.message = fmt::format("NCCL: {}", fmt::join(right, "; "));
   } else {
-    finding.message = "NCCL was asked to try its paths, and said nothing of them";
+    finding.message = "NCCL printed no result of its test";
   }
   return finding;
 }
@@ -334,13 +334,13 @@ Finding judge_transport(const std::vector<std::string>& required, const Transpor
       .check = "bench.transport", .device = "job", .outcome = Outcome::pass, .message = facts.used};
   if (!facts.known) {
     finding.outcome = required.empty() ? Outcome::skip : Outcome::unknown;
-    finding.message = "the library does not tell which transport it used";
+    finding.message = "the library does not log its transport";
     if (!required.empty()) {
       finding.message.append(fmt::format("; required: {}", fmt::join(required, ", ")));
     }
     return finding;
   }
-  if (finding.message.empty()) finding.message = "the library's log names no transport";
+  if (finding.message.empty()) finding.message = "the library's log does not name a transport";
   if (!facts.missing.empty()) {
     finding.outcome = Outcome::fail;
     finding.message =
@@ -348,7 +348,7 @@ Finding judge_transport(const std::vector<std::string>& required, const Transpor
     finding.remedy = Remedy::fix_config;
   } else if (!facts.unclear.empty()) {
     finding.outcome = Outcome::unknown;
-    finding.message = fmt::format("the log does not say about {}; used: {}",
+    finding.message = fmt::format("the log does not mention {}; used: {}",
                                   fmt::join(facts.unclear, ", "), finding.message);
   } else if (!required.empty() && facts.used.empty()) {
     finding.outcome = Outcome::unknown;

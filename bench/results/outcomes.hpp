@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What else a run is judged by: whether its data were right, whether it came to its end, and
-// whether it used the transport that it has to. And what all of it comes to.
+// Judges a run apart from its bandwidth: whether its data were right, whether it completed, and
+// whether it used the required transport. Concludes the report.
 #pragma once
 
 #include <string>
@@ -15,25 +15,24 @@
 
 namespace muster::bench {
 
-// bench.data. One finding for each rank that received wrong elements, about its first; where more
-// than eight did, as after a wrong sum, one for all of them. `members` are those of all ranks.
+// bench.data. Returns a finding for each rank that received wrong elements, about its first one; if
+// more than eight did, as after a wrong sum, one for all. `members`: of all ranks.
 [[nodiscard]] std::vector<Finding> judge_data(const std::vector<Row>& rows,
                                               const std::vector<Member>& members);
 
-// What the end of a run by this trouble says of the nodes: fail; but unknown if a signal ended the
-// run, or if a rank gave up before the first operation for another reason than its GPU. Without a
-// library, or without enough memory, nothing was tried.
+// Returns fail; but unknown if a signal ended the run, if the ranks did not meet, or if a rank gave
+// up before the first operation for another reason than its GPU, such as a missing library.
 [[nodiscard]] Outcome outcome_of(const Trouble& trouble);
 
-// bench.completion. `members`: of the ranks that are known; may be empty.
+// bench.completion. `members`: of the known ranks; may be empty.
 [[nodiscard]] Finding judge_completion(const Trouble& trouble, const std::vector<Member>& members);
 [[nodiscard]] Finding completed(int ranks);
 
-// What the library's own log says it chose.
+// The library's transports, from its log.
 struct TransportFacts {
-  bool known = false;     // there was a log to read
-  std::string used;       // "NET/IB with GPUDirect between nodes, P2P inside"; may be empty
-  std::string over = {};  // what joins the nodes: nvlink, infiniband; empty where it is not known
+  bool known = false;     // there was a log
+  std::string used;       // "between nodes NET/IB/GDRDMA; inside P2P/CUMEM"; may be empty
+  std::string over = {};  // the connection of the nodes: nvlink, infiniband; empty if unknown
 
   struct Missing {
     std::string requirement;  // ib
@@ -41,10 +40,10 @@ struct TransportFacts {
   };
 
   std::vector<Missing> missing;
-  std::vector<std::string> unclear;  // requirements about which the log says nothing
+  std::vector<std::string> unclear;  // requirements that the log does not mention
 };
 
-// What must be used: what the command line says, else what the profile says for GPUs on several
+// Returns the requirements of the command line, else those of the profile for GPUs on several
 // nodes.
 [[nodiscard]] std::vector<std::string> required_transports(const std::vector<std::string>& asked,
                                                            const Profile& profile, bool gpus,
@@ -54,12 +53,11 @@ struct TransportFacts {
 [[nodiscard]] Finding judge_transport(const std::vector<std::string>& required,
                                       const TransportFacts& facts);
 
-// bench.diagnosis, from the lines of NCCL's own test of its paths.
+// bench.diagnosis, from the lines of NCCL's test of its paths.
 [[nodiscard]] Finding judge_diagnosis(const std::vector<std::string>& lines);
 
-// Leaves to a failed bench.transport the bandwidth that it explains, names the accused of
-// `report.nodes`, ranks the findings, and fills in the checks and the verdict as `muster check`
-// does: nothing judged is not healthy.
+// Skips a low bandwidth that a failed bench.transport explains, names the accused of
+// `report.nodes`, ranks the findings, and fills in the checks and the verdict.
 void conclude(Report& report);
 
 }  // namespace muster::bench

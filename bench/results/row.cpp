@@ -12,34 +12,34 @@
 namespace muster::bench {
 namespace {
 
-// One rank alone may have nothing to do, in less time than a clock can tell.
+// A single rank may finish in less than a tick of the clock.
 bool is_time(double seconds, int ranks) {
   return std::isfinite(seconds) && (seconds > 0 || (seconds == 0 && ranks == 1));
 }
 
-// Every rank must have said something usable: a missing one would make the others look good.
-Result<void> check(int ranks, const std::vector<Samples>& samples) {
+// A missing rank would make the others look good.
+Result<void> check_samples(int ranks, const std::vector<Samples>& samples) {
   if (samples.size() != static_cast<std::size_t>(ranks)) {
-    return make_error(fmt::format("{} of {} ranks gave their times", samples.size(), ranks));
+    return make_error(fmt::format("{} of {} ranks sent their times", samples.size(), ranks));
   }
   std::vector<bool> seen(static_cast<std::size_t>(ranks));
   for (const auto& [rank, seconds, cpu_seconds] : samples) {
     if (rank < 0 || rank >= ranks || seen[static_cast<std::size_t>(rank)]) {
-      return make_error(fmt::format("rank {} gave its times twice, or is no rank", rank));
+      return make_error(fmt::format("rank {} sent its times twice, or is not a rank", rank));
     }
     seen[static_cast<std::size_t>(rank)] = true;
     if (seconds.empty() || seconds.size() != samples.front().seconds.size()) {
-      return make_error(fmt::format("rank {} gave {} times, rank {} gave {}", rank, seconds.size(),
+      return make_error(fmt::format("rank {} sent {} times, rank {} sent {}", rank, seconds.size(),
                                     samples.front().rank, samples.front().seconds.size()));
     }
     if (cpu_seconds.size() != samples.front().cpu_seconds.size()) {
-      return make_error(fmt::format("rank {} gave {} CPU times, rank {} gave {}", rank,
+      return make_error(fmt::format("rank {} sent {} CPU times, rank {} sent {}", rank,
                                     cpu_seconds.size(), samples.front().rank,
                                     samples.front().cpu_seconds.size()));
     }
     for (const double each : seconds) {
       if (is_time(each, ranks)) continue;
-      return make_error(fmt::format("rank {} gave a time of {} s", rank, each));
+      return make_error(fmt::format("rank {} sent an invalid time: {} s", rank, each));
     }
   }
   return {};
@@ -55,7 +55,7 @@ std::vector<double> slowest(const std::vector<Samples>& samples) {
   return seconds;
 }
 
-// Of each rank's mean over iterations.
+// The mean over ranks of each rank's mean over iterations.
 double mean_of_ranks(const std::vector<Samples>& samples, std::vector<double> Samples::*times) {
   double sum = 0;
   for (const auto& each : samples) {
@@ -126,7 +126,7 @@ Measurement cpu_time_of(const Row& row, const Timing& timing, bool in_place, con
 
 Result<Timing> timing_of(const Operation& operation, int ranks, const std::vector<Samples>& samples,
                          std::size_t shared) {
-  if (auto fit = check(ranks, samples); !fit) return tl::unexpected(fit.error());
+  TRY(check_samples(ranks, samples));
   Timing timing;
   const auto messages = static_cast<double>(messages_of(operation));
   timing.seconds = slowest(samples);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one operation of one size came to: its times over all ranks, its bandwidths, and whether its
-// data were right. One line of the table.
+// One line of the table: an operation of one size, with its times over all ranks, its bandwidths,
+// and its wrong elements.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,15 @@ struct Bandwidth {
   bool operator==(const Bandwidth&) const = default;
 };
 
-// One placement. Two times are kept: the median over iterations of the slowest rank, which is
-// judged, and the mean as nccl-tests prints it (each rank's mean over iterations, then the mean
-// over ranks), which the table shows, so that it can be compared with theirs.
+// One placement. The median over iterations of the slowest rank is judged. The table shows the mean
+// as nccl-tests prints it: each rank's mean over iterations, then the mean over ranks.
 struct Timing {
   std::vector<double> seconds;  // each iteration, maximum over ranks
   Statistics statistics;        // of those
   double mean_of_ranks = 0;     // seconds
   Bandwidth judged;             // of the median
   Bandwidth shown;              // of mean_of_ranks
-  // The CPU time of a rank's thread: the mean over iterations and ranks, in seconds.
-  std::optional<double> cpu;
+  std::optional<double> cpu;  // a thread's CPU time in seconds, the mean over iterations and ranks
   bool checked = false;
   std::vector<Wrong> wrong;  // each rank that received wrong elements
 };
@@ -54,31 +52,31 @@ void for_each_placement(const Row& row, Use use) {
   if (row.in_place) use(*row.in_place, true);
 }
 
-// `samples` has those of every rank, once, and all with equally many iterations; anything else is
-// an error. `shared` as for statistics_of.
+// `samples` must have those of every rank once, all with equally many iterations. `shared`: see
+// statistics_of.
 [[nodiscard]] Result<Timing> timing_of(const Operation& operation, int ranks,
                                        const std::vector<Samples>& samples, std::size_t shared = 1);
 
 [[nodiscard]] Row row_of(Operation operation, int ranks);
-// The place for the timing of this operation.
+// Returns the field for the timing of this operation.
 [[nodiscard]] std::optional<Timing>& placement_of(Row& row, const Operation& operation);
 
 [[nodiscard]] std::uint64_t wrong_elements(const Timing& timing);
 
-// What is the same for all rows of a run.
+// The facts that all rows of a run share.
 struct RunFacts {
   int nodes = 1;
   int ranks = 1;
-  std::string node;       // the name of the only node; findings about several are about the "job"
-  std::string backend;    // nccl, mpi, tcp, sim
-  std::string library;    // "NCCL 2.28.3"
-  bool gpus = false;      // the data lie in GPU memory, or in a model of it
-  std::string algorithm;  // as NCCL or a profile names it; empty where it is not known
-  bool algorithm_asked = false;  // the environment says which one NCCL may take
-  std::string over = {};  // what joins the nodes: nvlink, infiniband; empty where it is not known
+  std::string node;              // the name of the only node; findings about several name the "job"
+  std::string backend;           // nccl, mpi, tcp, sim
+  std::string library;           // "NCCL 2.28.3"
+  bool gpus = false;             // the data lie in GPU memory, or in a model of it
+  std::string algorithm;         // as NCCL or a profile names it; empty if unknown
+  bool algorithm_asked = false;  // the environment chooses NCCL's algorithm
+  std::string over = {};  // the connection of the nodes: nvlink, infiniband; empty if unknown
 };
 
-// One for each placement that was run. `part`: of --split; empty where all ranks run together.
+// Returns one for each placement that was run. `part`: of --split; else empty.
 [[nodiscard]] std::vector<Measurement> measurements_of(const Row& row, const RunFacts& run,
                                                        const std::string& part = {});
 

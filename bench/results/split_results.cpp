@@ -12,7 +12,7 @@ namespace muster::bench {
 namespace {
 
 constexpr std::string_view kCheck = "bench.split";
-constexpr double kTolerance = 0.03;
+constexpr OutlierRule kRule{.share = 0.03};
 constexpr double kFails = 0.1;
 
 std::uint64_t judged_size(const std::vector<PartResult>& parts, const OwnLimit& own_limit) {
@@ -21,7 +21,7 @@ std::uint64_t judged_size(const std::vector<PartResult>& parts, const OwnLimit& 
   return own_limit.at.value_or(largest);
 }
 
-// Of the slower placement; empty where the size was not run.
+// The bandwidth of the slower placement; empty if the size was not run.
 std::optional<double> bus_of(const PartResult& part, std::uint64_t bytes) {
   std::optional<double> slower;
   for (const auto& row : part.rows) {
@@ -53,7 +53,7 @@ std::optional<Finding> outlier(const PartResult& part, std::uint64_t bytes,
   const double value = bus_of(part, bytes).value_or(0);
   const double median = median_of(all);
   const bool below = own_limit.min_busbw && value < own_limit.min_busbw->value;
-  const bool behind = is_far_below(value, all, kTolerance);
+  const bool behind = is_outlier(value, all, kRule);
   if (!below && !behind) return {};
   const bool fails = below || value < median * (1 - kFails);
   auto found = finding(
@@ -73,7 +73,6 @@ std::optional<Finding> outlier(const PartResult& part, std::uint64_t bytes,
 }  // namespace
 
 std::vector<Finding> judge_split(const std::vector<PartResult>& parts, const OwnLimit& own_limit) {
-  constexpr std::size_t kEnough = 4;
   const auto bytes = judged_size(parts, own_limit);
   const auto values = values_of(parts, bytes);
   if (values.size() != parts.size()) {
@@ -84,7 +83,7 @@ std::vector<Finding> judge_split(const std::vector<PartResult>& parts, const Own
     if (auto found = outlier(part, bytes, values, own_limit)) findings.push_back(*std::move(found));
   }
   if (!findings.empty()) return findings;
-  if (parts.size() < kEnough && !own_limit.min_busbw) {
+  if (parts.size() < kRule.fewest && !own_limit.min_busbw) {
     return {finding("job", Outcome::unknown,
                     fmt::format("not judged: {} parts are too few to compare; give --min-busbw",
                                 parts.size()))};
@@ -108,8 +107,7 @@ std::string split_table(const std::vector<PartResult>& parts, const OwnLimit& ow
   for (const auto& part : parts) {
     const double value = bus_of(part, bytes).value_or(0);
     text.append(fmt::format("# {:<24}  {:>12.2f}  {:>12.1f}%{}\n", part.name, value / kGiga,
-                            100 * value / median,
-                            is_far_below(value, values, kTolerance) ? "  <" : ""));
+                            100 * value / median, is_outlier(value, values, kRule) ? "  <" : ""));
   }
   return text;
 }

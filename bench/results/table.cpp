@@ -35,13 +35,13 @@ std::string placement(const std::optional<Timing>& timing, bool cpu_time) {
                 timing->checked ? fmt::format("{}", wrong_elements(*timing)) : std::string(kNone));
 }
 
-// "gpu3" is 3; what has no number is 0.
+// "3" of "gpu3"; "0" without a number.
 std::string device_number(std::string_view id) {
   const auto digits = id.find_last_not_of("0123456789") + 1;
   return digits < id.size() ? std::string(id.substr(digits)) : "0";
 }
 
-// Without the function, as nccl-tests has it.
+// Without the PCI function, as in nccl-tests.
 std::string_view bus_id(const Member& member) {
   const std::string_view address = member.pci_address;
   return address.empty() ? "host" : address.substr(0, address.find('.'));
@@ -112,7 +112,7 @@ void TableTotals::add(const Row& row) {
 std::string table_footer(const TableTotals& totals) {
   const double mean =
       totals.timings == 0 ? 0 : totals.bus / static_cast<double>(totals.timings) / kGiga;
-  // Six digits; with a point, and without an exponent: scripts look for [0-9.]+ or for both parts.
+  // Six digits, with a decimal point and without an exponent, for scripts that match [0-9.]+.
   auto average =
       mean >= 1e-4 && mean < 1e6 ? fmt::format("{:.6g}", mean) : fmt::format("{:.6f}", mean);
   if (average.find('.') == std::string::npos) average += ".0";

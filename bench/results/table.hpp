@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table that nccl-tests prints, line for line as its users' scripts read it. Each part ends
-// with a newline and can be printed as soon as it is known.
+// The table of nccl-tests, line for line as its users' scripts expect. Each part ends with a
+// newline and can be printed as soon as it is known.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct TableHead {
   std::vector<Member> members;  // of all ranks, in order
 };
 
-// What the footer sums up over the rows printed.
+// The sums that the footer shows.
 struct TableTotals {
   std::uint64_t timings = 0;  // sizes times placements
   std::uint64_t checked = 0;
@@ -35,14 +35,13 @@ struct TableTotals {
 };
 
 [[nodiscard]] std::string table_header(const TableHead& head);
-// 13 fields. A placement that was not run has N/A in each of its four, one that was not checked in
-// the last.
-// With `cpu_time` the time is that of the CPU, as nccl-tests' -C 1 prints it; bandwidths stay.
+// 13 fields. A placement that was not run has N/A in its four fields, one that was not checked in
+// the last. With `cpu_time` the time is the CPU's, as nccl-tests' -C 1 prints it.
 [[nodiscard]] std::string table_row(const Row& row, bool cpu_time = false);
 [[nodiscard]] std::string table_footer(const TableTotals& totals);
 
-// A number with at most two decimals, and fewer where it would be wider than this; never with an
-// exponent, which many scripts do not read.
+// At most two decimals, fewer if the number would be wider than `width`, and no exponent, which
+// many scripts cannot read.
 [[nodiscard]] std::string table_number(double value, std::size_t width);
 
 }  // namespace muster::bench

@@ -80,7 +80,7 @@ TEST(NodeJudgeTest, BetweenTheLimitsIsAWarning) {
 TEST(NodeJudgeTest, ThreeAreTooFewToCompareAndWithoutALimitNothingIsJudged) {
   const auto finding = only(judge("bench.host_copy", copies({55, 55, 20}), {}, "profile x"));
   EXPECT_EQ(finding.outcome, Outcome::skip);
-  EXPECT_THAT(finding.message, HasSubstr("20.0 to 55.0 GB/s for 3; not judged: profile x has no"));
+  EXPECT_THAT(finding.message, HasSubstr("20.0 to 55.0 GB/s for 3; not judged"));
   EXPECT_EQ(only(judge("bench.host_copy", copies({55, 55, 55, 55}), {}, "profile x")).outcome,
             Outcome::pass);
 }

@@ -35,16 +35,16 @@ TEST(TimingTest, TheMeanIsThatOfNcclTests) {
   EXPECT_DOUBLE_EQ(timing->mean_of_ranks, 3);
 }
 
-TEST(TimingTest, TheCpuTimeIsTheMeanOfAllRanksWhereAllGaveTheirs) {
+TEST(TimingTest, TheCpuTimeIsTheMeanOfAllRanks) {
   const auto timing = timing_of(all_reduce_of(64), 2, {{0, {4, 4}, {1, 2}}, {1, {4, 4}, {2, 3}}});
   ASSERT_TRUE(timing);
   EXPECT_EQ(timing->cpu, 2);
   EXPECT_EQ(timing_of(all_reduce_of(64), 1, {{0, {4}}})->cpu, std::nullopt);
   EXPECT_EQ(complaint_about(2, {{0, {4}, {1}}, {1, {4}}}),
-            "rank 1 gave 0 CPU times, rank 0 gave 1");
+            "rank 1 sent 0 CPU times, rank 0 sent 1");
 }
 
-TEST(TimingTest, TheTimeOfAWindowIsThatOfOneOfItsMessages) {
+TEST(TimingTest, TheTimeOfAWindowIsDividedByItsMessages) {
   const Operation operation{.collective = Collective::uniband, .bytes = 1U << 20U};
   const auto timing = timing_of(operation, 2, {{0, {64e-3, 64e-3}}, {1, {32e-3, 32e-3}}});
   ASSERT_TRUE(timing);
@@ -74,26 +74,28 @@ TEST(TimingTest, OneRankHasNoBusBandwidth) {
   EXPECT_GT(timing->judged.algorithm, 0);
 }
 
-TEST(TimingTest, ARankThatSaidNothingUsableIsAnError) {
-  EXPECT_EQ(complaint_about(2, {{0, {1}}}), "1 of 2 ranks gave their times");
-  EXPECT_EQ(complaint_about(2, {{0, {1}}, {0, {1}}}), "rank 0 gave its times twice, or is no rank");
-  EXPECT_EQ(complaint_about(2, {{0, {1}}, {2, {1}}}), "rank 2 gave its times twice, or is no rank");
-  EXPECT_EQ(complaint_about(2, {{0, {1, 1}}, {1, {1}}}), "rank 1 gave 1 times, rank 0 gave 2");
-  EXPECT_EQ(complaint_about(1, {{0, {}}}), "rank 0 gave 0 times, rank 0 gave 0");
-  EXPECT_EQ(complaint_about(2, {{0, {1}}, {1, {0}}}), "rank 1 gave a time of 0 s");
+TEST(TimingTest, RefusesMissingAndInvalidTimes) {
+  EXPECT_EQ(complaint_about(2, {{0, {1}}}), "1 of 2 ranks sent their times");
+  EXPECT_EQ(complaint_about(2, {{0, {1}}, {0, {1}}}),
+            "rank 0 sent its times twice, or is not a rank");
+  EXPECT_EQ(complaint_about(2, {{0, {1}}, {2, {1}}}),
+            "rank 2 sent its times twice, or is not a rank");
+  EXPECT_EQ(complaint_about(2, {{0, {1, 1}}, {1, {1}}}), "rank 1 sent 1 times, rank 0 sent 2");
+  EXPECT_EQ(complaint_about(1, {{0, {}}}), "rank 0 sent 0 times, rank 0 sent 0");
+  EXPECT_EQ(complaint_about(2, {{0, {1}}, {1, {0}}}), "rank 1 sent an invalid time: 0 s");
   EXPECT_EQ(complaint_about(1, {{0, {std::numeric_limits<double>::quiet_NaN()}}}),
-            "rank 0 gave a time of nan s");
+            "rank 0 sent an invalid time: nan s");
 }
 
-// As NCCL on one GPU in place.
-TEST(RowTest, OneRankAloneMayTakeNoTime) {
+// As NCCL does on one GPU in place.
+TEST(RowTest, ASingleRankMayTakeNoTime) {
   const auto timing = timing_of(all_reduce_of(1024), 1, {{0, {0, 0}}});
   ASSERT_TRUE(timing);
   EXPECT_EQ(timing->judged.bus, 0);
   EXPECT_EQ(timing->shown.algorithm, 0);
 }
 
-TEST(RowTest, HasAPlaceForEachPlacement) {
+TEST(RowTest, HasAFieldForEachPlacement) {
   auto operation = all_reduce_of(1024);
   operation.in_place = true;
   auto row = row_of(operation, 4);
@@ -104,7 +106,7 @@ TEST(RowTest, HasAPlaceForEachPlacement) {
   EXPECT_FALSE(row.out_of_place.has_value());
 }
 
-TEST(MeasurementsOfRowTest, SayTheConditionsOfEachPlacement) {
+TEST(MeasurementsOfRowTest, IncludeTheConditionsOfEachPlacement) {
   const auto row = row_at(all_reduce_of(8 * kGibibyte), 16, 187);
   const RunFacts run{.nodes = 2, .backend = "nccl", .library = "NCCL 2.28.3", .algorithm = "ring"};
   const auto measurements = measurements_of(row, run);
@@ -128,7 +130,7 @@ TEST(MeasurementsOfRowTest, SayTheConditionsOfEachPlacement) {
   EXPECT_EQ(measurements[0].statistics->median_low_us, measurements[0].statistics->median_us);
 }
 
-TEST(MeasurementsOfRowTest, CpuTimeIsAMeasurementOfItsOwn) {
+TEST(MeasurementsOfRowTest, IncludeTheCpuTime) {
   auto row = row_at(all_reduce_of(64), 2, 1);
   row.in_place->cpu = 3e-6;
   const auto measurements = measurements_of(row, {});
@@ -140,7 +142,7 @@ TEST(MeasurementsOfRowTest, CpuTimeIsAMeasurementOfItsOwn) {
   EXPECT_EQ(measurements[2].statistics, std::nullopt);
 }
 
-TEST(MeasurementsOfRowTest, WhatWasNotRunOrCheckedIsNotThere) {
+TEST(MeasurementsOfRowTest, OmitPlacementsThatWereNotRunOrChecked) {
   auto operation = all_reduce_of(64);
   operation.collective = Collective::all_gather;
   auto row = row_of(operation, 2);

@@ -24,7 +24,7 @@ std::vector<PartResult> rails(const std::vector<double>& gbps) {
   return parts;
 }
 
-TEST(SplitResultsTest, PartsThatReachTheSamePass) {
+TEST(SplitResultsTest, EqualPartsPass) {
   const auto findings = judge_split(rails({23.4, 23.3, 23.5, 23.4}), {});
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].outcome, Outcome::pass);
@@ -32,7 +32,7 @@ TEST(SplitResultsTest, PartsThatReachTheSamePass) {
   EXPECT_EQ(findings[0].message, "4 parts of 2 ranks or more: 23.30 to 23.50 GB/s at 1 GiB");
 }
 
-TEST(SplitResultsTest, TheOneFarBelowIsNamed) {
+TEST(SplitResultsTest, NamesThePartFarBelow) {
   const auto findings = judge_split(rails({23.4, 23.3, 11.7, 23.4}), {});
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].outcome, Outcome::fail);
@@ -40,7 +40,7 @@ TEST(SplitResultsTest, TheOneFarBelowIsNamed) {
   EXPECT_THAT(findings[0].message, HasSubstr("11.70 GB/s for all_reduce of 1 GiB, 50.1% of the "));
 }
 
-TEST(SplitResultsTest, SomewhatBelowIsAWarning) {
+TEST(SplitResultsTest, SomewhatBelowWarns) {
   const auto findings = judge_split(rails({23.4, 23.4, 22.2, 23.4}), {});
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].outcome, Outcome::warn);
@@ -53,7 +53,7 @@ TEST(SplitResultsTest, FewPartsAreNotCompared) {
   EXPECT_THAT(findings[0].message, HasSubstr("2 parts are too few to compare"));
 }
 
-TEST(SplitResultsTest, EachIsHeldToWhatTheCommandLineDemands) {
+TEST(SplitResultsTest, ComparesEachPartWithMinBusbw) {
   const OwnLimit own{.min_busbw = BytesPerSecond{20e9}, .at = {}};
   const auto findings = judge_split(rails({23.4, 11.7}), own);
   ASSERT_THAT(findings, SizeIs(1));

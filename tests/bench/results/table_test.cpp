@@ -35,7 +35,7 @@ TEST(TableTest, ARowHasTheColumnsOfNcclTests) {
             "  87107.2   98.61  184.90       0\n");
 }
 
-TEST(TableTest, WhatWasNotRunOrCheckedIsNotANumber) {
+TEST(TableTest, PlacementsThatWereNotRunOrCheckedHaveNoNumber) {
   auto operation = all_reduce_of(4096);
   operation.collective = Collective::broadcast;
   operation.type = Type::bf16;
@@ -48,7 +48,7 @@ TEST(TableTest, WhatWasNotRunOrCheckedIsNotANumber) {
             "      N/A     N/A     N/A     N/A\n");
 }
 
-TEST(TableTest, CpuTimeComesInPlaceOfTheTimeAndLeavesTheBandwidths) {
+TEST(TableTest, CpuTimeReplacesOnlyTheTime) {
   auto row = row_at(all_reduce_of(8 * kGibibyte), 16, 187);
   row.out_of_place->cpu = 12.5e-6;
   EXPECT_EQ(table_row(row, true),
@@ -63,7 +63,7 @@ TEST(TableTest, ARowCountsWrongElementsOverRanks) {
   EXPECT_THAT(split_words(table_row(row)).back(), "7");
 }
 
-TEST(TableTest, TheHeaderSaysWhoTakesPart) {
+TEST(TableTest, TheHeaderListsTheRanks) {
   const auto header =
       table_header({.library = "NCCL 2.28.3",
                     .min_bytes = 8,
@@ -114,7 +114,7 @@ TEST(TableTest, TheFooterCountsRanksWithWrongData) {
             "# Out of bounds values : 2 FAILED\n# Avg bus bandwidth    : 100.0\n#\n");
 }
 
-TEST(TableTest, TheFooterSaysWhatWasNotChecked) {
+TEST(TableTest, TheFooterCountsUncheckedResults) {
   TableTotals totals;
   auto row = row_at(all_reduce_of(1024), 4, 1e-5);
   row.in_place->checked = false;

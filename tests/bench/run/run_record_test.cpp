@@ -108,7 +108,7 @@ TEST(RunRecordTest, ReportsTroubleBeforeTheRanksMeet) {
   EXPECT_EQ(report.node, "a");
   EXPECT_EQ(report.verdict, Verdict::unknown);
   EXPECT_THAT(report.findings, SizeIs(1));
-  EXPECT_THAT(report.findings[0].message, HasSubstr("ranks 1-2 did not come to rendezvous"));
+  EXPECT_THAT(report.findings[0].message, HasSubstr("ranks 1-2 did not reach rendezvous"));
 }
 
 TEST(RunRecordTest, ASignalIsNotAVerdictAboutTheNodes) {

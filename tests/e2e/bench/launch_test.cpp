@@ -158,7 +158,7 @@ TEST(LaunchTest, OtherArgumentsThanRank0sAreNamed) {
   job.start(with(kSmall, {"--type=f64"}), torchrun(1, 2, port));
   const auto first = job.end_of(0);
   EXPECT_EQ(first.status, 2);
-  EXPECT_THAT(first.out, HasSubstr(" where rank 0 was with "));
+  EXPECT_THAT(first.out, HasSubstr(", and rank 0 with "));
   EXPECT_THAT(first.out, HasSubstr("--type=f64"));
   EXPECT_EQ(job.end_of(1).status, 2);
   EXPECT_TRUE(job.leaves_nothing());
@@ -257,7 +257,7 @@ TEST(LaunchTest, WithoutASecretTheFirstLineSaysSo) {
   for (const int rank : {0, 1}) job.start(kSmall, torchrun(rank, 2, port));
   const auto first = job.end_of(0);
   EXPECT_EQ(first.status, 0);
-  EXPECT_THAT(first.out, StartsWith("# without a job secret nobody proved to be a rank"));
+  EXPECT_THAT(first.out, StartsWith("# without a job secret, ranks are not authenticated"));
   EXPECT_THAT(job.end_of(1).out, Not(HasSubstr("secret")));
 }
 

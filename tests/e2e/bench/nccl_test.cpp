@@ -155,7 +155,7 @@ TEST_F(FakeNccl, ANodeThatFallsBackFromNvlsIsUnhealthyWhenItIsSlow) {
   const auto report = end(1);
   EXPECT_EQ(outcome_of(report, "bench.node_all_reduce"), "fail");
   EXPECT_THAT(message_of(report, "bench.node_all_reduce"),
-              HasSubstr("the limit holds for algorithm nvls, and NCCL used ring"));
+              HasSubstr("the limit is for algorithm nvls, and NCCL used ring"));
 }
 
 TEST_F(FakeNccl, ANodeThatLostAGpuIsNotHealthy) {
@@ -258,7 +258,7 @@ TEST_F(FakeNccl, AHangIsToldWithWhatNcclsRasServiceKnows) {
   start(R"("hang": {"rank": 1, "operation": 7})", {"--operation-deadline=1s", "--profile=generic"});
   EXPECT_THAT(message_of(end(1), "bench.completion"),
               AllOf(HasSubstr("has not started operation 7"),
-                    HasSubstr("NCCL's RAS service says: 1 job process is considered dead")));
+                    HasSubstr("NCCL's RAS service reports: 1 job process is considered dead")));
 }
 
 // NCCL prints it to the report's stream, too.

@@ -147,7 +147,7 @@ TEST(OutputTest, VerboseSaysWhatWasRecognised) {
 }
 
 TEST(OutputTest, SaysWhetherASecretProvedTheRanks) {
-  constexpr const char* kWithout = "# without a job secret nobody proved to be a rank";
+  constexpr const char* kWithout = "# without a job secret, ranks are not authenticated";
   for (const bool secret : {false, true}) {
     Job job;
     const int port = free_port();
