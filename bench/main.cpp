@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster-bench`: times collectives over the ranks of a job and judges what they reach; its
-// subcommands look at one node.
+// `muster-bench`: times collectives over the ranks of a job and judges their bandwidth. Its
+// subcommands test a node, search for slow nodes, and time training steps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 namespace bench = muster::bench;
 
-// What the first word may be beside a collective. Each is given the words behind its own.
+// A first word other than a collective. It gets the words after its own.
 struct Subcommand {
   std::string_view name;
   int (*run)(std::span<const char* const> arguments, const bench::RunInput& input);

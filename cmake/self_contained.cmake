@@ -27,6 +27,7 @@ muster_link_archive(simdjson::simdjson simdjson)
 muster_link_archive(OpenSSL::Crypto crypto)
 muster_link_archive(SQLite::SQLite3 sqlite3)
 muster_link_archive(PkgConfig::hwloc hwloc)
+muster_link_archive(PkgConfig::liburing uring)
 muster_link_archive(pugixml::pugixml pugixml)
 muster_link_archive(yaml-cpp yaml-cpp)
 

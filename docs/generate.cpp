@@ -13,7 +13,7 @@
 #include "bench/command/bench_command.hpp"
 #include "bench/locate/locate_command.hpp"
 #include "bench/node/node_command.hpp"
-#include "bench/node/tests.hpp"
+#include "bench/node/test.hpp"
 #include "bench/train/train_command.hpp"
 #include "checks/app/option_table.hpp"
 #include "lib/base/atomic_file.hpp"

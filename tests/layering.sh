@@ -48,7 +48,7 @@ bench/command : lib/base lib/command lib/profile lib/report bench/collectives be
 bench/run    : lib/base lib/process lib/command lib/choice lib/profile lib/report lib/probes bench/collectives bench/launch bench/group bench/backends bench/results bench/command
 bench/node   : lib/base lib/process lib/command lib/node lib/profile lib/report lib/probes lib/statistics bench/launch bench/backends bench/results bench/command bench/run
 bench/locate : lib/base lib/process lib/command lib/hosts lib/profile lib/report bench/group bench/backends bench/command bench/results bench/run bench/node
-bench/train  : lib/base lib/command lib/report bench/backends bench/command bench/results bench/run bench/node
+bench/train  : lib/base lib/command lib/report lib/statistics bench/backends bench/command bench/results bench/run bench/node
 bench        : lib/process lib/command lib/report bench/run bench/node bench/locate bench/train
 bench/micro  : lib/node lib/profile lib/report lib/probes checks
 '

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line to a BenchCommand: everything that can be wrong with the usage itself.
+// Parses and checks the command line.
 #include "bench/command/bench_command.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ Words names_of() {
 
 Words collective_names() { return names_of<Collective, kCollectives>(); }
 
-// As nccl-tests, MPI and torch call them: all_reduce_perf, allreduce, MPI_Alltoall, bcast.
+// Accepts the names of nccl-tests, MPI and torch: all_reduce_perf, allreduce, MPI_Alltoall, bcast.
 std::string plain_name(std::string_view word) {
   const auto letters = [](std::string_view text) {
     std::string kept;
@@ -55,11 +55,11 @@ Result<Collective> collective_called(std::string_view word) {
   const auto names = collective_names();
   const auto near = suggestion(word, names);
   return make_error(
-      fmt::format("no collective is called \"{}\"{}", printable(word, 80),
+      fmt::format("unknown collective \"{}\"{}", printable(word, 80),
                   near.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : near));
 }
 
-// One, several with commas, or all of them.
+// Accepts one, several with commas, or all of them.
 Result<void> take_collective(BenchCommand& command, const Words& words) {
   if (words.size() != 1) {
     return make_error(fmt::format("expects one collective of {}, as muster-bench all_reduce",
@@ -83,39 +83,38 @@ Result<void> take_collective(BenchCommand& command, const Words& words) {
   return {};
 }
 
-Result<void> sizes_fit(const BenchCommand& command) {
+Result<void> check_sizes(const BenchCommand& command) {
   constexpr std::uint64_t kMostSteps = 10'000;
   const bool range = command.min || command.max;
   const bool listed = !command.sizes.empty();
   const bool sized = range || listed || command.step;
   if (!moves_data(command.collective) && (sized || command.min_busbw || command.acceptance)) {
-    return make_error(fmt::format("{} moves no data: it has neither sizes nor a bandwidth",
+    return make_error(fmt::format("{} moves no data: it has no sizes and no bandwidth",
                                   to_string(command.collective)));
   }
   const bool many = command.step && command.max && *command.max / *command.step > kMostSteps;
-  auto fit = refuse_any({{listed && range, "--sizes and --min or --max exclude each other"},
-                         {listed && command.step, "--sizes and --step exclude each other"},
-                         {many, "--step: that makes more than 10000 sizes"}});
-  if (!fit) return fit;
-  // Two of one size would pass for its repeats.
+  TRY(refuse_any({{listed && range, "--sizes and --min or --max exclude each other"},
+                  {listed && command.step, "--sizes and --step exclude each other"},
+                  {many, "--step results in more than 10000 sizes"}}));
+  // Two rows of one size would count as repeats.
   auto sizes = command.sizes;
   std::ranges::sort(sizes);
   if (const auto twice = std::ranges::adjacent_find(sizes); twice != sizes.end()) {
     return make_error(fmt::format("--sizes: {} is listed twice", size_text(*twice)));
   }
-  // Nothing would be judged where the size that counts is not among those that run.
+  // The judged size must run.
   const auto at = command.at.value_or(0);
   const bool named = !listed || std::ranges::find(sizes, at) != sizes.end();
   const bool within = command.min.value_or(0) <= at && at <= command.max.value_or(at);
   return refuse_any(
       {{command.min && command.max && *command.min > *command.max, "--min is larger than --max"},
-       {command.at && !command.min_busbw, "--at goes with --min-busbw"},
+       {command.at && !command.min_busbw, "--at requires --min-busbw"},
        {command.acceptance && command.min_busbw,
-        "--acceptance takes the profile's limit; it excludes --min-busbw"},
-       {command.at && !(named && within), "--at: that size is not among those that are run"}});
+        "--acceptance uses the profile's limit; it excludes --min-busbw"},
+       {command.at && !(named && within), "--at: the size is not run"}});
 }
 
-// Of several types and reductions those are judged that limits are for, or else the first.
+// Moves the judged type and reduction to the front: those of limits, or else the first.
 void choose_judged(BenchCommand& command) {
   const auto judged = [](auto& all, auto usual) {
     if (all.empty()) return usual;
@@ -129,18 +128,15 @@ void choose_judged(BenchCommand& command) {
   command.reduction = judged(command.reductions, Reduction::sum);
 }
 
-Result<void> finish(const BenchCommand& command) {
+Result<void> check_command(const BenchCommand& command) {
   if (command.verbose && command.quiet) return make_error("-v and -q exclude each other");
-  if (auto fit = sizes_fit(command); !fit) return fit;
-  if (auto fits = place_fits(command); !fits) return fits;
-  auto fit = refuse_any({{command.each_iteration && command.format != Format::json,
-                          "--each-iteration goes with --format json"},
-                         {!command.sim.empty() && command.backend != BackendKind::sim,
-                          "--sim goes with --backend sim"}});
-  if (!fit) return fit;
-  if (auto cluster = parse_sim(command.sim); !cluster) {
-    return tl::unexpected(cluster.error());
-  }
+  TRY(check_sizes(command));
+  TRY(place_fits(command));
+  TRY(refuse_any({{command.each_iteration && command.format != Format::json,
+                   "--each-iteration requires --format json"},
+                  {!command.sim.empty() && command.backend != BackendKind::sim,
+                   "--sim requires --backend sim"}}));
+  TRY(parse_sim(command.sim));
   const bool is_split = command.split.has_value();
   const bool types = !command.types.empty() || !command.reductions.empty();
   const bool collectives = !command.collectives.empty();
@@ -149,18 +145,17 @@ Result<void> finish(const BenchCommand& command) {
   return refuse_any(
       {{is_split && types, "--split and several types or operations exclude each other"},
        {is_split && collectives, "--split runs one collective"},
-       {collectives && command.min_busbw,
-        "--min-busbw holds for one collective, and several are to be run"},
+       {collectives && command.min_busbw, "--min-busbw requires a single collective"},
        {is_split && command.precision, "--split and --precision exclude each other"},
-       {!is_split && command.split_order != SplitOrder::at_once, "--split-order goes with --split"},
+       {!is_split && command.split_order != SplitOrder::at_once, "--split-order requires --split"},
        {is_split && (command.cycles > 1 || command.soak),
         "--split runs all sizes once: it excludes --cycles and --soak"},
        {is_split && command.diagnose, "--split and --diagnose exclude each other"},
        {is_split && command.acceptance, "--split and --acceptance exclude each other"},
-       {other_backend && command.graph, "--graph goes with --backend nccl"},
-       {other_backend && command.registered, "--registered goes with --backend nccl"},
-       {other_backend && command.diagnose, "--diagnose goes with --backend nccl"},
-       {other_backend && command.together > 1, "--together goes with --backend nccl"}});
+       {other_backend && command.graph, "--graph requires --backend nccl"},
+       {other_backend && command.registered, "--registered requires --backend nccl"},
+       {other_backend && command.diagnose, "--diagnose requires --backend nccl"},
+       {other_backend && command.together > 1, "--together requires --backend nccl"}});
 }
 
 std::string help_text() {
@@ -172,7 +167,7 @@ std::string help_text() {
       "muster-bench train_step times a training step (muster-bench train_step --help).\n\n"
       "Types: {}.\n"
       "Operations: {}.\n\n"
-      "nccl-tests' own command lines are taken, too:\n"
+      "The command lines of nccl-tests are accepted, too:\n"
       "all_reduce_perf -b 8 -e 8G -f 2 -g 1\n\n"
       "{}",
       command_help(command_text()),
@@ -184,16 +179,13 @@ std::string help_text() {
 Parsed<BenchCommand> parse_words(std::span<const char* const> arguments) {
   TRY_ASSIGN(auto given, from_nccl_tests(arguments));
   BenchCommand command;
-  const auto line =
-      take_line(std::move(given), command_text(), takers_for<BenchCommand>(command, options()));
-  if (!line) return tl::unexpected(line.error());
-  if (line->help) return help_text();
+  TRY_ASSIGN(const auto line, take_line(std::move(given), command_text(),
+                                        takers_for<BenchCommand>(command, options())));
+  if (line.help) return help_text();
   if (command.version) return fmt::format("muster-bench {}\n", kVersion);
-  if (auto taken = take_collective(command, line->words); !taken) {
-    return tl::unexpected(taken.error());
-  }
+  TRY(take_collective(command, line.words));
   choose_judged(command);
-  if (auto finished = finish(command); !finished) return tl::unexpected(finished.error());
+  TRY(check_command(command));
   return command;
 }
 
@@ -203,14 +195,14 @@ Result<void> place_fits(const BenchCommand& command) {
   const auto& [launcher, rank, world, rendezvous, offset] = command.launch;
   if (rank.has_value() != world.has_value()) return make_error("--rank and --world go together");
   if (!rank) return {};
-  if (command.local) return make_error("--local starts ranks of its own; it excludes --rank");
+  if (command.local) return make_error("--local and --rank exclude each other");
   if (launcher) return make_error("--rank and --launch exclude each other");
   if (*rank >= *world) {
     return make_error(
-        fmt::format("--rank {} is none of --world {}: ranks are counted from 0", *rank, *world));
+        fmt::format("--rank {} exceeds --world {}: ranks are counted from 0", *rank, *world));
   }
   if (*world == 1 || rendezvous) return {};
-  return make_error("--rank and --world need --rendezvous: where rank 0 listens");
+  return make_error("--rank and --world require --rendezvous, the address of rank 0");
 }
 
 std::vector<BenchCommand> of_each_collective(const BenchCommand& command) {
@@ -225,13 +217,14 @@ std::vector<BenchCommand> of_each_collective(const BenchCommand& command) {
 }
 
 CommandText command_text() {
-  return {.program = "muster-bench",
-          .name = "",
-          .synopsis = "COLLECTIVE [OPTION]...",
-          .about =
-              "Times a collective over the ranks that a launcher started, verifies what every "
-              "rank received, and judges the bandwidth by the limits of the nodes' profile",
-          .options = texts_of(options())};
+  return {
+      .program = "muster-bench",
+      .name = "",
+      .synopsis = "COLLECTIVE [OPTION]...",
+      .about =
+          "Times a collective over the ranks that a launcher started, verifies the data of every "
+          "rank, and judges the bandwidth by the limits of the nodes' profile",
+      .options = texts_of(options())};
 }
 
 Parsed<BenchCommand> parse(std::span<const char* const> arguments) {
@@ -278,7 +271,7 @@ std::vector<std::uint64_t> sizes_of(const BenchCommand& command, std::uint64_t s
     if (command.step ? last - size < *command.step : size > last / command.factor) break;
     size = command.step ? size + *command.step : size * command.factor;
   }
-  // The size that is judged is run, whatever the steps are.
+  // The judged size is always run.
   if (command.at && std::ranges::find(sizes, *command.at) == sizes.end()) {
     sizes.insert(std::ranges::lower_bound(sizes, *command.at), *command.at);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of `muster-bench` and what their values mean.
+// The options of `muster-bench`, and how their values are parsed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using Text = std::string_view;
 constexpr Text kTypeWords = "f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64";
 constexpr Text kReductionWords = "sum|prod|min|max|avg";
 
-// The types as nccl-tests and torch call them.
+// Accepts the names of nccl-tests and torch, too.
 Result<void> take_one_type(Type& target, Text value) {
   constexpr std::array<std::pair<Text, Text>, 21> kNames{{{"float", "f32"},
                                                           {"float32", "f32"},
@@ -47,7 +47,7 @@ Result<void> take_one_type(Type& target, Text value) {
   return take(target, kTypeWords, known == kNames.end() ? value : known->second);
 }
 
-// One, several, or all of them.
+// Accepts one, several with commas, or all of them.
 template <class Word, std::size_t Count, class TakeOne>
 Result<void> take_several(std::vector<Word>& target, Text value, TakeOne take_one) {
   target.clear();
@@ -56,7 +56,7 @@ Result<void> take_several(std::vector<Word>& target, Text value, TakeOne take_on
     return {};
   }
   for (const auto part : split(value, ',')) {
-    if (auto taken = take_one(target.emplace_back(), trim(part)); !taken) return taken;
+    TRY(take_one(target.emplace_back(), trim(part)));
   }
   return {};
 }
@@ -80,10 +80,9 @@ Result<void> take_sizes(std::vector<std::uint64_t>& target, Text value) {
 }
 
 Result<void> take_precision(std::optional<Percent>& target, Text value) {
-  const auto share = parse_quantity<PercentKind>(value);
-  const bool fits = !share || (share->value > 0 && share->value <= 50);
-  if (!fits) return make_error("expects a share up to 50%");
-  return put(target, share);
+  TRY_ASSIGN(target, parse_quantity<PercentKind>(value));
+  if (target->value <= 0 || target->value > 50) return make_error("expects a share up to 50%");
+  return {};
 }
 
 Result<void> take_split(std::optional<Split>& target, Text value) {
@@ -103,7 +102,8 @@ Result<void> take_split(std::optional<Split>& target, Text value) {
 }
 
 Result<void> take_launcher(LaunchFlags& target, Text value) {
-  return put(target.launcher, parse_launcher(value));
+  TRY_ASSIGN(target.launcher, parse_launcher(value));
+  return {};
 }
 
 Result<void> take_rank(LaunchFlags& target, Text value) { return AtLeast<0>()(target.rank, value); }
@@ -113,7 +113,8 @@ Result<void> take_world(LaunchFlags& target, Text value) {
 }
 
 Result<void> take_rendezvous(LaunchFlags& target, Text value) {
-  return put(target.rendezvous, parse_rendezvous(value));
+  TRY_ASSIGN(target.rendezvous, parse_rendezvous(value));
+  return {};
 }
 
 Result<void> take_setting(std::vector<std::string>& target, Text value) {
@@ -129,100 +130,99 @@ Result<void> take_transport(std::vector<std::string>& target, Text value) {
 constexpr std::array kOptions{
     option<&C::min, take_size>("--min", "SIZE", "smallest message (default 8 B)"),
     option<&C::max, take_size>("--max", "SIZE",
-                               "largest message (default: the largest size that a limit names; "
-                               "without one 8 GiB on GPUs and 64 MiB on host memory)"),
+                               "largest message (default: the largest size of a limit, else 8 GiB "
+                               "on GPUs and 64 MiB on host memory)"),
     option<&C::factor, AtLeast<2>{}>("--factor", "N", "each size is N times the last (default 2)"),
     option<&C::step, take_size>("--step", "SIZE",
-                                "each size is so much larger than the last, in place of --factor"),
-    option<&C::sizes, take_sizes>("--sizes", "SIZE,...", "these sizes, in place of the above"),
+                                "each size is this much larger than the last, instead of --factor"),
+    option<&C::sizes, take_sizes>("--sizes", "SIZE,...", "these sizes, instead of the above"),
     option<&C::types, take_types>("--type", "TYPE,...",
-                                  "of an element, several, or all (default f32)", Arity::one),
-    option<&C::reductions, take_reductions>(
-        "--op", "OP,...", "how elements are reduced, several, or all (default sum)", Arity::one),
+                                  "element type, several, or all (default f32)", Arity::one),
+    option<&C::reductions, take_reductions>("--op", "OP,...",
+                                            "reduction, several, or all (default sum)", Arity::one),
     option<&C::root, AtLeast<0>{}>("--root", "RANK",
-                                   "of broadcast, reduce, gather, scatter (default 0)"),
+                                   "root of broadcast, reduce, gather, scatter (default 0)"),
     option<&C::placement>("--placement", "both|out|in",
                           "out of place, in place, or both (default both)"),
     option<&C::warm_up, AtLeast<0>{}>("--warm-up", "N",
-                                      "operations before the timed ones of each size (default 5)"),
+                                      "untimed operations of each size first (default 5)"),
     option<&C::iterations, AtLeast<1>{}>("--iterations", "N",
                                          "timed operations of each size (default 20)"),
     option<&C::precision, take_precision>(
-        "--precision", "SHARE", "go on until the 95% interval of the median is this narrow, as 1%"),
+        "--precision", "SHARE",
+        "repeat until the 95% interval of the median is this narrow, as 1%"),
     option<&C::pipelined>("--pipelined", "",
-                          "start operations back to back; without it each one is waited for"),
-    option<&C::graph>("--graph", "", "run them as a CUDA graph"),
-    option<&C::diagnose>("--diagnose", "", "let NCCL try each path between GPUs first (NCCL 2.31)"),
+                          "start operations back to back, instead of waiting for each one"),
+    option<&C::graph>("--graph", "", "run operations as a CUDA graph"),
+    option<&C::diagnose>("--diagnose", "",
+                         "let NCCL test each path between GPUs first (NCCL 2.31)"),
     option<&C::registered>("--registered", "",
-                           "take NCCL's memory for buffers, and register it (NCCL 2.19)"),
+                           "allocate buffers by NCCL, and register them (NCCL 2.19)"),
     option<&C::together, AtLeast<1>{}>(
-        "--together", "N",
-        "start N operations at a time, in one group of NCCL; times are of one (default 1)"),
+        "--together", "N", "start N operations in one NCCL group; times are of one (default 1)"),
     option<&C::cpu_time>("--cpu-time", "",
-                         "in the table, and beside times in a JSON report: the CPU time of a "
-                         "rank's thread in each operation; on GPUs what starting it takes"),
+                         "show the CPU time of a rank's thread in each operation, instead of the "
+                         "time in the table; on GPUs that of starting it"),
     option<&C::cycles, AtLeast<1>{}>("--cycles", "N", "run all sizes N times (default 1)"),
-    option<&C::soak>("--soak", "TIME", "run all sizes again until so much time is over"),
-    option<&C::sim>("--sim", "WORD=VALUE,...", "the cluster that --backend sim is a model of"),
-    option<&C::split, take_split>(
-        "--split", "node|rail|N",
-        "run it in communicators of their own: of the ranks of each "
-        "node, of those with the same GPU of each node, or of N in a row; "
-        "they are compared"),
+    option<&C::soak>("--soak", "TIME", "run all sizes again until this time is over"),
+    option<&C::sim>("--sim", "WORD=VALUE,...", "the simulated cluster of --backend sim"),
+    option<&C::split, take_split>("--split", "node|rail|N",
+                                  "compare parts of the job, each with a communicator of its own: "
+                                  "the ranks of each node, the "
+                                  "same GPU of every node, or N consecutive ranks"),
     option<&C::split_order>("--split-order", "at_once|in_turn",
-                            "all of them at once, or one after the other (at_once)"),
+                            "run the parts at once, or one after the other (default at_once)"),
 
-    // What every run of a job has.
+    // Shared by all commands with ranks.
     option<&C::backend>("--backend", "auto|nccl|mpi|tcp|sim",
-                        "what runs them (default auto: nccl where there are GPUs, mpi under an MPI "
-                        "launcher, else tcp)"),
+                        "back end (default auto: nccl with GPUs, mpi under an MPI launcher, else "
+                        "tcp)"),
     option<&C::local, AtLeast<1>{}>(
-        "--local", "N", "start N ranks on this node (default: one per GPU where no launcher says)"),
+        "--local", "N", "start N ranks on this node (default without a launcher: one per GPU)"),
     option<&C::bind>("--bind", "gpu|none",
-                     "on GPUs, run each rank on the CPUs local to its own unless its launcher "
-                     "bound it (default gpu)"),
+                     "gpu: run each rank on the CPUs near its GPU unless its launcher bound it "
+                     "(default gpu)"),
     option<&C::launch, take_launcher>("--launch",
                                       "torchrun|open_mpi|hydra|pmix|slurm|tf_config|alone",
-                                      "trust this launcher's variables"),
-    option<&C::launch, take_rank>("--rank", "N", "who this process is"),
-    option<&C::launch, take_world>("--world", "N", "among how many"),
+                                      "use this launcher's variables"),
+    option<&C::launch, take_rank>("--rank", "N", "rank of this process"),
+    option<&C::launch, take_world>("--world", "N", "number of ranks"),
     option<&C::launch, take_rendezvous>("--rendezvous", "HOST:PORT",
-                                        "where rank 0 listens and all meet"),
-    option<&C::secret_file>(
-        "--secret-file", "FILE",
-        "what all ranks must know to meet (default: the variable MUSTER_JOB_SECRET)"),
+                                        "address of rank 0, where all ranks meet"),
+    option<&C::secret_file>("--secret-file", "FILE",
+                            "shared secret of all ranks (default: the variable MUSTER_JOB_SECRET)"),
     option<&C::profile>("--profile", "NAME|FILE",
-                        "judge by this profile, and use its settings; without it the site's "
-                        "muster.yaml or the hardware tells"),
+                        "judge by this profile, and use its settings (default: the site's "
+                        "muster.yaml, or by hardware)"),
     option<&C::settings, take_setting>("--set", "KEY=VALUE",
                                        "override one value of the profile; may be repeated"),
     option<&C::environment>("--environment", "profile|job",
-                            "profile: set the profile's variables of NCCL where neither the job "
-                            "nor /etc/nccl.conf does; job: set none (default profile)"),
-    option<&C::format>("--format", kFormats, "form of the report (default text)"),
-    option<&C::output>("--output", "FILE", "write it to FILE, replacing it at once"),
+                            "profile: set the profile's variables of NCCL unless the job or "
+                            "/etc/nccl.conf does; job: set none (default profile)"),
+    option<&C::format>("--format", kFormats, "format of the report (default text)"),
+    option<&C::output>("--output", "FILE", "write the report to FILE, replacing it atomically"),
     option<&C::join_deadline>("--join-deadline", "TIME",
-                              "how long ranks wait for each other at the start (default 60 s)"),
+                              "time for all ranks to meet (default 60 s)"),
     option<&C::operation_deadline>("--operation-deadline", "TIME",
-                                   "how long one operation may take (default 60 s)"),
+                                   "time for one operation (default 60 s)"),
     option<&C::cuda>("--cuda", "FILE", "in place of the driver's libcuda.so.1"),
     option<&C::nccl>("--nccl", "FILE", "in place of libnccl.so.2"),
-    option<&C::verbose>("-v,--verbose", "", "say what was recognised and why, and what passed"),
-    option<&C::quiet>("-q,--quiet", "", "no table, only what is wrong"),
+    option<&C::verbose>("-v,--verbose", "",
+                        "print the recognised hardware and why, and passed checks"),
+    option<&C::quiet>("-q,--quiet", "", "print no table, only what is wrong"),
 
     option<&C::min_busbw, take_rate>(
         "--min-busbw", "RATE",
-        "fail below this bus bandwidth, as '185 GB/s', in place of the profile's limits"),
-    option<&C::at, take_size>("--at", "SIZE",
-                              "the size that --min-busbw holds for (default the largest)"),
+        "fail below this bus bandwidth, as '185 GB/s', instead of the profile's limits"),
+    option<&C::at, take_size>("--at", "SIZE", "the size for --min-busbw (default the largest)"),
     option<&C::acceptance>("--acceptance", "",
-                           "judge by what the provider promises of such nodes: what is clearly "
-                           "below fails, what cannot be told from it warns"),
+                           "judge by the provider's promise: fail clearly below it, and warn if "
+                           "the run cannot tell"),
     option<&C::require_transport, take_transport>(
         "--require-transport", "WORD,...",
-        "fail where NCCL does not use these: ib,gdr,p2p,nvlink,mnnvl,nvls,sharp", Arity::one),
+        "fail unless NCCL uses these: ib,gdr,p2p,nvlink,mnnvl,nvls,sharp", Arity::one),
     option<&C::each_iteration>("--each-iteration", "",
-                               "the time of each iteration, too, in a JSON report"),
+                               "include the time of each iteration in a JSON report"),
     option<&C::version>("--version", "", "print the version"),
 };
 

@@ -9,7 +9,7 @@
 namespace muster::bench {
 namespace {
 
-// "128M" as "128MiB": nccl-tests and OSU count so.
+// "128MiB" for "128M", as in nccl-tests and OSU.
 std::string with_whole_unit(std::string_view value) {
   constexpr std::string_view kLetters = "KMGT";
   if (value.empty()) return "";

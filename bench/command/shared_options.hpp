@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command lines of muster-bench's subcommands have in common.
+// The common parts of the command lines of muster-bench's subcommands.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ inline constexpr std::string_view kExitStatuses =
     "Exit status: 0 healthy (warnings included), 1 unhealthy, 2 could not decide,\n"
     "64 bad usage, 78 bad configuration.\n";
 
-// Every value of an enumeration of so many, in order.
+// Returns the kCount values of an enumeration, in order.
 template <class Word, std::size_t kCount>
 [[nodiscard]] std::vector<Word> all_of() {
   std::vector<Word> all;
@@ -37,26 +37,24 @@ template <class Word, std::size_t kCount>
   return all;
 }
 
-// Whether something is the case that must not be, and the message for it.
+// Whether a usage is wrong, and the message for it.
 using Refusal = std::pair<bool, std::string_view>;
 
-// The message of the first that is the case, as an error.
+// Returns the message of the first wrong usage as an error.
 [[nodiscard]] Result<void> refuse_any(std::initializer_list<Refusal> refusals);
 
-// Adds the KEY=VALUE of a --set. An error for anything else says "expects KEY=VALUE", followed by
-// `example`, which may be empty.
+// Appends the KEY=VALUE of a --set. Another value is an error with `example`, which may be empty.
 [[nodiscard]] Result<void> add_setting(std::vector<std::string>& target, std::string_view value,
                                        std::string_view example);
 
-// "8", "64KiB", "8 GiB", "8G": bytes, with binary units or none, as every tool of this kind takes
-// them.
+// Parses bytes, with binary units or none: "8", "64KiB", "8 GiB", "8G".
 [[nodiscard]] Result<std::uint64_t> size_from(std::string_view given);
 [[nodiscard]] Result<void> take_size(std::optional<std::uint64_t>& target, std::string_view value);
 
 // A rate above zero.
 [[nodiscard]] Result<void> take_rate(std::optional<BytesPerSecond>& target, std::string_view value);
 
-// The text of a subcommand. One whose command is a BenchCommand has the options of a job as well,
+// Returns the text of a subcommand. If its command is a BenchCommand, the shared options come
 // first.
 template <class Command>
 [[nodiscard]] CommandText subcommand_text(std::string_view name, std::string_view about,
@@ -64,7 +62,7 @@ template <class Command>
   std::vector<OptionText> texts;
   if constexpr (std::is_base_of_v<BenchCommand, Command>) {
     texts = texts_of(job_options());
-    texts.pop_back();  // --help, which comes last
+    texts.pop_back();  // --help comes last
   }
   std::ranges::copy(texts_of(options), std::back_inserter(texts));
   return {.program = "muster-bench",
@@ -74,8 +72,8 @@ template <class Command>
           .options = std::move(texts)};
 }
 
-// The arguments behind a subcommand's name: the text of --help, or what is to be done. `check`
-// refuses options that do not go together; `more` stands in the help before the exit statuses.
+// Parses the arguments after a subcommand's name. `check` refuses options that do not fit together;
+// `more` is printed in the help before the exit statuses.
 template <class Command>
 [[nodiscard]] Parsed<Command> parse_subcommand(
     std::span<const char* const> arguments, const CommandText& text,

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "bench/command/shared_options.hpp"
-#include "bench/node/tests.hpp"
+#include "bench/node/test.hpp"
 
 namespace muster::bench::locate {
 namespace {

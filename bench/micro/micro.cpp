@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What parsing, judging and reporting cost, apart from the machine they run on: the input is the
-// recorded healthy ND H100 v5 node of the tests.
+// Measures the cost of parsing, judging and reporting, with the simulated healthy ND H100 v5 node
+// of the tests as input.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 

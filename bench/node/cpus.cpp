@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <cstring>
 #include <iterator>
 #include <mutex>
 #include <optional>
@@ -30,8 +29,8 @@ constexpr std::size_t kMostCpus = 1U << 16U;
 constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
 using Mask = std::vector<unsigned long>;
 
-Error failed(std::string_view what) {
-  return {.message = fmt::format("{}: {}", what, std::strerror(errno))};
+tl::unexpected<Error> failed(std::string_view what) {
+  return make_error(fmt::format("{}: {}", what, errno_text(errno)));
 }
 
 // "32768K" of a cache.
@@ -42,7 +41,7 @@ std::uint64_t cache_size(const Root& root, std::string_view folder) {
   return kib ? *kib << 10U : 0;
 }
 
-// The last cache of a CPU: its folder, empty where the kernel tells of none.
+// The folder of a CPU's last cache, or an empty text.
 std::string last_cache(const Root& root, unsigned cpu) {
   std::string last;
   for (unsigned index = 0; index < 8; ++index) {
@@ -53,8 +52,8 @@ std::string last_cache(const Root& root, unsigned cpu) {
   return last;
 }
 
-// What control groups leave to this process, from its own up to the root.
-std::uint64_t group_leaves(const Root& root, std::uint64_t most) {
+// The memory that the control groups of this process leave to it, at most `most`.
+std::uint64_t left_by_groups(const Root& root, std::uint64_t most) {
   const auto text = root.read("/proc/self/cgroup");
   if (!text || !text->starts_with("0::")) return most;
   auto path = std::string(trim(text->substr(3, text->find('\n') - 3)));
@@ -69,13 +68,13 @@ std::uint64_t group_leaves(const Root& root, std::uint64_t most) {
   }
 }
 
-// Keeps the calling thread on one CPU.
-Result<void> stay_on(unsigned cpu) {
+// Binds the calling thread to one CPU.
+Result<void> bind_to_cpu(unsigned cpu) {
   Mask mask(kMostCpus / kBits);
   mask[cpu / kBits] = 1UL << (cpu % kBits);
   const auto* set = reinterpret_cast<const cpu_set_t*>(mask.data());
   if (::sched_setaffinity(0, mask.size() * sizeof(unsigned long), set) == 0) return {};
-  return tl::unexpected(failed(fmt::format("run on CPU {}", cpu)));
+  return failed(fmt::format("run on CPU {}", cpu));
 }
 
 }  // namespace
@@ -84,7 +83,7 @@ Result<std::vector<unsigned>> own_cpus() {
   Mask mask(kMostCpus / kBits);
   auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
   if (::sched_getaffinity(0, mask.size() * sizeof(unsigned long), set) != 0) {
-    return tl::unexpected(failed("ask for the CPUs of this process"));
+    return failed("get the CPUs of this process");
   }
   std::vector<unsigned> cpus;
   for (unsigned cpu = 0; cpu < kMostCpus; ++cpu) {
@@ -130,7 +129,7 @@ std::uint64_t memory_available(const Root& root) {
     const auto words = split_words(line);
     if (words.size() < 2 || words[0] != "MemAvailable:") continue;
     const auto kib = parse_unsigned(words[1]);
-    return kib ? group_leaves(root, *kib << 10U) : 0;
+    return kib ? left_by_groups(root, *kib << 10U) : 0;
   }
   return 0;
 }
@@ -142,18 +141,18 @@ Result<void> on_each(std::span<const unsigned> cpus, const std::function<void(st
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < cpus.size(); ++i) {
     threads.emplace_back([&, i] {
-      if (const auto placed = stay_on(cpus[i]); !placed) {
+      if (const auto placed = bind_to_cpu(cpus[i]); !placed) {
         const std::lock_guard lock(mutex);
         error = placed.error();
       }
-      // Nobody begins where one is missing: they wait for each other inside.
+      // The threads wait for each other in `work`, so either all start it or none does.
       all_placed.pass();
-      bool begins = false;
+      bool starts = false;
       {
         const std::lock_guard lock(mutex);
-        begins = !error;
+        starts = !error;
       }
-      if (begins) work(i);
+      if (starts) work(i);
     });
   }
   for (auto& thread : threads) thread.join();
@@ -162,7 +161,7 @@ Result<void> on_each(std::span<const unsigned> cpus, const std::function<void(st
 }
 
 void Gate::pass() {
-  constexpr int kSpins = 4096;  // then others may have the CPU, for there may be too few
+  constexpr int kSpins = 4096;  // before yielding, since there may be too few CPUs
   const auto round = round_.load(std::memory_order_relaxed);
   if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
     waiting_.store(0, std::memory_order_relaxed);
@@ -178,10 +177,10 @@ Result<FreshMemory> FreshMemory::reserve(std::uint64_t bytes) {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-cstyle-cast,performance-no-int-to-ptr): the macro's
   if (memory == MAP_FAILED) {
-    return tl::unexpected(
-        failed(fmt::format("reserve {} of memory", to_string(Bytes{static_cast<double>(bytes)}))));
+    return failed(
+        fmt::format("reserve {} of memory", to_string(Bytes{static_cast<double>(bytes)})));
   }
-  ::madvise(memory, bytes, MADV_HUGEPAGE);  // where they are off it does nothing
+  ::madvise(memory, bytes, MADV_HUGEPAGE);  // may fail
   return FreshMemory(memory, bytes);
 }
 
@@ -195,12 +194,13 @@ FreshMemory::~FreshMemory() {
 Result<void> FreshMemory::bind_to(unsigned numa_node) {
   constexpr int kBind = 2;  // MPOL_BIND of linux/mempolicy.h
   std::array<unsigned long, 16> nodes{};
-  if (numa_node >= nodes.size() * kBits) return make_error("a NUMA node above 1023");
+  if (numa_node >= nodes.size() * kBits)
+    return make_error("NUMA node numbers above 1023 are unsupported");
   nodes.at(numa_node / kBits) = 1UL << (numa_node % kBits);
   const auto done =
       ::syscall(SYS_mbind, memory_, bytes_, kBind, nodes.data(), nodes.size() * kBits, 0U);
   if (done == 0) return {};
-  return tl::unexpected(failed(fmt::format("take memory of NUMA node {}", numa_node)));
+  return failed(fmt::format("bind memory to NUMA node {}", numa_node));
 }
 
 }  // namespace muster::bench::node

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu.copy: copies between each GPU and pinned memory of the host near it.
+// gpu.copy: copies between each GPU and pinned host memory near it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,122 +7,106 @@
 
 #include "bench/backends/nccl/errors.hpp"
 #include "bench/node/gpus.hpp"
-#include "bench/node/tests.hpp"
+#include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/units.hpp"
 
 namespace muster::bench::node {
 namespace {
 
-constexpr int kLeast = 3;
-constexpr int kMost = 200;
-constexpr int kBurst = 8;  // copies in a row where all GPUs copy at once
+constexpr int kFewestRounds = 3;
+constexpr int kMostRounds = 200;
 
-// One GPU with what it copies between.
-struct Lane {
+// One GPU with the memory that it copies between.
+struct CopyLane {
   NodeGpu* gpu = nullptr;
   std::unique_ptr<PinnedMemory> out, in;
   cuda::Pointer first = 0, second = 0;
   std::vector<double> to_device, to_host, both, all_to_device, all_to_host;
 
   [[nodiscard]] std::uint64_t bytes() const { return out->bytes(); }
+
+  [[nodiscard]] Result<void> copy_in(cuda::Stream stream) const {
+    MUSTER_CUDA_TRY(gpu->library(), copy_in, first, out->words(), bytes(), stream);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> copy_out(cuda::Pointer from, cuda::Stream stream) const {
+    MUSTER_CUDA_TRY(gpu->library(), copy_out, in->words(), from, bytes(), stream);
+    return {};
+  }
 };
 
-Result<void> copy_in(const Lane& lane, cuda::Stream stream) {
-  MUSTER_CUDA_TRY(lane.gpu->library(), copy_in, lane.first, lane.out->words(), lane.bytes(),
-                  stream);
-  return {};
-}
-
-Result<void> copy_out(const Lane& lane, cuda::Pointer from, cuda::Stream stream) {
-  MUSTER_CUDA_TRY(lane.gpu->library(), copy_out, lane.in->words(), from, lane.bytes(), stream);
-  return {};
-}
-
-Result<Lane> prepare(NodeGpu& gpu, std::uint64_t bytes, std::uint64_t seed) {
-  Lane lane{.gpu = &gpu};
-  for (auto* host : {&lane.out, &lane.in}) {
-    if (auto made = put(*host, gpu.pin(bytes)); !made) return tl::unexpected(made.error());
-  }
-  if (auto done = gpu.allocate({&lane.first, &lane.second}, bytes); !done) {
-    return tl::unexpected(done.error());
-  }
-  const auto words = bytes / sizeof(std::uint64_t);
-  for (std::uint64_t i = 0; i < words; ++i) {
+Result<CopyLane> prepare(NodeGpu& gpu, std::uint64_t bytes, std::uint64_t seed) {
+  CopyLane lane{.gpu = &gpu};
+  TRY_ASSIGN(lane.out, gpu.pin(bytes));
+  TRY_ASSIGN(lane.in, gpu.pin(bytes));
+  TRY(gpu.allocate({&lane.first, &lane.second}, bytes));
+  for (std::uint64_t i = 0; i < bytes / sizeof(std::uint64_t); ++i) {
     lane.out->words()[i] = (seed + i) * 0x9e3779b97f4a7c15U;
   }
   std::memset(lane.in->words(), 0xff, bytes);
   return lane;
 }
 
-// There and back, and every byte compared; null where it came back as it was.
-Result<std::optional<std::uint64_t>> first_difference(const Lane& lane) {
-  auto done = lane.gpu->gpu().use();
-  if (done) done = copy_in(lane, lane.gpu->gpu().stream());
-  if (done) done = lane.gpu->wait();
-  if (done) done = copy_out(lane, lane.first, lane.gpu->gpu().stream());
-  if (done) done = lane.gpu->wait();
-  if (!done) return tl::unexpected(done.error());
-  const auto words = lane.bytes() / sizeof(std::uint64_t);
-  const std::uint64_t* const begin = lane.out->words();
-  const std::uint64_t* const end = begin + words;
-  const auto [sent, came] =
-      std::mismatch(begin, end, static_cast<const std::uint64_t*>(lane.in->words()));
-  if (sent == end) return std::optional<std::uint64_t>();
-  return std::optional(static_cast<std::uint64_t>(sent - begin) * sizeof(*sent));
+// Copies to the GPU and back, and compares every byte. Returns the offset of the first difference.
+Result<std::optional<std::uint64_t>> first_difference(const CopyLane& lane) {
+  const auto stream = lane.gpu->gpu().stream();
+  TRY(lane.gpu->gpu().use());
+  TRY(lane.copy_in(stream));
+  TRY(lane.gpu->wait());
+  TRY(lane.copy_out(lane.first, stream));
+  TRY(lane.gpu->wait());
+  const std::span sent(lane.out->words(), lane.bytes() / sizeof(std::uint64_t));
+  const auto different = std::ranges::mismatch(sent, std::span(lane.in->words(), sent.size())).in1;
+  if (different == sent.end()) return std::nullopt;
+  return static_cast<std::uint64_t>(different - sent.begin()) * sizeof(std::uint64_t);
 }
 
-// In and out at once, on a stream each: the sum of both rates.
-Result<double> both_ways(const Lane& lane) {
+// Copies in and out at once, on a stream each. Returns the sum of both rates in GB/s.
+Result<double> both_ways(const CopyLane& lane) {
   auto& in = lane.gpu->gpu();
   auto& out = lane.gpu->second();
-  auto done = in.use();
-  if (done) done = in.mark(0);
-  if (done) done = out.mark(0);
-  if (done) done = copy_in(lane, in.stream());
-  if (done) done = copy_out(lane, lane.second, out.stream());
-  if (done) done = in.mark(1);
-  if (done) done = out.mark(1);
-  for (auto* each : {&in, &out}) {
-    if (done) done = each->wait([]() -> Result<void> { return {}; });
-  }
-  if (!done) return tl::unexpected(done.error());
-  const auto first = in.seconds_between(0, 1);
-  const auto second = out.seconds_between(0, 1);
-  if (!first) return first;
-  if (!second) return second;
-  return 2 * static_cast<double>(lane.bytes()) / std::max(*first, *second) / kGiga;
+  TRY(in.use());
+  TRY(in.mark(0));
+  TRY(out.mark(0));
+  TRY(lane.copy_in(in.stream()));
+  TRY(lane.copy_out(lane.second, out.stream()));
+  TRY(in.mark(1));
+  TRY(out.mark(1));
+  TRY(in.wait(no_watch));
+  TRY(out.wait(no_watch));
+  TRY_ASSIGN(const auto first, in.seconds_between(0, 1));
+  TRY_ASSIGN(const auto second, out.seconds_between(0, 1));
+  return 2 * static_cast<double>(lane.bytes()) / std::max(first, second) / kGiga;
 }
 
-Result<void> measure_alone(Lane& lane, std::chrono::duration<double> time) {
+Result<void> measure_alone(CopyLane& lane, std::chrono::duration<double> time) {
   const auto bytes = static_cast<double>(lane.bytes());
+  const auto stream = lane.gpu->gpu().stream();
   const auto end = Clock::now() + time;
-  for (int i = 0; i < kMost && (i < kLeast || Clock::now() < end); ++i) {
-    TRY_ASSIGN(const auto in,
-               lane.gpu->timed([&] { return copy_in(lane, lane.gpu->gpu().stream()); }));
-    const auto out =
-        lane.gpu->timed([&] { return copy_out(lane, lane.first, lane.gpu->gpu().stream()); });
-    if (!out) return tl::unexpected(out.error());
+  for (int i = 0; i < kMostRounds && (i < kFewestRounds || Clock::now() < end); ++i) {
+    TRY_ASSIGN(const auto in, lane.gpu->timed([&] { return lane.copy_in(stream); }));
+    TRY_ASSIGN(const auto out, lane.gpu->timed([&] { return lane.copy_out(lane.first, stream); }));
     TRY_ASSIGN(const auto both, both_ways(lane));
     lane.to_device.push_back(bytes / in / kGiga);
-    lane.to_host.push_back(bytes / *out / kGiga);
+    lane.to_host.push_back(bytes / out / kGiga);
     lane.both.push_back(both);
   }
   return {};
 }
 
-// Every GPU has a burst of copies under way at the same time; each tells its own rate.
-Result<void> measure_together(std::vector<Lane>& lanes, bool to_device) {
+// All GPUs run a burst of copies at the same time, and each is timed by its own clock.
+Result<void> measure_together(std::vector<CopyLane>& lanes, bool to_device) {
+  constexpr int kBurst = 8;
   for (auto& lane : lanes) {
-    const auto stream = lane.gpu->gpu().stream();
-    auto begun = lane.gpu->begin_timed([&] {
-      Result<void> done;
-      for (int i = 0; done && i < kBurst; ++i) {
-        done = to_device ? copy_in(lane, stream) : copy_out(lane, lane.first, stream);
+    TRY(lane.gpu->begin_timed([&]() -> Result<void> {
+      const auto stream = lane.gpu->gpu().stream();
+      for (int i = 0; i < kBurst; ++i) {
+        TRY(to_device ? lane.copy_in(stream) : lane.copy_out(lane.first, stream));
       }
-      return done;
-    });
-    if (!begun) return begun;
+      return {};
+    }));
   }
   for (auto& lane : lanes) {
     TRY_ASSIGN(const auto seconds, lane.gpu->end_timed());
@@ -132,36 +116,49 @@ Result<void> measure_together(std::vector<Lane>& lanes, bool to_device) {
   return {};
 }
 
-struct Way {
+struct CopyKind {
   std::string_view what, quantity;
-  std::vector<double> Lane::*rates;
+  std::vector<double> CopyLane::*rates;
   bool limited;
   double tolerance;
 };
 
-// Where all copy at once, those that share a part of the way are slower than the others.
-constexpr std::array kWays{
-    Way{"host to device", "host_to_device", &Lane::to_device, true, 0.03},
-    Way{"device to host", "device_to_host", &Lane::to_host, true, 0.03},
-    Way{"both ways at once", "host_device_both", &Lane::both, false, 0.05},
-    Way{"host to device, all GPUs", "host_to_device_all", &Lane::all_to_device, false, 0.2},
-    Way{"device to host, all GPUs", "device_to_host_all", &Lane::all_to_host, false, 0.2}};
+// When all copy at once, GPUs that share part of the path are slower than the others.
+constexpr std::array kCopyKinds{
+    CopyKind{"host to device", "host_to_device", &CopyLane::to_device, true, 0.03},
+    CopyKind{"device to host", "device_to_host", &CopyLane::to_host, true, 0.03},
+    CopyKind{"both ways at once", "host_device_both", &CopyLane::both, false, 0.05},
+    CopyKind{"host to device, all GPUs", "host_to_device_all", &CopyLane::all_to_device, false,
+             0.2},
+    CopyKind{"device to host, all GPUs", "device_to_host_all", &CopyLane::all_to_host, false, 0.2}};
 
-void add_series(const std::vector<Lane>& lanes, TestResult& result) {
-  for (const auto& way : kWays) {
-    Series series{.what = std::string(way.what),
-                  .quantity = std::string(way.quantity),
+void add_series(const std::vector<CopyLane>& lanes, TestResult& result) {
+  for (const auto& kind : kCopyKinds) {
+    Series series{.what = std::string(kind.what),
+                  .quantity = std::string(kind.quantity),
                   .unit = "GB/s",
-                  .limited = way.limited,
-                  .tolerance = way.tolerance};
+                  .limited = kind.limited,
+                  .tolerance = kind.tolerance};
     for (const auto& lane : lanes) {
-      const auto& rates = lane.*way.rates;
+      const auto& rates = lane.*kind.rates;
       if (rates.empty()) continue;
       series.size_bytes = static_cast<std::int64_t>(lane.bytes());
       series.add(lane.gpu->name(), rates);
     }
     result.add(std::move(series));
   }
+}
+
+Result<CopyLane> measure_gpu(NodeGpu& gpu, std::uint64_t bytes, std::uint64_t seed,
+                             std::chrono::duration<double> time, TestResult& result) {
+  TRY_ASSIGN(auto lane, prepare(gpu, bytes, seed));
+  TRY_ASSIGN(const auto different, first_difference(lane));
+  TRY(measure_alone(lane, time));
+  if (different) {
+    result.findings.push_back(broken(
+        gpu.name(), fmt::format("a copy to the GPU and back differs from byte {} on", *different)));
+  }
+  return lane;
 }
 
 }  // namespace
@@ -171,30 +168,19 @@ Result<TestResult> run_gpu_copy(const TestInput& input) {
       input.bytes != 0 ? input.bytes : (input.level == Level::quick ? 64UL : 256UL) << 20U;
   TRY_ASSIGN(auto all, open_gpus(input));
   TestResult result{.findings = std::move(all.refused)};
-  std::vector<Lane> lanes;
+  std::vector<CopyLane> lanes;
   const auto share = input.time / (2.0 * static_cast<double>(all.gpus.size() + 1));
   for (std::size_t i = 0; i < all.gpus.size(); ++i) {
-    auto& gpu = *all.gpus[i];
-    auto lane = prepare(gpu, bytes / 4096 * 4096, i << 40U);
-    const auto differs = lane ? first_difference(*lane)
-                              : Result<std::optional<std::uint64_t>>(tl::unexpected(lane.error()));
-    auto measured =
-        differs ? measure_alone(*lane, share) : Result<void>(tl::unexpected(differs.error()));
-    if (!measured) {
-      result.findings.push_back(unjudged(gpu.name(), measured.error().message));
-      continue;
+    auto lane = measure_gpu(*all.gpus[i], bytes / 4096 * 4096, i << 40U, share, result);
+    if (lane) {
+      lanes.push_back(*std::move(lane));
+    } else {
+      result.findings.push_back(unjudged(all.gpus[i]->name(), lane.error().message));
     }
-    if (*differs) {
-      result.findings.push_back(
-          broken(gpu.name(),
-                 fmt::format("a copy to the GPU and back differs from byte {} on", **differs)));
-    }
-    lanes.push_back(*std::move(lane));
   }
-  for (int i = 0; i < kLeast && lanes.size() > 1; ++i) {
-    auto done = measure_together(lanes, true);
-    if (done) done = measure_together(lanes, false);
-    if (!done) return tl::unexpected(done.error());
+  for (int i = 0; i < kFewestRounds && lanes.size() > 1; ++i) {
+    TRY(measure_together(lanes, true));
+    TRY(measure_together(lanes, false));
   }
   add_series(lanes, result);
   return result;

@@ -13,12 +13,10 @@
 namespace muster::bench::node {
 namespace {
 
-constexpr unsigned kThreads = 256;  // as the products want them
+constexpr unsigned kThreads = 256;  // as the product kernel needs
 constexpr std::uint64_t kBlocksPerMultiprocessor = 8;
 
-Result<void> nothing_to_see() { return {}; }
-
-// A CPU of this process that is local to the device; the first of its own where nobody tells.
+// A CPU of this process that is local to the device; its first one if the kernel reports none.
 Result<unsigned> cpu_near(const std::string& pci_address) {
   TRY_ASSIGN(const auto own, own_cpus());
   const auto text =
@@ -29,13 +27,27 @@ Result<unsigned> cpu_near(const std::string& pci_address) {
   return near == own.end() ? own.front() : *near;
 }
 
+// The index of a GPU as NVML counts: CUDA_VISIBLE_DEVICES may renumber.
+std::string name_of(const TestInput& input, std::size_t ordinal) {
+  const auto visible = input.variables.find("CUDA_VISIBLE_DEVICES");
+  if (visible != input.variables.end() && !visible->second.empty()) {
+    const auto words = split(visible->second, ',');
+    if (ordinal < words.size()) {
+      if (const auto number = parse_unsigned(trim(words[ordinal]))) {
+        return fmt::format("gpu{}", *number);
+      }
+    }
+  }
+  return fmt::format("gpu{}", ordinal);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<NodeGpu>> NodeGpu::open(const cuda::Library& library, int ordinal,
                                                std::string name) {
   // NOLINTNEXTLINE(modernize-make-unique): private
   std::unique_ptr<NodeGpu> gpu(new NodeGpu(library, std::move(name)));
-  if (auto ready = gpu->set_up(ordinal); !ready) return tl::unexpected(ready.error());
+  TRY(gpu->set_up(ordinal));
   return gpu;
 }
 
@@ -44,24 +56,21 @@ Result<void> NodeGpu::set_up(int ordinal) {
   int multiprocessors = 0;
   MUSTER_CUDA_TRY(library_, device_attribute, &multiprocessors, cuda::kMultiprocessors, device_);
   blocks_ = kBlocksPerMultiprocessor * static_cast<std::uint64_t>(std::max(1, multiprocessors));
-  auto opened = put(first_, Gpu::open(library_, ordinal));
-  if (opened) opened = put(second_, Gpu::open(library_, ordinal));
-  if (!opened) return opened;
+  TRY_ASSIGN(first_, Gpu::open(library_, ordinal));
+  TRY_ASSIGN(second_, Gpu::open(library_, ordinal));
   const std::string ptx(kernels_ptx());
   MUSTER_CUDA_TRY(library_, module_load, &module_, ptx.c_str());
-  const auto find = [this](cuda::Kernel& kernel, const char* name) -> Result<void> {
-    MUSTER_CUDA_TRY(library_, module_function, &kernel, module_, name);
-    return {};
-  };
-  auto found = find(triad_, "muster_triad");
-  if (found) found = find(write_, "muster_pattern_write");
-  if (found) found = find(check_, "muster_pattern_check");
-  if (found) found = find(product_, "muster_product");
-  if (found) found = find(compare_, "muster_compare");
-  return found ? put(result_, first_->allocate(sizeof counts_)) : found;
+  for (const auto& [kernel, name] :
+       {std::pair(&triad_, "muster_triad"), std::pair(&write_, "muster_pattern_write"),
+        std::pair(&check_, "muster_pattern_check"), std::pair(&product_, "muster_product"),
+        std::pair(&compare_, "muster_compare")}) {
+    MUSTER_CUDA_TRY(library_, module_function, kernel, module_, name);
+  }
+  TRY_ASSIGN(result_, first_->allocate(sizeof counts_));
+  return {};
 }
 
-// As with Gpu: where the GPU no longer answers, giving back fails, and nothing can be done.
+// If the GPU no longer answers, nothing can be released.
 NodeGpu::~NodeGpu() {
   if (!first_ || !first_->use()) return;
   release_all();
@@ -70,7 +79,7 @@ NodeGpu::~NodeGpu() {
 }
 
 Result<cuda::Pointer> NodeGpu::allocate(std::uint64_t bytes) {
-  if (auto used = first_->use(); !used) return tl::unexpected(used.error());
+  TRY(first_->use());
   auto memory = first_->allocate(bytes);
   if (memory) memory_.push_back(*memory);
   return memory;
@@ -79,7 +88,7 @@ Result<cuda::Pointer> NodeGpu::allocate(std::uint64_t bytes) {
 Result<void> NodeGpu::allocate(std::initializer_list<cuda::Pointer*> memories,
                                std::uint64_t bytes) {
   for (auto* memory : memories) {
-    if (auto made = put(*memory, allocate(bytes)); !made) return made;
+    TRY_ASSIGN(*memory, allocate(bytes));
   }
   return {};
 }
@@ -96,22 +105,30 @@ Result<std::unique_ptr<PinnedMemory>> NodeGpu::pin(std::uint64_t bytes) const {
   }
   TRY_ASSIGN(const auto cpu, cpu_near(first_->pci_address()));
   void* memory = nullptr;
-  Result<void> made;
-  const auto take = [&]() -> Result<void> {
-    if (auto used = first_->use(); !used) return used;
+  const auto allocate = [&]() -> Result<void> {
+    TRY(first_->use());
     MUSTER_CUDA_TRY(library_, host_allocate, &memory, bytes, 0U);
     return {};
   };
+  Result<void> allocated;
   const std::array near{cpu};
-  if (auto ran = on_each(near, [&](std::size_t) { made = take(); }); !ran) {
-    return tl::unexpected(ran.error());
-  }
-  if (!made) return tl::unexpected(made.error());
+  TRY(on_each(near, [&](std::size_t) { allocated = allocate(); }));
+  TRY(allocated);
   return std::make_unique<PinnedMemory>(library_, memory, bytes);
 }
 
+Result<void> NodeGpu::copy_to_gpu(cuda::Pointer to, const void* from, std::uint64_t bytes) {
+  MUSTER_CUDA_TRY(library_, copy_in, to, from, bytes, first_->stream());
+  return wait();
+}
+
+Result<void> NodeGpu::copy_to_host(void* to, cuda::Pointer from, std::uint64_t bytes) {
+  MUSTER_CUDA_TRY(library_, copy_out, to, from, bytes, first_->stream());
+  return wait();
+}
+
 Result<void> NodeGpu::launch(cuda::Kernel kernel, std::uint64_t blocks, void** arguments) {
-  if (auto used = first_->use(); !used) return used;
+  TRY(first_->use());
   MUSTER_CUDA_TRY(library_, launch, kernel, static_cast<unsigned>(blocks), 1, 1, kThreads, 1, 1, 0,
                   first_->stream(), arguments, nullptr);
   return {};
@@ -152,50 +169,48 @@ Result<void> NodeGpu::compare(cuda::Pointer seen, cuda::Pointer expected, std::u
 }
 
 Result<void> NodeGpu::clear_counts() {
-  if (auto waited = wait(); !waited) return waited;
+  TRY(wait());
   counts_ = {0, ~std::uint64_t{0}, 0};
-  MUSTER_CUDA_TRY(library_, copy_in, result_, counts_.data(), sizeof counts_, first_->stream());
-  return wait();
+  return copy_to_gpu(result_, counts_.data(), sizeof counts_);
 }
 
 Result<Counts> NodeGpu::counts() {
-  if (auto waited = wait(); !waited) return tl::unexpected(waited.error());
-  MUSTER_CUDA_TRY(library_, copy_out, counts_.data(), result_, sizeof counts_, first_->stream());
-  if (auto waited = wait(); !waited) return tl::unexpected(waited.error());
+  TRY(wait());
+  TRY(copy_to_host(counts_.data(), result_, sizeof counts_));
   return Counts{.wrong = counts_[0], .first = counts_[1], .bits = counts_[2]};
 }
 
 Result<void> NodeGpu::wait() const {
-  if (auto used = first_->use(); !used) return used;
-  return first_->wait(nothing_to_see);
+  TRY(first_->use());
+  return first_->wait(no_watch);
 }
 
 Result<double> NodeGpu::timed(const std::function<Result<void>()>& work) {
-  if (auto begun = begin_timed(work); !begun) return tl::unexpected(begun.error());
+  TRY(begin_timed(work));
   return end_timed();
 }
 
 Result<void> NodeGpu::begin_timed(const std::function<Result<void>()>& work) {
-  auto done = first_->use();
-  if (done) done = first_->mark(0);
-  if (done) done = work();
-  return done ? first_->mark(1) : done;
+  TRY(first_->use());
+  TRY(first_->mark(0));
+  TRY(work());
+  return first_->mark(1);
 }
 
 Result<double> NodeGpu::end_timed() {
-  if (auto waited = wait(); !waited) return tl::unexpected(waited.error());
+  TRY(wait());
   return first_->seconds_between(0, 1);
 }
 
 Result<NodeGpus> open_gpus(const TestInput& input) {
-  // The driver's numbers are those of NVML, which counts along the bus.
+  // As NVML, count GPUs along the bus.
   // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread runs yet
   ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
   const auto library = cuda::open_library(input.cuda);
   if (!library && library.error().missing) {
     return make_missing(fmt::format("no CUDA driver: {}", library.error().message));
   }
-  if (!library) return tl::unexpected(library.error());
+  TRY(library);
   const int started = library->init.call(0);
   if (started == cuda::kNoDevice) return make_missing("no GPU is visible to this process");
   if (started != cuda::kSuccess) {
@@ -203,21 +218,14 @@ Result<NodeGpus> open_gpus(const TestInput& input) {
   }
   int count = 0;
   MUSTER_CUDA_TRY(*library, device_count, &count);
-  const auto visible = input.variables.find("CUDA_VISIBLE_DEVICES");
-  const auto named = visible == input.variables.end() ? std::string() : visible->second;
   NodeGpus all;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
-    const auto words = named.empty() ? std::vector<std::string_view>() : split(named, ',');
-    const auto index = static_cast<std::size_t>(ordinal);
-    const auto number =
-        index < words.size() ? parse_unsigned(trim(words[index])) : Result<std::uint64_t>(index);
-    auto name = fmt::format("gpu{}", number ? *number : index);
-    auto gpu = NodeGpu::open(*library, ordinal, name);
-    if (gpu) {
+    auto name = name_of(input, static_cast<std::size_t>(ordinal));
+    if (auto gpu = NodeGpu::open(*library, ordinal, name)) {
       all.gpus.push_back(*std::move(gpu));
-      continue;
+    } else {
+      all.refused.push_back(unjudged(std::move(name), gpu.error().message));
     }
-    all.refused.push_back(unjudged(std::move(name), gpu.error().message));
   }
   return all;
 }

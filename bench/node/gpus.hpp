@@ -19,35 +19,32 @@
 
 namespace muster::bench::node {
 
-// The kernels of the tests, as the driver takes them: kernels.ptx, held by the program.
+// The kernels of the tests: the embedded text of kernels.ptx.
 [[nodiscard]] std::string_view kernels_ptx();
 
-// What kernels that compare have found since the counts were cleared.
+// The differences that comparing kernels found since the counts were cleared.
 struct Counts {
   std::uint64_t wrong = 0;
   std::uint64_t first = ~std::uint64_t{0};  // the least index
   std::uint64_t bits = 0;                   // all that differed
 };
 
-// Word i of memory: the seed, or with `spread` its own number in all bits.
+// Word i of memory: the seed, or with `spread` its own index in all bits.
 struct MemoryPattern {
   std::uint64_t seed = 0;
   std::uint64_t spread = 0;
 };
 
-// Memory of the host that the GPU reads and writes itself.
+// Host memory that the GPU reads and writes itself.
 class PinnedMemory {
  public:
   PinnedMemory(cuda::Library library, void* memory, std::uint64_t bytes)
       : library_(std::move(library)), memory_(memory), bytes_(bytes) {}
-
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
-
   ~PinnedMemory() { library_.host_free.call(memory_); }
 
   [[nodiscard]] std::uint64_t* words() const { return static_cast<std::uint64_t*>(memory_); }
-
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
@@ -65,48 +62,46 @@ class NodeGpu {
   ~NodeGpu();
 
   [[nodiscard]] const std::string& name() const { return name_; }
-
   [[nodiscard]] int device() const { return device_; }
-
   [[nodiscard]] const cuda::Library& library() const { return library_; }
-
-  // The GPU, which is there twice: each has a stream and events of its own.
+  // The same GPU twice, each with a stream and events of its own.
   [[nodiscard]] Gpu& gpu() const { return *first_; }
-
   [[nodiscard]] Gpu& second() const { return *second_; }
-
-  // Blocks that keep all of it busy.
+  // The number of blocks that keeps the GPU busy.
   [[nodiscard]] std::uint64_t blocks() const { return blocks_; }
-
   [[nodiscard]] Result<cuda::Pointer> allocate(std::uint64_t bytes);
-  // So much for each of these.
+  // Allocates `bytes` for each of `memories`.
   [[nodiscard]] Result<void> allocate(std::initializer_list<cuda::Pointer*> memories,
                                       std::uint64_t bytes);
   void release_all();
-  // Pins memory on the NUMA node that is local to the GPU, where the kernel tells which that is.
+  // Pins memory on the NUMA node that is local to the GPU, if the kernel reports it.
   [[nodiscard]] Result<std::unique_ptr<PinnedMemory>> pin(std::uint64_t bytes) const;
 
-  // The work of each is put on the first stream. `count` is of floats, a multiple of 4.
+  // Copy on the first stream, and wait for it.
+  [[nodiscard]] Result<void> copy_to_gpu(cuda::Pointer to, const void* from, std::uint64_t bytes);
+  [[nodiscard]] Result<void> copy_to_host(void* to, cuda::Pointer from, std::uint64_t bytes);
+
+  // These enqueue their work on the first stream. `count`: of floats, a multiple of 4.
   [[nodiscard]] Result<void> triad(cuda::Pointer c, cuda::Pointer a, cuda::Pointer b,
                                    std::uint64_t count);
   [[nodiscard]] Result<void> write_pattern(cuda::Pointer words, std::uint64_t count,
                                            const MemoryPattern& pattern);
-  // Compares the words with the pattern, and leaves its inverse in their place.
+  // Compares the words with the pattern, and replaces them with its inverse.
   [[nodiscard]] Result<void> check_pattern(cuda::Pointer words, std::uint64_t count,
                                            const MemoryPattern& pattern);
   // `copies` of c = a b of n x n floats each, each computed `repeats` times.
   [[nodiscard]] Result<void> product(cuda::Pointer a, cuda::Pointer b, cuda::Pointer c,
                                      std::uint64_t n, std::uint64_t copies, std::uint64_t repeats);
-  // Compares words of 4 bytes with the `period` words of `expected`, again and again.
+  // Compares 4-byte words with the `period` words of `expected`, over and over.
   [[nodiscard]] Result<void> compare(cuda::Pointer seen, cuda::Pointer expected,
                                      std::uint64_t count, std::uint64_t period);
   [[nodiscard]] Result<void> clear_counts();
   // Waits for the stream.
   [[nodiscard]] Result<Counts> counts();
   [[nodiscard]] Result<void> wait() const;
-  // Seconds of the GPU's own clock that `work`, which puts something on the first stream, took.
+  // Returns the seconds, by the GPU's clock, of the work that `work` enqueues on the first stream.
   [[nodiscard]] Result<double> timed(const std::function<Result<void>()>& work);
-  // Times the work in two steps, between which other GPUs begin.
+  // The same in two steps, between which other GPUs can start.
   [[nodiscard]] Result<void> begin_timed(const std::function<Result<void>()>& work);
   [[nodiscard]] Result<double> end_timed();
 
@@ -132,10 +127,13 @@ class NodeGpu {
 
 struct NodeGpus {
   std::vector<std::unique_ptr<NodeGpu>> gpus;
-  std::vector<Finding> refused;  // GPUs that could not be opened: unknown, with the reason
+  std::vector<Finding> refused;  // unknown, for GPUs that could not be opened
 };
 
-// All that are visible. An error whose `missing` is set: there is no driver, or no GPU.
+// Opens all visible GPUs. The error is `missing` if there is no driver or no GPU.
 [[nodiscard]] Result<NodeGpus> open_gpus(const TestInput& input);
+
+// A watch for waits that need none.
+[[nodiscard]] inline Result<void> no_watch() { return {}; }
 
 }  // namespace muster::bench::node

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.latency: how long memory takes to answer, from each NUMA node to each, and how long one CPU
-// takes to see what another wrote.
+// host.latency: the latency of memory, from each NUMA node to each, and of a store between two
+// CPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 #include <random>
 
 #include "bench/node/cpus.hpp"
-#include "bench/node/tests.hpp"
-#include "bench/results/statistics.hpp"
+#include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
+#include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -20,27 +20,27 @@ namespace {
 using Nanoseconds = std::chrono::duration<double, std::nano>;
 using Span = std::chrono::duration<double>;
 
-// A cache line that names the next one.
-struct alignas(64) Line {
+// A cache line with the index of the next one.
+struct alignas(64) ChainLine {
   std::uint64_t next = 0;
 };
 
-// One circle through all lines in random order, so that no prefetcher knows the way.
-void make_circle(Line* lines, std::uint64_t count) {
+// Makes one cycle through all lines in random order, which prefetchers cannot predict.
+void make_cycle(ChainLine* lines, std::uint64_t count) {
   std::mt19937_64 random(7);
   for (std::uint64_t i = 0; i < count; ++i) lines[i].next = i;
   for (std::uint64_t i = count - 1; i > 0; --i) std::swap(lines[i].next, lines[random() % i].next);
 }
 
-struct Chase {
+struct ChaseTimes {
   std::vector<double> nanoseconds;  // of a step, by batch
-  bool lost = false;                // a line named none of the circle
+  bool lost = false;                // a line held an invalid index
 };
 
-Chase chase(const Line* lines, std::uint64_t count, Span time) {
+ChaseTimes chase(const ChainLine* lines, std::uint64_t count, Span time) {
   constexpr int kBatch = 20000;
   constexpr std::size_t kLeast = 5;
-  Chase result;
+  ChaseTimes result;
   std::uint64_t at = 0;
   const auto end = Clock::now() + time;
   while (result.nanoseconds.size() < kLeast || Clock::now() < end) {
@@ -52,7 +52,8 @@ Chase chase(const Line* lines, std::uint64_t count, Span time) {
   return result;
 }
 
-// Nodes at the same distance are equal; the kernel's word, or nothing.
+// The kernel's distance between two nodes, or an empty text. Nodes at the same distance are
+// compared.
 std::string distance_of(const Root& root, unsigned from, std::size_t place) {
   const auto line = root.read_line(fmt::format("/sys/devices/system/node/node{}/distance", from));
   if (!line) return {};
@@ -60,12 +61,12 @@ std::string distance_of(const Root& root, unsigned from, std::size_t place) {
   return place < words.size() ? std::string(words[place]) : std::string();
 }
 
-class Memory {
+class MemoryLatency {
  public:
-  Memory(const TestInput& input, std::vector<NumaCpus> nodes, std::uint64_t bytes)
+  MemoryLatency(const TestInput& input, std::vector<NumaCpus> nodes, std::uint64_t bytes)
       : input_(input), nodes_(std::move(nodes)), bytes_(bytes) {}
 
-  Result<void> measure(TestResult& result) {
+  [[nodiscard]] Result<void> measure(TestResult& result) {
     Series series{.what = "memory latency",
                   .quantity = "memory_latency",
                   .unit = "ns",
@@ -78,7 +79,7 @@ class Memory {
         empty_matrix("memory latency in ns, from CPUs (rows) to memory (columns)", "ns", names);
     matrix.more_is_better = false;
     for (std::size_t memory = 0; memory < nodes_.size(); ++memory) {
-      if (auto done = to(memory, series, matrix, result); !done) return done;
+      TRY(measure_to(memory, series, matrix, result));
     }
     result.series.push_back(std::move(series));
     result.add(std::move(matrix));
@@ -86,22 +87,20 @@ class Memory {
   }
 
  private:
-  Result<void> to(std::size_t memory, Series& series, Matrix& matrix, TestResult& result) {
+  [[nodiscard]] Result<void> measure_to(std::size_t memory, Series& series, Matrix& matrix,
+                                        TestResult& result) {
     TRY_ASSIGN(auto made, FreshMemory::reserve(bytes_));
-    if (nodes_.size() > 1) {
-      if (auto bound = made.bind_to(nodes_[memory].node); !bound) return bound;
-    }
-    auto* lines = made.as<Line>();
-    const auto count = bytes_ / sizeof(Line);
-    make_circle(lines, count);
+    if (nodes_.size() > 1) TRY(made.bind_to(nodes_[memory].node));
+    auto* lines = made.as<ChainLine>();
+    const auto count = bytes_ / sizeof(ChainLine);
+    make_cycle(lines, count);
     const auto share = input_.time / (2.0 * static_cast<double>(nodes_.size() * nodes_.size()));
     for (std::size_t from = 0; from < nodes_.size(); ++from) {
       const auto& cpus = nodes_[from].cpus;
       if (cpus.empty()) continue;
-      Chase steps;
+      ChaseTimes steps;
       const std::array one{cpus[cpus.size() / 2]};
-      auto ran = on_each(one, [&](std::size_t) { steps = chase(lines, count, share); });
-      if (!ran) return ran;
+      TRY(on_each(one, [&](std::size_t) { steps = chase(lines, count, share); }));
       auto& value = series.add(from == memory
                                    ? matrix.names[from]
                                    : fmt::format("{}-{}", matrix.names[from], matrix.names[memory]),
@@ -109,8 +108,7 @@ class Memory {
       value.group = distance_of(Root(), nodes_[from].node, memory);
       matrix.cells[from][memory] = value.value;
       if (steps.lost) {
-        result.findings.push_back(
-            broken(value.device, "memory did not hold the chain that was written"));
+        result.findings.push_back(broken(value.device, "memory did not hold the chain of indices"));
       }
     }
     return {};
@@ -121,8 +119,8 @@ class Memory {
   std::uint64_t bytes_;
 };
 
-// Half of a way there and back, the least of some batches: whoever is interrupted is late.
-Result<double> between(unsigned first, unsigned second) {
+// Half of a round trip, the least of some batches, since interrupts only add time.
+Result<double> latency_between(unsigned first, unsigned second) {
   constexpr std::uint64_t kTrips = 200;
   constexpr int kBatches = 5;
 
@@ -149,7 +147,7 @@ Result<double> between(unsigned first, unsigned second) {
   return best;
 }
 
-// As many as there is time for, from all over the node.
+// Returns at most `most` CPUs, spread over the node.
 std::vector<unsigned> sample_of(const std::vector<unsigned>& cpus, std::size_t most) {
   if (cpus.size() <= most) return cpus;
   std::vector<unsigned> some;
@@ -157,8 +155,8 @@ std::vector<unsigned> sample_of(const std::vector<unsigned>& cpus, std::size_t m
   return some;
 }
 
-Result<void> between_cpus(const TestInput& input, const std::vector<unsigned>& own,
-                          TestResult& result) {
+Result<void> measure_between_cpus(const TestInput& input, const std::vector<unsigned>& own,
+                                  TestResult& result) {
   const auto cpus = sample_of(own, input.level == Level::quick ? 16 : 24);
   if (cpus.size() < 2) return {};
   Series series{.what = "latency between CPUs",
@@ -173,7 +171,7 @@ Result<void> between_cpus(const TestInput& input, const std::vector<unsigned>& o
   matrix.more_is_better = false;
   for (std::size_t i = 0; i < cpus.size(); ++i) {
     for (std::size_t j = i + 1; j < cpus.size(); ++j) {
-      TRY_ASSIGN(const auto latency, between(cpus[i], cpus[j]));
+      TRY_ASSIGN(const auto latency, latency_between(cpus[i], cpus[j]));
       matrix.cells[i][j] = matrix.cells[j][i] = latency;
     }
   }
@@ -201,9 +199,8 @@ Result<TestResult> run_host_latency(const TestInput& input) {
   const auto bytes =
       input.bytes != 0 ? input.bytes : std::min(wanted, std::max(kLeast, available / 8));
   TestResult result;
-  auto done = Memory(input, nodes, bytes).measure(result);
-  if (done) done = between_cpus(input, own, result);
-  if (!done) return tl::unexpected(done.error());
+  TRY(MemoryLatency(input, nodes, bytes).measure(result));
+  TRY(measure_between_cpus(input, own, result));
   return result;
 }
 

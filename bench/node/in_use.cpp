@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kCheck = "bench.in_use";
 
-Finding of(std::string device, Outcome outcome, std::string message) {
+Finding use_finding(std::string device, Outcome outcome, std::string message) {
   return {.check = std::string(kCheck),
           .device = std::move(device),
           .outcome = outcome,
@@ -31,7 +31,7 @@ bool is_visible(const Gpu& gpu, const std::string& visible) {
 }
 
 std::string name_of(const GpuProcess& process) {
-  const auto name = process.name.empty() ? "a process that is not to be seen here" : process.name;
+  const auto name = process.name.empty() ? "a process outside this container" : process.name;
   const auto job = process.job.empty() ? std::string() : fmt::format(", job {}", process.job);
   return fmt::format("{} (process {}{})", printable(name, 80), process.pid, printable(job, 40));
 }
@@ -39,7 +39,7 @@ std::string name_of(const GpuProcess& process) {
 }  // namespace
 
 Section<Nvml> ask_nvml(const std::string& library, const Variables& variables) {
-  constexpr auto kPatience = std::chrono::seconds(15);  // as eight GPUs without persistence take
+  constexpr auto kPatience = std::chrono::seconds(15);  // for eight GPUs without persistence mode
   const auto deadline = Clock::now() + kPatience;
   const ObserveOptions options{.probes = Probe::nvml,
                                .deadline = deadline,
@@ -54,22 +54,24 @@ Section<Nvml> ask_nvml(const std::string& library, const Variables& variables) {
 }
 
 std::vector<Finding> judge_use(const Section<Nvml>& nvml, const std::string& visible) {
-  if (nvml.status == Status::absent) return {of("node", Outcome::skip, nvml.reason)};
+  if (nvml.status == Status::absent) return {use_finding("node", Outcome::skip, nvml.reason)};
   const auto trouble = nvml.ok() ? nvml->trouble : nvml.reason;
   if (!trouble.empty()) {
-    return {of("node", Outcome::unknown, fmt::format("NVML does not tell: {}", trouble))};
+    return {use_finding("node", Outcome::unknown,
+                        fmt::format("NVML cannot list processes: {}", trouble))};
   }
   std::vector<Finding> findings;
   for (const auto& gpu : nvml->gpus) {
     if (!is_visible(gpu, visible) || !gpu.processes || gpu.processes->empty()) continue;
     std::vector<std::string> names;
     for (const auto& process : *gpu.processes) names.push_back(name_of(process));
-    findings.push_back(of(fmt::format("gpu{}", gpu.index), Outcome::unknown,
-                          fmt::format("in use by {}", fmt::join(names, ", "))));
+    findings.push_back(use_finding(fmt::format("gpu{}", gpu.index), Outcome::unknown,
+                                   fmt::format("in use by {}", fmt::join(names, ", "))));
   }
   if (findings.empty()) {
-    findings.push_back(of("node", nvml->gpus.empty() ? Outcome::skip : Outcome::pass,
-                          fmt::format("no process works on any of {} GPUs", nvml->gpus.size())));
+    findings.push_back(
+        use_finding("node", nvml->gpus.empty() ? Outcome::skip : Outcome::pass,
+                    fmt::format("no process uses any of {} GPUs", nvml->gpus.size())));
   }
   return findings;
 }
@@ -83,12 +85,12 @@ void add_causes(std::vector<Finding>& findings, const Section<Nvml>& nvml) {
     });
     if (gpu == nvml->gpus.end() || !gpu->link.width || !gpu->link.width_max) continue;
     if (*gpu->link.width >= *gpu->link.width_max) continue;
-    finding.message += fmt::format("; its PCI link has {} lanes, and could have {}",
-                                   *gpu->link.width, *gpu->link.width_max);
+    finding.message +=
+        fmt::format("; its PCI link has {} of {} lanes", *gpu->link.width, *gpu->link.width_max);
   }
 }
 
-std::string who_works(const std::vector<Finding>& findings) {
+std::string first_use(const std::vector<Finding>& findings) {
   const auto busy = std::ranges::find_if(findings, [](const Finding& finding) {
     return finding.outcome == Outcome::unknown && finding.device != "node";
   });

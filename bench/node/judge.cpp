@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/node/judge.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
+#include "bench/node/test_report.hpp"
 #include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::node {

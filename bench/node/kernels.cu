@@ -19,7 +19,7 @@ extern "C" __global__ void muster_triad(float4* c, const float4* a, const float4
   }
 }
 
-// What word i holds: the seed, or with `spread` its own number in all bits.
+// Word i: the seed, or with `spread` its own index in all bits.
 __device__ u64 pattern(u64 i, u64 seed, u64 spread) { return seed ^ (i * spread); }
 
 extern "C" __global__ void muster_pattern_write(u64* words, u64 count, u64 seed, u64 spread) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl.intra and nccl.nic: an all-reduce over this node's GPUs by NCCL, over NVLink, and with
-// NVLink and shared memory switched off so that the HCAs carry it. train.step: the same beside
-// products. This program runs itself for it.
+// nccl.intra and nccl.nic: an all-reduce by NCCL over this node's GPUs, over NVLink, and with
+// NVLink and shared memory off so that the HCAs carry it. train.step: training steps on the same
+// GPUs. Each runs muster-bench in a process of its own.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 #include "bench/backends/nccl/library.hpp"
 #include "bench/backends/nccl/nccl.hpp"
-#include "bench/node/tests.hpp"
+#include "bench/node/test.hpp"
 #include "bench/run/bench_run.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
@@ -21,22 +21,20 @@ namespace {
 using Words = std::vector<std::string>;
 using Variables = std::map<std::string, std::string>;
 
-// An error whose `missing` is set: this node cannot run NCCL over several GPUs.
+// The error is `missing` if this node cannot run NCCL over several GPUs.
 Result<int> gpus_for_nccl(const TestInput& input) {
-  const auto gpus = usable_gpus(input.cuda);
-  if (!gpus) return gpus;
-  if (*gpus < 2) return make_missing("there is one GPU only");
+  TRY_ASSIGN(const auto gpus, usable_gpus(input.cuda));
+  if (gpus < 2) return make_missing("the node has only one GPU");
   const auto library = nccl::open_library(input.nccl);
   if (!library && library.error().missing) {
     return make_missing(fmt::format("no NCCL: {}", library.error().message));
   }
-  if (!library) return tl::unexpected(library.error());
+  TRY(library);
   return gpus;
 }
 
 Result<Report> run_program(const TestInput& input, int gpus, Words words, const Variables& more) {
-  // The ranks meet, NCCL starts, and a large message goes round some dozen times.
-  constexpr auto kStart = std::chrono::seconds(45);
+  constexpr auto kStart = std::chrono::seconds(45);  // for the ranks to meet and NCCL to start
   const auto time = std::chrono::duration_cast<Clock::duration>(2 * input.time);
   auto variables = input.variables;
   for (const auto& [name, value] : more) variables[name] = value;
@@ -52,17 +50,17 @@ Result<Report> all_reduce(const TestInput& input, int gpus, const Variables& mor
   return run_program(input, gpus, {"all_reduce", fmt::format("--sizes={:.0f}", size)}, more);
 }
 
-// Out of place, as nccl-tests' headline has it.
-Result<double> value_of(const Report& report, std::string_view quantity) {
+// The first value, which is out of place as nccl-tests' headline.
+Result<double> first_value(const Report& report, std::string_view quantity) {
   const auto found = std::ranges::find(report.measurements, quantity, &Measurement::quantity);
   if (found != report.measurements.end()) return found->value;
   const auto finding = std::ranges::find_if(report.findings, [](const Finding& each) {
     return each.outcome == Outcome::fail || each.outcome == Outcome::unknown;
   });
-  return make_error(finding == report.findings.end() ? "it measured nothing" : finding->message);
+  return make_error(finding == report.findings.end() ? "nothing was measured" : finding->message);
 }
 
-// What is wrong with what was computed or received.
+// The failures about computed or received data.
 std::vector<Finding> wrong_data(const Report& report, std::string_view check) {
   std::vector<Finding> findings;
   for (const auto& finding : report.findings) {
@@ -73,9 +71,9 @@ std::vector<Finding> wrong_data(const Report& report, std::string_view check) {
   return findings;
 }
 
-// Of what this program reported, one number of the node.
+// One number of the node from a report.
 Result<Series> series_of(const Report& report, std::string_view what, std::string_view quantity) {
-  TRY_ASSIGN(const auto value, value_of(report, quantity));
+  TRY_ASSIGN(const auto value, first_value(report, quantity));
   const auto& conditions = report.measurements.front().conditions;
   return Series{.what = std::string(what),
                 .quantity = std::string(quantity),
@@ -115,7 +113,7 @@ Result<TestResult> run_train_step(const TestInput& input) {
   Words words{"train_step", "--steps=5"};
   if (!input.cublas.empty()) words.push_back(fmt::format("--cublas={}", input.cublas));
   if (input.bytes != 0) {
-    // Square matrices of about that size.
+    // Matrices of about that size.
     constexpr std::uint64_t kMultiple = 64;
     const auto wide = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(input.bytes) / 2)) /
                       kMultiple * kMultiple;
@@ -126,16 +124,16 @@ Result<TestResult> run_train_step(const TestInput& input) {
   TRY_ASSIGN(const auto report, run_program(input, gpus, std::move(words), {}));
   TestResult result{.findings = wrong_data(report, "bench.train_step")};
 
-  struct Shown {
+  struct StepNumber {
     std::string_view quantity, what, unit;
     bool less_is_better;
   };
-
   for (const auto& [quantity, what, unit, less_is_better] :
-       {Shown{"steps_per_second", "training steps", "1/s", false},
-        Shown{"tokens_per_second", "tokens", "1/s", false},
-        Shown{"step_tflops", "products on each GPU, beside all-reduces", "TFLOPS", false},
-        Shown{"lost_by_each_other", "products and all-reduces lose by each other", "%", true}}) {
+       {StepNumber{"steps_per_second", "training steps", "1/s", false},
+        StepNumber{"tokens_per_second", "tokens", "1/s", false},
+        StepNumber{"step_tflops", "products on each GPU, with all-reduces", "TFLOPS", false},
+        StepNumber{"lost_by_each_other", "slowdown by overlap of products and all-reduces", "%",
+                   true}}) {
     TRY_ASSIGN(auto series, series_of(report, what, quantity));
     series.unit = unit;
     series.less_is_better = less_is_better;

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "bench/command/shared_options.hpp"
-#include "bench/node/tests.hpp"
+#include "bench/node/test.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench::node {
@@ -43,27 +43,26 @@ constexpr std::array kOptions{
     option<&C::level>("--level", "quick|full|soak",
                       "how thorough: a minute, five minutes, or half an hour (default quick)"),
     option<&C::only, take_tests>("--only", "TEST,...",
-                                 "these tests, at whatever level; with * and ?", Arity::each),
+                                 "only these tests, at any level; with * and ?", Arity::each),
     option<&C::skip, take_tests>("--skip", "TEST,...", "all but these", Arity::each),
-    option<&C::budget, take_budget>(
-        "--budget", "TIME", "end within this time; what it leaves no time for is not a pass"),
+    option<&C::budget, take_budget>("--budget", "TIME",
+                                    "end within this time; a test without time left is not a pass"),
     option<&C::size, take_size>("--size", "SIZE",
-                                "of each buffer, as '256 MiB', in place of what each test wants"),
-    option<&C::even_if_busy>("--even-if-busy", "", "run although another program works on a GPU"),
+                                "of each buffer, as '256 MiB'; default: of each test"),
+    option<&C::even_if_busy>("--even-if-busy", "", "run even if another program uses a GPU"),
     option<&C::profile>("--profile", "NAME|FILE",
-                        "judge by this profile; without it the site's muster.yaml or the hardware "
-                        "tells"),
+                        "judge by this profile (default: the site's muster.yaml, or by hardware)"),
     option<&C::settings, take_setting>("--set", "KEY=VALUE",
                                        "override one value of the profile; may be repeated"),
-    option<&C::format>("--format", kFormats, "form of the report (default text)"),
-    option<&C::output>("--output", "FILE", "write it to FILE, replacing it at once"),
+    option<&C::format>("--format", kFormats, "format of the report (default text)"),
+    option<&C::output>("--output", "FILE", "write the report to FILE, replacing it atomically"),
     option<&C::cuda>("--cuda", "FILE", "in place of the driver's libcuda.so.1"),
     option<&C::nvml>("--nvml", "FILE", "in place of libnvidia-ml.so.1"),
     option<&C::nccl>("--nccl", "FILE", "in place of libnccl.so.2"),
     option<&C::cublas>("--cublas", "FILE", "in place of libcublasLt.so"),
     option<&C::verbs>("--verbs", "FILE", "in place of libibverbs.so.1"),
-    option<&C::verbose>("-v,--verbose", "", "say what was recognised and why"),
-    option<&C::quiet>("-q,--quiet", "", "only what is wrong"),
+    option<&C::verbose>("-v,--verbose", "", "print the recognised hardware and why"),
+    option<&C::quiet>("-q,--quiet", "", "print only what is wrong"),
 };
 
 std::string tests_text() {
@@ -71,7 +70,7 @@ std::string tests_text() {
   for (const auto& test : node_tests()) {
     constexpr std::array<std::string_view, 3> kFrom{"", " (level full)", " (level soak)"};
     const auto about =
-        fmt::format("{}{}", test.about, kFrom.at(static_cast<std::size_t>(test.from)));
+        fmt::format("{}{}", test.about, kFrom.at(static_cast<std::size_t>(test.times.from)));
     text += fmt::format("  {:<14}{}\n", test.name, wrapped(about, 16));
   }
   return text.append("\n");
@@ -104,8 +103,8 @@ Parsed<NodeCommand> parse(std::span<const char* const> arguments) {
 std::vector<const NodeTest*> selected_tests(const NodeCommand& command) {
   std::vector<const NodeTest*> tests;
   for (const auto& test : node_tests()) {
-    const bool wanted =
-        command.only.empty() ? test.from <= command.level : matches_any(command.only, test.name);
+    const bool wanted = command.only.empty() ? test.times.from <= command.level
+                                             : matches_any(command.only, test.name);
     if (wanted && !matches_any(command.skip, test.name)) tests.push_back(&test);
   }
   return tests;

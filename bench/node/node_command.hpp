@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line of `muster-bench node` asks for, and its run.
+// The command line of `muster-bench node`, and its run.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ namespace muster::bench::node {
 struct NodeCommand {
   Level level = Level::quick;
   std::vector<std::string> only, skip;  // globs
-  std::optional<Seconds> budget;        // as the level has it where it is not set
-  std::optional<Bytes> size;            // of each buffer, in place of what a test wants
+  std::optional<Seconds> budget;        // default: of the level
+  std::optional<Bytes> size;            // of each buffer; default: of the test
   bool even_if_busy = false;
 
   std::string profile;
@@ -36,10 +36,10 @@ struct NodeCommand {
 
 [[nodiscard]] CommandText command_text();
 
-// One run, from these arguments to the exit status.
+// Runs the command, and returns the exit status.
 [[nodiscard]] int run(std::span<const char* const> arguments, const RunInput& input);
 
-// The tests to run, in the order of the table. A test that is named runs at whatever level.
+// Returns the tests to run, in the order of the table. A named test runs at any level.
 [[nodiscard]] std::vector<const NodeTest*> selected_tests(const NodeCommand& command);
 
 [[nodiscard]] std::chrono::duration<double> budget_of(const NodeCommand& command);

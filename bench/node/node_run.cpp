@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of `muster-bench node`. Each test runs in a process of its own with a deadline: what hangs
-// in a driver costs its own answer.
+// A run of `muster-bench node`. Each test runs in a process of its own with a deadline, so that one
+// that hangs in a driver does not stop the others.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,21 +26,21 @@ namespace {
 
 using Span = std::chrono::duration<double>;
 
-// What a person sees while it runs; nothing where the report is for a program.
+// Prints progress and results as they come, unless the report is for a program.
 class Screen {
  public:
   Screen(const NodeCommand& command, const Console& console)
       : console_(console),
-        talks_(command.format == Format::text && !command.quiet && command.output.empty()) {}
+        prints_(command.format == Format::text && !command.quiet && command.output.empty()) {}
 
   void progress(std::string_view what) {
-    if (!talks_ || console_.width == 0) return;
+    if (!prints_ || console_.width == 0) return;
     shown_ = true;
     (void)console_.out(fmt::format("\r\033[K{}", printable(what, console_.width - 1)));
   }
 
-  void say(std::string_view lines) {
-    if (talks_) (void)console_.out(fmt::format("{}{}", cleared(), lines));
+  void print(std::string_view lines) {
+    if (prints_) (void)console_.out(fmt::format("{}{}", cleared(), lines));
   }
 
   [[nodiscard]] std::string_view cleared() {
@@ -49,13 +49,13 @@ class Screen {
 
  private:
   const Console& console_;
-  bool talks_;
+  bool prints_;
   bool shown_ = false;
 };
 
-class Run {
+class NodeRun {
  public:
-  Run(const NodeCommand& command, const RunInput& input, Choice choice)
+  NodeRun(const NodeCommand& command, const RunInput& input, Choice choice)
       : command_(command),
         input_(input),
         choice_(std::move(choice)),
@@ -67,7 +67,7 @@ class Run {
 
   [[nodiscard]] int run() {
     const auto tests = selected_tests(command_);
-    if (std::ranges::any_of(tests, needs_idle_gpus)) look_who_works();
+    if (std::ranges::any_of(tests, &NodeTest::needs_idle_gpus)) look_for_processes();
     for (std::size_t i = 0; i < tests.size(); ++i) {
       const auto* test = tests[i];
       screen_.progress(fmt::format("{} ({} of {})", test->name, i + 1, tests.size()));
@@ -77,21 +77,16 @@ class Run {
   }
 
  private:
-  // Who works on the GPUs works with the HCAs, too.
-  [[nodiscard]] static bool needs_idle_gpus(const NodeTest* test) {
-    return test->gpus || test->hcas;
-  }
-
   [[nodiscard]] Span time_of(const NodeTest& test) const {
-    return Span(command_.level == Level::quick ? test.quick_s : test.full_s);
+    return Span(command_.level == Level::quick ? test.times.quick_s : test.times.full_s);
   }
 
-  void look_who_works() {
-    screen_.progress("who works on the GPUs");
+  void look_for_processes() {
+    screen_.progress("looking for processes on the GPUs");
     const auto visible = input_.variables.find("CUDA_VISIBLE_DEVICES");
     nvml_ = ask_nvml(command_.nvml, input_.variables);
     auto findings = judge_use(nvml_, visible == input_.variables.end() ? "" : visible->second);
-    busy_ = who_works(findings);
+    busy_ = first_use(findings);
     if (command_.even_if_busy && !busy_.empty()) {
       for (auto& finding : findings) finding.outcome = Outcome::warn;
       busy_.clear();
@@ -100,21 +95,19 @@ class Run {
     checks_.emplace_back("bench.in_use");
   }
 
-  [[nodiscard]] Ran run_test(const NodeTest& test) const {
-    // What a test does beside measuring: taking memory, making its data, asking the driver.
-    constexpr auto kBeside = std::chrono::seconds(60);
-    Ran ran{.test = &test, .result = {}, .seconds = 0};
+  [[nodiscard]] TestRun run_test(const NodeTest& test) const {
+    constexpr auto kSetUp = std::chrono::seconds(60);  // to allocate memory and make the data
+    TestRun ran{.test = &test};
     const auto now = Clock::now();
     const auto time = time_of(test);
     if (now + std::chrono::duration_cast<Clock::duration>(time) > deadline_) {
-      ran.result = make_error(fmt::format(
-          "not run: of the {:.0f} s that this run may take too little is left (see --budget)",
-          Span(deadline_ - begin_).count()));
+      ran.result =
+          make_error(fmt::format("not run: too little is left of the budget of {:.0f} s (--budget)",
+                                 Span(deadline_ - begin_).count()));
       return ran;
     }
-    if (needs_idle_gpus(&test) && !busy_.empty()) {
-      ran.result =
-          make_error(fmt::format("not run: {}; --even-if-busy runs it all the same", busy_));
+    if (test.needs_idle_gpus() && !busy_.empty()) {
+      ran.result = make_error(fmt::format("not run: {}; --even-if-busy runs it anyway", busy_));
       return ran;
     }
     const TestInput asked{
@@ -130,7 +123,7 @@ class Run {
         .settings = command_.settings,
         .limit = bounds_of_test(test, choice_.profile),
         .bytes = static_cast<std::uint64_t>(command_.size.value_or(Bytes{0}).value)};
-    const auto enough = now + std::chrono::duration_cast<Clock::duration>(3 * time) + kBeside;
+    const auto enough = now + std::chrono::duration_cast<Clock::duration>(3 * time) + kSetUp;
     Children children;
     children.start(std::string(test.name), std::min(enough, deadline_),
                    [&] { return to_json(test.run(asked)); });
@@ -142,8 +135,8 @@ class Run {
     return ran;
   }
 
-  void add(const Ran& ran) {
-    screen_.say(summary_of(ran));
+  void add(const TestRun& ran) {
+    screen_.print(summary_of(ran));
     auto findings = findings_of(ran, choice_.profile);
     add_causes(findings, nvml_);
     std::ranges::move(findings, std::back_inserter(report_.findings));
@@ -157,7 +150,7 @@ class Run {
     sign(report_, choice_, begin_);
     leave_undecided_without_tests(report_.findings);
     muster::conclude(report_, checks_);
-    // What was measured is said, whatever came of it.
+    // Checks that were measured are shown, whatever their outcome.
     const std::vector<std::string_view> shown(checks_.begin(), checks_.end());
     const auto text = report_text(report_, command_, input_.console, shown);
     const auto written =
@@ -174,18 +167,17 @@ class Run {
   Clock::time_point deadline_;
   Report report_;
   Section<Nvml> nvml_;
-  std::string busy_;  // a GPU that is in use, and by whom
+  std::string busy_;  // "gpu3 is in use by ..."; empty if the GPUs are idle
   std::vector<std::string> checks_;
 };
 
 int run_tests(const NodeCommand& command, const RunInput& input) {
   auto choice = choose_profile(command.profile, command.settings, input.variables);
   if (!choice) return input.refuse(choice.error().status, choice.error().message);
-  // Nothing is measured for a report that cannot be written.
   if (const auto open = Destination::open(input.console, command.output); !open) {
     return input.refuse(kExitUndecided, open.error().message);
   }
-  return Run(command, input, *std::move(choice)).run();
+  return NodeRun(command, input, *std::move(choice)).run();
 }
 
 }  // namespace

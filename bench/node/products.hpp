@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products on a GPU whose answer the host knows to the last bit.
+// Matrix products on a GPU whose result the host knows to the last bit.
 #pragma once
 
 #include <cstdint>
@@ -10,46 +10,43 @@
 
 namespace muster::bench::node {
 
-// Matrices of n x n, row by row.
-struct Answer {
+// Matrices of n x n, row by row, and their product.
+struct KnownProduct {
   std::vector<float> a, b, c;
 };
 
 inline constexpr std::uint64_t kProductSize = 256;
 
-// Varied numbers of either sign, none of them nought or one, that use all bits of their mantissas;
-// and their product, summed along the rows of a with one rounding for each step.
-[[nodiscard]] Answer make_answer(std::uint64_t seed);
+// Varied numbers of either sign that use all bits of their mantissas. The product is summed along
+// the rows of a with one rounding for each step.
+[[nodiscard]] KnownProduct make_known_product(std::uint64_t seed);
 
-// One GPU that computes an answer many times over.
-class Products {
+// One GPU that computes a known product many times.
+class ProductLoad {
  public:
-  // `answer` lives longer.
-  Products(NodeGpu& gpu, const Answer& answer) : gpu_(gpu), answer_(answer) {}
-
+  // `known` must outlive this object.
+  ProductLoad(NodeGpu& gpu, const KnownProduct& known) : gpu_(gpu), known_(known) {}
   [[nodiscard]] Result<void> prepare();
-  // Puts one launch on the GPU's stream.
+  // Makes a launch take about `seconds`, by timing one.
+  [[nodiscard]] Result<void> adjust_to(double seconds);
+  // Enqueues one launch on the GPU's stream.
   [[nodiscard]] Result<void> start();
-  // What of the last launch differs from the answer; waits for it.
+  // Waits for the last launch, and compares it with the known product.
   [[nodiscard]] Result<Counts> compare();
-  // Makes a launch take about so long; one is timed for that.
-  [[nodiscard]] Result<void> take(double seconds);
   // The arithmetic operations of one launch.
   [[nodiscard]] double operations() const;
-
   [[nodiscard]] NodeGpu& gpu() const { return gpu_; }
 
  private:
   [[nodiscard]] Result<cuda::Pointer> upload(const std::vector<float>& matrix);
 
   NodeGpu& gpu_;
-  const Answer& answer_;
+  const KnownProduct& known_;
   cuda::Pointer a_ = 0, b_ = 0, c_ = 0, expected_ = 0;
   std::uint64_t copies_ = 1;
   std::uint64_t repeats_ = 1;
 };
 
-// "3 numbers of a product are wrong, the first in row 7, column 1; bits 00002000 differ".
 [[nodiscard]] Finding wrong_product(const NodeGpu& gpu, const Counts& counts, std::uint64_t launch);
 
 }  // namespace muster::bench::node

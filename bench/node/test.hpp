@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an active test of a node is: it measures and verifies, and judges nothing. The table of them
-// is tests.hpp.
+// An active test of a node, which measures and verifies but does not judge. tests.hpp has the
+// table.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,12 +27,12 @@ struct DeviceValue {
   MUSTER_DESCRIBED(DeviceValue);
   MUSTER_FIELD(std::string, device, "gpu3, numa1, gpu1-gpu4, node");
   MUSTER_FIELD(double, value, "in the unit of its series") = 0;
-  MUSTER_FIELD(double, noise, "how far its own repeats lie apart, as a share of the value") = 0;
+  MUSTER_FIELD(double, noise, "the scatter of its own repeats, as a share of the value") = 0;
   MUSTER_FIELD(std::string, group, "only devices of one group are compared") = {};
   MUSTER_FIELD(std::optional<MeasurementRepeats>, repeats, "if it was measured several times") = {};
 };
 
-// One number of each device, all taken under the same conditions.
+// One number for each device, all measured under the same conditions.
 struct Series {
   MUSTER_DESCRIBED(Series);
   MUSTER_FIELD(std::string, what, "\"host to device\", as messages begin");
@@ -44,7 +45,7 @@ struct Series {
   MUSTER_FIELD(std::int64_t, iterations, "") = 0;
   MUSTER_FIELD(std::vector<DeviceValue>, values, "");
 
-  // Adds what a device's repeats come to: their median, and how far they lie apart.
+  // Adds the median and the scatter of a device's repeats.
   DeviceValue& add(std::string device, const std::vector<double>& repeats);
 };
 
@@ -56,37 +57,38 @@ struct TestResult {
   MUSTER_FIELD(std::vector<std::string>, lines, "for people");
   MUSTER_FIELD(std::vector<Matrix>, matrices, "likewise");
 
-  // One without any value is left out.
+  // Ignores an empty series.
   void add(Series measured);
-  // What is usual in it is the median of its numbers.
+  // Sets the usual value to the median.
   void add(Matrix measured);
 };
 
-// A device that does not do what it must.
+// A device fails.
 [[nodiscard]] Finding broken(std::string device, std::string message,
                              Remedy remedy = Remedy::reseat_or_replace);
-// A device of which nobody can tell.
+// A device could not be measured.
 [[nodiscard]] Finding unjudged(std::string device, std::string message);
 
 // A profile's limit, in the base unit of its kind.
 struct Bounds {
   std::optional<double> expected, warn_below, fail_below;
-  std::optional<double> size = {};         // of a message, in bytes, that it holds for
-  std::optional<std::string> type = {};    // of numbers, likewise
-  std::optional<BenchMemory> memory = {};  // likewise
+  // The conditions of the limit.
+  std::optional<double> size = {};       // of a message, in bytes
+  std::optional<std::string> type = {};  // of numbers
+  std::optional<BenchMemory> memory = {};
 
   [[nodiscard]] bool judges() const { return warn_below || fail_below; }
 };
 
 struct TestInput {
   Level level = Level::quick;
-  std::chrono::duration<double> time{1};         // how long it should measure, near enough
-  std::string cuda, nvml, nccl, verbs, cublas;   // libraries in place of the system's
+  std::chrono::duration<double> time{1};         // to measure, approximately
+  std::string cuda, nvml, nccl, verbs, cublas;   // libraries that replace the system's
   std::map<std::string, std::string> variables;  // the environment
-  std::string profile;                           // as the command line names it; may be empty
+  std::string profile;                           // of the command line; may be empty
   std::vector<std::string> settings;
   Bounds limit;             // of the profile
-  std::uint64_t bytes = 0;  // of a buffer; 0: as much as the test wants
+  std::uint64_t bytes = 0;  // of a buffer; 0: the test's default
 };
 
 template <auto kLimit>
@@ -103,41 +105,69 @@ template <auto kLimit>
           limit.memory};
 }
 
+// When a test runs, and how long it measures at the level quick and above.
+struct TestTimes {
+  Level from = Level::quick;
+  double quick_s = 1;
+  double full_s = 10;
+};
+
+struct TestDevices {
+  int gpus = 0;       // the fewest; they must be idle
+  bool hcas = false;  // the GPUs must be idle, too
+};
+
 // A row of the table.
 struct NodeTest {
   std::string_view name;   // host.stream
-  std::string_view about;  // what it measures, on one line
+  std::string_view about;  // one line
   std::string_view check;  // bench.stream
-  Level from = Level::quick;
-  bool gpus = false;   // it works on the GPUs, which must be idle
-  bool hcas = false;   // it works on the HCAs, while no job works on the GPUs
-  int least_gpus = 1;  // a node with fewer has nothing of the kind
-  double quick_s = 1;  // how long it measures
-  double full_s = 10;  // the same at the levels full and soak
-  Bounds (*bounds)(const BenchLimits&) = nullptr;  // null where a profile has no limit for it
-  // An error whose `missing` is set: this node has nothing of the kind.
+  // The error is `missing` if this node lacks the devices.
   Result<TestResult> (*run)(const TestInput&) = nullptr;
+  Bounds (*bounds)(const BenchLimits&) = nullptr;  // null if profiles have no limit for it
+  TestTimes times = {};
+  TestDevices devices = {};
 
-  // The profile's key, below `bench`; empty where there is none.
+  [[nodiscard]] bool needs_idle_gpus() const { return devices.gpus > 0 || devices.hcas; }
+  // The profile's key below `bench`, or an empty text.
   [[nodiscard]] std::string_view limit() const {
     constexpr std::string_view kBench = "bench.";
     return bounds == nullptr ? std::string_view() : check.substr(kBench.size());
   }
 };
 
-// The result as text, for the pipe between the process that ran the test and the one that judges
-// it.
+// Convert a result to text and back, for the pipe between the test's process and its parent.
 [[nodiscard]] std::string to_json(const Result<TestResult>& result);
-// The result, or the error of the test; also an error where the text is neither.
+// Returns the result, or the test's error; also an error if the text is invalid.
 [[nodiscard]] Result<TestResult> parse_result(std::string_view text);
 
-// A series' value from its repeats: the median, and how far they lie apart.
+// A device's value from its repeats: the median.
 [[nodiscard]] DeviceValue value_of(std::string device, const std::vector<double>& repeats);
-// The value of a device as the best of its repeats, as STREAM counts.
+// A device's value from its repeats: the best, as in STREAM.
 [[nodiscard]] DeviceValue best_of(std::string device, const std::vector<double>& repeats);
 
-// A matrix with a row and a column for each name, and no number yet. The title says the unit.
+// A matrix without numbers, with a row and a column for each name. The title includes the unit.
 [[nodiscard]] Matrix empty_matrix(std::string title, std::string unit,
                                   std::vector<std::string> names);
+
+[[nodiscard]] Result<TestResult> run_host_stream(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_host_latency(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_host_disk(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_gpu_copy(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_gpu_p2p(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_gpu_memory(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_gpu_gemm(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_gpu_truth(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_gpu_soak(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_ib_loopback(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_nccl_intra(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_nccl_nic(const TestInput& input);
+[[nodiscard]] Result<TestResult> run_train_step(const TestInput& input);
+
+// The tests in the order in which they run.
+[[nodiscard]] std::span<const NodeTest> node_tests();
+
+// Splits "gpu.*,ib.loopback"; an error if a glob matches no test.
+[[nodiscard]] Result<std::vector<std::string>> tests_called(std::string_view globs);
 
 }  // namespace muster::bench::node

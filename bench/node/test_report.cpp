@@ -8,7 +8,6 @@
 #include <iterator>
 #include <utility>
 
-#include "bench/node/judge.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/ib.hpp"
@@ -16,13 +15,13 @@
 namespace muster::bench::node {
 namespace {
 
-std::string cell(const std::optional<double>& value) {
+std::string cell_text(const std::optional<double>& value) {
   if (!value) return "-";
   return *value < 100 ? fmt::format("{:.1f}", *value) : fmt::format("{:.0f}", *value);
 }
 
 std::string values_text(const Series& series) {
-  if (series.values.empty()) return fmt::format("{} nothing", series.what);
+  if (series.values.empty()) return fmt::format("{}: no value", series.what);
   const auto [low, high] = std::ranges::minmax_element(series.values, {}, &DeviceValue::value);
   if (low->value == high->value) {
     return fmt::format("{} {:.4g} {}", series.what, low->value, series.unit);
@@ -30,13 +29,12 @@ std::string values_text(const Series& series) {
   return fmt::format("{} {:.4g} to {:.4g} {}", series.what, low->value, high->value, series.unit);
 }
 
-// "mlx5_ib0-mlx5_ib5" is a pair with mlx5_ib5.
+// True for the pair "mlx5_ib0-mlx5_ib5" and mlx5_ib5.
 bool is_pair_with(std::string_view pair, const std::string& device) {
   return pair.starts_with(fmt::format("{}-", device)) || pair.ends_with(fmt::format("-{}", device));
 }
 
-// Where a device fails, that it is behind in other numbers of the test is no news; and so is that
-// pairs with it are, where the device itself is named.
+// Drops the warnings about a device that fails, and those about pairs with a named device.
 void drop_consequences(std::vector<Finding>& findings) {
   const auto all = findings;
   std::erase_if(findings, [&](const Finding& finding) {
@@ -49,8 +47,8 @@ void drop_consequences(std::vector<Finding>& findings) {
   });
 }
 
-// Who set the limits that a test is judged by: "profile x", "--set", or both.
-std::string limits_of(const NodeTest& test, const Profile& profile) {
+// The source of a test's limits: "profile x", "--set", or both.
+std::string source_of_limits(const NodeTest& test, const Profile& profile) {
   const auto bounds = bounds_of_test(test, profile);
   const std::array numbers{std::pair{"fail_below", bounds.fail_below},
                            std::pair{"warn_below", bounds.warn_below},
@@ -72,12 +70,13 @@ Bounds bounds_of_test(const NodeTest& test, const Profile& profile) {
   return test.bounds == nullptr ? Bounds{} : test.bounds(*profile.bench);
 }
 
-std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
+std::vector<Finding> findings_of(const TestRun& ran, const Profile& profile) {
   const std::string check(ran.test->check);
   if (!ran.result) {
-    const bool gpus =
-        ran.test->gpus && profile.gpu->present.count.value_or(0) >= ran.test->least_gpus;
-    const bool expected = gpus || (ran.test->hcas && profile.ib->present.count.value_or(0) > 0);
+    const auto& [least_gpus, hcas] = ran.test->devices;
+    const bool expected =
+        (least_gpus > 0 && profile.gpu->present.count.value_or(0) >= least_gpus) ||
+        (hcas && profile.ib->present.count.value_or(0) > 0);
     return {{.check = check,
              .device = "node",
              .outcome = ran.result.error().missing && !expected ? Outcome::skip : Outcome::unknown,
@@ -86,7 +85,7 @@ std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
   auto findings = ran.result->findings;
   for (auto& finding : findings) finding.check = check;
   const auto bounds = bounds_of_test(*ran.test, profile);
-  const auto from = limits_of(*ran.test, profile);
+  const auto from = source_of_limits(*ran.test, profile);
   for (const auto& series : ran.result->series) {
     std::ranges::move(judge(check, series, bounds, from), std::back_inserter(findings));
   }
@@ -97,8 +96,8 @@ std::vector<Finding> findings_of(const Ran& ran, const Profile& profile) {
     findings.push_back({.check = check,
                         .device = "node",
                         .outcome = Outcome::skip,
-                        .message = fmt::format("the limit of {} is not judged: {} does not "
-                                               "measure what it is for",
+                        .message = fmt::format("the limit of {} is not judged: {} did not measure "
+                                               "its quantity",
                                                from, ran.test->name)});
   }
   if (findings.empty()) {
@@ -121,7 +120,7 @@ void leave_undecided_without_tests(std::vector<Finding>& findings) {
   }
 }
 
-std::vector<Measurement> measurements_of(const Ran& ran) {
+std::vector<Measurement> measurements_of(const TestRun& ran) {
   std::vector<Measurement> measurements;
   if (!ran.result) return measurements;
   for (const auto& series : ran.result->series) {
@@ -131,9 +130,9 @@ std::vector<Measurement> measurements_of(const Ran& ran) {
       measurement.conditions = {.size_bytes = series.size_bytes,
                                 .ranks = 1,
                                 .nodes = 1,
-                                .backend = ran.test->gpus   ? "cuda"
-                                           : ran.test->hcas ? "verbs"
-                                                            : "host",
+                                .backend = ran.test->devices.gpus > 0 ? "cuda"
+                                           : ran.test->devices.hcas   ? "verbs"
+                                                                      : "host",
                                 .iterations = series.iterations,
                                 .test = std::string(ran.test->name),
                                 .device = each.device};
@@ -152,12 +151,13 @@ std::vector<std::string> lines_of(const Matrix& matrix) {
   for (const auto& name : matrix.names) header += fmt::format(" {:>{}}", name, width);
   for (std::size_t row = 0; row < matrix.names.size(); ++row) {
     auto& line = lines.emplace_back(fmt::format("{:{}}", matrix.names[row], width));
-    for (const auto& value : matrix.cells[row]) line += fmt::format(" {:>{}}", cell(value), width);
+    for (const auto& value : matrix.cells[row])
+      line += fmt::format(" {:>{}}", cell_text(value), width);
   }
   return lines;
 }
 
-std::string summary_of(const Ran& ran) {
+std::string summary_of(const TestRun& ran) {
   std::string text;
   if (!ran.result) {
     text = ran.result.error().message;

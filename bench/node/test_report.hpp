@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came of a node's tests: their findings, measurements and lines of text.
+// The findings, measurements and lines of text of a node's tests.
 #pragma once
 
 #include <string>
@@ -11,30 +11,38 @@
 
 namespace muster::bench::node {
 
-// A test that was selected, and what came of it.
-struct Ran {
+// A selected test with its result.
+struct TestRun {
   const NodeTest* test = nullptr;
-  Result<TestResult> result;
+  Result<TestResult> result = {};
   double seconds = 0;
 };
 
-// What the profile and a comparison of sisters say of a test's result. What could not be run is
-// unknown, and what this node has not is skipped.
-[[nodiscard]] std::vector<Finding> findings_of(const Ran& ran, const Profile& profile);
+// Returns a finding for each device that misses a limit or is an outlier among its sisters, or one
+// for all. An outlier is worse than the median of at least four sisters by more than five
+// deviations, the tolerance, and five times the scatter of repeats. It warns; a value below the
+// limit fails. Without a limit and without sisters, the finding is a skip. `from`: the source of
+// the limits.
+[[nodiscard]] std::vector<Finding> judge(std::string_view check, const Series& series,
+                                         const Bounds& bounds, std::string_view from);
 
-// That nobody works on the GPUs is no verdict about the node: where no test judged anything, it is
-// a skip, so that the run is undecided.
+// Judges a test's result by the profile and by comparing sisters. A test that could not run is
+// unknown, and one of devices that this node lacks is skipped.
+[[nodiscard]] std::vector<Finding> findings_of(const TestRun& ran, const Profile& profile);
+
+// Idle GPUs are not a verdict about the node: if no test judged anything, turns that pass into a
+// skip, so that the run is undecided.
 void leave_undecided_without_tests(std::vector<Finding>& findings);
 
-// The profile's limit for a test; empty where there is none.
+// Returns the profile's limit for a test; empty if it has none.
 [[nodiscard]] Bounds bounds_of_test(const NodeTest& test, const Profile& profile);
 
-[[nodiscard]] std::vector<Measurement> measurements_of(const Ran& ran);
+[[nodiscard]] std::vector<Measurement> measurements_of(const TestRun& ran);
 
-// The title, the names of the columns, and a line for each row; "-" where there is no number.
+// Returns the title, the names of the columns, and a line for each row, with "-" for no number.
 [[nodiscard]] std::vector<std::string> lines_of(const Matrix& matrix);
 
-// "host.stream: copy 13.1 GB/s, scale 13.0 GB/s (4.1 s)", and below it the test's own lines.
-[[nodiscard]] std::string summary_of(const Ran& ran);
+// "host.stream: copy 13.1 GB/s, scale 13.0 GB/s (4.1 s)", followed by the test's own lines.
+[[nodiscard]] std::string summary_of(const TestRun& ran);
 
 }  // namespace muster::bench::node

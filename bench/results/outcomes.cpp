@@ -125,20 +125,25 @@ Finding data_is_right(const std::vector<Row>& rows) {
                                                 checked, results)};
 }
 
-std::string_view verb_of(Trouble::Kind kind, bool many) {
+struct TroubleText {
+  std::string_view one, many;  // the verb for one rank or several
+  Remedy remedy;
+};
+
+TroubleText text_of(Trouble::Kind kind) {
   switch (kind) {
     case Trouble::Kind::absent:
-      return "did not reach";
-    case Trouble::Kind::lost:
-      return many ? "were lost in" : "was lost in";
+      return {"did not reach", "did not reach", Remedy::fix_config};
+    case Trouble::Kind::lost:  // most are killed, for lack of memory or with their job
+      return {"was lost in", "were lost in", Remedy::restart_app};
     case Trouble::Kind::late:
-      return "did not finish";
+      return {"did not finish", "did not finish", Remedy::report_to_provider};
     case Trouble::Kind::given_up:
-      return "gave up in";
+      return {"gave up in", "gave up in", Remedy::fix_config};
     case Trouble::Kind::stopped:
       break;
   }
-  return many ? "were stopped in" : "was stopped in";
+  return {"was stopped in", "were stopped in", Remedy::restart_app};
 }
 
 std::string names_of(const std::vector<int>& ranks, const std::vector<Member>& members) {
@@ -157,20 +162,6 @@ std::string node_of(const std::vector<int>& ranks, const std::vector<Member>& me
     hosts.insert(member == nullptr ? "" : member->host);
   }
   return hosts.size() == 1 && !hosts.begin()->empty() ? *hosts.begin() : "job";
-}
-
-Remedy remedy_for(Trouble::Kind kind) {
-  switch (kind) {
-    case Trouble::Kind::absent:
-    case Trouble::Kind::given_up:
-      return Remedy::fix_config;
-    case Trouble::Kind::late:
-      return Remedy::report_to_provider;
-    case Trouble::Kind::lost:  // most are killed, for lack of memory or with their job
-    case Trouble::Kind::stopped:
-      break;
-  }
-  return Remedy::restart_app;
 }
 
 // A rank may fail to meet because of a secret, a port, a name or a launcher: not a fault of its
@@ -262,8 +253,9 @@ Outcome outcome_of(const Trouble& trouble) {
 }
 
 Finding judge_completion(const Trouble& trouble, const std::vector<Member>& members) {
+  const auto [one, many, remedy] = text_of(trouble.kind);
   auto message = fmt::format("{} {} {}", names_of(trouble.ranks, members),
-                             verb_of(trouble.kind, trouble.ranks.size() > 1), trouble.phase.name);
+                             trouble.ranks.size() > 1 ? many : one, trouble.phase.name);
   if (trouble.kind == Trouble::Kind::absent && !trouble.what.empty()) {
     message = trouble.what;  // names the rank and the place
   } else if (!trouble.what.empty()) {
@@ -279,7 +271,7 @@ Finding judge_completion(const Trouble& trouble, const std::vector<Member>& memb
           .device = node_of(trouble.ranks, members),
           .outcome = outcome,
           .message = std::move(message),
-          .remedy = trouble.broken ? Remedy::report_to_provider : remedy_for(trouble.kind)};
+          .remedy = trouble.broken ? Remedy::report_to_provider : remedy};
 }
 
 Finding completed(int ranks) {

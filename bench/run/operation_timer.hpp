@@ -42,10 +42,8 @@ class OperationTimer {
 
   // The next operation connects the ranks again.
   void reconnect() { connected_ = false; }
-
   // The progress of the current operation.
   [[nodiscard]] std::shared_ptr<const Progress> progress() const { return progress_; }
-
   // Verifies and times one operation. An error is this process's own: the others wait for it.
   [[nodiscard]] Result<Measured> run(const Operation& operation);
 

@@ -63,10 +63,8 @@ struct RankContext {
         reporter(command, input.console, emergency) {}
 
   [[nodiscard]] bool leads() const { return place.rank == 0; }
-
   // Prints a line to standard error, with the program's name.
   void say(std::string_view line) const { input.say(line); }
-
   // "rank 3 on gpu-0007"
   [[nodiscard]] std::string name() const {
     return fmt::format("rank {} on {}", place.rank, host_name());

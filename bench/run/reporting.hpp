@@ -60,7 +60,6 @@ class Printer {
  private:
   void clear_progress();
   [[nodiscard]] bool to_file() const { return !command_.output.empty(); }
-
   const BenchCommand& command_;
   const Console& console_;
   std::string kept_;
@@ -76,10 +75,8 @@ class Reporter {
   Reporter(const BenchCommand& command, const Console& console, Emergency& emergency);
 
   [[nodiscard]] const RunRecord& record() const { return record_; }
-
   // Checks that the report can be written.
   [[nodiscard]] Result<void> can_conclude() const { return printer_.can_finish(); }
-
   // Called before the ranks meet. `variables` may name NCCL's algorithm.
   void begin(Choice choice, std::string_view backend, std::string host, const Variables& variables);
   void set_hosts(std::vector<std::string> hosts, const std::vector<std::string>& remarks);

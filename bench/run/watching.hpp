@@ -47,7 +47,6 @@ class Emergency {
 
   // Marks the run's report as written. The caller holds hold().
   void mark_reported() { reported_ = true; }
-
   // Reports, aborts the back end's work, and ends the process. Only the first call counts,
   // whichever thread it comes from.
   [[noreturn]] void end(const Trouble& trouble);

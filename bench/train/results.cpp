@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "bench/results/statistics.hpp"
 #include "lib/base/units.hpp"
+#include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::train {
 namespace {
@@ -43,7 +43,7 @@ std::vector<Finding> wrong_products(const std::vector<RankSteps>& ranks,
   return findings;
 }
 
-// The same products on equal GPUs: who takes longer holds all others back.
+// All ranks compute the same products, and wait for the slowest one.
 std::vector<Finding> slow_ranks(const std::vector<RankSteps>& ranks,
                                 const std::vector<Member>& members) {
   constexpr std::size_t kEnough = 4;
@@ -59,7 +59,7 @@ std::vector<Finding> slow_ranks(const std::vector<RankSteps>& ranks,
         {.check = std::string(kTrainCheck),
          .device = name_of(members[rank]),
          .outcome = Outcome::warn,
-         .message = fmt::format("its products take {:.1f}% longer than those of the others do "
+         .message = fmt::format("its products take {:.1f}% longer than those of the others "
                                 "({:.4g} s and {:.4g} s): every step waits for them",
                                 kPercent * (seconds[rank] / usual - 1), seconds[rank], usual),
          .observed = seconds[rank],
@@ -73,7 +73,7 @@ double tokens_per_second(const StepTimes& times, const TrainCommand& command, st
   return static_cast<double>(command.tokens * ranks) / times.both;
 }
 
-Finding of_job(const std::vector<RankSteps>& ranks, const TrainCommand& command) {
+Finding job_finding(const std::vector<RankSteps>& ranks, const TrainCommand& command) {
   const auto times = times_of(ranks);
   const double tokens = tokens_per_second(times, command, ranks.size());
   const double operations = operations_of_step(command.model, command.tokens);
@@ -84,13 +84,13 @@ Finding of_job(const std::vector<RankSteps>& ranks, const TrainCommand& command)
       .message = fmt::format(
           "{:.4g} steps and {:.0f} tokens per second of a {} model on {} GPUs, {:.0f} TFLOPS on "
           "each; products alone take {:.4g} s, all-reduces alone {:.4g} s, both at once {:.4g} s: "
-          "they lose {:.1f}% by each other",
+          "the overlap costs {:.1f}%",
           1 / times.both, tokens, command.model.name, ranks.size(), operations / times.both / kTera,
           times.products, times.reductions, times.both, kPercent * times.loss()),
       .observed = tokens,
       .unit = "tokens/s"};
   if (!command.min_tokens) {
-    finding.message += "; not judged: no limit is set (--min-tokens)";
+    finding.message += "; not judged: --min-tokens is not set";
     return finding;
   }
   const bool reaches = tokens >= *command.min_tokens;
@@ -129,26 +129,23 @@ std::vector<Measurement> measurements_of(const StepTimes& times, const TrainComm
       .nodes = run.nodes,
       .backend = run.backend,
       .library = run.library,
-      .algorithm = {},
       .iterations = command.steps,
   };
   std::vector<Measurement> measurements;
-  const auto add = [&](std::string quantity, double value, std::string unit) {
+  const auto add_value = [&](std::string quantity, double value, std::string unit) {
     measurements.push_back({.quantity = std::move(quantity),
                             .value = value,
                             .unit = std::move(unit),
-                            .conditions = conditions,
-                            .wrong_elements = {},
-                            .iterations_us = {}});
+                            .conditions = conditions});
   };
-  add("steps_per_second", 1 / times.both, "1/s");
-  add("tokens_per_second", tokens_per_second(times, command, static_cast<std::size_t>(run.ranks)),
-      "1/s");
-  add("step_tflops", operations / times.both / kTera, "TFLOPS");
-  add("products_tflops", operations / times.products / kTera, "TFLOPS");
+  add_value("steps_per_second", 1 / times.both, "1/s");
+  add_value("tokens_per_second",
+            tokens_per_second(times, command, static_cast<std::size_t>(run.ranks)), "1/s");
+  add_value("step_tflops", operations / times.both / kTera, "TFLOPS");
+  add_value("products_tflops", operations / times.products / kTera, "TFLOPS");
   const double moved = command.model.layers * gradients * 2 * (ranks - 1) / ranks;
-  if (times.reductions > 0) add("busbw", moved / times.reductions / kGiga, "GB/s");
-  add("lost_by_each_other", kPercent * times.loss(), "%");
+  if (times.reductions > 0) add_value("busbw", moved / times.reductions / kGiga, "GB/s");
+  add_value("lost_by_each_other", kPercent * times.loss(), "%");
   return measurements;
 }
 
@@ -156,7 +153,7 @@ std::vector<Finding> findings_of(const std::vector<RankSteps>& ranks,
                                  const std::vector<Member>& members, const TrainCommand& command) {
   auto findings = wrong_products(ranks, members);
   for (auto& each : slow_ranks(ranks, members)) findings.push_back(std::move(each));
-  findings.push_back(of_job(ranks, command));
+  findings.push_back(job_finding(ranks, command));
   return findings;
 }
 

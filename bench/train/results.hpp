@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the steps of all ranks come to.
+// The results of the steps of all ranks.
 #pragma once
 
 #include <string>
@@ -18,15 +18,14 @@ inline constexpr std::string_view kTrainCheck = "bench.train_step";
 // The seconds of each step of one rank.
 struct RankSteps {
   std::vector<double> products, reductions, both;
-  std::vector<std::string> wrong;  // about its products
+  std::vector<std::string> wrong;  // sentences about wrong products
 };
 
-// A step is over when its slowest rank is: medians over steps, in seconds.
+// Medians over steps of the slowest rank, in seconds.
 struct StepTimes {
   double products = 0, reductions = 0, both = 0;
 
-  // What a step loses since its products and its all-reduces disturb each other, as a share of the
-  // longer of the two; 0 where the shorter one adds no time.
+  // The cost of overlapping products and all-reduces, as a share of the longer of the two.
   [[nodiscard]] double loss() const;
 };
 
@@ -36,8 +35,8 @@ struct StepTimes {
                                                        const TrainCommand& command,
                                                        const RunFacts& run);
 
-// The findings of the job, of each rank whose products are wrong, and of each that is far slower at
-// its products than the others are, where there are enough of them.
+// Returns the job's finding, and those of ranks with wrong products, or among four and more, with
+// products 10% slower than the others'.
 [[nodiscard]] std::vector<Finding> findings_of(const std::vector<RankSteps>& ranks,
                                                const std::vector<Member>& members,
                                                const TrainCommand& command);

@@ -7,28 +7,27 @@
 namespace muster::bench::train {
 namespace {
 
-// Events of the stream of products, and of that of the all-reduces.
+// The events on the stream of products, and on the stream of all-reduces.
 constexpr std::size_t kBegin = 0;
 constexpr std::size_t kEnd = 1;
 constexpr std::size_t kFirstLayer = 2;
 constexpr std::size_t kReduced = 2;
 
 Result<void> start_all(const std::vector<std::unique_ptr<node::Gemm>>& products) {
-  for (const auto& each : products) {
-    if (auto started = each->start(); !started) return started;
-  }
+  for (const auto& each : products) TRY(each->start());
   return {};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Step>> Step::prepare(StreamedOperation& reduce,
-                                            const cublas::Library& cublas,
-                                            const node::GemmKind& kind, const Transformer& model,
-                                            std::uint64_t tokens) {
+Result<std::unique_ptr<TrainStep>> TrainStep::prepare(StreamedOperation& reduce,
+                                                      const cublas::Library& cublas,
+                                                      const node::GemmKind& kind,
+                                                      const Transformer& model,
+                                                      std::uint64_t tokens) {
   // NOLINTNEXTLINE(modernize-make-unique): private
-  std::unique_ptr<Step> step(new Step(reduce, model.layers));
-  TRY(put(step->gpu_, node::NodeGpu::open(reduce.cuda(), reduce.ordinal(), "")));
+  std::unique_ptr<TrainStep> step(new TrainStep(reduce, model.layers));
+  TRY_ASSIGN(step->gpu_, node::NodeGpu::open(reduce.cuda(), reduce.ordinal(), ""));
   const auto shapes = products_of_layer(model, tokens);
   for (const auto& [of, made] : {std::pair(&shapes.forward, &step->forward_),
                                  std::pair(&shapes.backward, &step->backward_)}) {
@@ -40,36 +39,36 @@ Result<std::unique_ptr<Step>> Step::prepare(StreamedOperation& reduce,
   return step;
 }
 
-// The GPU's memory is given back last.
-Step::~Step() {
+// The GPU is released last.
+TrainStep::~TrainStep() {
   forward_.clear();
   backward_.clear();
 }
 
-Result<void> Step::enqueue(Share share) {
+Result<void> TrainStep::enqueue(StepShare share) {
   auto& work = gpu_->gpu();
   auto& reductions = reduce_.gpu();
-  auto done = work.mark(kBegin);
-  if (done) done = reductions.wait_for(work, kBegin);
-  for (int layer = 0; layer < layers_ && done && share != Share::reductions; ++layer) {
-    done = start_all(forward_);
+  TRY(work.mark(kBegin));
+  TRY(reductions.wait_for(work, kBegin));
+  for (int layer = 0; layer < layers_ && share != StepShare::reductions; ++layer) {
+    TRY(start_all(forward_));
   }
-  for (int layer = 0; layer < layers_ && done; ++layer) {
-    if (share != Share::reductions) done = start_all(backward_);
-    if (!done || share == Share::products) continue;
+  for (int layer = 0; layer < layers_; ++layer) {
+    if (share != StepShare::reductions) TRY(start_all(backward_));
+    if (share == StepShare::products) continue;
     const auto gradients = kFirstLayer + static_cast<std::size_t>(layer);
-    done = work.mark(gradients);
-    if (done) done = reductions.wait_for(work, gradients);
-    if (done) done = reduce_.start();
+    TRY(work.mark(gradients));
+    TRY(reductions.wait_for(work, gradients));
+    TRY(reduce_.start());
     const auto last = kReduced + static_cast<std::size_t>(layer);
-    if (done) done = reductions.mark(last);
-    if (done && layer + 1 == layers_) done = work.wait_for(reductions, last);
+    TRY(reductions.mark(last));
+    if (layer + 1 == layers_) TRY(work.wait_for(reductions, last));
   }
-  return done ? work.mark(kEnd) : done;
+  return work.mark(kEnd);
 }
 
-// A rank of which a product hangs has fewer gradients than those that wait for it.
-void Step::look(Progress& progress) const {
+// If a product hangs, its rank has computed fewer gradients than the ranks that wait for it.
+void TrainStep::update(Progress& progress) const {
   const auto count = [this](std::atomic<std::uint64_t>& layers, const Gpu& gpu, std::size_t first) {
     while (layers < static_cast<std::uint64_t>(layers_) && gpu.has_reached(first + layers)) {
       ++layers;
@@ -79,22 +78,19 @@ void Step::look(Progress& progress) const {
   count(progress.finished, reduce_.gpu(), kReduced);
 }
 
-Result<double> Step::run(Share share, Progress& progress) {
+Result<double> TrainStep::run(StepShare share, Progress& progress) {
   auto& work = gpu_->gpu();
   progress.reset();
-  auto done = work.use();
-  if (done) done = enqueue(share);
-  if (done) {
-    done = work.wait([&] {
-      if (share != Share::products) look(progress);
-      return reduce_.healthy();
-    });
-  }
-  if (!done) return tl::unexpected(done.error());
+  TRY(work.use());
+  TRY(enqueue(share));
+  TRY(work.wait([&] {
+    if (share != StepShare::products) update(progress);
+    return reduce_.healthy();
+  }));
   return work.seconds_between(kBegin, kEnd);
 }
 
-Result<std::vector<std::string>> Step::wrong_products() {
+Result<std::vector<std::string>> TrainStep::wrong_products() {
   std::vector<std::string> sentences;
   for (const auto* products : {&forward_, &backward_}) {
     for (const auto& each : *products) {

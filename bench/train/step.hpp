@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training step of one rank: the products of all layers on one stream of its GPU, and on another
-// the all-reduce of each layer's gradients as soon as they are there.
+// the all-reduce of each layer's gradients as soon as they are computed.
 #pragma once
 
 #include <cstdint>
@@ -17,37 +17,36 @@
 
 namespace muster::bench::train {
 
-enum class Share { products, reductions, both };
+enum class StepShare { products, reductions, both };
 
-class Step {
+class TrainStep {
  public:
-  // `reduce`, which lives longer, has an all-reduce of a layer's gradients chosen.
-  [[nodiscard]] static Result<std::unique_ptr<Step>> prepare(StreamedOperation& reduce,
-                                                             const cublas::Library& cublas,
-                                                             const node::GemmKind& kind,
-                                                             const Transformer& model,
-                                                             std::uint64_t tokens);
-  Step(const Step&) = delete;
-  Step& operator=(const Step&) = delete;
-  ~Step();
+  // `reduce` has chosen an all-reduce of a layer's gradients, and must outlive this object.
+  [[nodiscard]] static Result<std::unique_ptr<TrainStep>> prepare(StreamedOperation& reduce,
+                                                                  const cublas::Library& cublas,
+                                                                  const node::GemmKind& kind,
+                                                                  const Transformer& model,
+                                                                  std::uint64_t tokens);
+  TrainStep(const TrainStep&) = delete;
+  TrainStep& operator=(const TrainStep&) = delete;
+  ~TrainStep();
 
-  // Runs that share of a step once: the GPU's seconds, from the first product to the end of both.
-  // `progress` counts the layers whose gradients are there, and those that all ranks have.
-  [[nodiscard]] Result<double> run(Share share, Progress& progress);
+  // Runs this share of a step once. Returns the GPU's seconds from start to end. `progress` counts
+  // the layers whose gradients are computed, and those whose all-reduce is done.
+  [[nodiscard]] Result<double> run(StepShare share, Progress& progress);
 
-  // What is wrong of the last products, a sentence for each kind of product that is.
+  // Returns a sentence for each kind of product whose last result is wrong.
   [[nodiscard]] Result<std::vector<std::string>> wrong_products();
 
  private:
-  Step(StreamedOperation& reduce, int layers) : reduce_(reduce), layers_(layers) {}
-
-  [[nodiscard]] Result<void> enqueue(Share share);
-  void look(Progress& progress) const;
+  TrainStep(StreamedOperation& reduce, int layers) : reduce_(reduce), layers_(layers) {}
+  [[nodiscard]] Result<void> enqueue(StepShare share);
+  void update(Progress& progress) const;
 
   StreamedOperation& reduce_;
   int layers_;
   std::unique_ptr<node::NodeGpu> gpu_;
-  // The products of each shape once; a layer's are the same as the next one's.
+  // One of each shape, since all layers have the same shapes.
   std::vector<std::unique_ptr<node::Gemm>> forward_, backward_;
 };
 

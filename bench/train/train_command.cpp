@@ -40,15 +40,14 @@ Result<void> take_rate_of_tokens(std::optional<double>& target, Text value) {
 constexpr std::array kOptions{
     option<&C::model, take_model>(
         "--model", "NAME|LxHxF",
-        "whose layers are multiplied: 7b, 8b, 13b, 70b, or numbers of layers, of a hidden state "
-        "and of a feed-forward layer (default 7b)"),
-    option<&C::tokens, take_tokens>("--tokens", "N",
-                                    "of each GPU in a step, a multiple of 64 (default 4096)"),
-    option<&C::steps, AtLeast<1>{}>("--steps", "N", "that are timed (default 10)"),
-    option<&C::number>("--number", "bf16|fp16", "of products and gradients (default bf16)"),
+        "the model: 7b, 8b, 13b, 70b, or LAYERSxHIDDENxFEED_FORWARD (default 7b)"),
+    option<&C::tokens, take_tokens>(
+        "--tokens", "N", "tokens of each GPU in a step, a multiple of 64 (default 4096)"),
+    option<&C::steps, AtLeast<1>{}>("--steps", "N", "timed steps (default 10)"),
+    option<&C::number>("--number", "bf16|fp16", "type of products and gradients (default bf16)"),
     option<&C::min_tokens, take_rate_of_tokens>(
-        "--min-tokens", "N", "tokens per second that the whole job reaches at least"),
-    option<&C::cublas>("--cublas", "FILE", "the library of cuBLASLt"),
+        "--min-tokens", "N", "fail below this number of tokens per second of the whole job"),
+    option<&C::cublas>("--cublas", "FILE", "in place of libcublasLt.so"),
 };
 
 }  // namespace
@@ -56,20 +55,19 @@ constexpr std::array kOptions{
 CommandText command_text() {
   return subcommand_text<TrainCommand>(
       "train_step",
-      "Times the shape of a training step: the matrix products of a transformer's layers, and "
-      "beside them the all-reduce of their gradients over NCCL",
+      "Times a training step: the matrix products of a transformer's layers, overlapped with the "
+      "all-reduce of their gradients over NCCL",
       kOptions);
 }
 
 Parsed<TrainCommand> parse(std::span<const char* const> arguments) {
   return parse_subcommand<TrainCommand>(
-      arguments, command_text(), kOptions, [](const TrainCommand& command) {
+      arguments, command_text(), kOptions, [](const TrainCommand& command) -> Result<void> {
         const bool other =
             command.backend != BackendKind::automatic && command.backend != BackendKind::nccl;
-        auto fit =
-            refuse_any({{command.verbose && command.quiet, "-v and -q exclude each other"},
-                        {other, "a training step runs on GPUs: it goes with --backend nccl"}});
-        return fit ? place_fits(command) : fit;
+        TRY(refuse_any({{command.verbose && command.quiet, "-v and -q exclude each other"},
+                        {other, "train_step requires --backend nccl"}}));
+        return place_fits(command);
       });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line of `muster-bench train_step` asks for, and its run.
+// The command line of `muster-bench train_step`, and its run.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ enum class Number { bf16, fp16 };
 struct TrainCommand : BenchCommand {
   Transformer model = transformers().front();
   std::uint64_t tokens = 4096;       // of each GPU in a step
-  int steps = 10;                    // that are timed
+  int steps = 10;                    // timed
   Number number = Number::bf16;      // of products and gradients
   std::optional<double> min_tokens;  // per second of the whole job
-  std::string cublas;                // a library in place of the system's
+  std::string cublas;                // a library that replaces the system's
 };
 
 // `arguments` without "train_step".
@@ -30,7 +30,7 @@ struct TrainCommand : BenchCommand {
 
 [[nodiscard]] CommandText command_text();
 
-// One run, from these arguments to the exit status.
+// Runs the command, and returns the exit status.
 [[nodiscard]] int run(std::span<const char* const> arguments, const RunInput& input);
 
 }  // namespace muster::bench::train

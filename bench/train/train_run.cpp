@@ -26,16 +26,16 @@
 namespace muster::bench::train {
 namespace {
 
-struct Shown {
-  Share share;
+struct TimedShare {
+  StepShare share;
   std::string_view title;
   std::vector<double> RankSteps::*seconds;
 };
 
 constexpr std::array kShares{
-    Shown{Share::products, "products of a step", &RankSteps::products},
-    Shown{Share::reductions, "all-reduces of a step", &RankSteps::reductions},
-    Shown{Share::both, "training step", &RankSteps::both}};
+    TimedShare{StepShare::products, "products of a step", &RankSteps::products},
+    TimedShare{StepShare::reductions, "all-reduces of a step", &RankSteps::reductions},
+    TimedShare{StepShare::both, "training step", &RankSteps::both}};
 
 Operation gradients_of(const TrainCommand& command) {
   constexpr std::uint64_t kWidth = 2;
@@ -49,20 +49,19 @@ const node::GemmKind& kind_of(Number number) {
   return *std::ranges::find(node::gemm_kinds(), name, &node::GemmKind::name);
 }
 
-class Training {
+class TrainRun {
  public:
-  // All must live longer.
-  Training(const TrainCommand& command, RankContext& self)
+  TrainRun(const TrainCommand& command, RankContext& self)
       : command_(command), self_(self), group_(*self.membership.group) {}
 
-  // On rank 0 the report is written then.
+  // Returns once rank 0 has written the report.
   [[nodiscard]] Result<int> run() {
     if (self_.kind != BackendKind::nccl) {
-      return make_error("a training step runs on GPUs, by NCCL, and here are none");
+      return make_error("train_step needs GPUs and NCCL");
     }
     if (self_.leads()) TRY(self_.reporter.can_conclude());
-    if (auto done = prepare(); !done) return tl::unexpected(done.error());
-    if (auto done = measure(); !done) return tl::unexpected(done.error());
+    TRY(prepare());
+    TRY(measure());
     return conclude();
   }
 
@@ -70,29 +69,28 @@ class Training {
   [[nodiscard]] Clock::duration limit() const { return to_duration(command_.operation_deadline); }
 
   [[nodiscard]] Result<void> prepare() {
-    auto made = put(self_.backend, make_whole_backend(self_));
-    if (!made) return made;
+    TRY_ASSIGN(self_.backend, make_whole_backend(self_));
     self_.emergency.watch(self_.backend.get());
-    if (auto done = introduce(self_, *self_.backend); !done) return done;
+    TRY(introduce(self_, *self_.backend));
     self_.enter({"choice of the fastest products", Part::starting},
                 limit() + to_duration(command_.join_deadline));
     TRY_ASSIGN(const auto cublas, cublas::open_library(command_.cublas));
-    auto& backend_now = *self_.backend;
-    if (auto done = backend_now.reserve(operation_); !done) return done;
-    if (auto done = backend_now.streamed()->choose(operation_); !done) return done;
-    return put(step_, Step::prepare(*backend_now.streamed(), cublas, kind_of(command_.number),
-                                    command_.model, command_.tokens));
+    TRY(self_.backend->reserve(operation_));
+    auto& reduce = *self_.backend->streamed();
+    TRY(reduce.choose(operation_));
+    TRY_ASSIGN(step_, TrainStep::prepare(reduce, cublas, kind_of(command_.number), command_.model,
+                                         command_.tokens));
+    return {};
   }
 
-  // In turns, so that what heats up or slows down meets all of them; the first of each makes
-  // connections.
+  // Takes turns, so that heat affects all of them alike. The first of each warms up.
   [[nodiscard]] Result<void> measure() {
     const auto progress = std::make_shared<Progress>();
     for (int i = 0; i <= command_.steps; ++i) {
       for (const auto& [share, title, seconds] : kShares) {
         progress->reset();
         self_.enter(std::string(title), limit(), counters_of(progress));
-        if (auto together = group_.barrier(); !together) return together;
+        TRY(group_.barrier());
         TRY_ASSIGN(const auto took, step_->run(share, *progress));
         if (i > 0) (steps_.*seconds).push_back(took);
       }
@@ -104,7 +102,7 @@ class Training {
     self_.enter("account of the steps", limit());
     TRY_ASSIGN(auto wrong, self_.backend->streamed()->wrong());
     TRY_ASSIGN(const auto products, step_->wrong_products());
-    Batch mine{.samples = {}, .wrong = std::move(wrong)};
+    Batch mine{.wrong = std::move(wrong)};
     for (const auto& each : kShares) {
       mine.samples.push_back({.rank = group_.rank(), .seconds = steps_.*each.seconds});
     }
@@ -149,7 +147,7 @@ class Training {
   RankContext& self_;
   Group& group_;
   Operation operation_ = gradients_of(command_);
-  std::unique_ptr<Step> step_;
+  std::unique_ptr<TrainStep> step_;
   RankSteps steps_;
 };
 
@@ -158,7 +156,7 @@ class Training {
 int run(std::span<const char* const> arguments, const RunInput& input) {
   return run_parsed(parse(arguments), input, [&input](const TrainCommand& command) {
     return bench::run(command, input,
-                      [&command](RankContext& self) { return Training(command, self).run(); });
+                      [&command](RankContext& self) { return TrainRun(command, self).run(); });
   });
 }
 

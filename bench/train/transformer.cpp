@@ -12,20 +12,19 @@
 namespace muster::bench::train {
 namespace {
 
-// Products of fewer are none that a GPU is busy with, and those of others none that all types have.
-constexpr std::uint64_t kStep = 64;
+constexpr std::uint64_t kStep = 64;  // required by some number types
 
 Result<std::uint64_t> number_in(std::string_view text, std::uint64_t step, std::uint64_t most) {
   const auto number = parse_unsigned(text);
   if (number && *number > 0 && *number <= most && *number % step == 0) return *number;
   return make_error(
-      fmt::format("\"{}\" is no {} up to {}", printable(text, 40),
+      fmt::format("invalid size \"{}\", expected a {} up to {}", printable(text, 40),
                   step == 1 ? "number of layers" : fmt::format("multiple of {}", step), most));
 }
 
 }  // namespace
 
-// Those of the Llama family.
+// The Llama family.
 std::span<const Transformer> transformers() {
   static const std::array<Transformer, 4> all{
       Transformer{"7b", 32, 4096, 4096, 11008},
@@ -47,7 +46,7 @@ Result<Transformer> parse_transformer(std::string_view text) {
     std::vector<std::string> names;
     for (const auto& each : known) names.push_back(each.name);
     return make_error(
-        fmt::format("no model is called \"{}\"{}; there are {}, or "
+        fmt::format("unknown model \"{}\"{}; there are {}, or "
                     "LAYERSxHIDDENxFEED_FORWARD as 32x4096x11008",
                     printable(text, 40), suggestion(text, names), fmt::join(names, ", ")));
   }
@@ -61,7 +60,7 @@ LayerProducts products_of_layer(const Transformer& model, std::uint64_t tokens) 
   const auto h = model.hidden;
   LayerProducts products;
   products.forward = {{tokens, h + 2 * model.key_value, h},  // queries, keys and values
-                      {tokens, h, h},                        // what attention gives
+                      {tokens, h, h},                        // the output of attention
                       {tokens, 2 * model.feed_forward, h},   // gate and up
                       {tokens, h, model.feed_forward}};      // down
   for (auto each = products.forward.rbegin(); each != products.forward.rend(); ++each) {

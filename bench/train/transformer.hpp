@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transformer as a training step sees it: which matrices are multiplied in a layer, and how many
-// parameters it has.
+// The shapes of a transformer's matrix products, and its number of parameters.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +23,14 @@ struct Transformer {
   bool operator==(const Transformer&) const = default;
 };
 
-// The transformers that have a name.
+// The named transformers.
 [[nodiscard]] std::span<const Transformer> transformers();
 
-// Reads the name of one of them, or LAYERSxHIDDENxFEED_FORWARD.
+// Parses a name, or LAYERSxHIDDENxFEED_FORWARD.
 [[nodiscard]] Result<Transformer> parse_transformer(std::string_view text);
 
-// The products of one layer over so many tokens. The attention's own, which grow with the length of
-// a sequence, are not among them.
+// The products of one layer, without those of attention scores, which depend on the length of
+// sequences.
 struct LayerProducts {
   std::vector<node::GemmShape> forward;
   std::vector<node::GemmShape> backward;  // of the inputs and of the weights
@@ -41,7 +40,7 @@ struct LayerProducts {
 
 [[nodiscard]] std::uint64_t parameters_of_layer(const Transformer& model);
 
-// The arithmetic operations of a step of so many tokens: all layers, forward and backward.
+// The arithmetic operations of a step: all layers, forward and backward.
 [[nodiscard]] double operations_of_step(const Transformer& model, std::uint64_t tokens);
 
 }  // namespace muster::bench::train

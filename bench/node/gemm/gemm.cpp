@@ -15,9 +15,9 @@ namespace muster::bench::node {
 namespace {
 
 constexpr std::uint64_t kWorkspace = 32UL << 20U;
-constexpr std::uint64_t kTable = 1UL << 20U;   // numbers, after which a matrix has them again
-constexpr std::uint64_t kSecond = 1UL << 40U;  // where the other matrix's numbers begin
-constexpr std::uint64_t kComputed = 64;        // numbers that the host computes, too
+constexpr std::uint64_t kTable = 1UL << 20U;   // a matrix repeats this many numbers
+constexpr std::uint64_t kSecond = 1UL << 40U;  // the first number of the second matrix
+constexpr std::uint64_t kComputed = 64;        // numbers that the host computes as well
 constexpr std::uint64_t kSlowSize = 4096;
 
 constexpr std::array kKinds{
@@ -34,7 +34,7 @@ constexpr std::array kKinds{
              .size = kSlowSize},
 };
 
-// As cuBLAS numbers it.
+// The number of a type in cuBLAS.
 int type_of(const NumberType& type) {
   for (const auto& [known, number] :
        {std::pair(kFp64, cublas::kFp64), std::pair(kBf16, cublas::kBf16),
@@ -54,13 +54,12 @@ std::span<const GemmKind> gemm_kinds() { return kKinds; }
 
 Result<std::unique_ptr<Gemm>> Gemm::prepare(NodeGpu& gpu, const cublas::Library& library,
                                             const GemmKind& kind, const GemmShape& shape) {
-  if (auto used = gpu.gpu().use(); !used) return tl::unexpected(used.error());
+  TRY(gpu.gpu().use());
   // NOLINTNEXTLINE(modernize-make-unique): private
   std::unique_ptr<Gemm> made(new Gemm(gpu, library, kind, shape));
-  auto done = made->describe();
-  if (done) done = made->fill();
-  if (done) done = made->choose();
-  if (!done) return tl::unexpected(done.error());
+  TRY(made->describe());
+  TRY(made->fill());
+  TRY(made->choose());
   return made;
 }
 
@@ -74,7 +73,7 @@ Gemm::~Gemm() {
   if (handle_ != nullptr) library_.destroy.call(handle_);
 }
 
-// The first matrix is stored by rows and the second by columns, as all types can be multiplied.
+// The first matrix is stored by rows and the second by columns, a layout that all types support.
 Result<void> Gemm::describe() {
   MUSTER_CUBLAS_TRY(library_, create, &handle_);
   MUSTER_CUBLAS_TRY(library_, operation_create, &operation_, kind_.compute, kind_.scale);
@@ -96,37 +95,36 @@ Result<void> Gemm::describe() {
 
 Result<cuda::Pointer> Gemm::matrix_of(std::uint64_t first, std::uint64_t count) {
   const auto bytes = count * kind_.in.bytes();
-  auto memory = gpu_.allocate(bytes);
-  if (!memory) return memory;
+  TRY_ASSIGN(const auto memory, gpu_.allocate(bytes));
   numbers_ = varied_numbers(kind_.in, first, std::min(kTable, count));
   for (std::uint64_t at = 0; at < bytes; at += numbers_.size()) {
-    MUSTER_CUDA_TRY(gpu_.library(), copy_in, *memory + at, numbers_.data(),
+    MUSTER_CUDA_TRY(gpu_.library(), copy_in, memory + at, numbers_.data(),
                     std::min(numbers_.size(), bytes - at), gpu_.gpu().stream());
   }
-  if (auto waited = gpu_.wait(); !waited) return tl::unexpected(waited.error());
+  TRY(gpu_.wait());
   return memory;
 }
 
 Result<void> Gemm::fill() {
   const auto bytes = out_bytes();
-  auto done = put(a_, matrix_of(0, shape_.rows * shape_.depth));
-  if (done) done = put(b_, matrix_of(kSecond, shape_.columns * shape_.depth));
-  if (done) done = gpu_.allocate({&first_, &last_}, bytes);
-  if (done) done = gpu_.gpu().poison(first_, bytes);
-  if (done) done = gpu_.gpu().poison(last_, bytes);
-  if (done) done = gpu_.allocate({&workspace_}, kWorkspace);
-  return done ? gpu_.wait() : done;
+  TRY_ASSIGN(a_, matrix_of(0, shape_.rows * shape_.depth));
+  TRY_ASSIGN(b_, matrix_of(kSecond, shape_.columns * shape_.depth));
+  TRY(gpu_.allocate({&first_, &last_}, bytes));
+  TRY(gpu_.gpu().poison(first_, bytes));
+  TRY(gpu_.gpu().poison(last_, bytes));
+  TRY_ASSIGN(workspace_, gpu_.allocate(kWorkspace));
+  return gpu_.wait();
 }
 
 Result<void> Gemm::multiply(const Algorithm& algorithm, cuda::Pointer to) {
-  // Either is read as the type of `scale`.
+  // cuBLAS reads them as the type of `scale`.
   const std::array<double, 2> wide{1, 0};
   const std::array<float, 2> narrow{1, 0};
   const bool is_wide = kind_.scale == cublas::kFp64;
   const void* const one = is_wide ? static_cast<const void*>(wide.data()) : narrow.data();
-  const void* const nought = is_wide ? static_cast<const void*>(&wide[1]) : &narrow[1];
+  const void* const zero = is_wide ? static_cast<const void*>(&wide[1]) : &narrow[1];
   MUSTER_CUBLAS_TRY(library_, multiply, handle_, operation_, one, as_memory(a_), first_in_,
-                    as_memory(b_), second_in_, nought, as_memory(to), out_, as_memory(to), out_,
+                    as_memory(b_), second_in_, zero, as_memory(to), out_, as_memory(to), out_,
                     &algorithm, as_memory(workspace_), kWorkspace, gpu_.gpu().stream());
   return {};
 }
@@ -147,8 +145,8 @@ Result<void> Gemm::choose() {
   for (const auto& choice : std::span(choices).first(static_cast<std::size_t>(count))) {
     if (choice.state != cublas::kSuccess || choice.workspace > kWorkspace) continue;
     const auto once = [&] { return multiply(choice.algorithm, first_); };
-    const auto warm = gpu_.timed(once);
-    TRY_ASSIGN(const auto seconds, warm ? gpu_.timed(once) : warm);
+    TRY(gpu_.timed(once));  // warms up
+    TRY_ASSIGN(const auto seconds, gpu_.timed(once));
     if (seconds < best) {
       best = seconds;
       algorithm_ = choice.algorithm;
@@ -162,25 +160,20 @@ Result<void> Gemm::start() { return multiply(algorithm_, last_); }
 
 Result<std::optional<std::string>> Gemm::wrong() {
   const auto words = out_bytes() / 4;
-  auto done = gpu_.clear_counts();
-  if (done) done = gpu_.compare(last_, first_, words, words);
-  if (!done) return tl::unexpected(done.error());
+  TRY(gpu_.clear_counts());
+  TRY(gpu_.compare(last_, first_, words, words));
   TRY_ASSIGN(const auto counts, gpu_.counts());
-  if (counts.wrong != 0) {
-    return std::optional(fmt::format(
-        "{} words of 4 bytes of a product in {} are not what the same product was "
-        "before, the first in column {}; bits {:08x} differ",
-        counts.wrong, kind_.name, counts.first * 4 / kind_.out.bytes() / shape_.rows, counts.bits));
-  }
-  return wrong_number();
+  if (counts.wrong == 0) return wrong_number();
+  return fmt::format(
+      "{} 4-byte words of a product in {} differ from the same product before, the first in column "
+      "{}; bits {:08x} differ",
+      counts.wrong, kind_.name, counts.first * 4 / kind_.out.bytes() / shape_.rows, counts.bits);
 }
 
-// The beginning of the first column, by numbers that have all their bits.
+// Checks the beginning of the first column.
 Result<std::optional<std::string>> Gemm::wrong_number() {
   numbers_.resize(kComputed * kind_.out.bytes());
-  MUSTER_CUDA_TRY(gpu_.library(), copy_out, numbers_.data(), last_, numbers_.size(),
-                  gpu_.gpu().stream());
-  if (auto waited = gpu_.wait(); !waited) return tl::unexpected(waited.error());
+  TRY(gpu_.copy_to_host(numbers_.data(), last_, numbers_.size()));
   const auto depth = shape_.depth;
   const auto period = std::min(kTable, shape_.rows * depth);
   const double usual = std::sqrt(static_cast<double>(depth));
@@ -195,12 +188,10 @@ Result<std::optional<std::string>> Gemm::wrong_number() {
     const double seen = value_of_bits(kind_.out, bits);
     const double most = kind_.tolerance * usual + 0.01 * std::abs(sum);
     if (std::abs(seen - sum) <= most) continue;
-    return std::optional(
-        fmt::format("a product in {} is wrong: row {}, column 0 is {:.6g} and not "
-                    "{:.6g}",
-                    kind_.name, row, seen, sum));
+    return fmt::format("a product in {} is wrong: row {}, column 0 is {:.6g}, expected {:.6g}",
+                       kind_.name, row, seen, sum);
   }
-  return std::optional<std::string>();
+  return std::nullopt;
 }
 
 }  // namespace muster::bench::node

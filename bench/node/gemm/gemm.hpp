@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products on a GPU by cuBLASLt, in one type of numbers.
+// Matrix products on a GPU by cuBLASLt, in one number type.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@
 namespace muster::bench::node {
 
 struct GemmKind {
-  std::string_view name;  // as a profile's limit has it
+  std::string_view name;  // as in a profile's limit
   NumberType in, out;
   int compute = cublas::kComputeFp32, scale = cublas::kFp32;  // as cuBLAS numbers them
   std::uint64_t size = 8192;                                  // of the square matrices
-  double tolerance = 0.015;  // of what a sum of so many numbers usually is
+  double tolerance = 0.015;  // as a share of the usual size of such a sum
 };
 
-// All kinds; the first is the one that limits are for, unless they name another.
+// All kinds. A limit is for the first one, unless it names another.
 [[nodiscard]] std::span<const GemmKind> gemm_kinds();
 
 // The sizes of one product: a matrix of rows x depth times one of depth x columns. All are
@@ -43,8 +43,8 @@ struct GemmShape {
 
 class Gemm {
  public:
-  // An error whose `missing` is set: the chip, or the library, does not have this type. The memory
-  // is the GPU's: release_all() frees it.
+  // The error is `missing` if the chip or the library lacks the type. The GPU's release_all() frees
+  // the memory.
   [[nodiscard]] static Result<std::unique_ptr<Gemm>> prepare(NodeGpu& gpu,
                                                              const cublas::Library& library,
                                                              const GemmKind& kind,
@@ -53,13 +53,11 @@ class Gemm {
   Gemm& operator=(const Gemm&) = delete;
   ~Gemm();
 
-  // Puts one product on the GPU's stream.
+  // Enqueues one product on the GPU's stream.
   [[nodiscard]] Result<void> start();
-
   [[nodiscard]] double operations() const { return shape_.operations(); }
-
-  // What is wrong with the last product, as a sentence; empty if nothing is. Compares some of its
-  // numbers with those that the host computes, and all bits with the first product. Waits for it.
+  // Waits for the last product, and returns a sentence if it is wrong. Compares some of its numbers
+  // with the host's, and all bits with the first product.
   [[nodiscard]] Result<std::optional<std::string>> wrong();
 
  private:
@@ -70,13 +68,11 @@ class Gemm {
 
   [[nodiscard]] Result<void> describe();
   [[nodiscard]] Result<void> fill();
-
   [[nodiscard]] std::uint64_t out_bytes() const {
     return shape_.rows * shape_.columns * kind_.out.bytes();
   }
-
   [[nodiscard]] Result<cuda::Pointer> matrix_of(std::uint64_t first, std::uint64_t count);
-  // The fastest of those that the library offers.
+  // Chooses the library's fastest algorithm.
   [[nodiscard]] Result<void> choose();
   [[nodiscard]] Result<void> multiply(const Algorithm& algorithm, cuda::Pointer to);
   [[nodiscard]] Result<std::optional<std::string>> wrong_number();
@@ -91,7 +87,7 @@ class Gemm {
   cublas::Preference preference_ = nullptr;
   Algorithm algorithm_{};
   cuda::Pointer a_ = 0, b_ = 0, first_ = 0, last_ = 0, workspace_ = 0;
-  std::vector<unsigned char> numbers_;  // what copies read and write
+  std::vector<unsigned char> numbers_;  // the host's end of copies
 };
 
 }  // namespace muster::bench::node

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu.gemm: how fast each GPU computes products, in each type of numbers that it has.
+// gpu.gemm: the speed of matrix products on each GPU, in each number type that it supports.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 #include "bench/node/gemm/gemm.hpp"
 #include "bench/node/products.hpp"
-#include "bench/node/tests.hpp"
+#include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
@@ -18,9 +18,9 @@ namespace {
 using Span = std::chrono::duration<double>;
 using Rates = Result<std::vector<double>>;
 
-constexpr double kLaunch = 0.02;  // seconds of a GPU that are timed at once
+constexpr double kLaunchSeconds = 0.02;  // that are timed at once
 
-// `work` does so many operations; TFLOPS.
+// TFLOPS, if `work` does `operations` arithmetic operations.
 Rates rates_of(NodeGpu& gpu, double operations, Span time,
                const std::function<Result<void>()>& work) {
   constexpr std::size_t kLeast = 5;
@@ -37,11 +37,9 @@ Rates rates_of(NodeGpu& gpu, double operations, Span time,
 Rates rates_of(NodeGpu& gpu, Gemm& gemm, Span time) {
   constexpr double kMost = 1000;
   TRY_ASSIGN(const auto one, gpu.timed([&] { return gemm.start(); }));
-  const auto count = static_cast<int>(std::clamp(std::ceil(kLaunch / one), 1.0, kMost));
+  const auto count = static_cast<int>(std::clamp(std::ceil(kLaunchSeconds / one), 1.0, kMost));
   return rates_of(gpu, count * gemm.operations(), time, [&]() -> Result<void> {
-    for (int i = 0; i < count; ++i) {
-      if (auto started = gemm.start(); !started) return started;
-    }
+    for (int i = 0; i < count; ++i) TRY(gemm.start());
     return {};
   });
 }
@@ -64,12 +62,12 @@ class GemmTest {
   void run() {
     const auto library = cublas::open_library(input_.cublas);
     if (!library) {
-      result_.lines.push_back(
-          fmt::format("cuBLASLt cannot be used ({}): products in fp32 by muster's own kernel alone",
-                      printable(library.error().message)));
+      result_.lines.push_back(fmt::format(
+          "cuBLASLt is not available ({}): only muster's own kernel in fp32 is measured",
+          printable(library.error().message)));
       return measure_own(share_);
     }
-    // The type that the limit is for has half of the time.
+    // The type of the limit takes half of the time.
     const double parts = 2.0 * static_cast<double>(gemm_kinds().size());
     for (const auto& kind : gemm_kinds()) {
       measure(*library, kind, is_judged(kind) ? share_ / 2 : share_ / parts);
@@ -107,7 +105,7 @@ class GemmTest {
                            Span time, NodeGpu& gpu, Series& series) {
     TRY_ASSIGN(auto gemm, Gemm::prepare(gpu, library, kind, {n, n, n}));
     TRY_ASSIGN(const auto rates, rates_of(gpu, *gemm, time));
-    TRY_ASSIGN(const auto wrong, (gemm)->wrong());
+    TRY_ASSIGN(const auto wrong, gemm->wrong());
     if (wrong) result_.findings.push_back(broken(gpu.name(), *wrong));
     series.add(gpu.name(), rates);
     return {};
@@ -115,22 +113,21 @@ class GemmTest {
 
   void measure_own(Span time) {
     auto series = series_of("products in fp32 by muster's own kernel", "gemm_f32_own");
-    const auto answer = make_answer(0);
+    const auto known = make_known_product(0);
     for (auto& gpu : all_.gpus) {
-      if (auto done = measure_own(answer, time, *gpu, series); !done) give_up(*gpu, done.error());
+      if (auto done = measure_own(known, time, *gpu, series); !done) give_up(*gpu, done.error());
       gpu->release_all();
     }
     result_.add(std::move(series));
   }
 
-  Result<void> measure_own(const Answer& answer, Span time, NodeGpu& gpu, Series& series) {
-    Products products(gpu, answer);
-    auto ready = products.prepare();
-    if (ready) ready = products.take(kLaunch);
-    if (!ready) return ready;
+  Result<void> measure_own(const KnownProduct& known, Span time, NodeGpu& gpu, Series& series) {
+    ProductLoad load(gpu, known);
+    TRY(load.prepare());
+    TRY(load.adjust_to(kLaunchSeconds));
     TRY_ASSIGN(const auto rates,
-               rates_of(gpu, products.operations(), time, [&] { return products.start(); }));
-    TRY_ASSIGN(const auto counts, products.compare());
+               rates_of(gpu, load.operations(), time, [&] { return load.start(); }));
+    TRY_ASSIGN(const auto counts, load.compare());
     if (counts.wrong != 0) {
       result_.findings.push_back(wrong_product(gpu, counts, rates.size()));
     }

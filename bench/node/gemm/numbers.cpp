@@ -24,7 +24,7 @@ double value_of_bits(const NumberType& type, std::uint64_t bits) {
   const auto exponent = bits >> type.mantissa & ((one << width) - 1);
   const bool negative = (bits >> (type.bits - 1) & 1U) != 0;
   const bool all_ones = exponent == (one << width) - 1;
-  // E4M3 has no infinity, and of the greatest exponent only one mantissa is no number.
+  // E4M3 has no infinity, and only one mantissa of the greatest exponent is not a number.
   const bool is_number = !all_ones || (type == kFp8 && mantissa != (one << type.mantissa) - 1);
   if (!is_number) return std::numeric_limits<double>::quiet_NaN();
   const double share = std::ldexp(static_cast<double>(mantissa), -static_cast<int>(type.mantissa));

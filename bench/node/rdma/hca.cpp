@@ -25,8 +25,8 @@ std::string_view state_name(ibv_port_state state) {
   return number < kStates.size() ? kStates.at(number) : "unknown";
 }
 
-// As NCCL reads the variable: names or beginnings of names, with '=' whole ones, each with a port
-// or without. One that leaves out ('^') names none.
+// Matches NCCL_IB_HCA as NCCL does: beginnings of names, or with '=' whole names, each with an
+// optional port. A list to exclude ('^') names none.
 bool is_named(std::string_view variable, std::string_view device) {
   if (variable.starts_with('^')) return false;
   const bool whole = variable.starts_with('=');
@@ -43,13 +43,13 @@ Result<std::pair<ibv_device**, int>> list_devices(const VerbsLibrary& library) {
   ibv_device** const list = library.list(&count);
   if (list != nullptr) return std::pair(list, count);
   if (errno == ENOSYS) return make_missing("libibverbs finds no RDMA devices: no ib_uverbs");
-  return refused("list RDMA devices", errno);
+  return verbs_error("list RDMA devices", errno);
 }
 
 }  // namespace
 
-tl::unexpected<Error> refused(std::string_view what, int error) {
-  return make_error(fmt::format("{}: {}", what, errno_text(error)));
+tl::unexpected<Error> verbs_error(std::string_view operation, int error) {
+  return make_error(fmt::format("{}: {}", operation, errno_text(error)));
 }
 
 Hca::~Hca() {
@@ -62,15 +62,14 @@ Result<std::unique_ptr<Hca>> Hca::open(const VerbsLibrary& library, ibv_device* 
   std::unique_ptr<Hca> hca(new Hca(library, printable(library.name(device), 64)));
   errno = 0;
   hca->context_ = library.open(device);
-  if (hca->context_ == nullptr) return refused("it cannot be opened", errno);
+  if (hca->context_ == nullptr) return verbs_error("open the HCA", errno);
   if (const int error = library.query_device(hca->context_, &hca->limits_); error != 0) {
-    return refused("it cannot be asked", error);
+    return verbs_error("query the HCA", error);
   }
-  auto chosen = hca->choose_port(ethernet_too);
-  if (chosen) chosen = hca->choose_address();
-  if (!chosen) return tl::unexpected(chosen.error());
+  TRY(hca->choose_port(ethernet_too));
+  TRY(hca->choose_address());
   hca->domain_ = library.alloc_pd(hca->context_);
-  if (hca->domain_ == nullptr) return refused("a protection domain is refused", errno);
+  if (hca->domain_ == nullptr) return verbs_error("allocate a protection domain", errno);
   return hca;
 }
 
@@ -79,7 +78,7 @@ Result<void> Hca::choose_port(bool ethernet_too) {
   for (unsigned number = 1; number <= limits_.phys_port_cnt; ++number) {
     ibv_port_attr port{};
     if (const int error = library_.port(context_, number, port); error != 0) {
-      return refused(fmt::format("port {} cannot be asked", number), error);
+      return verbs_error(fmt::format("query port {}", number), error);
     }
     if (port.link_layer == IBV_LINK_LAYER_ETHERNET && !ethernet_too) continue;
     if (port.state == IBV_PORT_ACTIVE) {
@@ -89,11 +88,11 @@ Result<void> Hca::choose_port(bool ethernet_too) {
     }
     if (why.empty()) why = fmt::format("port {} is {}", number, state_name(port.state));
   }
-  if (why.empty()) return make_missing("it has no InfiniBand port");
+  if (why.empty()) return make_missing("the HCA has no InfiniBand port");
   return make_error(why);
 }
 
-// A limited member of a partition reaches full members only, and none like itself.
+// Chooses the key of a full member: a limited member of a partition reaches full members only.
 Result<void> Hca::choose_address() {
   constexpr int kPkeys = 8;
   constexpr std::uint16_t kFullMember = 0x8000;
@@ -105,7 +104,7 @@ Result<void> Hca::choose_address() {
     break;
   }
   if (port_.link_layer != IBV_LINK_LAYER_ETHERNET) return {};
-  // The last is one of an IP address, where there is any, and of the newer kind of RoCE.
+  // The last one is of an IP address, if there is any, and of RoCE v2.
   constexpr int kGids = 16;
   bool found = false;
   for (int index = 0; index < std::min(kGids, port_.gid_tbl_len); ++index) {

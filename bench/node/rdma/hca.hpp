@@ -15,10 +15,10 @@
 
 namespace muster::bench::node {
 
-// One HCA and the port of it that is used: an active one.
+// One HCA with an active port.
 class Hca {
  public:
-  // An error says why it cannot be used; `missing` where it has no port of the kind that is tested.
+  // The error is `missing` if the HCA has no port of the tested kind.
   [[nodiscard]] static Result<std::unique_ptr<Hca>> open(const VerbsLibrary& library,
                                                          ibv_device* device, bool ethernet_too);
   Hca(const Hca&) = delete;
@@ -26,32 +26,23 @@ class Hca {
   ~Hca();
 
   [[nodiscard]] const VerbsLibrary& library() const { return library_; }
-
   [[nodiscard]] const std::string& name() const { return name_; }
-
   [[nodiscard]] ibv_context* context() const { return context_; }
-
   [[nodiscard]] ibv_pd* domain() const { return domain_; }
-
   [[nodiscard]] const ibv_device_attr& limits() const { return limits_; }
-
   [[nodiscard]] const ibv_port_attr& port() const { return port_; }
-
   [[nodiscard]] std::uint8_t port_number() const { return port_number_; }
-
   [[nodiscard]] std::uint16_t pkey_index() const { return pkey_index_; }
-
-  // How another HCA's queue pair, which uses the same kind of port, reaches this one.
+  // The address of this HCA for a queue pair of another one with the same kind of port.
   [[nodiscard]] ibv_ah_attr address() const;
 
   // HCAs of one model are compared.
   [[nodiscard]] std::string model() const;
-  // Empty where the kernel does not tell.
+  // Empty if the kernel does not report it.
   [[nodiscard]] std::optional<unsigned> numa_node() const;
 
  private:
   Hca(const VerbsLibrary& library, std::string name) : library_(library), name_(std::move(name)) {}
-
   [[nodiscard]] Result<void> choose_port(bool ethernet_too);
   [[nodiscard]] Result<void> choose_address();
 
@@ -72,11 +63,11 @@ struct OpenHcas {
   std::vector<Finding> refused;            // unknown, with the reason
 };
 
-// All with an InfiniBand port, and of the others those that NCCL_IB_HCA names. An error whose
-// `missing` is set: there is none, or no libibverbs.
+// Opens all HCAs with an InfiniBand port, and others that NCCL_IB_HCA names. The error is `missing`
+// if there is none, or no libibverbs.
 [[nodiscard]] Result<OpenHcas> open_hcas(const TestInput& input);
 
-// "a transfer is refused: Connection refused": `what` was refused, and an errno.
-[[nodiscard]] tl::unexpected<Error> refused(std::string_view what, int error);
+// "post a transfer: Connection refused": the operation that failed, and an errno.
+[[nodiscard]] tl::unexpected<Error> verbs_error(std::string_view operation, int error);
 
 }  // namespace muster::bench::node

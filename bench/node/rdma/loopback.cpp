@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ib.loopback: RDMA of each HCA to itself, from memory of the host and of its GPU, all HCAs at
-// once, and to the other HCAs of the node.
+// ib.loopback: RDMA of each HCA to itself, from host memory and from its GPU's memory, of all HCAs
+// at once, and to the other HCAs of the node.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,44 +10,40 @@
 
 #include "bench/node/cpus.hpp"
 #include "bench/node/rdma/memory.hpp"
-#include "bench/node/rdma/near_gpus.hpp"
-#include "bench/node/rdma/way.hpp"
-#include "bench/node/tests.hpp"
-#include "bench/results/statistics.hpp"
+#include "bench/node/rdma/rdma_path.hpp"
+#include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::node {
 namespace {
 
-constexpr int kLeast = 3;
-constexpr int kMost = 100;
-constexpr std::uint64_t kMessage = 8UL << 20U;
-
-// One HCA with the memory that it and others move.
-struct Lane {
+// One HCA with its memory and its path to itself.
+struct HcaLane {
   const Hca* hca = nullptr;
   std::unique_ptr<RdmaMemory> source, target;
-  std::unique_ptr<Way> self;
+  std::unique_ptr<RdmaPath> self;  // null after an error
   std::uint64_t seed = 0;
-  bool spoilt = false;  // wrong data of it have been reported
+  bool spoilt = false;  // wrong data were reported
   std::vector<double> write, read, latency, together, gpu;
 };
 
-struct Sizes {
+struct RoundSizes {
   std::uint64_t message = 0;
   std::uint64_t count = 0;  // messages of one round
 
   [[nodiscard]] std::uint64_t bytes() const { return message * count; }
 };
 
-// Enough that the begin and the end of a round do not count, and no more than a sixteenth of the
-// free memory for all.
-Sizes sizes_for(const TestInput& input, std::size_t hcas) {
+// Large enough that the start and the end of a round do not matter, and at most a sixteenth of the
+// free memory for all HCAs.
+RoundSizes sizes_for(const TestInput& input, std::size_t hcas) {
   constexpr std::uint64_t kQuick = 128UL << 20U;
   constexpr std::uint64_t kFull = 512UL << 20U;
-  constexpr std::uint64_t kLeastMessages = 8;
+  constexpr double kMessage = 8UL << 20U;
+  constexpr std::uint64_t kFewestMessages = 8;
   constexpr std::uint64_t kMostMessages = 4096;
   constexpr std::uint64_t kLeastBytes = 64UL << 10U;
   std::uint64_t bytes = input.bytes;
@@ -58,14 +54,14 @@ Sizes sizes_for(const TestInput& input, std::size_t hcas) {
   }
   bytes = std::max(bytes, kLeastBytes);
   const auto wanted = static_cast<std::uint64_t>(input.limit.size.value_or(kMessage));
-  Sizes sizes;
-  sizes.message = std::clamp<std::uint64_t>(wanted, 64, bytes / kLeastMessages) / 64 * 64;
+  RoundSizes sizes;
+  sizes.message = std::clamp<std::uint64_t>(wanted, 64, bytes / kFewestMessages) / 64 * 64;
   sizes.count = std::min(bytes / sizes.message, kMostMessages);
   return sizes;
 }
 
-// Seconds. Some virtual machines' clocks have steps of milliseconds, whatever they say of
-// themselves.
+// Measures the clock's resolution in seconds, since that of some virtual machines is milliseconds,
+// whatever they report.
 double clock_step() {
   constexpr int kTries = 5;
   auto step = Clock::duration::max();
@@ -78,9 +74,9 @@ double clock_step() {
   return std::chrono::duration<double>(step).count();
 }
 
-class Loopback {
+class LoopbackTest {
  public:
-  Loopback(const TestInput& input, TestResult& result, std::size_t hcas)
+  LoopbackTest(const TestInput& input, TestResult& result, std::size_t hcas)
       : input_(input),
         result_(result),
         sizes_(sizes_for(input, hcas)),
@@ -90,8 +86,7 @@ class Loopback {
         gpus_(input) {}
 
   void add(const Hca& hca) {
-    Lane lane{
-        .hca = &hca, .source = {}, .target = {}, .self = {}, .seed = (lanes_.size() + 1) << 40U};
+    HcaLane lane{.hca = &hca, .seed = (lanes_.size() + 1) << 40U};
     const auto prepared = prepare(lane);
     lanes_.push_back(std::move(lane));
     if (!prepared) give_up(lanes_.back(), prepared.error());
@@ -103,79 +98,72 @@ class Loopback {
       if (!lane.self) continue;
       if (auto done = measure_alone(lane, share); !done) give_up(lane, done.error());
     }
-    std::erase_if(lanes_, [](const Lane& lane) { return !lane.self; });
-    for (int i = 0; i < kLeast && lanes_.size() > 1; ++i) measure_together();
-    measure_gpus(share);
+    drop_failed();
+    for (int i = 0; i < kFewestRounds && lanes_.size() > 1; ++i) measure_together();
+    measure_gpus(share / 2);
     add_series();
     if (lanes_.size() > 1) measure_pairs();
   }
 
  private:
-  [[nodiscard]] Result<void> prepare(Lane& lane) const {
-    for (auto* memory : {&lane.source, &lane.target}) {
-      auto made = put(*memory, RdmaMemory::reserve(*lane.hca, sizes_.bytes()));
-      if (!made) return made;
-    }
-    if (auto filled = lane.source->fill(lane.seed); !filled) return filled;
-    return put(lane.self, Way::join(*lane.hca, *lane.hca, patience_));
+  static constexpr int kFewestRounds = 3;
+  static constexpr int kMostRounds = 100;
+
+  [[nodiscard]] Result<void> prepare(HcaLane& lane) const {
+    TRY_ASSIGN(lane.source, RdmaMemory::reserve(*lane.hca, sizes_.bytes()));
+    TRY_ASSIGN(lane.target, RdmaMemory::reserve(*lane.hca, sizes_.bytes()));
+    TRY(lane.source->fill(lane.seed));
+    TRY_ASSIGN(lane.self, RdmaPath::connect(*lane.hca, *lane.hca, patience_));
+    return {};
   }
 
-  void give_up(Lane& lane, const Error& error) {
+  void give_up(HcaLane& lane, const Error& error) {
     lane.self.reset();
     result_.findings.push_back(unjudged(lane.hca->name(), error.message));
   }
 
-  // Of memory that a transfer has just ended in: what is still on its way through the PCI bus comes
-  // within a moment.
-  [[nodiscard]] static Result<std::optional<Difference>> wrong_in(RdmaMemory& memory,
-                                                                  std::uint64_t seed,
-                                                                  std::uint64_t bytes) {
-    auto wrong = memory.compare(seed, bytes);
-    if (!wrong || !*wrong) return wrong;
+  void drop_failed() {
+    std::erase_if(lanes_, [](const HcaLane& lane) { return !lane.self; });
+  }
+
+  // Compares twice, since data may still be on the PCI bus when a transfer completes.
+  [[nodiscard]] static Result<std::optional<Difference>> difference_in(RdmaMemory& memory,
+                                                                       std::uint64_t seed,
+                                                                       std::uint64_t bytes) {
+    auto difference = memory.compare(seed, bytes);
+    if (!difference || !*difference) return difference;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return memory.compare(seed, bytes);
   }
 
-  Result<void> check_data(Lane& lane, const std::string& device, RdmaMemory& memory,
-                          std::uint64_t seed, std::uint64_t count) {
-    TRY_ASSIGN(const auto compared, wrong_in(memory, seed, count * sizes_.message));
-    const auto& wrong = compared;
-    if (!wrong || std::exchange(lane.spoilt, true)) return {};
+  [[nodiscard]] Result<void> verify(HcaLane& lane, const std::string& device, RdmaMemory& memory,
+                                    std::uint64_t count) {
+    TRY_ASSIGN(const auto difference, difference_in(memory, lane.seed, count * sizes_.message));
+    if (!difference || std::exchange(lane.spoilt, true)) return {};
     result_.findings.push_back(
-        broken(device, fmt::format("{} words of 8 bytes came over changed, the first at byte {}",
-                                   wrong->words, wrong->first_byte)));
+        broken(device, fmt::format("{} 8-byte words were corrupted, the first at byte {}",
+                                   difference->words, difference->first_byte)));
     return {};
   }
 
-  // What is not much longer than a step of the clock is not known.
-  [[nodiscard]] bool is_told(double seconds) const {
-    constexpr double kFine = 1e-6;  // about what it takes to read the clock
+  // Whether a time is much longer than a step of the clock.
+  [[nodiscard]] bool is_measurable(double seconds) const {
+    constexpr double kFine = 1e-6;  // about the time to read the clock
     constexpr double kSteps = 10;
     return clock_step_ < kFine || seconds >= kSteps * clock_step_;
   }
 
-  [[nodiscard]] Result<double> gbps(const Result<double>& seconds, std::uint64_t count) const {
-    if (!seconds) return tl::unexpected(seconds.error());
+  [[nodiscard]] Result<double> gbps(double seconds, std::uint64_t count) const {
     const auto bytes = count * sizes_.message;
-    if (!is_told(*seconds)) {
+    if (!is_measurable(seconds)) {
       return make_error(
           fmt::format("this host's clock is too coarse for transfers of {} KiB", bytes >> 10U));
     }
-    return 8 * static_cast<double>(bytes) / *seconds / 1e9;
+    return 8 * static_cast<double>(bytes) / seconds / 1e9;
   }
 
-  // One round from the beginning of one memory to that of the other: Gb/s.
-  [[nodiscard]] Result<double> move_once(Lane& lane, const Transfers& transfers, RdmaMemory& to) {
-    if (auto cleared = to.clear(sizes_.bytes()); !cleared) return tl::unexpected(cleared.error());
-    auto rate = gbps(lane.self->move(transfers), sizes_.count);
-    if (!rate) return rate;
-    TRY(check_data(lane, lane.hca->name(), to, lane.seed, sizes_.count));
-    return rate;
-  }
-
-  // Of all that the lane's memories hold.
-  [[nodiscard]] Transfers all_of(ibv_wr_opcode kind, const RdmaMemory& local,
-                                 const RdmaMemory& remote) const {
+  [[nodiscard]] Transfers round_of(ibv_wr_opcode kind, const RdmaMemory& local,
+                                   const RdmaMemory& remote) const {
     return {.kind = kind,
             .local = &local,
             .remote = &remote,
@@ -183,40 +171,32 @@ class Loopback {
             .count = sizes_.count};
   }
 
-  // From memory of the GPU next to it to memory of that GPU.
-  Result<void> measure_gpu(Lane& lane, Gpu& gpu, std::chrono::duration<double> time) {
-    TRY_ASSIGN(const auto source,
-               RdmaMemory::reserve_on(*lane.hca, gpu, gpus_.cuda(), sizes_.bytes()));
-    TRY_ASSIGN(const auto target,
-               RdmaMemory::reserve_on(*lane.hca, gpu, gpus_.cuda(), sizes_.bytes()));
-    if (auto filled = (source)->fill(lane.seed); !filled) return filled;
+  // Runs and verifies one round. Returns Gb/s.
+  [[nodiscard]] Result<double> move_once(HcaLane& lane, const Transfers& transfers,
+                                         RdmaMemory& to) {
+    TRY(to.clear(sizes_.bytes()));
+    TRY_ASSIGN(const auto seconds, lane.self->move(transfers));
+    TRY_ASSIGN(const auto rate, gbps(seconds, sizes_.count));
+    TRY(verify(lane, lane.hca->name(), to, sizes_.count));
+    return rate;
+  }
+
+  [[nodiscard]] Result<void> measure_alone(HcaLane& lane, std::chrono::duration<double> time) {
     const auto end = Clock::now() + time;
-    for (int i = 0; i < kMost && (i < kLeast || Clock::now() < end); ++i) {
-      TRY_ASSIGN(const auto rate,
-                 move_once(lane, all_of(IBV_WR_RDMA_WRITE, *source, *target), *target));
-      if (i > 0) lane.gpu.push_back(rate);
+    const auto write = round_of(IBV_WR_RDMA_WRITE, *lane.source, *lane.target);
+    const auto read = round_of(IBV_WR_RDMA_READ, *lane.target, *lane.source);
+    for (int i = 0; i < kMostRounds && (i < kFewestRounds || Clock::now() < end); ++i) {
+      TRY_ASSIGN(const auto written, move_once(lane, write, *lane.target));
+      TRY_ASSIGN(const auto was_read, move_once(lane, read, *lane.target));
+      if (i == 0) continue;  // warms up
+      lane.write.push_back(written);
+      lane.read.push_back(was_read);
     }
-    return {};
+    return measure_latency(lane);
   }
 
-  // Where HCAs and GPUs are not set up for each other that is said once, and nothing is wrong.
-  void measure_gpus(std::chrono::duration<double> time) {
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      auto* const gpu = gpus_.near(lanes_[i].hca->name(), i);
-      if (gpu == nullptr) {
-        result_.lines.push_back(
-            fmt::format("without memory of GPUs: {}", printable(gpus_.trouble().message)));
-        return;
-      }
-      const auto done = measure_gpu(lanes_[i], *gpu, time / 2);
-      if (done) continue;
-      skip(fmt::format("memory of GPUs is left out: {}", printable(done.error().message)));
-      return;
-    }
-  }
-
-  // Of one small write after the other.
-  Result<void> time_small(Lane& lane) {
+  // Times one small write after the other.
+  [[nodiscard]] Result<void> measure_latency(HcaLane& lane) const {
     constexpr int kWrites = 1000;
     for (int i = 0; i < kWrites; ++i) {
       TRY_ASSIGN(const auto seconds, lane.self->move({.kind = IBV_WR_RDMA_WRITE,
@@ -226,25 +206,8 @@ class Loopback {
                                                       .count = 1}));
       lane.latency.push_back(seconds * 1e9);
     }
-    if (!is_told(median_of(lane.latency) / 1e9)) lane.latency.clear();
+    if (!is_measurable(median_of(lane.latency) / 1e9)) lane.latency.clear();
     return {};
-  }
-
-  Result<void> measure_alone(Lane& lane, std::chrono::duration<double> time) {
-    const auto end = Clock::now() + time;
-    const auto write = all_of(IBV_WR_RDMA_WRITE, *lane.source, *lane.target);
-    const auto read = all_of(IBV_WR_RDMA_READ, *lane.target, *lane.source);
-    for (int i = 0; i < kMost && (i < kLeast || Clock::now() < end); ++i) {
-      for (const auto& [transfers, rates] :
-           {std::pair(&write, &lane.write), std::pair(&read, &lane.read)}) {
-        TRY_ASSIGN(const auto rate, move_once(lane, *transfers, *lane.target));
-        rates->push_back(rate);
-      }
-    }
-    // The first round finds nothing in its place.
-    lane.write.erase(lane.write.begin());
-    lane.read.erase(lane.read.begin());
-    return time_small(lane);
   }
 
   // Each HCA writes to itself, all at the same time.
@@ -257,48 +220,79 @@ class Loopback {
       threads.emplace_back([&, i] {
         gate.arrive_and_wait();
         const auto& lane = lanes_[i];
-        seconds[i] = lane.self->move(all_of(IBV_WR_RDMA_WRITE, *lane.source, *lane.target));
+        seconds[i] = lane.self->move(round_of(IBV_WR_RDMA_WRITE, *lane.source, *lane.target));
       });
     }
     for (auto& thread : threads) thread.join();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      auto& lane = lanes_[i];
-      const auto rate = gbps(seconds[i], sizes_.count);
-      const auto right =
-          rate ? check_data(lane, lane.hca->name(), *lane.target, lane.seed, sizes_.count)
-               : tl::unexpected(rate.error());
-      if (!right) {
-        give_up(lane, right.error());
-        continue;
-      }
-      lane.together.push_back(*rate);
+      auto added = add_together(lanes_[i], seconds[i]);
+      if (!added) give_up(lanes_[i], added.error());
     }
-    std::erase_if(lanes_, [](const Lane& lane) { return !lane.self; });
+    drop_failed();
   }
 
-  [[nodiscard]] Result<DeviceValue> write_to(Lane& from, Lane& to, const std::string& device) {
+  [[nodiscard]] Result<void> add_together(HcaLane& lane, const Result<double>& seconds) {
+    TRY(seconds);
+    TRY_ASSIGN(const auto rate, gbps(*seconds, sizes_.count));
+    TRY(verify(lane, lane.hca->name(), *lane.target, sizes_.count));
+    lane.together.push_back(rate);
+    return {};
+  }
+
+  // From memory of the GPU near the HCA to memory of that GPU.
+  [[nodiscard]] Result<void> measure_gpu(HcaLane& lane, Gpu& gpu,
+                                         std::chrono::duration<double> time) {
+    TRY_ASSIGN(const auto source,
+               RdmaMemory::reserve_on(*lane.hca, gpu, gpus_.cuda(), sizes_.bytes()));
+    TRY_ASSIGN(const auto target,
+               RdmaMemory::reserve_on(*lane.hca, gpu, gpus_.cuda(), sizes_.bytes()));
+    TRY(source->fill(lane.seed));
+    const auto end = Clock::now() + time;
+    for (int i = 0; i < kMostRounds && (i < kFewestRounds || Clock::now() < end); ++i) {
+      TRY_ASSIGN(const auto rate,
+                 move_once(lane, round_of(IBV_WR_RDMA_WRITE, *source, *target), *target));
+      if (i > 0) lane.gpu.push_back(rate);
+    }
+    return {};
+  }
+
+  // HCAs and GPUs that are not set up for each other are not a fault.
+  void measure_gpus(std::chrono::duration<double> time) {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      auto* const gpu = gpus_.near(lanes_[i].hca->name(), i);
+      if (gpu == nullptr) {
+        result_.lines.push_back(
+            fmt::format("without memory of GPUs: {}", printable(gpus_.trouble().message)));
+        return;
+      }
+      if (const auto done = measure_gpu(lanes_[i], *gpu, time); !done) {
+        return skip(fmt::format("without memory of GPUs: {}", printable(done.error().message)));
+      }
+    }
+  }
+
+  [[nodiscard]] Result<DeviceValue> write_to(HcaLane& from, HcaLane& to,
+                                             const std::string& device) {
     const std::uint64_t count = std::max<std::uint64_t>(1, sizes_.count / 4);
-    TRY_ASSIGN(auto way, Way::join(*from.hca, *to.hca, patience_));
+    TRY_ASSIGN(auto path, RdmaPath::connect(*from.hca, *to.hca, patience_));
     std::vector<double> rates;
-    for (int i = 0; i < kLeast; ++i) {
-      if (auto cleared = to.target->clear(count * sizes_.message); !cleared) {
-        return tl::unexpected(cleared.error());
-      }
-      const auto seconds = (way)->move({.kind = IBV_WR_RDMA_WRITE,
-                                        .local = from.source.get(),
-                                        .remote = to.target.get(),
-                                        .message = sizes_.message,
-                                        .count = count});
+    for (int i = 0; i < kFewestRounds; ++i) {
+      TRY(to.target->clear(count * sizes_.message));
+      TRY_ASSIGN(const auto seconds, path->move({.kind = IBV_WR_RDMA_WRITE,
+                                                 .local = from.source.get(),
+                                                 .remote = to.target.get(),
+                                                 .message = sizes_.message,
+                                                 .count = count}));
       TRY_ASSIGN(const auto rate, gbps(seconds, count));
-      if (auto right = check_data(from, device, *to.target, from.seed, count); !right) {
-        return tl::unexpected(right.error());
-      }
+      TRY(verify(from, device, *to.target, count));
       if (i > 0) rates.push_back(rate);
     }
-    return value_of(device, rates);
+    auto value = value_of(device, rates);
+    value.noise = 0;  // unknown for so few repeats
+    return value;
   }
 
-  // Between HCAs the fabric carries it.
+  // Writes between HCAs, through the fabric.
   void measure_pairs() {
     std::vector<std::string> names;
     for (const auto& lane : lanes_) names.push_back(lane.hca->name());
@@ -306,10 +300,10 @@ class Loopback {
         empty_matrix("Gb/s that the HCA of the row writes to the HCA of the column", "Gb/s", names);
     auto series = empty_series("RDMA write between HCAs", "hca_write_between");
     series.tolerance = 0.1;
-    series.iterations = kLeast - 1;
+    series.iterations = kFewestRounds - 1;
     std::vector<Finding> unreached;
     std::size_t left = 0;
-    // Each that does not answer takes its time; a busy machine may take more for those that do.
+    // Limits the time lost by pairs that do not answer; a busy machine may take longer for others.
     Clock::duration lost{};
     const auto end = Clock::now() + input_.time + std::chrono::seconds(20);
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
@@ -320,24 +314,17 @@ class Loopback {
           ++left;
           continue;
         }
-        const auto device = fmt::format("{}-{}", lanes_[i].hca->name(), lanes_[j].hca->name());
-        auto rate = write_to(lanes_[i], lanes_[j], device);
-        if (rate) {
-          matrix.cells[i][j] = rate->value;
-          rate->noise = 0;  // of so few repeats it is not known
-          series.values.push_back(*std::move(rate));
+        const auto device = fmt::format("{}-{}", names[i], names[j]);
+        if (auto value = write_to(lanes_[i], lanes_[j], device)) {
+          matrix.cells[i][j] = value->value;
+          series.values.push_back(*std::move(value));
         } else {
-          unreached.push_back(unjudged(device, rate.error().message));
+          unreached.push_back(unjudged(device, value.error().message));
           lost += Clock::now() - begin;
         }
       }
     }
-    conclude_pairs(std::move(series), std::move(matrix), std::move(unreached), left);
-  }
-
-  // Where no HCA reaches any other, as in a fabric whose rails are apart, that is no fault.
-  void conclude_pairs(Series series, Matrix matrix, std::vector<Finding> unreached,
-                      std::size_t left) {
+    // In a fabric of separate rails no HCA reaches another, which is not a fault.
     if (series.values.empty()) {
       return skip("no HCA of this node reaches another through the fabric");
     }
@@ -359,11 +346,10 @@ class Loopback {
     return {.what = std::string(what),
             .quantity = std::string(quantity),
             .unit = "Gb/s",
-            .size_bytes = static_cast<std::int64_t>(sizes_.message),
-            .values = {}};
+            .size_bytes = static_cast<std::int64_t>(sizes_.message)};
   }
 
-  void add_values(Series series, std::vector<double> Lane::*values) {
+  void add_values(Series series, std::vector<double> HcaLane::*values) {
     for (const auto& lane : lanes_) {
       const auto& repeats = lane.*values;
       if (repeats.empty()) continue;
@@ -376,30 +362,29 @@ class Loopback {
     const bool of_gpus = input_.limit.memory == BenchMemory::gpu;
     auto write = empty_series("RDMA write", "hca_write");
     write.limited = !of_gpus;
-    add_values(std::move(write), &Lane::write);
-    add_values(empty_series("RDMA read", "hca_read"), &Lane::read);
+    add_values(std::move(write), &HcaLane::write);
+    add_values(empty_series("RDMA read", "hca_read"), &HcaLane::read);
     auto gpu = empty_series("RDMA write, GPU memory", "hca_write_gpu");
     gpu.limited = of_gpus;
-    add_values(std::move(gpu), &Lane::gpu);
-    // HCAs of one NUMA node share its memory.
+    add_values(std::move(gpu), &HcaLane::gpu);
     auto together = empty_series("RDMA write, all HCAs", "hca_write_all");
-    together.tolerance = 0.2;
-    add_values(std::move(together), &Lane::together);
+    together.tolerance = 0.2;  // HCAs of one NUMA node share its memory
+    add_values(std::move(together), &HcaLane::together);
     auto latency = empty_series("RDMA write latency", "hca_write_latency");
     latency.unit = "ns";
     latency.less_is_better = true;
     latency.tolerance = 0.25;
     latency.size_bytes = sizeof(std::uint64_t);
-    add_values(std::move(latency), &Lane::latency);
+    add_values(std::move(latency), &HcaLane::latency);
   }
 
   const TestInput& input_;
   TestResult& result_;
-  Sizes sizes_;
+  RoundSizes sizes_;
   std::chrono::nanoseconds patience_;
   double clock_step_ = clock_step();
   NearGpus gpus_;
-  std::vector<Lane> lanes_;
+  std::vector<HcaLane> lanes_;
 };
 
 }  // namespace
@@ -407,9 +392,9 @@ class Loopback {
 Result<TestResult> run_ib_loopback(const TestInput& input) {
   TRY_ASSIGN(auto all, open_hcas(input));
   TestResult result{.findings = std::move(all.refused)};
-  Loopback loopback(input, result, all.hcas.size());
-  for (const auto& hca : all.hcas) loopback.add(*hca);
-  loopback.measure();
+  LoopbackTest test(input, result, all.hcas.size());
+  for (const auto& hca : all.hcas) test.add(*hca);
+  test.measure();
   return result;
 }
 

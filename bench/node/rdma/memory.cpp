@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <span>
@@ -11,7 +12,9 @@
 
 #include "bench/backends/nccl/errors.hpp"
 #include "bench/node/cpus.hpp"
-#include "lib/base/result.hpp"
+#include "bench/node/gpus.hpp"
+#include "lib/base/root.hpp"
+#include "lib/base/text.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -39,7 +42,8 @@ void* as_memory(std::uint64_t address) {
   return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): verbs' are numbers
 }
 
-// As MPI and NCCL do: a virtual machine's PCI bus is slow in strict order.
+// Uses relaxed ordering, as MPI and NCCL do, because a virtual machine's PCI bus is slow without
+// it.
 ibv_mr* register_memory(const Hca& hca, std::uint64_t address, std::uint64_t bytes) {
   const auto& library = hca.library();
   if (library.reg_mr_relaxed != nullptr) {
@@ -60,12 +64,12 @@ class HostMemory final : public RdmaMemory {
 
   [[nodiscard]] Result<void> set_up() {
     if (const auto node = hca_.numa_node()) (void)memory_.bind_to(*node);
-    if (auto done = clear(bytes_); !done) return done;
+    TRY(clear(bytes_));
     auto* const begin = memory_.as<std::uint64_t>();
     std::memcpy(&address_, static_cast<const void*>(&begin), sizeof(begin));
     region_ = register_memory(hca_, address_, bytes_);
     if (region_ != nullptr) return {};
-    return make_error(fmt::format("{} MiB of memory cannot be registered: {}{}", bytes_ >> 20U,
+    return make_error(fmt::format("register {} MiB of memory: {}{}", bytes_ >> 20U,
                                   errno_text(errno), errno == ENOMEM ? "; see `ulimit -l`" : ""));
   }
 
@@ -103,47 +107,45 @@ class GpuMemory final : public RdmaMemory {
   }
 
   [[nodiscard]] Result<void> set_up() {
-    // Whole pages of the GPU, of which a dma-buf is made.
-    constexpr std::uint64_t kPage = 2UL << 20U;
-    if (auto used = gpu_.use(); !used) return used;
+    constexpr std::uint64_t kPage = 2UL << 20U;  // a dma-buf consists of whole pages
     const auto whole = (bytes_ + kPage - 1) / kPage * kPage;
-    if (auto taken = put(memory_, gpu_.allocate(whole)); !taken) return taken;
+    TRY(gpu_.use());
+    TRY_ASSIGN(memory_, gpu_.allocate(whole));
     address_ = memory_;
     errno = 0;
     region_ = as_dma_buf(whole);
     if (region_ == nullptr) region_ = register_memory(hca_, address_, bytes_);
     if (region_ != nullptr) return clear(bytes_);
     return make_error(
-        fmt::format("memory of the GPU cannot be registered: {}; neither as a dma-buf nor by "
-                    "nvidia_peermem",
+        fmt::format("register memory of the GPU: {}; neither as a dma-buf nor by nvidia_peermem",
                     errno_text(errno)));
   }
 
   [[nodiscard]] Result<void> fill(std::uint64_t seed) override {
-    if (auto used = gpu_.use(); !used) return used;
+    TRY(gpu_.use());
     words_.resize(bytes_ / sizeof(std::uint64_t));
     fill_words(words_, seed);
     MUSTER_CUDA_TRY(cuda_, copy_in, memory_, words_.data(), bytes_, gpu_.stream());
-    return wait();
+    return gpu_.wait(no_watch);
   }
 
   [[nodiscard]] Result<void> clear(std::uint64_t bytes) override {
-    auto done = gpu_.use();
-    if (done) done = gpu_.poison(memory_, bytes);
-    return done ? wait() : done;
+    TRY(gpu_.use());
+    TRY(gpu_.poison(memory_, bytes));
+    return gpu_.wait(no_watch);
   }
 
   [[nodiscard]] Result<std::optional<Difference>> compare(std::uint64_t seed,
                                                           std::uint64_t bytes) override {
-    if (auto used = gpu_.use(); !used) return tl::unexpected(used.error());
+    TRY(gpu_.use());
     words_.resize(bytes / sizeof(std::uint64_t));
     MUSTER_CUDA_TRY(cuda_, copy_out, words_.data(), memory_, bytes, gpu_.stream());
-    if (auto waited = wait(); !waited) return tl::unexpected(waited.error());
+    TRY(gpu_.wait(no_watch));
     return compare_words(words_, seed);
   }
 
  private:
-  // Null where the driver, the library or the HCA does not have it.
+  // Returns null if the driver, the library or the HCA does not support it.
   [[nodiscard]] ibv_mr* as_dma_buf(std::uint64_t whole) const {
     constexpr int kDmaBuf = 1;
     const auto& library = hca_.library();
@@ -159,15 +161,17 @@ class GpuMemory final : public RdmaMemory {
     return region;
   }
 
-  [[nodiscard]] Result<void> wait() {
-    return gpu_.wait([] { return Result<void>(); });
-  }
-
   Gpu& gpu_;
   cuda::Library cuda_;
   cuda::Pointer memory_ = 0;
-  std::vector<std::uint64_t> words_;  // what copies read and write
+  std::vector<std::uint64_t> words_;  // the host's end of copies
 };
+
+// The device's path in sysfs, or an empty text.
+std::string path_of(const std::string& link) {
+  const auto path = Root().resolve(link);
+  return path ? *path : std::string();
+}
 
 }  // namespace
 
@@ -182,7 +186,7 @@ void RdmaMemory::deregister() {
 Result<std::unique_ptr<RdmaMemory>> RdmaMemory::reserve(const Hca& hca, std::uint64_t bytes) {
   TRY_ASSIGN(auto memory, FreshMemory::reserve(bytes));
   auto made = std::make_unique<HostMemory>(hca, std::move(memory));
-  if (auto done = made->set_up(); !done) return tl::unexpected(done.error());
+  TRY(made->set_up());
   return made;
 }
 
@@ -190,8 +194,55 @@ Result<std::unique_ptr<RdmaMemory>> RdmaMemory::reserve_on(const Hca& hca, Gpu& 
                                                            const cuda::Library& cuda,
                                                            std::uint64_t bytes) {
   auto made = std::make_unique<GpuMemory>(hca, gpu, cuda, bytes);
-  if (auto done = made->set_up(); !done) return tl::unexpected(done.error());
+  TRY(made->set_up());
   return made;
+}
+
+std::size_t common_folders(std::string_view one, std::string_view other) {
+  const auto first = split(one, '/');
+  const auto second = split(other, '/');
+  return static_cast<std::size_t>(std::ranges::mismatch(first, second).in1 - first.begin());
+}
+
+NearGpus::NearGpus(const TestInput& input) {
+  if (auto found = find(input); !found) trouble_ = found.error();
+}
+
+Result<void> NearGpus::find(const TestInput& input) {
+  TRY_ASSIGN(cuda_, cuda::open_library(input.cuda));
+  MUSTER_CUDA_TRY(cuda_, init, 0);
+  int count = 0;
+  MUSTER_CUDA_TRY(cuda_, device_count, &count);
+  if (count == 0) return make_error("no GPU is visible");
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    TRY_ASSIGN(const auto address, pci_address_of(cuda_, ordinal));
+    gpus_.push_back({path_of(fmt::format("/sys/bus/pci/devices/{}", address)), nullptr});
+  }
+  return {};
+}
+
+Gpu* NearGpus::near(const std::string& hca, std::size_t index) {
+  const auto path = path_of(fmt::format("/sys/class/infiniband/{}/device", hca));
+  std::vector<std::size_t> nearest;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
+    const auto common = path.empty() ? 0 : common_folders(path, gpus_[i].path);
+    if (common > most) nearest.clear();
+    if (common >= most) nearest.push_back(i);
+    most = std::max(most, common);
+  }
+  if (nearest.empty()) return nullptr;
+  const auto ordinal = nearest[index % nearest.size()];
+  auto& known = gpus_[ordinal];
+  if (!known.gpu) {
+    auto opened = Gpu::open(cuda_, static_cast<int>(ordinal));
+    if (!opened) {
+      trouble_ = opened.error();
+      return nullptr;
+    }
+    known.gpu = *std::move(opened);
+  }
+  return known.gpu.get();
 }
 
 }  // namespace muster::bench::node

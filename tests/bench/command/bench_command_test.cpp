@@ -88,8 +88,8 @@ struct ForeignLine {
   const char* ours;
 };
 
-// Command lines of nccl-tests as they stand in documents, and what they are here.
-TEST(BenchParseTest, TakesTheCommandLinesOfNcclTests) {
+// Command lines of nccl-tests from documents, and their equivalents.
+TEST(BenchParseTest, AcceptsTheCommandLinesOfNcclTests) {
   for (const auto& [theirs, ours] :
        {ForeignLine{"all_reduce_perf -b 8 -e 8G -f 2 -g 1", "all_reduce --min 8 --max 8GiB"},
         ForeignLine{"all_reduce_perf -b 8 -e 128M -f 2 -g 1 -c 1 -n 20 -w 5",
@@ -104,7 +104,7 @@ TEST(BenchParseTest, TakesTheCommandLinesOfNcclTests) {
         ForeignLine{"sendrecv_perf -d bfloat16 -w 20 -G 1 -z 1 -a 1",
                     "sendrecv --type bf16 --warm-up 20 --graph"},
         ForeignLine{"broadcast_perf -r 3 -d float -G 0", "broadcast --root 3"},
-        // As its documents, clusters' recipes and providers' acceptance tests have them.
+        // From its documents, recipes of clusters, and acceptance tests of providers.
         ForeignLine{"all_reduce_perf -b 8 -e 128M -f 2 -g 8",
                     "all_reduce --min 8 --max 128MiB --local 8"},
         ForeignLine{"all_reduce_perf -b 8 -e 8G -f 2 -t 2 -g 4 -c 1 -n 100",
@@ -123,15 +123,15 @@ TEST(BenchParseTest, TakesTheCommandLinesOfNcclTests) {
         ForeignLine{"MPI_Alltoall --sizes 1m,2M", "alltoall --sizes 1MiB,2MiB"},
         ForeignLine{"bcast --require-transport InfiniBand,IB,GPUDirect",
                     "broadcast --require-transport ib,gdr"}}) {
-    const auto taken = [](std::string_view line) {
+    const auto command = [](std::string_view line) {
       std::vector<std::string> words;
       for (const auto word : split_words(line)) words.emplace_back(word);
       auto parsed_line = parsed(words);
       EXPECT_TRUE(parsed_line) << line << ": " << parsed_line.error().message;
       return parsed_line ? std::get<BenchCommand>(*parsed_line) : BenchCommand();
     };
-    const auto one = taken(theirs);
-    const auto other = taken(ours);
+    const auto one = command(theirs);
+    const auto other = command(ours);
     EXPECT_EQ(one.collective, other.collective) << theirs;
     EXPECT_EQ(one.min, other.min) << theirs;
     EXPECT_EQ(one.max, other.max) << theirs;
@@ -156,7 +156,7 @@ TEST(BenchParseTest, LinesOfNcclTestsHaveItsPace) {
   EXPECT_FALSE(command_of({"--max=8"}).pipelined);
 }
 
-TEST(BenchParseTest, AProgramStartedByANameOfNcclTestsRunsThatCollective) {
+TEST(BenchParseTest, TheNameOfAProgramOfNcclTestsIsTheCollective) {
   const auto words = [](const std::vector<const char*>& all) {
     std::vector<std::string> rest;
     for (const auto* word : with_collective_of_name(all)) rest.emplace_back(word);
@@ -178,7 +178,7 @@ TEST(BenchParseTest, SeveralTypesAndReductionsWithTheJudgedOneFirst) {
   EXPECT_TRUE(command_of({"--type=f64"}).types.empty());
 }
 
-TEST(BenchParseTest, HowOften) {
+TEST(BenchParseTest, Repetitions) {
   const auto command =
       command_of({"--warm-up=0", "--iterations=7", "--precision=1%", "--pipelined", "--graph"});
   EXPECT_EQ(command.warm_up, 0);
@@ -188,7 +188,7 @@ TEST(BenchParseTest, HowOften) {
   EXPECT_TRUE(command.graph);
 }
 
-TEST(BenchParseTest, WithWhatAndAmongWhom) {
+TEST(BenchParseTest, BackEndsAndRanks) {
   EXPECT_EQ(command_of({"--backend=tcp"}).backend, BackendKind::tcp);
   EXPECT_EQ(command_of({"--bind=none"}).bind, Bind::none);
   EXPECT_EQ(command_of({"-m", "4"}).together, 4);
@@ -212,7 +212,7 @@ TEST(BenchParseTest, WithWhatAndAmongWhom) {
   EXPECT_EQ(libraries.nccl, "/n");
 }
 
-TEST(BenchParseTest, WhatIsGoodAndWhatIsTold) {
+TEST(BenchParseTest, LimitsAndReports) {
   const auto command =
       command_of({"--profile=nd96asr_v4", "--set=a=b", "--set=c=d", "--min-busbw=185 GB/s",
                   "--at=8GiB", "--require-transport=ib,gdr", "--format=json", "--output=/o",
@@ -243,7 +243,7 @@ struct Bad {
 
 class BadUsage : public ::testing::TestWithParam<Bad> {};
 
-TEST_P(BadUsage, IsSaidInWords) {
+TEST_P(BadUsage, IsNamed) {
   std::vector<std::string> words;
   for (const auto word : split_words(GetParam().words)) words.emplace_back(word);
   const auto invocation = parsed(words);
@@ -257,15 +257,15 @@ constexpr const char* kOneCollective =
     "alltoall, alltoallv, hypercube, sendrecv, gather, scatter, pingpong, uniband, biband, "
     "barrier, "
     "as muster-bench all_reduce";
-constexpr const char* kNotAmong = "--at: that size is not among those that are run";
+constexpr const char* kNotAmong = "--at: the size is not run";
 
 INSTANTIATE_TEST_SUITE_P(
     Each, BadUsage,
     ::testing::Values(
         Bad{"", kOneCollective}, Bad{"all_reduce broadcast", kOneCollective},
-        Bad{"all_reducee", "no collective is called \"all_reducee\"; did you mean all_reduce?"},
+        Bad{"all_reducee", "unknown collective \"all_reducee\"; did you mean all_reduce?"},
         Bad{"xyzzy",
-            "no collective is called \"xyzzy\"; there are all_reduce, all_gather, "
+            "unknown collective \"xyzzy\"; there are all_reduce, all_gather, "
             "reduce_scatter, broadcast, reduce, alltoall, alltoallv, hypercube, sendrecv, gather, "
             "scatter, pingpong, "
             "uniband, biband, barrier"},
@@ -290,21 +290,20 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce --local 0", "--local: expects a whole number from 1 on, got \"0\""},
         Bad{"all_reduce --rank 0", "--rank and --world go together"},
         Bad{"all_reduce --world 2", "--rank and --world go together"},
-        Bad{"all_reduce --rank 0 --world 2 --local 2",
-            "--local starts ranks of its own; it excludes --rank"},
+        Bad{"all_reduce --rank 0 --world 2 --local 2", "--local and --rank exclude each other"},
         Bad{"all_reduce --rank 0 --world 2 --launch alone",
             "--rank and --launch exclude each other"},
         Bad{"all_reduce --rank 2 --world 2 --rendezvous a:1",
-            "--rank 2 is none of --world 2: ranks are counted from 0"},
+            "--rank 2 exceeds --world 2: ranks are counted from 0"},
         Bad{"all_reduce --rank 0 --world 2",
-            "--rank and --world need --rendezvous: where rank 0 listens"},
-        Bad{"all_reduce --each-iteration", "--each-iteration goes with --format json"},
+            "--rank and --world require --rendezvous, the address of rank 0"},
+        Bad{"all_reduce --each-iteration", "--each-iteration requires --format json"},
         Bad{"all_reduce --rendezvous here",
             "--rendezvous: \"here\" is no host and port such as node1:6105 or [fd00::1]:6105"},
         Bad{"all_reduce --set x",
             "--set: expects KEY=VALUE as bench.node_all_reduce.fail_below='220 GB/s', got \"x\""},
         Bad{"all_reduce --min-busbw 0GB/s", "--min-busbw: expects a rate above zero"},
-        Bad{"all_reduce --at 8GiB", "--at goes with --min-busbw"},
+        Bad{"all_reduce --at 8GiB", "--at requires --min-busbw"},
         Bad{"all_reduce --min-busbw 1GB/s --at 8GiB --max 4GiB", kNotAmong},
         Bad{"all_reduce --min-busbw 1GB/s --at 8KiB --min 4MiB", kNotAmong},
         Bad{"all_reduce --min-busbw 1GB/s --at 8GiB --sizes 4GiB", kNotAmong},
@@ -321,22 +320,21 @@ INSTANTIATE_TEST_SUITE_P(
             "--sim: \"node\" is no key; did you mean nodes?"},
         Bad{"all_reduce --sizes 8 --max 16", "--sizes and --min or --max exclude each other"},
         Bad{"all_reduce --min 16 --max 8", "--min is larger than --max"},
-        Bad{"barrier --max 8MiB", "barrier moves no data: it has neither sizes nor a bandwidth"},
-        Bad{"barrier --min-busbw 1GB/s",
-            "barrier moves no data: it has neither sizes nor a bandwidth"},
-        Bad{"all_reduce --sim nodes=2", "--sim goes with --backend sim"},
-        Bad{"all_reduce --graph --backend tcp", "--graph goes with --backend nccl"},
-        Bad{"all_reduce_perf -b 8 -g x", "-g x, of nccl-tests: expects a whole number from 1 on"},
+        Bad{"barrier --max 8MiB", "barrier moves no data: it has no sizes and no bandwidth"},
+        Bad{"barrier --min-busbw 1GB/s", "barrier moves no data: it has no sizes and no bandwidth"},
+        Bad{"all_reduce --sim nodes=2", "--sim requires --backend sim"},
+        Bad{"all_reduce --graph --backend tcp", "--graph requires --backend nccl"},
+        Bad{"all_reduce_perf -b 8 -g x", "-g x (of nccl-tests): expects a whole number from 1 on"},
         Bad{"all_reduce_perf -N 0", "--cycles: expects a whole number from 1 on, got \"0\""},
-        Bad{"all_reduce_perf -R 2", "-R 2, of nccl-tests: there is nothing like it here"},
-        Bad{"all_reduce --registered --backend mpi", "--registered goes with --backend nccl"},
-        Bad{"all_reduce --diagnose --backend tcp", "--diagnose goes with --backend nccl"},
+        Bad{"all_reduce_perf -R 2", "-R 2 (of nccl-tests): unsupported"},
+        Bad{"all_reduce --registered --backend mpi", "--registered requires --backend nccl"},
+        Bad{"all_reduce --diagnose --backend tcp", "--diagnose requires --backend nccl"},
         Bad{"all_reduce --diagnose --split 2", "--split and --diagnose exclude each other"},
         Bad{"all_reduce --cycles 2 --split 2",
             "--split runs all sizes once: it excludes --cycles and --soak"},
-        Bad{"all_reduce --together 4 --backend tcp", "--together goes with --backend nccl"},
+        Bad{"all_reduce --together 4 --backend tcp", "--together requires --backend nccl"},
         Bad{"all_reduce --sizes 8 --step 8", "--sizes and --step exclude each other"},
-        Bad{"all_reduce --max 1GiB --step 8", "--step: that makes more than 10000 sizes"},
+        Bad{"all_reduce --max 1GiB --step 8", "--step results in more than 10000 sizes"},
         Bad{"all_reduce_perf -e 8X",
             "--max: \"8X\" has the unknown unit \"X\"; write one of B, KiB, MiB, GiB, TiB"},
         Bad{"all_reduce_perf -b", "-b needs a value"},
@@ -358,24 +356,24 @@ TEST(BenchSizesTest, GoFromMinToMaxByTheFactor) {
   EXPECT_THAT(sizes({"--min=16"}), ElementsAre(16U, 32U, 64U));
   EXPECT_THAT(sizes({"--max=20"}), ElementsAre(8U, 16U));
   EXPECT_THAT(sizes({"--factor=8"}), ElementsAre(8U, 64U));
-  // Past the largest by default, that one alone; below the smallest by default, that one.
+  // A minimum above the default maximum, or a maximum below the default minimum, is the only size.
   EXPECT_THAT(sizes({"--min=100"}), ElementsAre(100U));
   EXPECT_THAT(sizes({"--max=4"}), ElementsAre(4U));
   EXPECT_THAT(sizes({"--sizes=64,8"}), ElementsAre(64U, 8U));
 }
 
-TEST(BenchSizesTest, EndAtTheLargestNumberThereIs) {
+TEST(BenchSizesTest, DoNotOverflow) {
   const auto command = command_of({"--min=512TiB", "--max=1024TiB", "--factor=1000000000"});
   EXPECT_THAT(sizes_of(command, 8, 64), ElementsAre(512ULL << 40U));
 }
 
-TEST(BenchSizesTest, HaveTheJudgedSizeBetweenTheSteps) {
+TEST(BenchSizesTest, IncludeTheJudgedSize) {
   EXPECT_THAT(sizes({"--min-busbw=1GB/s", "--at=24"}), ElementsAre(8U, 16U, 24U, 32U, 64U));
   EXPECT_THAT(sizes({"--min-busbw=1GB/s", "--at=32"}), ElementsAre(8U, 16U, 32U, 64U));
   EXPECT_THAT(sizes({"--min-busbw=1GB/s", "--at=4KiB"}), ElementsAre(8U, 16U, 32U, 64U, 4096U));
 }
 
-TEST(BenchCommonWordsTest, LeaveOutWhatIsEachProcessOwn) {
+TEST(BenchCommonWordsTest, OmitOptionsThatDifferBetweenProcesses) {
   const std::vector<const char*> words{"all_reduce",
                                        "--rank",
                                        "1",

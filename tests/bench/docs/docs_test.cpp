@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents show what `muster-bench` prints, and name every option of it.
+// Documents show the output of `muster-bench`, and the man page names every option.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,12 +32,12 @@ std::string source_file(std::string_view name) {
   return text_of(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
 }
 
-// One that is made when muster is built.
+// A generated document.
 std::string made_file(std::string_view name) {
   return text_of(fmt::format("{}/{}", MUSTER_DOCUMENTS, name));
 }
 
-// What a shell prints for a command, with the program in its path.
+// The output of a shell command, with the program in its path.
 std::string output_of(const std::string& command) {
   const auto script = fmt::format("PATH={}:$PATH\nunset ${{!NCCL_*}}\nexec 2>&1\n{}\n",
                                   MUSTER_BENCH_FOLDER, command);
@@ -51,13 +51,13 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-// A command that a document shows with what it prints.
+// A command in a document, with its output.
 struct Sample {
   std::string command;
   std::string printed;
 };
 
-// Those that anybody can repeat: runs on a model of a cluster.
+// Only runs on a simulated cluster can be repeated anywhere.
 std::vector<Sample> samples_of(const std::string& document) {
   const std::regex block("```\n\\$ (muster-bench [^\n]*--backend sim[^\n]*)\n");
   std::vector<Sample> samples;
@@ -69,7 +69,7 @@ std::vector<Sample> samples_of(const std::string& document) {
   return samples;
 }
 
-// How long a run took is nobody's contract.
+// Durations differ from run to run.
 std::string without_durations(const std::string& text) {
   return std::regex_replace(text, std::regex(" in [0-9.]+ ms"), " in N ms");
 }
@@ -82,7 +82,7 @@ std::set<std::string> option_names() {
   return names;
 }
 
-// What the completion offers for the last of `words`.
+// The offers of the completion for the last of `words`.
 std::set<std::string> offered(std::string_view words) {
   const auto output =
       output_of(fmt::format("source {}/muster-bench.bash; "
@@ -157,7 +157,7 @@ TEST(BenchCompletionTest, OffersTheWordsOfEachChoice) {
   }
 }
 
-TEST(BenchCompletionTest, OffersTransportsBehindTheLastComma) {
+TEST(BenchCompletionTest, OffersTransportsAfterTheLastComma) {
   EXPECT_EQ(offered("muster-bench all_reduce --require-transport ib,g"), Words{"ib,gdr"});
 }
 
@@ -165,7 +165,7 @@ TEST(BenchCompletionTest, OffersTheProfilesThatMusterLists) {
   EXPECT_EQ(offered("muster-bench all_reduce --profile t"), Words{"trainer"});
 }
 
-TEST(BenchCompletionTest, TakesAnEqualsSignForABlank) {
+TEST(BenchCompletionTest, TreatsAnEqualsSignAsABlank) {
   EXPECT_EQ(offered("muster-bench all_reduce --backend = t"), Words{"tcp"});
   EXPECT_EQ(offered("muster-bench all_reduce --set a.b ="), Words{""});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests of GPUs on the fake driver: what they measure, and that each fault is found and named.
+// The GPU tests on the fake driver: their measurements, and that each fault is found and named.
 #include "lib/profile/limits/gpu.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,6 @@
 #include "bench/node/products.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
-#include "bench/node/tests.hpp"
 #include "lib/process/child.hpp"
 #include "tests/bench/node/lookup.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -61,7 +60,7 @@ Result<TestResult> run_on(const std::string& scenario, std::string_view name,
   return parse_result(answer.bytes);
 }
 
-// What the report says of it under a profile of eight H100.
+// The findings under limits of H100.
 std::vector<Finding> judged(const std::string& scenario, std::string_view name,
                             const Asked& asked = {}) {
   Profile profile;
@@ -70,8 +69,7 @@ std::vector<Finding> judged(const std::string& scenario, std::string_view name,
   profile.bench->peer_copy.fail_below = BytesPerSecond{300e9};
   profile.bench->gpu_memory.fail_below = BytesPerSecond{2670e9};
   if (asked.cublas == kWithCublas.cublas) profile.bench->gemm.fail_below = Flops{715e12};
-  return findings_of(
-      {.test = find_test(name), .result = run_on(scenario, name, asked), .seconds = 0}, profile);
+  return findings_of({.test = find_test(name), .result = run_on(scenario, name, asked)}, profile);
 }
 
 std::vector<Finding> failed(const std::vector<Finding>& findings) {
@@ -88,17 +86,17 @@ auto is_fail(std::string device, std::string message) {
                ::testing::Field(&Finding::message, HasSubstr(message)));
 }
 
-TEST(GpuNodeTest, EightHealthyGpusPassEveryTest) {
+TEST(GpuNodeTest, HealthyGpusPassEveryTest) {
   for (const auto& test : node_tests()) {
     if (!test.name.starts_with("gpu.")) continue;
     const auto findings =
-        judged("{}", test.name, {.seconds = test.from == Level::soak ? 20 : 0.001});
+        judged("{}", test.name, {.seconds = test.times.from == Level::soak ? 20 : 0.001});
     EXPECT_THAT(failed(findings), ElementsAre()) << test.name << ": " << findings.at(0).message;
     EXPECT_FALSE(findings.empty()) << test.name;
   }
 }
 
-TEST(GpuNodeTest, CopiesAreTimedEachWayAndTogether) {
+TEST(GpuNodeTest, TimesCopiesInEachDirection) {
   const auto result = run_on("{}", "gpu.copy");
   ASSERT_TRUE(result) << result.error().message;
   ASSERT_EQ(result->series.size(), 5U);
@@ -110,7 +108,7 @@ TEST(GpuNodeTest, CopiesAreTimedEachWayAndTogether) {
   }
 }
 
-TEST(GpuNodeTest, ASlowLinkOfOneGpuOfEightIsNamed) {
+TEST(GpuNodeTest, NamesAGpuWithASlowLink) {
   EXPECT_THAT(failed(judged(R"({"node": {"pcie": {"3": 27.5}}})", "gpu.copy")),
               ::testing::Contains(is_fail("gpu3",
                                           "host to device 27.5 GB/s; the median of 8 is "
@@ -120,12 +118,17 @@ TEST(GpuNodeTest, ASlowLinkOfOneGpuOfEightIsNamed) {
   }
 }
 
-TEST(GpuNodeTest, ABitThatACopyTurnsIsFoundWhateverTheSpeed) {
+TEST(GpuNodeTest, FindsABitCorruptedByACopy) {
   EXPECT_THAT(failed(judged(R"({"node": {"spoilt_copy": 6}})", "gpu.copy")),
               ElementsAre(is_fail("gpu6", "differs from byte 524288 on")));
 }
 
-TEST(GpuNodeTest, ASlowPairIsNamedAndShownInTheMatrix) {
+TEST(GpuNodeTest, FindsACopyThatWasLost) {
+  EXPECT_THAT(failed(judged(R"({"node": {"lost_copy": 2}})", "gpu.copy")),
+              ElementsAre(is_fail("gpu2", "differs from byte 0 on")));
+}
+
+TEST(GpuNodeTest, NamesASlowPairAndShowsItInTheMatrix) {
   const std::string scenario = R"({"node": {"peer": {"1-4": 90}}})";
   const auto found = failed(judged(scenario, "gpu.p2p"));
   EXPECT_THAT(found, ::testing::Contains(
@@ -139,8 +142,8 @@ TEST(GpuNodeTest, ASlowPairIsNamedAndShownInTheMatrix) {
   EXPECT_EQ(lines[3], "gpu1    350     -   350   350  90.0   350   350   350");
 }
 
-// Of GPUs with a bridge between two each, the others copy through the host.
-TEST(GpuNodeTest, TheLimitHoldsForPairsThatAreJoinedAndForOnesThatLostTheirWay) {
+// GPUs that are bridged in pairs copy to the others through the host.
+TEST(GpuNodeTest, LimitsConnectedPairsAndThoseThatLostTheirConnection) {
   const std::string bridged =
       R"({"gpus": 4, "node": {"peer": {"0-2": 0, "0-3": 0, "1-2": 0, "1-3": 0,
                                        "2-0": 0, "2-1": 0, "3-0": 0, "3-1": 0%}}})";
@@ -155,35 +158,39 @@ TEST(GpuNodeTest, TheLimitHoldsForPairsThatAreJoinedAndForOnesThatLostTheirWay) 
               ::testing::Contains(is_fail("gpu5-gpu6", "peer copy 20.0 GB/s")));
 }
 
-TEST(GpuNodeTest, OneGpuHasNoPairsAndThatIsNoQuestion) {
+TEST(GpuNodeTest, ASingleGpuIsSkippedUnlessMoreAreExpected) {
   Profile profile;
   profile.gpu->present.count = 1;
-  const Ran ran{
-      .test = find_test("gpu.p2p"), .result = run_on(R"({"gpus": 1})", "gpu.p2p"), .seconds = 0};
+  const TestRun ran{.test = find_test("gpu.p2p"), .result = run_on(R"({"gpus": 1})", "gpu.p2p")};
   EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::skip);
   profile.gpu->present.count = 2;
   EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::unknown);
 }
 
-TEST(GpuNodeTest, APairThatChangesDataFails) {
+TEST(GpuNodeTest, FindsAPairThatCorruptsData) {
   EXPECT_THAT(failed(judged(R"({"node": {"spoilt_pair": "2-0"}})", "gpu.p2p")),
-              ElementsAre(is_fail("gpu2-gpu0", "1 words of 8 bytes came over changed")));
+              ElementsAre(is_fail("gpu2-gpu0", "1 8-byte words were corrupted")));
 }
 
-TEST(GpuNodeTest, SlowMemoryIsNamed) {
+TEST(GpuNodeTest, FindsAPeerCopyThatWasLost) {
+  EXPECT_THAT(failed(judged(R"({"node": {"lost_pair": "4-1"}})", "gpu.p2p")),
+              ElementsAre(is_fail("gpu4-gpu1", "words were corrupted")));
+}
+
+TEST(GpuNodeTest, NamesAGpuWithSlowMemory) {
   EXPECT_THAT(failed(judged(R"({"node": {"memory": {"2": 2000}}})", "gpu.memory")),
               ElementsAre(is_fail("gpu2", "triad 2000 GB/s")));
 }
 
-TEST(GpuNodeTest, ABitOfTheMemoryThatIsStuckIsFound) {
+TEST(GpuNodeTest, FindsAStuckBitOfMemory) {
   EXPECT_THAT(
       failed(judged(R"({"node": {"stuck": {"gpu": 1, "index": 9, "bit": 40}}})", "gpu.memory")),
       ElementsAre(is_fail("gpu1",
-                          "the first at byte 72 of what was tested; bits "
+                          "the first at byte 72 of the tested memory; bits "
                           "0000010000000000 differ")));
 }
 
-TEST(GpuNodeTest, OneBitOfOneProductIsFound) {
+TEST(GpuNodeTest, FindsAWrongBitOfAProduct) {
   EXPECT_THAT(
       failed(judged(R"({"node": {"flip": {"gpu": 5, "product": 3, "index": 777, "bit": 0}}})",
                     "gpu.truth")),
@@ -192,7 +199,7 @@ TEST(GpuNodeTest, OneBitOfOneProductIsFound) {
                           "00000001 differ")));
 }
 
-TEST(GpuNodeTest, AGpuThatIsHeldBackAfterAMinuteIsFoundByASoakAndNotBefore) {
+TEST(GpuNodeTest, ASoakFindsAGpuThatThrottlesAfterAMinute) {
   const std::string scenario = R"({"node": {"throttle": {"gpu": 2, "after_s": 60, "share": 0.7}}})";
   EXPECT_THAT(failed(judged(scenario, "gpu.soak", {.seconds = 30})), ElementsAre());
   const auto found = failed(judged(scenario, "gpu.soak", {.seconds = 120}));
@@ -202,22 +209,22 @@ TEST(GpuNodeTest, AGpuThatIsHeldBackAfterAMinuteIsFoundByASoakAndNotBefore) {
   for (const auto& finding : found) EXPECT_EQ(finding.device, "gpu2");
 }
 
-TEST(GpuNodeTest, WithoutADriverOrAGpuThereIsNothingToTest) {
+TEST(GpuNodeTest, ReportsAMissingGpu) {
   const auto without_gpus = run_on(R"({"gpus": 0})", "gpu.copy");
   ASSERT_FALSE(without_gpus);
   EXPECT_TRUE(without_gpus.error().missing);
   const auto one = run_on(R"({"gpus": 1})", "gpu.p2p");
-  EXPECT_EQ(one.error(), (Error{.message = "there is one GPU only", .missing = true}));
+  EXPECT_EQ(one.error(), (Error{.message = "the node has only one GPU", .missing = true}));
 }
 
-TEST(GpuNodeTest, GpusThatTheProfileKnowsAndNobodyCanUseAreUnknown) {
+TEST(GpuNodeTest, ExpectedGpusThatCannotBeUsedAreUnknown) {
   Profile profile;
   profile.gpu->present.count = 8;
-  const Ran ran{.test = find_test("gpu.copy"), .result = make_missing("no GPU"), .seconds = 0};
+  const TestRun ran{.test = find_test("gpu.copy"), .result = make_missing("no GPU")};
   EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::unknown);
 }
 
-TEST(GpuNodeTest, WhatTheDriverRefusesIsUnknownWithItsReason) {
+TEST(GpuNodeTest, ErrorsOfTheDriverAreUnknownWithTheirReason) {
   const auto refused = run_on(R"({"answers": {"cuInit": 802}})", "gpu.truth");
   ASSERT_FALSE(refused);
   EXPECT_FALSE(refused.error().missing);
@@ -228,17 +235,15 @@ TEST(GpuNodeTest, WhatTheDriverRefusesIsUnknownWithItsReason) {
   EXPECT_EQ(findings[1].device, "gpu1");
 }
 
-TEST(GpuNodeTest, ALimitThatNothingMeasuredForIsSaidToBeUnjudged) {
+TEST(GpuNodeTest, ReportsALimitThatWasNotMeasured) {
   Profile profile;
   profile.name = "x";
   profile.bench->gemm.fail_below = Flops{715e12};
-  const auto findings = findings_of(
-      {.test = find_test("gpu.gemm"), .result = run_on("{}", "gpu.gemm"), .seconds = 0}, profile);
+  const auto findings =
+      findings_of({.test = find_test("gpu.gemm"), .result = run_on("{}", "gpu.gemm")}, profile);
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_EQ(findings[0].outcome, Outcome::pass);
   EXPECT_EQ(findings[1].outcome, Outcome::skip);
-  EXPECT_EQ(findings[1].message,
-            "the limit of profile x is not judged: gpu.gemm does not measure what it is for");
 }
 
 std::vector<std::string> quantities_of(const Result<TestResult>& result) {
@@ -247,7 +252,7 @@ std::vector<std::string> quantities_of(const Result<TestResult>& result) {
   return all;
 }
 
-TEST(GpuGemmTest, EachTypeThatTheChipHasIsMeasuredByTheFastestWay) {
+TEST(GpuGemmTest, MeasuresEachTypeOfTheChip) {
   const auto result = run_on("{}", "gpu.gemm", kWithCublas);
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_THAT(quantities_of(result), ElementsAre("gemm_bf16", "gemm_fp16", "gemm_fp8", "gemm_tf32",
@@ -264,7 +269,7 @@ TEST(GpuGemmTest, EachTypeThatTheChipHasIsMeasuredByTheFastestWay) {
   EXPECT_THAT(older->findings, ElementsAre());
 }
 
-TEST(GpuGemmTest, TheLimitJudgesItsTypeAndASlowGpuIsNamed) {
+TEST(GpuGemmTest, JudgesTheTypeOfTheLimitAndNamesASlowGpu) {
   EXPECT_THAT(failed(judged("{}", "gpu.gemm", kWithCublas)), ElementsAre());
   const auto bad =
       failed(judged(R"({"node": {"gemm_share": {"3": 0.9}}})", "gpu.gemm", kWithCublas));
@@ -278,20 +283,17 @@ TEST(GpuGemmTest, TheLimitJudgesItsTypeAndASlowGpuIsNamed) {
   }
 }
 
-TEST(GpuGemmTest, AProductThatIsNotRepeatedFails) {
-  // The seventh is the one that others are compared with.
+TEST(GpuGemmTest, FindsAProductThatDiffersFromTheFirst) {
+  // The others are compared with the seventh.
   const auto bad =
       failed(judged(R"({"node": {"gemm_flip": {"gpu": 5, "product": 7, "index": 700, "bit": 2}}})",
                     "gpu.gemm", kWithCublas));
   ASSERT_EQ(bad.size(), 1U);
-  EXPECT_THAT(bad[0],
-              is_fail("gpu5",
-                      "1 words of 4 bytes of a product in bf16 are not what the same product was "
-                      "before, the first in column 0; bits 00000004 differ"));
+  EXPECT_THAT(bad[0], is_fail("gpu5", "the first in column 0; bits 00000004 differ"));
   EXPECT_EQ(bad[0].remedy, Remedy::reseat_or_replace);
 }
 
-TEST(GpuGemmTest, AProductThatIsWrongEveryTimeFailsInEachType) {
+TEST(GpuGemmTest, FindsAProductThatIsWrongEveryTime) {
   const auto bad = failed(judged(
       R"({"gpus": 1, "node": {"gemm_flip": {"gpu": 0, "product": 0, "index": 1, "bit": 6}}})",
       "gpu.gemm", kWithCublas));
@@ -299,7 +301,7 @@ TEST(GpuGemmTest, AProductThatIsWrongEveryTimeFailsInEachType) {
   EXPECT_THAT(bad[0], is_fail("gpu0", "a product in bf16 is wrong: row 0, column 0 is "));
 }
 
-TEST(GpuGemmTest, WhatTheLibraryRefusesIsUnknownWithItsReason) {
+TEST(GpuGemmTest, ErrorsOfTheLibraryAreUnknownWithTheirReason) {
   const auto result =
       run_on(R"({"gpus": 2, "answers": {"cublasLtCreate": 1}})", "gpu.gemm", kWithCublas);
   ASSERT_TRUE(result);
@@ -310,14 +312,14 @@ TEST(GpuGemmTest, WhatTheLibraryRefusesIsUnknownWithItsReason) {
   EXPECT_THAT(quantities_of(result), ElementsAre("gemm_f32_own"));
 }
 
-TEST(GpuGemmTest, WithoutTheLibraryMustersOwnKernelIsMeasured) {
+TEST(GpuGemmTest, MeasuresItsOwnKernelWithoutTheLibrary) {
   const auto result = run_on("{}", "gpu.gemm");
   ASSERT_TRUE(result);
   EXPECT_THAT(quantities_of(result), ElementsAre("gemm_f32_own"));
-  EXPECT_THAT(result->lines, ElementsAre(HasSubstr("cuBLASLt cannot be used (/nowhere")));
+  EXPECT_THAT(result->lines, ElementsAre(HasSubstr("cuBLASLt is not available (/nowhere")));
 }
 
-TEST(NumbersTest, BitsAreTheNumbersThatTheTypesSay) {
+TEST(NumbersTest, ConvertBitsOfEachType) {
   EXPECT_EQ(value_of_bits(kFp16, 0x3c00), 1);
   EXPECT_EQ(value_of_bits(kFp16, 0x7bff), 65504);
   EXPECT_EQ(value_of_bits(kFp16, 0x8001), -std::ldexp(1, -24));
@@ -346,16 +348,16 @@ TEST(NumbersTest, AreVariedInEveryType) {
   EXPECT_EQ(varied_numbers(kBf16, 5, 3).size(), 6U);
 }
 
-TEST(NodeAnswerTest, IsVariedAndNeitherNoughtNorOneNorTheSameTwice) {
-  const auto answer = make_answer(1);
-  EXPECT_NE(answer.a, answer.b);
-  EXPECT_NE(answer.a, make_answer(2).a);
-  for (const float each : answer.a) EXPECT_TRUE(std::abs(each) > 0.5F && std::abs(each) < 2.0F);
+TEST(KnownProductTest, IsVariedAndCorrect) {
+  const auto known = make_known_product(1);
+  EXPECT_NE(known.a, known.b);
+  EXPECT_NE(known.a, make_known_product(2).a);
+  for (const float each : known.a) EXPECT_TRUE(std::abs(each) > 0.5F && std::abs(each) < 2.0F);
   float sum = 0;
   for (std::size_t k = 0; k < kProductSize; ++k) {
-    sum = std::fma(answer.a[kProductSize + k], answer.b[k * kProductSize + 2], sum);
+    sum = std::fma(known.a[kProductSize + k], known.b[k * kProductSize + 2], sum);
   }
-  EXPECT_EQ(answer.c[kProductSize + 2], sum);
+  EXPECT_EQ(known.c[kProductSize + 2], sum);
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of the host's own parts, on this machine and in small.
+// The host tests, on this machine and small.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "bench/node/cpus.hpp"
-#include "bench/node/disk_reads.hpp"
-#include "bench/node/stream.hpp"
+#include "bench/node/host_disk.hpp"
+#include "bench/node/host_stream.hpp"
+#include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
-#include "bench/node/tests.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench::node {
@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(NodeCpusTest, OwnCpusAreSplitByNumaNode) {
+TEST(NodeCpusTest, SplitsOwnCpusByNumaNode) {
   const TempDir folder;
   folder.write("sys/devices/system/node/online", "0-2\n");
   folder.write("sys/devices/system/node/node0/cpulist", "0-3\n");
@@ -37,7 +37,7 @@ TEST(NodeCpusTest, AKernelWithoutNumaHasOneNode) {
   EXPECT_THAT(*nodes, ElementsAre(NumaCpus{.node = 0, .cpus = {0, 1}}));
 }
 
-TEST(NodeCpusTest, EachCacheCountsOnce) {
+TEST(NodeCpusTest, CountsEachCacheOnce) {
   const TempDir folder;
   for (const auto* cpu : {"cpu0", "cpu1", "cpu2"}) {
     const auto cache = fmt::format("sys/devices/system/cpu/{}/cache/index0", cpu);
@@ -48,7 +48,7 @@ TEST(NodeCpusTest, EachCacheCountsOnce) {
   EXPECT_EQ(cache_bytes(*Root::below(folder.path()), {0, 1, 2}), 64UL << 20U);
 }
 
-TEST(NodeCpusTest, AControlGroupMayLeaveLessMemory) {
+TEST(NodeCpusTest, ControlGroupsLimitTheMemory) {
   const TempDir folder;
   folder.write("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable: 8000 kB\n");
   folder.write("proc/self/cgroup", "0::/job/step\n");
@@ -67,22 +67,21 @@ TEST(NodeStreamTest, ArraysAreFourTimesTheCachesAndNeverFillTheMemory) {
   EXPECT_EQ(stream_array_bytes(0, 100000 * kMiB), 256 * kMiB);
 }
 
-TEST(NodeStreamTest, EveryKernelComputesWhatItShould) {
+TEST(NodeStreamTest, EveryKernelIsCorrect) {
   constexpr std::size_t kCount = 512;
 
-  struct alignas(64) Line {
+  struct alignas(64) Values {
     std::array<double, kCount> values;
   };
-
-  Line a{};
-  Line b{};
-  Line c{};
+  Values a{};
+  Values b{};
+  Values c{};
   for (std::size_t i = 0; i < kCount; ++i) a.values[i] = stream_value(i);
-  const Arrays arrays{a.values.data(), b.values.data(), c.values.data(), kCount};
-  for (const bool past : {false, true}) {
+  const StreamArrays arrays{a.values.data(), b.values.data(), c.values.data(), kCount};
+  for (const bool streaming : {false, true}) {
     const auto run = [&](std::size_t kernel) {
       const auto& each = stream_kernels().at(kernel);
-      (past ? each.past_caches : each.ordinary)(arrays);
+      (streaming ? each.streaming : each.ordinary)(arrays);
     };
     run(0);
     EXPECT_EQ(b.values, a.values);
@@ -97,7 +96,7 @@ TEST(NodeStreamTest, EveryKernelComputesWhatItShould) {
   }
 }
 
-TEST(NodeStreamTest, MeasuresEachKernelOnEachCpuAndFindsNothingWrong) {
+TEST(NodeStreamTest, MeasuresEachKernel) {
   const auto result = run_host_stream({.time = std::chrono::milliseconds(1), .bytes = 4U << 20U});
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_TRUE(result->findings.empty());
@@ -123,7 +122,7 @@ TEST(NodeLatencyTest, MeasuresMemoryAndEachPairOfCpus) {
   EXPECT_FALSE(result->matrices.empty());
 }
 
-TEST(NodeMatrixTest, IsATableWithADashWhereThereIsNoNumber) {
+TEST(NodeMatrixTest, ShowsADashForNoNumber) {
   EXPECT_THAT(lines_of({.title = "in ns",
                         .names = {"numa0", "numa1"},
                         .cells = {{98.25, 140}, {141.2, std::nullopt}}}),
@@ -131,16 +130,16 @@ TEST(NodeMatrixTest, IsATableWithADashWhereThereIsNoNumber) {
                           "      numa0 numa1", "numa0  98.2   140", "numa1   141     -"));
 }
 
-TEST(NodeDiskTest, FindsLocalNvmeDisksAndNoOthers) {
+TEST(NodeDiskTest, FindsOnlyLocalNvmeDisks) {
   const TempDir folder;
-  const auto add = [&](const char* name, const char* transport, const char* sectors) {
+  const auto add_disk = [&](const char* name, const char* transport, const char* sectors) {
     folder.write(fmt::format("sys/block/{}/device/transport", name), transport);
     folder.write(fmt::format("sys/block/{}/device/model", name), "Fast Disk\n");
     folder.write(fmt::format("sys/block/{}/size", name), sectors);
   };
-  add("nvme0n1", "pcie\n", "2000\n");
-  add("nvme1n1", "rdma\n", "2000\n");
-  add("nvme2n1", "pcie\n", "0\n");
+  add_disk("nvme0n1", "pcie\n", "2000\n");
+  add_disk("nvme1n1", "rdma\n", "2000\n");
+  add_disk("nvme2n1", "pcie\n", "0\n");
   folder.write("sys/block/sda/size", "2000\n");
   const auto disks = local_disks(*Root::below(folder.path()));
   ASSERT_TRUE(disks);
@@ -152,7 +151,7 @@ TEST(NodeDiskTest, FindsLocalNvmeDisksAndNoOthers) {
 
 class NodeDiskReadTest : public ::testing::TestWithParam<bool> {};
 
-TEST_P(NodeDiskReadTest, ReadsAFileManyAtATime) {
+TEST_P(NodeDiskReadTest, ReadsAFile) {
   const TempDir folder;
   constexpr std::uint64_t kSize = 1U << 20U;
   folder.write("data", std::string(kSize, 'x'));
@@ -168,9 +167,9 @@ TEST_P(NodeDiskReadTest, ReadsAFileManyAtATime) {
   EXPECT_EQ(read->bytes_per_second.size(), 10U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, NodeDiskReadTest, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Kinds, NodeDiskReadTest, ::testing::Bool());
 
-TEST(NodeDiskTest, WhatTheDiskDoesNotGiveIsCountedAndNamed) {
+TEST(NodeDiskTest, CountsFailedReads) {
   const TempDir folder;
   folder.write("data", std::string(8192, 'x'));
   const auto read = read_disk({.path = folder.path() / "data",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ib.loopback on the fake libibverbs: what it measures, and that each fault is found and named.
+// ib.loopback on the fake libibverbs: its measurements, and that each fault is found and named.
 #include "lib/profile/limits/ib.hpp"
 
 #include <fmt/format.h>
@@ -9,10 +9,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "bench/node/rdma/near_gpus.hpp"
+#include "bench/node/rdma/memory.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
-#include "bench/node/tests.hpp"
 #include "lib/process/child.hpp"
 #include "tests/bench/node/lookup.hpp"
 #include "tests/support/printers.hpp"
@@ -55,13 +54,13 @@ Result<TestResult> run_on(const std::string& scenario, const AskedOfHcas& asked 
   return parse_result(answer.bytes);
 }
 
-// What is not a pass, under a limit of 380 Gb/s.
+// The findings that do not pass, under a limit of 380 Gb/s.
 std::vector<Finding> bad(const std::string& scenario, const AskedOfHcas& asked = {}) {
   Profile profile;
   profile.name = "x";
   profile.bench->hca_write.fail_below = BitsPerSecond{380e9};
-  auto findings = findings_of(
-      {.test = find_test("ib.loopback"), .result = run_on(scenario, asked), .seconds = 0}, profile);
+  auto findings =
+      findings_of({.test = find_test("ib.loopback"), .result = run_on(scenario, asked)}, profile);
   EXPECT_FALSE(findings.empty());
   std::erase_if(findings, [](const auto& each) { return each.outcome == Outcome::pass; });
   return findings;
@@ -72,7 +71,7 @@ auto is(Outcome outcome, std::string device, std::string message) {
                Field(&Finding::message, HasSubstr(message)));
 }
 
-TEST(IbLoopbackTest, MemoryOfGpusIsWrittenByTheHcaNextToThem) {
+TEST(IbLoopbackTest, WritesMemoryOfTheNearGpu) {
   const auto result = run_on("{}", kWithGpus);
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_THAT(result->findings, ElementsAre());
@@ -80,24 +79,24 @@ TEST(IbLoopbackTest, MemoryOfGpusIsWrittenByTheHcaNextToThem) {
   ASSERT_NE(series, result->series.end());
   ASSERT_EQ(series->values.size(), 8U);
   EXPECT_NEAR(series->values[3].value, 396, 1);
-  // By peer memory where there is no dma-buf.
+  // Without dma-buf, peer memory is used.
   const auto peer = run_on(R"({"no_dma_buf": true})", kWithGpus);
   ASSERT_TRUE(peer);
   EXPECT_THAT(peer->series, Contains(Field(&Series::quantity, "hca_write_gpu")));
 }
 
-TEST(IbLoopbackTest, TheHcaThatIsSlowWithItsGpuAloneIsBehindItsSisters) {
+TEST(IbLoopbackTest, NamesAnHcaThatIsSlowOnlyWithItsGpu) {
   const auto found = bad(R"({"slow_gpus": [4]})", kWithGpus);
   EXPECT_THAT(found, ElementsAre(is(Outcome::warn, "mlx5_ib4", "RDMA write, GPU memory 198 Gb/s")));
 }
 
-TEST(IbLoopbackTest, WithoutGpusTheirMemoryIsLeftOutAndThatIsSaidOnce) {
+TEST(IbLoopbackTest, SkipsMemoryOfGpusWithoutGpus) {
   const auto without = run_on("{}");
   EXPECT_THAT(without->findings, ElementsAre());
   EXPECT_THAT(without->lines, Contains(HasSubstr("without memory of GPUs: ")));
 }
 
-TEST(NearGpusTest, CountsTheFoldersThatTwoPathsHaveInCommon) {
+TEST(NearGpusTest, CountsTheSharedFoldersOfTwoPaths) {
   const std::string hca = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0";
   EXPECT_EQ(common_folders(hca, "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:03:00.0"),
             6U);
@@ -105,7 +104,7 @@ TEST(NearGpusTest, CountsTheFoldersThatTwoPathsHaveInCommon) {
   EXPECT_EQ(common_folders(hca, ""), 1U);
 }
 
-TEST(IbLoopbackTest, EightHealthyHcasPassAndEachIsMeasuredInEveryWay) {
+TEST(IbLoopbackTest, MeasuresEachHealthyHcaInEveryWay) {
   EXPECT_THAT(bad("{}"), ElementsAre());
   const auto result = run_on("{}");
   ASSERT_TRUE(result) << result.error().message;
@@ -125,13 +124,13 @@ TEST(IbLoopbackTest, EightHealthyHcasPassAndEachIsMeasuredInEveryWay) {
   EXPECT_EQ(lines_of(result->matrices[0]).size(), 10U);
 }
 
-TEST(IbLoopbackTest, OneHcaAtHalfRateIsNamed) {
+TEST(IbLoopbackTest, NamesAnHcaAtHalfRate) {
   const auto findings = bad(R"({"slow": {"5": 198}})");
   EXPECT_THAT(findings, Contains(is(Outcome::fail, "mlx5_ib5", "RDMA write 19")));
-  EXPECT_EQ(findings.size(), 1U) << "one cause is one finding";
+  EXPECT_EQ(findings.size(), 1U) << "one cause, one finding";
 }
 
-TEST(IbLoopbackTest, WithoutALimitItsSistersTell) {
+TEST(IbLoopbackTest, ComparesSistersWithoutALimit) {
   const auto findings = findings_of(
       {.test = find_test("ib.loopback"), .result = run_on(R"({"slow": {"5": 198}})")}, Profile{});
   EXPECT_THAT(findings, Contains(is(Outcome::warn, "mlx5_ib5", "the median of 8 is")));
@@ -143,39 +142,39 @@ TEST(IbLoopbackTest, HealthyHcasThatDifferByTwoPercentPass) {
   }
 }
 
-TEST(IbLoopbackTest, WrongDataFailWhateverTheSpeed) {
+TEST(IbLoopbackTest, FindsCorruptedData) {
   EXPECT_THAT(bad(R"({"spoilt": 2})"),
               Contains(is(Outcome::fail, "mlx5_ib2",
-                          "8 words of 8 bytes came over changed, the first at byte 65536")));
+                          "8 8-byte words were corrupted, the first at byte 65536")));
 }
 
-TEST(IbLoopbackTest, AWriteThatIsSaidToBeDoneAndWasNotFails) {
+TEST(IbLoopbackTest, FindsAWriteThatWasLost) {
   EXPECT_THAT(bad(R"({"skipped": 1})"),
-              Contains(is(Outcome::fail, "mlx5_ib1", "16384 words of 8 bytes came over changed")));
+              Contains(is(Outcome::fail, "mlx5_ib1", "16384 8-byte words were corrupted")));
 }
 
-TEST(IbLoopbackTest, TransfersThatFailOrNeverEndAreUnknownAndTheOthersAreMeasured) {
+TEST(IbLoopbackTest, FailedAndSilentTransfersAreUnknown) {
   const auto failing = bad(R"({"failing": 4})");
   EXPECT_THAT(failing, ElementsAre(is(Outcome::unknown, "mlx5_ib4",
-                                      "a transfer ended with: transport retry counter exceeded")));
+                                      "a transfer failed: transport retry counter exceeded")));
   EXPECT_THAT(bad(R"({"silent": 6})"),
               ElementsAre(is(Outcome::unknown, "mlx5_ib6",
-                             "8 of 8 transfers do not complete within 0.3 s")));
+                             "8 of 8 transfers did not complete within 0.3 s")));
 }
 
-TEST(IbLoopbackTest, WhatCannotBeUsedIsUnknownWithItsCause) {
+TEST(IbLoopbackTest, UnusableHcasAreUnknownWithTheirReason) {
   EXPECT_THAT(bad(R"({"down": [3], "closed": [1], "locked": [2]})"),
               ::testing::UnorderedElementsAre(
                   is(Outcome::unknown, "mlx5_ib3", "port 1 is DOWN"),
-                  is(Outcome::unknown, "mlx5_ib1", "it cannot be opened: Permission denied"),
+                  is(Outcome::unknown, "mlx5_ib1", "open the HCA: Permission denied"),
                   is(Outcome::unknown, "mlx5_ib2", "see `ulimit -l`")));
 }
 
-TEST(IbLoopbackTest, TheKeyOfAFullMemberIsUsed) {
+TEST(IbLoopbackTest, UsesTheKeyOfAFullMember) {
   EXPECT_THAT(bad(R"({"limited": true})"), ElementsAre());
 }
 
-TEST(IbLoopbackTest, EthernetIsLeftOutUnlessItIsNamed) {
+TEST(IbLoopbackTest, SkipsEthernetUnlessNamed) {
   const std::string scenario = R"({"hcas": 2, "ethernet": [1]})";
   auto result = run_on(scenario);
   ASSERT_TRUE(result);
@@ -185,18 +184,18 @@ TEST(IbLoopbackTest, EthernetIsLeftOutUnlessItIsNamed) {
   EXPECT_EQ(result->series[0].values.size(), 2U);
 }
 
-TEST(IbLoopbackTest, RailsThatAreApartAreNoFault) {
+TEST(IbLoopbackTest, SeparateRailsAreNotAFault) {
   EXPECT_THAT(bad(R"({"hcas": 4, "apart": true})"),
               ElementsAre(is(Outcome::skip, "node", "no HCA of this node reaches another")));
 }
 
-TEST(IbLoopbackTest, ANodeWithoutHcasIsSkippedUnlessItShouldHaveSome) {
+TEST(IbLoopbackTest, SkipsANodeWithoutHcasUnlessExpected) {
   EXPECT_THAT(bad(R"({"hcas": 0})"), ElementsAre(is(Outcome::skip, "node", "no HCA")));
   EXPECT_THAT(bad("{}", {.library = "/nowhere/libibverbs.so.1"}),
               ElementsAre(is(Outcome::skip, "node", "/nowhere/libibverbs.so.1")));
   Profile profile;
   profile.ib->present.count = 8;
-  const Ran ran{.test = find_test("ib.loopback"), .result = run_on(R"({"hcas": 0})")};
+  const TestRun ran{.test = find_test("ib.loopback"), .result = run_on(R"({"hcas": 0})")};
   EXPECT_EQ(findings_of(ran, profile).at(0).outcome, Outcome::unknown);
 }
 

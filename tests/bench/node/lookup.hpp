@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "bench/node/tests.hpp"
+#include "bench/node/test.hpp"
 
 namespace muster::bench::node {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of `muster-bench node`, its report, and the table of its tests.
+// The command line of `muster-bench node`, its report, and its table of tests.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,6 @@
 #include "bench/node/node_command.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
-#include "bench/node/tests.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "tests/bench/command/command_run.hpp"
 
@@ -30,7 +29,7 @@ std::string error_of(const std::vector<const char*>& words) {
   return parsed ? "" : parsed.error().message;
 }
 
-TEST(NodeCommandTest, RefusesWhatItDoesNotKnow) {
+TEST(NodeCommandTest, RefusesUnknownWords) {
   EXPECT_THAT(error_of({"--only", "host.strem"}), HasSubstr("did you mean host.stream?"));
   EXPECT_THAT(error_of({"--level", "quik"}), HasSubstr("did you mean quick?"));
   EXPECT_THAT(error_of({"--set", "x"}), HasSubstr("expects KEY=VALUE"));
@@ -71,18 +70,18 @@ TEST(NodeTestsTest, EveryTestHasACheckThatCanBeExplained) {
 }
 
 // `quick` fits a minute of an 8-GPU node, and `full` five.
-TEST(NodeTestsTest, ALevelFitsItsTime) {
+TEST(NodeTestsTest, EachLevelFitsItsTime) {
   double quick = 0;
   double full = 0;
   for (const auto& test : node_tests()) {
-    if (test.from == Level::quick) quick += test.quick_s;
-    if (test.from != Level::soak) full += test.full_s;
+    if (test.times.from == Level::quick) quick += test.times.quick_s;
+    if (test.times.from != Level::soak) full += test.times.full_s;
   }
   EXPECT_LE(quick, 60);
   EXPECT_LE(full, 300);
 }
 
-// The collectives judge these.
+// Judged by collectives.
 constexpr std::array kJobs{"node_all_reduce",    "job_all_reduce", "job_all_gather",
                            "job_reduce_scatter", "job_alltoall",   "transport",
                            "environment"};
@@ -98,7 +97,7 @@ TEST(NodeTestsTest, EveryLimitOfAProfileHasAJudge) {
   });
 }
 
-TEST(NodeRunTest, JudgesByTheLimitThatWasSetAndSaysWhatItMeasured) {
+TEST(NodeRunTest, JudgesByTheGivenLimit) {
   const auto ended =
       run_node({"--only", "host.stream", "--profile", "generic", "--set",
                 "bench.stream.fail_below=100000 GB/s", "--size", "8 MiB", "--format", "json"});
@@ -121,17 +120,17 @@ Section<Nvml> eight_gpus(std::vector<GpuProcess> on_gpu_3) {
   return observed(std::move(nvml));
 }
 
-TEST(NodeInUseTest, NamesTheProcessThatWorksOnAGpu) {
+TEST(NodeInUseTest, NamesTheProcessOnAGpu) {
   const auto findings = judge_use(eight_gpus({{.pid = 1234, .name = "python3", .job = "77"}}), "");
   EXPECT_THAT(findings,
               ElementsAre(Finding{.check = "bench.in_use",
                                   .device = "gpu3",
                                   .outcome = Outcome::unknown,
                                   .message = "in use by python3 (process 1234, job 77)"}));
-  EXPECT_EQ(who_works(findings), "gpu3 is in use by python3 (process 1234, job 77)");
+  EXPECT_EQ(first_use(findings), "gpu3 is in use by python3 (process 1234, job 77)");
 }
 
-TEST(NodeInUseTest, ANarrowPciLinkIsTheCauseOfSlowCopies) {
+TEST(NodeInUseTest, ExplainsSlowCopiesByANarrowLink) {
   auto nvml = eight_gpus({});
   for (auto& gpu : nvml->gpus) gpu.link = {.width = 16U, .width_max = 16U};
   nvml->gpus[3].link.width = 8U;
@@ -144,20 +143,20 @@ TEST(NodeInUseTest, ANarrowPciLinkIsTheCauseOfSlowCopies) {
   }
   add_causes(findings, nvml);
   EXPECT_EQ(findings[0].message, "slow");
-  EXPECT_EQ(findings[1].message, "slow; its PCI link has 8 lanes, and could have 16");
+  EXPECT_EQ(findings[1].message, "slow; its PCI link has 8 of 16 lanes");
 }
 
-TEST(NodeInUseTest, GpusOfOthersDoNotCount) {
+TEST(NodeInUseTest, IgnoresInvisibleGpus) {
   const auto nvml = eight_gpus({{.pid = 1234, .name = "python3"}});
   EXPECT_EQ(judge_use(nvml, "0,1,2").at(0).outcome, Outcome::pass);
   EXPECT_EQ(judge_use(nvml, "2, 3").at(0).device, "gpu3");
   EXPECT_EQ(judge_use(nvml, "GPU-8932f937").at(0).device, "gpu3");
 }
 
-TEST(NodeInUseTest, WithoutNvmlNobodyIsAccused) {
+TEST(NodeInUseTest, FindsNothingWithoutNvml) {
   EXPECT_EQ(judge_use(eight_gpus({}), "").at(0).outcome, Outcome::pass);
   EXPECT_EQ(judge_use(Section<Nvml>{}, "").at(0).outcome, Outcome::skip);
-  EXPECT_EQ(who_works(judge_use(Section<Nvml>{.status = Status::timeout, .reason = "late"}, "")),
+  EXPECT_EQ(first_use(judge_use(Section<Nvml>{.status = Status::timeout, .reason = "late"}, "")),
             "");
 }
 
@@ -169,9 +168,9 @@ Profile plain_profile() {
   return profile;
 }
 
-TEST(NodeOutcomeTest, WhatCouldNotRunIsUnknownAndWhatIsNotThereIsSkipped) {
+TEST(NodeOutcomeTest, FailedTestsAreUnknownAndMissingDevicesSkipped) {
   const auto of = [](Result<TestResult> result) {
-    const Ran ran{.test = &kPlain, .result = std::move(result), .seconds = 0};
+    const TestRun ran{.test = &kPlain, .result = std::move(result)};
     return findings_of(ran, plain_profile());
   };
   EXPECT_THAT(of(make_error("no answer within 2 s")),
@@ -183,7 +182,7 @@ TEST(NodeOutcomeTest, WhatCouldNotRunIsUnknownAndWhatIsNotThereIsSkipped) {
   EXPECT_EQ(of(TestResult{}).at(0).outcome, Outcome::unknown);
 }
 
-TEST(NodeOutcomeTest, ThatNobodyWorksOnTheGpusIsNoVerdict) {
+TEST(NodeOutcomeTest, IdleGpusAreNotAVerdict) {
   const Finding idle{.check = "bench.in_use", .outcome = Outcome::pass, .message = "idle"};
   const Finding skipped{.check = "bench.hca_write", .outcome = Outcome::skip, .message = "none"};
   std::vector<Finding> findings{idle, skipped};
@@ -194,7 +193,7 @@ TEST(NodeOutcomeTest, ThatNobodyWorksOnTheGpusIsNoVerdict) {
   EXPECT_EQ(findings[0].outcome, Outcome::pass);
 }
 
-TEST(NodeOutcomeTest, AMeasurementSaysHowItsRepeatsLieAndNoTimesOfOperations) {
+TEST(NodeOutcomeTest, AMeasurementIncludesItsRepeats) {
   const std::vector<double> repeats{11, 8, 9, 10, 12, 14, 10, 9, 11, 10, 9, 12};
   TestResult result;
   result.series.push_back(
@@ -202,7 +201,7 @@ TEST(NodeOutcomeTest, AMeasurementSaysHowItsRepeatsLieAndNoTimesOfOperations) {
        .quantity = "stream_copy",
        .unit = "GB/s",
        .values = {best_of("numa0", repeats), value_of("numa1", {7}), {.device = "node"}}});
-  const auto measurements = measurements_of({.test = &kPlain, .result = result, .seconds = 0});
+  const auto measurements = measurements_of({.test = &kPlain, .result = result});
   ASSERT_EQ(measurements.size(), 3U);
   ASSERT_TRUE(measurements[0].repeats);
   EXPECT_EQ(measurements[0].value, 14);
@@ -219,7 +218,15 @@ TEST(NodeOutcomeTest, AMeasurementSaysHowItsRepeatsLieAndNoTimesOfOperations) {
   for (const auto& each : measurements) EXPECT_FALSE(each.statistics);
 }
 
-TEST(NodeResultTest, ComesThroughThePipeAsItWas) {
+TEST(NodeSeriesTest, AddsTheMedianAndTheScatterOfRepeats) {
+  Series series;
+  const auto& value = series.add("gpu0", {10, 11, 9, 10, 30});
+  EXPECT_EQ(value.value, 10);
+  EXPECT_NEAR(value.noise, 0.14826, 1e-9) << "one outlier does not count";
+  EXPECT_EQ(series.iterations, 5);
+}
+
+TEST(NodeResultTest, RoundTripsThroughThePipe) {
   TestResult result;
   result.series.push_back({.what = "copy",
                            .quantity = "stream_copy",

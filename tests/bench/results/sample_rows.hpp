@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows whose bus bandwidth is what a test says.
+// Rows with a given bus bandwidth.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ inline Operation all_reduce_of(std::uint64_t bytes) {
   return operation;
 }
 
-// As long as it takes for this bus bandwidth.
+// The seconds for this bus bandwidth.
 inline double seconds_for(const Operation& operation, int ranks, double bus_gbps) {
   return static_cast<double>(shape_of(operation, 0, ranks).bytes) *
          bus_factor(operation.collective, ranks) / (bus_gbps * 1e9);
@@ -42,7 +42,7 @@ inline Timing timing_at(const Operation& operation, int ranks,
   return *std::move(timing);
 }
 
-// Twenty iterations alike in both placements.
+// Twenty equal iterations in both placements.
 inline Row row_at(const Operation& operation, int ranks, double bus_gbps) {
   auto row = row_of(operation, ranks);
   row.out_of_place = timing_at(operation, ranks, std::vector<double>(20, bus_gbps));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs on a modelled ND A100 v4 of two nodes, from times to the verdict, by the shipped
-// profile.
+// Runs on two simulated ND A100 v4 nodes, from times to the verdict of the shipped profile.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -108,14 +107,14 @@ TEST(SimRunTest, AHealthyClusterIsHealthy) {
   EXPECT_EQ(outcome_of(report, "bench.data"), Outcome::pass);
 }
 
-TEST(SimRunTest, NoiseOfTwoPercentDoesNotFailIt) {
+TEST(SimRunTest, NoiseOfTwoPercentPasses) {
   for (int seed = 1; seed <= 20; ++seed) {
     const auto report = SimRun(fmt::format("noise=2%,seed={}", seed)).report();
     EXPECT_EQ(report.verdict, Verdict::healthy) << seed;
   }
 }
 
-TEST(SimRunTest, WhatLiesBelowTheRuleFailsAfterTwoMoreRuns) {
+TEST(SimRunTest, FailsBelowTheLimitAfterTwoMoreRuns) {
   // 90.5% of 200 GB/s would be 181, less the latency.
   const SimRun run("efficiency=0.905");
   EXPECT_EQ(run.sizes(), 6U);
@@ -130,9 +129,9 @@ struct Verdicts {
   int pass = 0, warn = 0, fail = 0;
 };
 
-// Of so many pairs of nodes that do so much, and differ by 0.6% from run to run.
+// The verdicts of pairs of nodes whose bandwidth varies by 0.6% between runs.
 Verdicts verdicts_at(double gbps, bool acceptance = false, int pairs = 1000) {
-  constexpr double kReached = 187.41;  // by the model, with its usual efficiency
+  constexpr double kReached = 187.41;  // of the simulation, with its default efficiency
   Verdicts verdicts;
   for (int seed = 1; seed <= pairs; ++seed) {
     const SimRun run(fmt::format("gpus=8,run_noise=0.6%,seed={},efficiency={:.6f}", seed,
@@ -158,7 +157,7 @@ TEST(SimRunTest, NoHealthyPairFailsAndPairsAtNinetyFivePercentDo) {
   EXPECT_EQ(verdicts_at(0.97 * kExpected).pass, 0) << "it warns or fails";
 }
 
-TEST(SimRunTest, AnAcceptanceTestFailsWhatIsClearlyBelowThePromise) {
+TEST(SimRunTest, AcceptanceFailsClearlyBelowThePromise) {
   constexpr int kPairs = 300;
   EXPECT_LE(verdicts_at(185.6, true, kPairs).fail, 2);
   EXPECT_LE(verdicts_at(185, true, kPairs).fail, 6) << "just what is promised";
@@ -174,7 +173,7 @@ TEST(SimRunTest, FaultsThatSlowTheNetworkFail) {
   }
 }
 
-TEST(SimRunTest, AFallBackToTcpFailsWithItsCauseAlone) {
+TEST(SimRunTest, AFallBackToTcpFailsOnlyWithItsCause) {
   const auto report = SimRun("fault=tcp_fallback")
                           .report({.known = true,
                                    .used = "NET/Socket between nodes",
@@ -185,7 +184,7 @@ TEST(SimRunTest, AFallBackToTcpFailsWithItsCauseAlone) {
   EXPECT_THAT(report.findings[0].message, HasSubstr("ib was not used: no HCA is visible"));
 }
 
-TEST(SimRunTest, OneWrongElementIsFoundAndNamed) {
+TEST(SimRunTest, NamesAWrongElement) {
   const auto report = SimRun("fault=wrong:13:4242").report();
   EXPECT_EQ(report.verdict, Verdict::unhealthy);
   EXPECT_EQ(report.findings[0].check, "bench.data");

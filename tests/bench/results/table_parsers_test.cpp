@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table is read the way public scripts read that of nccl-tests: by word, by column from either
-// end, by regular expression. Each test is one manner of reading.
+// Reads the table as public scripts read that of nccl-tests: by word, by column from either end, by
+// regular expression. One test for each.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ class TableParsersTest : public ::testing::Test {
   std::string text;
 };
 
-// A shell's health check: any line with FAILED is a fault, the sixth word of the first line with
+// A shell's health check: a line with FAILED is a fault, and the sixth word of the first line with
 // "bandwidth" is the result.
 TEST_F(TableParsersTest, SixthWordOfTheFirstLineThatNamesBandwidth) {
   std::optional<std::string_view> result;
@@ -94,8 +94,8 @@ TEST_F(TableParsersTest, EighthColumnOfTheLineWithTheSize) {
   EXPECT_THAT(results, ElementsAre("189.64"));
 }
 
-// A benchmark suite: rows begin so many lines behind the one that names the placements, and the
-// bus bandwidth is the sixth word from the end of lines with more than ten.
+// A benchmark suite: rows begin a fixed number of lines after the placements, and the bus bandwidth is
+// the sixth word from the end of lines with more than ten.
 TEST_F(TableParsersTest, SixthWordFromTheEndBelowThePlacements) {
   const auto all = lines();
   const auto head = std::ranges::find_if(
@@ -112,7 +112,7 @@ TEST_F(TableParsersTest, SixthWordFromTheEndBelowThePlacements) {
   EXPECT_THAT(results, ElementsAre("187.33", "188.42", "189.64"));
 }
 
-// Columns are looked up by the names in the header, the second of each name being the in-place one.
+// Columns are found by their names in the header. The second one of each name is in place.
 TEST_F(TableParsersTest, ColumnsByTheNamesOfTheHeader) {
   const auto all = lines();
   const auto head = std::ranges::find_if(all, [](auto each) {
@@ -145,7 +145,7 @@ TEST_F(TableParsersTest, TheAverageByRegularExpression) {
         R"(Avg bus bandwidth\s*:\s*(\d+(?:\.\d+)?))"}) {
     EXPECT_THAT(found(pattern, 1), ElementsAre("188.463")) << pattern;
   }
-  // Some cut the decimals; at least they find the number.
+  // Some scripts cut the decimals.
   EXPECT_THAT(found(R"(# Avg bus bandwidth\s*:\s*(\d+))", 1), ElementsAre("188"));
 }
 

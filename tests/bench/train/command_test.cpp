@@ -17,7 +17,7 @@ std::string error_of(const std::vector<const char*>& words) {
   return parsed ? "" : parsed.error().message;
 }
 
-TEST(TrainCommandTest, TakesAModelAndTheOptionsOfAJob) {
+TEST(TrainCommandTest, AcceptsAModelAndTheOptionsOfAJob) {
   const auto parsed = parse(std::vector<const char*>{"--model", "70b", "--tokens=8192", "--steps",
                                                      "3", "--number", "fp16", "--local=8"});
   ASSERT_TRUE(parsed) << parsed.error().message;
@@ -29,12 +29,12 @@ TEST(TrainCommandTest, TakesAModelAndTheOptionsOfAJob) {
   EXPECT_EQ(command.local, 8);
 }
 
-TEST(TrainCommandTest, RefusesWhatIsNoStep) {
-  EXPECT_THAT(error_of({"--model", "9b"}), HasSubstr("no model is called \"9b\""));
+TEST(TrainCommandTest, RefusesInvalidSteps) {
+  EXPECT_THAT(error_of({"--model", "9b"}), HasSubstr("unknown model \"9b\""));
   EXPECT_THAT(error_of({"--tokens", "100"}), HasSubstr("a multiple of 64"));
   EXPECT_THAT(error_of({"--steps", "0"}), HasSubstr("--steps"));
   EXPECT_THAT(error_of({"--min-tokens", "-1"}), HasSubstr("above zero"));
-  EXPECT_THAT(error_of({"--backend", "tcp"}), HasSubstr("it goes with --backend nccl"));
+  EXPECT_THAT(error_of({"--backend", "tcp"}), HasSubstr("requires --backend nccl"));
   EXPECT_THAT(error_of({"--sizes", "8"}), HasSubstr("muster-bench train_step --help says more"));
 }
 

@@ -59,11 +59,11 @@ TEST(TrainResultsTest, CountsTokensOfTheWholeJobAndOperationsOfEachGpu) {
   EXPECT_NEAR(value("lost_by_each_other"), 5, 1e-9);
 }
 
-TEST(TrainResultsTest, WithoutALimitNothingIsJudged) {
+TEST(TrainResultsTest, IsUnknownWithoutALimit) {
   TrainCommand command;
   const auto job = [&] { return of_device(findings_of(steps(2), members(2), command), "job"); };
   EXPECT_EQ(job().outcome, Outcome::unknown);
-  EXPECT_THAT(job().message, HasSubstr("no limit is set (--min-tokens)"));
+  EXPECT_THAT(job().message, HasSubstr("--min-tokens is not set"));
   command.min_tokens = 19'000;  // 19,505 are reached
   EXPECT_EQ(job().outcome, Outcome::pass);
   command.min_tokens = 20'000;
@@ -71,14 +71,14 @@ TEST(TrainResultsTest, WithoutALimitNothingIsJudged) {
   EXPECT_EQ(std::get<double>(job().limit), 20'000);
 }
 
-TEST(TrainResultsTest, NamesTheGpuForWhoseProductsAllOthersWait) {
+TEST(TrainResultsTest, NamesAGpuWithSlowProducts) {
   auto ranks = steps(8);
   EXPECT_THAT(of_device(findings_of(ranks, members(8), {}), "gpu-0001 gpu3").message, IsEmpty());
   ranks[3].products = {0.5, 0.46, 0.45};
   const auto slow = of_device(findings_of(ranks, members(8), {}), "gpu-0001 gpu3");
   EXPECT_EQ(slow.outcome, Outcome::warn);
   EXPECT_THAT(slow.message, HasSubstr("its products take 15.0% longer"));
-  // Of three nobody knows who is right.
+  // Three are too few to compare.
   ranks.resize(3);
   ranks[2].products = {0.5, 0.5, 0.5};
   EXPECT_THAT(of_device(findings_of(ranks, members(3), {}), "gpu-0001 gpu2").message, IsEmpty());

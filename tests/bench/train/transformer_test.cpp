@@ -37,7 +37,7 @@ TEST(TransformerTest, CountsSixOperationsForEachParameterAndToken) {
   }
 }
 
-TEST(TransformerTest, TheLayersOfEachHaveNearlyAllOfTheParametersInItsName) {
+TEST(TransformerTest, LayersHaveNearlyAllParametersOfTheName) {
   const std::vector<double> billions{6.5, 7.0, 12.7, 68.5};
   for (std::size_t i = 0; i < transformers().size(); ++i) {
     const auto& model = transformers()[i];
@@ -46,14 +46,14 @@ TEST(TransformerTest, TheLayersOfEachHaveNearlyAllOfTheParametersInItsName) {
   }
 }
 
-TEST(TransformerTest, ReadsNamesAndNumbers) {
+TEST(TransformerTest, ParsesNamesAndNumbers) {
   EXPECT_EQ(parse_transformer("70b")->hidden, 8192U);
   EXPECT_EQ(*parse_transformer("3x128x512"), (Transformer{"3x128x512", 3, 128, 128, 512}));
   EXPECT_THAT(refused("7"), HasSubstr("there are 7b, 8b, 13b, 70b, or LAYERSxHIDDENxFEED_FORWARD"));
   EXPECT_THAT(refused("8B"), HasSubstr("did you mean 8b?"));
-  EXPECT_THAT(refused("0x128x512"), HasSubstr("\"0\" is no number of layers up to 1000"));
-  EXPECT_THAT(refused("3x100x512"), HasSubstr("\"100\" is no multiple of 64"));
-  EXPECT_THAT(refused("3x128x5e2"), HasSubstr("\"5e2\" is no multiple of 64"));
+  EXPECT_THAT(refused("0x128x512"), HasSubstr("\"0\", expected a number of layers up to 1000"));
+  EXPECT_THAT(refused("3x100x512"), HasSubstr("\"100\", expected a multiple of 64"));
+  EXPECT_THAT(refused("3x128x5e2"), HasSubstr("\"5e2\", expected a multiple of 64"));
 }
 
 }  // namespace

@@ -122,10 +122,11 @@ FAKE_CUDA int cuMemcpyPeerAsync(Pointer to, Context to_context, Pointer from, Co
   const auto time = fake::time_of(static_cast<double>(bytes) / (gbs * 1e9));
   return fake::put(stream, fake::plain([=](fake::Time& now) {
                      const auto real = fake::real_bytes(source, bytes);
-                     std::memcpy(into, source, real);
+                     const auto& node = fake::scenario().node;
+                     const std::pair pair(reader, other);
+                     if (node.lost_pair != pair) std::memcpy(into, source, real);
                      fake::written(into, bytes, real);
-                     const auto& spoilt = fake::scenario().node.spoilt_pair;
-                     if (spoilt && *spoilt == std::pair(reader, other) && real > 0) *into ^= 4;
+                     if (node.spoilt_pair == pair && real > 0) *into ^= 4;
                      now += time;
                    }));
 }

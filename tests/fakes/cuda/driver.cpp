@@ -211,9 +211,11 @@ FAKE_CUDA int cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, St
   if (waits && !fake::is_pinned(to, bytes)) return cuda::kNotReady;
   return fake::put(stream,
                    fake::plain([to, from, bytes, gpu = fake::current_gpu()](fake::Time& now) {
-                     std::memcpy(to, fake::pointer_to(from), bytes);
-                     const auto& spoilt = fake::scenario().node.spoilt_copy;
-                     if (spoilt && *spoilt == gpu && fake::is_pinned(to, bytes)) {
+                     const auto& node = fake::scenario().node;
+                     if (node.lost_copy != gpu || !fake::is_pinned(to, bytes)) {
+                       std::memcpy(to, fake::pointer_to(from), bytes);
+                     }
+                     if (node.spoilt_copy == gpu && fake::is_pinned(to, bytes)) {
                        static_cast<char*>(to)[bytes / 2] ^= 1;
                      }
                      now += fake::copy_time(gpu, to, bytes);

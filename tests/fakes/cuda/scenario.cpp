@@ -102,6 +102,10 @@ void take_node(const Json& json, NodeHardware& node) {
   if (json.contains("spoilt_pair")) {
     node.spoilt_pair = pair_of(json.at("spoilt_pair").get<std::string>());
   }
+  if (json.contains("lost_copy")) node.lost_copy = json.at("lost_copy").get<int>();
+  if (json.contains("lost_pair")) {
+    node.lost_pair = pair_of(json.at("lost_pair").get<std::string>());
+  }
 }
 
 Scenario scenario_of(const Json& json) {

@@ -76,6 +76,8 @@ struct NodeHardware {
   std::optional<Flip> stuck;  // "stuck": {"gpu": 1, "index": 9, "bit": 40}: of a pattern's words
   std::optional<int> spoilt_copy;                  // "spoilt_copy": 3: to the host, one bit
   std::optional<std::pair<int, int>> spoilt_pair;  // "spoilt_pair": "1-4": one bit
+  std::optional<int> lost_copy;                    // "lost_copy": 3: copies to the host do nothing
+  std::optional<std::pair<int, int>> lost_pair;    // "lost_pair": "1-4": so do those of the pair
 };
 
 // A part of one node that makes all operations of NCCL slow that use it: "slow_part": {"of": "hca",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queue pairs of one HCA that are joined with those of another, or of the same.
+// Queue pairs of one HCA that are connected to those of another, or of the same.
 #pragma once
 
 #include <chrono>
@@ -21,35 +21,35 @@ struct Transfers {
   std::uint64_t count = 0;
 };
 
-class Way {
+class RdmaPath {
  public:
-  // Where nothing completes for `patience` a transfer is given up.
-  [[nodiscard]] static Result<std::unique_ptr<Way>> join(const Hca& from, const Hca& to,
-                                                         std::chrono::nanoseconds patience);
-  Way(const Way&) = delete;
-  Way& operator=(const Way&) = delete;
-  ~Way();
+  // A transfer fails if nothing completes for `patience`.
+  [[nodiscard]] static Result<std::unique_ptr<RdmaPath>> connect(const Hca& from, const Hca& to,
+                                                                 std::chrono::nanoseconds patience);
+  RdmaPath(const RdmaPath&) = delete;
+  RdmaPath& operator=(const RdmaPath&) = delete;
+  ~RdmaPath();
 
-  // Seconds from the first post to the last completion, many at a time. After an error the way
-  // cannot be used.
+  // Moves many messages at a time. Returns the seconds from the first post to the last completion.
+  // After an error the path cannot be used.
   [[nodiscard]] Result<double> move(const Transfers& transfers);
 
  private:
-  Way(const Hca& from, const Hca& to, std::chrono::nanoseconds patience)
+  RdmaPath(const Hca& from, const Hca& to, std::chrono::nanoseconds patience)
       : from_(from), to_(to), patience_(patience) {}
 
   [[nodiscard]] Result<void> set_up();
   [[nodiscard]] Result<ibv_qp*> make_pair(const Hca& hca, ibv_cq* completions) const;
   [[nodiscard]] Result<void> post(const Transfers& transfers, std::uint64_t index);
-  // How many have completed since.
+  // Returns the number of transfers that completed since the last call.
   [[nodiscard]] Result<std::uint64_t> poll();
 
   const Hca& from_;
   const Hca& to_;
   std::chrono::nanoseconds patience_;
   ibv_cq* completions_ = nullptr;
-  ibv_cq* unused_ = nullptr;  // of the other side, which posts nothing
-  std::vector<ibv_qp*> here_, there_;
+  ibv_cq* unused_ = nullptr;  // of the target, which posts nothing
+  std::vector<ibv_qp*> local_, remote_;
   std::uint64_t depth_ = 1;
 };
 

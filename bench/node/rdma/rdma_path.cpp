@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/node/rdma/way.hpp"
+#include "bench/node/rdma/rdma_path.hpp"
 
 #include <fmt/format.h>
 
@@ -12,9 +12,9 @@
 namespace muster::bench::node {
 namespace {
 
-constexpr std::size_t kPairs = 2;  // one alone does not keep the fastest HCAs busy
-constexpr int kDepth = 128;        // transfers under way
-constexpr int kMostReads = 16;     // that a queue pair has under way
+constexpr std::size_t kPairs = 2;  // one does not keep the fastest HCAs busy
+constexpr int kDepth = 128;        // concurrent transfers
+constexpr int kMostReads = 16;     // concurrent reads of a queue pair
 
 Result<void> initialise(const Hca& hca, ibv_qp* pair) {
   ibv_qp_attr attributes{};
@@ -25,7 +25,7 @@ Result<void> initialise(const Hca& hca, ibv_qp* pair) {
       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
   const int error = hca.library().modify_qp(
       pair, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-  if (error != 0) return refused("a queue pair cannot be initialised", error);
+  if (error != 0) return verbs_error("initialise a queue pair", error);
   return {};
 }
 
@@ -33,7 +33,7 @@ std::uint8_t reads_of(int limit) {
   return static_cast<std::uint8_t>(std::clamp(limit, 1, kMostReads));
 }
 
-Result<void> connect(const Hca& hca, ibv_qp* pair, const Hca& other, const ibv_qp* peer) {
+Result<void> connect_pair(const Hca& hca, ibv_qp* pair, const Hca& other, const ibv_qp* peer) {
   constexpr std::uint8_t kLeastRnrTimer = 12;  // 0.64 ms
   constexpr std::uint8_t kTimeout = 14;        // 67 ms
   constexpr std::uint8_t kRetries = 7;
@@ -51,7 +51,7 @@ Result<void> connect(const Hca& hca, ibv_qp* pair, const Hca& other, const ibv_q
       library.modify_qp(pair, &attributes,
                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-  if (error != 0) return refused("a queue pair cannot be joined with its peer", error);
+  if (error != 0) return verbs_error("connect a queue pair", error);
   attributes.qp_state = IBV_QPS_RTS;
   attributes.timeout = kTimeout;
   attributes.retry_cnt = kRetries;
@@ -60,50 +60,49 @@ Result<void> connect(const Hca& hca, ibv_qp* pair, const Hca& other, const ibv_q
   error = library.modify_qp(pair, &attributes,
                             IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                                 IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-  if (error != 0) return refused("a queue pair cannot be made ready", error);
+  if (error != 0) return verbs_error("make a queue pair ready", error);
   return {};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Way>> Way::join(const Hca& from, const Hca& to,
-                                       std::chrono::nanoseconds patience) {
-  std::unique_ptr<Way> way(new Way(from, to, patience));
-  if (auto done = way->set_up(); !done) return tl::unexpected(done.error());
-  return way;
+Result<std::unique_ptr<RdmaPath>> RdmaPath::connect(const Hca& from, const Hca& to,
+                                                    std::chrono::nanoseconds patience) {
+  std::unique_ptr<RdmaPath> path(new RdmaPath(from, to, patience));
+  TRY(path->set_up());
+  return path;
 }
 
-Way::~Way() {
-  for (auto* pair : here_) from_.library().destroy_qp(pair);
-  for (auto* pair : there_) to_.library().destroy_qp(pair);
+RdmaPath::~RdmaPath() {
+  for (auto* pair : local_) from_.library().destroy_qp(pair);
+  for (auto* pair : remote_) to_.library().destroy_qp(pair);
   if (completions_ != nullptr) from_.library().destroy_cq(completions_);
   if (unused_ != nullptr) to_.library().destroy_cq(unused_);
 }
 
-Result<void> Way::set_up() {
+Result<void> RdmaPath::set_up() {
   const int most = std::min(from_.limits().max_qp_wr, from_.limits().max_cqe);
   depth_ = static_cast<std::uint64_t>(std::clamp(most, 1, kDepth));
   completions_ =
       from_.library().create_cq(from_.context(), static_cast<int>(depth_), nullptr, nullptr, 0);
   unused_ = to_.library().create_cq(to_.context(), 1, nullptr, nullptr, 0);
   if (completions_ == nullptr || unused_ == nullptr) {
-    return refused("a completion queue is refused", errno);
+    return verbs_error("create a completion queue", errno);
   }
   for (std::size_t i = 0; i < kPairs; ++i) {
-    TRY_ASSIGN(const auto here, make_pair(from_, completions_));
-    here_.push_back(here);
-    TRY_ASSIGN(const auto there, make_pair(to_, unused_));
-    there_.push_back(there);
-    auto done = initialise(from_, here);
-    if (done) done = initialise(to_, there);
-    if (done) done = connect(to_, there, from_, here);
-    if (done) done = connect(from_, here, to_, there);
-    if (!done) return done;
+    TRY_ASSIGN(auto* const local, make_pair(from_, completions_));
+    local_.push_back(local);
+    TRY_ASSIGN(auto* const remote, make_pair(to_, unused_));
+    remote_.push_back(remote);
+    TRY(initialise(from_, local));
+    TRY(initialise(to_, remote));
+    TRY(connect_pair(to_, remote, from_, local));
+    TRY(connect_pair(from_, local, to_, remote));
   }
   return {};
 }
 
-Result<ibv_qp*> Way::make_pair(const Hca& hca, ibv_cq* completions) const {
+Result<ibv_qp*> RdmaPath::make_pair(const Hca& hca, ibv_cq* completions) const {
   ibv_qp_init_attr attributes{};
   attributes.send_cq = completions;
   attributes.recv_cq = completions;
@@ -114,11 +113,11 @@ Result<ibv_qp*> Way::make_pair(const Hca& hca, ibv_cq* completions) const {
   attributes.qp_type = IBV_QPT_RC;
   attributes.sq_sig_all = 1;
   ibv_qp* const pair = hca.library().create_qp(hca.domain(), &attributes);
-  if (pair == nullptr) return refused("a queue pair is refused", errno);
+  if (pair == nullptr) return verbs_error("create a queue pair", errno);
   return pair;
 }
 
-Result<void> Way::post(const Transfers& transfers, std::uint64_t index) {
+Result<void> RdmaPath::post(const Transfers& transfers, std::uint64_t index) {
   const auto offset = index * transfers.message;
   ibv_sge piece{.addr = transfers.local->address() + offset,
                 .length = static_cast<std::uint32_t>(transfers.message),
@@ -132,39 +131,39 @@ Result<void> Way::post(const Transfers& transfers, std::uint64_t index) {
   request.wr.rdma.remote_addr = transfers.remote->address() + offset;
   request.wr.rdma.rkey = transfers.remote->remote_key();
   ibv_send_wr* bad = nullptr;
-  const int error = ibv_post_send(here_[index % here_.size()], &request, &bad);
-  if (error != 0) return refused("a transfer is refused", error);
+  const int error = ibv_post_send(local_[index % local_.size()], &request, &bad);
+  if (error != 0) return verbs_error("post a transfer", error);
   return {};
 }
 
-Result<std::uint64_t> Way::poll() {
+Result<std::uint64_t> RdmaPath::poll() {
   std::array<ibv_wc, 16> done{};
   const int count = ibv_poll_cq(completions_, static_cast<int>(done.size()), done.data());
-  if (count < 0) return make_error("the completion queue cannot be read");
+  if (count < 0) return make_error("cannot read the completion queue");
   for (int i = 0; i < count; ++i) {
     const auto& each = done.at(static_cast<std::size_t>(i));
     if (each.status == IBV_WC_SUCCESS) continue;
     return make_error(
-        fmt::format("a transfer ended with: {}", from_.library().status_text(each.status)));
+        fmt::format("a transfer failed: {}", from_.library().status_text(each.status)));
   }
   return static_cast<std::uint64_t>(count);
 }
 
-Result<double> Way::move(const Transfers& transfers) {
+Result<double> RdmaPath::move(const Transfers& transfers) {
   std::uint64_t posted = 0;
   std::uint64_t done = 0;
   const auto begin = Clock::now();
   auto last = begin;
   while (done < transfers.count) {
     for (; posted < transfers.count && posted - done < depth_; ++posted) {
-      if (auto sent = post(transfers, posted); !sent) return tl::unexpected(sent.error());
+      TRY(post(transfers, posted));
     }
     TRY_ASSIGN(const auto more, poll());
     done += more;
     if (more > 0) {
       last = Clock::now();
     } else if (Clock::now() - last > patience_) {
-      return make_error(fmt::format("{} of {} transfers do not complete within {:.1f} s",
+      return make_error(fmt::format("{} of {} transfers did not complete within {:.1f} s",
                                     posted - done, transfers.count,
                                     std::chrono::duration<double>(patience_).count()));
     }

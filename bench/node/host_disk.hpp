@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads of a disk past the page cache, many at a time, by the kernel's io_uring. Nothing is
-// written.
+// Reads of a disk that bypass the page cache, many at a time, by io_uring. Nothing is written.
 #pragma once
 
 #include <chrono>
@@ -22,26 +21,27 @@ struct LocalDisk {
   bool operator==(const LocalDisk&) const = default;
 };
 
-// The disks of this node, by name. Disks over a network, and those without a medium, are left out.
+// Returns the local NVMe disks of this node, by name, without those over a network or without a
+// medium.
 [[nodiscard]] Result<std::vector<LocalDisk>> local_disks(const Root& root);
 
-struct ReadPlan {
+struct DiskReadPlan {
   std::string path;         // a block device or a file
-  std::uint64_t size = 0;   // bytes of it that may be read
+  std::uint64_t size = 0;   // bytes of it to read from
   std::uint32_t block = 0;  // bytes of a read; a multiple of 4096
-  unsigned depth = 1;       // reads under way at a time
-  bool random = false;      // else from the beginning on, and again from there
+  unsigned depth = 1;       // concurrent reads
+  bool random = false;      // else sequential, starting over at the end
   std::chrono::duration<double> time{1};
 };
 
-struct ReadOutcome {
-  std::vector<double> bytes_per_second;  // of each tenth of the time
+struct DiskReads {
+  std::vector<double> bytes_per_second;  // in each tenth of the time
   std::uint64_t reads = 0;
-  std::uint64_t failed = 0;   // that the disk answered with an error, or with less than asked
+  std::uint64_t failed = 0;   // that returned an error or too few bytes
   std::string first_failure;  // where, and why
 };
 
-// An error where nothing could be read at all: no permission, no io_uring.
-[[nodiscard]] Result<ReadOutcome> read_disk(const ReadPlan& plan);
+// An error if the disk cannot be read at all, such as without permission or io_uring.
+[[nodiscard]] Result<DiskReads> read_disk(const DiskReadPlan& plan);
 
 }  // namespace muster::bench::node
