@@ -230,7 +230,7 @@ CommandText command_text() {
 Parsed<BenchCommand> parse(std::span<const char* const> arguments) {
   auto parsed = parse_words(arguments);
   if (parsed) return parsed;
-  return make_error(fmt::format("{} (muster-bench --help says more)", parsed.error().message));
+  return make_error(fmt::format("{} (see muster-bench --help)", parsed.error().message));
 }
 
 std::vector<const char*> with_collective_of_name(std::span<const char* const> words) {

@@ -42,7 +42,7 @@ inline constexpr std::array kBenchChecks{
                "The message names what is missing: HCAs in the container, nvidia_peermem, a limit "
                "on locked memory, the topology file.",
                BenchCheck::Judges::run},
-    BenchCheck{"bench.diagnosis", "NCCL's own test of the paths between GPUs finds no fault",
+    BenchCheck{"bench.diagnosis", "NCCL's own test of the paths between GPUs passes",
                "With --diagnose, NCCL 2.31 and later write and read over every path between two "
                "GPUs before using it, and compare the data. A failure is a fault of a GPU, a link "
                "or the driver, not of a program.",

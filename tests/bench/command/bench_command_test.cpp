@@ -249,7 +249,7 @@ TEST_P(BadUsage, IsNamed) {
   const auto invocation = parsed(words);
   ASSERT_FALSE(invocation.has_value());
   EXPECT_EQ(invocation.error().message,
-            fmt::format("{} (muster-bench --help says more)", GetParam().message));
+            fmt::format("{} (see muster-bench --help)", GetParam().message));
 }
 
 constexpr const char* kOneCollective =

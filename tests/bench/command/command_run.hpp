@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A subcommand of `muster-bench`, run in this process: its exit status and what it said.
+// A subcommand of `muster-bench`, run in this process: its exit status and output.
 #pragma once
 
 #include <span>

@@ -94,8 +94,8 @@ TEST_F(TableParsersTest, EighthColumnOfTheLineWithTheSize) {
   EXPECT_THAT(results, ElementsAre("189.64"));
 }
 
-// A benchmark suite: rows begin a fixed number of lines after the placements, and the bus bandwidth is
-// the sixth word from the end of lines with more than ten.
+// A benchmark suite: rows begin a fixed number of lines after the placements, and the bus bandwidth
+// is the sixth word from the end of lines with more than ten.
 TEST_F(TableParsersTest, SixthWordFromTheEndBelowThePlacements) {
   const auto all = lines();
   const auto head = std::ranges::find_if(

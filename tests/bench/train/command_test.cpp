@@ -35,7 +35,7 @@ TEST(TrainCommandTest, RefusesInvalidSteps) {
   EXPECT_THAT(error_of({"--steps", "0"}), HasSubstr("--steps"));
   EXPECT_THAT(error_of({"--min-tokens", "-1"}), HasSubstr("above zero"));
   EXPECT_THAT(error_of({"--backend", "tcp"}), HasSubstr("requires --backend nccl"));
-  EXPECT_THAT(error_of({"--sizes", "8"}), HasSubstr("muster-bench train_step --help says more"));
+  EXPECT_THAT(error_of({"--sizes", "8"}), HasSubstr("see muster-bench train_step --help"));
 }
 
 TEST(TrainCommandTest, HasACheckThatCanBeExplained) {

@@ -94,11 +94,15 @@ INSTANTIATE_TEST_SUITE_P(Each, OutputFormat,
 TEST(OutputTest, AFileThatCannotBeWrittenIsUndecidedWithItsCause) {
   Job job;
   const auto file = (job.folder() / "no" / "such" / "folder" / "report.json").string();
-  const auto end = job.end_of(job.start(two_ranks({"--format=json", "--output", file})));
-  EXPECT_EQ(end.status, 2);
-  EXPECT_EQ(end.out, "");
-  EXPECT_THAT(end.err, HasSubstr(file));
-  EXPECT_THAT(end.err, HasSubstr("No such file or directory"));
+  const auto split = muster_bench({"all_reduce", "--sizes=8", "--backend=sim", "--sim=nodes=2",
+                                   "--split=node", "--profile=generic", "--output", file});
+  for (const auto& words : {two_ranks({"--format=json", "--output", file}), split}) {
+    const auto end = job.end_of(job.start(words));
+    EXPECT_EQ(end.status, 2);
+    EXPECT_EQ(end.out, "") << "nothing is measured";
+    EXPECT_THAT(end.err, HasSubstr(file));
+    EXPECT_THAT(end.err, HasSubstr("No such file or directory"));
+  }
 }
 
 TEST(OutputTest, AFullDeviceIsUndecidedWithItsCause) {
