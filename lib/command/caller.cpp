@@ -16,10 +16,10 @@ int deliver(const Caller& caller, const std::string& file, std::string_view text
   const auto written = write_answer(caller.console, file, text, mode);
   if (written) return status;
   const int failed = fail(caller, undecided(written.error()).value());
-  // What was found out is not lost with the file, unless only its owner may read it.
+  // Print the answer instead, unless only its owner may read it.
   constexpr unsigned kOthers = 077;
-  const bool elsewhere = (mode & kOthers) != 0 && descriptor_named(file) != STDOUT_FILENO;
-  if (elsewhere) static_cast<void>(caller.console.out(text));
+  const bool may_print = (mode & kOthers) != 0 && descriptor_named(file) != STDOUT_FILENO;
+  if (may_print) static_cast<void>(caller.console.out(text));
   return failed;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who runs a command: what the command is given, and how it answers.
+// The environment that a command runs in, and how it answers.
 #pragma once
 
 #include <filesystem>
@@ -17,15 +17,14 @@ struct Caller {
   Console console;
   std::map<std::string, std::string> variables;  // the environment
   Clock::time_point started;
-  std::filesystem::path bench = {};  // muster-bench; empty: the one beside this program
+  std::filesystem::path bench = {};  // muster-bench; empty: the one next to this program
 };
 
-// Says on standard error why a command failed, unless there is nothing to say. Returns the exit
-// status.
+// Prints the message, if there is one, to standard error. Returns the exit status.
 [[nodiscard]] int fail(const Caller& caller, const Failure& failure);
 
-// Writes the answer to standard output or to `file`. Returns `status`, or that of a failure where
-// the answer cannot be written.
+// Writes the answer to standard output or to `file`. Returns `status`, or that of the failure to
+// write.
 [[nodiscard]] int deliver(const Caller& caller, const std::string& file, std::string_view text,
                           int status, unsigned mode = kReportMode);
 

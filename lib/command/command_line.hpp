@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the words of a command line: each value goes to the option that it belongs to.
+// Parses a command line and passes each value to its option.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,13 @@
 
 namespace muster {
 
-// An option, and what takes each value that is given for it.
+// An option and the function that takes each of its values.
 struct OptionTaker {
   OptionText text;
   std::function<Result<void>(std::string_view value)> take;
 };
 
-// Takers that put the values into `command`, which has these options or is derived from what has
-// them. It must outlive them.
+// Makes takers that store the values in `command`, which must outlive them.
 template <class Command>
 [[nodiscard]] std::vector<OptionTaker> takers_for(std::type_identity_t<Command>& command,
                                                   std::span<const Option<Command>> options) {
@@ -36,12 +35,12 @@ template <class Command>
 }
 
 struct CommandLine {
-  bool help = false;               // --help was among the words: nothing else of the line counts
-  std::vector<std::string> words;  // those that belong to no option
+  bool help = false;               // --help was given; the rest of the line is ignored
+  std::vector<std::string> words;  // arguments that are not options
 };
 
-// Takes the words that follow the name of the command. Words that belong to no option are refused
-// where the synopsis begins with the options. An error is bad usage.
+// Parses the arguments behind the name of the command. Words that are not options are refused if
+// the synopsis begins with the options. An error is bad usage.
 [[nodiscard]] Result<CommandLine> take_line(std::vector<std::string> arguments,
                                             const CommandText& text,
                                             const std::vector<OptionTaker>& takers);

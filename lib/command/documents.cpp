@@ -24,10 +24,10 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
   return text;
 }
 
-// For roff, which takes a plain "-" for a hyphen.
+// Escapes for roff, which reads a plain "-" as a hyphen.
 std::string escaped(std::string_view text) { return replaced(std::string(text), "-", "\\-"); }
 
-// "of an element (default f32)" as "Of an element (default f32)."
+// "of an element (default f32)" becomes "Of an element (default f32)."
 std::string sentence(std::string_view help) {
   std::string text = escaped(help);
   text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
@@ -46,10 +46,10 @@ std::string heading(const OptionText& option) {
                      option.arity == Arity::many ? " ..." : "");
 }
 
-// The options of one command, with what the prose says of each.
-class Section {
+// The manual section of one command: its options and the prose about each.
+class ManualSection {
  public:
-  explicit Section(const CommandText& command) : command_(command) {}
+  explicit ManualSection(const CommandText& command) : command_(command) {}
 
   [[nodiscard]] bool has(std::string_view option) const {
     return std::ranges::any_of(command_.options, [&](const OptionText& each) {
@@ -64,8 +64,8 @@ class Section {
     notes_[option_].above = std::exchange(above_, {});
   }
 
-  // A line about the option that was begun, or about the command where none was.
-  void add(std::string_view line) { notes_[option_].text += fmt::format("{}\n", line); }
+  // Adds a line about the current option, or about the command if there is none.
+  void add_line(std::string_view line) { notes_[option_].text += fmt::format("{}\n", line); }
 
   [[nodiscard]] std::string text() {
     std::string text;
@@ -76,7 +76,7 @@ class Section {
     const auto& prose = notes_[""].text;
     text += prose.empty() ? sentence(command_.about) : prose;
     for (const auto& option : command_.options) {
-      if (option.name == kHelp && !command_.name.empty()) continue;  // said once, for all commands
+      if (option.name == kHelp && !command_.name.empty()) continue;  // documented once
       const auto& note = notes_[split(option.name, ',').back()];
       text += note.above + heading(option) + sentence(option.help) + note.text;
     }
@@ -94,12 +94,12 @@ class Section {
   std::map<std::string_view, Note> notes_;
 };
 
-// What stands behind "@command " or "@option "; empty where the line is another.
-std::string_view behind(std::string_view line, std::string_view word) {
+// The argument of "@command " or "@option "; empty for another line.
+std::string_view argument_of(std::string_view line, std::string_view word) {
   return line.starts_with(word) ? trim(line.substr(word.size())) : std::string_view();
 }
 
-// A line of the script for a value of this option or word.
+// The line of the completion script for the values of an option or argument.
 std::string offer(std::string_view where, std::string_view argument) {
   static const std::map<std::string_view, std::string_view> kKnown{
       {"FILE", "@FUNCTION@_files"},
@@ -134,27 +134,28 @@ std::string offers_of(const CommandText& command) {
 
 Result<std::string> man_page(std::string_view prose, const std::vector<CommandText>& commands) {
   std::string page;
-  std::optional<Section> section;
+  std::optional<ManualSection> section;
   const auto close = [&] {
     if (section) page += section->text();
     section.reset();
   };
   for (const auto line : split_lines(prose)) {
-    if (const auto name = behind(line, "@command "); line.starts_with("@command")) {
+    if (const auto name = argument_of(line, "@command "); line.starts_with("@command")) {
       close();
       const auto found = std::ranges::find(commands, name, &CommandText::name);
-      if (found == commands.end()) return make_error(fmt::format("no command is called {}", name));
+      if (found == commands.end())
+        return make_error(fmt::format("@command {}: unknown command", name));
       section.emplace(*found);
-    } else if (const auto option = behind(line, "@option "); !option.empty()) {
+    } else if (const auto option = argument_of(line, "@option "); !option.empty()) {
       if (!section || !section->has(option)) {
-        return make_error(fmt::format("no option is called {} there", option));
+        return make_error(fmt::format("@option {}: unknown option of this command", option));
       }
       section->begin(option);
     } else if (section && line.starts_with(".SS ")) {
       section->above(line);
     } else {
       if (line.starts_with(".SH ")) close();
-      section ? section->add(line) : void(page += fmt::format("{}\n", line));
+      section ? section->add_line(line) : void(page += fmt::format("{}\n", line));
     }
   }
   close();

@@ -12,19 +12,19 @@
 
 namespace muster {
 
-// A man page from its prose and the table. In the prose, `@command NAME` stands for the heading of
-// a command; its options follow where the next command or section begins. What stands behind
-// `@option NAME` is said of that option after its help, and `.SS` before it is a heading above it.
-// Without prose of its own a command is introduced by its one line.
+// Makes a man page from its prose and the table. In the prose, `@command NAME` begins the section
+// of a command, whose options follow at its end. Text behind `@option NAME` is added to the help of
+// that option; a `.SS` line before it is a heading above it. A command without prose begins with
+// its one line.
 [[nodiscard]] Result<std::string> man_page(std::string_view prose,
                                            const std::vector<CommandText>& commands);
 
-// What is offered behind "COMMAND:OPTION" or, last of all, "COMMAND:*": a call of one of the
-// script's functions, whose names begin with @FUNCTION@.
+// The completion for "COMMAND:OPTION" or, after all others, "COMMAND:*": a call of a function of
+// the script, whose names begin with @FUNCTION@.
 using Offer = std::pair<std::string_view, std::string>;
 
-// A completion for bash from the script that all programs share. `offers` are those that the table
-// cannot tell.
+// Makes a completion for bash from the script that all programs share. `offers` are those that
+// cannot be derived from the table.
 [[nodiscard]] std::string completion(std::string_view script,
                                      const std::vector<CommandText>& commands,
                                      const std::vector<Offer>& offers);

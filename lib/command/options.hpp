@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one table of options of a command: parsing, --help, the man page and the completion are made
-// from it.
+// The table of options of a command. Parsing, --help, the man page and the shell completion are
+// made from it.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace muster {
 
 enum class Arity {
   flag,  // no value
-  one,   // one value; the last one given counts
-  each,  // one value, and may be repeated
+  one,   // one value; the last one counts
+  each,  // one value; may be repeated
   many,  // all values that follow
 };
 
@@ -37,14 +37,14 @@ struct Option : OptionText {
 
 struct CommandText {
   std::string_view program;   // "muster"
-  std::string_view name;      // "check"; empty where the program is the command
-  std::string_view synopsis;  // what follows the name: "[OPTION]...", "CHECK [OPTION]..."
+  std::string_view name;      // "check"; empty if the program has no commands
+  std::string_view synopsis;  // the arguments: "[OPTION]...", "CHECK [OPTION]..."
   std::string_view about;     // one line
   std::vector<OptionText> options;
   std::string_view examples = {};  // lines, each indented by two blanks
 };
 
-// With --help, which every command has.
+// Includes --help, which every command has.
 template <class Command>
 [[nodiscard]] std::vector<OptionText> texts_of(std::span<const Option<Command>> options) {
   std::vector<OptionText> texts(options.begin(), options.end());
@@ -53,23 +53,23 @@ template <class Command>
 }
 
 [[nodiscard]] std::string command_help(const CommandText& command);
-// Words broken into lines that begin at `column`.
+// Breaks the text into lines that begin at `column`.
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t column);
-// "; did you mean --profile?", or nothing where none is near.
+// "; did you mean --profile?", or nothing if no candidate is similar.
 [[nodiscard]] std::string suggestion(std::string_view word,
                                      const std::vector<std::string>& candidates);
 // "unknown option --profil; did you mean --profile?"
 [[nodiscard]] Error unknown_option(std::string_view word, const CommandText& command);
 
-// What the value of an option means. An error is bad usage, and the option's name is put before it.
+// Parsers of option values. The caller puts the option's name before the error.
 [[nodiscard]] Result<void> take_text(std::string& target, std::string_view value);
-// The place of `value` among the words of a choice such as "text|json".
+// Returns the index of `value` in a choice such as "text|json".
 [[nodiscard]] Result<std::size_t> take_choice(std::string_view choices, std::string_view value);
 // Above zero and up to 24 h.
 [[nodiscard]] Result<Seconds> take_duration(std::string_view value);
 [[nodiscard]] Result<int> take_number(std::string_view value, int least);
 
-// Puts `value` into a member by the member's type. The words of a choice stand in the order of its
+// Parses `value` as the type of the member. The words of a choice are in the order of its
 // enumeration.
 template <class Member>
 [[nodiscard]] Result<void> take(Member& target, std::string_view argument, std::string_view value) {
@@ -77,22 +77,26 @@ template <class Member>
     target = true;
     return {};
   } else if constexpr (std::is_enum_v<Member>) {
-    return put(target, take_choice(argument, value));
+    TRY_ASSIGN(const auto index, take_choice(argument, value));
+    target = static_cast<Member>(index);
+    return {};
   } else if constexpr (std::is_same_v<Member, std::vector<std::string>>) {
     return take_text(target.emplace_back(), value);
   } else if constexpr (std::is_same_v<Member, std::string>) {
     return take_text(target, value);
   } else {
-    return put(target, take_duration(value));
+    TRY_ASSIGN(target, take_duration(value));
+    return {};
   }
 }
 
-// For a member that is a whole number or an optional one.
+// For members that are whole numbers or optional whole numbers.
 template <int kLeast>
 struct AtLeast {
   template <class Member>
   [[nodiscard]] Result<void> operator()(Member& target, std::string_view value) const {
-    return put(target, take_number(value, kLeast));
+    TRY_ASSIGN(target, take_number(value, kLeast));
+    return {};
   }
 };
 
@@ -105,8 +109,8 @@ struct MemberPointer<M C::*> {
   using Member = M;
 };
 
-// A row of the table. Its value is put into `kMember`, by the member's type or by
-// `kTake(member, value)`. What has no argument is a flag; what is kept in a list may be repeated.
+// Makes a row of the table. Its value is parsed by the type of `kMember`, or by
+// `kTake(member, value)`. Without an argument it is a flag; for a list it may be repeated.
 template <auto kMember, auto kTake = nullptr>
 [[nodiscard]] consteval auto option(std::string_view name, std::string_view argument,
                                     std::string_view help,

@@ -20,7 +20,7 @@
 namespace muster {
 namespace {
 
-// A reader that has gone needs no telling.
+// EPIPE needs no message.
 Result<void> write_to(int descriptor, std::string_view name, std::string_view text) {
   const int code = write_all(descriptor, text);
   if (code == 0) return {};
@@ -46,7 +46,7 @@ Console make_console() {
     return write_to(STDOUT_FILENO, "to standard output", text);
   };
   console.note = [](std::string_view line) {
-    // There is nowhere left to report that standard error cannot be written.
+    // If standard error cannot be written, there is nowhere to report it.
     (void)write_all(STDERR_FILENO, fmt::format("{}\n", printable(line, 1000)));
   };
   console.colour = terminal && !dumb && (no_colour == nullptr || *no_colour == '\0');
@@ -75,13 +75,13 @@ Result<Destination> Destination::open(const Console& console, const std::string&
       return write_to(number, file, text);
     });
   }
-  // Where root writes to is not for a user to choose.
+  // Users must not choose where root writes to.
   const auto link = ::geteuid() == 0 ? others_link(file) : std::filesystem::path();
   if (!link.empty()) {
     return make_error(fmt::format("write {}: {} is a link of another user", printable(file),
                                   printable(link.string())));
   }
-  // The file that a link leads to is replaced, not the link.
+  // Replace the target of a link, not the link.
   std::error_code failure;
   auto target = std::filesystem::canonical(file, failure);
   if (failure) target = file;

@@ -15,28 +15,26 @@
 namespace muster {
 
 struct Console {
-  // Writes an answer. An error where not all of it could be written; its message is empty where the
-  // reader has gone.
+  // Writes an answer. The message of an error is empty if the reader has closed its pipe.
   std::function<Result<void>(std::string_view)> out;
-  std::function<void(std::string_view)> note;  // one line for the operator, without newline
+  std::function<void(std::string_view)> note;  // one line to standard error, without its end
   bool colour = false;
-  std::size_t width = 0;  // of the terminal; 0 where there is none
+  std::size_t width = 0;  // of the terminal; 0 if there is none
 };
 
-// The console of this process. Colour only on a terminal, and never under NO_COLOR.
+// The console of this process. Colour only on a terminal, and not with NO_COLOR.
 [[nodiscard]] Console make_console();
 
-// The mode of a new file, less the umask. A snapshot holds the kernel's log and the environment.
+// The mode of a new file, before the umask. Snapshots contain the kernel log and the environment.
 inline constexpr unsigned kReportMode = 0666;
 inline constexpr unsigned kSnapshotMode = 0600;
 
-// The open descriptor that a name stands for: "-", "/dev/stdout", "/dev/stderr", "/dev/fd/N" and
-// "/proc/self/fd/N". An empty name is standard output, too.
+// The open descriptor that a name refers to: "-" or nothing (standard output), "/dev/stdout",
+// "/dev/stderr", "/dev/fd/N" or "/proc/self/fd/N".
 [[nodiscard]] std::optional<int> descriptor_named(std::string_view name);
 
-// Where an answer goes, a piece at a time: an open descriptor, or a file. The text goes to a
-// temporary file beside it, which is renamed at the end, so that a reader sees the old text or the
-// new. What is no regular file (a device, a pipe) is written to directly.
+// A descriptor or a file that an answer is written to, piece by piece. A regular file is replaced
+// at the end; a device or pipe is written to directly.
 class Destination {
  public:
   [[nodiscard]] static Result<Destination> open(const Console& console, const std::string& file,

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,37 +28,30 @@ namespace {
 
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-// A page that stays the same page in the child; the process owns it to its end.
+// In memory that the child shares. It is never freed.
 Deadline* make_shared_deadline(Clock::time_point when) {
   void* page =
       ::mmap(nullptr, sizeof(Deadline), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return page == MAP_FAILED ? nullptr : new (page) Deadline(when);
 }
 
-// A file in memory in place of one of the child's streams. Where there is none the child writes to
-// the stream itself.
-class HeldStream {
+// Collects one of the child's streams in memory. Without memory the child writes to the stream.
+class CapturedStream {
  public:
-  explicit HeldStream(int stream)
-      : stream_(stream), memory_(::memfd_create("muster", MFD_CLOEXEC)) {}
+  explicit CapturedStream(int stream) : stream_(stream) {
+    if (auto file = make_memory_file("")) memory_ = *std::move(file);
+  }
 
+  // To be called in the child.
   void replace() const {
     if (memory_.is_open()) ::dup2(memory_.get(), stream_);
   }
 
+  // To be called once the child has ended or is killed.
   [[nodiscard]] std::string content() const {
-    struct stat status = {};
-    if (!memory_.is_open() || ::fstat(memory_.get(), &status) != 0) return "";
-    std::string content(static_cast<std::size_t>(status.st_size), '\0');
-    std::size_t got = 0;
-    while (got < content.size()) {
-      const auto part = ::pread(memory_.get(), content.data() + got, content.size() - got,
-                                static_cast<off_t>(got));
-      if (part < 0 && errno == EINTR) continue;
-      if (part <= 0) break;
-      got += static_cast<std::size_t>(part);
-    }
-    content.resize(got);
+    std::string content;
+    if (!memory_.is_open() || ::lseek(memory_.get(), 0, SEEK_SET) != 0) return content;
+    static_cast<void>(read_all(memory_.get(), content, content.max_size() - 1));
     return content;
   }
 
@@ -68,7 +60,7 @@ class HeldStream {
   Descriptor memory_;
 };
 
-void take_input_away() {
+void close_input() {
   const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (nothing.is_open()) ::dup2(nothing.get(), STDIN_FILENO);
 }
@@ -91,27 +83,21 @@ Supervised supervise(Clock::time_point started, Clock::time_point deadline,
   };
   auto* shared = make_shared_deadline(deadline);
   if (shared == nullptr) return refused("no memory for the deadline");
-  const HeldStream out(STDOUT_FILENO);
-  const HeldStream err(STDERR_FILENO);
+  const CapturedStream out(STDOUT_FILENO);
+  const CapturedStream err(STDERR_FILENO);
   adopt_orphans();
-  const HeldSignals child_ends{SIGCHLD};  // no handler, no race
   const pid_t child = fork_child(kExitUndecided);
   if (child == 0) {
-    child_ends.restore();
     out.replace();
     err.replace();
-    if (input == Input::none) take_input_away();
+    if (input == Input::none) close_input();
     std::exit(work(*shared));  // NOLINT(concurrency-mt-unsafe): no other thread is left here
   }
   if (child < 0) return refused("fork failed");
-  std::optional<int> ended;
-  while (!(ended = reap(child)) && Clock::now() < shared->when()) {
-    static_cast<void>(child_ends.next(shared->when()));  // or a second: then it may have moved
-  }
+  const auto ended = wait_or_kill(child, [&] { return shared->when(); });
   run.until = shared->when();
   run.status = ended && WIFEXITED(*ended) ? WEXITSTATUS(*ended) : shared->if_lost();
   if (!ended) {
-    ::kill(child, SIGKILL);
     run.lost = fmt::format("muster: no report within {}; given up", in_words(run.until - started));
   } else if (WIFSIGNALED(*ended)) {
     run.lost = fmt::format("muster: internal error: killed by signal {}", WTERMSIG(*ended));
@@ -124,7 +110,7 @@ Supervised supervise(Clock::time_point started, Clock::time_point deadline,
 
 int write_in_time(int descriptor, std::string_view text, Clock::time_point until) {
   if (text.empty()) return 0;
-  // The child that writes has none of the streams themselves.
+  // A child has none of the standard streams.
   const Descriptor own(::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
   if (!own.is_open()) return errno;
   Children children;
@@ -132,7 +118,7 @@ int write_in_time(int descriptor, std::string_view text, Clock::time_point until
   const auto answer = children.next().second;
   if (answer.end == ChildAnswer::End::timeout) return ETIMEDOUT;
   const auto code = parse_unsigned(answer.bytes);
-  // Without a child it is written here: better late than never.
+  // If fork failed, write here.
   return code ? static_cast<int>(*code) : write_all(own.get(), text);
 }
 
@@ -142,7 +128,7 @@ int pass_on(const Supervised& run) {
   const int written = write_in_time(STDOUT_FILENO, run.out, until);
   std::string last = run.err;
   if (!run.lost.empty()) last += fmt::format("{}\n", run.lost);
-  // A reader that has gone needs no telling.
+  // EPIPE needs no message.
   if (written != 0 && written != EPIPE) {
     last += fmt::format("muster: write to standard output: {}\n", errno_text(written));
   }

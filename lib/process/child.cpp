@@ -37,17 +37,16 @@ bool is_pipe(int descriptor) {
          (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
 }
 
-// In the child: never returns. The answer is its length and its bytes, so that the parent need not
-// wait for the child's end, which a driver can delay for ever.
+// Runs in the child. The answer is preceded by its length, so that the parent need not wait for the
+// child's end, which a driver can delay forever.
 [[noreturn]] void run_child(const std::string& name, int pipe,
                             const std::function<std::string()>& work) {
-  ::prctl(PR_SET_NAME,
-          fmt::format("muster:{}", name).c_str());  // what `ps` shows of one that hangs
+  ::prctl(PR_SET_NAME, fmt::format("muster:{}", name).c_str());  // for `ps`
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     static_cast<void>(::signal(number, SIG_DFL));
   }
-  // Libraries that print must not reach the report. Nor may a child that outlives us hold a pipe
-  // open at whose end somebody waits for its last writer: slurmd waits so for a hook.
+  // Output of libraries must not reach the report. Nor may a child that outlives us keep open a
+  // pipe that slurmd reads until its end.
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (nowhere >= 0) {
     ::dup2(nowhere, STDOUT_FILENO);
@@ -64,8 +63,7 @@ bool is_pipe(int descriptor) {
   ::_exit(sent ? 0 : 1);
 }
 
-// How a child ended that closed its pipe without a whole answer. It is as good as dead, but its
-// end may lag behind its pipe's; the wait for it is bounded.
+// Why a child closed its pipe without a complete answer. Its own end may come a little later.
 std::string cause_of_death(pid_t pid) {
   if (const auto status = reap(pid, milliseconds(100))) {
     if (WIFSIGNALED(*status)) return fmt::format("killed by signal {}", WTERMSIG(*status));
@@ -84,7 +82,7 @@ struct Children::Child {
   TimeLimit limit;
   std::string received;
 
-  // The answer, once the length and all the bytes are there.
+  // Whether the length and all bytes of the answer have arrived.
   [[nodiscard]] bool complete() const {
     std::uint64_t size = 0;
     if (received.size() < sizeof size) return false;
@@ -94,7 +92,7 @@ struct Children::Child {
 
   [[nodiscard]] bool oversized() const { return received.size() > kMostReceived; }
 
-  // Neither waits: a child in an uninterruptible call outlives both, and init reaps it.
+  // Does not wait: a child in an uninterruptible call is reaped by init.
   void abandon() const {
     ::kill(pid, SIGKILL);
     static_cast<void>(reap(pid));
@@ -134,7 +132,7 @@ void Children::hurry(Clock::time_point deadline) {
   for (auto& child : running_) child.limit = child.limit.until(deadline);
 }
 
-// What a child that answered, died or came too late has to say; nothing while it still works.
+// Returns the answer of a child that answered, died or missed its deadline.
 std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
   const bool open =
       !readable || read_all(child.pipe.get(), child.received, kMostReceived) == EAGAIN;
@@ -159,7 +157,7 @@ std::optional<ChildAnswer> Children::examine(Child& child, bool readable) {
   return answer;
 }
 
-// Waits for a pipe or the nearest deadline, and tells of each child whether its pipe has something.
+// Waits for a pipe or the nearest deadline. Returns which children's pipes are readable.
 std::vector<bool> Children::wait() const {
   std::vector<int> pipes;
   pipes.reserve(running_.size());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work in forked children with a deadline each, side by side. A child that hangs in the kernel
-// costs its own answer and nothing else: it is killed, or abandoned where the kernel will not let
-// it die.
+// Runs work in parallel in forked children, each with its own deadline. A child that hangs in the
+// kernel costs only its own answer: it is killed, or abandoned if the kernel does not let it die.
 #pragma once
 
 #include <chrono>
@@ -20,7 +19,7 @@ namespace muster {
 struct ChildAnswer {
   enum class End { answered, timeout, died };
   End end = End::died;
-  std::string bytes;   // what the work returned, when answered
+  std::string bytes;   // the result of the work, if it answered
   std::string reason;  // why there is no answer: "no answer within 2 s", "killed by signal 11"
   double duration_ms = 0;
 };
@@ -32,18 +31,18 @@ class Children {
   Children();
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
-  // Kills what still runs and does not wait for what will not die.
+  // Kills the children that still run, without waiting for them.
   ~Children();
 
-  // Forks; the child runs `work`, sends back the bytes it returns, and ends without running
-  // destructors of the parent's objects. `name` must be unique.
+  // Forks a child that runs `work`, sends its result and ends without running the destructors of
+  // the parent's objects. `name` must be unique.
   void start(std::string name, const TimeLimit& limit, const std::function<std::string()>& work);
 
-  // Shortens the deadlines of those that run: none is later than `deadline`.
+  // Moves later deadlines of running children to `deadline`.
   void hurry(Clock::time_point deadline);
 
-  // Waits until one more child has answered, died or missed its deadline, and returns its name and
-  // answer; an empty name when none is left.
+  // Waits until one more child has answered, died or missed its deadline. Returns its name and
+  // answer; the name is empty if none is left.
   [[nodiscard]] std::pair<std::string, ChildAnswer> next();
 
  private:
@@ -53,16 +52,15 @@ class Children {
   [[nodiscard]] std::optional<ChildAnswer> examine(Child& child, bool readable);
 
   std::vector<Child> running_;
-  std::vector<std::pair<std::string, ChildAnswer>> failed_;  // those that could not be started
-  std::vector<int> ended_;                                   // pids still to be reaped
+  std::vector<std::pair<std::string, ChildAnswer>> failed_;  // could not be started
+  std::vector<int> ended_;                                   // pids to reap
 };
 
-// What `work` returns, run in one child. An error says why there is no answer.
+// Runs `work` in one child and returns its result, or why there is none.
 [[nodiscard]] Result<std::string> ask_child(std::string name, const TimeLimit& limit,
                                             const std::function<std::string()>& work);
 
-// Runs `work` in one child; `work` returns what went wrong, or an empty text. An error is that
-// text, or says why there is no answer.
+// Runs `work` in one child. `work` returns an error message, or an empty text.
 [[nodiscard]] Result<void> run_in_child(std::string name, const TimeLimit& limit,
                                         const std::function<std::string()>& work);
 

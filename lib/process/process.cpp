@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,8 +30,15 @@ sigset_t set_of(std::initializer_list<int> signals) {
   return set;
 }
 
-tl::unexpected<Error> pipe_error() {
-  return make_error(fmt::format("pipe: {}", errno_text(errno)));
+tl::unexpected<Error> last_error(std::string_view operation) {
+  return make_error(fmt::format("{}: {}", operation, errno_text(errno)));
+}
+
+// The same file under a number above the standard streams.
+Descriptor above_standard_streams(Descriptor file) {
+  constexpr int kFirstFree = STDERR_FILENO + 1;
+  if (file.get() < 0 || file.get() >= kFirstFree) return file;
+  return Descriptor(::fcntl(file.get(), F_DUPFD_CLOEXEC, kFirstFree));
 }
 
 }  // namespace
@@ -40,7 +48,7 @@ pid_t fork_child(int orphan_status) {
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(orphan_status);  // it ended before the line above
+  if (::getppid() != parent) ::_exit(orphan_status);  // it ended before prctl()
   return 0;
 }
 
@@ -53,6 +61,17 @@ std::optional<int> reap(pid_t child, milliseconds longest) {
     if (ended < 0 || Clock::now() >= until) return std::nullopt;
     ::usleep(1000);
   }
+}
+
+std::optional<int> wait_or_kill(pid_t child, const std::function<Clock::time_point()>& until) {
+  const HeldSignals child_ends{SIGCHLD};
+  for (;;) {
+    if (const auto status = reap(child)) return status;
+    if (Clock::now() >= until()) break;
+    static_cast<void>(child_ends.next(until()));
+  }
+  ::kill(child, SIGKILL);
+  return std::nullopt;
 }
 
 void adopt_orphans() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
@@ -73,18 +92,23 @@ int exit_status(int wait_status) {
 }
 
 Result<Pipe> make_pipe() {
-  constexpr int kFirstFree = STDERR_FILENO + 1;
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return pipe_error();
-  Pipe made{Descriptor(ends[0]), Descriptor(ends[1])};
-  for (Descriptor* end : {&made.read, &made.write}) {
-    if (end->get() >= kFirstFree) continue;
-    Descriptor higher(::fcntl(end->get(), F_DUPFD_CLOEXEC, kFirstFree));
-    if (!higher.is_open()) return pipe_error();
-    *end = std::move(higher);
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return last_error("pipe");
+  Pipe pipe{.read = above_standard_streams(Descriptor(ends[0])),
+            .write = above_standard_streams(Descriptor(ends[1]))};
+  if (!pipe.read.is_open() || !pipe.write.is_open()) return last_error("pipe");
+  ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+Result<Descriptor> make_memory_file(std::string_view content) {
+  auto file = above_standard_streams(Descriptor(::memfd_create("muster", MFD_CLOEXEC)));
+  if (!file.is_open()) return last_error("memfd_create");
+  if (const int code = write_all(file.get(), content); code != 0) {
+    return make_error(fmt::format("write to memory: {}", errno_text(code)));
   }
-  ::fcntl(made.read.get(), F_SETFL, O_NONBLOCK);
-  return made;
+  if (::lseek(file.get(), 0, SEEK_SET) != 0) return last_error("lseek");
+  return file;
 }
 
 std::vector<bool> wait_readable(const std::vector<int>& descriptors, Clock::time_point until) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kind of child process is started, waited for and read with.
+// The primitives that start, await and read child processes.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <initializer_list>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/clock.hpp"
@@ -16,39 +18,47 @@
 
 namespace muster {
 
-// Forks as fork(2) does. The child is killed when this process ends, however it ends; where that
-// has happened already, the child exits with `orphan_status`.
+// Forks as fork(2) does. The child is killed when this process ends. If it has already ended, the
+// child exits with `orphan_status`.
 [[nodiscard]] pid_t fork_child(int orphan_status);
 
-// How a child has ended, as wait(2) puts it; empty while it still runs. Waits for its end no longer
-// than `longest`, which is for a child that has been killed or has closed its pipes.
+// Returns the wait status of a child that has ended. Waits up to `longest`, for a child that was
+// killed or has closed its pipes.
 [[nodiscard]] std::optional<int> reap(pid_t child, std::chrono::milliseconds longest = {});
 
-// From now on, descendants whose own parent ends become children of this process: where PID 1 does
-// not reap, as in many a container, nobody else would.
+// Waits for `child` until `until()`, which may move: it is called at least once a second. Kills the
+// child then and returns nothing.
+[[nodiscard]] std::optional<int> wait_or_kill(pid_t child,
+                                              const std::function<Clock::time_point()>& until);
+
+// From now on orphaned descendants become children of this process: in many containers PID 1 does
+// not reap them.
 void adopt_orphans();
 
-// Reaps every child until none is left, and no longer than `longest`: what hangs in the kernel does
-// not end. It is for the end of a run, when all of them have been killed or have nothing to do.
+// Reaps all children at the end of a run, for at most `longest`: those that hang in the kernel do
+// not end.
 void reap_children(std::chrono::milliseconds longest = std::chrono::milliseconds(100));
 
-// How it ended as shells count it: 128 + N for signal N.
+// The exit status as in shells: 128 + N for signal N.
 [[nodiscard]] int exit_status(int wait_status);
 
-// The end to read from does not block. Neither end is a standard stream, even where those are
-// closed: a child puts others in their place.
+// The read end does not block. Neither end takes the number of a closed standard stream, which a
+// child replaces.
 struct Pipe {
   Descriptor read, write;
 };
 
 [[nodiscard]] Result<Pipe> make_pipe();
 
-// Waits until one of the descriptors has something to read or is at its end, and at most until
-// `until`. Tells which; negative ones are left out.
+// A file in memory that holds `content`, at its beginning. Not a standard stream either.
+[[nodiscard]] Result<Descriptor> make_memory_file(std::string_view content);
+
+// Waits until one of the descriptors is readable or at its end, or until `until`. Returns which.
+// Negative descriptors are ignored.
 [[nodiscard]] std::vector<bool> wait_readable(const std::vector<int>& descriptors,
                                               Clock::time_point until);
 
-// Signals that wait to be asked for instead of being delivered, as long as this lives.
+// Blocks signals while it lives, so that next() receives them instead.
 class HeldSignals {
  public:
   explicit HeldSignals(const sigset_t& signals);
@@ -59,7 +69,7 @@ class HeldSignals {
   ~HeldSignals() { restore(); }
 
   void restore() const;
-  // The next one; empty when none has come by `until` or within a second.
+  // Waits for the next one until `until`, and at most for a second.
   [[nodiscard]] std::optional<siginfo_t> next(Clock::time_point until) const;
 
  private:

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,11 +26,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kGlance{10};        // how often the program's end is looked for
-constexpr milliseconds kDeathThroes{100};  // what is killed may take this long to be gone
+constexpr milliseconds kPollInterval{10};
+constexpr milliseconds kKillTime{100};  // how long a killed program may take to end
 constexpr int kFirstFree = STDERR_FILENO + 1;
 
-// Pointers into strings that live longer, as execve wants them.
+// Strings as execve() expects them.
 class Pointers {
  public:
   explicit Pointers(std::vector<std::string> strings) : strings_(std::move(strings)) {
@@ -46,41 +45,16 @@ class Pointers {
   std::vector<char*> pointers_;
 };
 
-// A caller that was started with SIGCHLD ignored would never learn how its children end.
-class HeededChildren {
- public:
-  HeededChildren() {
-    struct sigaction normal {};
-
-    normal.sa_handler = SIG_DFL;
-    ::sigaction(SIGCHLD, nullptr, &before_);
-    changed_ = before_.sa_handler == SIG_IGN || (before_.sa_flags & SA_NOCLDWAIT) != 0;
-    if (changed_) ::sigaction(SIGCHLD, &normal, nullptr);
-  }
-
-  HeededChildren(const HeededChildren&) = delete;
-  HeededChildren& operator=(const HeededChildren&) = delete;
-
-  ~HeededChildren() {
-    if (changed_) ::sigaction(SIGCHLD, &before_, nullptr);
-  }
-
- private:
-  struct sigaction before_ {};
-
-  bool changed_ = false;
-};
-
 struct Start {
   const char* program = nullptr;
   char* const* arguments = nullptr;
   char* const* environment = nullptr;
-  int in = -1;                           // to read from; none: /dev/null
-  int out = -1, err = -1, failure = -1;  // ends to write to
+  int in = -1;  // /dev/null if there is none
+  int out = -1, err = -1;
+  int failure = -1;  // receives the errno of a failed start; a successful execve() closes it
 };
 
-// In the child, where only what is safe in a signal handler may be called. The errno of what went
-// wrong goes to `failure`, which a successful execve closes.
+// Runs in the child, where only async-signal-safe functions may be called.
 [[noreturn]] void become(const Start& start) {
   ::setpgid(0, 0);
   const int input = start.in >= 0 ? start.in : ::open("/dev/null", O_RDONLY);
@@ -103,11 +77,11 @@ struct Start {
     ::execve(start.program, start.arguments, start.environment);
     code = errno;
   }
-  const auto told = ::write(kFirstFree, &code, sizeof code);
-  ::_exit(told == sizeof code ? 127 : 126);
+  const auto written = ::write(kFirstFree, &code, sizeof code);
+  ::_exit(written == sizeof code ? 127 : 126);
 }
 
-// Signals wait meanwhile: no handler of ours runs in the child.
+// Blocks signals meanwhile, so that no handler of ours runs in the child.
 pid_t fork_quietly(const Start& start) {
   sigset_t all;
   ::sigfillset(&all);
@@ -117,12 +91,12 @@ pid_t fork_quietly(const Start& start) {
   return pid;
 }
 
-// What arrives at one of its pipes.
-struct Stream {
+// The output of a program at one of its pipes.
+struct OutputStream {
   Descriptor end;
   std::string received{};
 
-  // Takes what is there now, and a little more than `most` at most.
+  // Reads what has arrived, up to a little more than `most`.
   void receive(std::size_t most) {
     if (!end.is_open() || received.size() > most) return;
     const int code = read_all(end.get(), received, most);
@@ -130,31 +104,31 @@ struct Stream {
   }
 };
 
-class Running {
+class RunningProgram {
  public:
-  Running(pid_t pid, Descriptor out, Descriptor err, Descriptor failure)
+  RunningProgram(pid_t pid, Descriptor out, Descriptor err, Descriptor failure)
       : pid_(pid),
-        streams_{Stream{std::move(out)}, Stream{std::move(err)}, Stream{std::move(failure)}} {}
+        streams_{OutputStream{std::move(out)}, OutputStream{std::move(err)},
+                 OutputStream{std::move(failure)}} {}
 
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
 
-  // Whatever is still there of its group is killed, before its number can be another's. What does
-  // not die from it, in an uninterruptible call, is left behind.
-  ~Running() {
+  // Kills the rest of the process group before its number can be reused. Does not wait for
+  // processes in uninterruptible calls.
+  ~RunningProgram() {
     if (pid_ <= 0) return;
     ::kill(-pid_, SIGKILL);
-    static_cast<void>(reap(pid_, kDeathThroes));
+    static_cast<void>(reap(pid_, kKillTime));
   }
 
-  // Reads until it has ended, which is true, or `deadline`, or one stream has more than `most`.
+  // Reads until the program has ended; false at `deadline` or if a stream has more than `most`.
   bool follow(Clock::time_point deadline, std::size_t most) {
     for (;;) {
-      const bool over = has_ended();
-      // Those it left behind could write for ever.
-      if (over) ::kill(-pid_, SIGKILL);
+      const bool ended = has_ended();
+      if (ended) ::kill(-pid_, SIGKILL);  // its own children could write forever
       for (auto& stream : streams_) stream.receive(most);
-      if (over) return true;
+      if (ended) return true;
       if (Clock::now() >= deadline || exceeds(most)) return false;
       wait(deadline);
     }
@@ -162,10 +136,10 @@ class Running {
 
   [[nodiscard]] bool exceeds(std::size_t most) const {
     return std::any_of(streams_.begin(), streams_.end(),
-                       [&](const Stream& stream) { return stream.received.size() > most; });
+                       [&](const OutputStream& stream) { return stream.received.size() > most; });
   }
 
-  // Of a program that could not be executed: why.
+  // The errno of a program that could not be executed.
   [[nodiscard]] std::optional<int> failure() const {
     int code = 0;
     if (streams_[2].received.size() < sizeof code) return std::nullopt;
@@ -173,7 +147,7 @@ class Running {
     return code;
   }
 
-  // Once it has ended.
+  // To be called after the program has ended.
   Ended result() {
     const int status = *reap(std::exchange(pid_, -1));
     return {.status = exit_status(status),
@@ -182,7 +156,7 @@ class Running {
   }
 
  private:
-  // It stays a zombie, so that its number and its group's stay its own.
+  // Leaves a zombie, so that its number and its group's are not reused.
   [[nodiscard]] bool has_ended() const {
     siginfo_t info = {};
     const int code = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
@@ -194,16 +168,16 @@ class Running {
     for (const auto& stream : streams_) {
       if (stream.end.is_open()) open.push_back(stream.end.get());
     }
-    // One that has closed its streams is about to end.
-    const auto glance = open.empty() ? milliseconds{1} : kGlance;
-    static_cast<void>(wait_readable(open, std::min(deadline, Clock::now() + glance)));
+    // A program that has closed its streams is about to end.
+    const auto interval = open.empty() ? milliseconds{1} : kPollInterval;
+    static_cast<void>(wait_readable(open, std::min(deadline, Clock::now() + interval)));
   }
 
   pid_t pid_;
-  std::array<Stream, 3> streams_;
+  std::array<OutputStream, 3> streams_;
 };
 
-std::vector<std::string> assignments(const std::map<std::string, std::string>& environment) {
+std::vector<std::string> assignments_of(const std::map<std::string, std::string>& environment) {
   std::vector<std::string> made;
   made.reserve(environment.size());
   for (const auto& [name, value] : environment) made.push_back(fmt::format("{}={}", name, value));
@@ -214,18 +188,6 @@ bool has_nul(const std::vector<std::string>& strings) {
   return std::any_of(strings.begin(), strings.end(), [](std::string_view each) {
     return each.find('\0') != std::string_view::npos;
   });
-}
-
-// A file in memory, at its beginning: a program that does not read holds nobody up. An error is an
-// errno.
-tl::expected<Descriptor, int> hold(const std::string& input) {
-  if (input.empty()) return Descriptor();
-  const Descriptor made(::memfd_create("input", MFD_CLOEXEC));
-  Descriptor held(::fcntl(made.get(), F_DUPFD_CLOEXEC, kFirstFree));
-  if (!held.is_open()) return tl::unexpected(errno);
-  if (const int code = write_all(held.get(), input); code != 0) return tl::unexpected(code);
-  if (::lseek(held.get(), 0, SEEK_SET) != 0) return tl::unexpected(errno);
-  return held;
 }
 
 std::vector<std::string> words_of(const Execution& execution) {
@@ -240,8 +202,8 @@ Result<Ended> run_program(const Execution& execution) {
   const std::string path = execution.program.string();
   const std::string name = execution.program.filename().string();
   const Pointers arguments(words_of(execution));
-  const Pointers environment(assignments(execution.environment));
-  if (has_nul(words_of(execution)) || has_nul(assignments(execution.environment))) {
+  const Pointers environment(assignments_of(execution.environment));
+  if (has_nul(words_of(execution)) || has_nul(assignments_of(execution.environment))) {
     return make_error(fmt::format("run {}: an argument has a zero byte", path));
   }
   if (Clock::now() >= execution.limit.deadline()) {
@@ -253,9 +215,8 @@ Result<Ended> run_program(const Execution& execution) {
   for (const auto* pipe : {&out, &err, &failure}) {
     if (!*pipe) return make_error(fmt::format("run {}: {}", path, pipe->error().message));
   }
-  const auto input = hold(execution.input);
-  if (!input) return os_error("run", path, input.error());
-  const HeededChildren heeded;
+  const auto input = execution.input.empty() ? Descriptor() : make_memory_file(execution.input);
+  if (!input) return make_error(fmt::format("run {}: {}", path, input.error().message));
   const pid_t pid = fork_quietly({.program = path.c_str(),
                                   .arguments = arguments.get(),
                                   .environment = environment.get(),
@@ -264,10 +225,10 @@ Result<Ended> run_program(const Execution& execution) {
                                   .err = err->write.get(),
                                   .failure = failure->write.get()});
   if (pid < 0) return os_error("run", path, errno);
-  ::setpgid(pid, pid);  // here as well: whoever comes second changes nothing
+  ::setpgid(pid, pid);  // in the child, too: the second call changes nothing
   for (auto* pipe : {&out, &err, &failure}) (*pipe)->write = Descriptor();
 
-  Running running(pid, std::move(out->read), std::move(err->read), std::move(failure->read));
+  RunningProgram running(pid, std::move(out->read), std::move(err->read), std::move(failure->read));
   const bool ended = running.follow(execution.limit.deadline(), execution.most_output);
   if (const auto code = running.failure()) {
     auto error = os_error("run", path, *code);

@@ -18,7 +18,7 @@ namespace muster {
 struct Execution {
   std::filesystem::path program;  // absolute
   std::vector<std::string> arguments;
-  std::map<std::string, std::string> environment;  // all of it
+  std::map<std::string, std::string> environment;  // complete
   TimeLimit limit;
   std::size_t most_output = 16UL * 1024 * 1024;  // of each stream; more is an error
   std::string input = {};                        // its standard input; empty: /dev/null
@@ -29,12 +29,12 @@ struct Ended {
   std::string out, err;
 };
 
-// At the deadline its process group is killed; what will not die is left behind, and the error says
-// "sinfo did not answer within 8 s". It dies with this process.
+// Kills the process group at the deadline, without waiting for processes that do not die; the error
+// is "sinfo did not answer within 8 s". The program is killed when this process ends.
 [[nodiscard]] Result<Ended> run_program(const Execution& execution);
 
-// The last line that is not blank, which says why where a program failed: printable and of bounded
-// length; empty where there is none.
+// The last line that is not blank, which is usually the error of a program that failed. Printable
+// and of bounded length; empty if there is none.
 [[nodiscard]] std::string last_line(std::string_view output);
 
 }  // namespace muster

@@ -35,7 +35,7 @@ std::filesystem::path companion(std::string_view name) {
 }
 
 void prepare_process() {
-  // Writing to what was closed stays the error that it is.
+  // Read-only, so that writing to a closed stream remains an error.
   for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
     if (::fcntl(number, F_GETFD) == -1) (void)::open("/dev/null", O_RDONLY);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both programs know of themselves and do first.
+// What both programs do first, and what they know about themselves.
 #pragma once
 
 #include <filesystem>
@@ -11,19 +11,18 @@ namespace muster {
 
 using Variables = std::map<std::string, std::string>;
 
-// The variables of this process.
+// The environment of this process.
 [[nodiscard]] Variables environment();
 
-// Empty where the variable is not set.
+// Empty if the variable is not set.
 [[nodiscard]] std::string value_of(const Variables& variables, const std::string& name);
 
-// The path of another program of ours: beside this one, else where packages put it. PATH is not
-// searched.
+// The path of our other program: next to this one, or in /usr/bin. PATH is not searched.
 [[nodiscard]] std::filesystem::path companion(std::string_view name);
 
-// What main() calls first: a file that is opened later does not become standard output by taking
-// its number, writing to a reader that went away is an error and no signal, and how children end is
-// learned even where the caller ignores its own.
+// To be called first in main(). Opens closed standard streams, so that no other file takes their
+// numbers; ignores SIGPIPE; and resets SIGCHLD, since a caller that ignores it hides how children
+// end.
 void prepare_process();
 
 }  // namespace muster
