@@ -9,7 +9,7 @@
 
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
-#include "lib/node/pci_bus.hpp"
+#include "lib/node/snapshot.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster {

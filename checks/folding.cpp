@@ -13,7 +13,7 @@
 #include <tuple>
 
 #include "lib/base/text.hpp"
-#include "lib/node/pci_bus.hpp"
+#include "lib/node/snapshot.hpp"
 
 namespace muster {
 namespace {

@@ -15,7 +15,7 @@
 #include "checks/check.hpp"
 #include "checks/shared/support.hpp"
 #include "lib/base/units.hpp"
-#include "lib/node/pci_bus.hpp"
+#include "lib/node/snapshot.hpp"
 #include "lib/profile/limits/pci.hpp"
 
 namespace muster::checks::pci {

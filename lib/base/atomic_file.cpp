@@ -17,7 +17,7 @@
 namespace muster {
 namespace {
 
-// The umask can only be asked for by setting it: for a moment to the strictest one.
+// The umask can only be read by setting it, here to the strictest one for a moment.
 unsigned less_umask(unsigned mode) {
   const auto mask = ::umask(0777);
   ::umask(mask);
@@ -65,7 +65,7 @@ Result<void> FileReplacement::append(std::string_view content) {
 }
 
 Result<void> FileReplacement::finish() {
-  // Some file systems tell only here that the disk is full.
+  // Some file systems report only here that the disk is full.
   if (::close(std::exchange(descriptor_, -1)) != 0) return os_error("write", name_, errno);
   if (temporary_.empty()) return {};
   if (::rename(temporary_.c_str(), name_.c_str()) != 0) return os_error("write", name_, errno);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are replaced whole or not at all.
+// Replaces files atomically.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +10,9 @@
 
 namespace muster {
 
-// What is appended goes to a temporary file beside `file`, which is renamed over it at the end.
-// What existed stays untouched until then, and when anything fails. Something that is no regular
-// file (a pipe, a device) is written to as it is. `mode`, less the umask, is that of a new file; a
-// file that exists keeps its own.
+// Writes to a temporary file in the same folder and renames it at the end. Until then, and on
+// failure, the existing file stays untouched. A pipe or device is written to directly. `mode`,
+// before the umask, is for a new file; an existing file keeps its mode.
 class FileReplacement {
  public:
   [[nodiscard]] static Result<FileReplacement> begin(const std::filesystem::path& file,
@@ -26,18 +25,17 @@ class FileReplacement {
   ~FileReplacement();
 
   [[nodiscard]] Result<void> append(std::string_view content);
-  // To be called once; nothing may be appended after it.
+  // To be called once, at the end.
   [[nodiscard]] Result<void> finish();
 
  private:
   FileReplacement() = default;
 
   std::string name_;
-  std::string temporary_;  // empty where nothing is to be renamed
+  std::string temporary_;  // empty if nothing is to be renamed
   int descriptor_ = -1;
 };
 
-// Replaces a file in one go.
 [[nodiscard]] Result<void> replace_file(const std::filesystem::path& file, std::string_view content,
                                         unsigned mode);
 

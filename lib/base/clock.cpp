@@ -11,7 +11,7 @@
 namespace muster {
 
 Clock::duration to_duration(Seconds seconds) {
-  constexpr double kForever = 1e9;  // what is longer would overflow
+  constexpr double kForever = 1e9;  // more would overflow
   return std::chrono::duration_cast<Clock::duration>(
       std::chrono::duration<double>(std::min(seconds.value, kForever)));
 }
@@ -23,7 +23,7 @@ std::string TimeLimit::allowed() const {
 
 bool sleep_for(const std::stop_token& stop, Clock::duration time) {
   std::mutex mutex;
-  // The wait is given a lock, and nobody shares what it would guard.
+  // wait_for() requires a lock, although there is nothing to guard.
   // cppcheck-suppress localMutex
   std::unique_lock lock(mutex);
   std::condition_variable_any stopped;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock that deadlines are measured by, and the wall clock.
+// The steady clock, for deadlines, and the wall clock.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace muster {
 
 using Clock = std::chrono::steady_clock;
 
-// The seconds as a duration of the clock: at most about 30 years, which can still be added to a
-// point in time.
+// Converts seconds to a duration, limited to about 30 years so that it can be added to a time
+// point.
 [[nodiscard]] Clock::duration to_duration(Seconds seconds);
 
-// How long something may take, counted from where this is made: so long, or until a point in time.
+// A deadline, and the time from the construction of this object until then.
 class TimeLimit {
  public:
   // NOLINTBEGIN(google-explicit-constructor): limits are written as plain times.
@@ -28,7 +28,7 @@ class TimeLimit {
 
   // NOLINTEND(google-explicit-constructor)
 
-  // The same, and at the latest until `latest`.
+  // The same limit, but no later than `latest`.
   [[nodiscard]] TimeLimit until(Clock::time_point latest) const {
     auto limit = *this;
     limit.deadline_ = std::min(deadline_, latest);
@@ -39,7 +39,7 @@ class TimeLimit {
 
   [[nodiscard]] Clock::time_point deadline() const { return deadline_; }
 
-  // "0.3 s"; what was given as 300 ms is that, however late it was looked at.
+  // "0.3 s": the time that was given, not the time that is left.
   [[nodiscard]] std::string allowed() const;
 
  private:
@@ -47,13 +47,13 @@ class TimeLimit {
   Clock::time_point deadline_;
 };
 
-// Sleeps for `time`. Returns false, and at once, when a stop is requested.
+// Sleeps for `time`. Returns false at once if a stop is requested.
 [[nodiscard]] bool sleep_for(const std::stop_token& stop, Clock::duration time);
 
-// Wall time now, in whole seconds.
+// The wall time in whole seconds.
 [[nodiscard]] std::chrono::sys_seconds wall_time();
 
-// The time now in RFC 3339: "2026-11-20T12:00:00Z". Nothing is judged by it.
+// The wall time in RFC 3339: "2026-11-20T12:00:00Z". A label only.
 [[nodiscard]] std::string utc_now();
 
 }  // namespace muster

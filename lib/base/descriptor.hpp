@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open file, pipe or directory by its number.
+// File descriptors with an owner, and how to read and write them.
 #pragma once
 
 #include <unistd.h>
@@ -11,8 +11,8 @@
 
 namespace muster {
 
-// Closes what it holds, and with it any lock on it. Holds nothing where the number is negative, so
-// that the result of open() can be passed in as it is.
+// Owns a descriptor and closes it, which also releases its locks. A negative number is none, so
+// that the result of open() can be passed in directly.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -43,14 +43,14 @@ class Descriptor {
   int number_ = -1;
 };
 
-// Calls read(2), and again where a signal interrupts it. Returns what read(2) returns.
+// Calls read(2), again after a signal. Returns its result.
 [[nodiscard]] ssize_t read_some(int descriptor, char* into, std::size_t size);
 
-// Appends what there is to read, to its end or until `into` holds more than `most` bytes. Returns 0
-// then, else an errno: EAGAIN where a descriptor that does not block has nothing more now.
+// Appends the content, to its end or until `into` has more than `most` bytes. Returns 0 or an
+// errno; EAGAIN if a non-blocking descriptor has no more content yet.
 [[nodiscard]] int read_all(int descriptor, std::string& into, std::size_t most);
 
-// Writes all of `content`. Returns 0, or the errno of what went wrong.
+// Writes all of `content`. Returns 0 or an errno.
 [[nodiscard]] int write_all(int descriptor, std::string_view content);
 
 }  // namespace muster

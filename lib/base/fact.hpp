@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One observed value, or the reason why there is none. "Could not be read" is never a zero: a check
-// has to look at the state before it can reach the value.
+// An observed value, or the reason why there is none. A value that could not be read is never a
+// zero: a check must look at the state first.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,13 @@ namespace muster {
 template <class T>
 class Fact {
  public:
-  // Nothing was observed; what a probe leaves out reads so.
+  // Not observed: the state of every fact that a probe does not fill.
   Fact() = default;
 
   // NOLINTNEXTLINE(google-explicit-constructor): facts are written as plain values.
   Fact(T value) : value_(std::move(value)) {}
 
-  // A failed read is the reason why the fact is missing.
-  // NOLINTNEXTLINE(google-explicit-constructor): results of reads are facts as they are.
+  // NOLINTNEXTLINE(google-explicit-constructor): the result of a read is a fact.
   Fact(Result<T> result) {
     if (result) {
       value_ = std::move(*result);
@@ -31,13 +30,13 @@ class Fact {
     }
   }
 
-  // This node does not offer the value (no such file, no such feature).
+  // The node does not have the value: no such file, no such feature.
   [[nodiscard]] static Fact absent(std::string why) { return Fact(std::move(why), true); }
 
-  // The node offers the value, and it could not be read or understood.
+  // The node has the value, but it could not be read or parsed.
   [[nodiscard]] static Fact unreadable(std::string why) { return Fact(std::move(why), false); }
 
-  // What a failed read means: absent where nothing is there, else unreadable.
+  // Absent if the error says that the object is missing, else unreadable.
   [[nodiscard]] static Fact failed(const Error& error) {
     return Fact(error.message, error.missing);
   }

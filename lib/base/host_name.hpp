@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this node is called.
+// The name of this node.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace muster {
 
-// MUSTER_HOSTNAME, for containers that share a node or hide its name; else what the kernel says.
+// MUSTER_HOSTNAME, for containers that share a node or hide its name, else the kernel's name.
 [[nodiscard]] std::string host_name();
 
-// "gpu-0007" of "gpu-0007.cluster.example".
+// "gpu-0007" for "gpu-0007.cluster.example".
 [[nodiscard]] constexpr std::string_view without_domain(std::string_view host) {
   return host.substr(0, host.find('.'));
 }

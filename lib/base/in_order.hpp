@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many pieces of work on several threads, whose results come out in the order of the work. Only a
-// window of results is held at any time, so memory does not grow with the work.
+// A thread pool that delivers results in order. It holds a limited number of results, so that
+// memory does not grow with the work.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ class InOrder {
       : count_(count),
         threads_(std::clamp<std::size_t>(threads, 1, std::max<std::size_t>(count, 1))) {}
 
-  // `make(index)` runs on the threads; `take(result)` runs on the caller's, in order, until it
-  // returns false.
+  // Calls `make(index)` on the threads, and `take(result)` on the caller's thread, in order, until
+  // it returns false.
   template <class Make, class Take>
   void run(const Make& make, const Take& take) {
     std::vector<std::thread> workers;
@@ -69,7 +69,7 @@ class InOrder {
     room_.notify_all();
   }
 
-  static constexpr std::size_t kWindow = 4;  // results per thread that may wait to be taken
+  static constexpr std::size_t kWindow = 4;  // results per thread that may wait
 
   std::size_t count_;
   std::size_t threads_;

@@ -111,7 +111,7 @@ class JsonReader {
 
   JsonReader(const Json& json, std::string& error) : json_(json), error_(error) {}
 
-  // A member of `outer`, or an item where there is no key.
+  // A member of `outer`, or an item if it has no key.
   JsonReader(const JsonReader& outer, const Json& json, std::string_view key, std::size_t index = 0)
       : json_(json), error_(outer.error_), outer_(&outer), key_(key), index_(index) {}
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that look random and are the same on every machine.
+// Deterministic pseudo-random numbers.
 #pragma once
 
 #include <cstdint>
 
 namespace muster {
 
-// A fixed mixing of the bits of a counter (SplitMix64).
+// Mixes the bits of a counter (SplitMix64).
 [[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t value) {
   value += 0x9e3779b97f4a7c15U;
   value = (value ^ value >> 30U) * 0xbf58476d1ce4e5b9U;

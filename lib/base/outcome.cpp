@@ -8,7 +8,7 @@
 namespace muster {
 namespace {
 
-// In the order of the enumerations, all of them.
+// In the order of the enumerators.
 constexpr std::array<std::string_view, 5> kOutcomeWords{"fail", "warn", "pass", "unknown", "skip"};
 constexpr std::array<std::string_view, 9> kRemedyWords{"none",
                                                        "watch",

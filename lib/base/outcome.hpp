@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a finding concludes and what to do about it, with their words in reports and in profiles.
+// The outcomes and remedies of findings, with their words in reports and profiles.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// The outcomes that a profile may give to a finding come first.
+// The outcomes that a profile may set come first.
 enum class Outcome { fail, warn, pass, unknown, skip };
 
 enum class Remedy {
@@ -25,15 +25,16 @@ enum class Remedy {
 
 [[nodiscard]] std::string_view to_string(Outcome outcome);
 [[nodiscard]] std::string_view to_string(Remedy remedy);
-// The reverse, for reports that are read back; empty for a word of another version.
+// The reverse of to_string(); empty for an unknown word.
 [[nodiscard]] std::optional<Outcome> parse_outcome(std::string_view word);
 [[nodiscard]] std::optional<Remedy> parse_remedy(std::string_view word);
-// In words for people: "reset the GPU", "fix the configuration"; empty for none.
+// For people: "reset the GPU", "fix the configuration"; empty for none.
 [[nodiscard]] std::string_view describe(Remedy remedy);
-// What a profile may say: fail, warn or pass; any remedy.
-[[nodiscard]] std::span<const std::string_view> json_words(Outcome type);
-[[nodiscard]] std::span<const std::string_view> json_words(Remedy type);
+// The words that a profile may use: fail, warn or pass; any remedy.
 [[nodiscard]] std::span<const std::string_view> words_of(Outcome of);
 [[nodiscard]] std::span<const std::string_view> words_of(Remedy of);
+// All words, in the order of the enumerators.
+[[nodiscard]] std::span<const std::string_view> json_words(Outcome of);
+[[nodiscard]] std::span<const std::string_view> json_words(Remedy of);
 
 }  // namespace muster

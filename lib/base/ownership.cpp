@@ -29,7 +29,7 @@ tl::unexpected<Error> belongs_to(const fs::path& path, ::uid_t owner) {
 
 Result<void> check_own_folder(const fs::path& folder) {
   struct stat status = {};
-  if (::stat(folder.c_str(), &status) != 0) return {};  // whoever opens a file there says why
+  if (::stat(folder.c_str(), &status) != 0) return {};  // opening a file there reports why
   if (!is_trusted(status.st_uid)) return belongs_to(folder, status.st_uid);
   const bool is_of_own_group = status.st_gid == 0 || status.st_gid == ::getegid();
   const ::mode_t others = S_IWOTH | (is_of_own_group ? 0U : S_IWGRP);
@@ -49,7 +49,7 @@ Result<void> check_own_file(const fs::path& file) {
 }
 
 fs::path others_link(const fs::path& path) {
-  constexpr int kMostLinks = 40;  // as the kernel has it
+  constexpr int kMostLinks = 40;  // the kernel's limit
   std::error_code failure;
   const auto whole = fs::absolute(path, failure);
   std::deque<fs::path> rest(whole.begin(), whole.end());

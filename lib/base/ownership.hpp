@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose files and folders are: what root writes to must not be of somebody else's choice.
+// Owners of files and folders: users must not be able to choose what root writes to.
 #pragma once
 
 #include <filesystem>
@@ -8,16 +8,16 @@
 
 namespace muster {
 
-// An error, which says what to do, where others than this user and root could put files of their
-// choice into `folder`. A folder that is not there yet is fine.
+// An error, with a remedy, if users other than this one and root can create files in `folder`. A
+// folder that does not exist is fine.
 [[nodiscard]] Result<void> check_own_folder(const std::filesystem::path& folder);
 
-// An error where `file` is a link, or belongs to neither this user nor root. A file that is not
-// there is fine.
+// An error if `file` is a link, or belongs to neither this user nor root. A file that does not
+// exist is fine.
 [[nodiscard]] Result<void> check_own_file(const std::filesystem::path& file);
 
-// The first link on the way to `path`, itself included, that belongs to neither this user nor root;
-// empty for none. The search ends at the first part of the path that does not exist.
+// The first link in `path`, or `path` itself, that belongs to neither this user nor root; empty if
+// there is none before the first component that does not exist.
 [[nodiscard]] std::filesystem::path others_link(const std::filesystem::path& path);
 
 }  // namespace muster

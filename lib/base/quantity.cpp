@@ -17,7 +17,7 @@ namespace {
 struct Unit {
   std::string_view name;
   double factor;
-  bool shown = true;  // a unit to render with, as opposed to one that is only understood
+  bool shown = true;  // used for rendering, not only for parsing
 };
 
 constexpr double kKibi = 1024;
@@ -128,8 +128,8 @@ Result<Quantity<Kind>> parse_quantity(std::string_view text) {
     if (unit.name == name) return Quantity<Kind>{*number * unit.factor};
   }
   if (name.empty()) {
-    return make_error(
-        fmt::format(R"("{}" has no unit; write one of {})", printable(text, 40), names_of(units)));
+    return make_error(fmt::format(R"("{}" has no unit; write one of {})", printable(text, 40),
+                                  names_of(units)));
   }
   return make_error(fmt::format(R"("{}" has the unknown unit "{}"; write one of {})",
                                 printable(text, 40), printable(name, 20), names_of(units)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers with a unit. The unit is part of the type, so a limit in Gb/s cannot be compared with an
-// observation in GB/s, and a bare number where a unit belongs is an error.
+// Numbers with a unit. The kind of unit is part of the type, so that a limit in Gb/s cannot be
+// compared with a value in GB/s. A number without a unit is an error.
 #pragma once
 
 #include <compare>
@@ -31,12 +31,11 @@ using Hertz = Quantity<struct HertzKind>;                  // Hz, kHz, MHz, GHz
 using Watts = Quantity<struct WattsKind>;                  // mW, W, kW
 using Flops = Quantity<struct FlopsKind>;                  // GFLOPS, TFLOPS, PFLOPS
 
-// "1870 GiB", "5%", "85C": a number, at most one space, a unit of that kind. Negative, NaN and
-// infinite values are refused.
+// Parses "1870 GiB", "5%", "85C": a finite number of at least 0, at most one space, and a unit.
 template <class Kind>
 [[nodiscard]] Result<Quantity<Kind>> parse_quantity(std::string_view text);
 
-// The quantity in the largest unit that keeps the number at one or above, without trailing zeros:
+// Renders the quantity in the largest unit in which it is at least 1, without trailing zeros:
 // "1.5 GiB".
 template <class Kind>
 [[nodiscard]] std::string to_string(Quantity<Kind> quantity);

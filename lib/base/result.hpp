@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected failures are values. Becomes std::expected with C++23; same member functions.
+// Expected failures are values. Result has the interface of std::expected of C++23.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace muster {
 
 struct Error {
   std::string message;   // operation, object, cause: "read /sys/…/rate: Permission denied"
-  bool missing = false;  // the object does not exist, as opposed to: it exists and cannot be used
-  bool broken = false;   // a device, or its driver, says that the hardware does not work
+  bool missing = false;  // the object does not exist; otherwise it cannot be used
+  bool broken = false;   // the device or its driver reports that the hardware does not work
 
   bool operator==(const Error&) const = default;
 };
@@ -28,14 +28,14 @@ using Result = tl::expected<T, Error>;
   return tl::unexpected<Error>(Error{.message = std::move(message), .missing = true});
 }
 
-// "Permission denied": what an errno means.
+// The text of an errno: "Permission denied".
 [[nodiscard]] std::string errno_text(int code);
 
-// "read /dev/kmsg: Permission denied": what was refused, on what, and an errno.
+// Operation, object and errno: "read /dev/kmsg: Permission denied".
 [[nodiscard]] tl::unexpected<Error> os_error(std::string_view operation, std::string_view object,
                                              int code);
 
-// Puts the value, if there is one, into `target`.
+// Assigns the value, if there is one, to `target`.
 template <class Target, class Value>
 [[nodiscard]] Result<void> put(Target& target, Result<Value> value) {
   if (!value) return tl::unexpected(std::move(value.error()));

@@ -32,13 +32,13 @@ std::string relative(std::string_view path) {
   return first == std::string_view::npos ? "." : std::string(path.substr(first));
 }
 
-// The kernel resolves every link, absolute ones too, as if `directory` were the root.
+// The kernel resolves all links, even absolute ones, as if `directory` were the root.
 int open_in_root(int directory, const std::string& path, int flags) {
   open_how how{};
   how.flags = static_cast<unsigned>(flags);
   how.resolve = RESOLVE_IN_ROOT;
-  // A rename anywhere on the machine while ".." of a link is resolved makes the kernel say EAGAIN,
-  // because it cannot tell then that the path stayed inside (openat2(2)). It is over at once.
+  // The kernel returns EAGAIN if anything is renamed while it resolves a "..", because the path
+  // could then have left the root (openat2(2)). Try again.
   constexpr int kTries = 1000;
   int descriptor = -1;
   for (int i = 0; i < kTries; ++i) {
@@ -49,13 +49,13 @@ int open_in_root(int directory, const std::string& path, int flags) {
   return descriptor;
 }
 
-// The place of `descriptor` as the kernel names it.
+// The path of `descriptor` as the kernel reports it.
 Result<std::string> name_of(int descriptor, std::string_view path) {
   std::string target(PATH_MAX, '\0');
   const auto length =
       ::readlink(fmt::format("/proc/self/fd/{}", descriptor).c_str(), target.data(), target.size());
   if (length < 0 && errno == ENOENT) {
-    return make_error(fmt::format("resolve {}: /proc is not mounted, and muster needs it", path));
+    return make_error(fmt::format("resolve {}: /proc is not mounted", path));
   }
   if (length < 0) return path_error("resolve", path, errno);
   target.resize(static_cast<std::size_t>(length));
@@ -74,10 +74,11 @@ Result<Root> Root::below(const std::filesystem::path& path) {
   if (!directory.is_open()) return path_error("open", path.string(), errno);
   const Descriptor probe(open_in_root(directory.get(), ".", O_PATH | O_CLOEXEC));
   if (!probe.is_open()) {
-    return make_error(fmt::format("open {} as a root: this needs openat2 (Linux 5.6 or later): {}",
-                                  path.string(), errno_text(errno)));
+    return make_error(
+        fmt::format("open {} as a root: openat2 failed (needs Linux 5.6 or later): {}",
+                    path.string(), errno_text(errno)));
   }
-  // The canonical name, so that resolve() can take it off what the kernel answers.
+  // The canonical name, which resolve() removes from the kernel's paths.
   TRY_ASSIGN(auto name, name_of(directory.get(), path.string()));
   const bool foreign = name != "/";
   return Root(std::move(name), std::move(directory), foreign);
@@ -93,14 +94,14 @@ Result<Descriptor> Root::open(std::string_view path, int flags) const {
 }
 
 Result<std::string> Root::read(std::string_view path, std::size_t max_bytes) const {
-  // Opening a FIFO waits for its other end, and reading a device may never end. A setting of NCCL
-  // can name either.
+  // Opening a FIFO waits for its other end, and reading a device may never end. Users can name
+  // either in an NCCL setting.
   TRY_ASSIGN(const auto file, open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
 
   struct stat status {};
 
   if (::fstat(file.get(), &status) != 0) return path_error("stat", path, errno);
-  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {  // read() says what a directory is
+  if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {  // read() reports a directory
     return make_error(fmt::format("read {}: not a regular file", path));
   }
 
@@ -148,7 +149,7 @@ Result<std::string> Root::read_link(std::string_view path) const {
   std::string target(PATH_MAX, '\0');
   const auto length = ::readlinkat(link.get(), "", target.data(), target.size());
   if (length < 0) {
-    // An empty path names the descriptor itself, which answers ENOENT when it is not a link.
+    // An empty path names the descriptor itself, which fails with ENOENT if it is not a link.
     return path_error("read link", path, errno == ENOENT ? EINVAL : errno);
   }
   target.resize(static_cast<std::size_t>(length));
@@ -160,7 +161,7 @@ Result<std::string> Root::resolve(std::string_view path) const {
   auto name = name_of(place.get(), path);
   if (!name || !foreign_) return name;
   if (!name->starts_with(path_.native())) {
-    return make_error(fmt::format("resolve {}: it leads out of {}", path, path_.string()));
+    return make_error(fmt::format("resolve {}: leads out of {}", path, path_.string()));
   }
   name->erase(0, path_.native().size());
   return name->empty() ? "/" : *name;

@@ -41,10 +41,10 @@ constexpr std::array kUnprintable{
     Range{0x2028, 0x202e}, Range{0x2060, 0x2069}, Range{0xfeff, 0xfeff}};
 
 struct Utf8Form {
-  unsigned char mask;  // the bits of the first byte that tell its length
-  unsigned char lead;  // and their value
+  unsigned char mask;  // the bits of the first byte that encode the length
+  unsigned char lead;  // their value
   std::size_t length;  // in bytes
-  char32_t least;      // a smaller code in this form is overlong
+  char32_t least;      // smaller codes are overlong
 };
 
 constexpr std::array kUtf8Forms{Utf8Form{0x80, 0x00, 1, 0}, Utf8Form{0xe0, 0xc0, 2, 0x80},
@@ -84,13 +84,12 @@ std::size_t printable_length(std::string_view text) {
 
 bool is_plain(char c) { return c >= ' ' && c <= '~'; }
 
-// Edits from one word to the other: a letter put in, left out or replaced, or two neighbours that
-// changed places.
+// The Damerau-Levenshtein distance: insertions, deletions, replacements and swaps of neighbours.
 std::size_t edit_distance(std::string_view from, std::string_view to) {
   std::vector<std::size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
-  std::vector<std::size_t> above = row;   // the row before
-  std::vector<std::size_t> before = row;  // and the one before that
+  std::vector<std::size_t> above = row;   // the previous row
+  std::vector<std::size_t> before = row;  // and the one before
   for (std::size_t i = 0; i < from.size(); ++i) {
     std::swap(before, above);
     std::swap(above, row);
@@ -105,8 +104,7 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
   return row.back();
 }
 
-// The only candidate that goes on from the word, or is it behind a dot; empty where there are
-// several.
+// The only candidate that begins with the word, or ends with it behind a dot; empty for several.
 std::string completed(std::string_view word, const std::vector<std::string>& candidates) {
   constexpr std::size_t kShortest = 3;
   if (word.size() < kShortest) return "";
@@ -258,7 +256,7 @@ std::string printable(std::string_view text, std::size_t max_length) {
   constexpr std::string_view kEllipsis = "…";
   std::string shown;
   shown.reserve(std::min(text.size(), max_length));
-  std::size_t fits = 0;  // where to cut, so that the ellipsis has room
+  std::size_t fits = 0;  // where to cut, with room for the ellipsis
   while (!text.empty()) {
     const std::size_t length = printable_length(text);
     if (length > 0) {
@@ -278,7 +276,7 @@ std::string printable(std::string_view text, std::size_t max_length) {
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  constexpr std::size_t kLongest = 200;  // longer ones are no slip, and take long to compare
+  constexpr std::size_t kLongest = 200;  // longer words are not typos, and slow to compare
   if (word.size() > kLongest) return "";
   const std::size_t tolerance = std::max<std::size_t>(1, word.size() / 3);
   const auto given = lower_case(word);

@@ -9,12 +9,12 @@
 #include <system_error>
 #include <utility>
 
-#include "lib/node/pci_bus.hpp"
+#include "lib/node/snapshot.hpp"
 
 namespace muster {
 namespace {
 
-// MUSTER_DATA_DIR, empty where it is not set.
+// MUSTER_DATA_DIR; empty if it is not set.
 std::filesystem::path named_folder(const std::map<std::string, std::string>& variables) {
   const auto named = variables.find("MUSTER_DATA_DIR");
   if (named == variables.end()) return {};
@@ -30,14 +30,13 @@ bool is_ethernet_on_bus(const Snapshot& snapshot, const Hca& hca) {
   return device != nullptr && device->kind == PciKind::ethernet;
 }
 
-// A host's own functions made for its guests are no HCAs of their own.
+// A host's virtual functions for its guests do not count as HCAs.
 bool is_for_guests(const Snapshot& snapshot, const Hca& hca) {
   const PciDevice* device = on_bus(snapshot, hca);
   return device != nullptr && device->virtual_function;
 }
 
-// An RDMA device that does not tell its link layer may be InfiniBand, unless its class on the bus
-// says otherwise.
+// An RDMA device without a link layer may be InfiniBand, unless its PCI class is Ethernet.
 bool may_be_infiniband(const Snapshot& snapshot, const Hca& hca) {
   if (!hca.ports || hca.ports->empty()) return !is_ethernet_on_bus(snapshot, hca);
   return std::ranges::any_of(*hca.ports, [&](const IbPort& port) {
@@ -46,8 +45,8 @@ bool may_be_infiniband(const Snapshot& snapshot, const Hca& hca) {
   });
 }
 
-// An HCA that the RDMA stack does not offer is still one: without its driver it is on the bus only.
-// None is known to be there where one of the two could not be asked and the other shows none.
+// Counts HCAs without a driver, too, which only the bus lists. Unknown if one of the two could not
+// be observed and the other has none.
 std::optional<int> count_hcas(const Snapshot& snapshot) {
   const auto offered = std::ranges::count_if(snapshot.infiniband->hcas, [&](const Hca& hca) {
     return may_be_infiniband(snapshot, hca) && !is_for_guests(snapshot, hca);
@@ -55,8 +54,8 @@ std::optional<int> count_hcas(const Snapshot& snapshot) {
   const auto listed = std::ssize(devices_of(snapshot, PciKind::hca));
   const auto most = static_cast<int>(std::max(offered, listed));
   const auto rdma = snapshot.infiniband.status;
-  const bool all_told = snapshot.pci.ok() && (rdma == Status::ok || rdma == Status::absent);
-  if (most == 0 && !all_told) return std::nullopt;
+  const bool all_observed = snapshot.pci.ok() && (rdma == Status::ok || rdma == Status::absent);
+  if (most == 0 && !all_observed) return std::nullopt;
   return most;
 }
 
@@ -75,7 +74,7 @@ std::optional<int> count_on_bus(const Snapshot& snapshot, PciKind kind) {
   return static_cast<int>(std::ranges::count(snapshot.pci->devices, kind, &PciDevice::kind));
 }
 
-// A machine without DMI has no such text; one that could not be read may have any.
+// Empty on a machine without DMI; unknown if it could not be read.
 std::optional<std::string> dmi_text(const Snapshot& snapshot, const Fact<std::string>& text) {
   if (!snapshot.identity.ok() || text.is_unreadable()) return std::nullopt;
   return text.value_or("");
@@ -119,7 +118,7 @@ Attempt<Choice> named_profile(const ProfileSources& sources, Named named, ReadPr
   auto profile = read(sources, named.profile);
   if (!profile) {
     auto error = std::move(profile.error());
-    // What is wrong inside of the profile names its own place.
+    // Errors inside the profile name their own place.
     if (error.missing && !named.place.empty()) {
       error.message = fmt::format("{}: 'profile': {}", named.place, error.message);
     }
@@ -147,8 +146,7 @@ std::vector<std::string> with_gaps(std::vector<std::string> evidence, const Snap
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
     const bool failed = section.status == Status::timeout || section.status == Status::error;
     if (!failed || !kAsked.contains(probe)) return;
-    evidence.push_back(
-        fmt::format("the {} probe did not help: {}", to_string(probe), section.reason));
+    evidence.push_back(fmt::format("the {} probe failed: {}", to_string(probe), section.reason));
   });
   return evidence;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which profile a run judges by: the one that it names, the one that the site names, or the one
-// that the hardware calls for.
+// Chooses the profile of a run: the one on the command line, the site's, or the one that matches
+// the hardware.
 #pragma once
 
 #include <filesystem>
@@ -25,42 +25,41 @@ struct Choice {
   std::vector<std::string> evidence;  // how it was chosen
 };
 
-// The folder with what is installed beside the programs: MUSTER_DATA_DIR, else share/muster beside
-// the program's bin.
+// The folder of installed data: MUSTER_DATA_DIR, else share/muster next to the program's bin.
 [[nodiscard]] std::filesystem::path data_folder(
     const std::map<std::string, std::string>& variables);
 
-// The shipped profiles are those that the program carries, or those in MUSTER_DATA_DIR where the
-// environment names it; the site's are in /etc/muster below `root`.
+// The shipped profiles are built into the program, unless MUSTER_DATA_DIR is set; the site's are in
+// /etc/muster below `root`.
 [[nodiscard]] ProfileSources sources_of(const std::map<std::string, std::string>& variables,
                                         std::string_view root, std::vector<std::string> settings);
 
-// What a snapshot tells about the hardware, as far as it tells the node's kind.
+// The facts of a snapshot that identify the kind of node.
 [[nodiscard]] Hardware hardware_of(const Snapshot& snapshot);
 
-// `evidence`, and what recognition could not be told because a probe failed.
+// Adds to `evidence` the probes that recognition needed and that failed.
 [[nodiscard]] std::vector<std::string> with_gaps(std::vector<std::string> evidence,
                                                  const Snapshot& snapshot);
 
-// load_profile, or what checks more than that.
+// load_profile(), or a function that checks more.
 using ReadProfile = Result<Profile> (*)(const ProfileSources& sources, std::string_view name);
 
-// A profile's name, and who said it.
+// The name of a profile, and where it comes from.
 struct Named {
   std::string profile;
   std::string evidence;
-  std::string place;  // in a file, where one names it: what errors begin with
+  std::string place;  // file and line, for errors; empty if it is not from a file
 };
 
-// `name`, or where that is empty the one that the site's muster.yaml names. Nothing when nobody
-// names one: then the hardware has to tell.
+// Returns `name`, or the one in the site's muster.yaml. Nothing if there is neither: then the
+// hardware decides.
 [[nodiscard]] Attempt<std::optional<Named>> profile_name(const ProfileSources& sources,
                                                          const std::string& name);
 
 [[nodiscard]] Attempt<Choice> named_profile(const ProfileSources& sources, Named named,
                                             ReadProfile read);
 
-// `candidates`: as read_candidates reads them, which needs no snapshot.
+// `candidates` are those of read_candidates(), which needs no snapshot.
 [[nodiscard]] Attempt<Choice> recognised_profile(const ProfileSources& sources,
                                                  const Result<Candidates>& candidates,
                                                  const Snapshot& snapshot, ReadProfile read);

@@ -25,7 +25,7 @@ Result<std::string> read_lists(int descriptor) {
   return text;
 }
 
-// Line by line, so that an error names one.
+// Parses line by line, so that errors name the line.
 Result<std::vector<std::string>> hosts_in(std::string_view text) {
   std::vector<std::string> hosts;
   std::size_t number = 0;
@@ -37,7 +37,7 @@ Result<std::vector<std::string>> hosts_in(std::string_view text) {
     if (!names) return make_error(fmt::format("line {}, {}", number, names.error().message));
     hosts.insert(hosts.end(), names->begin(), names->end());
   }
-  if (hosts.empty()) return make_error("no host is in it");
+  if (hosts.empty()) return make_error("no hosts");
   return hosts;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hosts as the words of a command line name them.
+// Hosts that are named on a command line.
 #pragma once
 
 #include <string>
@@ -9,9 +9,8 @@
 
 namespace muster {
 
-// Each word is a list of hosts, `@FILE` for the lists in a file, or `-` for those on standard
-// input; in both, what stands behind a # is left out. Returns the hosts in the order written, none
-// where there are no words.
+// Each word is a host list, `@FILE` for the lists in a file, or `-` for those on standard input; a
+// # begins a comment there. Returns the hosts in the order written, none for no words.
 [[nodiscard]] Result<std::vector<std::string>> hosts_of_words(
     const std::vector<std::string>& words);
 

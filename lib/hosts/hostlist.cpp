@@ -37,28 +37,28 @@ void append_number(std::string& name, std::uint64_t value, std::size_t width) {
   name.append(digits.data(), digits.size());
 }
 
-// What a host file, ssh or a shell is given must not mean anything else to them.
-bool is_of_a_name(char c) {
+// Names go to host files, ssh and shells, so that no other characters are allowed.
+bool is_name_character(char c) {
   const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   return letter || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
 }
 
-bool is_between(char c) { return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool is_separator(char c) { return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-class Parser {
+class HostlistParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit HostlistParser(std::string_view text) : text_(text) {}
 
-  // As in Slurm, any number of commas and blanks stand between hosts.
+  // As in Slurm, hosts may be separated by several commas and blanks.
   Result<std::vector<Item>> items() {
     std::vector<Item> result;
     while (true) {
-      while (at_ < text_.size() && is_between(text_[at_])) ++at_;
+      while (at_ < text_.size() && is_separator(text_[at_])) ++at_;
       if (at_ == text_.size()) break;
       TRY_ASSIGN(auto next, item());
       result.push_back(std::move(next));
     }
-    if (result.empty()) return make_error("the list of hosts is empty");
+    if (result.empty()) return make_error("the host list is empty");
     return result;
   }
 
@@ -70,26 +70,26 @@ class Parser {
   Result<Item> item() {
     Item result{.at = at_};
     std::size_t longest = 0;
-    if (text_[at_] == '-') return error_at(at_, "no name of a host begins with a hyphen");
-    while (at_ < text_.size() && !is_between(text_[at_])) {
+    if (text_[at_] == '-') return error_at(at_, "a host name cannot begin with a hyphen");
+    while (at_ < text_.size() && !is_separator(text_[at_])) {
       TRY_ASSIGN(auto next, piece());
       longest += next.text.size() + longest_number(next.ranges);
       result.pieces.push_back(std::move(next));
     }
     if (longest > kLongestName) {
       return error_at(result.at,
-                      fmt::format("a host's name has more than {} characters", kLongestName));
+                      fmt::format("a host name has more than {} characters", kLongestName));
     }
     return result;
   }
 
   Result<Piece> piece() {
     const auto begin = at_;
-    while (at_ < text_.size() && is_of_a_name(text_[at_])) ++at_;
+    while (at_ < text_.size() && is_name_character(text_[at_])) ++at_;
     Piece result{.text = text_.substr(begin, at_ - begin)};
-    if (at_ == text_.size() || is_between(text_[at_])) return result;
-    if (text_[at_] == ']') return error_at(at_, "no bracket is open");
-    if (text_[at_] != '[') return error_at(at_, "no name of a host has this character");
+    if (at_ == text_.size() || is_separator(text_[at_])) return result;
+    if (text_[at_] == ']') return error_at(at_, "unmatched closing bracket");
+    if (text_[at_] != '[') return error_at(at_, "invalid character in a host name");
     TRY_ASSIGN(result.ranges, ranges());
     return result;
   }
@@ -102,7 +102,7 @@ class Parser {
       TRY_ASSIGN(const auto next, range());
       result.push_back(next);
     } while (at_ < text_.size() && text_[at_] == ',');
-    if (at_ == text_.size()) return error_at(open, "a bracket is not closed");
+    if (at_ == text_.size()) return error_at(open, "unmatched opening bracket");
     if (text_[at_] != ']') return error_at(at_, "expected a comma, a hyphen or a closing bracket");
     ++at_;
     return result;
@@ -148,7 +148,7 @@ class Parser {
   std::size_t at_ = 0;
 };
 
-// More than `most` is `most` + 1, whatever it is.
+// Counts up to `most` + 1.
 std::size_t count_hosts(const Item& item, std::size_t most) {
   std::size_t count = 1;
   for (const auto& piece : item.pieces) {
@@ -164,9 +164,9 @@ std::size_t count_hosts(const Item& item, std::size_t most) {
   return count;
 }
 
-// All names that begin with `name`, which ends before the piece `next`.
-void write_names(const Item& item, std::size_t next, std::string& name,
-                 std::vector<std::string>& names) {
+// Appends all names that begin with `name` and go on with the piece `next`.
+void append_names(const Item& item, std::size_t next, std::string& name,
+                  std::vector<std::string>& names) {
   if (next == item.pieces.size()) {
     names.push_back(name);
     return;
@@ -174,12 +174,12 @@ void write_names(const Item& item, std::size_t next, std::string& name,
   const auto before = name.size();
   const auto& piece = item.pieces[next];
   name.append(piece.text);
-  if (piece.ranges.empty()) write_names(item, next + 1, name, names);
+  if (piece.ranges.empty()) append_names(item, next + 1, name, names);
   const auto begin = name.size();
   for (const auto& range : piece.ranges) {
     for (auto value = range.first; value <= range.last; ++value) {
       append_number(name, value, range.width);
-      write_names(item, next + 1, name, names);
+      append_names(item, next + 1, name, names);
       name.resize(begin);
     }
   }
@@ -189,24 +189,25 @@ void write_names(const Item& item, std::size_t next, std::string& name,
 }  // namespace
 
 Result<std::vector<std::string>> expand_hostlist(std::string_view text, std::size_t most) {
-  TRY_ASSIGN(const auto items, Parser(text).items());
+  TRY_ASSIGN(const auto items, HostlistParser(text).items());
   std::size_t count = 0;
   for (const auto& item : items) {
     const auto more = count_hosts(item, most);
     if (more > most - count) {
-      return Parser::error_at(item.at, fmt::format("the list has more than {} hosts", most));
+      return HostlistParser::error_at(item.at,
+                                      fmt::format("the list has more than {} hosts", most));
     }
     count += more;
   }
   std::vector<std::string> names;
   names.reserve(count);
   std::string name;
-  for (const auto& item : items) write_names(item, 0, name, names);
+  for (const auto& item : items) append_names(item, 0, name, names);
   return names;
 }
 
 Result<std::string> first_of_hostlist(std::string_view text) {
-  TRY_ASSIGN(const auto items, Parser(text).items());
+  TRY_ASSIGN(const auto items, HostlistParser(text).items());
   std::string name;
   for (const auto& piece : items.front().pieces) {
     name.append(piece.text);

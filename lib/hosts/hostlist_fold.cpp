@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of hosts to a list: the other direction of hostlist.cpp.
+// Folds host names to a list, the reverse of hostlist.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,14 +27,14 @@ std::string_view without_zeros(std::string_view number) {
   return number.substr(std::min(number.find_first_not_of('0'), number.size()));
 }
 
-// How much both begin with, but for digits that belong to a number in which they may differ.
+// The length of the common prefix, without digits of a number in which the rest may differ.
 std::size_t length_shared(std::string_view a, std::string_view b) {
   auto same = static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
   while (same > 0 && is_digit(a[same - 1])) --same;
   return same;
 }
 
-// As people count: runs of digits by their value, the rest byte by byte; n1 before n01.
+// Compares runs of digits by value and the rest by bytes; n1 is before n01.
 bool counts_before(std::string_view a, std::string_view b) {
   const auto same = length_shared(a, b);
   auto rest_a = a.substr(same);
@@ -60,7 +60,7 @@ bool counts_before(std::string_view a, std::string_view b) {
   return a < b;
 }
 
-// The number of a name that has `behind` others behind it.
+// The number in `name` that `behind` other numbers follow.
 std::optional<std::string_view> number_in(std::string_view name, std::size_t behind) {
   auto end = name.size();
   while (end > 0) {
@@ -78,17 +78,17 @@ std::optional<std::string_view> number_in(std::string_view name, std::size_t beh
   return std::nullopt;
 }
 
-struct Run {
+struct NumberRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   std::size_t width = 0;
 };
 
-// A name, by the number that is looked at.
+// A name and the number that is being folded.
 struct Member {
   std::uint64_t value = 0;
   std::size_t width = 0;  // of the number as written
-  std::size_t name = 0;   // its place
+  std::size_t name = 0;   // index
 
   bool operator==(const Member& other) const {
     return value == other.value && width == other.width;
@@ -99,14 +99,15 @@ struct Member {
   }
 };
 
-bool continues(const Run& range, const Member& member) {
+bool continues(const NumberRange& range, const Member& member) {
   return range.last + 1 == member.value &&
          member.width == std::max(range.width, fmt::format_int(member.value).size());
 }
 
-// What brackets hold. Ranges of several widths may be open at once: 8, 08, 9, 09 make 8-9, 08-09.
+// The content of a bracket. Ranges of several widths can be open at once: 8, 08, 9, 09 become
+// 8-9, 08-09.
 std::string fold_numbers(const std::vector<Member>& ascending) {
-  std::vector<Run> ranges;
+  std::vector<NumberRange> ranges;
   std::vector<std::size_t> open;
   for (const auto& member : ascending) {
     std::erase_if(open, [&](std::size_t at) { return ranges[at].last + 1 < member.value; });
@@ -129,28 +130,28 @@ std::string fold_numbers(const std::vector<Member>& ascending) {
   return text;
 }
 
-// A part of the list, and the first of its names, by which parts are sorted.
-struct Part {
+// An entry of the list, and the first of its names, by which entries are sorted.
+struct ListEntry {
   std::string_view first;
   std::string text;
 };
 
-class Folder {
+class HostlistFolder {
  public:
-  explicit Folder(const std::vector<std::string>& names) : names_(names) {
+  explicit HostlistFolder(const std::vector<std::string>& names) : names_(names) {
     for (std::size_t i = 0; i < names.size(); ++i) left_.push_back(i);
   }
 
-  // The last numbers first, then those before them in the names that are still alone.
-  std::vector<Part> parts() {
+  // Folds the last numbers first, then earlier ones of names that are still unfolded.
+  std::vector<ListEntry> entries() {
     for (std::size_t behind = 0; !left_.empty(); ++behind) fold(behind);
-    std::ranges::sort(parts_, counts_before, &Part::first);
-    return std::move(parts_);
+    std::ranges::sort(entries_, counts_before, &ListEntry::first);
+    return std::move(entries_);
   }
 
  private:
   void fold(std::size_t behind) {
-    // By all of the name but that number.
+    // By the name without that number.
     std::unordered_map<std::string, std::vector<Member>> alike;
     std::set<std::string_view> without;
     std::string rest;
@@ -166,13 +167,13 @@ class Folder {
       rest.append(name.substr(begin + number->size()));
       alike[rest].push_back({parse_unsigned(*number).value_or(0), number->size(), place});
     }
-    for (const auto name : without) parts_.push_back({.first = name, .text = std::string(name)});
+    for (const auto name : without) entries_.push_back({.first = name, .text = std::string(name)});
     left_.clear();
-    for (auto& [key, members] : alike) add(key, members);
+    for (auto& [key, members] : alike) add_members(key, members);
   }
 
   // `rest` has an opening bracket where the number was.
-  void add(std::string_view rest, std::vector<Member>& members) {
+  void add_members(std::string_view rest, std::vector<Member>& members) {
     std::ranges::sort(members, std::less<>{});
     members.erase(std::unique(members.begin(), members.end()), members.end());
     if (members.size() == 1) {
@@ -180,24 +181,24 @@ class Folder {
       return;
     }
     const auto begin = rest.find('[') + 1;
-    parts_.push_back({.first = names_[members.front().name],
-                      .text = fmt::format("{}{}]{}", rest.substr(0, begin), fold_numbers(members),
-                                          rest.substr(begin))});
+    entries_.push_back({.first = names_[members.front().name],
+                        .text = fmt::format("{}{}]{}", rest.substr(0, begin), fold_numbers(members),
+                                            rest.substr(begin))});
   }
 
   const std::vector<std::string>& names_;
   std::vector<std::size_t> left_;
-  std::vector<Part> parts_;
+  std::vector<ListEntry> entries_;
 };
 
 }  // namespace
 
 std::string fold_hostlist(const std::vector<std::string>& names) {
   std::string list;
-  for (const auto& part : Folder(names).parts()) {
-    if (part.text.empty()) continue;
+  for (const auto& entry : HostlistFolder(names).entries()) {
+    if (entry.text.empty()) continue;
     if (!list.empty()) list.push_back(',');
-    list.append(part.text);
+    list.append(entry.text);
   }
   return list;
 }

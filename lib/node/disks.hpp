@@ -31,26 +31,24 @@ struct Raid {
   MUSTER_FIELD(Fact<std::string>, level, "raid0, raid1 …");
   MUSTER_FIELD(Fact<std::string>, state, "array_state of the kernel");
   MUSTER_FIELD(Fact<unsigned>, disks, "members the array should have");
-  // Missing members; raid0 has no such file: absent.
-  MUSTER_FIELD(Fact<unsigned>, degraded, "members missing");
+  MUSTER_FIELD(Fact<unsigned>, degraded, "members missing; absent for raid0");
 };
 
-// A block device on which the data of others lies: a loop device, or one of the device mapper.
+// A block device on top of another one or a file: a loop device, or one of the device mapper.
 struct StackedDevice {
   MUSTER_DESCRIBED(StackedDevice);
   MUSTER_FIELD(std::string, name, "as loop3 or dm-5");
   MUSTER_FIELD(std::string, file, "disk image of a loop device; empty for none");
-  MUSTER_FIELD(std::vector<std::string>, on, "devices below one of the device mapper");
+  MUSTER_FIELD(std::vector<std::string>, on, "devices below it");
 };
 
 struct Disks {
   MUSTER_DESCRIBED(Disks);
-  // Local namespaces (PCIe), not fabrics.
-  MUSTER_FIELD(std::vector<Nvme>, nvme, "local NVMe namespaces");
+  MUSTER_FIELD(std::vector<Nvme>, nvme, "local NVMe namespaces, without fabrics");
   MUSTER_FIELD(std::vector<std::string>, dead_controllers, "NVMe controllers without a namespace");
   MUSTER_FIELD(std::vector<Raid>, raid, "md arrays");
   MUSTER_FIELD(Fact<std::vector<StackedDevice>>, stacked,
-               "loop devices in use, and those of the device mapper");
+               "loop devices in use and devices of the device mapper");
 };
 
 }  // namespace muster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about GPUs, as NVML tells them. What a GPU or its driver does not offer is absent, with
-// NVML's word for it; it is never a zero.
+// Facts about GPUs, from NVML. Unsupported values are absent, with NVML's reason; they are never
+// zero.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace muster {
 
-// Errors of the memories, as the driver counts them.
+// Memory errors, as counted by the driver.
 struct GpuEcc {
   MUSTER_DESCRIBED(GpuEcc);
   MUSTER_FIELD(Fact<std::uint64_t>, dram_corrected, "corrected errors of the DRAM");
@@ -21,15 +21,15 @@ struct GpuEcc {
   MUSTER_FIELD(Fact<std::uint64_t>, sram_uncorrected, "uncorrected errors of the SRAMs");
 };
 
-// What the driver knows of the SRAMs over the life of the GPU.
+// Errors of the SRAMs over the life of the GPU.
 struct GpuSram {
   MUSTER_DESCRIBED(GpuSram);
   MUSTER_FIELD(std::uint64_t, unique_uncorrected,
                "unique uncorrected errors, parity and SEC-DED together") = 0;
-  MUSTER_FIELD(bool, threshold_exceeded, "the driver calls for replacement") = false;
+  MUSTER_FIELD(bool, threshold_exceeded, "the driver asks for a replacement") = false;
 };
 
-// Before Ampere.
+// GPUs before Ampere.
 struct GpuRetiredPages {
   MUSTER_DESCRIBED(GpuRetiredPages);
   MUSTER_FIELD(Fact<std::uint64_t>, single_bit, "pages retired for several single-bit errors");
@@ -37,7 +37,7 @@ struct GpuRetiredPages {
   MUSTER_FIELD(Fact<bool>, pending, "pages wait for a reset to be retired");
 };
 
-// Since Ampere.
+// GPUs since Ampere.
 struct GpuRemappedRows {
   MUSTER_DESCRIBED(GpuRemappedRows);
   MUSTER_FIELD(std::uint64_t, corrected, "rows remapped for corrected errors") = 0;
@@ -46,7 +46,7 @@ struct GpuRemappedRows {
   MUSTER_FIELD(bool, failed, "a remapping failed: no spare row was left") = false;
 };
 
-// Banks of memory by the spare rows that are left to them.
+// Memory banks by their remaining spare rows.
 struct GpuSpareRows {
   MUSTER_DESCRIBED(GpuSpareRows);
   MUSTER_FIELD(std::uint64_t, all, "banks with every spare row") = 0;
@@ -74,18 +74,17 @@ struct NvLink {
   MUSTER_FIELD(Fact<std::uint64_t>, crc, "CRC errors");
   MUSTER_FIELD(Fact<double>, ber, "effective bit error rate");
   MUSTER_FIELD(Fact<std::uint64_t>, failed_recoveries, "recoveries that failed; since Blackwell");
-  MUSTER_FIELD(Fact<std::uint64_t>, receive_errors,
-               "packets that arrived damaged; since Blackwell");
+  MUSTER_FIELD(Fact<std::uint64_t>, receive_errors, "damaged packets received; since Blackwell");
   MUSTER_FIELD(Fact<std::uint64_t>, integrity_errors,
-               "times that errors of the wire were too many; since Blackwell");
+               "times that there were too many errors on the wire; since Blackwell");
 };
 
-// How the GPU stands in the NVSwitch fabric.
+// The state of the GPU in the NVSwitch fabric.
 struct GpuFabric {
   MUSTER_DESCRIBED(GpuFabric);
   MUSTER_FIELD(unsigned, state, "0 not supported, 1 not started, 2 in progress, 3 completed") = 0;
   MUSTER_FIELD(int, status, "NVML's return code of the registration, once completed") = 0;
-  MUSTER_FIELD(std::string, cluster, "UUID of the cluster, empty when all zero");
+  MUSTER_FIELD(std::string, cluster, "UUID of the cluster; empty if all zero");
   MUSTER_FIELD(unsigned, clique, "clique id") = 0;
   MUSTER_FIELD(Fact<unsigned>, health_mask, "NVML's bit fields");
   MUSTER_FIELD(Fact<unsigned>, health_summary,
@@ -94,15 +93,14 @@ struct GpuFabric {
 
 struct GpuClocks {
   MUSTER_DESCRIBED(GpuClocks);
-  MUSTER_FIELD(Fact<std::uint64_t>, reasons, "bit mask of what holds the clocks down");
+  MUSTER_FIELD(Fact<std::uint64_t>, reasons, "bit mask of reasons for low clocks");
   MUSTER_FIELD(Fact<unsigned>, sm_mhz, "SM clock now");
   MUSTER_FIELD(Fact<unsigned>, sm_max_mhz, "highest SM clock");
   MUSTER_FIELD(Fact<unsigned>, application_sm_mhz, "SM clock set for applications");
   MUSTER_FIELD(Fact<unsigned>, default_sm_mhz, "SM clock for applications by default");
   MUSTER_FIELD(Fact<unsigned>, performance_state, "0 fastest to 15; 32 unknown");
   MUSTER_FIELD(Fact<std::uint64_t>, hardware_thermal_ns,
-               "time in the hardware's slowdown for heat, since the driver was "
-               "loaded");
+               "time in the hardware's slowdown for heat, since the driver was loaded");
   MUSTER_FIELD(Fact<std::uint64_t>, software_thermal_ns, "time in the driver's slowdown for heat");
   MUSTER_FIELD(Fact<std::uint64_t>, power_brake_ns, "time in the hardware's power brake");
   MUSTER_FIELD(Fact<std::uint64_t>, thermal_ns, "time in either slowdown for heat");
@@ -129,7 +127,7 @@ struct GpuMemory {
   MUSTER_FIELD(std::uint64_t, total, "bytes") = 0;
   MUSTER_FIELD(Fact<std::uint64_t>, reserved, "bytes the driver keeps for itself");
   MUSTER_FIELD(std::uint64_t, used,
-               "bytes in use, without those reserved where the driver tells them apart") = 0;
+               "bytes in use, without reserved ones if the driver distinguishes them") = 0;
   MUSTER_FIELD(std::uint64_t, free, "bytes") = 0;
 };
 
@@ -145,11 +143,11 @@ struct GpuLink {
 
 struct GpuProcess {
   MUSTER_DESCRIBED(GpuProcess);
-  MUSTER_FIELD(unsigned, pid, "process id as the driver tells it") = 0;
-  MUSTER_FIELD(std::string, name, "command, empty when the process is not to be seen");
+  MUSTER_FIELD(unsigned, pid, "process id as the driver reports it") = 0;
+  MUSTER_FIELD(std::string, name, "command; empty if the process is not visible");
   MUSTER_FIELD(Fact<unsigned>, user, "user id");
-  MUSTER_FIELD(std::string, job, "Slurm job it belongs to, empty when none");
-  MUSTER_FIELD(std::string, unit, "unit of systemd's system.slice it runs in, empty when none");
+  MUSTER_FIELD(std::string, job, "its Slurm job; empty for none");
+  MUSTER_FIELD(std::string, unit, "its unit in systemd's system.slice; empty for none");
   MUSTER_FIELD(Fact<std::uint64_t>, memory_bytes, "GPU memory it holds");
 };
 
@@ -157,18 +155,18 @@ struct GpuFirmware {
   MUSTER_DESCRIBED(GpuFirmware);
   MUSTER_FIELD(Fact<std::string>, vbios, "version");
   MUSTER_FIELD(Fact<std::string>, inforom, "image version");
-  MUSTER_FIELD(Fact<bool>, inforom_valid, "its checksum is right");
+  MUSTER_FIELD(Fact<bool>, inforom_valid, "its checksum is correct");
   MUSTER_FIELD(Fact<std::string>, gsp, "version of the GSP firmware");
   MUSTER_FIELD(Fact<bool>, gsp_enabled, "the GSP runs");
-  MUSTER_FIELD(Fact<bool>, gsp_default, "it should by default");
+  MUSTER_FIELD(Fact<bool>, gsp_default, "it runs by default");
 };
 
 struct GpuModes {
   MUSTER_DESCRIBED(GpuModes);
   MUSTER_FIELD(Fact<bool>, ecc, "error correction is on");
-  MUSTER_FIELD(Fact<bool>, ecc_pending, "it will be after the next reset");
+  MUSTER_FIELD(Fact<bool>, ecc_pending, "after the next reset");
   MUSTER_FIELD(Fact<bool>, mig, "MIG mode is on");
-  MUSTER_FIELD(Fact<bool>, mig_pending, "it will be after the next reset");
+  MUSTER_FIELD(Fact<bool>, mig_pending, "after the next reset");
   MUSTER_FIELD(Fact<bool>, persistence, "the driver keeps the GPU initialised");
   MUSTER_FIELD(Fact<unsigned>, compute,
                "0 default, 1 exclusive thread, 2 prohibited, 3 exclusive process");
@@ -177,14 +175,13 @@ struct GpuModes {
 struct Gpu {
   MUSTER_DESCRIBED(Gpu);
   MUSTER_FIELD(unsigned, index, "NVML's own number: gpu<index>") = 0;
-  MUSTER_FIELD(std::string, address, "PCI address, empty when NVML refused even that");
+  MUSTER_FIELD(std::string, address, "PCI address; empty if NVML refuses even that");
   MUSTER_FIELD(std::string, no_address,
-               "the call that did not tell the address, and its answer; empty when it did");
-  MUSTER_FIELD(std::string, lost,
-               "the call that found the GPU lost, and its answer; empty when it is there");
-  MUSTER_FIELD(std::string, stuck, "the call that did not return; empty when all did");
+               "the call that failed to return the address, and its result; else empty");
+  MUSTER_FIELD(std::string, lost, "the call that found the GPU lost, and its result; else empty");
+  MUSTER_FIELD(std::string, stuck, "the call that did not return; empty if all did");
   MUSTER_FIELD(std::vector<std::string>, troubles,
-               "answers that are faults of the GPU: \"nvmlDeviceGetX: GPU requires reset\"");
+               "results that are faults of the GPU: \"nvmlDeviceGetX: GPU requires reset\"");
   MUSTER_FIELD(Fact<std::string>, uuid, "UUID");
   MUSTER_FIELD(Fact<std::string>, serial, "serial number of the board");
   MUSTER_FIELD(Fact<std::string>, model, "NVML's name");
@@ -211,15 +208,15 @@ struct Gpu {
   MUSTER_FIELD(Fact<std::vector<GpuProcess>>, processes, "that compute");
   MUSTER_FIELD(Fact<ByName<unsigned>>, peers,
                "peer access to each other GPU by address: 0 possible, else why not");
-  MUSTER_FIELD(Fact<std::vector<GpuProcess>>, graphics, "processes that draw, and no more");
+  MUSTER_FIELD(Fact<std::vector<GpuProcess>>, graphics, "processes that only draw");
   MUSTER_FIELD(Fact<unsigned>, utilisation,
-               "percent of the last second or less in which something ran");
-  MUSTER_FIELD(Fact<unsigned>, numa_node, "NUMA node that its memory is; absent where it is none");
+               "percent of the last second, or less, in which a kernel ran");
+  MUSTER_FIELD(Fact<unsigned>, numa_node, "NUMA node of its memory; absent if it has none");
 };
 
-// Facts of GPUs that cost calls of their own, and are read only where somebody asks for them.
+// Facts that cost extra calls and are read only on request.
 struct NvmlParts {
-  bool inforom = false;  // its checksum, from the GPU's flash: that takes long
+  bool inforom = false;  // its checksum: reading the GPU's flash takes long
   bool links = false;    // NVLinks
   bool pairs = false;    // peer access
   bool processes = false;
@@ -241,16 +238,15 @@ struct NvmlParts {
 struct Nvml {
   MUSTER_DESCRIBED(Nvml);
   MUSTER_FIELD(std::string, library, "the file that was opened");
-  MUSTER_FIELD(std::string, trouble, "why NVML cannot be used at all; empty when it can");
-  MUSTER_FIELD(int, trouble_code,
-               "NVML's return code of that; 0 where muster itself cannot go on") = 0;
+  MUSTER_FIELD(std::string, trouble, "why NVML cannot be used; empty if it can");
+  MUSTER_FIELD(int, trouble_code, "NVML's return code for it; 0 if the reason is muster's own") = 0;
   MUSTER_FIELD(Fact<std::string>, driver, "version");
   MUSTER_FIELD(Fact<std::string>, module, "version of the kernel's module");
-  MUSTER_FIELD(Fact<bool>, open_module, "that module is the open one");
+  MUSTER_FIELD(Fact<bool>, open_module, "it is the open kernel module");
   MUSTER_FIELD(Fact<unsigned>, cuda, "highest CUDA version: 12040 for 12.4");
   MUSTER_FIELD(std::vector<Gpu>, gpus, "by PCI address");
   MUSTER_FIELD(Fact<bool>, confidential, "confidential computing is on");
-  MUSTER_FIELD(Fact<bool>, confidential_ready, "its GPUs take work");
+  MUSTER_FIELD(Fact<bool>, confidential_ready, "its GPUs accept work");
   MUSTER_FIELD(Fact<std::vector<std::string>>, imex_nodes,
                "nodes of the IMEX domain, as its configuration names them");
   MUSTER_FIELD(Fact<bool>, imex_channel, "there is an IMEX channel for programs to use");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about InfiniBand and other RDMA devices, as sysfs and as the verbs library see them.
+// Facts about InfiniBand and other RDMA devices, from sysfs and from the verbs library.
 #pragma once
 
 #include <cstdint>
@@ -50,10 +50,9 @@ struct Hca {
 
 struct Infiniband {
   MUSTER_DESCRIBED(Infiniband);
-  // All RDMA devices, Ethernet ones too; sorted by PCI address.
-  MUSTER_FIELD(std::vector<Hca>, hcas, "RDMA devices, those with an Ethernet link layer too");
+  MUSTER_FIELD(std::vector<Hca>, hcas, "RDMA devices, with Ethernet ones, by PCI address");
   MUSTER_FIELD(Fact<std::string>, umad,
-               "version of ib_umad's interface; absent where it is not loaded");
+               "version of ib_umad's interface; absent if it is not loaded");
 };
 
 struct VerbsPort {
@@ -72,16 +71,13 @@ struct VerbsPort {
 struct VerbsDevice {
   MUSTER_DESCRIBED(VerbsDevice);
   MUSTER_FIELD(std::string, name, "verbs name");
-  // Unreadable: why the device could not be opened or asked.
   MUSTER_FIELD(Fact<std::vector<VerbsPort>>, ports, "ports, once the device was opened");
-  // Unreadable: why memory could not be registered.
   MUSTER_FIELD(Fact<bool>, registers, "a page could be registered");
 };
 
 struct Verbs {
   MUSTER_DESCRIBED(Verbs);
-  // Those libibverbs lists, sorted by name.
-  MUSTER_FIELD(std::vector<VerbsDevice>, devices, "devices that libibverbs lists");
+  MUSTER_FIELD(std::vector<VerbsDevice>, devices, "devices that libibverbs lists, by name");
 };
 
 }  // namespace muster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a node is: its name, its boot and the machine it runs on.
+// The identity of a node: its name, its boot and its machine.
 #pragma once
 
 #include <string>
@@ -11,21 +11,19 @@ namespace muster {
 
 struct Identity {
   MUSTER_DESCRIBED(Identity);
-  MUSTER_FIELD(std::string, hostname, "the node's name");  // root's proc/sys/kernel/hostname
+  MUSTER_FIELD(std::string, hostname, "proc/sys/kernel/hostname");
   MUSTER_FIELD(Fact<std::string>, boot_id, "changes with every boot");
   MUSTER_FIELD(Fact<double>, uptime_s, "seconds since boot, when the snapshot was taken");
   MUSTER_FIELD(Fact<std::string>, dmi_vendor, "DMI sys_vendor");
   MUSTER_FIELD(Fact<std::string>, dmi_product, "DMI product_name");
   MUSTER_FIELD(Fact<std::string>, chassis_asset_tag,
                "DMI chassis asset tag; the same on every Azure VM");
-  MUSTER_FIELD(bool, hypervisor, "the processor says it runs under a hypervisor") = false;
-  MUSTER_FIELD(bool, foreign_root,
-               "observed below --root: live interfaces could not be asked") = false;
+  MUSTER_FIELD(bool, hypervisor, "the processor reports a hypervisor") = false;
+  MUSTER_FIELD(bool, foreign_root, "observed below --root, without live interfaces") = false;
   MUSTER_FIELD(Fact<std::string>, physical_host,
                "Azure: name of the physical host, from the Hyper-V key-value pool");
   MUSTER_FIELD(Fact<std::string>, instance_size,
-               "size of the instance as its cloud calls it, from the file in which "
-               "cloud-init keeps what it was told");
+               "the cloud's name of the instance size, from cloud-init's instance data");
 };
 
 }  // namespace muster

@@ -33,26 +33,23 @@ struct PciDevice {
   MUSTER_FIELD(PciKind, kind, "gpu, nvswitch, hca, ethernet, nvme or bridge") = PciKind::bridge;
   MUSTER_FIELD(unsigned, vendor, "PCI vendor id") = 0;
   MUSTER_FIELD(unsigned, device, "PCI device id") = 0;
-  MUSTER_FIELD(std::string, driver, "bound driver, empty when none");
+  MUSTER_FIELD(std::string, driver, "bound driver; empty for none");
   MUSTER_FIELD(bool, virtual_function,
-               "a virtual function of a device that is here, too (physfn); false in a guest") =
-      false;
+               "a virtual function of another device of this node; false in a guest") = false;
   MUSTER_FIELD(Fact<bool>, responding, "config space does not read all ones");
-  // Current; absent where the kernel says Unknown.
   MUSTER_FIELD(Fact<double>, link_speed_gts, "current speed in GT/s");
   MUSTER_FIELD(Fact<double>, link_speed_max_gts, "maximum speed in GT/s");
   MUSTER_FIELD(Fact<unsigned>, link_width, "current lanes");
   MUSTER_FIELD(Fact<unsigned>, link_width_max, "maximum lanes");
   MUSTER_FIELD(Fact<int>, numa_node, "sysfs numa_node; -1 unknown");
   MUSTER_FIELD(Fact<std::string>, local_cpus, "local_cpulist");
-  // Absent where the kernel has no AER for it.
   MUSTER_FIELD(Fact<AerCounts>, aer, "advanced error reporting, totals since boot");
   MUSTER_FIELD(Fact<unsigned>, uncorrectable_status,
                "of HCAs: the AER register of uncorrectable errors; bits stay until cleared");
   MUSTER_FIELD(Fact<unsigned>, payload_bytes, "maximum payload in force");
-  MUSTER_FIELD(Fact<unsigned>, payload_max_bytes, "maximum payload the device can do");
-  // Control word of the ACS capability; absent without one.
-  MUSTER_FIELD(Fact<unsigned>, acs_control, "access control services, control word");
+  MUSTER_FIELD(Fact<unsigned>, payload_max_bytes, "maximum payload of the device");
+  MUSTER_FIELD(Fact<unsigned>, acs_control,
+               "control word of the ACS capability; absent without one");
   MUSTER_FIELD(std::vector<std::string>, upstream, "bridges above it, nearest last");
 };
 
@@ -63,38 +60,38 @@ struct RasCounts {
   MUSTER_FIELD(std::uint64_t, corrected, "corrected errors since the driver was loaded") = 0;
 };
 
-// One sensor of temperature of an AMD GPU.
+// A temperature sensor of an AMD GPU.
 struct AmdSensor {
   MUSTER_DESCRIBED(AmdSensor);
   MUSTER_FIELD(std::string, name, "edge, junction or mem");
   MUSTER_FIELD(double, now_c, "temperature") = 0;
-  MUSTER_FIELD(Fact<double>, critical_c, "temperature from which the GPU slows itself down");
+  MUSTER_FIELD(Fact<double>, critical_c, "temperature at which the GPU slows down");
 };
 
-// Pages of an AMD GPU's memory that errors took out of use.
+// Memory pages of an AMD GPU that were retired after errors.
 struct AmdBadPages {
   MUSTER_DESCRIBED(AmdBadPages);
-  MUSTER_FIELD(std::uint64_t, retired, "out of use") = 0;
-  MUSTER_FIELD(std::uint64_t, pending, "to be taken out of use") = 0;
-  MUSTER_FIELD(std::uint64_t, failed, "could not be taken out of use") = 0;
+  MUSTER_FIELD(std::uint64_t, retired, "retired") = 0;
+  MUSTER_FIELD(std::uint64_t, pending, "waiting to be retired") = 0;
+  MUSTER_FIELD(std::uint64_t, failed, "could not be retired") = 0;
 };
 
-// What the amdgpu driver tells of a GPU in sysfs.
+// Facts of the amdgpu driver in sysfs.
 struct AmdGpu {
   MUSTER_DESCRIBED(AmdGpu);
   MUSTER_FIELD(std::string, address, "PCI address");
   MUSTER_FIELD(Fact<std::uint64_t>, memory_bytes, "its memory");
-  MUSTER_FIELD(Fact<std::uint64_t>, memory_used_bytes, "of it in use");
+  MUSTER_FIELD(Fact<std::uint64_t>, memory_used_bytes, "memory in use");
   MUSTER_FIELD(Fact<ByName<RasCounts>>, ras, "errors by block (umc, gfx, sdma, xgmi_wafl …)");
-  MUSTER_FIELD(Fact<AmdBadPages>, bad_pages, "pages of memory that errors took out of use");
+  MUSTER_FIELD(Fact<AmdBadPages>, bad_pages, "memory pages that were retired after errors");
   MUSTER_FIELD(Fact<std::string>, vbios, "version");
   MUSTER_FIELD(Fact<std::string>, serial, "number of the chip (unique_id)");
   MUSTER_FIELD(Fact<std::string>, compute_partition,
-               "SPX where the GPU is one device; DPX, QPX, CPX …");
-  MUSTER_FIELD(Fact<std::string>, memory_partition, "NPS1 where its memory is one; NPS4 …");
+               "SPX if the GPU is one device; DPX, QPX, CPX …");
+  MUSTER_FIELD(Fact<std::string>, memory_partition, "NPS1 if its memory is one; NPS4 …");
   MUSTER_FIELD(Fact<std::string>, performance_level, "auto, or the clocks that were forced");
   MUSTER_FIELD(Fact<std::string>, hive,
-               "the GPUs that its xGMI links lead to have the same; absent without");
+               "id that the GPUs on its xGMI links share; absent without links");
   MUSTER_FIELD(Fact<unsigned>, utilisation, "percent");
   MUSTER_FIELD(Fact<std::uint64_t>, replays, "of its PCI link");
   MUSTER_FIELD(Fact<std::vector<AmdSensor>>, temperatures, "by sensor");
@@ -105,8 +102,8 @@ struct AmdGpu {
 
 struct Pci {
   MUSTER_DESCRIBED(Pci);
-  MUSTER_FIELD(std::vector<PciDevice>, devices, "devices that matter for work, sorted by address");
-  MUSTER_FIELD(std::vector<AmdGpu>, amd_gpus, "GPUs that the amdgpu driver has, by address");
+  MUSTER_FIELD(std::vector<PciDevice>, devices, "relevant devices, by address");
+  MUSTER_FIELD(std::vector<AmdGpu>, amd_gpus, "GPUs of the amdgpu driver, by address");
 };
 
 }  // namespace muster

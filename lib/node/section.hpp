@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One section of a snapshot: what one probe saw, and whether it could see at all.
+// A section of a snapshot: the result of one probe.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@
 namespace muster {
 
 enum class Status {
-  ok,       // the probe ran to its end; single facts may still be missing, each with its reason
-  absent,   // this place has no such thing to observe (no RDMA stack, a foreign root …)
-  timeout,  // the probe did not answer in time: a finding of its own
-  error,    // the probe crashed, or what it needs could not be read
+  ok,       // the probe completed; single facts may be missing, each with its reason
+  absent,   // there is nothing to observe (no RDMA stack, a foreign root …)
+  timeout,  // the probe did not answer in time
+  error,    // the probe crashed, or could not read what it needs
 };
 
 inline constexpr std::array<std::string_view, 4> kStatusWords{"ok", "absent", "timeout", "error"};
@@ -32,13 +32,13 @@ inline constexpr std::string_view kNotObserved = "not observed";
 template <class T>
 struct Section {
   Status status = Status::absent;
-  std::string reason{kNotObserved};  // empty when ok
+  std::string reason{kNotObserved};  // empty if ok
   double duration_ms = 0;
   T facts{};
 
   [[nodiscard]] bool ok() const { return status == Status::ok; }
 
-  // False where no probe was run for it.
+  // False if its probe was not run.
   [[nodiscard]] bool asked() const { return status != Status::absent || reason != kNotObserved; }
 
   const T* operator->() const { return &facts; }
@@ -50,7 +50,7 @@ struct Section {
   bool operator==(const Section&) const = default;
 };
 
-// What a probe returns when it could observe.
+// The section of a probe that completed.
 template <class T>
 [[nodiscard]] Section<T> observed(T facts) {
   return {.status = Status::ok, .reason = {}, .duration_ms = 0, .facts = std::move(facts)};

@@ -12,13 +12,12 @@ namespace muster {
 
 struct Services {
   MUSTER_DESCRIBED(Services);
-  // Units with a process, or that systemd lists as active.
-  MUSTER_FIELD(Fact<std::vector<std::string>>, active, "systemd units that are active");
-  // The probe leaves it absent: systemd writes the units that have failed into no file.
-  MUSTER_FIELD(Fact<std::vector<std::string>>, failed,
-               "systemd units that are known to have failed");
+  MUSTER_FIELD(Fact<std::vector<std::string>>, active,
+               "systemd units that have a process or are listed as active");
+  // The probe leaves it absent: systemd does not write failed units to a file.
+  MUSTER_FIELD(Fact<std::vector<std::string>>, failed, "failed systemd units");
   MUSTER_FIELD(Fact<std::vector<std::string>>, of_root,
-               "active units whose first process is root's");
+               "active units whose first process belongs to root");
 };
 
 }  // namespace muster

@@ -33,7 +33,7 @@ namespace muster {
 inline constexpr std::string_view kSnapshotSchema = "muster.snapshot/1";
 
 struct Snapshot {
-  std::string taken;  // wall clock, RFC 3339 in UTC: a label, never judged
+  std::string taken;  // wall time, RFC 3339 in UTC; a label, never judged
   Section<Identity> identity;
   Section<Cpu> cpu;
   Section<Memory> memory;
@@ -42,7 +42,7 @@ struct Snapshot {
   Section<Processes> processes;
   Section<Kernel> kernel;
   Section<KernelLog> kernel_log;
-  Xids xids;  // what the kernel log's records say; JSON holds the records alone
+  Xids xids;  // from the records of the kernel log; not in JSON
   Section<Services> services;
   Section<Network> network;
   Section<Pci> pci;
@@ -56,7 +56,7 @@ struct Snapshot {
   bool operator==(const Snapshot&) const = default;
 };
 
-// The probes, in the order of reports. Each fills the section of its name.
+// The probes, in the order of reports. Each fills the section with its name.
 enum class Probe {
   identity,
   cpu,
@@ -88,7 +88,7 @@ inline constexpr std::array kProbeNames{
   return kProbeNames.at(static_cast<std::size_t>(probe));
 }
 
-// A set of probes, for what a check needs and for what a run starts.
+// The probes that a check needs or that a run starts.
 class ProbeSet {
  public:
   constexpr ProbeSet() = default;
@@ -122,7 +122,7 @@ class ProbeSet {
   return ProbeSet(left) | ProbeSet(right);
 }
 
-// Calls `visit(Probe, section)` for every section of a snapshot, const or not, in order.
+// Calls `visit(Probe, section)` for all sections of a snapshot, in order.
 template <class S, class Visitor>
 void for_each_section(S& snapshot, Visitor&& visit) {
   visit(Probe::identity, snapshot.identity);
@@ -143,26 +143,45 @@ void for_each_section(S& snapshot, Visitor&& visit) {
   visit(Probe::nvml, snapshot.nvml);
 }
 
-// NVML's GPU at a PCI address; null where it tells of none there.
+// NVML's GPU at a PCI address; null for none.
 [[nodiscard]] inline const Gpu* gpu_at(const Snapshot& snapshot, std::string_view address) {
-  if (address.empty()) return nullptr;  // as that of a GPU that NVML refused
+  if (address.empty()) return nullptr;  // GPUs that NVML refuses have no address
   const auto& gpus = snapshot.nvml->gpus;
   const auto gpu = std::ranges::find(gpus, address, &Gpu::address);
   return gpu == gpus.end() ? nullptr : &*gpu;
 }
 
-// One JSON document, and back. Reading names the place of what is wrong ("/pci/devices/3/address:
-// expected a string"); unknown keys are ignored, so that a newer muster's snapshot can be judged.
+// The device at a PCI address; null if the bus does not list it.
+[[nodiscard]] inline const PciDevice* device_at(const Snapshot& snapshot,
+                                                std::string_view address) {
+  const auto& all = snapshot.pci->devices;
+  const auto found = std::ranges::find(all, address, &PciDevice::address);
+  return found == all.end() ? nullptr : &*found;
+}
+
+// The devices of a kind without the host's virtual functions: their physical devices are judged,
+// and they themselves work in the container or guest they were given to.
+[[nodiscard]] inline std::vector<const PciDevice*> devices_of(const Snapshot& snapshot,
+                                                              PciKind kind) {
+  std::vector<const PciDevice*> found;
+  for (const auto& device : snapshot.pci->devices) {
+    if (device.kind == kind && !device.virtual_function) found.push_back(&device);
+  }
+  return found;
+}
+
+// A snapshot as JSON, and back. Unknown keys are ignored, so that snapshots of newer versions can
+// be judged. Errors name the place.
 [[nodiscard]] std::string to_json(const Snapshot& snapshot);
 [[nodiscard]] Result<Snapshot> parse_snapshot(std::string_view text);
 
-// One section as JSON, for the pipe between a probe's child and its parent.
+// A section as JSON, for the pipe from a probe's child to its parent.
 template <class T>
 [[nodiscard]] std::string section_to_json(const Section<T>& section);
 template <class T>
 [[nodiscard]] Result<Section<T>> parse_section(std::string_view text);
 
-// The types of sections' facts that these two functions are compiled for.
+// The types that these two functions are compiled for.
 // clang-format off
 #define MUSTER_SECTIONS(X) \
   X(Identity) X(Cpu) X(Memory) X(Mounts) X(Disks) X(Processes) X(Kernel) X(KernelLog) X(Services) \

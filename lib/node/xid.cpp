@@ -17,7 +17,7 @@ constexpr std::string_view kLoadBegins = "nvidia-nvlink: Nvlink Core is being in
 constexpr std::uint64_t kLongestLoadUs = 120'000'000;
 constexpr unsigned kFallenOffTheBus = 79;
 
-// Cuts off and returns what stands before `end`; all of it where there is no end.
+// Removes and returns the text before `end`, and removes `end`.
 std::string_view take_until(std::string_view& text, std::string_view end) {
   const auto at = std::min(text.find(end), text.size());
   const auto head = text.substr(0, at);
@@ -25,7 +25,7 @@ std::string_view take_until(std::string_view& text, std::string_view end) {
   return head;
 }
 
-bool take(std::string_view& text, std::string_view prefix) {
+bool take_prefix(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
   return true;
@@ -37,9 +37,9 @@ bool is_hex(std::string_view text, std::size_t least, std::size_t most) {
          text.find_first_not_of(kDigits) == std::string_view::npos;
 }
 
-// "0001:00:00" or "0001:00:00.0", with or without "PCI:" before it, as sysfs writes it.
+// Converts "0001:00:00" or "PCI:0001:00:00.0" to the form of sysfs.
 std::optional<std::string> parse_address(std::string_view text) {
-  take(text, "PCI:");
+  take_prefix(text, "PCI:");
   const auto parts = split(text, ':');
   if (parts.size() != 3) return std::nullopt;
   std::string_view function = parts[2];
@@ -63,23 +63,23 @@ std::optional<unsigned> take_code(std::string_view& text) {
   const auto code = parse_unsigned(text.substr(0, end));
   if (!code) return std::nullopt;
   text.remove_prefix(end);
-  take(text, ", ");
+  take_prefix(text, ", ");
   return static_cast<unsigned>(*code);
 }
 
 // "pid=1234, name=python3, …"; older drivers write <unknown>, the newest leave both out.
 void take_process(std::string_view& text, XidEvent& event) {
-  if (!take(text, "pid=")) return;
+  if (!take_prefix(text, "pid=")) return;
   const auto pid = parse_unsigned(take_until(text, ", "));
   if (pid && *pid <= UINT32_MAX) event.pid = static_cast<unsigned>(*pid);
-  if (!take(text, "name=")) return;
+  if (!take_prefix(text, "name=")) return;
   const auto name = take_until(text, ", ");
   if (name != "<unknown>") event.process = printable(name, 64);
 }
 
-// "(PCI:0001:00:00 GPU-I:02 GPU-CI:00): 31, pid=…", from the parenthesis on.
+// "(PCI:0001:00:00 GPU-I:02 GPU-CI:00): 31, pid=…".
 std::optional<XidEvent> parse_event(std::string_view text) {
-  if (!take(text, " (")) return std::nullopt;
+  if (!take_prefix(text, " (")) return std::nullopt;
   std::string_view place = take_until(text, "): ");
   auto address = parse_address(take_until(place, " "));
   const auto code = take_code(text);
@@ -90,23 +90,22 @@ std::optional<XidEvent> parse_event(std::string_view text) {
   return event;
 }
 
-// "GPU 0000:18:00.0: GPU has fallen off the bus.", which some drivers write without a number.
+// "GPU 0000:18:00.0: GPU has fallen off the bus.", which some drivers write without an XID.
 std::optional<XidEvent> parse_fallen(std::string_view text) {
-  if (!take(text, "GPU ")) return std::nullopt;
+  if (!take_prefix(text, "GPU ")) return std::nullopt;
   auto address = parse_address(take_until(text, ": "));
   if (!address || text.find("fallen off the bus") == std::string_view::npos) return std::nullopt;
   return XidEvent{
       .address = *std::move(address), .code = kFallenOffTheBus, .text = std::string(text)};
 }
 
-// Several records, or several lines of one, may make one message: what a line begins is kept until
-// the line that ends it.
-class Parser {
+// Some messages consist of several records, or of several lines of one record.
+class XidParser {
  public:
-  void add(const KernelRecord& record) {
+  void add_record(const KernelRecord& record) {
     std::string_view text = record.text;
     if (text.starts_with(kLoadBegins)) begin_load(record.time_us);
-    if (take(text, kDriver)) {
+    if (take_prefix(text, kDriver)) {
       add_driver(text, record);
     } else if (text.starts_with(kNvswitch)) {
       add_nvswitch(text, record);
@@ -117,28 +116,28 @@ class Parser {
 
  private:
   void add_driver(std::string_view text, const KernelRecord& record) {
-    if (take(text, "Xid")) return keep(parse_event(text), record);
-    if (take(text, "loading NVIDIA")) {
+    if (take_prefix(text, "Xid")) return add_event(parse_event(text), record);
+    if (take_prefix(text, "loading NVIDIA")) {
       end_load(record.time_us);
-    } else if (take(text, "GPU at ")) {
+    } else if (take_prefix(text, "GPU at ")) {
       name_subject(text);
-    } else if (take(text, "GPU Board Serial Number: ")) {
+    } else if (take_prefix(text, "GPU Board Serial Number: ")) {
       if (!named_.empty()) log_.subjects[named_].serial = printable(trim(text), 40);
-    } else if (take(text, "The NVIDIA GPU ")) {
+    } else if (take_prefix(text, "The NVIDIA GPU ")) {
       begin_load(record.time_us - std::min<std::uint64_t>(record.time_us, 1));
       begin_fallen(text, record);
     } else if (!falling_.empty() && text.find("fallen off the bus") != std::string_view::npos) {
-      keep(XidEvent{.address = std::exchange(falling_, {}),
-                    .code = kFallenOffTheBus,
-                    .text = std::string(text)},
-           record);
+      add_event(XidEvent{.address = std::exchange(falling_, {}),
+                         .code = kFallenOffTheBus,
+                         .text = std::string(text)},
+                record);
     } else {
-      keep(parse_fallen(text), record);
+      add_event(parse_fallen(text), record);
     }
   }
 
-  // The line that tells of the driver comes at the end of its loading, and what it finds on the way
-  // stands before it: a GPU that does not answer is told of only then.
+  // The driver announces itself only at the end of loading, after messages about GPUs that do not
+  // answer.
   void begin_load(std::uint64_t time_us) {
     if (!load_began_us_ || time_us > *load_began_us_ + kLongestLoadUs) load_began_us_ = time_us;
   }
@@ -149,19 +148,18 @@ class Parser {
     load_began_us_.reset();
   }
 
-  // "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, …". The lines of data that follow say
-  // more of the same event.
+  // "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, …". Lines with its data follow.
   void add_nvswitch(std::string_view text, const KernelRecord& record) {
     take_until(text, ": ");
-    if (!take(text, "SXid")) return;
+    if (!take_prefix(text, "SXid")) return;
     auto event = parse_event(text);
     if (!event) return;
     if (event->text.starts_with("Severity ") || event->text.starts_with("Data ")) return;
     event->nvswitch = true;
-    keep(std::move(event), record);
+    add_event(std::move(event), record);
   }
 
-  void keep(std::optional<XidEvent> event, const KernelRecord& record) {
+  void add_event(std::optional<XidEvent> event, const KernelRecord& record) {
     if (!event) return;
     event->of_program = record.facility != 0;
     event->first_us = record.time_us;
@@ -186,15 +184,15 @@ class Parser {
       falling_ = *std::move(address);
       return;
     }
-    keep(XidEvent{.address = *std::move(address),
-                  .code = kFallenOffTheBus,
-                  .text = "fallen off the bus and is not responding to commands"},
-         record);
+    add_event(XidEvent{.address = *std::move(address),
+                       .code = kFallenOffTheBus,
+                       .text = "fallen off the bus and is not responding to commands"},
+              record);
   }
 
   XidLog log_;
   std::optional<std::uint64_t> load_began_us_;
-  std::string named_;    // the GPU that the line before last named
+  std::string named_;    // the GPU of the last "GPU at" line
   std::string falling_;  // the GPU that an unfinished message is about
 };
 
@@ -211,9 +209,9 @@ Xids find_xids(const KernelLog& log) {
 }
 
 XidLog parse_xids(const KernelLog& log, bool of_programs) {
-  Parser parser;
+  XidParser parser;
   for (const auto& record : log.records) {
-    if (record.facility == 0 || of_programs) parser.add(record);
+    if (record.facility == 0 || of_programs) parser.add_record(record);
   }
   return parser.finish();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the NVIDIA driver writes to the kernel log about its GPUs and NVSwitches: XIDs, SXIDs, and
-// what tells whose they are and that they are over.
+// Messages of the NVIDIA driver in the kernel log: XIDs of GPUs, SXIDs of NVSwitches, identities of
+// GPUs, and loads of the driver.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ namespace muster {
 
 struct XidEvent {
   bool nvswitch = false;    // an SXID
-  bool of_program = false;  // written to /dev/kmsg, and not by the kernel
-  std::string address;      // "0001:00:00.0"; of an SXID its function, too
+  bool of_program = false;  // written to /dev/kmsg by a program
+  std::string address;      // "0001:00:00.0"
   unsigned code = 0;
   std::uint64_t first_us = 0;  // since boot
   std::uint64_t last_us = 0;
   std::uint64_t lines = 0;
   std::string instance{};         // "GPU-I:02 GPU-CI:00" on a partitioned GPU, else empty
-  std::optional<unsigned> pid{};  // of the process that was using the GPU, where the line names one
+  std::optional<unsigned> pid{};  // of the process on the GPU, if the line names one
   std::string process{};
-  std::string text{};  // what follows the number and the process
+  std::string text{};  // behind the number and the process
 
   bool operator==(const XidEvent&) const = default;
 };
 
-// How the log names a GPU that may be gone by now.
+// The identity of a GPU in the log; it may have been lost since.
 struct XidSubject {
   std::string uuid;
   std::string serial;
@@ -39,12 +39,12 @@ struct XidSubject {
 };
 
 struct XidLog {
-  std::vector<XidEvent> events;  // in the log's order
+  std::vector<XidEvent> events;  // in the order of the log
   std::vector<std::uint64_t>
-      driver_loaded_us;                        // when loads began, ascending; each resets every GPU
+      driver_loaded_us;  // start of each load, ascending; a load resets all GPUs
   std::map<std::string, XidSubject> subjects;  // by address
 
-  // When the driver was last loaded; 0 for never.
+  // The start of the last load of the driver; 0 for none.
   [[nodiscard]] std::uint64_t loaded_us() const {
     return driver_loaded_us.empty() ? 0 : driver_loaded_us.back();
   }
@@ -52,16 +52,16 @@ struct XidLog {
   bool operator==(const XidLog&) const = default;
 };
 
-// Lines that the kernel itself wrote; those of programs too where `of_programs`.
+// Parses the lines of the kernel, with `of_programs` also those of programs.
 [[nodiscard]] XidLog parse_xids(const KernelLog& log, bool of_programs = false);
 
-// The driver's errors in one kernel log. A program may write whatever it likes to the log, also
-// into the middle of what the kernel says, so that what the kernel wrote is read for itself.
+// The driver's messages in one kernel log. A program can write anything to the log, even between
+// two lines of the kernel, so the kernel's own lines are parsed separately.
 struct Xids {
   XidLog of_kernel;
-  std::optional<XidLog> with_programs;  // nothing where no program wrote such a line
+  std::optional<XidLog> with_programs;  // empty if no program wrote such lines
 
-  // What a profile believes.
+  // The messages to believe, as the profile sets it.
   [[nodiscard]] const XidLog& believed(bool of_programs) const {
     return of_programs && with_programs ? *with_programs : of_kernel;
   }
@@ -71,8 +71,7 @@ struct Xids {
 
 [[nodiscard]] Xids find_xids(const KernelLog& log);
 
-// The value that the driver changed a GPU's recovery action to; nothing where the text of an XID
-// 154 does not say so.
+// The new recovery action in the text of an XID 154, if there is one.
 [[nodiscard]] std::optional<unsigned> parse_recovery_action(std::string_view text);
 
 }  // namespace muster

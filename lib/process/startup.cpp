@@ -29,8 +29,8 @@ std::string value_of(const Variables& variables, const std::string& name) {
 std::filesystem::path companion(std::string_view name) {
   std::error_code failure;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failure);
-  auto beside = self.parent_path() / name;
-  if (!failure && ::access(beside.c_str(), X_OK) == 0) return beside;
+  auto next_to_it = self.parent_path() / name;
+  if (!failure && ::access(next_to_it.c_str(), X_OK) == 0) return next_to_it;
   return std::filesystem::path("/usr/bin") / name;
 }
 

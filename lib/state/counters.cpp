@@ -10,7 +10,7 @@ namespace {
 
 using Counters = std::map<std::string, std::uint64_t>;
 
-// Traffic moves all the time and says nothing about health: it would only fill the state file.
+// Traffic always changes and does not show errors: it would only fill the state file.
 bool is_traffic(std::string_view counter) {
   return counter.ends_with("_data") || counter.ends_with("_packets") || counter == "port_xmit_wait";
 }
@@ -44,24 +44,24 @@ void add_memory(Counters& counters, const std::vector<EdacController>& controlle
 
 void add_gpu(Counters& counters, const Gpu& gpu) {
   if (gpu.address.empty()) return;
-  const auto add = [&](const std::string& name, const Fact<std::uint64_t>& value) {
+  const auto add_counter = [&](const std::string& name, const Fact<std::uint64_t>& value) {
     if (value) counters.emplace(fmt::format("gpu.{}.{}", gpu.address, name), *value);
   };
-  add("pcie_replays", gpu.link.replays);
-  add("hardware_thermal_ns", gpu.clocks.hardware_thermal_ns);
-  add("power_brake_ns", gpu.clocks.power_brake_ns);
+  add_counter("pcie_replays", gpu.link.replays);
+  add_counter("hardware_thermal_ns", gpu.clocks.hardware_thermal_ns);
+  add_counter("power_brake_ns", gpu.clocks.power_brake_ns);
   if (gpu.clocks.reasons) {
     const bool slowed = (*gpu.clocks.reasons & kHardwareSlowdown) != 0;
-    add("slowdown", std::uint64_t{slowed ? 1U : 0U});
+    add_counter("slowdown", std::uint64_t{slowed ? 1U : 0U});
   }
   if (!gpu.nvlinks) return;
   for (const auto& link : *gpu.nvlinks) {
-    add(fmt::format("nvlink.{}.crc", link.link), link.crc);
-    add(fmt::format("nvlink.{}.recoveries", link.link), link.recoveries);
-    add(fmt::format("nvlink.{}.replays", link.link), link.replays);
-    add(fmt::format("nvlink.{}.failed_recoveries", link.link), link.failed_recoveries);
-    add(fmt::format("nvlink.{}.receive_errors", link.link), link.receive_errors);
-    add(fmt::format("nvlink.{}.integrity_errors", link.link), link.integrity_errors);
+    add_counter(fmt::format("nvlink.{}.crc", link.link), link.crc);
+    add_counter(fmt::format("nvlink.{}.recoveries", link.link), link.recoveries);
+    add_counter(fmt::format("nvlink.{}.replays", link.link), link.replays);
+    add_counter(fmt::format("nvlink.{}.failed_recoveries", link.link), link.failed_recoveries);
+    add_counter(fmt::format("nvlink.{}.receive_errors", link.link), link.receive_errors);
+    add_counter(fmt::format("nvlink.{}.integrity_errors", link.link), link.integrity_errors);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which counters are remembered between runs, and under which names.
+// The counters that are remembered between runs.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace muster {
 
-// Bits of NVML's reasons by which the hardware holds clocks down: slowdown, heat, power brake. A
-// GPU that has one is remembered as a counter "gpu.ADDRESS.slowdown" of 1, and of 0 otherwise.
+// The reasons of NVML for which the hardware lowers clocks: slowdown, heat, power brake. The
+// counter "gpu.ADDRESS.slowdown" is 1 for a GPU with one of them, else 0.
 inline constexpr std::uint64_t kHardwareSlowdown = 0xc8;
 
-// The error counters of a snapshot by the key under which earlier runs remember them:
-// "ib.mlx5_ib0.1.link_downed", "pci.0001:00:00.0.correctable", "edac.mc0.corrected".
+// The error counters of a snapshot by key: "ib.mlx5_ib0.1.link_downed",
+// "pci.0001:00:00.0.correctable", "edac.mc0.corrected".
 [[nodiscard]] std::map<std::string, std::uint64_t> counters_of(const Snapshot& snapshot);
 
 }  // namespace muster

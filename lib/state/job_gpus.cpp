@@ -18,13 +18,13 @@ constexpr std::string_view kJob = "SLURM_JOB_ID";
 constexpr std::string_view kBySlurm = "SLURM_JOB_GPUS";
 constexpr std::string_view kByCuda = "CUDA_VISIBLE_DEVICES";
 
-// A list of GPUs, taken apart.
-struct Named {
+// A parsed list of GPUs.
+struct GpuList {
   std::set<unsigned> numbers;
-  std::vector<std::string> uuids;        // or their beginnings, as CUDA allows
-  std::vector<std::string> partitioned;  // UUIDs of GPUs of which an instance (MIG) is named
-  bool instances = false;                // an instance is named, and not of which GPU
-  bool unclear = false;                  // something else is
+  std::vector<std::string> uuids;        // or prefixes, as CUDA allows
+  std::vector<std::string> partitioned;  // UUIDs of GPUs with a listed instance (MIG)
+  bool instances = false;                // an instance of an unknown GPU
+  bool unclear = false;                  // an unknown entry
 };
 
 // "3", or "0-3" as Slurm shortens lists.
@@ -40,7 +40,7 @@ bool read_numbers(std::string_view entry, std::set<unsigned>& numbers) {
   return true;
 }
 
-void read_entry(std::string_view entry, Named& named) {
+void read_entry(std::string_view entry, GpuList& named) {
   constexpr std::string_view kGpu = "GPU-";
   constexpr std::string_view kInstance = "MIG-";
   constexpr std::string_view kInstanceOfGpu = "MIG-GPU-";  // "MIG-GPU-<uuid>/<gpu>/<compute>"
@@ -56,9 +56,9 @@ void read_entry(std::string_view entry, Named& named) {
   }
 }
 
-Named read_list(std::string_view list) {
+GpuList read_list(std::string_view list) {
   constexpr std::array<std::string_view, 3> kNone{"", "NoDevFiles", "-1"};
-  Named named;
+  GpuList named;
   if (std::ranges::count(kNone, trim(list)) > 0) return named;
   for (const auto entry : split(list, ',')) read_entry(trim(entry), named);
   return named;
@@ -74,28 +74,28 @@ bool may_be_partitioned(const Gpu& gpu) {
   return gpu.modes.mig ? *gpu.modes.mig : gpu.modes.mig.is_unreadable();
 }
 
-// Plain numbers count instances then, and not GPUs.
+// Whether plain numbers may be instances instead of GPUs.
 bool counts_instances(const std::vector<Gpu>& gpus) {
   return std::ranges::any_of(gpus, may_be_partitioned);
 }
 
-// However they are counted, it is all of them.
-bool names_all(const Named& named, const std::vector<Gpu>& gpus) {
+// Whether the list has all GPUs, by index and by minor number.
+bool names_all(const GpuList& named, const std::vector<Gpu>& gpus) {
   return std::ranges::all_of(gpus, [&](const Gpu& gpu) {
     return named.numbers.contains(gpu.index) &&
            named.numbers.contains(gpu.minor.value_or(gpu.index));
   });
 }
 
-// Slurm counts device files or GPUs by PCI address, as it was set up: sure is where both agree.
-Held by_slurms_number(const Named& named, const Gpu& gpu) {
+// Slurm counts device files or GPUs by PCI address, as configured: only certain if both agree.
+Held by_slurms_number(const GpuList& named, const Gpu& gpu) {
   const bool by_address = named.numbers.contains(gpu.index);
   const bool by_file = named.numbers.contains(gpu.minor.value_or(gpu.index));
   if (by_address != by_file) return Held::perhaps;
   return by_address ? Held::yes : Held::no;
 }
 
-Held held_by(const Named& named, const Gpu& gpu) {
+Held held_by(const GpuList& named, const Gpu& gpu) {
   if (names(named.uuids, gpu)) return Held::yes;
   const Held numbered = by_slurms_number(named, gpu);
   if (numbered != Held::no) return numbered;
@@ -105,7 +105,7 @@ Held held_by(const Named& named, const Gpu& gpu) {
   return anonymous || instance || named.unclear ? Held::perhaps : Held::no;
 }
 
-Held judge_gpu(const Named& named, const Gpu& gpu, bool certain) {
+Held judge_gpu(const GpuList& named, const Gpu& gpu, bool certain) {
   const bool uncertain = !certain && !named.numbers.empty();
   return uncertain && !names(named.uuids, gpu) ? Held::perhaps : held_by(named, gpu);
 }
@@ -137,13 +137,13 @@ JobGpus find_job_gpus(const Snapshot& snapshot) {
     return result;
   }
   result.doubt = fmt::format("{} is {}", list->first, list->second);
-  const Named named = read_list(list->second);
+  const GpuList named = read_list(list->second);
   const bool of_gpus = !counts_instances(gpus);
   if (of_gpus && names_all(named, gpus)) {
     hold_all(result, gpus, Held::yes);
     return result;
   }
-  // Below a cgroup CUDA's numbers begin with the job's own first GPU.
+  // In a cgroup CUDA's numbers begin with the job's first GPU.
   const bool certain = of_gpus && by_slurm;
   for (const auto& gpu : gpus) result.held[gpu.index] = judge_gpu(named, gpu, certain);
   return result;

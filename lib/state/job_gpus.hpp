@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which GPUs the Slurm job of a prolog or an epilog holds. What happens on the others of a node
-// that jobs share is not this job's affair.
+// The GPUs of the Slurm job of a prolog or epilog. On a shared node the others do not concern it.
 #pragma once
 
 #include <map>
@@ -13,12 +12,12 @@ namespace muster {
 enum class Held {
   yes,
   no,
-  perhaps,  // Slurm does not say for sure, which is no reason to take a node out
+  perhaps,  // not certain, so that the node must not be drained for it
 };
 
 struct JobGpus {
-  std::string job;                // "4242"; empty where no job is concerned: all GPUs are judged
-  std::string doubt;              // what Slurm did say, for those that are held perhaps
+  std::string job;                // "4242"; empty without a job: then all GPUs are judged
+  std::string doubt;              // Slurm's variables, to explain `perhaps`
   std::map<unsigned, Held> held;  // by Gpu::index
 
   [[nodiscard]] Held of(const Gpu& gpu) const {

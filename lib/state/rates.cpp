@@ -17,13 +17,13 @@ std::optional<Delta> delta_of(const Earlier& earlier, std::string_view key, Coun
   const auto& changes = found->second;
   if (changes.back().value > now.value) return std::nullopt;
 
-  // The last value that held when the window began, or else the oldest that is known.
+  // The value at the beginning of the window, or the oldest known one.
   const double begin = std::max(now.uptime_s - window_s, from_s);
   const auto* base = &changes.front();
   for (const auto& change : changes) {
     if (change.uptime_s <= begin || change.value < base->value) base = &change;
   }
-  // A known value that is older than the window held until the window began.
+  // An older value was valid until the window began.
   const double since = std::max(base->uptime_s, begin);
   return Delta{.increments = now.value - base->value,
                .seconds = std::max(now.uptime_s - since, kShortestSpan)};

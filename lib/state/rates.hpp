@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a remembered counter rose.
+// Rates of remembered counters.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace muster {
 
 struct Delta {
   std::uint64_t increments = 0;
-  double seconds = 0;  // in which they were seen: at most the window, at least an hour
+  double seconds = 0;  // in which they occurred: at most the window, at least an hour
 
-  // In a window of this length: of a longer time, the window's share.
+  // The increments in a window; of a longer time, its share.
   [[nodiscard]] double in_window(double window_s) const {
     const auto all = static_cast<double>(increments);
     return seconds <= window_s ? all : all * window_s / seconds;
@@ -30,10 +30,9 @@ struct Delta {
   }
 };
 
-// What `key` gained in the last `window_s` up to `now`, not counting what came before uptime
-// `from_s`. Empty at the first observation, and where the counter was cleared since (a smaller
-// value starts afresh). What was seen in less than an hour counts as an hour's: a rate is never
-// extrapolated.
+// The increments of `key` in the last `window_s`, and since uptime `from_s`. Empty at the first
+// observation and after the counter was cleared. Increments in less than an hour count as an
+// hour's, since rates are not extrapolated.
 [[nodiscard]] std::optional<Delta> delta_of(const Earlier& earlier, std::string_view key,
                                             CounterChange now, double window_s, double from_s = 0);
 

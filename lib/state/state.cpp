@@ -32,9 +32,9 @@ constexpr std::size_t kLargestState = 16UL * 1024 * 1024;
 constexpr std::size_t kMostChanges = 64;     // of one counter
 constexpr double kRememberFor = 48 * kHour;  // seconds; no window is longer
 
-// A file beside the state, because the state itself is replaced. A run that hangs while it holds
-// the lock must not hang the next: the wait is bounded, and long enough for dozens of runs at once.
-Result<Descriptor> lock(const fs::path& file) {
+// Locks a separate file, because the state file is replaced. The wait is limited, so that a run
+// that hangs does not hang others, but long enough for dozens of runs at once.
+Result<Descriptor> lock_state(const fs::path& file) {
   const std::string name = fmt::format("{}.lock", file.string());
   Descriptor held(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (held.get() < 0) return os_error("open", name, errno);
@@ -48,7 +48,7 @@ Result<Descriptor> lock(const fs::path& file) {
   return os_error("lock", name, errno);
 }
 
-// The content, or why this is not a file that muster wrote for itself.
+// Refuses files that other users could have written.
 Result<std::string> read_private(const fs::path& file) {
   const std::string name = file.string();
   const Descriptor held(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -65,7 +65,7 @@ Result<std::string> read_private(const fs::path& file) {
     return make_error(fmt::format("{} is not a regular file", name));
   }
   if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return make_error(fmt::format("{} belongs to or can be written by others", name));
+    return make_error(fmt::format("{} belongs to another user, or others can write to it", name));
   }
   if (static_cast<std::size_t>(status.st_size) > kLargestState) {
     return make_error(fmt::format("{} is larger than {} bytes", name, kLargestState));
@@ -76,26 +76,25 @@ Result<std::string> read_private(const fs::path& file) {
   return content;
 }
 
-Earlier put_aside(const fs::path& file, std::string_view why) {
+Earlier move_away(const fs::path& file, std::string_view why) {
   const std::string bad = fmt::format("{}.bad", file.string());
   const bool moved = ::rename(file.c_str(), bad.c_str()) == 0;
-  return {.note =
-              fmt::format("the state of earlier runs cannot be used and {}: {}; rates start afresh",
-                          moved ? fmt::format("was put aside as {}", bad) : "stays where it is",
-                          printable(why))};
+  return {.note = fmt::format(
+              "cannot use the state of earlier runs, which {}: {}; rates start afresh",
+              moved ? fmt::format("was moved to {}", bad) : "cannot be moved", printable(why))};
 }
 
-void remember(std::vector<CounterChange>& changes, CounterChange now) {
+void remember_change(std::vector<CounterChange>& changes, CounterChange now) {
   if (!changes.empty() &&
       (changes.back().value == now.value || changes.back().uptime_s >= now.uptime_s)) {
     return;
   }
   changes.push_back(now);
-  // What held before the longest window began is kept once: it is the value the window began with.
+  // Keep one value from before the longest window: the one at its beginning.
   while (changes.size() > 2 && changes[1].uptime_s < now.uptime_s - kRememberFor) {
     changes.erase(changes.begin());
   }
-  // A counter that never rests is remembered more coarsely.
+  // Keep fewer values of a counter that changes all the time.
   if (changes.size() > kMostChanges) {
     std::vector<CounterChange> thinned;
     for (std::size_t i = 0; i < changes.size(); i += 2) thinned.push_back(changes[i]);
@@ -104,8 +103,7 @@ void remember(std::vector<CounterChange>& changes, CounterChange now) {
   }
 }
 
-// A run that could not see the processes learned nothing of them, and one that saw them before
-// another did learned less.
+// Ignores runs that did not observe the processes, or did so earlier than another run.
 void remember_stuck(Earlier& state, const Snapshot& snapshot, double uptime_s) {
   const auto& tasks = snapshot.processes->uninterruptible;
   if (!tasks || uptime_s < state.processes_seen_uptime_s) return;
@@ -137,8 +135,8 @@ bool something_hangs(const Snapshot& snapshot) {
   return hangs;
 }
 
-// Leaves the note where something hung in `snapshot`, and takes it away where all was asked and
-// answered. A note that cannot be written is missed by the next run only.
+// Creates the note if something hung in `snapshot`, and removes it if everything answered. Failures
+// are ignored: only the next run misses the note.
 void note_left_behind(const fs::path& state_file, const Snapshot& snapshot) {
   const std::string note = note_of(state_file).string();
   if (something_hangs(snapshot)) {
@@ -154,18 +152,17 @@ void note_left_behind(const fs::path& state_file, const Snapshot& snapshot) {
 Earlier read_state(const fs::path& file, std::string_view boot_id) {
   const auto content = read_private(file);
   if (!content && content.error().missing) return {};
-  if (!content) return put_aside(file, content.error().message);
+  if (!content) return move_away(file, content.error().message);
   auto earlier = parse_state(*content);
-  if (!earlier) return put_aside(file, earlier.error().message);
+  if (!earlier) return move_away(file, earlier.error().message);
   if (earlier->boot_id == boot_id && !boot_id.empty()) return *std::move(earlier);
-  return {.note = "the state of earlier runs is of another boot: rates start afresh",
+  return {.note = "the state of earlier runs is from another boot; rates start afresh",
           .xids = std::move(earlier->xids),
           .jobs = std::move(earlier->jobs)};
 }
 
-// A task that was seen asleep twice may have woken up and fallen asleep again in between, as one
-// that writes to a busy disk does all the time. The kernel counts when it runs; its own detector of
-// hung tasks goes by that, too. Where the count is not known, nobody can tell.
+// A task that was seen asleep twice may have run in between, like one that writes to a busy disk.
+// Its context switches show that, as they do for the kernel's own detector of hung tasks.
 void recall_stuck_tasks(Snapshot& snapshot) {
   if (!snapshot.processes->uninterruptible) return;
   for (auto& task : *snapshot.processes->uninterruptible) {
@@ -193,9 +190,9 @@ Result<void> write_state(const fs::path& file, const Snapshot& snapshot, bool xi
   note_left_behind(file, snapshot);
   if (!snapshot.identity->boot_id || !snapshot.identity->uptime_s) {
     return make_error(
-        fmt::format("{} is not written: boot id or uptime is not known", file.string()));
+        fmt::format("{} is not written: boot id or uptime is unknown", file.string()));
   }
-  TRY_ASSIGN(const auto held, lock(file));
+  TRY_ASSIGN(const auto held, lock_state(file));
 
   const double uptime_s = *snapshot.identity->uptime_s;
   Earlier state = read_state(file, *snapshot.identity->boot_id);
@@ -203,7 +200,7 @@ Result<void> write_state(const fs::path& file, const Snapshot& snapshot, bool xi
   state.boot_id = *snapshot.identity->boot_id;
   state.last_uptime_s = std::max(state.last_uptime_s, uptime_s);
   for (const auto& [key, value] : counters_of(snapshot)) {
-    remember(state.counters[key], {.uptime_s = uptime_s, .value = value});
+    remember_change(state.counters[key], {.uptime_s = uptime_s, .value = value});
   }
   remember_stuck(state, snapshot, uptime_s);
   remember_job(state, snapshot);

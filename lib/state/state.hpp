@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What muster remembers between runs on one node: one file, private to root, locked while it is
-// read or written, replaced by rename. Its form is muster.state/1; corrupt or foreign state is put
-// aside and said once.
+// The state file (muster.state/1) keeps observations between runs on a node. It is private to root,
+// locked for writing and replaced by rename. An invalid file is moved away and reported once.
 #pragma once
 
 #include <filesystem>
@@ -12,19 +11,18 @@
 
 namespace muster {
 
-// Never fails: what cannot be used is said in `note`. Of another boot's file only XIDs and jobs are
-// kept.
+// Reads the file. Problems are reported in `note`. Only XIDs and jobs are kept from another boot.
 [[nodiscard]] Earlier read_state(const std::filesystem::path& file, std::string_view boot_id);
 
-// Fills in since when the tasks that are stuck now have been so, as `snapshot.earlier` knows it.
+// Fills in since when current tasks have been stuck, from `snapshot.earlier`.
 void recall_stuck_tasks(Snapshot& snapshot);
 
-// Merges what `snapshot` saw into the file; XIDs that programs wrote too where `xids_of_programs`.
+// Merges `snapshot` into the file, with `xids_of_programs` also XIDs that programs wrote.
 [[nodiscard]] Result<void> write_state(const std::filesystem::path& file, const Snapshot& snapshot,
                                        bool xids_of_programs = false);
 
-// Whether no child of an earlier run can hang any more, because the file's folder could hold a note
-// of one and does not: then nobody need look through all processes for one.
+// Whether no child of an earlier run can still hang: the folder has no note of one, and could have
+// one. Then processes need not be searched.
 [[nodiscard]] bool nothing_left_behind(const std::filesystem::path& state_file);
 
 }  // namespace muster

@@ -16,29 +16,29 @@
 namespace muster {
 namespace {
 
-constexpr double kTogether = 600;             // seconds; XIDs this near are remembered as one
-constexpr double kBeside = 5;                 // those whose neighbours count
-constexpr double kRememberXids = 48 * kHour;  // seconds, of other boots and of jobs
+constexpr double kMergeWithin = 600;          // seconds; closer XIDs are remembered as one
+constexpr double kMergeDistinctWithin = 5;    // the same for XIDs of is_distinct()
+constexpr double kRememberXids = 48 * kHour;  // seconds, for XIDs of other boots
 constexpr std::size_t kMostOfOneKind = 16;
 constexpr std::size_t kMost = 1024;
 constexpr std::size_t kMostJobs = 256;
 constexpr std::size_t kLongestText = 200;
 
-std::string variable(const Snapshot& snapshot, const std::string& name) {
+std::string job_variable(const Snapshot& snapshot, const std::string& name) {
   const auto found = snapshot.environment->job.find(name);
   return found == snapshot.environment->job.end() ? std::string() : found->second;
 }
 
 bool in_prolog(const Snapshot& snapshot) {
-  return variable(snapshot, "SLURM_SCRIPT_CONTEXT").starts_with("prolog");
+  return job_variable(snapshot, "SLURM_SCRIPT_CONTEXT").starts_with("prolog");
 }
 
-// The uptime at which the job began whose script runs this; nothing where that is not known.
+// The uptime at which the current job began, if it is known.
 std::optional<double> start_of_job(const Snapshot& snapshot, const std::string& job) {
-  const auto told = parse_unsigned(variable(snapshot, "SLURM_JOB_START_TIME"));
+  const auto start_time = parse_unsigned(job_variable(snapshot, "SLURM_JOB_START_TIME"));
   const double now_wall_s = snapshot.earlier.wall_s;
-  if (told && now_wall_s > 0) {
-    return *snapshot.identity->uptime_s - (now_wall_s - static_cast<double>(*told));
+  if (start_time && now_wall_s > 0) {
+    return *snapshot.identity->uptime_s - (now_wall_s - static_cast<double>(*start_time));
   }
   const auto& jobs = snapshot.earlier.jobs;
   const auto seen = std::ranges::find(jobs, job, &SeenJob::id);
@@ -57,15 +57,15 @@ std::string job_of_process(const Snapshot& snapshot, const XidEvent& event) {
   return {};
 }
 
-// On a node that jobs share, what happens on a GPU that is not surely this job's is not put to it.
+// On a shared node, events of a GPU count for the job only if the GPU is certainly its own.
 bool on_its_own_gpu(const Snapshot& snapshot, const std::string& address) {
   const Gpu* gpu = gpu_at(snapshot, address);
   return gpu == nullptr || find_job_gpus(snapshot).of(*gpu) == Held::yes;
 }
 
-// XIDs that mean something else with another text, or beside another XID, are remembered one by
-// one: a harmless one must not take the place of a fatal one.
-bool stands_alone(bool nvswitch, unsigned code) {
+// Whether the text of an XID, or other XIDs next to it, change its meaning. These are remembered
+// separately, so that a harmless one does not replace a fatal one.
+bool is_distinct(bool nvswitch, unsigned code) {
   constexpr std::array<unsigned, 3> kCodes{48, 74, 154};
   constexpr unsigned kFirstNvlink = 144;
   constexpr unsigned kLastNvlink = 150;
@@ -73,16 +73,16 @@ bool stands_alone(bool nvswitch, unsigned code) {
          std::ranges::count(kCodes, code) > 0;
 }
 
-// NVSwitch or not, of a program or the kernel, address, number, and the text where it decides.
-using Kind = std::tuple<bool, bool, std::string, unsigned, std::string>;
+// NVSwitch, of a program, address, number, and the text if it matters.
+using XidKind = std::tuple<bool, bool, std::string, unsigned, std::string>;
 
 template <class Xid>
-Kind kind_of(const Xid& xid) {
+XidKind kind_of(const Xid& xid) {
   return {xid.nvswitch, xid.of_program, xid.address, xid.code,
-          stands_alone(xid.nvswitch, xid.code) ? printable(xid.text, kLongestText) : ""};
+          is_distinct(xid.nvswitch, xid.code) ? printable(xid.text, kLongestText) : ""};
 }
 
-RememberedXid remembered(const Snapshot& snapshot, const XidLog& log, const XidEvent& event) {
+RememberedXid make_remembered(const Snapshot& snapshot, const XidLog& log, const XidEvent& event) {
   const double uptime_s = *snapshot.identity->uptime_s;
   RememberedXid xid{.nvswitch = event.nvswitch,
                     .of_program = event.of_program,
@@ -99,22 +99,22 @@ RememberedXid remembered(const Snapshot& snapshot, const XidLog& log, const XidE
   return xid;
 }
 
-// In this boot, before a time, and at one that makes sense.
+// Whether the XID is of this boot, before `until_s`, with valid times.
 bool is_before(const RememberedXid& xid, const std::string& boot_id, double until_s) {
   return xid.boot_id == boot_id && xid.last_s < until_s && xid.first_s >= 0 &&
          xid.first_s <= xid.last_s;
 }
 
-// Whether `next` belongs to what is remembered as `xid`, or is even part of it.
-bool goes_on(const RememberedXid& xid, const RememberedXid& next) {
+// Whether `next` continues the remembered `xid`, or is already part of it.
+bool is_continued_by(const RememberedXid& xid, const RememberedXid& next) {
   const bool same_job = xid.job.empty() || next.job.empty() || xid.job == next.job;
   const bool same_boot = xid.boot_id == next.boot_id;
-  const double together = stands_alone(xid.nvswitch, xid.code) ? kBeside : kTogether;
+  const double together = is_distinct(xid.nvswitch, xid.code) ? kMergeDistinctWithin : kMergeWithin;
   return same_boot && next.first_s >= xid.first_s && next.first_s <= xid.last_s + together &&
          (same_job || next.last_s <= xid.last_s);
 }
 
-void add(RememberedXid& xid, RememberedXid next) {
+void merge_into(RememberedXid& xid, RememberedXid next) {
   if (xid.job.empty()) xid.job = next.job;
   if (xid.uuid.empty()) xid.uuid = next.uuid;
   if (next.last_s <= xid.last_s) return;  // seen by an earlier run
@@ -124,11 +124,11 @@ void add(RememberedXid& xid, RememberedXid next) {
   xid.text = std::move(next.text);
 }
 
-// A storm makes thousands of events of a kind within seconds: they are one before anything else.
-std::vector<XidEvent> without_storms(const std::vector<XidEvent>& events) {
+// Merges storms: thousands of events of a kind within seconds.
+std::vector<XidEvent> merge_storms(const std::vector<XidEvent>& events) {
   constexpr std::uint64_t kStorm = 5'000'000;  // microseconds
   std::vector<XidEvent> kept;
-  std::map<Kind, std::size_t> newest;
+  std::map<XidKind, std::size_t> newest;
   for (const auto& event : events) {
     const auto [entry, added] = newest.try_emplace(kind_of(event), kept.size());
     if (!added && kept[entry->second].pid == event.pid &&
@@ -145,13 +145,13 @@ std::vector<XidEvent> without_storms(const std::vector<XidEvent>& events) {
   return kept;
 }
 
-// The oldest go first: of one kind where it has too many, then of all.
-void forget(std::vector<RememberedXid>& xids, const std::string& boot_id, double now_wall_s) {
+// Forgets the oldest XIDs: first of kinds with too many, then of all.
+void forget_xids(std::vector<RememberedXid>& xids, const std::string& boot_id, double now_wall_s) {
   std::erase_if(xids, [&](const RememberedXid& xid) {
     return xid.boot_id != boot_id && xid.wall_s < now_wall_s - kRememberXids;
   });
   std::ranges::stable_sort(xids, {}, &RememberedXid::wall_s);
-  std::map<Kind, std::size_t> left;
+  std::map<XidKind, std::size_t> left;
   for (const auto& xid : xids) ++left[kind_of(xid)];
   std::erase_if(xids, [&](const RememberedXid& xid) {
     auto& count = left[kind_of(xid)];
@@ -171,7 +171,7 @@ std::string uuid_of(const Snapshot& snapshot, const XidLog& log, const std::stri
 
 std::string job_of(const Snapshot& snapshot, const XidEvent& event) {
   if (auto job = job_of_process(snapshot, event); !job.empty()) return job;
-  std::string job = variable(snapshot, "SLURM_JOB_ID");
+  std::string job = job_variable(snapshot, "SLURM_JOB_ID");
   if (job.empty() || in_prolog(snapshot) || !snapshot.identity->uptime_s) return {};
   const auto start = start_of_job(snapshot, job);
   const bool in_time =
@@ -210,31 +210,31 @@ void add_remembered(const Snapshot& snapshot, XidLog& log, bool of_programs) {
 
 void remember_xids(Earlier& state, const Snapshot& snapshot, bool of_programs) {
   if (!snapshot.identity->uptime_s || !snapshot.identity->boot_id) return;
-  // No program's word for this outlasts its lines: it ends what the kernel itself told.
+  // Only the kernel itself is believed here, since a load ends earlier errors.
   const auto& loaded_us = snapshot.xids.of_kernel.driver_loaded_us;
   if (!loaded_us.empty()) {
     state.driver_loaded_s = static_cast<double>(loaded_us.back()) / kMicrosecondsPerSecond;
   }
   const XidLog& log = snapshot.xids.believed(of_programs);
-  std::map<Kind, std::vector<std::size_t>> known;
+  std::map<XidKind, std::vector<std::size_t>> known;
   for (std::size_t i = 0; i < state.xids.size(); ++i) known[kind_of(state.xids[i])].push_back(i);
-  for (const auto& event : without_storms(log.events)) {
-    RememberedXid next = remembered(snapshot, log, event);
+  for (const auto& event : merge_storms(log.events)) {
+    RememberedXid next = make_remembered(snapshot, log, event);
     auto& places = known[kind_of(next)];
     const auto place = std::ranges::find_if(
-        places, [&](std::size_t each) { return goes_on(state.xids[each], next); });
+        places, [&](std::size_t each) { return is_continued_by(state.xids[each], next); });
     if (place != places.end()) {
-      add(state.xids[*place], std::move(next));
+      merge_into(state.xids[*place], std::move(next));
       continue;
     }
     places.push_back(state.xids.size());
     state.xids.push_back(std::move(next));
   }
-  forget(state.xids, *snapshot.identity->boot_id, snapshot.earlier.wall_s);
+  forget_xids(state.xids, *snapshot.identity->boot_id, snapshot.earlier.wall_s);
 }
 
 void remember_job(Earlier& state, const Snapshot& snapshot) {
-  const std::string job = variable(snapshot, "SLURM_JOB_ID");
+  const std::string job = job_variable(snapshot, "SLURM_JOB_ID");
   const double now_wall_s = snapshot.earlier.wall_s;
   std::erase_if(state.jobs, [&](const SeenJob& seen) {
     return seen.boot_id != *snapshot.identity->boot_id || seen.id == job;

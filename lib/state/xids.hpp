@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// XIDs over the runs of muster: which job each happened to, and what the kernel's log has lost.
+// Remembers XIDs between runs: the job of each, and those that the kernel log has lost.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace muster {
 
-// The Slurm job that an event happened to, empty where that is not known: the job of its process,
-// where NVML still shows it, else the job that ends here and now, if the event is from its time.
+// The Slurm job of an event: that of its process, if NVML still shows it, else the job that ends
+// now, if the event is from its time; empty if unknown.
 [[nodiscard]] std::string job_of(const Snapshot& snapshot, const XidEvent& event);
 
-// Under which name a GPU is remembered: its UUID by NVML or by the log, empty where neither tells.
+// The UUID of a GPU from NVML or the log; empty if unknown.
 [[nodiscard]] std::string uuid_of(const Snapshot& snapshot, const XidLog& log,
                                   const std::string& address);
 
-// Adds the events that are remembered of this boot and that the log no longer has; those that
-// programs wrote too where `of_programs`.
+// Adds remembered events of this boot that the log has lost, with `of_programs` also those that
+// programs wrote.
 void add_remembered(const Snapshot& snapshot, XidLog& log, bool of_programs = false);
 
-// What the next run shall know.
+// Store XIDs and the current job for later runs.
 void remember_xids(Earlier& state, const Snapshot& snapshot, bool of_programs = false);
 void remember_job(Earlier& state, const Snapshot& snapshot);
 

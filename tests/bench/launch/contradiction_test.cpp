@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
              {"SLURM_NODEID=2 contradicts SLURM_STEP_TASKS_PER_NODE=2(x2), which has 2 nodes"}},
         Case{"nodes_that_cannot_be_read",
              {{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "4"}, {"SLURM_STEP_NODELIST", "n[1-2"}},
-             {"SLURM_STEP_NODELIST=n[1-2: column 2: a bracket is not closed"}}));
+             {"SLURM_STEP_NODELIST=n[1-2: column 2: unmatched opening bracket"}}));
 
 INSTANTIATE_TEST_SUITE_P(
     Launchers, ContradictionTest,

@@ -34,7 +34,7 @@ TEST(ReplaceFileTest, ReplacesTheContentAndKeepsTheMode) {
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1) << "nothing is left behind";
 }
 
-TEST(ReplaceFileTest, ANewFileHasTheModeLessTheUmask) {
+TEST(ReplaceFileTest, AppliesTheUmaskToANewFile) {
   const TempDir dir;
   const auto before = ::umask(027);
   const auto shared = replace_file(dir.path() / "shared", "x", 0666);
@@ -45,14 +45,14 @@ TEST(ReplaceFileTest, ANewFileHasTheModeLessTheUmask) {
   EXPECT_EQ(mode_of(dir.path() / "secret"), fs::perms{0600});
 }
 
-TEST(ReplaceFileTest, NamesAFolderThatIsNotThere) {
+TEST(ReplaceFileTest, NamesAMissingFolder) {
   const TempDir dir;
   const auto result = replace_file(dir.path() / "none/state", "x", 0600);
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message, HasSubstr("none/state.*: No such file or directory"));
 }
 
-TEST(ReplaceFileTest, KeepsWhatExistsWhenItCannotBeReplaced) {
+TEST(ReplaceFileTest, KeepsAFileThatCannotBeReplaced) {
   const TempDir dir;
   dir.write("folder/file", "x");
   const auto result = replace_file(dir.path() / "folder", "y", 0600);
@@ -60,7 +60,7 @@ TEST(ReplaceFileTest, KeepsWhatExistsWhenItCannotBeReplaced) {
   EXPECT_EQ(content_of(dir.path() / "folder/file"), "x");
 }
 
-TEST(FileReplacementTest, ShowsTheNewContentAtItsEndAndNotBefore) {
+TEST(FileReplacementTest, ReplacesTheContentAtTheEnd) {
   const TempDir dir;
   dir.write("report", "old");
   auto replacement = FileReplacement::begin(dir.path() / "report", 0666);
@@ -70,7 +70,7 @@ TEST(FileReplacementTest, ShowsTheNewContentAtItsEndAndNotBefore) {
   EXPECT_EQ(content_of(dir.path() / "report"), "new text");
 }
 
-TEST(FileReplacementTest, GivenUpLeavesEverythingAsItWas) {
+TEST(FileReplacementTest, ChangesNothingUnlessFinished) {
   const TempDir dir;
   dir.write("report", "old");
   {
@@ -81,7 +81,7 @@ TEST(FileReplacementTest, GivenUpLeavesEverythingAsItWas) {
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
 }
 
-TEST(ReplaceFileTest, WritesThroughWhatIsNoRegularFile) {
+TEST(ReplaceFileTest, WritesDirectlyToADevice) {
   EXPECT_TRUE(replace_file("/dev/null", "x", 0600));
   const auto full = replace_file("/dev/full", "x", 0600);
   ASSERT_FALSE(full);

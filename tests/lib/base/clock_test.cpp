@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
-// On a busy machine a moment passes between the choice of a limit and the start of what it is for.
-TEST(TimeLimitTest, SaysWhatWasGivenHoweverLateItIsUsed) {
+// On a busy machine time passes between choosing a limit and using it.
+TEST(TimeLimitTest, ReportsTheTimeThatWasGiven) {
   const TimeLimit limit(300ms);
   std::this_thread::sleep_for(10ms);
   EXPECT_EQ(limit.allowed(), "0.3 s");
@@ -19,7 +19,7 @@ TEST(TimeLimitTest, SaysWhatWasGivenHoweverLateItIsUsed) {
   EXPECT_GE(Clock::now() - limit.started(), 10ms);
 }
 
-TEST(TimeLimitTest, EndsAtTheEarlierOfTwoPoints) {
+TEST(TimeLimitTest, EndsAtTheEarlierDeadline) {
   const TimeLimit limit(300ms);
   EXPECT_EQ(limit.until(limit.started() + 20ms).allowed(), "0.02 s");
   EXPECT_EQ(limit.until(limit.deadline() + 1s).deadline(), limit.deadline());

@@ -28,7 +28,7 @@ class HostNameTest : public ::testing::Test {
   }
 };
 
-TEST_F(HostNameTest, IsTheKernelsUnlessOneIsGiven) {
+TEST_F(HostNameTest, DefaultsToTheKernelsName) {
   EXPECT_EQ(host_name(), of_kernel());
   give("");
   EXPECT_EQ(host_name(), of_kernel());
@@ -36,7 +36,7 @@ TEST_F(HostNameTest, IsTheKernelsUnlessOneIsGiven) {
   EXPECT_EQ(host_name(), "gpu-0007");
 }
 
-TEST_F(HostNameTest, IsOnePrintableLineOfBoundedLength) {
+TEST_F(HostNameTest, IsAShortPrintableLine) {
   give("a\nb");
   EXPECT_EQ(host_name(), "a\\x0ab");
   give(std::string(500, 'x').c_str());

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(InOrderTest, ResultsComeInTheOrderOfTheWork) {
+TEST(InOrderTest, DeliversResultsInOrder) {
   std::vector<std::size_t> taken;
   InOrder<std::size_t>(200, 4).run(
       [](std::size_t index) {
@@ -29,7 +29,7 @@ TEST(InOrderTest, ResultsComeInTheOrderOfTheWork) {
   EXPECT_EQ(taken, expected);
 }
 
-TEST(InOrderTest, HoldsNoMoreResultsThanItsWindow) {
+TEST(InOrderTest, LimitsWaitingResults) {
   std::atomic<int> held = 0;
   int most = 0;
   InOrder<int>(100, 2).run(
@@ -46,7 +46,7 @@ TEST(InOrderTest, HoldsNoMoreResultsThanItsWindow) {
   EXPECT_LE(most, 2 * 4 + 2 + 1);  // the window, and what is being made or taken
 }
 
-TEST(InOrderTest, StopsWhenNobodyTakesResultsAnyMore) {
+TEST(InOrderTest, StopsWhenTheCallerStops) {
   std::atomic<int> made = 0;
   std::vector<std::size_t> taken;
   InOrder<std::size_t>(10'000, 2).run(
@@ -62,7 +62,7 @@ TEST(InOrderTest, StopsWhenNobodyTakesResultsAnyMore) {
   EXPECT_LT(made, 100);
 }
 
-TEST(InOrderTest, NothingToDoIsDoneAtOnce) {
+TEST(InOrderTest, AcceptsNoWork) {
   InOrder<int>(0, 4).run([](std::size_t) { return 0; }, [](int) { return true; });
 }
 

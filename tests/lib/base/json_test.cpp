@@ -9,7 +9,7 @@
 namespace muster {
 namespace {
 
-TEST(JsonTest, ReadsBackWhatItWrites) {
+TEST(JsonTest, RoundTrips) {
   const nlohmann::json json{{"name", "gpu-1"}, {"ports", {1, 2}}, {"speed", 0.5}};
   const auto line = json_line(json);
   EXPECT_EQ(line, R"({"name":"gpu-1","ports":[1,2],"speed":0.5})");
@@ -18,7 +18,7 @@ TEST(JsonTest, ReadsBackWhatItWrites) {
   EXPECT_EQ(*read, json);
 }
 
-TEST(JsonTest, SaysWhereATextStopsBeingJson) {
+TEST(JsonTest, NamesThePlaceOfASyntaxError) {
   const auto read = parse_json("{\"a\": 1,\n \"b\" 2}");
   ASSERT_FALSE(read);
   EXPECT_THAT(read.error().message, testing::HasSubstr("line 2, column 6"));
@@ -26,7 +26,7 @@ TEST(JsonTest, SaysWhereATextStopsBeingJson) {
   EXPECT_FALSE(parse_json(""));
 }
 
-TEST(JsonTest, WritesWhatIsNoUtf8) { EXPECT_EQ(json_line("a\xff"), "\"a\xef\xbf\xbd\""); }
+TEST(JsonTest, ReplacesInvalidUtf8) { EXPECT_EQ(json_line("a\xff"), "\"a\xef\xbf\xbd\""); }
 
 }  // namespace
 }  // namespace muster

@@ -22,17 +22,17 @@ constexpr std::array kRemedies{Remedy::none,
                                Remedy::fix_config,
                                Remedy::report_to_provider};
 
-TEST(OutcomeTest, IsReadBackFromItsWord) {
+TEST(OutcomeTest, RoundTripsThroughItsWord) {
   for (const auto outcome : kOutcomes) EXPECT_EQ(parse_outcome(to_string(outcome)), outcome);
   EXPECT_EQ(parse_outcome("PASS"), std::nullopt);
 }
 
-TEST(RemedyTest, IsReadBackFromItsWord) {
+TEST(RemedyTest, RoundTripsThroughItsWord) {
   for (const auto remedy : kRemedies) EXPECT_EQ(parse_remedy(to_string(remedy)), remedy);
   EXPECT_EQ(parse_remedy(""), std::nullopt);
 }
 
-TEST(RemedyTest, HasWordsForPeopleUnlessThereIsNothingToDo) {
+TEST(RemedyTest, HasADescriptionUnlessNone) {
   EXPECT_EQ(describe(Remedy::none), "");
   EXPECT_EQ(describe(Remedy::reset_gpu), "reset the GPU");
   EXPECT_EQ(std::ranges::count(kRemedies, "", describe), 1);

@@ -27,7 +27,7 @@ std::string error_of(const Result<void>& result) {
   return result ? "fine" : result.error().message;
 }
 
-TEST_F(OwnershipTest, OwnFilesAndThoseThatAreNotThereAreFine) {
+TEST_F(OwnershipTest, AcceptsOwnAndMissingFiles) {
   dir_.write("own", "");
   EXPECT_TRUE(check_own_folder(dir_.path()));
   EXPECT_TRUE(check_own_folder(at("nothing")));
@@ -35,7 +35,7 @@ TEST_F(OwnershipTest, OwnFilesAndThoseThatAreNotThereAreFine) {
   EXPECT_TRUE(check_own_file(at("nothing")));
 }
 
-TEST_F(OwnershipTest, AFolderThatOthersMayWriteIsNot) {
+TEST_F(OwnershipTest, RefusesAFolderThatOthersMayWrite) {
   fs::permissions(dir_.path(), fs::perms(0777));
   EXPECT_THAT(error_of(check_own_folder(dir_.path())),
               HasSubstr(" may be written by others (mode 0777): chmod go-w "));
@@ -45,13 +45,13 @@ TEST_F(OwnershipTest, AFolderThatOthersMayWriteIsNot) {
   EXPECT_TRUE(check_own_folder(dir_.path()));
 }
 
-TEST_F(OwnershipTest, ALinkInAFilesPlaceIsNot) {
+TEST_F(OwnershipTest, RefusesALinkAsAFile) {
   dir_.write("own", "");
   dir_.link("link", at("own").string());
   EXPECT_THAT(error_of(check_own_file(at("link"))), EndsWith("/link is a link: remove it"));
 }
 
-TEST_F(OwnershipTest, WhatBelongsToAnotherUserIsNot) {
+TEST_F(OwnershipTest, RefusesFilesOfAnotherUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
   dir_.write("folder/theirs", "");
   ASSERT_EQ(::chown(at("folder/theirs").c_str(), kNobodyHere, 0), 0);
@@ -62,7 +62,7 @@ TEST_F(OwnershipTest, WhatBelongsToAnotherUserIsNot) {
               HasSubstr("/folder belongs to user 4000000"));
 }
 
-TEST_F(OwnershipTest, AnotherUsersLinkIsFoundAnywhereOnTheWay) {
+TEST_F(OwnershipTest, FindsAnotherUsersLinkAnywhereInAPath) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
   dir_.write("real/file", "");
   dir_.link("ours", at("theirs").string());
@@ -74,7 +74,7 @@ TEST_F(OwnershipTest, AnotherUsersLinkIsFoundAnywhereOnTheWay) {
   EXPECT_EQ(others_link(at("real/file")), "");
 }
 
-TEST_F(OwnershipTest, ALoopOfLinksEnds) {
+TEST_F(OwnershipTest, SurvivesALoopOfLinks) {
   dir_.link("a", at("b").string());
   dir_.link("b", at("a").string());
   EXPECT_EQ(others_link(at("a")), "");

@@ -6,7 +6,7 @@
 namespace muster {
 namespace {
 
-TEST(QuantityTest, ReadsANumberWithItsUnit) {
+TEST(QuantityTest, ParsesANumberWithItsUnit) {
   EXPECT_EQ(parse_quantity<BytesKind>("2 GiB")->value, 2147483648.0);
   EXPECT_EQ(parse_quantity<BytesKind>("693505424 kB")->value, 693505424e3);
   EXPECT_EQ(parse_quantity<PercentKind>("5%")->value, 5);
@@ -17,7 +17,7 @@ TEST(QuantityTest, ReadsANumberWithItsUnit) {
   EXPECT_EQ(parse_quantity<TransfersKind>("32 GT/s")->value, 32e9);
 }
 
-TEST(QuantityTest, ReadsTimesAsPeopleWriteThem) {
+TEST(QuantityTest, ParsesDurations) {
   for (const auto* five : {"5m", "5 m", "5min", "5 min", "5mins", "5 minutes", "300s", "300 sec"}) {
     const auto read = parse_quantity<SecondsKind>(five);
     ASSERT_TRUE(read) << read.error().message;
@@ -34,7 +34,7 @@ TEST(QuantityTest, ReadsTimesAsPeopleWriteThem) {
   EXPECT_FALSE(parse_quantity<SecondsKind>("5 mo"));
 }
 
-TEST(QuantityTest, RefusesABareNumberAndNamesTheUnits) {
+TEST(QuantityTest, RefusesANumberWithoutUnit) {
   EXPECT_EQ(parse_quantity<BitsPerSecondKind>("400").error().message,
             "\"400\" has no unit; write one of Mb/s, Gb/s, Tb/s");
 }
@@ -44,7 +44,7 @@ TEST(QuantityTest, RefusesTheUnitOfAnotherKind) {
             "\"400 Gb/s\" has the unknown unit \"Gb/s\"; write one of B/s, kB/s, MB/s, GB/s, TB/s");
 }
 
-TEST(QuantityTest, RefusesWhatIsNoNumber) {
+TEST(QuantityTest, RefusesInvalidNumbers) {
   for (const auto* wrong : {"", "GiB", "-1 GiB", "nan GiB", "1  GiB", "1 GiB ", "1e999 GiB"}) {
     EXPECT_FALSE(parse_quantity<BytesKind>(wrong)) << wrong;
   }
@@ -60,7 +60,7 @@ TEST(QuantityTest, ShowsTheLargestUnitThatFits) {
   EXPECT_EQ(to_string(Bytes{512}), "512 B");
 }
 
-TEST(QuantityTest, ReadsBackWhatItShows) {
+TEST(QuantityTest, ParsesWhatItShows) {
   for (const double value : {1.0, 4096.0, 1.25e9, 2007908352000.0}) {
     const auto back = parse_quantity<BytesKind>(to_string(Bytes{value}));
     ASSERT_TRUE(back);

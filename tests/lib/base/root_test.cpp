@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(RootTest, ReadsBelowItself) {
+TEST(RootTest, ReadsFiles) {
   const TempDir dir;
   dir.write("proc/uptime", "12.5 3\n");
   const auto root = Root::below(dir.path());
@@ -28,7 +28,7 @@ TEST(RootTest, ReadsBelowItself) {
   EXPECT_EQ(*root->read_line("proc/uptime"), "12.5 3");
 }
 
-TEST(RootTest, KeepsAbsoluteAndClimbingLinksInside) {
+TEST(RootTest, KeepsAbsoluteAndRelativeLinksInside) {
   const TempDir dir;
   dir.write("etc/hostname", "inside\n");
   dir.link("a", "/etc/hostname");
@@ -39,8 +39,8 @@ TEST(RootTest, KeepsAbsoluteAndClimbingLinksInside) {
   EXPECT_EQ(*root->read_line("b"), "inside");
 }
 
-// While a link climbs, any rename on the machine makes the kernel give up once.
-TEST(RootTest, ReadsThroughClimbingLinksWhileOthersRename) {
+// Any rename on the machine makes the kernel fail once while it resolves "..".
+TEST(RootTest, ReadsThroughRelativeLinksDuringRenames) {
   const TempDir dir;
   dir.write("devices/a/value", "1\n");
   dir.link("class/a", "../devices/a");
@@ -63,7 +63,7 @@ TEST(RootTest, ReadsThroughClimbingLinksWhileOthersRename) {
   EXPECT_EQ(read, kReads);
 }
 
-TEST(RootTest, ResolvesToAPathOfTheNode) {
+TEST(RootTest, ResolvesToAPathInsideTheRoot) {
   const TempDir dir;
   dir.write("sys/devices/pci0000:00/0000:00:01.0/vendor", "0x10de\n");
   dir.link("sys/bus/pci/devices/0000:00:01.0", "../../../devices/pci0000:00/0000:00:01.0");
@@ -75,7 +75,7 @@ TEST(RootTest, ResolvesToAPathOfTheNode) {
             "../../../devices/pci0000:00/0000:00:01.0");
 }
 
-TEST(RootTest, TellsMissingFromUnreadable) {
+TEST(RootTest, DistinguishesMissingFromUnreadable) {
   const TempDir dir;
   dir.write("directory/file", "");
   const auto root = Root::below(dir.path());
@@ -88,7 +88,7 @@ TEST(RootTest, TellsMissingFromUnreadable) {
   EXPECT_THAT(directory.error().message, HasSubstr("Is a directory"));
 }
 
-TEST(RootTest, RefusesAFifoAndWaitsForNobody) {
+TEST(RootTest, RefusesAFifoWithoutWaiting) {
   const TempDir dir;
   ASSERT_EQ(::mkfifo((dir.path() / "fifo").c_str(), 0600), 0);
   const auto root = Root::below(dir.path());
@@ -128,11 +128,11 @@ TEST(RootTest, ListsSortedNames) {
   EXPECT_FALSE(root->list("d/a"));
 }
 
-TEST(RootTest, NamesWhatIsNoDirectory) {
+TEST(RootTest, ReportsAPathThatIsNotADirectory) {
   EXPECT_THAT(Root::below("/nonexistent").error().message, HasSubstr("/nonexistent"));
 }
 
-TEST(RootTest, TheHostsOwnRootIsNotForeign) {
+TEST(RootTest, HasOwnAndForeignRoots) {
   const Root host;
   EXPECT_FALSE(host.foreign());
   EXPECT_TRUE(host.read_line("/proc/sys/kernel/hostname"));

@@ -16,16 +16,16 @@ TEST(TextTest, SplitsKeepingEmptyParts) {
   EXPECT_THAT(split("a,,b", ','), ElementsAre("a", "", "b"));
 }
 
-TEST(TextTest, SplitsWordsAtRunsOfBlanks) {
+TEST(TextTest, SplitsWordsAtBlanks) {
   EXPECT_THAT(split_words("  a\t\tb \n"), ElementsAre("a", "b"));
 }
 
-TEST(TextTest, CountsALastLineWithoutNewline) {
+TEST(TextTest, SplitsLinesWithoutALastNewline) {
   EXPECT_THAT(split_lines("a\n\nb"), ElementsAre("a", "", "b"));
   EXPECT_THAT(split_lines(""), IsEmpty());
 }
 
-TEST(TextTest, ParsesOnlyWholeNumbers) {
+TEST(TextTest, ParsesOnlyCompleteNumbers) {
   EXPECT_EQ(*parse_unsigned("18446744073709551615"), 18446744073709551615U);
   EXPECT_EQ(*parse_signed("-1"), -1);
   EXPECT_EQ(*parse_hex("0x8015"), 0x8015U);
@@ -38,12 +38,12 @@ TEST(TextTest, ParsesOnlyWholeNumbers) {
   }
 }
 
-TEST(TextTest, NamesWhatItGot) {
+TEST(TextTest, QuotesTheTextInErrors) {
   EXPECT_EQ(parse_unsigned("N/A (no PMA)").error().message,
             "expected an unsigned number, got \"N/A (no PMA)\"");
 }
 
-TEST(TextTest, ReadsAndWritesKernelLists) {
+TEST(TextTest, RoundTripsKernelLists) {
   EXPECT_THAT(*parse_cpu_list("8,0-2\n"), ElementsAre(0, 1, 2, 8));
   EXPECT_THAT(*parse_cpu_list("\n"), IsEmpty());
   EXPECT_EQ(to_cpu_list({0, 1, 2, 8, 10, 11}), "0-2,8,10-11");
@@ -66,7 +66,7 @@ TEST(TextTest, MatchesManyStarsInLinearTime) {
   EXPECT_FALSE(matches_glob("*a*a*a*a*a*a*a*a*b", text));
 }
 
-TEST(TextTest, MakesHostileTextInert) {
+TEST(TextTest, MakesHostileTextPrintable) {
   EXPECT_EQ(printable("a\x1b[31mb\n\tc\x7f"), "a\\x1b[31mb\\x0a\\x09c\\x7f");
   EXPECT_EQ(printable("caf\xc3\xa9"), "caf\xc3\xa9");
   EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
@@ -84,23 +84,23 @@ TEST(TextTest, CutsLongTextAtACharacter) {
   EXPECT_EQ(printable("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 6), "\xc3\xa9…");
 }
 
-TEST(TextTest, FindsTheNearestWordOfAFewEdits) {
+TEST(TextTest, FindsTheNearestWord) {
   EXPECT_EQ(nearest("totl", {"total", "tolerance"}), "total");
   EXPECT_EQ(nearest("xyz", {"total", "tolerance"}), "");
   EXPECT_EQ(nearest("", {"total", "tolerance"}), "");
 }
 
-TEST(TextTest, TwoLettersThatChangedPlacesAreOneEdit) {
+TEST(TextTest, CountsSwappedLettersAsOneEdit) {
   EXPECT_EQ(nearest("chekc", {"check", "list"}), "check");
   EXPECT_EQ(nearest("dsik", {"cpu", "disk", "swap"}), "disk");
 }
 
-TEST(TextTest, FindsTheNearestWordWhateverItsCase) {
+TEST(TextTest, IgnoresCaseInFindingTheNearestWord) {
   EXPECT_EQ(nearest("PROLOG", {"epilog", "prolog"}), "prolog");
   EXPECT_EQ(nearest("gb/s", {"GB/s"}), "GB/s");
 }
 
-TEST(TextTest, FindsTheOnlyWordThatBeginsOrEndsSo) {
+TEST(TextTest, FindsTheOnlyWordWithAPrefixOrSuffix) {
   EXPECT_EQ(nearest("gpu.temp", {"gpu.power", "gpu.temperature"}), "gpu.temperature");
   EXPECT_EQ(nearest("temperature", {"gpu.power", "gpu.temperature"}), "gpu.temperature");
   EXPECT_EQ(nearest("errors", {"ib.errors", "pci.errors"}), "");

@@ -39,7 +39,7 @@ Snapshot h100_node() {
 
 ProfileSources shipped() { return {}; }
 
-TEST(HardwareTest, IsGatheredFromTheSnapshot) {
+TEST(HardwareTest, ComesFromTheSnapshot) {
   const auto hardware = hardware_of(h100_node());
   EXPECT_EQ(hardware.chassis_asset_tag, "7783-7084-3265-9085-8269-3286-77");
   EXPECT_EQ(hardware.dmi_vendor, "Microsoft Corporation");
@@ -49,7 +49,7 @@ TEST(HardwareTest, IsGatheredFromTheSnapshot) {
   EXPECT_EQ(hardware.memory_bytes, 2000.0 * (1 << 30));
 }
 
-TEST(HardwareTest, NvmeDisksAreCountedOnTheBus) {
+TEST(HardwareTest, CountsNvmeDisksOnTheBus) {
   auto snapshot = h100_node();
   EXPECT_EQ(hardware_of(snapshot).nvme_disks, 0);
   snapshot.pci->devices[0].kind = PciKind::nvme;
@@ -58,28 +58,28 @@ TEST(HardwareTest, NvmeDisksAreCountedOnTheBus) {
   EXPECT_EQ(hardware_of(snapshot).nvme_disks, std::nullopt);
 }
 
-TEST(HardwareTest, HcasThatTheRdmaStackDoesNotOfferAreCountedOnTheBus) {
+TEST(HardwareTest, CountsHcasWithoutADriver) {
   auto snapshot = h100_node();
   snapshot.infiniband = {};
   for (auto& device : snapshot.pci->devices) device.kind = PciKind::hca;
   EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 9);
 }
 
-TEST(HardwareTest, AnRdmaDeviceThatHidesItsLinkLayerMayBeInfiniBand) {
+TEST(HardwareTest, CountsRdmaDevicesWithoutALinkLayer) {
   auto snapshot = h100_node();
   snapshot.infiniband->hcas[0].ports = Fact<std::vector<IbPort>>::unreadable("denied");
   snapshot.infiniband->hcas[1].ports->front().link_layer = "";
   EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 8);
 }
 
-TEST(HardwareTest, AnRdmaDeviceThatHidesItsLinkLayerIsEthernetWhereTheBusSaysSo) {
+TEST(HardwareTest, DoesNotCountEthernetDevicesOfTheBus) {
   auto snapshot = h100_node();
   snapshot.pci->devices.push_back({.address = "0107:00:00.0", .kind = PciKind::ethernet});
   snapshot.infiniband->hcas[0] = {.address = std::string("0107:00:00.0")};
   EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 7);
 }
 
-TEST(HardwareTest, AHostsFunctionsForItsGuestsAreNoHcas) {
+TEST(HardwareTest, DoesNotCountVirtualFunctionsOfAHost) {
   auto snapshot = h100_node();
   snapshot.pci->devices.push_back(
       {.address = "0107:00:00.1", .kind = PciKind::hca, .virtual_function = true});
@@ -88,7 +88,7 @@ TEST(HardwareTest, AHostsFunctionsForItsGuestsAreNoHcas) {
   EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 8);
 }
 
-TEST(HardwareTest, OfAnEmptySnapshotIsNotKnown) {
+TEST(HardwareTest, IsUnknownInAnEmptySnapshot) {
   const auto hardware = hardware_of(Snapshot{});
   EXPECT_EQ(hardware.chassis_asset_tag, std::nullopt);
   EXPECT_EQ(hardware.dmi_vendor, std::nullopt);
@@ -98,13 +98,13 @@ TEST(HardwareTest, OfAnEmptySnapshotIsNotKnown) {
   EXPECT_EQ(hardware.memory_bytes, std::nullopt);
 }
 
-TEST(HardwareTest, WithoutRdmaStackAndHcaOnTheBusThereIsNone) {
+TEST(HardwareTest, HasNoHcasWithoutRdmaStackAndPciDevice) {
   Snapshot snapshot;
   snapshot.pci = observed(Pci{});
   EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 0);
 }
 
-TEST(HardwareTest, HcasAreNotKnownToBeNoneWhereTheBusCannotBeRead) {
+TEST(HardwareTest, DoesNotKnowHcasWithoutTheBus) {
   auto snapshot = h100_node();
   snapshot.pci = {.status = Status::error, .reason = "read class: Permission denied"};
   EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, 8);
@@ -112,7 +112,7 @@ TEST(HardwareTest, HcasAreNotKnownToBeNoneWhereTheBusCannotBeRead) {
   EXPECT_EQ(hardware_of(snapshot).infiniband_hcas, std::nullopt);
 }
 
-TEST(HardwareTest, DmiThatIsNotThereIsEmptyAndDmiThatHidesIsNotKnown) {
+TEST(HardwareTest, DistinguishesMissingFromUnreadableDmi) {
   auto snapshot = h100_node();
   snapshot.identity->chassis_asset_tag = Fact<std::string>::absent("no DMI");
   snapshot.identity->dmi_vendor = Fact<std::string>::unreadable("Permission denied");
@@ -120,14 +120,14 @@ TEST(HardwareTest, DmiThatIsNotThereIsEmptyAndDmiThatHidesIsNotKnown) {
   EXPECT_EQ(hardware_of(snapshot).dmi_vendor, std::nullopt);
 }
 
-TEST(ChoiceTest, TheHardwareTellsTheProfile) {
+TEST(ChoiceTest, RecognisesTheHardware) {
   const auto choice =
       recognised_profile(shipped(), read_candidates(shipped()), h100_node(), load_profile);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->profile.name, "nd96isr_h100_v5");
 }
 
-TEST(ChoiceTest, ANodeWithoutItsRdmaStackIsNotTheSizeWithoutInfiniBand) {
+TEST(ChoiceTest, RecognisesANodeWithoutItsRdmaStack) {
   auto snapshot = h100_node();
   for (int i = 0; i < 8; ++i) {
     snapshot.pci->devices.push_back({.kind = PciKind::hca, .vendor = 0x15b3, .device = 0x101e});
@@ -139,7 +139,7 @@ TEST(ChoiceTest, ANodeWithoutItsRdmaStackIsNotTheSizeWithoutInfiniBand) {
   EXPECT_EQ(choice->profile.name, "nd96isr_h100_v5");
 }
 
-TEST(ChoiceTest, WhatWasNotSeenIsNotSaidToBeMissing) {
+TEST(ChoiceTest, DoesNotReportUnobservedHardwareAsMissing) {
   const auto choice =
       recognised_profile(shipped(), read_candidates(shipped()), Snapshot{}, load_profile);
   ASSERT_TRUE(choice) << choice.error().message;
@@ -150,16 +150,16 @@ TEST(ChoiceTest, WhatWasNotSeenIsNotSaidToBeMissing) {
                           MatchesRegex("too little is known to tell whether it is .* profiles")));
 }
 
-TEST(ChoiceTest, AProbeThatFailedIsSaidBesideTheEvidence) {
+TEST(ChoiceTest, ReportsFailedProbesInTheEvidence) {
   auto snapshot = h100_node();
   snapshot.memory = {.status = Status::timeout, .reason = "no answer within 2 s"};
   const auto choice =
       recognised_profile(shipped(), read_candidates(shipped()), snapshot, load_profile);
   ASSERT_TRUE(choice) << choice.error().message;
-  EXPECT_EQ(choice->evidence.back(), "the memory probe did not help: no answer within 2 s");
+  EXPECT_EQ(choice->evidence.back(), "the memory probe failed: no answer within 2 s");
 }
 
-TEST(ChoiceTest, ANameWinsOverTheSite) {
+TEST(ChoiceTest, PrefersTheGivenName) {
   const TempDir dir;
   dir.write("muster.yaml", "profile: nd96asr_v4\n");
   auto sources = shipped();
@@ -171,7 +171,7 @@ TEST(ChoiceTest, ANameWinsOverTheSite) {
   EXPECT_EQ((*name)->evidence, "named by --profile");
 }
 
-TEST(ChoiceTest, TheSiteMayNameTheProfile) {
+TEST(ChoiceTest, UsesTheSitesName) {
   const TempDir dir;
   dir.write("muster.yaml", "profile: nd96asr_v4\n");
   auto sources = shipped();
@@ -183,13 +183,13 @@ TEST(ChoiceTest, TheSiteMayNameTheProfile) {
   EXPECT_THAT((*name)->evidence, HasSubstr("muster.yaml"));
 }
 
-TEST(ChoiceTest, WithoutANameTheHardwareIsAsked) {
+TEST(ChoiceTest, HasNoNameByDefault) {
   const auto name = profile_name(shipped(), "");
   ASSERT_TRUE(name) << name.error().message;
   EXPECT_FALSE(name->has_value());
 }
 
-TEST(ChoiceTest, ANamedProfileIsLoadedAndSaysWhoNamedIt) {
+TEST(ChoiceTest, LoadsANamedProfile) {
   const auto choice = named_profile(
       shipped(), {.profile = "nd96asr_v4", .evidence = "a friend", .place = ""}, load_profile);
   ASSERT_TRUE(choice) << choice.error().message;
@@ -197,7 +197,7 @@ TEST(ChoiceTest, ANamedProfileIsLoadedAndSaysWhoNamedIt) {
   EXPECT_THAT(choice->evidence, ElementsAre("a friend"));
 }
 
-TEST(ChoiceTest, AProfileThatDoesNotExistIsBadConfiguration) {
+TEST(ChoiceTest, RefusesAnUnknownProfile) {
   const auto choice = named_profile(
       shipped(), {.profile = "nd96isr_h100_v6", .evidence = "", .place = ""}, load_profile);
   ASSERT_FALSE(choice);
@@ -205,7 +205,7 @@ TEST(ChoiceTest, AProfileThatDoesNotExistIsBadConfiguration) {
   EXPECT_THAT(choice.error().message, HasSubstr("nd96isr_h100_v6"));
 }
 
-TEST(ChoiceTest, AProfileThatTheSiteNamesAndNobodyKnowsIsSaidWithItsPlace) {
+TEST(ChoiceTest, NamesThePlaceOfTheSitesUnknownProfile) {
   const TempDir dir;
   dir.write("muster.yaml", "schema: muster.site/1\nprofile: nd96isr_h100_v6\n");
   auto sources = shipped();
@@ -221,7 +221,7 @@ TEST(ChoiceTest, AProfileThatTheSiteNamesAndNobodyKnowsIsSaidWithItsPlace) {
                         dir.path().string()));
 }
 
-TEST(DataFolderTest, TheEnvironmentNamesItOrItLiesBesideTheProgram) {
+TEST(DataFolderTest, IsInTheEnvironmentOrNextToTheProgram) {
   EXPECT_EQ(data_folder({{"MUSTER_DATA_DIR", "/opt/data"}}), "/opt/data");
   EXPECT_TRUE(data_folder({}).string().ends_with("/share/muster"));
 }

@@ -29,7 +29,7 @@ Result<void> write_file(const fs::path& file, std::string_view text) {
   return destination.finish();
 }
 
-TEST(DescriptorTest, IsNamedAsAShellNamesIt) {
+TEST(DescriptorNamedTest, KnowsTheNamesOfOpenDescriptors) {
   for (const auto* name : {"", "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}) {
     EXPECT_EQ(descriptor_named(name), 1) << name;
   }
@@ -40,7 +40,7 @@ TEST(DescriptorTest, IsNamedAsAShellNamesIt) {
   }
 }
 
-TEST(DestinationTest, WritesBehindWhatAnOpenDescriptorHasWritten) {
+TEST(DestinationTest, AppendsToAnOpenDescriptor) {
   const TempDir dir;
   dir.write("log", "begun\n");
   const int descriptor = ::open((dir.path() / "log").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -50,14 +50,13 @@ TEST(DestinationTest, WritesBehindWhatAnOpenDescriptorHasWritten) {
   EXPECT_EQ(content_of(dir.path() / "log"), "begun\nnew\n");
 }
 
-TEST(DestinationTest, ADescriptorThatIsNotOpenIsAnError) {
+TEST(DestinationTest, RefusesAClosedDescriptor) {
   const auto written = write_file("/dev/fd/987", "new");
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().message, "write /dev/fd/987: Bad file descriptor");
 }
 
-// A device behind it would be overwritten.
-TEST(DestinationTest, RootFollowsNoLinkOfAUser) {
+TEST(DestinationTest, DoesNotFollowLinksOfUsersAsRoot) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
   const TempDir dir;
   dir.write("precious", "root's\n");
@@ -73,7 +72,7 @@ TEST(DestinationTest, RootFollowsNoLinkOfAUser) {
   }
 }
 
-TEST(DestinationTest, ReplacesAFileAndLeavesNothingElse) {
+TEST(DestinationTest, ReplacesAFile) {
   const TempDir dir;
   dir.write("report", "an older and longer report");
   ASSERT_TRUE(write_file(dir.path() / "report", "new"));
@@ -81,7 +80,7 @@ TEST(DestinationTest, ReplacesAFileAndLeavesNothingElse) {
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
 }
 
-TEST(DestinationTest, ReplacesWhatALinkLeadsTo) {
+TEST(DestinationTest, ReplacesTheTargetOfALink) {
   const TempDir dir;
   dir.write("real", "old");
   dir.link("link", "real");
@@ -90,7 +89,7 @@ TEST(DestinationTest, ReplacesWhatALinkLeadsTo) {
   EXPECT_EQ(content_of(dir.path() / "real"), "new");
 }
 
-TEST(DestinationTest, WritesIntoADeviceInPlaceOfReplacingIt) {
+TEST(DestinationTest, WritesToADevice) {
   ASSERT_TRUE(write_file("/dev/null", "new"));
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
@@ -104,7 +103,7 @@ TEST(DestinationTest, NamesTheFileAndTheCause) {
   EXPECT_THAT(written.error().message, ::testing::HasSubstr("No such file or directory"));
 }
 
-TEST(DestinationTest, AFullDiskIsAnError) { EXPECT_FALSE(write_file("/dev/full", "new")); }
+TEST(DestinationTest, ReportsAFullDisk) { EXPECT_FALSE(write_file("/dev/full", "new")); }
 
 }  // namespace
 }  // namespace muster

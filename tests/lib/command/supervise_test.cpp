@@ -43,21 +43,21 @@ TEST(SuperviseTest, ReturnsTheStatusOfTheWork) {
   EXPECT_EQ(ended.note, "");
 }
 
-TEST(SuperviseTest, GivesUpAtTheDeadlineAndSaysSo) {
+TEST(SuperviseTest, GivesUpAtTheDeadline) {
   const auto ended = supervised(milliseconds(60), [](Deadline&) { return hang(); });
   EXPECT_EQ(ended.status, 2);
   EXPECT_EQ(ended.note, "muster: no report within 60 ms; given up");
   EXPECT_LT(ended.took, std::chrono::seconds(5));
 }
 
-TEST(SuperviseTest, SaysASmallDeadlineInItsOwnUnit) {
+TEST(SuperviseTest, ReportsSmallDeadlinesInMilliseconds) {
   EXPECT_EQ(supervised(milliseconds(1), [](Deadline&) { return hang(); }).note,
             "muster: no report within 1 ms; given up");
   EXPECT_EQ(supervised(milliseconds(1250), [](Deadline&) { return hang(); }).note,
             "muster: no report within 1.25 s; given up");
 }
 
-TEST(SuperviseTest, ACrashIsUndecided) {
+TEST(SuperviseTest, IsUndecidedAfterACrash) {
   const auto ended = supervised(std::chrono::seconds(10), [](Deadline&) {
     ::kill(::getpid(), SIGKILL);
     return 0;
@@ -66,7 +66,7 @@ TEST(SuperviseTest, ACrashIsUndecided) {
   EXPECT_EQ(ended.note, "muster: internal error: killed by signal 9");
 }
 
-TEST(SuperviseTest, TheWorkMayTakeMoreTimeOnceItKnowsThatItMay) {
+TEST(SuperviseTest, LetsTheWorkMoveTheDeadline) {
   const auto ended = supervised(milliseconds(100), [](Deadline& deadline) {
     deadline.move(Clock::now() + std::chrono::seconds(10));
     ::usleep(200'000);
@@ -75,7 +75,7 @@ TEST(SuperviseTest, TheWorkMayTakeMoreTimeOnceItKnowsThatItMay) {
   EXPECT_EQ(ended.status, 0);
 }
 
-TEST(SuperviseTest, HoldsWhatWasWrittenUntilTheEnd) {
+TEST(SuperviseTest, CollectsTheOutput) {
   const auto run = supervise(Clock::now(), Clock::now() + std::chrono::seconds(10), [](Deadline&) {
     EXPECT_EQ(write_all(STDOUT_FILENO, std::string(300'000, 'x')), 0);
     EXPECT_EQ(write_all(STDERR_FILENO, "why"), 0);
@@ -86,7 +86,7 @@ TEST(SuperviseTest, HoldsWhatWasWrittenUntilTheEnd) {
   EXPECT_EQ(run.err, "why");
 }
 
-TEST(SuperviseTest, OneThatIsLeftBehindHoldsNoneOfTheStreams) {
+TEST(SuperviseTest, DoesNotKeepTheCallersPipesOpen) {
   const auto began = Clock::now();
   const auto run = supervise(began, began + std::chrono::seconds(10), [](Deadline&) {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -121,13 +121,13 @@ class FullPipe {
   std::array<int, 2> ends_{};
 };
 
-TEST(WriteInTimeTest, APipeThatNobodyReadsIsGivenUp) {
+TEST(WriteInTimeTest, GivesUpOnAFullPipe) {
   const FullPipe pipe;
   const auto until = Clock::now() + milliseconds(50);
   EXPECT_EQ(write_in_time(pipe.to_write(), "text", until), ETIMEDOUT);
 }
 
-TEST(WriteInTimeTest, SaysWhatWentWrong) {
+TEST(WriteInTimeTest, ReturnsTheErrno) {
   const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   const auto until = Clock::now() + std::chrono::seconds(10);
   EXPECT_EQ(write_in_time(full.get(), "text", until), ENOSPC);
@@ -135,8 +135,8 @@ TEST(WriteInTimeTest, SaysWhatWentWrong) {
   EXPECT_EQ(write_in_time(-1, "text", until), EBADF);
 }
 
-TEST(SuperviseTest, LeavesNoZombieWhoeverItsParentWas) {
-  // The work ends before its own child, which would be the child of PID 1 then.
+TEST(SuperviseTest, ReapsOrphans) {
+  // The work ends before its own child.
   const auto run = supervise(Clock::now(), Clock::now() + std::chrono::seconds(10), [](Deadline&) {
     if (::fork() == 0) {
       ::usleep(20'000);

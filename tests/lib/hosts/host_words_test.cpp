@@ -31,17 +31,17 @@ class HostWordsTest : public ::testing::Test {
   TempDir dir_;
 };
 
-TEST_F(HostWordsTest, AreListsOneAfterTheOther) {
+TEST_F(HostWordsTest, ConcatenatesLists) {
   EXPECT_THAT(*hosts_of_words({"n[1-2]", "login"}), ElementsAre("n1", "n2", "login"));
   EXPECT_THAT(*hosts_of_words({}), IsEmpty());
 }
 
-TEST_F(HostWordsTest, AFileHasListsLineByLine) {
+TEST_F(HostWordsTest, ReadsListsFromAFile) {
   const auto word = file("n[1-2]\n\n# repaired\nn5, n7   # and this one\n");
   EXPECT_THAT(*hosts_of_words({word, "n9"}), ElementsAre("n1", "n2", "n5", "n7", "n9"));
 }
 
-TEST_F(HostWordsTest, AHyphenIsStandardInput) {
+TEST_F(HostWordsTest, ReadsStandardInputForAHyphen) {
   dir_.write("hosts", "n1\nn2\n");
   const Descriptor before(::dup(STDIN_FILENO));
   const Descriptor input(::open((dir_.path() / "hosts").c_str(), O_RDONLY | O_CLOEXEC));
@@ -52,12 +52,12 @@ TEST_F(HostWordsTest, AHyphenIsStandardInput) {
   EXPECT_THAT(*hosts, ElementsAre("n1", "n2"));
 }
 
-TEST_F(HostWordsTest, AnErrorNamesTheFileAndTheLine) {
+TEST_F(HostWordsTest, NamesFileAndLineOfAnError) {
   EXPECT_THAT(error_of(file("n1\nn[2-\n")),
               EndsWith("/hosts: line 2, column 5: expected the number at the end of a range"));
   EXPECT_THAT(error_of(file("n1 slots=8\n")),
-              EndsWith("/hosts: line 1, column 9: no name of a host has this character"));
-  EXPECT_THAT(error_of(file("# nobody\n")), EndsWith("/hosts: no host is in it"));
+              EndsWith("/hosts: line 1, column 9: invalid character in a host name"));
+  EXPECT_THAT(error_of(file("# comment\n")), EndsWith("/hosts: no hosts"));
   EXPECT_EQ(error_of("@/nowhere/hosts"), "/nowhere/hosts: No such file or directory");
 }
 

@@ -26,7 +26,7 @@ std::string error_of(std::string_view text, std::size_t most = kMostHosts) {
   return names ? fmt::format("{} names", names->size()) : names.error().message;
 }
 
-TEST(ExpandHostlistTest, WritesNamesInTheirOrder) {
+TEST(ExpandHostlistTest, KeepsTheOrder) {
   EXPECT_THAT(expand("node1"), ElementsAre("node1"));
   EXPECT_THAT(expand("login,gpu-2,gpu-1,login"), ElementsAre("login", "gpu-2", "gpu-1", "login"));
   EXPECT_THAT(expand("tux[1-3,7]"), ElementsAre("tux1", "tux2", "tux3", "tux7"));
@@ -35,7 +35,7 @@ TEST(ExpandHostlistTest, WritesNamesInTheirOrder) {
       ElementsAre("n1", "n2", "n3", "n7", "gpu-a01-b1", "gpu-a01-b2", "gpu-a02-b1", "gpu-a02-b2"));
 }
 
-TEST(ExpandHostlistTest, PadsAsTheBeginningOfARangeDoes) {
+TEST(ExpandHostlistTest, PadsToTheWidthOfTheFirstNumber) {
   EXPECT_THAT(expand("n[08-11]"), ElementsAre("n08", "n09", "n10", "n11"));
   EXPECT_THAT(expand("n[8-11]"), ElementsAre("n8", "n9", "n10", "n11"));
   EXPECT_THAT(expand("n[099-101]"), ElementsAre("n099", "n100", "n101"));
@@ -44,7 +44,7 @@ TEST(ExpandHostlistTest, PadsAsTheBeginningOfARangeDoes) {
   EXPECT_THAT(expand("n[00-01]"), ElementsAre("n00", "n01"));
 }
 
-TEST(ExpandHostlistTest, TakesTextAnywhereAroundBrackets) {
+TEST(ExpandHostlistTest, AcceptsTextAroundBrackets) {
   EXPECT_THAT(expand("gpu-[08-09]-ib0.cluster"),
               ElementsAre("gpu-08-ib0.cluster", "gpu-09-ib0.cluster"));
   EXPECT_THAT(expand("[10-12]"), ElementsAre("10", "11", "12"));
@@ -52,12 +52,12 @@ TEST(ExpandHostlistTest, TakesTextAnywhereAroundBrackets) {
   EXPECT_THAT(expand("n[5]"), ElementsAre("n5"));
 }
 
-TEST(ExpandHostlistTest, LeavesOutBlanksAroundTheList) {
+TEST(ExpandHostlistTest, IgnoresBlanksAroundTheList) {
   EXPECT_THAT(expand("  n1,n2 \n"), ElementsAre("n1", "n2"));
 }
 
-// Each as `scontrol show hostnames` of Slurm 22.05 has it.
-TEST(ExpandHostlistTest, TakesWhatScontrolTakes) {
+// The expected results are those of `scontrol show hostnames` of Slurm 22.05.
+TEST(ExpandHostlistTest, AgreesWithScontrol) {
   EXPECT_THAT(expand("n[0001-3]"), ElementsAre("n0001", "n0002", "n0003"));
   EXPECT_THAT(expand("n[00-1]"), ElementsAre("n00", "n01"));
   EXPECT_THAT(expand("n[1-03]"), ElementsAre("n1", "n2", "n3"));
@@ -75,7 +75,7 @@ struct ErrorCase {
 
 class BadHostlistTest : public ::testing::TestWithParam<ErrorCase> {};
 
-TEST_P(BadHostlistTest, IsAnErrorThatNamesTheColumn) {
+TEST_P(BadHostlistTest, IsRefusedWithItsColumn) {
   EXPECT_EQ(error_of(GetParam().text), GetParam().message);
   EXPECT_FALSE(first_of_hostlist(GetParam().text));
 }
@@ -83,8 +83,8 @@ TEST_P(BadHostlistTest, IsAnErrorThatNamesTheColumn) {
 INSTANTIATE_TEST_SUITE_P(
     Lists, BadHostlistTest,
     ::testing::Values(
-        ErrorCase{"", "the list of hosts is empty"}, ErrorCase{" \n", "the list of hosts is empty"},
-        ErrorCase{"gpu-[1-4", "column 5: a bracket is not closed"},
+        ErrorCase{"", "the host list is empty"}, ErrorCase{" \n", "the host list is empty"},
+        ErrorCase{"gpu-[1-4", "column 5: unmatched opening bracket"},
         ErrorCase{"gpu-[1-4,", "column 10: expected a number"},
         ErrorCase{"gpu-[", "column 6: expected a number"},
         ErrorCase{"gpu-[]", "column 6: expected a number"},
@@ -96,22 +96,22 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"bgl[000x133]", "column 8: expected a comma, a hyphen or a closing bracket"},
         ErrorCase{"gpu-[1-[2]]", "column 8: expected the number at the end of a range"},
         ErrorCase{"gpu-[[1-2]]", "column 6: expected a number"},
-        ErrorCase{"gpu-1]", "column 6: no bracket is open"},
+        ErrorCase{"gpu-1]", "column 6: unmatched closing bracket"},
         ErrorCase{"gpu-[5-3]", "column 6: the range 5-3 runs backwards"},
         ErrorCase{"gpu-[1-1234567890123456789]", "column 6: a number has more than 18 digits"},
-        ErrorCase{" , \n", "the list of hosts is empty"},
+        ErrorCase{" , \n", "the host list is empty"},
         ErrorCase{"n[1, 2]", "column 5: expected a number"},
         ErrorCase{"n[1 -2]", "column 4: expected a comma, a hyphen or a closing bracket"},
-        ErrorCase{"$(id)", "column 1: no name of a host has this character"},
-        ErrorCase{"n1;n2", "column 3: no name of a host has this character"},
-        ErrorCase{"n[1-2]/2", "column 7: no name of a host has this character"},
-        ErrorCase{"root@n1", "column 5: no name of a host has this character"},
-        ErrorCase{"n*", "column 2: no name of a host has this character"},
-        ErrorCase{"n1,-oProxyCommand", "column 4: no name of a host begins with a hyphen"},
-        ErrorCase{"n\x01", "column 2: no name of a host has this character"},
-        ErrorCase{"n\xc3\xbc", "column 2: no name of a host has this character"}));
+        ErrorCase{"$(id)", "column 1: invalid character in a host name"},
+        ErrorCase{"n1;n2", "column 3: invalid character in a host name"},
+        ErrorCase{"n[1-2]/2", "column 7: invalid character in a host name"},
+        ErrorCase{"root@n1", "column 5: invalid character in a host name"},
+        ErrorCase{"n*", "column 2: invalid character in a host name"},
+        ErrorCase{"n1,-oProxyCommand", "column 4: a host name cannot begin with a hyphen"},
+        ErrorCase{"n\x01", "column 2: invalid character in a host name"},
+        ErrorCase{"n\xc3\xbc", "column 2: invalid character in a host name"}));
 
-TEST(ExpandHostlistTest, RefusesMoreHostsThanAsked) {
+TEST(ExpandHostlistTest, RefusesMoreHostsThanAllowed) {
   EXPECT_EQ(error_of("n[1-4]", 4), "4 names");
   EXPECT_EQ(error_of("n[1-5]", 4), "column 1: the list has more than 4 hosts");
   EXPECT_EQ(error_of("n[1-3],m[1-2]", 4), "column 8: the list has more than 4 hosts");
@@ -121,10 +121,10 @@ TEST(ExpandHostlistTest, RefusesMoreHostsThanAsked) {
             "column 1: the list has more than 1000000 hosts");
 }
 
-TEST(ExpandHostlistTest, RefusesNamesThatNoHostHas) {
+TEST(ExpandHostlistTest, RefusesLongNames) {
   EXPECT_EQ(error_of(std::string(255, 'n')), "1 names");
   EXPECT_EQ(error_of(fmt::format("m,{}[1-10]", std::string(254, 'n'))),
-            "column 3: a host's name has more than 255 characters");
+            "column 3: a host name has more than 255 characters");
 }
 
 struct FirstCase {
@@ -134,7 +134,7 @@ struct FirstCase {
 
 class FirstOfHostlistTest : public ::testing::TestWithParam<FirstCase> {};
 
-TEST_P(FirstOfHostlistTest, IsTheFirstOneWrittenOut) {
+TEST_P(FirstOfHostlistTest, ReturnsTheFirstName) {
   const auto host = first_of_hostlist(GetParam().list);
   ASSERT_TRUE(host) << host.error().message;
   EXPECT_EQ(*host, GetParam().first);
@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(
                       FirstCase{"a.b.example,c", "a.b.example"},
                       FirstCase{"n[0-999999999999]", "n0"}));
 
-TEST(FirstOfHostlistTest, ReadsTheListToItsEnd) {
+TEST(FirstOfHostlistTest, ChecksTheWholeList) {
   EXPECT_EQ(first_of_hostlist("n1,n[2-").error().message,
             "column 8: expected the number at the end of a range");
 }
@@ -193,7 +193,7 @@ std::set<std::string> set_of(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};
 }
 
-// Names of few letters, so that they share parts, with numbers of any padding.
+// Random names of few letters, so that they share parts, with numbers of any padding.
 std::string random_name(std::mt19937& random) {
   const auto below = [&](std::uint32_t limit) {
     return static_cast<std::uint32_t>(random() % limit);
@@ -203,7 +203,7 @@ std::string random_name(std::mt19937& random) {
   for (std::uint32_t i = 0; i < parts; ++i) {
     if (below(3) != 0)
       name += fmt::format("{:0{}}", below(below(2) == 0 ? 12 : 1200), 1 + below(4));
-    // No name begins with a hyphen.
+    // Names cannot begin with a hyphen.
     const auto letters = name.empty() ? std::string_view("ab.") : "ab.-";
     if (name.empty() || below(2) == 0)
       name.push_back(letters[below(static_cast<std::uint32_t>(letters.size()))]);
@@ -225,7 +225,7 @@ TEST(FoldHostlistTest, ExpandsToTheSameNames) {
   }
 }
 
-TEST(FoldHostlistTest, TakesAWholeFleetThereAndBack) {
+TEST(FoldHostlistTest, FoldsALargeFleet) {
   const std::string fleet = "gpu-[000001-100000]";
   auto names = expand(fleet);
   ASSERT_EQ(names.size(), 100'000U);

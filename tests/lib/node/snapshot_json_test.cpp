@@ -31,24 +31,24 @@ Snapshot example() {
   return s;
 }
 
-TEST(SnapshotJsonTest, ReadsBackWhatItWrote) {
+TEST(SnapshotJsonTest, RoundTrips) {
   const auto back = parse_snapshot(to_json(example()));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(*back, example());
 }
 
-TEST(SnapshotJsonTest, SaysWhyAFactIsMissing) {
+TEST(SnapshotJsonTest, WritesWhyAFactIsMissing) {
   EXPECT_THAT(to_json(example()), HasSubstr(R"("cores":{"$unreadable":"read x: garbled"})"));
   EXPECT_THAT(to_json(example()), HasSubstr(R"("vm.none":{"$absent":"no such key"})"));
 }
 
-TEST(SnapshotJsonTest, ReplacesBytesThatAreNotText) {
+TEST(SnapshotJsonTest, ReplacesInvalidUtf8) {
   Snapshot s = example();
   s.kernel_log = observed(KernelLog{.records = {{.text = "a\xff\x1b"}}});
   EXPECT_THAT(to_json(s), HasSubstr("a\xEF\xBF\xBD\\u001b"));
 }
 
-TEST(SnapshotJsonTest, WhatIsLeftOutWasNotObserved) {
+TEST(SnapshotJsonTest, TreatsMissingKeysAsNotObserved) {
   const auto snapshot = parse_snapshot(R"({"schema": "muster.snapshot/1", "future": 1,
     "cpu": {"status": "ok", "facts": {"sockets": 2, "colour": "red"}}})");
   ASSERT_TRUE(snapshot) << snapshot.error().message;
@@ -64,7 +64,7 @@ struct Wrong {
 
 class SnapshotErrorTest : public ::testing::TestWithParam<Wrong> {};
 
-TEST_P(SnapshotErrorTest, IsNamedByItsPlace) {
+TEST_P(SnapshotErrorTest, NamesThePlace) {
   const auto snapshot = parse_snapshot(GetParam().json);
   ASSERT_FALSE(snapshot);
   EXPECT_THAT(snapshot.error().message, HasSubstr(GetParam().message));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of the NVIDIA driver as they stand in kernel logs of many versions.
+// Lines of many versions of the NVIDIA driver.
 #include "lib/node/xid.hpp"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ XidLog parse(const std::vector<std::string>& lines) {
   return parse_xids(log);
 }
 
-// The one event of a log of one line.
+// The event in a log of one line.
 XidEvent parse_one(const std::string& line) {
   const auto events = parse({line}).events;
   EXPECT_EQ(events.size(), 1U) << line;
@@ -62,7 +62,7 @@ TEST(XidLineTest, ReadsALineWithoutAProcess) {
   }
 }
 
-TEST(XidLineTest, ReadsTheNumberAndNotWhatAProcessIsCalled) {
+TEST(XidLineTest, IsNotConfusedByProcessNames) {
   const auto parsed =
       parse_one("NVRM: Xid (PCI:0001:00:00): 13, pid=7, name=a 79, b, Graphics SM Warp Exception");
   EXPECT_EQ(parsed.code, 13U);
@@ -84,7 +84,7 @@ TEST(XidLineTest, ReadsTheOldForm) {
   EXPECT_EQ(parsed.text, "Channel 00000001");
 }
 
-TEST(XidLineTest, WritesAddressesAsSysfsDoes) {
+TEST(XidLineTest, NormalisesAddresses) {
   EXPECT_EQ(parse_one("NVRM: Xid (PCI:000A:C3:00): 31, MMU Fault").address, "000a:c3:00.0");
 }
 
@@ -105,7 +105,7 @@ TEST(XidLineTest, ReadsTheSameMessageInOneRecord) {
   EXPECT_EQ(log.events[0].address, "0000:18:00.0");
 }
 
-TEST(XidLineTest, KnowsWhoseAnAddressIs) {
+TEST(XidLineTest, ReadsUuidAndSerial) {
   const auto log = parse({"NVRM: GPU at PCI:0001:00:00: GPU-b850f46d-d5ea-c752-ddf3-c4453e44d3f7",
                           "NVRM: GPU Board Serial Number: 1650923012345",
                           "NVRM: Xid (PCI:0001:00:00): 79, GPU has fallen off the bus."});
@@ -115,14 +115,14 @@ TEST(XidLineTest, KnowsWhoseAnAddressIs) {
       (XidSubject{.uuid = "GPU-b850f46d-d5ea-c752-ddf3-c4453e44d3f7", .serial = "1650923012345"}));
 }
 
-TEST(XidLineTest, SeesThatTheDriverWasLoaded) {
+TEST(XidLineTest, ReadsTheLoadOfTheDriver) {
   const auto log = parse({"NVRM: Xid (PCI:0001:00:00): 79, GPU has fallen off the bus.",
                           "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.161.08"});
   EXPECT_THAT(log.driver_loaded_us, ElementsAre(2U));
 }
 
-// The driver names itself at the end of its loading, and a GPU that does not answer before that.
-TEST(XidLineTest, ALoadBeginsWithItsFirstLine) {
+// The driver announces itself at the end of loading, after messages about GPUs.
+TEST(XidLineTest, DatesALoadByItsFirstLine) {
   const auto log =
       parse({"NVRM: Xid (PCI:0001:00:00): 48, DBE",
              "nvidia-nvlink: Nvlink Core is being initialized, major device number 511",
@@ -139,7 +139,7 @@ TEST(XidLineTest, ALoadBeginsWithItsFirstLine) {
   EXPECT_LT(old.driver_loaded_us[0], old.events[0].first_us);
 }
 
-TEST(XidLineTest, ReadsAnSxidAndNotItsDetails) {
+TEST(XidLineTest, ReadsAnSxidWithoutItsData) {
   const auto log =
       parse({"nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
              "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 20034, Severity 1 Engine instance 60 Sub-"
@@ -152,7 +152,7 @@ TEST(XidLineTest, ReadsAnSxidAndNotItsDetails) {
   EXPECT_EQ(log.events[0].text, "Fatal, Link 30 LTSSM Fault Up");
 }
 
-TEST(XidLineTest, CountsWhatTheLogCountedTogether) {
+TEST(XidLineTest, CountsRepeats) {
   KernelLog log;
   log.records.push_back({.time_us = 10,
                          .text = "NVRM: Xid (PCI:0001:00:00): 95, Uncontained ECC error.",
@@ -165,14 +165,14 @@ TEST(XidLineTest, CountsWhatTheLogCountedTogether) {
   EXPECT_EQ(events[0].last_us, 900U);
 }
 
-TEST(XidLineTest, BelievesProgramsOnlyWhenAsked) {
+TEST(XidLineTest, BelievesProgramsOnlyOnRequest) {
   KernelLog log;
   log.records.push_back({.facility = 1, .text = "NVRM: Xid (PCI:0001:00:00): 79, lost"});
   EXPECT_THAT(parse_xids(log).events, IsEmpty());
   EXPECT_EQ(parse_xids(log, true).events.size(), 1U);
 }
 
-TEST(XidLineTest, TakesNothingElseForAnXid) {
+TEST(XidLineTest, IgnoresOtherLines) {
   for (const auto* line :
        {"", "NVRM: ", "NVRM: Xid", "NVRM: Xid (", "NVRM: Xid (PCI:0001:00:00)",
         "NVRM: Xid (PCI:0001:00:00): ", "NVRM: Xid (PCI:0001:00:00): lost",
@@ -186,7 +186,7 @@ TEST(XidLineTest, TakesNothingElseForAnXid) {
   }
 }
 
-TEST(RecoveryActionTest, IsTheValueThatItChangedTo) {
+TEST(RecoveryActionTest, IsTheNewValue) {
   EXPECT_EQ(parse_recovery_action(
                 "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)"),
             2U);

@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 using End = ChildAnswer::End;
 
-TEST(ChildrenTest, BringsTheAnswerHome) {
+TEST(ChildrenTest, ReturnsTheAnswer) {
   Children children;
   children.start("a", 10s, [] { return std::string(200'000, 'x'); });
   const auto [name, answer] = children.next();
@@ -29,13 +29,13 @@ TEST(ChildrenTest, BringsTheAnswerHome) {
   EXPECT_EQ(children.next().first, "");
 }
 
-TEST(ChildrenTest, AnEmptyAnswerIsAnAnswer) {
+TEST(ChildrenTest, ReturnsAnEmptyAnswer) {
   Children children;
   children.start("a", 10s, [] { return std::string(); });
   EXPECT_EQ(children.next().second.end, End::answered);
 }
 
-TEST(ChildrenTest, ALateChildCostsOnlyItself) {
+TEST(ChildrenTest, LosesOnlyTheAnswerOfALateChild) {
   Children children;
   children.start("late", 50ms, [] {
     for (;;) ::pause();
@@ -50,7 +50,7 @@ TEST(ChildrenTest, ALateChildCostsOnlyItself) {
   EXPECT_EQ(answers["late"].reason, "no answer within 0.05 s");
 }
 
-TEST(ChildrenTest, SaysHowAChildDied) {
+TEST(ChildrenTest, ReportsHowAChildDied) {
   Children children;
   children.start("killed", 10s, [] {
     ::kill(::getpid(), SIGKILL);
@@ -63,7 +63,7 @@ TEST(ChildrenTest, SaysHowAChildDied) {
   EXPECT_EQ(answer.reason, "ended with status 3 and no answer");
 }
 
-TEST(ChildrenTest, WhatAChildPrintsIsNoAnswer) {
+TEST(ChildrenTest, IgnoresOutputOfAChild) {
   Children children;
   children.start("noisy", 10s, [] {
     static_cast<void>(std::puts("nonsense"));
@@ -73,7 +73,7 @@ TEST(ChildrenTest, WhatAChildPrintsIsNoAnswer) {
   EXPECT_EQ(children.next().second.bytes, "answer");
 }
 
-TEST(ChildrenTest, RunSideBySide) {
+TEST(ChildrenTest, RunInParallel) {
   Children children;
   const auto begin = Clock::now();
   for (const auto* name : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
@@ -88,8 +88,8 @@ TEST(ChildrenTest, RunSideBySide) {
   EXPECT_LT(Clock::now() - begin, 8 * 200ms) << "one after the other would take longer";
 }
 
-// slurmd takes a hook for ended when nobody writes to its output any more.
-TEST(ChildrenTest, AChildHoldsNoPipeOfTheCallersErrorOutput) {
+// slurmd reads the output of a hook until its last writer has closed it.
+TEST(ChildrenTest, DoNotKeepTheCallersPipesOpen) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
   const int before = ::dup(STDERR_FILENO);

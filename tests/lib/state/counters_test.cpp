@@ -6,7 +6,7 @@
 namespace muster {
 namespace {
 
-TEST(CountersTest, NamesErrorCountersAndLeavesOutTraffic) {
+TEST(CountersTest, HaveErrorCountersWithoutTraffic) {
   Snapshot s;
   s.infiniband = observed(Infiniband{
       .hcas = {{.name = "mlx5_ib0",

@@ -51,7 +51,7 @@ void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
 class JobGpusTest : public ::testing::TestWithParam<Case> {};
 
-TEST_P(JobGpusTest, AreThoseThatSlurmNames) {
+TEST_P(JobGpusTest, AreThoseOfSlurmsVariables) {
   Variables variables = GetParam().variables;
   variables.emplace("SLURM_JOB_ID", "4242");
   EXPECT_EQ(held(four_gpus(variables)), GetParam().held);
@@ -90,14 +90,14 @@ INSTANTIATE_TEST_SUITE_P(
              {kPerhaps, kPerhaps, kPerhaps, kPerhaps}}),
     [](const auto& one) { return one.param.name; });
 
-TEST(JobGpusWithInstancesTest, AnInstanceMayBeOfAnyGpuThatIsPartitioned) {
+TEST(JobGpusWithInstancesTest, MayBeAnyPartitionedGpu) {
   Snapshot node = four_gpus({{"SLURM_JOB_ID", "1"},
                              {"CUDA_VISIBLE_DEVICES", "MIG-5c89852c-d268-c3f3-1b07-005d5ae1dc3f"}});
   node.nvml->gpus[2].modes.mig = true;
   EXPECT_EQ(held(node), (std::vector{kNo, kNo, kPerhaps, kNo}));
 }
 
-TEST(JobGpusWithInstancesTest, NumbersCountInstancesAndNotGpus) {
+TEST(JobGpusWithInstancesTest, DoNotTakeNumbersForGpus) {
   for (const Fact<bool>& mig : {Fact<bool>(true), Fact<bool>::unreadable("Unknown Error (999)")}) {
     for (const char* list : {"0-3", "0", "9"}) {
       Snapshot node = four_gpus({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_GPUS", list}});
@@ -110,7 +110,7 @@ TEST(JobGpusWithInstancesTest, NumbersCountInstancesAndNotGpus) {
   }
 }
 
-TEST(JobGpusOfAllTest, AsManyNumbersAsGpusAreNotAllOfThem) {
+TEST(JobGpusOfAllTest, AreNotAllIfOneIsLost) {
   const Snapshot node = four_gpus({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_GPUS", "4-7"}});
   EXPECT_EQ(held(node), (std::vector{kNo, kNo, kNo, kNo}));
   // NVML has lost one GPU of four, and the job holds another three.
@@ -119,33 +119,33 @@ TEST(JobGpusOfAllTest, AsManyNumbersAsGpusAreNotAllOfThem) {
   EXPECT_EQ(held(fewer), (std::vector{kNo, kYes, kYes}));
 }
 
-TEST(JobGpusInAnotherOrderTest, ANumberIsSureWhereFilesAndAddressesAgree) {
+TEST(JobGpusInAnotherOrderTest, AreCertainWhereFilesAndAddressesAgree) {
   Snapshot node = four_gpus({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_GPUS", "0,1"}});
   node.nvml->gpus[1].minor = 2U;
   node.nvml->gpus[2].minor = 1U;
   EXPECT_EQ(held(node), (std::vector{kYes, kPerhaps, kPerhaps, kNo}));
 }
 
-TEST(JobGpusWithoutUuidTest, AGpuWithoutUuidMayBeTheOneThatIsNamed) {
+TEST(JobGpusWithoutUuidTest, MayBeTheListedOne) {
   Snapshot node = four_gpus({{"SLURM_JOB_ID", "1"}, {"SLURM_JOB_GPUS", "GPU-00000000-aaaa"}});
   node.nvml->gpus[3].uuid = Fact<std::string>::unreadable("Unknown Error (999)");
   EXPECT_EQ(held(node), (std::vector{kYes, kNo, kNo, kPerhaps}));
 }
 
-TEST(JobGpusWithoutJobTest, WithoutAJobTheWholeNodeIsJudged) {
+TEST(JobGpusWithoutJobTest, AreAllGpus) {
   const Snapshot node = four_gpus({{"CUDA_VISIBLE_DEVICES", "0"}});
   EXPECT_EQ(held(node), (std::vector{kYes, kYes, kYes, kYes}));
   EXPECT_EQ(find_job_gpus(node).job, "");
 }
 
-TEST(JobGpusWithoutEnvironmentTest, WithoutTheEnvironmentNothingIsSure) {
+TEST(JobGpusWithoutEnvironmentTest, AreUncertain) {
   Snapshot node = four_gpus({});
   node.environment = {.status = Status::timeout, .reason = "no answer within 2 s"};
   EXPECT_EQ(held(node), (std::vector{kPerhaps, kPerhaps, kPerhaps, kPerhaps}));
   EXPECT_EQ(find_job_gpus(node).doubt, "the environment is not known: no answer within 2 s");
 }
 
-TEST(JobGpusDoubtTest, QuotesWhatSlurmSaid) {
+TEST(JobGpusDoubtTest, QuotesTheVariable) {
   EXPECT_EQ(
       find_job_gpus(four_gpus({{"SLURM_JOB_ID", "1"}, {"CUDA_VISIBLE_DEVICES", "0,1"}})).doubt,
       "CUDA_VISIBLE_DEVICES is 0,1");

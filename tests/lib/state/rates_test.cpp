@@ -12,7 +12,7 @@ Earlier seen(std::vector<CounterChange> changes) {
   return {.counters = {{"k", std::move(changes)}}};
 }
 
-TEST(DeltaTest, TheFirstObservationHasNone) {
+TEST(DeltaTest, IsEmptyAtTheFirstObservation) {
   EXPECT_FALSE(delta_of({}, "k", {.uptime_s = 10, .value = 5}, kHour));
 }
 
@@ -24,7 +24,7 @@ TEST(DeltaTest, CountsSinceTheOldestKnownValueInTheWindow) {
   EXPECT_EQ(delta->per_hour(), 10);
 }
 
-TEST(DeltaTest, LeavesOutWhatIsOlderThanTheWindow) {
+TEST(DeltaTest, IgnoresChangesBeforeTheWindow) {
   const auto delta = delta_of(seen({{0, 0}, {kHour, 100}}), "k",
                               {.uptime_s = 10 * kHour, .value = 103}, 3 * kHour);
   ASSERT_TRUE(delta);
@@ -32,14 +32,14 @@ TEST(DeltaTest, LeavesOutWhatIsOlderThanTheWindow) {
   EXPECT_EQ(delta->seconds, 3 * kHour);
 }
 
-TEST(DeltaTest, LeavesOutWhatCameBeforeTheGivenUptime) {
+TEST(DeltaTest, IgnoresChangesBeforeTheUptime) {
   const auto delta = delta_of(seen({{60, 1}, {900, 4}}), "k", {.uptime_s = 2 * kHour, .value = 4},
                               24 * kHour, 1800);
   ASSERT_TRUE(delta);
   EXPECT_EQ(delta->increments, 0U);
 }
 
-TEST(DeltaTest, StartsAfreshWhenTheCounterWasCleared) {
+TEST(DeltaTest, IsEmptyAfterTheCounterWasCleared) {
   EXPECT_FALSE(delta_of(seen({{0, 100}}), "k", {.uptime_s = kHour, .value = 3}, kHour));
   const auto delta =
       delta_of(seen({{0, 100}, {kHour, 2}}), "k", {.uptime_s = 2 * kHour, .value = 5}, 24 * kHour);

@@ -2,6 +2,7 @@
 #include "lib/state/state.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <thread>
+#include <vector>
 
 #include "lib/base/descriptor.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -52,12 +54,12 @@ TEST(StateTest, IsPrivate) {
   EXPECT_EQ(fs::status(file.parent_path()).permissions(), fs::perms::owner_all);
 }
 
-TEST(StateTest, ThereIsNothingToSayOnTheFirstRun) {
+TEST(StateTest, IsEmptyOnTheFirstRun) {
   const TempDir dir;
   EXPECT_EQ(read_state(dir.path() / "state.json", "boot-1"), Earlier{});
 }
 
-TEST(StateTest, XidsOutliveTheBoot) {
+TEST(StateTest, KeepsXidsOfOtherBoots) {
   const TempDir dir;
   const fs::path file = dir.path() / "state.json";
   Snapshot snapshot = node(1000, 7);
@@ -69,19 +71,19 @@ TEST(StateTest, XidsOutliveTheBoot) {
   EXPECT_EQ(read_state(file, "boot-2").counters.size(), 0U);
 }
 
-TEST(StateTest, AnotherBootStartsAfreshAndSaysSoOnce) {
+TEST(StateTest, StartsAgainAfterAnotherBoot) {
   const TempDir dir;
   const fs::path file = dir.path() / "state.json";
   ASSERT_TRUE(write_state(file, node(1000, 7)));
   EXPECT_EQ(read_state(file, "boot-2").note,
-            "the state of earlier runs is of another boot: rates start afresh");
+            "the state of earlier runs is from another boot; rates start afresh");
   ASSERT_TRUE(write_state(file, node(5, 1, "boot-2")));
   const Earlier earlier = read_state(file, "boot-2");
   EXPECT_EQ(earlier.note, "");
   EXPECT_THAT(earlier.counters.at(kKey), ElementsAre(CounterChange{5, 1}));
 }
 
-TEST(StateTest, PutsCorruptStateAsideAndSaysSoOnce) {
+TEST(StateTest, MovesAnInvalidFileAway) {
   const TempDir dir;
   dir.write("state.json", R"({"schema": "muster.state/1", "boot_id": 5})");
   const fs::path file = dir.path() / "state.json";
@@ -95,7 +97,7 @@ TEST(StateTest, DoesNotTrustAFileThatOthersCanWrite) {
   const fs::path file = dir.path() / "state.json";
   ASSERT_TRUE(write_state(file, node(1, 0)));
   fs::permissions(file, fs::perms::others_write, fs::perm_options::add);
-  EXPECT_THAT(read_state(file, "boot-1").note, HasSubstr("can be written by others"));
+  EXPECT_THAT(read_state(file, "boot-1").note, HasSubstr("others can write to it"));
 }
 
 TEST(StateTest, DoesNotFollowALink) {
@@ -106,7 +108,7 @@ TEST(StateTest, DoesNotFollowALink) {
               HasSubstr("Too many levels of symbolic links"));
 }
 
-TEST(StateTest, ACounterThatNeverRestsStaysBounded) {
+TEST(StateTest, LimitsTheChangesOfACounter) {
   const TempDir dir;
   const fs::path file = dir.path() / "state.json";
   for (unsigned i = 0; i < 200; ++i) ASSERT_TRUE(write_state(file, node(i * 60.0, i)));
@@ -126,7 +128,7 @@ Snapshot with_tasks(double uptime_s, std::vector<Task> tasks) {
   return snapshot;
 }
 
-// One run: what earlier ones knew is added, then this one is remembered.
+// Adds the observations of earlier runs, then stores this one.
 Snapshot run(const fs::path& file, Snapshot snapshot) {
   snapshot.earlier = read_state(file, "boot-1");
   recall_stuck_tasks(snapshot);
@@ -136,7 +138,7 @@ Snapshot run(const fs::path& file, Snapshot snapshot) {
 
 Task first_task(const Snapshot& snapshot) { return snapshot.processes->uninterruptible->at(0); }
 
-TEST(StateTest, KnowsSinceWhenATaskSleeps) {
+TEST(StateTest, KnowsSinceWhenATaskIsStuck) {
   const TempDir dir;
   const fs::path file = dir.path() / "state.json";
   run(file, with_tasks(100, {}));
@@ -149,7 +151,7 @@ TEST(StateTest, KnowsSinceWhenATaskSleeps) {
   EXPECT_EQ(first_task(run(file, with_tasks(400, {asleep(7, 150U)}))), expected);
 }
 
-TEST(StateTest, ARunThatCouldNotSeeTheProcessesForgetsNoTask) {
+TEST(StateTest, KeepsTasksIfProcessesAreUnreadable) {
   const TempDir dir;
   const fs::path file = dir.path() / "state.json";
   run(file, with_tasks(200, {asleep(7, 150U)}));
@@ -163,7 +165,7 @@ TEST(StateTest, ARunThatCouldNotSeeTheProcessesForgetsNoTask) {
   EXPECT_EQ(first_task(run(file, with_tasks(500, {asleep(7, 150U)}))).stuck_since_s, 200.0);
 }
 
-TEST(StateTest, TakesManyShortSleepsForNoLongOne) {
+TEST(StateTest, DoesNotMistakeShortSleepsForALongOne) {
   const TempDir dir;
   const fs::path file = dir.path() / "state.json";
   run(file, with_tasks(200, {asleep(7, 150U)}));
@@ -171,7 +173,7 @@ TEST(StateTest, TakesManyShortSleepsForNoLongOne) {
   EXPECT_THAT(read_state(file, "boot-1").stuck, ElementsAre(StuckTask{7, 5, 300, 200, 152U}));
 }
 
-TEST(StateTest, ClaimsNoLongSleepWhereNobodyKnowsWhetherTheTaskRan) {
+TEST(StateTest, IgnoresTasksWithUnknownContextSwitches) {
   const TempDir dir;
   const fs::path file = dir.path() / "state.json";
   const auto denied = Fact<std::uint64_t>::unreadable("read /proc/7/status: denied");
@@ -180,7 +182,7 @@ TEST(StateTest, ClaimsNoLongSleepWhereNobodyKnowsWhetherTheTaskRan) {
   EXPECT_FALSE(first_task(run(file, with_tasks(400, {asleep(7, denied)}))).stuck_since_s);
 }
 
-TEST(StateTest, ForgetsATaskThatSleepsNoLonger) {
+TEST(StateTest, ForgetsATaskThatWokeUp) {
   const TempDir dir;
   const fs::path file = dir.path() / "state.json";
   run(file, with_tasks(200, {asleep(7, 150U)}));
@@ -188,7 +190,7 @@ TEST(StateTest, ForgetsATaskThatSleepsNoLonger) {
   EXPECT_EQ(read_state(file, "boot-1").stuck, std::vector<StuckTask>{});
 }
 
-TEST(StateTest, HasAFormOfItsOwn) {
+TEST(StateTest, HasTheDocumentedKeys) {
   const TempDir dir;
   const fs::path file = dir.path() / "state.json";
   run(file, with_tasks(12.5, {asleep(7, 150U)}));
@@ -201,7 +203,7 @@ TEST(StateTest, HasAFormOfItsOwn) {
             R"("switches":150}],"xids":[],"jobs":[],"driver_loaded_s":0.0})");
 }
 
-TEST(StateTest, PutsStateOfAnotherFormAsideAndSaysSoOnce) {
+TEST(StateTest, MovesAFileOfAnotherSchemaAway) {
   const TempDir dir;
   const fs::path file = dir.path() / "state.json";
   for (const auto* other : {R"({"schema": "muster.state/2", "boot_id": "boot-1"})",
@@ -212,8 +214,7 @@ TEST(StateTest, PutsStateOfAnotherFormAsideAndSaysSoOnce) {
   }
 }
 
-// As where dozens of jobs begin at once.
-TEST(StateTest, WaitsForItsTurnAmongManyRuns) {
+TEST(StateTest, WaitsForTheLock) {
   const TempDir dir;
   const fs::path file = dir.path() / "state.json";
   ASSERT_TRUE(write_state(file, node(1, 0)));
@@ -227,7 +228,23 @@ TEST(StateTest, WaitsForItsTurnAmongManyRuns) {
   release.join();
 }
 
-TEST(StateTest, SaysWhereItCannotWrite) {
+TEST(StateTest, LosesNoObservationOfConcurrentRuns) {
+  const TempDir dir;
+  const fs::path file = dir.path() / "state.json";
+  constexpr unsigned kRuns = 16;
+  std::vector<std::thread> runs;
+  for (unsigned i = 0; i < kRuns; ++i) {
+    runs.emplace_back([&file, i] {
+      Snapshot snapshot = node(1, i);
+      snapshot.infiniband->hcas.front().name = fmt::format("mlx5_ib{}", i);
+      EXPECT_TRUE(write_state(file, snapshot));
+    });
+  }
+  for (auto& each : runs) each.join();
+  EXPECT_EQ(read_state(file, "boot-1").counters.size(), kRuns);
+}
+
+TEST(StateTest, NamesAFileThatCannotBeWritten) {
   const auto result = write_state("/proc/nowhere/state.json", node(1, 0));
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message, HasSubstr("/proc/nowhere"));

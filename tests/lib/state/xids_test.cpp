@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one run of muster leaves to the next about XIDs.
+// XIDs in the state file.
 #include "lib/state/xids.hpp"
 
 #include <fmt/format.h>
@@ -50,7 +50,7 @@ Earlier remember(Earlier state, const Snapshot& snapshot) {
   return state;
 }
 
-TEST(JobOfXidTest, IsTheJobOfTheProcessWhereNvmlShowsIt) {
+TEST(JobOfXidTest, IsTheJobOfTheProcess) {
   Snapshot snapshot = node({});
   Gpu gpu;
   gpu.processes = std::vector{GpuProcess{.pid = 7, .job = "42"}};
@@ -60,7 +60,7 @@ TEST(JobOfXidTest, IsTheJobOfTheProcessWhereNvmlShowsIt) {
   EXPECT_EQ(job_of(snapshot, event_at(100)), "");
 }
 
-TEST(JobOfXidTest, IsTheJobThatEndsIfItHadBegun) {
+TEST(JobOfXidTest, IsTheEndingJobIfItHadBegun) {
   Snapshot snapshot = in_job(node({}), "42", "epilog_slurmd");
   EXPECT_EQ(job_of(snapshot, event_at(9 * kHour)), "") << "nobody knows when the job began";
   snapshot.earlier.jobs = {{.id = "42", .boot_id = "boot-1", .since_s = 8 * kHour}};
@@ -70,14 +70,14 @@ TEST(JobOfXidTest, IsTheJobThatEndsIfItHadBegun) {
   EXPECT_EQ(job_of(snapshot, event_at(9 * kHour)), "");
 }
 
-TEST(JobOfXidTest, GoesBySlurmsOwnStartTime) {
+TEST(JobOfXidTest, UsesSlurmsStartTime) {
   Snapshot snapshot = in_job(node({}), "42", "epilog_slurmd");
   snapshot.environment->job["SLURM_JOB_START_TIME"] = fmt::format("{:.0f}", kNow - 2 * kHour);
   EXPECT_EQ(job_of(snapshot, event_at(9 * kHour)), "42");
   EXPECT_EQ(job_of(snapshot, event_at(7 * kHour)), "");
 }
 
-TEST(JobOfXidTest, IsNotTheJobThatHoldsOtherGpus) {
+TEST(JobOfXidTest, IsNotTheJobOfOtherGpus) {
   Snapshot snapshot = in_job(node({}), "42", "epilog_slurmd");
   snapshot.earlier.jobs = {{.id = "42", .boot_id = "boot-1", .since_s = 8 * kHour}};
   Gpu gpu{.index = 0, .address = "0001:00:00.0"};
@@ -91,13 +91,13 @@ TEST(JobOfXidTest, IsNotTheJobThatHoldsOtherGpus) {
   EXPECT_EQ(job_of(snapshot, event_at(9 * kHour)), "42");
 }
 
-TEST(JobOfXidTest, AJobThatOnlyBeginsHasNone) {
+TEST(JobOfXidTest, IsNotAJobThatOnlyBegins) {
   Snapshot snapshot = in_job(node({}), "42", "prolog_slurmd");
   snapshot.environment->job["SLURM_JOB_START_TIME"] = fmt::format("{:.0f}", kNow - 2 * kHour);
   EXPECT_EQ(job_of(snapshot, event_at(9 * kHour)), "");
 }
 
-TEST(RememberXidsTest, KeepsWhatHappened) {
+TEST(RememberXidsTest, StoresAnEvent) {
   const Earlier state = remember({}, node({said(9 * kHour, "79, GPU has fallen off the bus.")}));
   EXPECT_THAT(state.xids, ElementsAre(RememberedXid{.address = "0001:00:00.0",
                                                     .code = 79,
@@ -109,7 +109,7 @@ TEST(RememberXidsTest, KeepsWhatHappened) {
                                                     .text = "GPU has fallen off the bus."}));
 }
 
-TEST(RememberXidsTest, TheSameLineAgainIsNothingNew) {
+TEST(RememberXidsTest, IgnoresTheSameLineAgain) {
   const Snapshot snapshot =
       node({said(9 * kHour, "31, MMU Fault"), said(9 * kHour + 60, "31, MMU Fault")});
   const Earlier once = remember({}, snapshot);
@@ -118,7 +118,7 @@ TEST(RememberXidsTest, TheSameLineAgainIsNothingNew) {
   EXPECT_EQ(remember(once, snapshot), once);
 }
 
-TEST(RememberXidsTest, TheJobIsAddedWhenItEnds) {
+TEST(RememberXidsTest, AddsTheJobWhenItEnds) {
   const Snapshot before = node({said(9 * kHour, "31, MMU Fault")});
   const Earlier unknown = remember({}, before);
   EXPECT_EQ(unknown.xids.at(0).job, "");
@@ -127,7 +127,7 @@ TEST(RememberXidsTest, TheJobIsAddedWhenItEnds) {
   EXPECT_EQ(remember(unknown, epilog).xids.at(0).job, "42");
 }
 
-TEST(RememberXidsTest, OfOtherBootsOnlyWhatIsRecent) {
+TEST(RememberXidsTest, ForgetsOldXidsOfOtherBoots) {
   Earlier state;
   state.xids = {{.address = "a", .code = 31, .boot_id = "boot-0", .wall_s = kNow - 3 * kHour},
                 {.address = "b", .code = 31, .boot_id = "boot-0", .wall_s = kNow - 49 * kHour},
@@ -138,7 +138,7 @@ TEST(RememberXidsTest, OfOtherBootsOnlyWhatIsRecent) {
   EXPECT_EQ(kept.xids[1].address, "a");
 }
 
-TEST(RememberXidsTest, AStormOfOneKindPushesNothingElseOut) {
+TEST(RememberXidsTest, KeepsOtherXidsInAStorm) {
   std::vector<KernelRecord> records{said(10, "79, GPU has fallen off the bus.")};
   for (int i = 0; i < 100; ++i) records.push_back(said(100 + i * 700.0, "31, MMU Fault"));
   const Earlier state = remember({}, node(std::move(records)));
@@ -146,7 +146,7 @@ TEST(RememberXidsTest, AStormOfOneKindPushesNothingElseOut) {
   EXPECT_EQ(std::ranges::count(state.xids, 79U, &RememberedXid::code), 1);
 }
 
-TEST(RememberXidsTest, AHarmlessTextTakesNoFatalOnesPlace) {
+TEST(RememberXidsTest, KeepsAFatalXidNextToAHarmlessOne) {
   const Earlier state = remember(
       {}, node({said(100, "74, NVLink: fatal error"), said(101, "74, NVLink: non-fatal error"),
                 said(400, "74, NVLink: non-fatal error")}));
@@ -154,7 +154,7 @@ TEST(RememberXidsTest, AHarmlessTextTakesNoFatalOnesPlace) {
   EXPECT_EQ(state.xids[0].text, "NVLink: fatal error");
 }
 
-TEST(AddRememberedTest, TakesNoTimeThatMakesNoSense) {
+TEST(AddRememberedTest, IgnoresInvalidTimes) {
   Snapshot snapshot = node({});
   snapshot.kernel_log->first_sequence = 5000;
   snapshot.kernel_log->first_us = static_cast<std::uint64_t>(5 * kHour * 1e6);
@@ -165,7 +165,7 @@ TEST(AddRememberedTest, TakesNoTimeThatMakesNoSense) {
   EXPECT_THAT(log.events, IsEmpty());
 }
 
-TEST(RememberJobTest, FromItsPrologToItsEpilog) {
+TEST(RememberJobTest, LastsFromPrologToEpilog) {
   Earlier state;
   remember_job(state, in_job(node({}), "42", "prolog_slurmd"));
   EXPECT_THAT(
@@ -177,7 +177,7 @@ TEST(RememberJobTest, FromItsPrologToItsEpilog) {
   EXPECT_THAT(state.jobs, IsEmpty());
 }
 
-TEST(AddRememberedTest, GivesBackWhatTheLogHasLost) {
+TEST(AddRememberedTest, AddsLostEvents) {
   Snapshot snapshot = node({});
   snapshot.kernel_log->first_sequence = 5000;
   snapshot.kernel_log->first_us = static_cast<std::uint64_t>(5 * kHour * 1e6);
@@ -200,7 +200,7 @@ TEST(AddRememberedTest, GivesBackWhatTheLogHasLost) {
   EXPECT_EQ(log.subjects.at("0001:00:00.0").uuid, "GPU-1");
 }
 
-TEST(RememberXidsTest, WhatProgramsWroteOnlyWhereItIsBelieved) {
+TEST(RememberXidsTest, StoresXidsOfProgramsOnlyIfBelieved) {
   KernelRecord written = said(kHour, "79, GPU has fallen off the bus.");
   written.facility = 1;
   const KernelRecord loaded{.time_us = static_cast<std::uint64_t>(2 * kHour * 1e6),
@@ -229,7 +229,7 @@ TEST(RememberXidsTest, WhatProgramsWroteOnlyWhereItIsBelieved) {
   EXPECT_FALSE(kernels.events[0].of_program);
 }
 
-TEST(AddRememberedTest, NeedsNothingWhereTheLogIsWhole) {
+TEST(AddRememberedTest, AddsNothingToACompleteLog) {
   Snapshot snapshot = node({});
   snapshot.earlier.xids = {{.address = "a", .code = 79, .boot_id = "boot-1", .last_s = kHour}};
   XidLog log;
@@ -237,7 +237,7 @@ TEST(AddRememberedTest, NeedsNothingWhereTheLogIsWhole) {
   EXPECT_THAT(log.events, IsEmpty());
 }
 
-TEST(AddRememberedTest, RemembersThatTheDriverWasLoaded) {
+TEST(AddRememberedTest, AddsTheLoadOfTheDriver) {
   const auto loaded = KernelRecord{.time_us = 2'000'000,
                                    .text = "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535"};
   Snapshot later = node({});
