@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a command cannot go on, and with which exit status it ends.
+// Why a command failed, and its exit status.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace muster {
 
 struct Failure {
   int status = 0;
-  std::string message;  // empty where there is nothing to say
+  std::string message;  // may be empty
 };
 
 template <class T>

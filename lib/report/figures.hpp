@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of what a benchmark measured: a number for each two of several things, and where a
-// bandwidth went. Formats that draw show them.
+// Pictures of a benchmark's results, for formats that can draw them.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +11,7 @@
 
 namespace muster {
 
-// A matrix of more names is not drawn, since its pairs could not be told apart, and may be without
-// cells.
+// Larger matrices are not drawn, since their cells would be too small, and need no cells.
 inline constexpr std::size_t kMostDrawn = 128;
 
 // A number for each pair of `names`: bandwidth between nodes or GPUs, latency between CPUs.
@@ -28,19 +26,19 @@ struct Matrix {
   MUSTER_FIELD(bool, more_is_better, "") = true;
 };
 
-// What a bandwidth could be at most, and what each cause takes away from it.
+// The highest possible bandwidth, and how much each cause takes away from it.
 struct Breakdown {
-  struct Part {
+  struct Share {
     std::string what;
     double value = 0;
-    bool reached = false;  // what is left, and no loss
+    bool reached = false;  // the rest, which is not a loss
 
-    bool operator==(const Part&) const = default;
+    bool operator==(const Share&) const = default;
   };
 
   std::string title;
   std::string unit;
-  std::vector<Part> parts;  // what was reached first; together they are the most there could be
+  std::vector<Share> parts;  // the reached one first; they add up to the maximum
 
   bool operator==(const Breakdown&) const = default;
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One statement by a check about one device. Checks and benchmarks both make these; every report
-// format renders them.
+// A statement of a check or benchmark about one device.
 #pragma once
 
 #include <array>
@@ -17,12 +16,12 @@ namespace muster {
 inline constexpr std::array kWorstFirst{Outcome::fail, Outcome::unknown, Outcome::warn,
                                         Outcome::pass, Outcome::skip};
 
-// The place of an outcome among them, from 0.
+// The index of an outcome in kWorstFirst.
 [[nodiscard]] int rank(Outcome outcome);
 
 using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 
-// A finding of another check, about a device (globs).
+// A finding by check and device; both may be globs.
 struct SeenBy {
   std::string check;
   std::string device;
@@ -47,8 +46,8 @@ struct Finding {
   std::vector<SeenBy> seen_by{};
 };
 
-// A rule that held. A pass with a remedy tells of something that is no fault of the node's and that
-// somebody should know, such as a program's own error: reports show it.
+// Whether the finding is a pass without a remedy. A pass with one reports something that is not the
+// node's fault, such as a program's error, and is shown.
 [[nodiscard]] bool is_plain_pass(const Finding& finding);
 
 }  // namespace muster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms that a report is written in. Each is one file in lib/report/formats and one row of
-// kFormatTable; --format of every program, its help and its errors come from here.
+// The output formats of a report. Each has a file in lib/report/formats and a row in kFormatTable,
+// from which --format, its help and its errors are made.
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,17 @@
 namespace muster {
 
 struct RenderOptions {
-  bool verbose = false;          // plain passes too
-  bool quiet = false;            // text: the verdict line and what is not a pass
+  bool verbose = false;          // with plain passes
+  bool quiet = false;            // text: only the verdict and findings that are not passes
   bool colour = false;           // text, on a terminal
-  std::size_t width = 0;         // text: where long lines wrap; 0 for never
+  std::size_t width = 0;         // text: the length of lines; 0 for unlimited
   bool every_iteration = false;  // JSON: the time of each iteration of a measurement
   int indent = 2;                // JSON: 0 for one line
-  // Text: checks that are shown whatever came of them, but for a pass when quiet.
+  // Text: checks that are always shown, except for passes if quiet.
   std::span<const std::string_view> always = {};
 };
 
-// A complete report in, text out. Each ends with a newline.
+// Each renders a report, with a newline at the end.
 [[nodiscard]] std::string to_text(const Report& report, const RenderOptions& options = {});
 [[nodiscard]] std::string to_json(const Report& report, const RenderOptions& options = {});
 [[nodiscard]] std::string to_prometheus(const Report& report, const RenderOptions& options = {});
@@ -38,9 +38,9 @@ enum class Format { text, json, prometheus, junit, npd, nhc, html };
 
 struct FormatRow {
   Format format;
-  std::string_view name;  // what --format takes
+  std::string_view name;  // for --format
   std::string (*render)(const Report&, const RenderOptions&);
-  bool one_report = false;  // a document holds one report, so it is not for several snapshots
+  bool one_report = false;  // a document has one report: not for several snapshots
 };
 
 // In the order of the enumeration.
@@ -50,7 +50,7 @@ inline constexpr std::array kFormatTable{
     FormatRow{Format::prometheus, "prometheus", to_prometheus, true},
     FormatRow{Format::junit, "junit", to_junit, true},
     FormatRow{Format::npd, "npd", to_npd},  // one line, at most 80 bytes
-    FormatRow{Format::nhc, "nhc", to_nhc},  // one line, safe to be evaluated by NHC
+    FormatRow{Format::nhc, "nhc", to_nhc},  // one line that NHC can safely evaluate
     FormatRow{Format::html, "html", to_html, true},
 };
 
@@ -60,7 +60,7 @@ static_assert(std::ranges::is_sorted(kFormatTable, {}, &FormatRow::format));
   return kFormatTable.at(static_cast<std::size_t>(format));
 }
 
-// "text|json|...": the words of --format, as help and errors show them.
+// "text|json|...": the words of --format, for help and errors.
 inline constexpr auto kFormatWords = [] {
   constexpr auto kLength = [] {
     std::size_t length = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that means nothing to a shell, a glob, or a log: what NHC evaluates and Slurm hands on.
+// Text without a meaning to shells and globs, for NHC, which evaluates it, and for Slurm.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,8 @@
 
 namespace muster {
 
-// One line of ASCII of at most `max_length` bytes, without anything special to a shell or a glob: a
-// semicolon becomes a comma, a character of several bytes one hyphen, the rest a blank, and blanks
-// in a row become one.
+// Makes one line of ASCII without special characters: a semicolon becomes a comma, a multi-byte
+// character a hyphen, other special characters a blank. Several blanks become one.
 [[nodiscard]] std::string harmless(std::string_view text, std::size_t max_length);
 
 }  // namespace muster

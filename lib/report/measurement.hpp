@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One number that a benchmark measured, with its unit and the conditions it was taken under.
+// A number that a benchmark measured, with its unit and conditions.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All findings of one run on one node, and the verdict. Every output format (format.hpp) renders
-// one of these.
+// All findings of a run on a node or job, and the verdict.
 #pragma once
 
 #include <array>
@@ -110,8 +109,8 @@ struct Report {
   std::vector<std::string> undecided;  // checks whose `unknown` counts in this context
 };
 
-// The reverse of to_json. Unknown keys are ignored; an error names the place ("/findings/3/check:
-// expected a string"). Plain passes are there only where the report was rendered verbosely.
+// The reverse of to_json(). Unknown keys are ignored; errors name the place ("/findings/3/check:
+// expected a string").
 [[nodiscard]] Result<Report> parse_report(std::string_view json);
 
 }  // namespace muster

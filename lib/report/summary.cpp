@@ -12,7 +12,7 @@
 namespace muster {
 namespace {
 
-// Counted again where a report of an older version does not tell.
+// Counts the checks if the report of an older version has no coverage.
 std::string judged_of_selected(const Report& report) {
   auto judged = report.coverage.judged;
   auto selected = report.coverage.selected;
@@ -24,7 +24,7 @@ std::string judged_of_selected(const Report& report) {
   return fmt::format("{} of {} check{}", judged, selected, selected == 1 ? "" : "s");
 }
 
-// A warning beside a verdict that is unknown does not say why it is.
+// A warning does not explain an unknown verdict.
 bool explains(const Finding& finding, const Report& report) {
   return report.verdict != Verdict::unknown || finding.outcome == Outcome::unknown;
 }
@@ -102,7 +102,7 @@ std::string one_line(const Report& report, std::size_t max_length) {
   const auto room_before = [&](std::string_view tail) {
     return max_length - std::min(max_length, verdict.size() + more.size() + tail.size());
   };
-  // Where there is no room for both, the names of what was not observed are in the way.
+  // If there is little room, leave out what was not observed.
   constexpr std::size_t kLeastSentence = 30;
   if (!end.empty()) end = fmt::format("; {}", end);
   if (room_before(end) < kLeastSentence) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several formats say about a report: how many checks ended how, and which finding to name
-// where there is room for one.
+// Summaries of a report that several formats share.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +9,7 @@
 
 namespace muster {
 
-// A rule held or was broken, and the check neither skipped nor gave up.
+// Whether the check passed, warned or failed.
 [[nodiscard]] inline bool is_judged(Outcome outcome) {
   return outcome != Outcome::skip && outcome != Outcome::unknown;
 }
@@ -21,26 +20,24 @@ namespace muster {
 // "1 check", "45 checks".
 [[nodiscard]] std::string number_of_checks(const Report& report);
 
-// "1 fail, 40 pass, 2 skip", worst first; outcomes that did not occur are left out.
+// "1 fail, 40 pass, 2 skip", worst first.
 [[nodiscard]] std::string count_by_outcome(const Report& report);
 
-// The finding that explains the verdict best: the first of the worst outcome. None when nothing
-// but passes and skips was found.
+// The first finding with the worst outcome; null if there are only passes and skips.
 [[nodiscard]] const Finding* leading_finding(const Report& report);
 
-// Why a verdict is unknown where neither a finding nor coverage() says it: "no check was selected",
-// "nothing here could be judged, 11 skipped". Else empty.
+// Why a verdict is unknown without a finding: "no check was selected", "nothing here could be
+// judged, 11 skipped". Else empty.
 [[nodiscard]] std::string why_undecided(const Report& report);
 
-// How much the verdict rests on: "61 of 72 checks; not observed: GPUs". Without its first part
-// where `why_undecided` says the same; empty where a report of an older version does not tell.
+// "61 of 72 checks; not observed: GPUs", without the first part if why_undecided() explains it.
 [[nodiscard]] std::string coverage(const Report& report);
 
-// "ib.rate mlx5_ib0: 200 Gb/s, expected 400 Gb/s; reseat or replace the part"; without the device
-// where the finding is about the whole node. Not made safe for any format.
+// "ib.rate mlx5_ib0: 200 Gb/s, expected 400 Gb/s; reseat or replace the part", without the device
+// if it is the whole node. Not escaped for any format.
 [[nodiscard]] std::string sentence(const Finding& finding);
 
-// The verdict in one line without a newline: at most one finding, the number of others, and the
+// The verdict in one line, without its end: the leading finding, the number of others, the
 // coverage.
 [[nodiscard]] std::string one_line(const Report& report, std::size_t max_length);
 

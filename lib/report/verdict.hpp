@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the findings of a run come to. `muster check`, --nhc-conf and muster-bench all conclude
-// their reports here.
+// The verdict on the findings of a run, for `muster check`, --nhc-conf and muster-bench.
 #pragma once
 
 #include <string>
@@ -10,14 +9,13 @@
 
 namespace muster {
 
-// Orders the findings, worst first, and fills in the checks with the worst outcome of each, what is
-// undecided, how many checks were judged, and the verdict. `checks`: the ids of those that ran, in
-// the order of the report; one without a finding is a skip. `count_unknown`: globs for the checks
-// whose `unknown` counts.
+// Sorts the findings, worst first, and fills in the outcomes of the checks, their coverage and the
+// verdict. `checks` are the ids of those that ran, in order; a check without findings is a skip.
+// `count_unknown` are globs of checks whose `unknown` counts.
 //
-// Any fail makes the node unhealthy. It is healthy where at least one rule held, no unknown counts
-// and nothing is missing that must have been observed (`report.coverage.not_observed`, which the
-// caller has filled in); nothing judged is not healthy.
+// Any fail makes the node unhealthy. It is healthy if at least one check passed or warned, no
+// unknown counts, and no required facts are missing in `report.coverage.not_observed`, which the
+// caller fills in.
 void conclude(Report& report, const std::vector<std::string>& checks,
               const std::vector<std::string>& count_unknown = {"*"});
 

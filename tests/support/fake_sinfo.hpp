@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function for shell scripts in place of sinfo: `fake_sinfo "$@"` reads lines
-// "node|partition|state|user|time|reason", behind a tab the node's memory, and writes them in the
-// form that was asked for by -O.
+// A replacement of sinfo for shell scripts: `fake_sinfo "$@"` reads lines
+// "node|partition|state|user|time|reason", with the node's memory behind a tab, and writes them in
+// the format of -O.
 #pragma once
 
 #include <string_view>

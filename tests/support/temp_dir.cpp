@@ -15,9 +15,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Memory where there is enough to write and execute from: thousands of small files on a busy disk
-// take minutes. TMPDIR overrules it. Containers often have no more than 64 MB.
-fs::path place() {
+// Uses memory if there is enough, since thousands of small files take minutes on a busy disk.
+// Containers often have only 64 MB. TMPDIR overrides it.
+fs::path default_parent() {
   constexpr const char* kMemory = "/dev/shm";
   struct statvfs status = {};
   constexpr std::uint64_t kEnough = 2ULL << 30U;
@@ -29,7 +29,7 @@ fs::path place() {
 
 }  // namespace
 
-TempDir::TempDir() : TempDir(place()) {}
+TempDir::TempDir() : TempDir(default_parent()) {}
 
 TempDir::TempDir(const fs::path& parent) {
   std::string pattern = (parent / "muster-test-XXXXXX").string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory of a test's own that goes away with it, and short ways to put files into it.
+// A temporary directory of a test.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@ namespace muster {
 class TempDir {
  public:
   TempDir();
-  // In this folder, such as /tmp: where files in memory are not shared with all whom it concerns.
+  // Inside `parent`, such as /tmp, if files in memory are not visible to all involved processes.
   explicit TempDir(const std::filesystem::path& parent);
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
@@ -18,7 +18,7 @@ class TempDir {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-  // Paths are relative to the directory; parents are made; an existing file or link is replaced.
+  // Paths are relative to the directory. Creates parents and replaces existing files.
   void write(std::string_view relative, std::string_view content) const;
   void link(std::string_view relative, std::string_view target) const;
   void remove(std::string_view relative) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JUnit XML for CI systems: one test case per check. Failed rules are failures, checks that could
-// not judge are errors, warnings are a case's output.
+// JUnit XML for CI systems: a test case per check. `fail` is a failure, `unknown` an error, `warn`
+// the output of a case.
 #include <fmt/format.h>
 
 #include "lib/report/format.hpp"
@@ -63,7 +63,7 @@ std::string to_junit(const Report& report, const RenderOptions& /*options*/) {
       fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}")", report.checks.size(),
                   count_checks(report, Outcome::fail), count_checks(report, Outcome::unknown),
                   count_checks(report, Outcome::skip));
-  // JUnit's time stamps have no zone.
+  // Timestamps in JUnit have no time zone.
   auto timestamp = report.started;
   if (timestamp.ends_with('Z')) timestamp.pop_back();
 

@@ -9,7 +9,7 @@
 
 namespace muster {
 
-// printable() leaves no control characters; two code points above them are no XML either.
+// printable() removes control characters; U+FFFE and U+FFFF are invalid in XML, too.
 std::string escaped(std::string_view raw, std::size_t most) {
   constexpr std::array kEntities{std::pair{'&', "&amp;"}, std::pair{'<', "&lt;"},
                                  std::pair{'>', "&gt;"}, std::pair{'"', "&quot;"},

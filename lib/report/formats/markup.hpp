@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the formats that are markup have in common. Inside lib/report only.
+// Escaping for HTML and XML.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace muster {
 
-// The text for XML and HTML, between tags or in a quoted attribute; at most so many bytes of it.
+// Escapes text for use between tags or in a quoted attribute; cuts it after `most` bytes.
 [[nodiscard]] std::string escaped(std::string_view raw, std::size_t most = 4096);
 
 }  // namespace muster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line for LBNL NHC. NHC evaluates the text of a failure in a shell and hands it on as a Slurm
-// reason, whose words it may expand as globs: nothing that means anything to either may pass.
+// One line for LBNL NHC, which evaluates the text in a shell and may expand its words as globs when
+// it passes them to Slurm: the text must not contain special characters.
 #include <cstddef>
 
 #include "lib/report/format.hpp"

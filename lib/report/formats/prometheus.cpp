@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For node_exporter's textfile collector. Labels are the names of checks, probes and contexts, all
-// from fixed lists: devices and messages stay out, so that the number of series is bounded.
+// Metrics for node_exporter's textfile collector. Labels come from fixed lists (checks, probes,
+// contexts), without devices and messages, so that the number of series is limited.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -14,11 +14,10 @@
 namespace muster {
 namespace {
 
-// What the outcome of a check is as a number. Ascending by how much it matters, so that an alert
-// can say `> 0` and a dashboard can take the maximum.
+// Outcomes as numbers, ascending by severity: an alert can use `> 0`, a dashboard the maximum.
 int number_of(Outcome outcome) { return rank(Outcome::pass) - rank(outcome); }
 
-// printable() leaves two characters that have a meaning within a label.
+// Escapes the two printable characters that are special in a label.
 std::string label(std::string_view raw) {
   std::string escaped;
   for (const char c : printable(raw, 200)) {
@@ -28,7 +27,7 @@ std::string label(std::string_view raw) {
   return escaped;
 }
 
-// Seconds since 1970 of "2026-11-20T12:00:00Z".
+// Converts "2026-11-20T12:00:00Z" to seconds since 1970.
 std::optional<std::int64_t> seconds_since_epoch(const std::string& started) {
   std::tm broken{};
   const char* const end = ::strptime(started.c_str(), "%Y-%m-%dT%H:%M:%SZ", &broken);
@@ -45,7 +44,7 @@ class Page {
     text_ += fmt::format("# HELP {} {}\n# TYPE {} gauge\n", name, help, name);
   }
 
-  // `labels` as they stand between the braces, after the context.
+  // Adds a sample. `labels` follow the context between the braces.
   template <class Number>
   void sample(std::string_view labels, Number value) {
     text_ += fmt::format("{}{{context=\"{}\"{}{}}} {}\n", name_, context_,
@@ -79,8 +78,8 @@ void add_coverage(Page& page, const Report& report) {
   page.family("muster_checks_judged", "Checks of the run that passed, warned or failed.");
   page.sample("", report.coverage.judged);
   page.family("muster_not_observed",
-              "What checks needed and nobody could observe: 1 where the verdict is unknown "
-              "without it, else 0.");
+              "Facts that checks needed and that were not observed: 1 if the verdict requires "
+              "them, else 0.");
   for (const auto& gap : report.coverage.not_observed) {
     page.sample(fmt::format("what=\"{}\"", label(gap.what)), gap.required ? 1 : 0);
   }

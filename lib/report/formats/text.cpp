@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For people: what is wrong, worst first and with its remedy, then what was checked, how long it
-// took, the verdict, and which profile said so.
+// Text for people: findings with remedies, worst first, then a summary of the run, the verdict and
+// the profile.
 #include "lib/base/text.hpp"
 
 #include <fmt/ranges.h>
@@ -29,7 +29,7 @@ std::string painted(std::string_view text, Paint paint, bool colour) {
 }
 
 Paint paint_of(Outcome outcome) {
-  // Worst first, as outcomes are ranked.
+  // In the order of kWorstFirst.
   constexpr std::array kPaints{Paint::red, Paint::magenta, Paint::yellow, Paint::green, Paint::dim};
   return kPaints.at(static_cast<std::size_t>(rank(outcome)));
 }
@@ -39,7 +39,7 @@ Paint paint_of(Verdict verdict) {
   return verdict == Verdict::unhealthy ? Paint::red : Paint::magenta;
 }
 
-// Columns that the text takes, near enough: characters, not bytes.
+// The approximate width of the text: characters, not bytes.
 std::size_t columns(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
@@ -50,7 +50,7 @@ std::string padded(std::string_view text, std::size_t width) {
   return fmt::format("{}{}", text, std::string(width - std::min(width, taken), ' '));
 }
 
-// Breaks between words, so that no line is wider than `width` unless a single word is.
+// Wraps lines at `width`, between words.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
   if (width == 0) return std::string(text);
   const auto room = width > indent + kMinMessageWidth ? width - indent : kMinMessageWidth;
@@ -94,7 +94,7 @@ Row row_of(const Finding& finding) {
           printable(finding.message)};
 }
 
-// A group has the line of its first member; the others have none.
+// A group is shown as its first member; the others are left out.
 std::vector<Row> rows_of(const Report& report, const RenderOptions& options) {
   std::vector<Row> rows;
   std::vector<const FindingGroup*> begun;
@@ -129,7 +129,7 @@ std::string findings_table(const Report& report, const RenderOptions& options) {
     device_width = std::max(device_width, std::min(columns(row.device), kMaxDeviceWidth));
   }
 
-  // On a narrow terminal a message has a line of its own rather than a column of few words.
+  // On a narrow terminal messages go below their devices.
   constexpr std::size_t kColumnWidth = 45;
   const auto column = kOutcomeWidth + check_width + device_width + 6;
   const bool below = options.width > 0 && options.width < column + kColumnWidth;
@@ -156,14 +156,14 @@ bool is_silent(const ProbeResult& probe) {
   return probe.status == "timeout" || probe.status == "error";
 }
 
-// What checks needed and nobody could observe, with the reason, unless a line of a probe says it.
+// Facts that were not observed, unless the line of a probe explains it.
 std::string gaps_table(const Report& report, const RenderOptions& options) {
   std::string table;
   for (const auto& gap : report.coverage.not_observed) {
-    const bool said = std::ranges::any_of(report.probes, [&](const ProbeResult& probe) {
+    const bool explained = std::ranges::any_of(report.probes, [&](const ProbeResult& probe) {
       return is_silent(probe) && probe.reason == gap.reason;
     });
-    if (options.quiet ? !gap.required : said) continue;
+    if (options.quiet ? !gap.required : explained) continue;
     const auto outcome = gap.required ? Outcome::unknown : Outcome::skip;
     const auto word = padded(to_string(outcome), kOutcomeWidth);
     const auto text = fmt::format("not observed: {}: {}", gap.what, printable(gap.reason));
@@ -173,14 +173,14 @@ std::string gaps_table(const Report& report, const RenderOptions& options) {
   return table;
 }
 
-// Probes that could not observe and that no finding names, and with -v all of them.
+// Failed probes without a finding, and with -v all probes.
 std::string probes_table(const Report& report, const RenderOptions& options) {
   std::string table;
   for (const auto& probe : report.probes) {
-    const bool said = std::ranges::any_of(report.findings, [&](const Finding& finding) {
+    const bool explained = std::ranges::any_of(report.findings, [&](const Finding& finding) {
       return finding.check == "muster.probes" && finding.device == probe.name;
     });
-    if (!options.verbose && (said || !is_silent(probe))) continue;
+    if (!options.verbose && (explained || !is_silent(probe))) continue;
     const auto begin = fmt::format("probe    {}  {}  {:.1f} ms", padded(printable(probe.name), 12),
                                    padded(printable(probe.status), 7), probe.duration_ms);
     const auto reason = printable(probe.reason);
@@ -201,7 +201,7 @@ std::string joined(const std::vector<std::string>& parts, std::string_view betwe
   return printable(fmt::format("{}", fmt::join(parts, between)), 1000);
 }
 
-// A line of the end, whose word is as wide as the column of outcomes.
+// A line of the summary. Its word has the width of the outcome column.
 std::string closing_line(std::string_view word, std::string_view text,
                          const RenderOptions& options) {
   return fmt::format("{}  {}\n", padded(word, kOutcomeWidth),
@@ -224,21 +224,21 @@ std::string verdict_line(const Report& report, const RenderOptions& options) {
   if (is_job && report.verdict == Verdict::unhealthy) {
     const auto whom = report.accused.empty()
                           ? std::string("no node is accused")
-                          : fmt::format("by what was found on {}", joined(report.accused, ", "));
+                          : fmt::format("because of findings on {}", joined(report.accused, ", "));
     why = fmt::format("{}{}{}", whom, why.empty() ? "" : "; ", why);
   }
   const auto end = fmt::format("{}{}{}", host, why.empty() ? "" : ": ", printable(why));
   const auto text =
       wrapped(fmt::format("{} is {}{}", node, word, end), kOutcomeWidth + 2, options.width);
   if (!options.colour) return fmt::format("verdict  {}\n", text);
-  // Its colours take no columns.
+  // Colours were left out, since they have no width.
   const auto plain = fmt::format("{} is {}", node, word);
   const auto rest = text.starts_with(plain) ? text.substr(plain.size()) : end;
   return fmt::format("verdict  {} is {}{}\n", painted(node, Paint::bold, true),
                      painted(word, paint_of(report.verdict), true), rest);
 }
 
-// What was reached, and below it what each cause takes away, as a bar of signs.
+// The reached bandwidth and the loss of each cause, as bars.
 std::string bars(const Breakdown& breakdown) {
   constexpr double kSigns = 40;
   double sum = 0;

@@ -70,7 +70,7 @@ TEST(TextTest, MakesHostileTextPrintable) {
   EXPECT_EQ(printable("a\x1b[31mb\n\tc\x7f"), "a\\x1b[31mb\\x0a\\x09c\\x7f");
   EXPECT_EQ(printable("caf\xc3\xa9"), "caf\xc3\xa9");
   EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
-  // NOLINTNEXTLINE(misc-misleading-bidirectional): that is what it is for
+  // NOLINTNEXTLINE(misc-misleading-bidirectional): on purpose
   EXPECT_EQ(printable("a\xe2\x80\xae"
                       "b"),
             "a\\xe2\\x80\\xae"

@@ -15,7 +15,7 @@ struct Case {
 
 class HarmlessTest : public ::testing::TestWithParam<Case> {};
 
-TEST_P(HarmlessTest, LeavesNothingToAShellOrAGlob) {
+TEST_P(HarmlessTest, ReplacesSpecialCharacters) {
   EXPECT_EQ(harmless(GetParam().text, 200), GetParam().safe);
 }
 
@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"caf\xc3\xa9 \xe2\x80\xa6", "caf- -"}, Case{"\xff\x80", "-"},
                       Case{"  blanks   ", "blanks"}));
 
-TEST(HarmlessTest, SaysThatItIsCut) {
+TEST(HarmlessTest, MarksTextThatWasCut) {
   EXPECT_EQ(harmless("one two three", 13), "one two three");
   EXPECT_EQ(harmless("one two three", 12), "one two t...");
   EXPECT_EQ(harmless("one two three", 11), "one two...");
@@ -40,7 +40,7 @@ TEST(HarmlessTest, SaysThatItIsCut) {
   EXPECT_EQ(harmless("one two three", 0), "");
 }
 
-TEST(HarmlessTest, ChangesNothingTheSecondTime) {
+TEST(HarmlessTest, IsIdempotent) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all.push_back(static_cast<char>(byte));
   const auto once = harmless(all, 400);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports that the tests of every format render: a sick node, a healthy one, and one whose texts
-// try to break out of the format.
+// Reports for the tests of all formats: a sick node, a healthy one, and one with hostile text.
 #pragma once
 
 #include <fmt/format.h>
@@ -79,7 +78,7 @@ inline Report healthy_report() {
           .probes = {{"cpu", "ok", 1.5}}};
 }
 
-// A recorded node whose GPUs nobody could ask.
+// A snapshot without GPU facts.
 inline Report unseen_report() {
   auto report = healthy_report();
   report.node = "gpu-0007";
@@ -91,7 +90,7 @@ inline Report unseen_report() {
   return report;
 }
 
-// What a benchmark reports.
+// A report of a benchmark.
 inline Report measured_report() {
   auto report = healthy_report();
   report.probes.clear();
@@ -119,7 +118,7 @@ inline Report measured_report() {
   return report;
 }
 
-// Checks that all do not apply, or none at all: nothing was judged, and no finding says why.
+// A report of skips only, or without any checks.
 inline Report undecided_report(int skipped) {
   auto report = healthy_report();
   report.verdict = Verdict::unknown;
@@ -136,8 +135,8 @@ inline Report undecided_report(int skipped) {
   return report;
 }
 
-// What a process that calls itself this could smuggle through the kernel log or a device's name.
-// NOLINTBEGIN(misc-misleading-bidirectional): that is what it is for
+// Hostile text, as a process could write it to the kernel log.
+// NOLINTBEGIN(misc-misleading-bidirectional): on purpose
 inline constexpr std::string_view kHostile =
     "a\nb\r\x1b[2J\"'`$(reboot)\\;<x>&]]>{}|*?!#~\xe2\x80\xae\xff\xef\xbf\xbe\x01";
 

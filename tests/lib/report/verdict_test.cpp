@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
 #include "lib/report/bench_checks.hpp"
 
 namespace muster {
@@ -16,7 +21,28 @@ Finding of(std::string check, Outcome outcome) {
   return {.check = std::move(check), .device = "node", .outcome = outcome, .message = "m"};
 }
 
-TEST(VerdictTest, AFailAnywhereIsUnhealthyAndStandsFirst) {
+TEST(OutcomeTest, IsRankedBySeverity) {
+  std::vector<std::string_view> words;
+  std::array outcomes{Outcome::pass, Outcome::warn, Outcome::fail, Outcome::unknown, Outcome::skip};
+  words.reserve(outcomes.size());
+  std::ranges::sort(outcomes, {}, rank);
+  for (const auto outcome : outcomes) words.push_back(to_string(outcome));
+  EXPECT_THAT(words, ElementsAre("fail", "unknown", "warn", "pass", "skip"));
+}
+
+TEST(VerdictTest, DecidesTheExitStatus) {
+  EXPECT_EQ(exit_status(Verdict::healthy), 0);
+  EXPECT_EQ(exit_status(Verdict::unhealthy), 1);
+  EXPECT_EQ(exit_status(Verdict::unknown), 2);
+}
+
+TEST(FindingTest, IsNotAPlainPassWithARemedy) {
+  EXPECT_TRUE(is_plain_pass({.outcome = Outcome::pass, .observed = std::int64_t{8}}));
+  EXPECT_FALSE(is_plain_pass({.outcome = Outcome::pass, .remedy = Remedy::restart_app}));
+  EXPECT_FALSE(is_plain_pass({.outcome = Outcome::warn}));
+}
+
+TEST(VerdictTest, IsUnhealthyAfterAnyFail) {
   Report report{.findings = {of("a.a", Outcome::pass), of("b.b", Outcome::unknown),
                              of("a.a", Outcome::fail)}};
   conclude(report, {"a.a", "b.b", "c.c"});
@@ -28,7 +54,7 @@ TEST(VerdictTest, AFailAnywhereIsUnhealthyAndStandsFirst) {
                           CheckResult{"c.c", Outcome::skip}));
 }
 
-TEST(VerdictTest, OnlyUnknownsThatCountLeaveItUndecided) {
+TEST(VerdictTest, IsUnknownForUnknownsThatCount) {
   Report report{.findings = {of("a.a", Outcome::warn), of("b.b", Outcome::unknown),
                              of("b.b", Outcome::unknown)}};
   conclude(report, {"a.a", "b.b"});
@@ -39,7 +65,7 @@ TEST(VerdictTest, OnlyUnknownsThatCountLeaveItUndecided) {
   EXPECT_THAT(report.undecided, IsEmpty());
 }
 
-TEST(VerdictTest, WithoutWhatMustHaveBeenObservedItIsUnknown) {
+TEST(VerdictTest, IsUnknownWithoutRequiredFacts) {
   Report report{.findings = {of("a.a", Outcome::pass), of("b.b", Outcome::skip)}};
   report.coverage.not_observed = {{"GPUs", "no NVML", false}};
   conclude(report, {"a.a", "b.b"});
@@ -54,12 +80,12 @@ TEST(VerdictTest, WithoutWhatMustHaveBeenObservedItIsUnknown) {
   EXPECT_EQ(report.verdict, Verdict::unhealthy);
 }
 
-TEST(BenchChecksTest, HaveEveryCheckOfABandwidth) {
+TEST(BenchChecksTest, IncludeBandwidthChecks) {
   for (const auto id : kBandwidthChecks) EXPECT_NE(find_bench_check(id), nullptr) << id;
   EXPECT_EQ(find_bench_check("bench.gem"), nullptr);
 }
 
-TEST(VerdictTest, NothingJudgedIsNotHealthy) {
+TEST(VerdictTest, IsNotHealthyIfNothingWasJudged) {
   Report report{.findings = {of("a.a", Outcome::skip)}};
   conclude(report, {"a.a"});
   EXPECT_EQ(report.verdict, Verdict::unknown);

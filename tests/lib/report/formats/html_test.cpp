@@ -14,7 +14,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What is opened and not closed, or closed and not opened; empty where the page is well formed.
+// The first unbalanced tag; empty if the page is well formed.
 std::string unbalanced(std::string_view html) {
   std::vector<std::string> open;
   for (auto at = html.find('<'); at != std::string_view::npos; at = html.find('<', at + 1)) {
@@ -49,7 +49,7 @@ Report with_pictures() {
   return report;
 }
 
-TEST(HtmlReportTest, SaysWhatIsWrongAndWhatToDo) {
+TEST(HtmlReportTest, ShowsFindingsAndRemedies) {
   const auto html = to_html(sick_report());
   EXPECT_THAT(html,
               AllOf(HasSubstr("<h1>gpu-0007 <span class=\"badge fail\">unhealthy</span></h1>"),
@@ -59,7 +59,7 @@ TEST(HtmlReportTest, SaysWhatIsWrongAndWhatToDo) {
   EXPECT_THAT(to_html(sick_report(), {.verbose = true}), HasSubstr("8 HCAs"));
 }
 
-TEST(HtmlReportTest, NeedsNothingElse) {
+TEST(HtmlReportTest, NeedsNoOtherFiles) {
   const auto html = to_html(with_pictures());
   EXPECT_THAT(html, AllOf(Not(HasSubstr("<script")), Not(HasSubstr("http")), Not(HasSubstr("url(")),
                           HasSubstr("width=device-width")));
@@ -71,7 +71,7 @@ TEST(HtmlReportTest, IsWellFormed) {
   }
 }
 
-TEST(HtmlReportTest, NoTextBecomesMarkup) {
+TEST(HtmlReportTest, EscapesText) {
   auto report = with_pictures();
   const std::string evil = "<script>alert(1)</script>\"'&";
   report.node = report.profile = report.findings[0].message = report.findings[0].device = evil;
@@ -82,7 +82,7 @@ TEST(HtmlReportTest, NoTextBecomesMarkup) {
   EXPECT_EQ(unbalanced(html), "");
 }
 
-TEST(HtmlReportTest, DrawsPairsAndWhereABandwidthWent) {
+TEST(HtmlReportTest, DrawsMatricesAndBreakdowns) {
   const auto html = to_html(with_pictures());
   EXPECT_THAT(html,
               AllOf(HasSubstr("<title>a - b: 93.5 GB/s</title>"), HasSubstr("fill=\"#c62828\""),
@@ -90,7 +90,7 @@ TEST(HtmlReportTest, DrawsPairsAndWhereABandwidthWent) {
                     HasSubstr("93.5 GB/s node4: HCA 1"), Not(HasSubstr("nothing"))));
 }
 
-TEST(HtmlReportTest, MorePairsThanCanBeToldApartAreNotDrawn) {
+TEST(HtmlReportTest, DoesNotDrawLargeMatrices) {
   auto report = sick_report();
   report.matrices.push_back(
       {.title = "t", .unit = "", .names = std::vector<std::string>(129, "n"), .cells = {}});

@@ -19,7 +19,7 @@ std::string complaint_about(std::string_view json) {
   return report ? "accepted" : report.error().message;
 }
 
-// The sick report with one piece of its text replaced.
+// The sick report with a part of its text replaced.
 std::string with(std::string_view from, std::string_view to) {
   auto json = to_json(sick_report(), {.indent = 0});
   const auto place = json.find(from);
@@ -49,18 +49,18 @@ TEST(JsonReportTest, HasTheDocumentedKeysInOrder) {
       "\n");
 }
 
-TEST(JsonReportTest, LeavesPlainPassesOutUnlessVerbose) {
+TEST(JsonReportTest, HasPlainPassesOnlyIfVerbose) {
   EXPECT_THAT(to_json(healthy_report()), Not(HasSubstr("96 cores")));
   EXPECT_THAT(to_json(healthy_report(), {.verbose = true}), HasSubstr("96 cores"));
 }
 
-TEST(JsonReportTest, TakesOneLineWithoutIndentation) {
+TEST(JsonReportTest, IsOneLineWithoutIndentation) {
   const auto json = to_json(hostile_report(), {.verbose = true, .indent = 0});
   EXPECT_EQ(std::ranges::count(json, '\n'), 1);
   EXPECT_TRUE(json.ends_with('\n'));
 }
 
-TEST(JsonReportTest, ReadsBackAsItWas) {
+TEST(JsonReportTest, RoundTrips) {
   auto report = sick_report();
   report.snapshot = "fleet/gpu-0007.json";
   EXPECT_THAT(to_json(report), AllOf(Not(HasSubstr("ways")), Not(HasSubstr("warnings"))));
@@ -71,20 +71,20 @@ TEST(JsonReportTest, ReadsBackAsItWas) {
   EXPECT_TRUE(*again == report);
 }
 
-TEST(JsonReportTest, NumbersThatJsonLacksAreNull) {
+TEST(JsonReportTest, WritesNanAsNull) {
   auto report = sick_report();
   report.findings[0].observed = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(to_json(report, {.indent = 0}), HasSubstr(R"("observed":null)"));
 }
 
-TEST(JsonReportTest, HostileTextStaysText) {
+TEST(JsonReportTest, MakesTextPrintable) {
   const auto again = parse_report(to_json(hostile_report()));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_THAT(again->node, HasSubstr("a\\x0ab"));
   EXPECT_EQ(again->findings.size(), 4U);
 }
 
-TEST(ReadReportTest, NamesThePlaceOfWhatIsWrong) {
+TEST(ReadReportTest, NamesThePlaceOfAnError) {
   EXPECT_THAT(complaint_about("{"), HasSubstr("parse error at line 1"));
   EXPECT_EQ(complaint_about("[]"), "/: expected an object");
   EXPECT_EQ(complaint_about(with("muster.report/1", "muster.report/2")),
@@ -102,14 +102,77 @@ TEST(ReadReportTest, NamesThePlaceOfWhatIsWrong) {
             "/probes/0: expected an object");
 }
 
-TEST(ReadReportTest, TakesReportsThatTellNoCoverage) {
+TEST(ReadReportTest, AcceptsReportsWithoutCoverage) {
   EXPECT_EQ(complaint_about(with(R"("coverage":)", R"("kept_for_others":)")), "accepted");
   EXPECT_EQ(complaint_about(with(R"("required":false)", R"("required":"no")")),
             "/coverage/not_observed/0/required: expected true or false");
 }
 
-TEST(ReadReportTest, IgnoresKeysOfANewerMuster) {
+TEST(ReadReportTest, IgnoresUnknownKeys) {
   EXPECT_EQ(complaint_about(with(R"("node":)", R"("colour":"blue","node":)")), "accepted");
+}
+
+std::string written(const Report& report, bool every_iteration) {
+  return to_json(report, {.verbose = true, .every_iteration = every_iteration, .indent = 0});
+}
+
+TEST(MeasurementTest, HasTheDocumentedKeysInOrder) {
+  EXPECT_THAT(
+      written(measured_report(), true),
+      HasSubstr(
+          R"("probes":[],"measurements":[{"schema":"muster.measurement/1","quantity":"busbw",)"
+          R"("value":187.5,"unit":"GB/s","conditions":{"collective":"all_reduce","type":"f32",)"
+          R"("reduction":"sum","placement":"out_of_place","size_bytes":8589934592,"ranks":16,)"
+          R"("nodes":2,"backend":"nccl","library":"NCCL 2.28.3","algorithm":"ring",)"
+          R"("iterations":3},"statistics":{"median_us":85900.0,"median_low_us":null,)"
+          R"("median_high_us":null,"p5_us":85899.1,"p95_us":85900.9,"min_us":85899.0,)"
+          R"("mean_us":85900.0},"wrong_elements":0,"iterations_us":[85899.0,85900.0,85901.0]}]})"));
+}
+
+TEST(MeasurementTest, HasIterationsOnlyOnRequest) {
+  EXPECT_THAT(written(measured_report(), false), Not(HasSubstr("iterations_us")));
+}
+
+TEST(MeasurementTest, RoundTrips) {
+  auto report = measured_report();
+  report.measurements[0].statistics->median_low_us = 85899.5;
+  report.measurements[0].wrong_elements.reset();
+  const auto again = parse_report(written(report, true));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(*again == report);
+}
+
+TEST(MeasurementTest, HasRepeatsInsteadOfTimesForANodeTest) {
+  auto report = measured_report();
+  auto& measurement = report.measurements[0];
+  measurement.statistics.reset();
+  measurement.repeats = {.count = 7, .min = 1, .median = 2, .max = 4, .deviation = 0.5};
+  measurement.repeats->median_low = 1.5;
+  const auto json = written(report, false);
+  EXPECT_THAT(json, Not(HasSubstr("statistics")));
+  EXPECT_THAT(json, HasSubstr(R"("repeats":{"count":7,"min":1.0,"median":2.0,"max":4.0,)"
+                              R"("deviation":0.5,"median_low":1.5,"median_high":null},)"));
+  const auto again = parse_report(json);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->measurements[0].repeats, measurement.repeats);
+  EXPECT_EQ(again->measurements[0].statistics, std::nullopt);
+}
+
+TEST(MeasurementTest, IsReadWithAllItsKeys) {
+  const auto complaint_with = [](std::string_view from, std::string_view to) {
+    auto json = written(measured_report(), true);
+    const auto place = json.find(from);
+    EXPECT_NE(place, std::string::npos) << from;
+    return complaint_about(json.replace(place, from.size(), to));
+  };
+  EXPECT_EQ(complaint_with(R"("ranks":16)", R"("ranks":1.5)"),
+            "/measurements/0/conditions/ranks: expected a whole number");
+  EXPECT_EQ(complaint_with(R"("min_us":85899.0,)", ""),
+            "/measurements/0/statistics/min_us: missing");
+  EXPECT_EQ(complaint_with("[85899.0,", "[null,"),
+            "/measurements/0/iterations_us/0: expected a number");
+  EXPECT_THAT(complaint_with("muster.measurement/1", "muster.measurement/2"),
+              HasSubstr("/measurements/0/schema: expected"));
 }
 
 }  // namespace

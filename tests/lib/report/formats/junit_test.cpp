@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(JunitReportTest, MakesOneTestCaseOfEachCheck) {
+TEST(JunitReportTest, HasATestCasePerCheck) {
   EXPECT_EQ(to_junit(sick_report()),
             R"(<?xml version="1.0" encoding="UTF-8"?>
 <testsuites>
@@ -49,14 +49,14 @@ TEST(JunitReportTest, KeepsEveryFailureOfACheck) {
   EXPECT_THAT(to_junit(report), HasSubstr("replace the part\nib.rate mlx5_ib4: "));
 }
 
-TEST(JunitReportTest, EscapesMarkupAndDropsWhatIsNoXml) {
+TEST(JunitReportTest, EscapesMarkupAndDropsInvalidCharacters) {
   auto report = sick_report();
   report.findings[0].message = "<b>&\"'\x01\xef\xbf\xbe";
   EXPECT_THAT(to_junit(report),
               HasSubstr("message=\"ib.rate mlx5_ib3: &lt;b&gt;&amp;&quot;&apos;\\x01; reseat"));
 }
 
-TEST(JunitReportTest, IsWellFormedWhateverTheNodeSays) {
+TEST(JunitReportTest, IsWellFormedForHostileText) {
   if (std::system("xmllint --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no xmllint here";
   const TempDir dir;
   dir.write("report.xml", to_junit(hostile_report()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats that have room for one line: node-problem-detector's and NHC's.
+// The formats of one line, for node-problem-detector and NHC.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ TEST(NpdReportTest, CountsTheChecksOfAHealthyNode) {
   EXPECT_EQ(to_npd(healthy_report()), "healthy: 1 of 1 check\n");
 }
 
-TEST(NpdReportTest, SaysWhatWasNotObserved) {
+TEST(NpdReportTest, NamesUnobservedFacts) {
   EXPECT_EQ(to_npd(unseen_report()), "unknown: 34 of 72 checks; not observed: GPUs, verbs\n");
   EXPECT_EQ(to_nhc(unseen_report()), "unknown: 34 of 72 checks, not observed: GPUs, verbs\n");
   auto report = unseen_report();
@@ -45,7 +45,7 @@ TEST(NpdReportTest, SaysWhatWasNotObserved) {
   EXPECT_EQ(to_npd(report), to_npd(unseen_report()));
 }
 
-TEST(NpdReportTest, SaysWhyNothingWasDecided) {
+TEST(NpdReportTest, ExplainsAnUnknownVerdict) {
   EXPECT_EQ(to_npd(undecided_report(11)), "unknown: nothing here could be judged, 11 skipped\n");
   EXPECT_EQ(to_npd(undecided_report(0)), "unknown: no check was selected\n");
   EXPECT_EQ(to_nhc(undecided_report(0)), to_npd(undecided_report(0)));
@@ -65,19 +65,19 @@ TEST(NpdReportTest, StaysWithinEightyBytesOfValidText) {
   }
 }
 
-TEST(NpdReportTest, HostileTextStaysOnOneLine) {
+TEST(NpdReportTest, KeepsHostileTextOnOneLine) {
   const auto line = to_npd(hostile_report());
   EXPECT_EQ(std::ranges::count(line, '\n'), 1);
   EXPECT_LE(line.size(), 80U);
 }
 
-TEST(NhcReportTest, SaysTheSameWithoutSpecialCharacters) {
+TEST(NhcReportTest, HasNoSpecialCharacters) {
   EXPECT_EQ(to_nhc(sick_report()),
             "unhealthy: ib.rate mlx5_ib3: 200 Gb/s 2X NDR, expected 400 Gb/s, reseat or replace "
             "the part, 3 of 5 checks, not observed: kernel log\n");
 }
 
-TEST(NhcReportTest, NothingInItMeansAnythingToAShell) {
+TEST(NhcReportTest, IsSafeForAShell) {
   const auto line = to_nhc(hostile_report());
   EXPECT_EQ(line.find_first_of("'\"`$\\*?;|<>&()[]{}!#~"), std::string::npos) << line;
   EXPECT_EQ(std::ranges::count(line, '\n'), 1);

@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(PrometheusReportTest, GivesEachCheckItsOutcomeAsANumber) {
+TEST(PrometheusReportTest, HasOutcomesAsNumbers) {
   EXPECT_THAT(to_prometheus(sick_report()),
               HasSubstr("# HELP muster_check_outcome Outcome of each check: -1 skip, 0 pass, 1 "
                         "warn, 2 unknown, 3 fail.\n"
@@ -30,13 +30,13 @@ TEST(PrometheusReportTest, GivesEachCheckItsOutcomeAsANumber) {
                         "muster_check_outcome{context=\"prolog\",check=\"pci.acs\"} -1\n"));
 }
 
-TEST(PrometheusReportTest, GivesTheVerdictAsTheExitStatus) {
+TEST(PrometheusReportTest, HasTheVerdictAsExitStatus) {
   EXPECT_THAT(to_prometheus(sick_report()), HasSubstr("\nmuster_verdict{context=\"prolog\"} 1\n"));
   EXPECT_THAT(to_prometheus(healthy_report()),
               HasSubstr("\nmuster_verdict{context=\"manual\"} 0\n"));
 }
 
-TEST(PrometheusReportTest, GivesTheCoverage) {
+TEST(PrometheusReportTest, HasTheCoverage) {
   EXPECT_THAT(to_prometheus(unseen_report()),
               AllOf(HasSubstr("\nmuster_checks_selected{context=\"manual\"} 72\n"),
                     HasSubstr("\nmuster_checks_judged{context=\"manual\"} 34\n"),
@@ -54,7 +54,7 @@ TEST(PrometheusReportTest, MeasuresTimeInSeconds) {
             HasSubstr("muster_last_run_timestamp_seconds{context=\"prolog\"} 1795176000\n")));
 }
 
-TEST(PrometheusReportTest, LeavesATimeOutThatCannotBeUnderstood) {
+TEST(PrometheusReportTest, LeavesOutAnInvalidTime) {
   auto report = healthy_report();
   report.started = "yesterday";
   EXPECT_THAT(to_prometheus(report), Not(HasSubstr("muster_last_run_timestamp_seconds")));
@@ -66,7 +66,7 @@ TEST(PrometheusReportTest, EscapesLabels) {
   EXPECT_THAT(to_prometheus(report), HasSubstr(R"(profile="a\"b\\c\\x0ad")"));
 }
 
-TEST(PrometheusReportTest, KeepsDevicesAndMessagesOutOfLabels) {
+TEST(PrometheusReportTest, HasNoDevicesAndMessagesInLabels) {
   EXPECT_THAT(to_prometheus(sick_report()), Not(HasSubstr("mlx5_ib3")));
 }
 

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-TEST(TextReportTest, SaysWhatIsWrongWorstFirstThenWhatWasChecked) {
+TEST(TextReportTest, ShowsFindingsThenASummary) {
   EXPECT_EQ(
       to_text(sick_report()),
       "fail     ib.rate    mlx5_ib3  200 Gb/s (2X NDR), expected 400 Gb/s [NHC2005] -> reseat or "
@@ -33,14 +33,14 @@ TEST(TextReportTest, SaysWhatIsWrongWorstFirstThenWhatWasChecked) {
       "profile  nd96isr_h100_v5: chassis asset tag says Azure; 8 x 10de:2330\n");
 }
 
-TEST(TextReportTest, OfAHealthyNodeIsShort) {
+TEST(TextReportTest, IsShortForAHealthyNode) {
   EXPECT_EQ(to_text(healthy_report()),
             "checked  1 check in 3.0 ms, context manual: 1 pass\n"
             "verdict  cpu-1 is healthy: 1 of 1 check\n"
             "profile  generic: named by --profile\n");
 }
 
-TEST(TextReportTest, SaysWhyNothingWasDecided) {
+TEST(TextReportTest, ExplainsAnUnknownVerdict) {
   EXPECT_EQ(to_text(undecided_report(11)),
             "checked  11 checks in 3.0 ms, context manual: 11 skip\n"
             "verdict  cpu-1 is unknown: nothing here could be judged, 11 skipped\n"
@@ -51,7 +51,7 @@ TEST(TextReportTest, SaysWhyNothingWasDecided) {
             "profile  generic: named by --profile\n");
 }
 
-TEST(TextReportTest, SaysWhatWasNotObservedAndWhy) {
+TEST(TextReportTest, ShowsUnobservedFacts) {
   EXPECT_EQ(to_text(unseen_report()),
             "unknown  not observed: GPUs: a foreign root\n"
             "skip     not observed: verbs: libibverbs crashed\n"
@@ -64,7 +64,7 @@ TEST(TextReportTest, SaysWhatWasNotObservedAndWhy) {
             "verdict  gpu-0007 is unknown: 34 of 72 checks; not observed: GPUs, verbs\n");
 }
 
-TEST(TextReportTest, OfARecordedNodeNamesItsFileFirst) {
+TEST(TextReportTest, NamesTheFileOfASnapshotFirst) {
   auto report = healthy_report();
   report.snapshot = "fleet/cpu-1.json";
   EXPECT_THAT(to_text(report), StartsWith("snapshot fleet/cpu-1.json\nchecked  "));
@@ -72,19 +72,19 @@ TEST(TextReportTest, OfARecordedNodeNamesItsFileFirst) {
             "snapshot fleet/cpu-1.json\nverdict  cpu-1 is healthy: 1 of 1 check\n");
 }
 
-TEST(TextReportTest, OfANodeWithoutANameSaysSo) {
+TEST(TextReportTest, ShowsANodeWithoutAName) {
   auto report = healthy_report();
   report.node.clear();
   EXPECT_THAT(to_text(report), HasSubstr("verdict  (no name) is healthy: 1 of 1 check\n"));
 }
 
-TEST(TextReportTest, SortsFindingsThatComeUnsorted) {
+TEST(TextReportTest, SortsFindings) {
   auto report = sick_report();
   std::ranges::reverse(report.findings);
   EXPECT_THAT(to_text(report), StartsWith("fail     ib.rate"));
 }
 
-TEST(TextReportTest, VerboseShowsPassesSkipsAndEveryProbe) {
+TEST(TextReportTest, ShowsEverythingIfVerbose) {
   const auto text = to_text(sick_report(), {.verbose = true});
   EXPECT_THAT(text,
               AllOf(HasSubstr("pass     ib.present  node      8 HCAs\n"),
@@ -92,7 +92,7 @@ TEST(TextReportTest, VerboseShowsPassesSkipsAndEveryProbe) {
                     HasSubstr("probe    identity      ok       0.4 ms\n")));
 }
 
-TEST(TextReportTest, ShowsAPassThatSomebodyShouldKnowOf) {
+TEST(TextReportTest, ShowsAPassWithARemedy) {
   Report report = healthy_report();
   report.findings.push_back({.check = "gpu.xid",
                              .device = "gpu3",
@@ -103,14 +103,14 @@ TEST(TextReportTest, ShowsAPassThatSomebodyShouldKnowOf) {
   EXPECT_THAT(to_text(report, {.quiet = true}), Not(HasSubstr("XID 31")));
 }
 
-TEST(TextReportTest, QuietLeavesTheVerdictAndWhatIsWrong) {
+TEST(TextReportTest, ShowsOnlyVerdictAndFailuresIfQuiet) {
   EXPECT_EQ(to_text(healthy_report(), {.quiet = true}),
             "verdict  cpu-1 is healthy: 1 of 1 check\n");
   EXPECT_THAT(to_text(sick_report(), {.quiet = true}),
               AllOf(StartsWith("fail     ib.rate"), Not(HasSubstr("checked"))));
 }
 
-TEST(TextReportTest, ShowsWhatIsAlwaysShownWhateverCameOfIt) {
+TEST(TextReportTest, AlwaysShowsGivenChecks) {
   constexpr std::array<std::string_view, 1> kAlways{"bench.job_all_reduce"};
   auto report = healthy_report();
   report.findings = {{.check = "bench.job_all_reduce",
@@ -129,7 +129,7 @@ TEST(TextReportTest, ShowsWhatIsAlwaysShownWhateverCameOfIt) {
   EXPECT_THAT(to_text(report), Not(HasSubstr("188 GB/s")));
 }
 
-TEST(TextReportTest, OfSeveralNodesSaysWhatTheyAre) {
+TEST(TextReportTest, DescribesAJob) {
   auto report = healthy_report();
   report.node = "gpu-0001, gpu-0002 and 62 more";
   report.nodes = {"gpu-0001", "gpu-0002"};
@@ -140,10 +140,10 @@ TEST(TextReportTest, OfSeveralNodesSaysWhatTheyAre) {
               HasSubstr(" is unhealthy: no node is accused; 1 of"));
   report.accused = {"gpu-0002"};
   EXPECT_THAT(to_text(report, {.quiet = true}),
-              HasSubstr(" is unhealthy: by what was found on gpu-0002; 1 of"));
+              HasSubstr(" is unhealthy: because of findings on gpu-0002; 1 of"));
 }
 
-TEST(TextReportTest, IsColouredOnlyWhenAsked) {
+TEST(TextReportTest, HasColourOnlyOnRequest) {
   EXPECT_THAT(to_text(sick_report()), Not(HasSubstr("\x1b")));
   EXPECT_THAT(to_text(sick_report(), {.colour = true}), StartsWith("\x1b[31mfail   \x1b[0m"));
 }
@@ -160,7 +160,7 @@ class WrappedTextTest : public ::testing::Test {
   Report report_ = healthy_report();
 };
 
-TEST_F(WrappedTextTest, WrapsLongMessagesUnderTheirColumn) {
+TEST_F(WrappedTextTest, WrapsMessagesInTheirColumn) {
   EXPECT_THAT(
       to_text(report_, {.width = 80}),
       StartsWith(
@@ -168,7 +168,7 @@ TEST_F(WrappedTextTest, WrapsLongMessagesUnderTheirColumn) {
           "                            says\n"));
 }
 
-TEST(TextReportTest, KeepsToTheWidthOfTheTerminal) {
+TEST(TextReportTest, FitsTheTerminal) {
   auto report = sick_report();
   report.profile_evidence = {std::string(30, 'x'), std::string(30, 'y'), std::string(30, 'z')};
   report.probes[1].reason = "the device did not answer within the time that it was given here";
@@ -178,7 +178,7 @@ TEST(TextReportTest, KeepsToTheWidthOfTheTerminal) {
   }
 }
 
-TEST_F(WrappedTextTest, GivesAMessageItsOwnLineWhereItsColumnWouldBeNarrow) {
+TEST_F(WrappedTextTest, PutsMessagesOnTheirOwnLinesIfNarrow) {
   EXPECT_THAT(to_text(report_, {.width = 60}),
               StartsWith("warn     host.sysctl  node\n"
                          "         vm.zone_reclaim_mode is 1, expected 0 as the\n"
@@ -200,7 +200,7 @@ TEST(TextReportTest, AlignsMessagesBehindLongDevices) {
                          "unknown  host.services  node                          not judged\n"));
 }
 
-TEST(TextReportTest, CutsAMessageThatHasNoEnd) {
+TEST(TextReportTest, CutsALongMessage) {
   auto report = healthy_report();
   report.findings = {{.check = "host.load",
                       .device = "node",
@@ -209,7 +209,7 @@ TEST(TextReportTest, CutsAMessageThatHasNoEnd) {
   EXPECT_LT(to_text(report).size(), 700U);
 }
 
-TEST(TextReportTest, HostileTextCannotDrawOnTheTerminalOrForgeALine) {
+TEST(TextReportTest, KeepsHostileTextPrintable) {
   const auto text = to_text(hostile_report(), {.verbose = true});
   EXPECT_EQ(std::ranges::count(text, '\n'),
             std::ranges::count(to_text(sick_report(), {.verbose = true}), '\n'));
