@@ -11,7 +11,7 @@ namespace muster {
 
 struct Identity {
   MUSTER_DESCRIBED(Identity);
-  MUSTER_FIELD(std::string, hostname, "proc/sys/kernel/hostname");
+  MUSTER_FIELD(std::string, hostname, "the name of the node, from proc/sys/kernel/hostname");
   MUSTER_FIELD(Fact<std::string>, boot_id, "changes with every boot");
   MUSTER_FIELD(Fact<double>, uptime_s, "seconds since boot, when the snapshot was taken");
   MUSTER_FIELD(Fact<std::string>, dmi_vendor, "DMI sys_vendor");
