@@ -44,7 +44,7 @@ Result<void> take_one_type(Type& target, Text value) {
                                                           {"fp8_e5m2", "f8e5m2"},
                                                           {"float8_e5m2", "f8e5m2"}}};
   const auto* const known = std::ranges::find(kNames, value, &std::pair<Text, Text>::first);
-  return take(target, kTypeWords, known == kNames.end() ? value : known->second);
+  return take_value(target, kTypeWords, known == kNames.end() ? value : known->second);
 }
 
 // Accepts one, several with commas, or all of them.
@@ -66,8 +66,9 @@ Result<void> take_types(std::vector<Type>& target, Text value) {
 }
 
 Result<void> take_reductions(std::vector<Reduction>& target, Text value) {
-  return take_several<Reduction, kReductions>(
-      target, value, [](Reduction& one, Text word) { return take(one, kReductionWords, word); });
+  return take_several<Reduction, kReductions>(target, value, [](Reduction& one, Text word) {
+    return take_value(one, kReductionWords, word);
+  });
 }
 
 Result<void> take_sizes(std::vector<std::uint64_t>& target, Text value) {

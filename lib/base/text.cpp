@@ -275,6 +275,32 @@ std::string printable(std::string_view text, std::size_t max_length) {
   return shown;
 }
 
+std::size_t text_width(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
+}
+
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
+  if (width == 0) return std::string(text);
+  constexpr std::size_t kLeast = 30;
+  const auto room = std::max(width - std::min(indent, width), kLeast);
+  std::string lines;
+  std::size_t used = 0;
+  for (const auto word : split_words(text)) {
+    const auto length = text_width(word);
+    if (used > 0 && used + 1 + length > room) {
+      lines += fmt::format("\n{}", std::string(indent, ' '));
+      used = 0;
+    } else if (used > 0) {
+      lines.push_back(' ');
+      ++used;
+    }
+    lines += word;
+    used += length;
+  }
+  return lines;
+}
+
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   constexpr std::size_t kLongest = 200;  // longer words are not typos, and slow to compare
   if (word.size() > kLongest) return "";

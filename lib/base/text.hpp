@@ -44,6 +44,13 @@ namespace muster {
 // text is cut with "…" at a character boundary.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t max_length = 400);
 
+// The approximate width on a terminal: characters, not bytes.
+[[nodiscard]] std::size_t text_width(std::string_view text);
+
+// Wraps text between words at `width`, 0 for never. All lines but the first are indented.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t indent,
+                                  std::size_t width = 80);
+
 // The candidate nearest to `word` by edit distance, else the only one that begins with it or ends
 // with it behind a dot; empty if none is similar enough to be a typo.
 [[nodiscard]] std::string nearest(std::string_view word,

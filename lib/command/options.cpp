@@ -14,7 +14,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr std::size_t kWidth = 80;
 constexpr std::size_t kHelpColumn = 28;
 
 // "-v, --verbose", "--profile NAME|FILE", "--snapshot FILE|DIR...".
@@ -34,23 +33,6 @@ std::string line_of(const OptionText& option) {
 }
 
 }  // namespace
-
-std::string wrapped(std::string_view text, std::size_t column) {
-  std::string lines;
-  std::size_t used = 0;
-  for (const auto word : split_words(text)) {
-    if (used > 0 && column + used + 1 + word.size() > kWidth) {
-      lines += fmt::format("\n{:{}}", "", column);
-      used = 0;
-    } else if (used > 0) {
-      lines.push_back(' ');
-      ++used;
-    }
-    lines += word;
-    used += word.size();
-  }
-  return lines;
-}
 
 std::string command_help(const CommandText& command) {
   const auto begin =

@@ -13,6 +13,7 @@
 
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
+#include "lib/base/text.hpp"
 
 namespace muster {
 
@@ -53,8 +54,6 @@ template <class Command>
 }
 
 [[nodiscard]] std::string command_help(const CommandText& command);
-// Breaks the text into lines that begin at `column`.
-[[nodiscard]] std::string wrapped(std::string_view text, std::size_t column);
 // "; did you mean --profile?", or nothing if no candidate is similar.
 [[nodiscard]] std::string suggestion(std::string_view word,
                                      const std::vector<std::string>& candidates);
@@ -72,7 +71,8 @@ template <class Command>
 // Parses `value` as the type of the member. The words of a choice are in the order of its
 // enumeration.
 template <class Member>
-[[nodiscard]] Result<void> take(Member& target, std::string_view argument, std::string_view value) {
+[[nodiscard]] Result<void> take_value(Member& target, std::string_view argument,
+                                      std::string_view value) {
   if constexpr (std::is_same_v<Member, bool>) {
     target = true;
     return {};
@@ -95,7 +95,8 @@ template <int kLeast>
 struct AtLeast {
   template <class Member>
   [[nodiscard]] Result<void> operator()(Member& target, std::string_view value) const {
-    TRY_ASSIGN(target, take_number(value, kLeast));
+    TRY_ASSIGN(const int number, take_number(value, kLeast));
+    target = static_cast<Member>(number);
     return {};
   }
 };
@@ -121,7 +122,7 @@ template <auto kMember, auto kTake = nullptr>
   const auto usual = argument.empty() ? Arity::flag : kList ? Arity::each : Arity::one;
   const auto set = [](Command& command, std::string_view words, std::string_view value) {
     if constexpr (std::is_null_pointer_v<decltype(kTake)>) {
-      return take(command.*kMember, words, value);
+      return take_value(command.*kMember, words, value);
     } else {
       return kTake(command.*kMember, value);
     }

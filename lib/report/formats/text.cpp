@@ -16,7 +16,6 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kMinMessageWidth = 30;
 constexpr std::size_t kOutcomeWidth = 7;
 
 enum class Paint { plain, red, yellow, green, magenta, dim, bold };
@@ -39,36 +38,9 @@ Paint paint_of(Verdict verdict) {
   return verdict == Verdict::unhealthy ? Paint::red : Paint::magenta;
 }
 
-// The approximate width of the text: characters, not bytes.
-std::size_t columns(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
-}
-
 std::string padded(std::string_view text, std::size_t width) {
-  const auto taken = columns(text);
+  const auto taken = text_width(text);
   return fmt::format("{}{}", text, std::string(width - std::min(width, taken), ' '));
-}
-
-// Wraps lines at `width`, between words.
-std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
-  if (width == 0) return std::string(text);
-  const auto room = width > indent + kMinMessageWidth ? width - indent : kMinMessageWidth;
-  std::string lines;
-  std::size_t used = 0;
-  for (const auto word : split_words(text)) {
-    const auto length = columns(word);
-    if (used > 0 && used + 1 + length > room) {
-      lines += fmt::format("\n{}", std::string(indent, ' '));
-      used = 0;
-    } else if (used > 0) {
-      lines.push_back(' ');
-      ++used;
-    }
-    lines += word;
-    used += length;
-  }
-  return lines;
 }
 
 bool is_shown(const Finding& finding, const RenderOptions& options) {
@@ -125,8 +97,8 @@ std::string findings_table(const Report& report, const RenderOptions& options) {
   std::size_t check_width = 0;
   std::size_t device_width = 0;
   for (const auto& row : rows) {
-    check_width = std::max(check_width, columns(row.check));
-    device_width = std::max(device_width, std::min(columns(row.device), kMaxDeviceWidth));
+    check_width = std::max(check_width, text_width(row.check));
+    device_width = std::max(device_width, std::min(text_width(row.device), kMaxDeviceWidth));
   }
 
   // On a narrow terminal messages go below their devices.
@@ -184,7 +156,8 @@ std::string probes_table(const Report& report, const RenderOptions& options) {
     const auto begin = fmt::format("probe    {}  {}  {:.1f} ms", padded(printable(probe.name), 12),
                                    padded(printable(probe.status), 7), probe.duration_ms);
     const auto reason = printable(probe.reason);
-    const bool fits = options.width == 0 || columns(begin) + 2 + columns(reason) <= options.width;
+    const bool fits =
+        options.width == 0 || text_width(begin) + 2 + text_width(reason) <= options.width;
     const auto indent = kOutcomeWidth + 2;
     table += begin;
     if (!reason.empty()) {
