@@ -128,8 +128,8 @@ Result<Quantity<Kind>> parse_quantity(std::string_view text) {
     if (unit.name == name) return Quantity<Kind>{*number * unit.factor};
   }
   if (name.empty()) {
-    return make_error(fmt::format(R"("{}" has no unit; write one of {})", printable(text, 40),
-                                  names_of(units)));
+    return make_error(
+        fmt::format(R"("{}" has no unit; write one of {})", printable(text, 40), names_of(units)));
   }
   return make_error(fmt::format(R"("{}" has the unknown unit "{}"; write one of {})",
                                 printable(text, 40), printable(name, 20), names_of(units)));
