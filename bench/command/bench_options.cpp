@@ -114,7 +114,7 @@ Result<void> take_world(LaunchFlags& target, Text value) {
 }
 
 Result<void> take_rendezvous(LaunchFlags& target, Text value) {
-  TRY_ASSIGN(target.rendezvous, parse_rendezvous(value));
+  TRY_ASSIGN(target.rendezvous, parse_endpoint(value));
   return {};
 }
 

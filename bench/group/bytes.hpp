@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and texts as bytes, the same on every machine. The fields of a type are listed once, by a
-// generic lambda that is called with a Writer or with a Reader.
+// Numbers and texts as bytes.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -23,7 +21,7 @@ class Writer {
     return *this;
   }
 
-  Writer& raw(std::string_view bytes, std::size_t /*size*/ = 0) {
+  Writer& raw(std::string_view bytes) {
     bytes_.append(bytes);
     return *this;
   }
@@ -36,15 +34,13 @@ class Writer {
     return *this;
   }
 
-  Writer& duration(std::chrono::nanoseconds duration) { return number(duration.count()); }
-
   [[nodiscard]] std::string take() { return std::move(bytes_); }
 
  private:
   std::string bytes_;
 };
 
-// What was written, in the same order. Once something is missing, all that follows is empty.
+// Reads what a Writer has written, in the same order. After an error all results are empty.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -79,13 +75,6 @@ class Reader {
     return *this;
   }
 
-  Reader& duration(std::chrono::nanoseconds& duration) {
-    std::int64_t count = 0;
-    number(count);
-    duration = std::chrono::nanoseconds(count);
-    return *this;
-  }
-
   // Everything was there, and nothing is left.
   [[nodiscard]] bool complete() const { return good_ && bytes_.empty(); }
 
@@ -103,20 +92,5 @@ class Reader {
   std::string_view bytes_;
   bool good_ = true;
 };
-
-template <class Fields, class T>
-[[nodiscard]] std::string encoded(const Fields& fields, const T& value) {
-  Writer writer;
-  fields(writer, value);
-  return writer.take();
-}
-
-// False if something is missing or left over. What could be read is in `value` all the same.
-template <class Fields, class T>
-[[nodiscard]] bool decode(const Fields& fields, std::string_view bytes, T& value) {
-  Reader reader(bytes);
-  fields(reader, value);
-  return reader.complete();
-}
 
 }  // namespace muster::bench

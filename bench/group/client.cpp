@@ -1,21 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/group/client.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
+#include <string>
+#include <thread>
 #include <utility>
 
-#include "bench/group/connector.hpp"
+#include "bench/group/communication.hpp"
 #include "bench/group/message_socket.hpp"
-#include "bench/group/poller.hpp"
 #include "bench/group/trouble.hpp"
+#include "bench/sockets/connection.hpp"
+#include "bench/sockets/greeting.hpp"
+#include "bench/sockets/poller.hpp"
 
 namespace muster::bench {
 namespace {
 
 constexpr auto kClientGoodbye = std::chrono::milliseconds(500);
+
+// Greets rank 0 until it answers. Empty if it has not by `until`: `last_failure` is then the reason
+// of the last attempt. An error if rank 0 refuses this rank.
+Result<std::optional<Descriptor>> connect_to_rank_0(const JoinOptions& options,
+                                                    Clock::time_point until,
+                                                    std::string& last_failure) {
+  using std::chrono::milliseconds;
+  constexpr Clock::duration kLongestPatience = std::chrono::seconds(4);
+  constexpr Clock::duration kLongestPause = milliseconds(400);
+  const Identity self{options.rank, options.world, options.secret, options.name};
+  Clock::duration patience = milliseconds(500);  // for one address, since another may answer
+  Clock::duration pause = milliseconds(25);      // name servers serve others too
+  for (;;) {
+    for (const auto& where : options.addresses) {
+      auto socket = connect_once(where, until, patience);
+      const auto answer = socket.and_then([&](const Descriptor& connected) {
+        return send_greeting(connected.get(), self, 0).and_then([&] {
+          const auto limit = std::min(until, after(options.hello_limit));
+          return receive_answer(connected.get(), self, 0, limit);
+        });
+      });
+      if (answer && answer->empty()) return *std::move(socket);
+      const auto place = fmt::format("{} port {}", where.host, where.port);
+      if (answer)
+        return make_error(fmt::format("rank 0 at {} refuses this rank: {}", place, *answer));
+      // The deadline may cut off the last attempt, which then reports no cause.
+      if (!last_failure.empty() && Clock::now() >= until) continue;
+      last_failure = fmt::format("{}: {}", place, answer.error().message);
+    }
+    if (Clock::now() >= until) return std::nullopt;
+    std::this_thread::sleep_until(std::min(until, after(pause)));
+    patience = std::min(2 * patience, kLongestPatience);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
 
 class Client {
  public:
@@ -33,39 +71,39 @@ class Client {
   }
 
  private:
-  // False where the thread has nothing more to do.
   [[nodiscard]] bool arrive() {
     std::string last_failure;
-    auto welcome = connect_to_rank_0(options_, after(options_.patience), last_failure);
-    if (!welcome) {
-      monitor_.fail(welcome.error().message);
+    auto socket = connect_to_rank_0(options_, after(options_.patience), last_failure);
+    if (!socket) {
+      monitor_.fail(socket.error().message);
       return false;
     }
-    if (!*welcome) {
+    if (!*socket) {
       end_absent(fmt::format("rank 0 did not come to the rendezvous within {}; {}",
                              in_words(options_.patience), last_failure));
       return false;
     }
-    socket_ = std::move((*welcome)->socket);
-    start_ends_ = after((*welcome)->patience + 2 * options_.grace);
-    hear();  // the start may have come with the welcome
+    notice_loss((*socket)->get());
+    socket_.emplace(**std::move(socket));
+    // Rank 0's patience ends first: it began earlier.
+    start_ends_ = after(options_.patience + 2 * options_.grace);
     return true;
   }
 
   void wait() {
     auto until = std::min({start_ends_, verdict_ends_, report_ends_});
     const bool watches_deadlines = !overdue_ && !trouble_ && !giving_up_;
-    if (watches_deadlines) until = std::min(until, monitor_.next_look());
+    if (watches_deadlines) until = std::min(until, monitor_.next_check());
     monitor_.arm(until, watches_deadlines);
     poller_.clear();
-    poller_.add(monitor_.descriptor());
+    poller_.add(monitor_.wake_descriptor());
     poller_.add(socket_ ? socket_->descriptor() : -1, socket_ && socket_->is_sending());
     poller_.wait(until);
   }
 
   void handle_process() {
-    if (poller_.is_ready(0)) monitor_.woken();
-    // Asked first: what was posted before it left is among the posts then.
+    if (poller_.is_ready(0)) monitor_.clear_wake();
+    // Read before the posts, so that these include the last one.
     const bool leaving = monitor_.is_leaving();
     for (auto& message : monitor_.take_posts()) {
       if (socket_) socket_->send(std::move(message));
@@ -79,17 +117,17 @@ class Client {
   void hear() {
     if (!socket_) return;
     socket_->flush();
-    const bool open = socket_->receive(kMaxText);
+    const bool open = socket_->receive();
     while (!ended_) {
-      const auto message = socket_->next(kMaxText);
+      const auto message = socket_->next();
       if (!message) break;
-      take(*message);
+      handle(*message);
       if (!socket_) return;
     }
     if (!ended_ && (!open || socket_->is_bad())) closed();
   }
 
-  void take(const Message& message) {
+  void handle(const Message& message) {
     switch (message.kind) {
       case Kind::start:
         joined_ = true;
@@ -101,7 +139,7 @@ class Client {
         if (!monitor_.deliver(0, message)) closed();
         break;
       case Kind::where:
-        socket_->send(pack(Kind::here, to_bytes(monitor_.stage())));
+        socket_->send(pack(Kind::here, to_text(monitor_.stage())));
         break;
       case Kind::trouble:
         trouble_ = read_trouble(message.payload);
@@ -124,8 +162,8 @@ class Client {
     const auto phase = joined_ ? monitor_.stage().phase : kRendezvous;
     end({.kind = Trouble::Kind::lost,
          .phase = phase,
-         .what = fmt::format(
-             "rank 0 ended without a word, or its node is gone, in the phase \"{}\"", phase.name),
+         .what = fmt::format("rank 0 exited unexpectedly, or its node is down, in the phase \"{}\"",
+                             phase.name),
          .ranks = {0},
          .without_rank_0 = true});
   }
@@ -134,11 +172,10 @@ class Client {
     const auto now = Clock::now();
     if (now >= report_ends_) return closed();
     if (now >= start_ends_) {
-      return end_absent("rank 0 let this rank in, and then neither started nor answered");
+      return end_absent("rank 0 admitted this rank and then did not start the run");
     }
     if (now >= verdict_ends_) {
-      const Answer silent{.rank = 0, .name = {}, .stage = {}};
-      auto trouble = late_trouble(*overdue_, {silent, own_answer()});
+      auto trouble = late_trouble(*overdue_, {RankStage{}, own_stage()});
       trouble.without_rank_0 = true;
       return end(trouble);
     }
@@ -146,16 +183,16 @@ class Client {
     const auto stage = monitor_.stage();
     if (now < stage.deadline) return;
     overdue_ = stage;
-    if (!socket_) return end(late_trouble(stage, {own_answer()}));
-    socket_->send(pack(Kind::overdue, to_bytes(stage)));
-    // Rank 0 waits for answers, may have others to wait for, and may know whom else to ask.
+    if (!socket_) return end(late_trouble(stage, {own_stage()}));
+    socket_->send(pack(Kind::overdue, to_text(stage)));
+    // Rank 0 waits for the others' answers and may ask NCCL's RAS service.
     verdict_ends_ = after(4 * options_.grace);
   }
 
   void give_up(const GivingUp& reason) {
     giving_up_ = reason.why;
     if (!socket_) return end_quietly(reason.why);
-    socket_->send(pack(Kind::give_up, to_bytes(trouble_of(reason, monitor_.stage().phase))));
+    socket_->send(pack(Kind::give_up, to_text(trouble_of(reason, monitor_.stage().phase))));
     report_ends_ = after(2 * options_.grace);
   }
 
@@ -175,7 +212,7 @@ class Client {
          .without_rank_0 = true});
   }
 
-  [[nodiscard]] Answer own_answer() const {
+  [[nodiscard]] RankStage own_stage() const {
     return {.rank = options_.rank, .name = options_.name, .stage = overdue_};
   }
 
@@ -207,15 +244,17 @@ class Client {
   const JoinOptions& options_;
   PhaseMonitor& monitor_;
   Poller poller_;
-  std::optional<MessageSocket> socket_;  // nothing once rank 0 has left
+  std::optional<MessageSocket> socket_;  // empty once rank 0 has left
   bool joined_ = false;
   bool ended_ = false;
-  Clock::time_point start_ends_ = Clock::time_point::max();    // then rank 0 is taken for lost
-  Clock::time_point verdict_ends_ = Clock::time_point::max();  // the same, once we are overdue
-  Clock::time_point report_ends_ = Clock::time_point::max();   // then we no longer wait for rank 0
+  // At these times rank 0 is taken for lost: it did not start the run, did not answer that this
+  // process is overdue, or did not end after trouble.
+  Clock::time_point start_ends_ = Clock::time_point::max();
+  Clock::time_point verdict_ends_ = Clock::time_point::max();
+  Clock::time_point report_ends_ = Clock::time_point::max();
   std::optional<Stage> overdue_;
-  std::optional<Trouble> trouble_;        // rank 0's word
-  std::optional<std::string> giving_up_;  // our own
+  std::optional<Trouble> trouble_;        // as rank 0 reported it
+  std::optional<std::string> giving_up_;  // this process's own reason
 };
 
 }  // namespace

@@ -9,15 +9,14 @@
 #include <thread>
 #include <utility>
 
-#include "bench/group/client.hpp"
+#include "bench/group/communication.hpp"
 #include "bench/group/phase_monitor.hpp"
-#include "bench/group/server.hpp"
 #include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {
 namespace {
 
-// A process has one thread that speaks for it, and answers even while the process hangs.
+// Its thread answers even while the process hangs.
 class TcpGroup final : public Group {
  public:
   TcpGroup(JoinOptions options, std::unique_ptr<PhaseMonitor> monitor)
@@ -32,7 +31,7 @@ class TcpGroup final : public Group {
   }
 
   [[nodiscard]] Result<void> begin() {
-    // Signals are the process' own: none is handled on this thread.
+    // The new thread handles no signals.
     sigset_t all{};
     sigset_t before{};
     ::sigfillset(&all);
@@ -50,11 +49,9 @@ class TcpGroup final : public Group {
     if (options_.rank != 0) {
       return monitor_->post(Kind::gather, mine).map([] { return std::vector<std::string>(); });
     }
-    if (mine.size() > kMaxText) return make_error("the text of rank 0 is too long");
-    auto others = monitor_->collect(Kind::gather);
-    if (!others) return others;
-    others->insert(others->begin(), std::string(mine));
-    return others;
+    TRY_ASSIGN(auto texts, monitor_->collect(Kind::gather));
+    texts.insert(texts.begin(), std::string(mine));
+    return texts;
   }
 
   [[nodiscard]] Result<std::string> broadcast(std::string_view text) override {
@@ -67,11 +64,9 @@ class TcpGroup final : public Group {
   }
 
   [[nodiscard]] Result<void> barrier() override {
-    const auto post = [this] { return monitor_->post(Kind::barrier, {}); };
-    const auto meet = [this] {
-      return monitor_->collect(Kind::barrier).map([](const std::vector<std::string>& /*none*/) {});
-    };
-    return options_.rank == 0 ? meet().and_then(post) : post().and_then(meet);
+    if (options_.rank != 0) TRY(monitor_->post(Kind::barrier, {}));
+    TRY(monitor_->collect(Kind::barrier));
+    return options_.rank == 0 ? monitor_->post(Kind::barrier, {}) : Result<void>();
   }
 
   void enter(Phase phase, Clock::duration limit, ProgressCounters counters) override {
@@ -110,13 +105,13 @@ class TcpGroup final : public Group {
 
 Result<void> prepare(JoinOptions& options) {
   if (options.world < 1 || options.rank < 0 || options.rank >= options.world) {
-    return make_error(fmt::format("rank {} of {} is no rank: they are counted from 0", options.rank,
+    return make_error(fmt::format("invalid rank {} of {}: ranks are counted from 0", options.rank,
                                   options.world));
   }
   if (options.world == 1 || options.listener.is_open()) return {};
   if (options.addresses.empty()) {
     return make_error(fmt::format(
-        "nothing says where rank 0 of {} listens: give --rendezvous HOST:PORT", options.world));
+        "the address of rank 0 of {} is unknown: give --rendezvous HOST:PORT", options.world));
   }
   if (options.rank != 0) return {};
   auto listener = listen_on(options.addresses.front());
@@ -131,14 +126,13 @@ Result<void> prepare(JoinOptions& options) {
 }  // namespace
 
 Result<std::unique_ptr<Group>> Group::join(JoinOptions options) {
-  if (const auto ready = prepare(options); !ready) return tl::unexpected(ready.error());
-  constexpr std::size_t kOthers = 256;  // what the process itself has open
+  TRY(prepare(options));
+  constexpr std::size_t kOwnDescriptors = 256;
   const auto others = static_cast<std::size_t>(options.world - 1);
-  const bool listens = options.rank == 0 && others > 0;
-  TRY(listens ? allow_descriptors("rank 0", others + kOthers) : Result<void>());
+  if (options.rank == 0 && others > 0) TRY(allow_descriptors("rank 0", others + kOwnDescriptors));
   TRY_ASSIGN(auto monitor, PhaseMonitor::make(options.rank == 0 ? others : 1));
   auto group = std::make_unique<TcpGroup>(std::move(options), std::move(monitor));
-  if (const auto joined = group->begin(); !joined) return tl::unexpected(joined.error());
+  TRY(group->begin());
   return group;
 }
 

@@ -6,26 +6,24 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
-#include "bench/group/poller.hpp"
+#include "bench/sockets/poller.hpp"
 
 namespace muster::bench {
 
 Result<std::unique_ptr<PhaseMonitor>> PhaseMonitor::make(std::size_t sources) {
   Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.is_open()) return make_error(fmt::format("eventfd: {}", std::strerror(errno)));
+  if (!wake.is_open()) return os_error("create", "eventfd", errno);
   return std::unique_ptr<PhaseMonitor>(new PhaseMonitor(sources, std::move(wake)));
 }
 
 void PhaseMonitor::wake() const {
   const std::uint64_t one = 1;
-  // It can only fail when the thread has been woken four thousand million times and not run.
   [[maybe_unused]] const auto count = ::write(wake_.get(), &one, sizeof one);
 }
 
-void PhaseMonitor::woken() {
+void PhaseMonitor::clear_wake() {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
 }
@@ -41,26 +39,26 @@ void PhaseMonitor::enter(Phase phase, Clock::duration limit, ProgressCounters co
   stage_.unit = stage_.counted ? counters_.unit : std::string();
   stage_.started = stage_.finished = 0;
   if (counters_) stage_.finished = counters_.finished();
-  if (look() < armed_) wake();
+  if (check_time() < armed_) wake();
 }
 
-void PhaseMonitor::note_progress() {
+void PhaseMonitor::update_progress() {
   if (!counters_) return;
   stage_.started = counters_.started();
   const auto now = counters_.finished();
   if (std::exchange(stage_.finished, now) != now) stage_.deadline = after(stage_.limit);
 }
 
-// Often enough that a limit which begins anew ends soon after its time.
-Clock::time_point PhaseMonitor::look() const {
-  constexpr int kLooks = 8;
-  return counters_ ? std::min(stage_.deadline, after(stage_.limit / kLooks)) : stage_.deadline;
+// Often enough to notice soon that a restarted limit has expired.
+Clock::time_point PhaseMonitor::check_time() const {
+  constexpr int kChecks = 8;
+  return counters_ ? std::min(stage_.deadline, after(stage_.limit / kChecks)) : stage_.deadline;
 }
 
-Clock::time_point PhaseMonitor::next_look() {
+Clock::time_point PhaseMonitor::next_check() {
   const std::lock_guard lock(mutex_);
-  note_progress();
-  return look();
+  update_progress();
+  return check_time();
 }
 
 Result<void> PhaseMonitor::wait_joined() {
@@ -73,7 +71,7 @@ Result<void> PhaseMonitor::wait_joined() {
 Result<void> PhaseMonitor::post(Kind kind, std::string_view text) {
   if (text.size() > kMaxText) {
     return make_error(
-        fmt::format("a text of {} bytes is too long: at most {}", text.size(), kMaxText));
+        fmt::format("message of {} bytes: expected at most {}", text.size(), kMaxText));
   }
   auto message = pack(kind, text);
   const std::lock_guard lock(mutex_);
@@ -84,7 +82,13 @@ Result<void> PhaseMonitor::post(Kind kind, std::string_view text) {
 }
 
 bool PhaseMonitor::can_collect() const {
-  return trouble_ || filled_ + lost_ == inboxes_.size() || spent_ > 0;
+  bool complete = true;
+  for (const auto& inbox : inboxes_) {
+    if (!inbox.messages.empty()) continue;
+    if (inbox.left) return true;  // which is an error
+    complete = complete && inbox.lost;
+  }
+  return complete || trouble_;
 }
 
 Result<std::vector<std::string>> PhaseMonitor::collect(Kind kind) {
@@ -93,24 +97,18 @@ Result<std::vector<std::string>> PhaseMonitor::collect(Kind kind) {
   changed_.wait(lock, [this] { return can_collect(); });
   stage_.waits = false;
   if (trouble_) return make_error(*trouble_);
-  if (spent_ > 0) return make_error("a rank has left the run before all was said");
   std::vector<std::string> result;
   result.reserve(inboxes_.size());
   for (auto& inbox : inboxes_) {
-    if (inbox.messages.empty()) {  // lost
-      result.emplace_back();
+    if (inbox.messages.empty()) {
+      if (inbox.left) return make_error("a rank has left the run early");
+      result.emplace_back();  // lost
       continue;
     }
     auto message = std::move(inbox.messages.front());
     inbox.messages.pop_front();
     inbox.bytes -= message.payload.size();
-    if (inbox.messages.empty()) {
-      --filled_;
-      if (inbox.left) ++spent_;
-      if (inbox.lost) ++lost_;
-    }
-    if (message.kind != kind)
-      return make_error("the ranks do not do the same: a bug in muster-bench");
+    if (message.kind != kind) return make_error("bug in muster-bench: ranks are out of step");
     result.push_back(std::move(message.payload));
   }
   return result;
@@ -140,10 +138,7 @@ bool PhaseMonitor::pass_over(const Trouble& loss, const std::vector<std::size_t>
   const std::lock_guard lock(mutex_);
   if (!goes_on_) return false;
   losses_.push_back(loss);
-  for (const auto source : sources) {
-    inboxes_[source].lost = true;
-    if (inboxes_[source].messages.empty()) ++lost_;
-  }
+  for (const auto source : sources) inboxes_[source].lost = true;
   changed_.notify_all();
   return true;
 }
@@ -168,7 +163,7 @@ std::vector<PackedMessage> PhaseMonitor::take_posts() {
 
 Stage PhaseMonitor::stage() {
   const std::lock_guard lock(mutex_);
-  note_progress();
+  update_progress();
   return stage_;
 }
 
@@ -185,7 +180,7 @@ std::optional<GivingUp> PhaseMonitor::giving_up() {
 void PhaseMonitor::arm(Clock::time_point until, bool watches_deadlines) {
   const std::lock_guard lock(mutex_);
   armed_ = watches_deadlines ? until : Clock::time_point::min();
-  // What was entered since `until` was chosen.
+  // The process may have entered a phase since `until` was chosen.
   if (stage_.deadline < armed_) wake();
 }
 
@@ -195,17 +190,13 @@ bool PhaseMonitor::deliver(std::size_t source, Message message) {
   inbox.bytes += message.payload.size();
   if (inbox.bytes > 2 * kMaxText) return false;
   inbox.messages.push_back(std::move(message));
-  if (inbox.messages.size() == 1) ++filled_;
   if (can_collect()) changed_.notify_all();
   return true;
 }
 
 void PhaseMonitor::mark_left(std::size_t source) {
   const std::lock_guard lock(mutex_);
-  auto& inbox = inboxes_[source];
-  if (inbox.left) return;
-  inbox.left = true;
-  if (inbox.messages.empty()) ++spent_;
+  inboxes_[source].left = true;
   changed_.notify_all();
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/group/server.hpp"
 
 #include <fmt/format.h>
 
@@ -9,28 +8,22 @@
 #include <utility>
 #include <vector>
 
-#include "bench/group/bytes.hpp"
-#include "bench/group/listener.hpp"
+#include "bench/group/communication.hpp"
 #include "bench/group/message_socket.hpp"
-#include "bench/group/poller.hpp"
 #include "bench/group/trouble.hpp"
-#include "lib/base/text.hpp"
+#include "bench/sockets/greeting.hpp"
+#include "bench/sockets/poller.hpp"
+#include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {
 namespace {
 
 constexpr auto kServerGoodbye = std::chrono::seconds(1);
-// What dies together, the ranks of a node or of a job that is killed, is told of together.
+// Ranks that die together, as on one node, are reported in one message.
 constexpr auto kLossesTogether = std::chrono::milliseconds(50);
-
-std::uint64_t milliseconds_until(Clock::time_point when) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(when - Clock::now()).count();
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(left, 0));
-}
 
 class Server {
  public:
-  // With a single rank the listener is closed at once.
   Server(const JoinOptions& options, PhaseMonitor& monitor, Descriptor listener)
       : options_(options),
         monitor_(monitor),
@@ -40,16 +33,17 @@ class Server {
     peers_.front().name = options.name;
     if (missing_ == 0) {
       start();
-      return;
+    } else {
+      const Identity self{options.rank, options.world, options.secret, options.name};
+      door_.emplace(std::move(listener), self, options.hello_limit, options.note);
     }
-    listener_.emplace(std::move(listener), options);
   }
 
   void run() {
     while (!ended_) {
       wait();
       handle_process();
-      if (!ended_ && listener_) admit_arrivals();
+      if (!ended_ && door_) admit_arrivals();
       for (int rank = 1; rank < options_.world && !ended_; ++rank) hear(rank);
       if (!ended_) watch_times();
     }
@@ -62,7 +56,7 @@ class Server {
     std::size_t slot = 0;
     bool left = false;  // said goodbye
     bool lost = false;
-    bool told = false;  // as lost
+    bool declared = false;  // as lost
     std::optional<Stage> answer{};
 
     [[nodiscard]] bool is_here() const { return socket && !left && !lost; }
@@ -71,23 +65,23 @@ class Server {
   void wait() {
     auto until = std::min({patience_ends_, losses_end_, answers_end_});
     const bool watches_deadlines = !overdue_;
-    if (watches_deadlines) until = std::min(until, monitor_.next_look());
-    if (listener_) until = std::min(until, listener_->next_deadline());
+    if (watches_deadlines) until = std::min(until, monitor_.next_check());
+    if (door_) until = std::min(until, door_->next_deadline());
     monitor_.arm(until, watches_deadlines);
     poller_.clear();
-    poller_.add(monitor_.descriptor());
+    poller_.add(monitor_.wake_descriptor());
     for (auto& peer : peers_) {
       const bool listens = peer.is_here();
       peer.slot = poller_.add(listens ? peer.socket->descriptor() : -1,
                               listens && peer.socket->is_sending());
     }
-    if (listener_) listener_->watch(poller_);
+    if (door_) door_->watch(poller_);
     poller_.wait(until);
   }
 
   void handle_process() {
-    if (poller_.is_ready(0)) monitor_.woken();
-    // Asked first: what was posted before it left is among the posts then.
+    if (poller_.is_ready(0)) monitor_.clear_wake();
+    // Read before the posts, so that these include the last one.
     const bool leaving = monitor_.is_leaving();
     for (const auto& message : monitor_.take_posts()) send_all(message);
     if (const auto reason = monitor_.giving_up()) {
@@ -98,33 +92,32 @@ class Server {
 
   void admit_arrivals() {
     const int before = missing_;
-    for (auto& arrival : listener_->serve(poller_)) admit(std::move(arrival));
+    for (auto& arrival : door_->serve(poller_)) admit(std::move(arrival));
     if (missing_ == 0) return start();
-    if (missing_ < before) tell_missing();
+    if (missing_ < before) report_missing();
   }
 
   void admit(Arrival arrival) {
     auto& peer = peers_[static_cast<std::size_t>(arrival.rank)];
     if (arrival.rank == 0 || peer.socket) {
-      const auto why = fmt::format("{} is here already", name_of(arrival.rank));
-      return listener_->turn_away(std::move(arrival), why);
+      return door_->refuse(arrival, fmt::format("{} is here already", name_of(arrival.rank)));
     }
-    peer.socket = std::move(arrival.socket);
+    door_->admit(arrival);
+    notice_loss(arrival.socket.get());
+    peer.socket.emplace(std::move(arrival.socket));
     peer.name = std::move(arrival.name);
-    peer.slot = 0;  // not polled yet: what it has sent since is read in the next round
+    peer.slot = 0;  // polled from the next round on
     --missing_;
-    peer.socket->send(
-        pack(Kind::welcome, Writer().number(milliseconds_until(patience_ends_)).take()));
   }
 
   void start() {
-    listener_.reset();
+    door_.reset();
     patience_ends_ = Clock::time_point::max();
     send_all(pack(Kind::start));
     monitor_.mark_joined();
   }
 
-  void tell_missing() const {
+  void report_missing() const {
     if (!options_.missing) return;
     std::vector<int> ranks;
     for (int rank = 1; rank < options_.world; ++rank) {
@@ -137,17 +130,17 @@ class Server {
     auto& peer = peers_[static_cast<std::size_t>(rank)];
     if (!peer.is_here() || peer.slot == 0 || !poller_.is_ready(peer.slot)) return;
     peer.socket->flush();
-    const bool open = peer.socket->receive(kMaxText);
+    const bool open = peer.socket->receive();
     while (!ended_) {
-      const auto message = peer.socket->next(kMaxText);
+      const auto message = peer.socket->next();
       if (!message) break;
-      take(rank, *message);
+      handle(rank, *message);
     }
     if (ended_ || peer.left) return;
     if (!open || peer.socket->is_bad()) lose(rank);
   }
 
-  void take(int rank, const Message& message) {
+  void handle(int rank, const Message& message) {
     auto& peer = peers_[static_cast<std::size_t>(rank)];
     switch (message.kind) {
       case Kind::gather:
@@ -169,7 +162,7 @@ class Server {
         }
         break;
       case Kind::goodbye:
-        if (listener_) return lose(rank);  // it has not waited for the others
+        if (door_) return lose(rank);  // it has not waited for the others
         peer.left = true;
         monitor_.mark_left(static_cast<std::size_t>(rank - 1));
         if (overdue_ && !peer.answer) --unanswered_;
@@ -191,7 +184,7 @@ class Server {
     if (now >= losses_end_) return declare_lost();
     if (now >= patience_ends_) return declare_absent();
     if (overdue_) {
-      // Who is lost is the news; that others then wait is not.
+      // A loss explains why others are late, so it is reported first.
       const bool decided = unanswered_ == 0 || now >= answers_end_;
       if (decided && losses_end_ == Clock::time_point::max()) declare_late();
       return;
@@ -214,11 +207,11 @@ class Server {
   }
 
   void declare_late() {
-    std::vector<Answer> answers{
+    std::vector<RankStage> answers{
         {.rank = 0, .name = peers_.front().name, .stage = monitor_.stage()}};
     for (int rank = 1; rank < options_.world; ++rank) {
       const auto& peer = peers_[static_cast<std::size_t>(rank)];
-      if (peer.left || peer.told) continue;
+      if (peer.left || peer.declared) continue;
       answers.push_back({.rank = rank, .name = peer.name, .stage = peer.answer});
     }
     auto trouble = late_trouble(*overdue_, answers);
@@ -235,23 +228,23 @@ class Server {
     }
     trouble.what = fmt::format("{} did not come to the rendezvous within {}; {} of {} came{}",
                                ranks_in_words(trouble.ranks), in_words(options_.patience),
-                               trouble.arrived.size(), options_.world, listener_->refusals());
+                               trouble.arrived.size(), options_.world, door_->refusals());
     end(trouble);
   }
 
   void declare_lost() {
     Trouble trouble{.kind = Trouble::Kind::lost,
-                    .phase = listener_ ? kRendezvous : monitor_.stage().phase};
+                    .phase = door_ ? kRendezvous : monitor_.stage().phase};
     std::vector<std::size_t> sources;
     for (int rank = 1; rank < options_.world; ++rank) {
       auto& peer = peers_[static_cast<std::size_t>(rank)];
-      if (!peer.lost || std::exchange(peer.told, true)) continue;
+      if (!peer.lost || std::exchange(peer.declared, true)) continue;
       trouble.ranks.push_back(rank);
       sources.push_back(static_cast<std::size_t>(rank - 1));
       if (overdue_ && !peer.answer) --unanswered_;
     }
     const bool one = trouble.ranks.size() == 1;
-    trouble.what = fmt::format("{} ended without a word, or {} gone, in the phase \"{}\"",
+    trouble.what = fmt::format("{} exited unexpectedly, or {} down, in the phase \"{}\"",
                                one ? name_of(trouble.ranks.front()) : ranks_in_words(trouble.ranks),
                                one ? "its node is" : "their nodes are", trouble.phase.name);
     losses_end_ = Clock::time_point::max();
@@ -259,19 +252,16 @@ class Server {
   }
 
   void give_up(int rank, Trouble trouble) {
-    constexpr std::size_t kMostWords = 4096;
-    trouble.phase.name = printable(trouble.phase.name);
-    trouble.what = printable(trouble.what, kMostWords);
     trouble.ranks = {rank};
     end(trouble, rank == 0);
   }
 
-  // Tells everybody, and this process unless it is its own doing.
-  void end(const Trouble& trouble, bool own_doing = false) {
+  // Calls every on_trouble, but not of this process if it has given up.
+  void end(const Trouble& trouble, bool given_up_here = false) {
     ended_ = true;
-    send_all(pack(Kind::trouble, to_bytes(trouble)));
+    send_all(pack(Kind::trouble, to_text(trouble)));
     flush_all(options_.grace);
-    if (!own_doing && options_.on_trouble) options_.on_trouble(trouble);
+    if (!given_up_here && options_.on_trouble) options_.on_trouble(trouble);
     monitor_.fail(trouble.what);
     for (auto& peer : peers_) {
       if (peer.socket) peer.socket->finish();
@@ -318,8 +308,8 @@ class Server {
   const JoinOptions& options_;
   PhaseMonitor& monitor_;
   Poller poller_;
-  std::optional<RankListener> listener_;  // until all are here
-  std::vector<Peer> peers_;               // by rank; 0 is this process
+  std::optional<Doorkeeper> door_;  // until all are here
+  std::vector<Peer> peers_;         // by rank; 0 is this process
   int missing_ = 0;
   bool ended_ = false;
   Clock::time_point patience_ends_ = Clock::time_point::max();

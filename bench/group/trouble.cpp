@@ -5,47 +5,64 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 #include <utility>
 
-#include "bench/group/bytes.hpp"
+#include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Phase, name, part)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Trouble, kind, phase, what, ranks, arrived, broken)
+
 namespace {
 
-constexpr auto kTroubleFields = [](auto& bytes, auto& trouble) {
-  bytes.number(trouble.kind, 1)
-      .text(trouble.phase.name)
-      .number(trouble.phase.part, 1)
-      .text(trouble.what)
-      .ranks(trouble.ranks)
-      .ranks(trouble.arrived)
-      .number(trouble.broken, 1);
-};
-
-constexpr auto kStageFields = [](auto& bytes, auto& stage) {
-  bytes.number(stage.number)
-      .number(stage.waits, 1)
-      .number(stage.counted, 1)
-      .number(stage.started)
-      .number(stage.finished)
-      .text(stage.unit)
-      .duration(stage.limit)
-      .text(stage.phase.name)
-      .number(stage.phase.part, 1);
-};
+using Json = nlohmann::json;
 
 constexpr std::size_t kMostNamed = 8;
 
-std::string name_of(const Answer& answer) {
-  return answer.name.empty() ? fmt::format("rank {}", answer.rank)
-                             : fmt::format("rank {} ({})", answer.rank, answer.name);
+void to_json(Json& json, const Stage& stage) {
+  json = {{"number", stage.number},   {"waits", stage.waits},        {"counted", stage.counted},
+          {"started", stage.started}, {"finished", stage.finished},  {"unit", stage.unit},
+          {"phase", stage.phase},     {"limit", stage.limit.count()}};
 }
 
-// Counted from 1 in messages.
+void from_json(const Json& json, Stage& stage) {
+  json.at("number").get_to(stage.number);
+  json.at("waits").get_to(stage.waits);
+  json.at("counted").get_to(stage.counted);
+  json.at("started").get_to(stage.started);
+  json.at("finished").get_to(stage.finished);
+  stage.unit = printable(json.at("unit").get<std::string>());
+  json.at("phase").get_to(stage.phase);
+  stage.limit = Clock::duration(json.at("limit").get<Clock::duration::rep>());
+}
+
+// Empty if the text is not a T whose phase is in a known part of the run.
+template <class T>
+std::optional<T> read(std::string_view text) {
+  const auto json = parse_json(text);
+  if (!json) return std::nullopt;
+  T value;
+  try {
+    from_json(*json, value);
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+  if (value.phase.part > Part::running) return std::nullopt;
+  value.phase.name = printable(value.phase.name);
+  return value;
+}
+
+std::string name_of(const RankStage& rank) {
+  return rank.name.empty() ? fmt::format("rank {}", rank.rank)
+                           : fmt::format("rank {} ({})", rank.rank, rank.name);
+}
+
+// Messages count operations from 1.
 std::string progress_text(const Stage& stage) {
   const auto unit =
       stage.unit.empty() ? std::string("it") : fmt::format("{} {}", stage.unit, stage.finished + 1);
@@ -53,63 +70,69 @@ std::string progress_text(const Stage& stage) {
                                         : fmt::format("has not started {}", unit);
 }
 
-std::string state_of(const Answer& answer, const Stage& overdue) {
-  if (!answer.stage) return fmt::format("{} does not answer", name_of(answer));
-  if (answer.stage->number == overdue.number) {
-    return answer.stage->counted
-               ? fmt::format("{} {}", name_of(answer), progress_text(*answer.stage))
-               : fmt::format("{} keeps the others waiting in it", name_of(answer));
+std::string state_of(const RankStage& rank, const Stage& overdue) {
+  if (!rank.stage) return fmt::format("{} does not answer", name_of(rank));
+  if (rank.stage->number != overdue.number) {
+    return fmt::format("{} is still in the phase \"{}\"", name_of(rank), rank.stage->phase.name);
   }
-  return fmt::format("{} is still in the phase \"{}\"", name_of(answer), answer.stage->phase.name);
+  if (rank.stage->counted) return fmt::format("{} {}", name_of(rank), progress_text(*rank.stage));
+  return fmt::format("{} keeps the others waiting in it", name_of(rank));
 }
 
-// How far somebody is: the phase, and in it who waits is further than who works.
-auto progress(const Stage& stage) { return std::pair(stage.number, stage.waits); }
+// Within a phase, a rank that waits is further than one that works.
+auto progress_of(const RankStage& rank) { return std::pair(rank.stage->number, rank.stage->waits); }
 
-auto operations(const Stage& stage) { return std::pair(stage.started, stage.finished); }
-
-// Those of the ranks at work on operations of one phase that have come the least far; all of them
-// stay where they have come equally far.
-void keep_the_slowest(const std::vector<Answer>& answers, std::vector<bool>& chosen) {
-  std::optional<std::pair<std::uint64_t, std::uint64_t>> least;
-  for (std::size_t at = 0; at < answers.size(); ++at) {
-    const auto& stage = answers[at].stage;
-    if (!chosen[at] || !stage) continue;
-    if (!stage->counted || stage->waits) return;
-    least = least ? std::min(*least, operations(*stage)) : operations(*stage);
-  }
-  for (std::size_t at = 0; at < answers.size(); ++at) {
-    const auto& stage = answers[at].stage;
-    if (stage && operations(*stage) != least) chosen[at] = false;
-  }
+auto operations_of(const RankStage& rank) {
+  return std::pair(rank.stage->started, rank.stage->finished);
 }
 
-std::vector<bool> find_culprits(const std::vector<Answer>& answers) {
-  using Progress = std::pair<std::uint64_t, bool>;
-  Progress furthest{0, false};
-  Progress least{std::numeric_limits<std::uint64_t>::max(), true};
-  bool somebody = false;
-  for (const auto& answer : answers) {
-    if (!answer.stage) continue;
-    furthest = std::max(furthest, progress(*answer.stage));
-    least = std::min(least, progress(*answer.stage));
+using Ranks = std::vector<const RankStage*>;
+
+// The ranks at work that have come the least far in the operations of one phase.
+Ranks slowest_of(const Ranks& ranks) {
+  const auto is_counted = [](const RankStage* rank) {
+    return rank->stage && rank->stage->counted && !rank->stage->waits;
+  };
+  if (ranks.empty() || !std::ranges::all_of(ranks, is_counted)) return ranks;
+  const auto* least = *std::ranges::min_element(
+      ranks, {}, [](const RankStage* rank) { return operations_of(*rank); });
+  Ranks slowest;
+  for (const auto* rank : ranks) {
+    if (operations_of(*rank) == operations_of(*least)) slowest.push_back(rank);
   }
-  std::vector<bool> culprits;
-  for (const auto& answer : answers) {
-    const bool at_work = answer.stage && progress(*answer.stage) < furthest && !answer.stage->waits;
-    culprits.push_back(!answer.stage || at_work);
-    somebody = somebody || culprits.back();
+  return slowest;
+}
+
+// See late_trouble(). Empty if all ranks are equally far.
+Ranks find_culprits(const std::vector<RankStage>& ranks) {
+  Ranks silent;
+  Ranks answering;
+  for (const auto& rank : ranks) (rank.stage ? answering : silent).push_back(&rank);
+  if (answering.empty()) return silent;
+  const auto progress = [](const RankStage* rank) { return progress_of(*rank); };
+  const auto [least, furthest] = std::ranges::minmax_element(answering, {}, progress);
+  Ranks behind;
+  Ranks last;
+  for (const auto* rank : answering) {
+    if (progress(rank) < progress(*furthest) && !rank->stage->waits) behind.push_back(rank);
+    if (progress(rank) == progress(*least)) last.push_back(rank);
   }
-  if (!somebody) {
-    for (std::size_t at = 0; at < answers.size(); ++at) {
-      culprits[at] = progress(*answers[at].stage) == least;
-    }
+  const bool one_phase = (*least)->stage->number == (*furthest)->stage->number;
+  if (!behind.empty() || !silent.empty()) {
+    if (one_phase) behind = slowest_of(behind);
+    behind.insert(behind.end(), silent.begin(), silent.end());
+    return behind;
   }
-  const bool together = least.first == furthest.first;  // in one phase
-  if (together) keep_the_slowest(answers, culprits);
-  const bool all = std::ranges::find(culprits, false) == culprits.end();
-  if (all && !somebody) culprits.assign(culprits.size(), false);
-  return culprits;
+  if (one_phase) last = slowest_of(last);
+  return last.size() == ranks.size() ? Ranks{} : last;
+}
+
+// If no rank is to blame.
+std::string common_state(const Stage& stage, bool alone) {
+  if (stage.unit.empty() || stage.waits) {
+    return alone ? "this process is still in it" : "all ranks are still in it";
+  }
+  return fmt::format("{} {}", alone ? "this process" : "each rank", progress_text(stage));
 }
 
 }  // namespace
@@ -121,24 +144,23 @@ Trouble trouble_of(const GivingUp& reason, const Phase& phase) {
           .broken = reason.broken};
 }
 
-std::string to_bytes(const Trouble& trouble) { return encoded(kTroubleFields, trouble); }
+std::string to_text(const Trouble& trouble) { return json_line(trouble); }
 
-std::optional<Trouble> read_trouble(std::string_view bytes) {
-  Trouble trouble;
-  const bool complete = decode(kTroubleFields, bytes, trouble);
-  const bool known = trouble.kind <= Trouble::Kind::stopped && trouble.phase.part <= Part::running;
-  return complete && known ? std::optional(trouble) : std::nullopt;
+std::optional<Trouble> read_trouble(std::string_view text) {
+  constexpr std::size_t kMostWords = 4096;
+  auto trouble = read<Trouble>(text);
+  if (!trouble || trouble->kind > Trouble::Kind::stopped) return std::nullopt;
+  trouble->what = printable(trouble->what, kMostWords);
+  return trouble;
 }
 
-std::string to_bytes(const Stage& stage) { return encoded(kStageFields, stage); }
-
-std::optional<Stage> read_stage(std::string_view bytes) {
-  Stage stage;
-  if (!decode(kStageFields, bytes, stage) || stage.phase.part > Part::running) return std::nullopt;
-  stage.phase.name = printable(stage.phase.name);
-  stage.unit = printable(stage.unit);
-  return stage;
+std::string to_text(const Stage& stage) {
+  Json json;
+  to_json(json, stage);
+  return json_line(json);
 }
+
+std::optional<Stage> read_stage(std::string_view text) { return read<Stage>(text); }
 
 std::string ranks_in_words(const std::vector<int>& ranks) {
   if (ranks.empty()) return "no rank";
@@ -152,26 +174,20 @@ std::string in_words(Clock::duration duration) {
   return seconds < 1e5 ? fmt::format("{:.4g} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
 
-Trouble late_trouble(const Stage& overdue, const std::vector<Answer>& answers) {
-  const auto culprits = find_culprits(answers);
+Trouble late_trouble(const Stage& overdue, const std::vector<RankStage>& ranks) {
+  const auto culprits = find_culprits(ranks);
   Trouble trouble{.kind = Trouble::Kind::late, .phase = overdue.phase};
   std::vector<std::string> sentences;
-  for (std::size_t at = 0; at < answers.size(); ++at) {
-    (culprits[at] ? trouble.ranks : trouble.arrived).push_back(answers[at].rank);
-    if (culprits[at] && sentences.size() < kMostNamed) {
-      sentences.push_back(state_of(answers[at], overdue));
-    }
+  for (const auto& rank : ranks) {
+    const bool guilty = std::ranges::find(culprits, &rank) != culprits.end();
+    (guilty ? trouble.ranks : trouble.arrived).push_back(rank.rank);
+    if (guilty && sentences.size() < kMostNamed) sentences.push_back(state_of(rank, overdue));
   }
   if (trouble.ranks.size() > sentences.size()) {
     sentences.push_back(fmt::format("and {} more", trouble.ranks.size() - sentences.size()));
   }
   if (sentences.empty()) {
-    const auto& stage = *answers.front().stage;
-    const bool alone = answers.size() == 1;
-    sentences.push_back(
-        !stage.unit.empty() && !stage.waits
-            ? fmt::format("{} {}", alone ? "this process" : "each rank", progress_text(stage))
-            : fmt::format("{} still in it", alone ? "this process is" : "all ranks are"));
+    sentences.push_back(common_state(*ranks.front().stage, ranks.size() == 1));
   }
   trouble.what = fmt::format(
       "{} \"{}\" takes longer than {}: {}",

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a run cannot go on: as a value, as bytes between ranks, and in words.
+// Why a run cannot go on: as a value, as text between ranks, and in words.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,20 +9,18 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/clock.hpp"
+
 namespace muster::bench {
 
-using Clock = std::chrono::steady_clock;
-
-// How far a run has come.
 enum class Part : std::uint8_t {
-  meeting,   // its ranks do not know each other yet
-  starting,  // they do, and nothing has been run
+  meeting,   // the ranks do not know each other yet
+  starting,  // they do, and no operation has run
   running,
 };
 
-// What a process does, and the part of the run that it belongs to.
+// What a process is doing, and the part of the run that this belongs to.
 struct Phase {
-  // A phase of a run that is under way, by its name alone.
   Phase(const char* words) : name(words) {}  // NOLINT(google-explicit-constructor)
 
   Phase(std::string words, Part in_part = Part::running)  // NOLINT(google-explicit-constructor)
@@ -40,68 +37,67 @@ inline const Phase kRendezvous{"rendezvous", Part::meeting};
 // Why a run cannot go on.
 struct Trouble {
   enum class Kind {
-    absent,    // ranks that did not come to the rendezvous in time
-    lost,      // a rank's process has ended, or its node is gone
-    late,      // a phase took longer than it may
+    absent,    // ranks did not come to the rendezvous in time
+    lost,      // a rank's process has ended, or its node is down
+    late,      // a phase took longer than its limit
     given_up,  // a rank reported an error of its own
-    stopped,   // this process was told to end by a signal
+    stopped,   // a signal told this process to end
   };
   Kind kind = Kind::lost;
   Phase phase = "";
-  std::string what;          // a sentence: what is known
-  std::vector<int> ranks;    // who is missing, gone or late; may be empty
-  std::vector<int> arrived;  // who was there, or further; for absent and late
+  std::string what;          // a sentence
+  std::vector<int> ranks;    // those missing, gone or late; may be empty
+  std::vector<int> arrived;  // of absent and late: the others
   // Rank 0 is gone or silent, and this process found that out by itself: rank 0 reports nothing.
   bool without_rank_0 = false;
-  bool broken = false;  // a device of the rank that gave up does not work, by its own word
+  bool broken = false;  // the rank that gave up has a device that reports to be broken
 };
 
 // Why a rank ends the run.
 struct GivingUp {
   std::string why;
-  bool stopped = false;  // it was told to end by a signal, which says nothing about its node
-  bool broken = false;   // a device says that it does not work
+  bool stopped = false;  // by a signal, which is no evidence against its node
+  bool broken = false;   // a device reports to be broken
 };
 
-// The trouble of a rank that ends the run in this phase; which one it is, is left open.
+// The trouble of a rank that ends the run in this phase, without its number.
 [[nodiscard]] Trouble trouble_of(const GivingUp& reason, const Phase& phase);
 
-// The phase that a process is in: its number, counted from the start of the process, and its name.
+// The phase that a process is in, and how far it has come.
 struct Stage {
-  std::uint64_t number = 0;
-  bool waits = false;  // only for the texts of other ranks
-  // Where its work is counted: how many units of it were started and finished. The limit holds for
-  // one of them, not for the whole phase.
+  std::uint64_t number = 0;  // of the phase, counted from the start of the process
+  bool waits = false;        // only for the texts of other ranks
+  // Whether its operations are counted. The limit then applies to each of them.
   bool counted = false;
   std::uint64_t started = 0, finished = 0;
-  std::string unit = {};  // "operation"; empty where the phase is one
+  std::string unit = {};  // "operation"; empty if the phase is a single one
   Phase phase{"start", Part::starting};
   Clock::duration limit{};
-  Clock::time_point deadline = Clock::time_point::max();
+  Clock::time_point deadline = Clock::time_point::max();  // not sent to others
 };
 
-[[nodiscard]] std::string to_bytes(const Trouble& trouble);
-[[nodiscard]] std::optional<Trouble> read_trouble(std::string_view bytes);
+// As text and back. The readers return nothing for text that is malformed.
+[[nodiscard]] std::string to_text(const Trouble& trouble);
+[[nodiscard]] std::optional<Trouble> read_trouble(std::string_view text);
+[[nodiscard]] std::string to_text(const Stage& stage);
+[[nodiscard]] std::optional<Stage> read_stage(std::string_view text);
 
-[[nodiscard]] std::string to_bytes(const Stage& stage);
-[[nodiscard]] std::optional<Stage> read_stage(std::string_view bytes);
-
-// "rank 3", "ranks 3 and 5-7"; "no rank".
+// "rank 3", "ranks 3,5-7"; "no rank".
 [[nodiscard]] std::string ranks_in_words(const std::vector<int>& ranks);
 // "2.5 s".
 [[nodiscard]] std::string in_words(Clock::duration duration);
 
 // What is known of a rank when a phase takes too long.
-struct Answer {
+struct RankStage {
   int rank = 0;
   std::string name;
-  std::optional<Stage> stage;  // where it is; nothing: it does not answer
+  std::optional<Stage> stage;  // empty if it does not answer
 };
 
-// The trouble of a phase that took too long. To blame are the ranks that do not answer, and those
-// that have entered fewer phases than others or still work where others wait for them. A rank that
-// is behind but waits itself is not to blame, unless nobody else is. Where all are in one operation
-// after another, those are that have started or finished the fewest.
-[[nodiscard]] Trouble late_trouble(const Stage& overdue, const std::vector<Answer>& answers);
+// The trouble of a phase that took too long. It blames the ranks that do not answer, and those that
+// have entered fewer phases than others or still work while others wait for them. A rank that is
+// behind but waits itself is blamed only if no other is. If all are in the same phase, it blames
+// those that have started or finished the fewest operations.
+[[nodiscard]] Trouble late_trouble(const Stage& overdue, const std::vector<RankStage>& ranks);
 
 }  // namespace muster::bench

@@ -36,7 +36,7 @@ struct Host {
 
 // "10.0.0.4:6000" without the port, which is Azure Batch's own.
 std::string without_port(std::string_view text) {
-  const auto address = parse_rendezvous(text);
+  const auto address = parse_endpoint(text);
   return address ? address->host : std::string(text);
 }
 
@@ -115,21 +115,6 @@ Result<Place> read_place(const Environment& environment, const SizeNames& names)
                                   *place.local_world, names.world, place.world, kRemedy));
   }
   return place;
-}
-
-Result<Rendezvous> parse_rendezvous(std::string_view text) {
-  const auto wrong = make_error(fmt::format(
-      "\"{}\" is no host and port such as node1:6105 or [fd00::1]:6105", printable(text, 100)));
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos) return wrong;
-  const auto port = parse_unsigned(text.substr(colon + 1));
-  auto host = text.substr(0, colon);
-  const bool bracketed = host.starts_with('[') && host.ends_with(']');
-  if (bracketed) host = host.substr(1, host.size() - 2);
-  // More than one colon is an address of IPv6, whose end is no port unless brackets say so.
-  const bool ambiguous = !bracketed && host.find(':') != std::string_view::npos;
-  if (!port || *port == 0 || *port > UINT16_MAX || host.empty() || ambiguous) return wrong;
-  return Rendezvous{.host = std::string(host), .port = static_cast<std::uint16_t>(*port)};
 }
 
 std::uint16_t port_of_job(std::string_view job) {

@@ -15,7 +15,7 @@
 #include <optional>
 #include <utility>
 
-#include "bench/launch/random.hpp"
+#include "bench/sockets/greeting.hpp"
 #include "bench/sockets/sockets.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/process/process.hpp"

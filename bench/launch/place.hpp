@@ -25,9 +25,6 @@ enum class Launcher { flags, torchrun, open_mpi, hydra, pmix, slurm, tf_config, 
 // Where rank 0 listens.
 using Rendezvous = Endpoint;
 
-// "node1:6105", "[fd00::1]:6105".
-[[nodiscard]] Result<Rendezvous> parse_rendezvous(std::string_view text);
-
 // Added to a port that is somebody else's: that of torchrun's own store, of TensorFlow's servers.
 inline constexpr std::uint16_t kPortOffset = 97;
 

@@ -41,7 +41,7 @@ Result<std::vector<Rendezvous>> read_addresses(const Json& config, const char* t
   if (addresses.is_null()) return result;
   if (!addresses.is_array()) return wrong(fmt::format("has a {} that is no list", type));
   for (const auto& address : addresses) {
-    auto parsed = parse_rendezvous(address.is_string() ? address.get<std::string>() : "");
+    auto parsed = parse_endpoint(address.is_string() ? address.get<std::string>() : "");
     if (!parsed)
       return wrong(fmt::format("has an address of {}: {}", type, parsed.error().message));
     result.push_back(*std::move(parsed));

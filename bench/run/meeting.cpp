@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "bench/backends/nccl/ras.hpp"
-#include "bench/launch/random.hpp"
 #include "bench/run/rank_backend.hpp"
+#include "bench/sockets/greeting.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 

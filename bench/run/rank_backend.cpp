@@ -13,8 +13,8 @@
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/sim/cluster.hpp"
 #include "bench/backends/tcp/mesh.hpp"
-#include "bench/launch/random.hpp"
 #include "bench/run/splitting.hpp"
+#include "bench/sockets/greeting.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::bench {

@@ -106,16 +106,25 @@ Result<Found> describe(const ifaddrs& each) {
 }  // namespace
 
 std::string to_text(const Endpoint& endpoint) {
-  return fmt::format("{} {}", endpoint.host, endpoint.port);
+  const bool ipv6 = endpoint.host.find(':') != std::string::npos;
+  return ipv6 ? fmt::format("[{}]:{}", endpoint.host, endpoint.port)
+              : fmt::format("{}:{}", endpoint.host, endpoint.port);
 }
 
 Result<Endpoint> parse_endpoint(std::string_view text) {
-  const auto words = split(text, ' ');
-  const auto port = words.size() == 2 ? parse_unsigned(words[1]) : make_error("");
-  if (!port || words[0].empty() || *port > UINT16_MAX) {
-    return make_error(fmt::format("\"{}\" is no address and port", printable(text, 100)));
+  const auto colon = std::min(text.rfind(':'), text.size());
+  const auto port = parse_unsigned(text.substr(std::min(colon + 1, text.size())));
+  auto host = text.substr(0, colon);
+  const bool bracketed = host.starts_with('[') && host.ends_with(']');
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  // Without brackets, the end of an IPv6 address is not a port.
+  const bool ambiguous = !bracketed && host.find(':') != std::string_view::npos;
+  if (port && *port > 0 && *port <= UINT16_MAX && !host.empty() && !ambiguous) {
+    return Endpoint{.host = std::string(host), .port = static_cast<std::uint16_t>(*port)};
   }
-  return Endpoint{.host = std::string(words[0]), .port = static_cast<std::uint16_t>(*port)};
+  return make_error(
+      fmt::format("invalid HOST:PORT \"{}\": expected one such as node1:6105 or [fd00::1]:6105",
+                  printable(text, 100)));
 }
 
 bool is_loopback(const Endpoint& endpoint) {

@@ -15,7 +15,7 @@
 
 namespace muster::bench {
 
-// A name or a numeric address, and a port.
+// A host name or numeric address, and a port.
 struct Endpoint {
   std::string host;
   std::uint16_t port = 0;
@@ -23,7 +23,7 @@ struct Endpoint {
   bool operator==(const Endpoint&) const = default;
 };
 
-// "10.0.0.4 40123", as ranks tell each other.
+// "node1:6105", "[fd00::1]:6105".
 [[nodiscard]] std::string to_text(const Endpoint& endpoint);
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text);
 

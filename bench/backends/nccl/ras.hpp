@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's RAS service, which it has from 2.24 on: in each process of a job a thread that knows, over
-// a network of its own, which processes are gone and which ranks are behind, and that answers while
-// an operation hangs.
+// NCCL's RAS service (2.24 and later): a thread in each process that knows which processes are gone
+// and which ranks are behind, and that answers while an operation hangs.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <string_view>
 
+#include "lib/base/clock.hpp"
+
 namespace muster::bench {
 
-// To be called before NCCL is. Where the user has not said at which address this process is to
-// answer, it is a free port: at the usual one another job of this node may answer.
+// Sets the address of this process' service to a free port, unless the user has set one: at the
+// default port another job on this node may answer. Call this before NCCL starts.
 void choose_ras_address();
 
-// What the service says is wrong in this job, its sentences on one line; empty where it finds
-// nothing, or nobody answers. Returns within the limit.
-[[nodiscard]] std::string ask_ras(std::chrono::steady_clock::duration limit);
+// The errors and warnings of the service on one line; empty if it reports none or does not answer
+// within the limit.
+[[nodiscard]] std::string ask_ras(Clock::duration limit);
 
-// The sentences below "Errors" and "Warnings" of the text that the service answers with.
+// The sentences below "Errors" and "Warnings" in the service's answer.
 [[nodiscard]] std::string trouble_in_ras_answer(std::string_view answer);
 
 }  // namespace muster::bench

@@ -2,218 +2,93 @@
 #include "bench/backends/tcp/mesh.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdint>
-#include <cstring>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include "bench/backends/host_backend.hpp"
 #include "bench/collectives/definition.hpp"
+#include "bench/sockets/greeting.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench::tcp {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Endpoints = std::vector<Endpoint>;
 
-constexpr std::size_t kTokenBytes = 64;
-constexpr std::size_t kMostStrangers = 64;  // that may be waited for at once
-// A rank says who it is as soon as it is connected; who has not by then may be turned away for
-// others.
-constexpr auto kTimeToSpeak = std::chrono::seconds(1);
-constexpr std::size_t kOtherDescriptors = 128;
-
-// What the two ends of a new connection tell each other. All ranks run the same program, on
-// machines of one kind.
-struct Hello {
-  std::array<char, 16> magic{};
-  std::uint32_t from = 0;
-  std::uint32_t to = 0;
-  std::array<char, kTokenBytes> token{};
-};
-
-constexpr auto kBetweenGreetings = std::chrono::milliseconds(100);
-
-constexpr std::string_view kMagic = "muster-bench/1";
-
-Hello hello_of(int from, int to, std::string_view token) {
-  Hello hello{.from = static_cast<std::uint32_t>(from), .to = static_cast<std::uint32_t>(to)};
-  std::ranges::copy(kMagic, hello.magic.begin());
-  std::ranges::copy(token.substr(0, kTokenBytes), hello.token.begin());
-  return hello;
+tl::unexpected<Error> connect_error(int peer, std::string_view why) {
+  return make_error(fmt::format("connect to rank {}: {}", peer, why));
 }
 
-// In the same time whatever differs: the token cannot be found out piece by piece.
-bool same(const Hello& a, const Hello& b) {
-  const auto left = std::as_bytes(std::span(&a, 1));
-  const auto right = std::as_bytes(std::span(&b, 1));
-  auto difference = std::byte{0};
-  for (std::size_t i = 0; i < left.size(); ++i) difference |= left[i] ^ right[i];
-  return difference == std::byte{0};
-}
-
-struct Stranger {
-  Descriptor socket;
-  Hello hello;
-  Clock::time_point came;
-  std::size_t received = 0;
-};
-
+// Connects one rank to all others. It greets the lower ranks, admits the higher ones, and then
+// reads the answers of the lower ones: a rank need not be accepted to go on.
 class Assembly {
  public:
-  Assembly(int rank, int ranks, std::string_view token, Deadline deadline)
-      : rank_(rank),
-        token_(token),
+  Assembly(Identity self, Clock::time_point deadline)
+      : self_(std::move(self)),
         deadline_(deadline),
-        sockets_(static_cast<std::size_t>(ranks)) {}
+        sockets_(static_cast<std::size_t>(self_.ranks)) {}
 
-  // Nobody has to accept for this to return: connections wait in the listener's queue.
   [[nodiscard]] Result<void> greet(int peer, const Endpoints& addresses) {
     auto socket = connect_to(addresses, deadline_);
-    if (!socket) return socket_error(peer, socket.error());
-    const auto hello = hello_of(rank_, peer, token_);
-    const auto sent = transfer(
-        {.socket = socket->get(), .bytes = std::as_bytes(std::span(&hello, 1))}, {}, &deadline_);
-    if (!sent) return socket_error(peer, sent.error());
+    if (!socket) return connect_error(peer, socket.error().message);
+    TRY(send_greeting(socket->get(), self_, peer));
     socket_of(peer) = *std::move(socket);
     return {};
   }
 
-  // The answer of one who was greeted. Who had no room for this rank among strangers is greeted
-  // again.
+  // A peer that was crowded by strangers closes the connection: then it is greeted again.
   [[nodiscard]] Result<void> hear(int peer, const Endpoints& addresses) {
+    constexpr auto kPause = std::chrono::milliseconds(100);
     for (;;) {
-      auto heard = hear_once(peer);
-      if (heard || Clock::now() + kBetweenGreetings >= deadline_) return heard;
-      std::this_thread::sleep_for(kBetweenGreetings);
-      if (!greet(peer, addresses)) return heard;
+      const auto answer = receive_answer(socket_of(peer).get(), self_, peer, deadline_);
+      if (answer && answer->empty()) return {};
+      if (answer) return connect_error(peer, fmt::format("it refuses this rank: {}", *answer));
+      if (Clock::now() + kPause >= deadline_) return connect_error(peer, answer.error().message);
+      std::this_thread::sleep_for(kPause);
+      TRY(greet(peer, addresses));
     }
   }
 
   // Waits until all higher ranks have come.
-  [[nodiscard]] Result<void> welcome(const Descriptor& listener) {
-    while (missing() != 0) {
+  [[nodiscard]] Result<void> admit_higher(Descriptor listener) {
+    constexpr auto kGreetingLimit = std::chrono::seconds(5);
+    Doorkeeper door(std::move(listener), self_, kGreetingLimit, nullptr);
+    Poller poller;
+    auto missing = self_.ranks - self_.rank - 1;
+    while (missing > 0) {
       if (Clock::now() >= deadline_) {
-        return make_error(
-            fmt::format("{} of {} ranks did not connect in time", missing(), sockets_.size()));
+        return make_error(fmt::format("{} of {} ranks did not connect in time{}", missing,
+                                      self_.ranks, door.refusals()));
       }
-      if (auto waited = wait(listener); !waited) return waited;
-      if (auto accepted = accept(listener); !accepted) return accepted;
-      if (auto listened = listen_to_strangers(); !listened) return listened;
+      poller.clear();
+      door.watch(poller);
+      poller.wait(std::min(deadline_, door.next_deadline()));
+      for (auto& arrival : door.serve(poller)) {
+        if (arrival.rank <= self_.rank || socket_of(arrival.rank).is_open()) {
+          door.refuse(arrival, "this rank is not expected");
+          continue;
+        }
+        door.admit(arrival);
+        socket_of(arrival.rank) = std::move(arrival.socket);
+        --missing;
+      }
     }
     return {};
   }
 
-  [[nodiscard]] std::vector<Descriptor> take() { return std::move(sockets_); }
+  [[nodiscard]] std::vector<Descriptor> take_sockets() { return std::move(sockets_); }
 
  private:
-  [[nodiscard]] Result<void> hear_once(int peer) {
-    Hello answer;
-    const auto received = transfer(
-        {},
-        {.socket = socket_of(peer).get(), .bytes = std::as_writable_bytes(std::span(&answer, 1))},
-        &deadline_);
-    if (!received) return socket_error(peer, received.error());
-    if (!same(answer, hello_of(peer, rank_, token_))) {
-      return socket_error(peer, {.message = "who answers is not of this job"});
-    }
-    return {};
-  }
-
-  [[nodiscard]] static tl::unexpected<Error> socket_error(int peer, const Error& error) {
-    return make_error(fmt::format("connect to rank {}: {}", peer, error.message));
-  }
-
   [[nodiscard]] Descriptor& socket_of(int peer) { return sockets_[static_cast<std::size_t>(peer)]; }
 
-  [[nodiscard]] std::int64_t missing() const {
-    return std::count_if(sockets_.begin() + rank_ + 1, sockets_.end(),
-                         [](const Descriptor& socket) { return !socket.is_open(); });
-  }
-
-  // Whether one more may come, if need be for one who said nothing for long.
-  [[nodiscard]] bool has_room() const {
-    return strangers_.size() < kMostStrangers ||
-           Clock::now() - strangers_.front().came >= kTimeToSpeak;
-  }
-
-  [[nodiscard]] Result<void> wait(const Descriptor& listener) const {
-    // poll() leaves out negative descriptors.
-    std::vector<pollfd> all{
-        {.fd = has_room() ? listener.get() : -1, .events = POLLIN, .revents = 0}};
-    for (const auto& stranger : strangers_) {
-      all.push_back({.fd = stranger.socket.get(), .events = POLLIN, .revents = 0});
-    }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
-    const auto timeout = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 100));
-    if (::poll(all.data(), all.size(), timeout) < 0 && errno != EINTR) {
-      return make_error(fmt::format("poll: {}", std::strerror(errno)));
-    }
-    return {};
-  }
-
-  [[nodiscard]] Result<void> accept(const Descriptor& listener) {
-    if (!has_room()) return {};
-    Address from;
-    Descriptor socket = accept_one(listener.get(), from);
-    if (!socket.is_open()) {
-      // A stranger may be gone again before it is accepted.
-      const bool harmless = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
-      if (harmless) return {};
-      return make_error(fmt::format("accept: {}", std::strerror(errno)));
-    }
-    if (strangers_.size() == kMostStrangers) strangers_.erase(strangers_.begin());
-    strangers_.push_back({.socket = std::move(socket), .hello = {}, .came = Clock::now()});
-    return {};
-  }
-
-  [[nodiscard]] Result<void> listen_to_strangers() {
-    for (auto& stranger : strangers_) {
-      if (auto heard = listen_to(stranger); !heard) return heard;
-    }
-    std::erase_if(strangers_, [](const Stranger& one) { return !one.socket.is_open(); });
-    return {};
-  }
-
-  // Takes what has come. Who is of the job gets an answer and its place, and who is not is closed.
-  [[nodiscard]] Result<void> listen_to(Stranger& stranger) {
-    const auto hello = std::as_writable_bytes(std::span(&stranger.hello, 1));
-    const auto rest = hello.subspan(stranger.received);
-    const auto got = ::recv(stranger.socket.get(), rest.data(), rest.size(), 0);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
-    if (got > 0) stranger.received += static_cast<std::size_t>(got);
-    if (got > 0 && stranger.received < hello.size()) return {};
-    const auto from = stranger.hello.from;
-    const bool right = got > 0 && from > static_cast<std::uint32_t>(rank_) &&
-                       from < sockets_.size() && !sockets_[from].is_open() &&
-                       same(stranger.hello, hello_of(static_cast<int>(from), rank_, token_));
-    if (!right) {
-      stranger.socket = Descriptor{};
-      return {};
-    }
-    const auto answer = hello_of(rank_, static_cast<int>(from), token_);
-    const auto sent =
-        transfer({.socket = stranger.socket.get(), .bytes = std::as_bytes(std::span(&answer, 1))},
-                 {}, &deadline_);
-    if (!sent) return socket_error(static_cast<int>(from), sent.error());
-    sockets_[from] = std::move(stranger.socket);
-    stranger.socket = Descriptor{};
-    return {};
-  }
-
-  int rank_;
-  std::string_view token_;
-  Deadline deadline_;
+  Identity self_;
+  Clock::time_point deadline_;
   std::vector<Descriptor> sockets_;
-  std::vector<Stranger> strangers_;
 };
 
 // "10.0.0.4 40123,fd00::4 40123".
@@ -227,9 +102,9 @@ std::string to_line(const Endpoints& addresses) {
 // The addresses of each rank.
 Result<std::vector<Endpoints>> share(const Exchange& exchange, const Endpoints& mine, int ranks) {
   TRY_ASSIGN(const auto gathered, exchange.gather(to_line(mine)));
-  TRY_ASSIGN(const auto told, exchange.broadcast(fmt::format("{}", fmt::join(gathered, "\n"))));
+  TRY_ASSIGN(const auto lines, exchange.broadcast(fmt::format("{}", fmt::join(gathered, "\n"))));
   std::vector<Endpoints> all;
-  for (const auto line : split(told, '\n')) {
+  for (const auto line : split(lines, '\n')) {
     auto& one = all.emplace_back();
     for (const auto word : split(line, ',')) {
       TRY_ASSIGN(auto address, parse_endpoint(word));
@@ -237,12 +112,12 @@ Result<std::vector<Endpoints>> share(const Exchange& exchange, const Endpoints& 
     }
   }
   if (all.size() != static_cast<std::size_t>(ranks)) {
-    return make_error(fmt::format("{} ranks told their addresses, expected {}", all.size(), ranks));
+    return make_error(fmt::format("addresses of {} ranks, expected {}", all.size(), ranks));
   }
   return all;
 }
 
-// Those whose addresses are the same: each port is another.
+// The number of ranks with the same hosts as this one; their ports differ.
 int count_here(const std::vector<Endpoints>& all, int rank) {
   const auto hosts_of = [](const Endpoints& addresses) {
     std::set<std::string> hosts;
@@ -297,21 +172,22 @@ class TcpBackend final : public HostBackend<TcpCalls> {
 
 Result<Mesh> Mesh::connect(const Options& options) {
   const auto& [rank, ranks, token, exchange, patience] = options;
-  // A connection to each other rank, and what else there is.
-  const auto wanted = static_cast<std::size_t>(ranks) + kMostStrangers + kOtherDescriptors;
-  TRY(allow_descriptors(fmt::format("each of {} ranks", ranks), wanted));
-  TRY_ASSIGN(const auto listening, listen_anywhere());
+  constexpr std::size_t kOwnDescriptors = 192;
+  TRY(allow_descriptors(fmt::format("each of {} ranks", ranks),
+                        static_cast<std::size_t>(ranks) + kOwnDescriptors));
+  TRY_ASSIGN(auto listening, listen_anywhere());
   TRY_ASSIGN(const auto addresses, share(exchange, listening.addresses, ranks));
 
-  Assembly assembly(rank, ranks, token, Clock::now() + patience);
+  Assembly assembly({.rank = rank, .ranks = ranks, .secret = token, .name = {}},
+                    Clock::now() + patience);
   for (int peer = 0; peer < rank; ++peer) {
     TRY(assembly.greet(peer, addresses[static_cast<std::size_t>(peer)]));
   }
-  if (auto all = assembly.welcome(listening.socket); !all) return tl::unexpected(all.error());
+  TRY(assembly.admit_higher(std::move(listening.socket)));
   for (int peer = 0; peer < rank; ++peer) {
     TRY(assembly.hear(peer, addresses[static_cast<std::size_t>(peer)]));
   }
-  return Mesh(rank, count_here(addresses, rank), assembly.take());
+  return Mesh(rank, count_here(addresses, rank), assembly.take_sockets());
 }
 
 Result<void> Mesh::exchange(int to, ConstBytes out, int from, Bytes in) const {
@@ -330,7 +206,7 @@ void Mesh::shut_down() const noexcept {
 }
 
 Result<std::unique_ptr<Backend>> make_backend(const Options& options) {
-  auto available = host_memory_available();  // all have asked when they are connected
+  auto available = host_memory_available();  // before any rank allocates
   TRY_ASSIGN(auto mesh, Mesh::connect(options));
   if (available) *available /= static_cast<std::uint64_t>(mesh.ranks_here());
   return std::make_unique<TcpBackend>(std::move(mesh), available);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection between every two ranks of a job, and nobody else; and collectives on host memory
-// over these: for runs without a GPU and without MPI.
+// Collectives on host memory over TCP connections between every two ranks, for runs without GPUs
+// and MPI.
 #pragma once
 
 #include <chrono>
@@ -10,31 +10,30 @@
 #include <vector>
 
 #include "bench/backends/backend.hpp"
-#include "bench/backends/tcp/connection.hpp"
 #include "bench/collectives/host_algorithms.hpp"
+#include "bench/sockets/connection.hpp"
 
 namespace muster::bench::tcp {
 
 struct Options {
   int rank = 0;
   int ranks = 1;
-  std::string token;  // the same on all ranks of the job, at most 64 bytes; nobody else knows it
-  Exchange exchange;  // how the ranks tell each other their addresses; used once
+  std::string token;                           // a secret that all ranks of the job share
+  Exchange exchange;                           // for the ranks' addresses; used once
   std::chrono::milliseconds patience{30'000};  // for all connections
 };
 
 class Mesh final : public HostAlgorithms {
  public:
-  // Connects every two ranks. Who connects and does not know the token is turned away.
+  // Connects every two ranks, and refuses connections without the token.
   [[nodiscard]] static Result<Mesh> connect(const Options& options);
 
-  // How many ranks are on this machine, this one among them.
+  // The number of ranks on this machine, including this one.
   [[nodiscard]] int ranks_here() const { return ranks_here_; }
 
   [[nodiscard]] Result<void> exchange(int to, ConstBytes out, int from, Bytes in) const override;
 
-  // Lets whoever waits for one of these connections get an error, on both ends; any thread may call
-  // it.
+  // Makes all waits for these connections fail, on both ends. Thread-safe.
   void shut_down() const noexcept;
 
  private:
@@ -44,10 +43,9 @@ class Mesh final : public HostAlgorithms {
         sockets_(std::move(sockets)) {}
 
   int ranks_here_;
-  std::vector<Descriptor> sockets_;  // by rank; none at its own place
+  std::vector<Descriptor> sockets_;  // by rank; none at its own index
 };
 
-// Over a mesh of these ranks.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(const Options& options);
 
 }  // namespace muster::bench::tcp

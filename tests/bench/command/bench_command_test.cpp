@@ -299,7 +299,8 @@ INSTANTIATE_TEST_SUITE_P(
             "--rank and --world require --rendezvous, the address of rank 0"},
         Bad{"all_reduce --each-iteration", "--each-iteration requires --format json"},
         Bad{"all_reduce --rendezvous here",
-            "--rendezvous: \"here\" is no host and port such as node1:6105 or [fd00::1]:6105"},
+            "--rendezvous: invalid HOST:PORT \"here\": expected one such as node1:6105 or "
+            "[fd00::1]:6105"},
         Bad{"all_reduce --set x",
             "--set: expects KEY=VALUE as bench.node_all_reduce.fail_below='220 GB/s', got \"x\""},
         Bad{"all_reduce --min-busbw 0GB/s", "--min-busbw: expects a rate above zero"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where there are too few file descriptors for all the connections.
+// Too few file descriptors for all connections.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 
 #include <utility>
 
-#include "bench/group/listener.hpp"
-#include "bench/group/poller.hpp"
+#include "bench/sockets/greeting.hpp"
+#include "bench/sockets/poller.hpp"
 #include "bench/sockets/sockets.hpp"
 #include "tests/bench/group/harness.hpp"
 
@@ -22,7 +22,6 @@ using ::testing::IsEmpty;
 
 constexpr int kDone = 7;
 
-// Rank 0 of a hundred, with room for fewer.
 [[noreturn]] void join_with_few() {
   const rlimit few{.rlim_cur = 200, .rlim_max = 300};
   ::setrlimit(RLIMIT_NOFILE, &few);
@@ -33,7 +32,7 @@ constexpr int kDone = 7;
   ::_exit(kDone);
 }
 
-TEST(DescriptorsDeathTest, RankZeroSaysAtOnceThatItMayNotHaveEnough) {
+TEST(DescriptorsDeathTest, RankZeroRefusesToStartWithTooFew) {
   EXPECT_EXIT(join_with_few(), ExitedWithCode(kDone),
               "rank 0 needs 355 file descriptors, and may have 300: raise the hard limit");
 }
@@ -56,31 +55,29 @@ class Limited {
   rlimit before_{};
 };
 
-TEST(DescriptorsTest, TheListenerTellsWhyItCouldNotLetSomebodyIn) {
+TEST(DescriptorsTest, DoorkeeperReportsThatAcceptFails) {
   auto listener = listen_here();
   const auto addresses = resolve(listener.addresses.front());
   ASSERT_TRUE(addresses);
   const auto caller = start_connecting(addresses->front());
   ASSERT_TRUE(caller);
-  const JoinOptions options{.world = 2, .hello_limit = kLong};
-  RankListener rank_listener(std::move(listener.socket), options);
-  EXPECT_THAT(rank_listener.refusals(), IsEmpty());
+  Doorkeeper door(std::move(listener.socket), {.ranks = 2}, kLong, nullptr);
+  EXPECT_THAT(door.refusals(), IsEmpty());
   Poller poller;
   std::size_t let_in = 0;
   {
-    // Nothing is asserted in here: a sanitizer needs descriptors to look at what it is shown.
+    // No assertions here: sanitizers need descriptors.
     const Limited limited(3);
-    rank_listener.watch(poller);
+    door.watch(poller);
     poller.wait(after(kLong));
-    let_in = rank_listener.serve(poller).size();
+    let_in = door.serve(poller).size();
   }
   EXPECT_EQ(let_in, 0U);
-  EXPECT_THAT(rank_listener.refusals(),
-              HasSubstr("rank 0 could not accept all connections: Too many open files"));
+  EXPECT_THAT(door.refusals(), HasSubstr("accept: Too many open files"));
 }
 
-// poll(2) takes no more entries than the limit.
-TEST(DescriptorsTest, ThePollerAsksForNothingWhereThereIsNoDescriptor) {
+// poll(2) accepts at most as many entries as the limit.
+TEST(DescriptorsTest, PollerSkipsNegativeDescriptors) {
   auto listener = listen_here();
   const auto addresses = resolve(listener.addresses.front());
   ASSERT_TRUE(addresses);

@@ -217,7 +217,7 @@ TEST(LostTest, AKilledProcessIsNamed) {
   });
   expect_trouble(rank, Trouble::Kind::lost, "all_reduce", {2});
   EXPECT_EQ(rank.trouble->what,
-            "rank 2 (test) ended without a word, or its node is gone, in the phase \"all_reduce\"");
+            "rank 2 (test) exited unexpectedly, or its node is down, in the phase \"all_reduce\"");
   EXPECT_EQ(first.wait(), Process::kTold);
   EXPECT_EQ(second.wait(), 128 + SIGKILL);
 }
@@ -253,7 +253,7 @@ TEST(LostTest, ARunMayGoOnWithoutARankThatIsKilled) {
     const auto losses = group.losses();
     ASSERT_EQ(losses.size(), 1U);
     EXPECT_THAT(losses.front().ranks, ElementsAre(2));
-    EXPECT_THAT(losses.front().what, HasSubstr("rank 2 (test) ended without a word"));
+    EXPECT_THAT(losses.front().what, HasSubstr("rank 2 (test) exited unexpectedly"));
     EXPECT_TRUE(group.awaited().empty());
     EXPECT_TRUE(group.broadcast("the end"));
   });
@@ -337,7 +337,7 @@ TEST(LostTest, AProcessKilledWhileOthersAreAwaitedIsNamedAtOnce) {
   live(options_for(setting, listener, rank), rank, [](Group& /*group*/) {});
   killer.join();
   expect_trouble(rank, Trouble::Kind::lost, "rendezvous", {1});
-  EXPECT_THAT(rank.error, HasSubstr("rank 1 (test) ended without a word"));
+  EXPECT_THAT(rank.error, HasSubstr("rank 1 (test) exited unexpectedly"));
 }
 
 TEST(AbsentTest, WhoDoesNotComeIsNamedToAllWhoCame) {

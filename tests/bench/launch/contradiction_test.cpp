@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"no_address",
              {{"TF_CONFIG",
                R"({"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}})"}},
-             {"TF_CONFIG has an address of worker", "\"a\" is no host and port"}},
+             {"TF_CONFIG has an address of worker", "invalid HOST:PORT \"a\""}},
         Case{
             "a_parameter_server",
             {{"TF_CONFIG",

@@ -168,7 +168,7 @@ TEST_P(KillTest, DuringAnOperation) {
       ASSERT_TRUE(party->is_in_operation());
       std::this_thread::sleep_for(delay);
       send(party->pid_of(rank), SIGKILL);
-      expect_told(*party, rank, "ended without a word");
+      expect_told(*party, rank, "exited unexpectedly");
       if (GetParam().start != Case::Start::mpirun) {
         EXPECT_EQ(party->status, 1);
       }
@@ -193,7 +193,7 @@ TEST_P(KillTest, AtAnyPointOfTheStart) {
       // Only mpirun knows of a rank that exited before the ranks met, and it ends the others.
       if (GetParam().start == Case::Start::mpirun) continue;
       EXPECT_THAT(said, HasSubstr(fmt::format("rank {}", rank)));
-      EXPECT_THAT(said, AnyOf(HasSubstr("ended without a word"), HasSubstr("did not come"),
+      EXPECT_THAT(said, AnyOf(HasSubstr("exited unexpectedly"), HasSubstr("did not come"),
                               HasSubstr("ended before all ranks had met")));
     }
   }

@@ -175,8 +175,8 @@ TEST_F(Locate, ANodeWhoseProcessesDieIsNamedAndTheRestIsMeasured) {
   EXPECT_EQ(finding["device"], "node3");
   EXPECT_EQ(finding["outcome"], "fail");
   EXPECT_EQ(finding["remedy"], "restart_app");
-  EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("ranks 6-7 ended without a word"));
-  EXPECT_THAT(said, HasSubstr("ranks 6-7 ended without a word, or their nodes are gone"));
+  EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("ranks 6-7 exited unexpectedly"));
+  EXPECT_THAT(said, HasSubstr("ranks 6-7 exited unexpectedly, or their nodes are down"));
   EXPECT_THAT(content_of(job.folder() / "pairs"), HasSubstr("node0,node5,187"));
 }
 

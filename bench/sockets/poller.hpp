@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// poll(2) over sockets that are listed anew each time.
+// poll(2) over a list of sockets that is rebuilt for each wait.
 #pragma once
 
 #include <poll.h>
@@ -13,11 +13,11 @@
 #include <thread>
 #include <vector>
 
-#include "bench/group/group.hpp"
+#include "lib/base/clock.hpp"
 
 namespace muster::bench {
 
-// Never overflows: a wait of more than a year is one for ever.
+// Never overflows: more than a year means forever.
 [[nodiscard]] inline Clock::time_point after(Clock::duration wait) {
   constexpr auto kForever = std::chrono::hours(24 * 365);
   return wait > kForever ? Clock::time_point::max() : Clock::now() + wait;
@@ -27,8 +27,8 @@ class Poller {
  public:
   void clear() { sockets_.clear(); }
 
-  // The slot to ask for after wait(). A descriptor of -1 takes none, and is never ready: poll(2)
-  // refuses more entries than there may be descriptors.
+  // Returns the slot for is_ready(). A descriptor of -1 takes no slot and is never ready: poll(2)
+  // refuses more entries than the limit on descriptors.
   std::size_t add(int descriptor, bool writing = false) {
     if (descriptor < 0) return kNoSlot;
     const auto events = static_cast<short>(POLLIN | POLLRDHUP | (writing ? POLLOUT : 0));
@@ -36,7 +36,7 @@ class Poller {
     return sockets_.size() - 1;
   }
 
-  // For sending alone: what comes meanwhile does not wake.
+  // Wakes only when the socket can be written to.
   void add_writing(int descriptor) {
     sockets_.push_back({.fd = descriptor, .events = POLLOUT, .revents = 0});
   }
@@ -51,7 +51,7 @@ class Poller {
     if (ready >= 0) return;
     const bool interrupted = errno == EINTR;
     for (auto& socket : sockets_) socket.revents = 0;
-    // Out of memory, for instance: callers try again, and must not spin meanwhile.
+    // Out of memory, for example: callers try again and must not spin.
     constexpr Clock::duration kPause = std::chrono::milliseconds(50);
     if (!interrupted) std::this_thread::sleep_for(std::min(left, kPause));
   }
