@@ -123,8 +123,8 @@ Result<void> take_setting(std::vector<std::string>& target, Text value) {
 }
 
 Result<void> take_transport(std::vector<std::string>& target, Text value) {
-  TRY_ASSIGN(const auto ways, parse_ways(value));
-  for (const auto way : ways) target.emplace_back(to_string(way));
+  TRY_ASSIGN(const auto requirements, parse_requirements(value));
+  for (const auto requirement : requirements) target.emplace_back(to_string(requirement));
   return {};
 }
 

@@ -27,12 +27,12 @@ struct CopyLane {
   [[nodiscard]] std::uint64_t bytes() const { return out->bytes(); }
 
   [[nodiscard]] Result<void> copy_in(cuda::Stream stream) const {
-    MUSTER_CUDA_TRY(gpu->library(), copy_in, first, out->words(), bytes(), stream);
+    TRY(call(gpu->library(), gpu->library().copy_in, first, out->words(), bytes(), stream));
     return {};
   }
 
   [[nodiscard]] Result<void> copy_out(cuda::Pointer from, cuda::Stream stream) const {
-    MUSTER_CUDA_TRY(gpu->library(), copy_out, in->words(), from, bytes(), stream);
+    TRY(call(gpu->library(), gpu->library().copy_out, in->words(), from, bytes(), stream));
     return {};
   }
 };

@@ -26,8 +26,8 @@ Result<void> enqueue_read(const PeerBuffers& reader, const PeerBuffers& other,
                           std::uint64_t bytes) {
   auto& gpu = reader.gpu->gpu();
   TRY(gpu.use());
-  MUSTER_CUDA_TRY(reader.gpu->library(), copy_peer, reader.to, gpu.context(), other.from,
-                  other.gpu->gpu().context(), bytes, gpu.stream());
+  TRY(call(reader.gpu->library(), reader.gpu->library().copy_peer, reader.to, gpu.context(),
+           other.from, other.gpu->gpu().context(), bytes, gpu.stream()));
   return {};
 }
 

@@ -52,19 +52,19 @@ Result<std::unique_ptr<NodeGpu>> NodeGpu::open(const cuda::Library& library, int
 }
 
 Result<void> NodeGpu::set_up(int ordinal) {
-  MUSTER_CUDA_TRY(library_, device, &device_, ordinal);
+  TRY(call(library_, library_.device, &device_, ordinal));
   int multiprocessors = 0;
-  MUSTER_CUDA_TRY(library_, device_attribute, &multiprocessors, cuda::kMultiprocessors, device_);
+  TRY(call(library_, library_.device_attribute, &multiprocessors, cuda::kMultiprocessors, device_));
   blocks_ = kBlocksPerMultiprocessor * static_cast<std::uint64_t>(std::max(1, multiprocessors));
   TRY_ASSIGN(first_, Gpu::open(library_, ordinal));
   TRY_ASSIGN(second_, Gpu::open(library_, ordinal));
   const std::string ptx(kernels_ptx());
-  MUSTER_CUDA_TRY(library_, module_load, &module_, ptx.c_str());
+  TRY(call(library_, library_.module_load, &module_, ptx.c_str()));
   for (const auto& [kernel, name] :
        {std::pair(&triad_, "muster_triad"), std::pair(&write_, "muster_pattern_write"),
         std::pair(&check_, "muster_pattern_check"), std::pair(&product_, "muster_product"),
         std::pair(&compare_, "muster_compare")}) {
-    MUSTER_CUDA_TRY(library_, module_function, kernel, module_, name);
+    TRY(call(library_, library_.module_function, kernel, module_, name));
   }
   TRY_ASSIGN(result_, first_->allocate(sizeof counts_));
   return {};
@@ -107,7 +107,7 @@ Result<std::unique_ptr<PinnedMemory>> NodeGpu::pin(std::uint64_t bytes) const {
   void* memory = nullptr;
   const auto allocate = [&]() -> Result<void> {
     TRY(first_->use());
-    MUSTER_CUDA_TRY(library_, host_allocate, &memory, bytes, 0U);
+    TRY(call(library_, library_.host_allocate, &memory, bytes, 0U));
     return {};
   };
   Result<void> allocated;
@@ -118,19 +118,19 @@ Result<std::unique_ptr<PinnedMemory>> NodeGpu::pin(std::uint64_t bytes) const {
 }
 
 Result<void> NodeGpu::copy_to_gpu(cuda::Pointer to, const void* from, std::uint64_t bytes) {
-  MUSTER_CUDA_TRY(library_, copy_in, to, from, bytes, first_->stream());
+  TRY(call(library_, library_.copy_in, to, from, bytes, first_->stream()));
   return wait();
 }
 
 Result<void> NodeGpu::copy_to_host(void* to, cuda::Pointer from, std::uint64_t bytes) {
-  MUSTER_CUDA_TRY(library_, copy_out, to, from, bytes, first_->stream());
+  TRY(call(library_, library_.copy_out, to, from, bytes, first_->stream()));
   return wait();
 }
 
 Result<void> NodeGpu::launch(cuda::Kernel kernel, std::uint64_t blocks, void** arguments) {
   TRY(first_->use());
-  MUSTER_CUDA_TRY(library_, launch, kernel, static_cast<unsigned>(blocks), 1, 1, kThreads, 1, 1, 0,
-                  first_->stream(), arguments, nullptr);
+  TRY(call(library_, library_.launch, kernel, static_cast<unsigned>(blocks), 1, 1, kThreads, 1, 1,
+           0, first_->stream(), arguments, nullptr));
   return {};
 }
 
@@ -217,7 +217,7 @@ Result<NodeGpus> open_gpus(const TestInput& input) {
     return tl::unexpected(trouble(*library, library->init.name, started));
   }
   int count = 0;
-  MUSTER_CUDA_TRY(*library, device_count, &count);
+  TRY(call(*library, library->device_count, &count));
   NodeGpus all;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     auto name = name_of(input, static_cast<std::size_t>(ordinal));

@@ -158,7 +158,7 @@ int run_rank(const BenchCommand& command, const RunInput& input, LocalRank own, 
   self.emergency.report_through(
       {.report =
            [&](const Trouble& it) {
-             give_back_standard_output();
+             restore_standard_output();
              self.reporter.report(it, nccl_warnings());
            },
        .note = [&](const Trouble& it) { self.say(fmt::format("{}: {}", self.name(), it.what)); },

@@ -212,7 +212,7 @@ class Measuring {
   [[nodiscard]] Result<void> gather_transport() {
     self_.enter("account of the transport", to_duration(command_.operation_deadline));
     TRY(backend_.account_for(largest_.front().front()));
-    TRY_ASSIGN(const auto logs, group_.gather(telling_lines(backend_.log())));
+    TRY_ASSIGN(const auto logs, group_.gather(shorten_log(backend_.log())));
     if (!self_.leads()) return {};
     const auto& record = self_.reporter.record();
     const auto required = required_transports(command_.require_transport, record.choice.profile,

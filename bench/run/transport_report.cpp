@@ -36,8 +36,8 @@ bool same_node(const std::vector<int>& nodes, std::pair<int, int> ranks) {
   return node(ranks.first) == node(ranks.second);
 }
 
-std::string sentence(const Taken& taken) {
-  return taken.cause.empty() ? taken.what : fmt::format("{}: {}", taken.what, taken.cause);
+std::string sentence(const RequirementResult& result) {
+  return result.cause.empty() ? result.what : fmt::format("{}: {}", result.what, result.cause);
 }
 
 // "RING" of "RING/SIMPLE"; empty if ranks or passes differ.
@@ -50,94 +50,60 @@ std::string algorithm_of(const Transport& transport, Collective collective) {
   return names.size() == 1 ? *names.begin() : std::string();
 }
 
-// The pairs of ranks of one transport.
-class PairsOfWay {
- public:
-  PairsOfWay(const RankPairs& pairs, std::size_t way) {
-    pairs.for_each([&](int from, int to, RankPairs::Ways ways) {
-      if ((ways >> way & 1U) == 0) return;
-      auto& row = rows_[from];
-      if (static_cast<std::size_t>(to) >= row.size()) row.resize(static_cast<std::size_t>(to) + 1);
-      row[static_cast<std::size_t>(to)] = true;
-      ++count_;
-    });
-  }
-
-  [[nodiscard]] std::size_t count() const { return count_; }
-
-  // Removes a run of pairs, each with both ranks one higher than the last: "0-7 to 8-15".
-  [[nodiscard]] std::string take_run() {
-    const auto first = find_first();
-    auto last = first;
-    while (remove(last)) last = {last.first + 1, last.second + 1};
-    last = {last.first - 1, last.second - 1};
-    if (last == first) return fmt::format("{} to {}", first.first, first.second);
-    return fmt::format("{}-{} to {}-{}", first.first, last.first, first.second, last.second);
-  }
-
- private:
-  using Pair = std::pair<int, int>;
-
-  [[nodiscard]] Pair find_first() {
-    while (!rows_.empty()) {
-      const auto& [from, row] = *rows_.begin();
-      const auto found = std::ranges::find(row, true);
-      if (found != row.end()) return {from, static_cast<int>(found - row.begin())};
-      rows_.erase(rows_.begin());
-    }
-    return {};
-  }
-
-  [[nodiscard]] bool remove(Pair pair) {
-    const auto row = rows_.find(pair.first);
-    const auto to = static_cast<std::size_t>(pair.second);
-    if (row == rows_.end() || to >= row->second.size() || !row->second[to]) return false;
-    row->second[to] = false;
-    --count_;
-    return true;
-  }
-
-  std::map<int, std::vector<bool>> rows_;
-  std::size_t count_ = 0;
-};
-
-std::string in_runs(PairsOfWay pairs) {
+// Pairs in runs, in which each has both ranks one higher than the last: "0-7 to 8-15".
+std::string in_runs(RankPairs pairs) {
   constexpr std::size_t kMost = 32;
   std::vector<std::string> runs;
-  while (pairs.count() > 0 && runs.size() < kMost) runs.push_back(pairs.take_run());
-  auto text = fmt::format("{}", fmt::join(runs, ", "));
-  if (pairs.count() > 0) text.append(fmt::format(" and {} more pairs", pairs.count()));
-  return text;
+  std::size_t more = 0;
+  const auto remove = [&pairs](int from, int to) {
+    const auto row = pairs.find(from);
+    const auto at = static_cast<std::size_t>(to);
+    if (row == pairs.end() || at >= row->second.size() || !row->second[at]) return false;
+    row->second[at] = false;
+    return true;
+  };
+  for_each_pair(RankPairs(pairs), [&](int from, int to) {
+    if (!remove(from, to)) return;  // in an earlier run
+    if (runs.size() == kMost) {
+      ++more;
+      return;
+    }
+    int last = 0;
+    while (remove(from + last + 1, to + last + 1)) ++last;
+    runs.push_back(last == 0 ? fmt::format("{} to {}", from, to)
+                             : fmt::format("{}-{} to {}-{}", from, from + last, to, to + last));
+  });
+  const auto text = fmt::format("{}", fmt::join(runs, ", "));
+  return more == 0 ? text : fmt::format("{} and {} more pairs", text, more);
 }
 
 std::vector<std::string> pairs_of(const Transport& transport) {
   std::vector<std::string> lines;
-  const auto& names = transport.pairs.names();
-  for (std::size_t way = 0; way < names.size(); ++way) {
-    lines.push_back(fmt::format("{}: {}", names[way], in_runs({transport.pairs, way})));
+  for (const auto& [name, pairs] : transport.pairs) {
+    lines.push_back(fmt::format("{}: {}", name, in_runs(pairs)));
   }
-  std::ranges::sort(lines);
   return lines;
 }
 
 // The transports within a node, and between nodes.
-std::pair<std::set<std::string>, std::set<std::string>> ways_of(const Transport& transport,
-                                                                const std::vector<int>& nodes) {
-  RankPairs::Ways inside = 0;
-  RankPairs::Ways between = 0;
-  transport.pairs.for_each([&](int from, int to, RankPairs::Ways ways) {
-    auto& all = same_node(nodes, {from, to}) ? inside : between;
-    all = static_cast<RankPairs::Ways>(all | ways);
-  });
-  return {transport.pairs.names_of(inside), transport.pairs.names_of(between)};
+std::pair<std::set<std::string>, std::set<std::string>> transports_of(
+    const Transport& transport, const std::vector<int>& nodes) {
+  std::set<std::string> inside;
+  std::set<std::string> between;
+  for (const auto& [name, pairs] : transport.pairs) {
+    for_each_pair(pairs, [&, &name = name](int from, int to) {
+      (same_node(nodes, {from, to}) ? inside : between).insert(name);
+    });
+  }
+  return {inside, between};
 }
 
 // "nvlink" or "infiniband" if only that connects the nodes; empty if both or neither do.
 std::string over_of(const Transport& transport, const std::vector<int>& nodes) {
   bool nvlink = false;
   bool network = false;
-  for (const auto& way : ways_of(transport, nodes).second) {
-    (way == "P2P/MNNVL" ? nvlink : network) = true;
+  for (const auto& name : transports_of(transport, nodes).second) {
+    (name == "P2P/MNNVL" ? nvlink : network) = true;
   }
   if (nvlink == network) return {};
   return nvlink ? "nvlink" : "infiniband";
@@ -145,7 +111,7 @@ std::string over_of(const Transport& transport, const std::vector<int>& nodes) {
 
 // "between nodes NET/IB/GDRDMA; inside P2P/CUMEM", "between nodes NET/Socket (eth0)"
 std::string summary_of(const Transport& transport, const std::vector<Member>& members) {
-  const auto [inside, between] = ways_of(transport, nodes_of(members));
+  const auto [inside, between] = transports_of(transport, nodes_of(members));
   std::vector<std::string> parts;
   if (!between.empty()) {
     parts.push_back(
@@ -177,14 +143,14 @@ TransportReport transport_report(const std::vector<std::string>& logs,
                          .algorithm = algorithm_of(transport, collective),
                          .pairs = pairs_of(transport),
                          .warnings = {transport.warnings.begin(), transport.warnings.end()}};
-  const auto ways = parse_ways(fmt::format("{}", fmt::join(required, ",")));
-  if (!report.facts.known || required.empty() || !ways) return report;
-  for (const auto& taken : ways_taken(transport, nodes_of(members), *ways)) {
-    const std::string way(to_string(taken.way));
-    if (taken.answer == Taken::Answer::no) {
-      report.facts.missing.push_back({way, sentence(taken)});
+  const auto requirements = parse_requirements(fmt::format("{}", fmt::join(required, ",")));
+  if (!report.facts.known || required.empty() || !requirements) return report;
+  for (const auto& result : check_requirements(transport, nodes_of(members), *requirements)) {
+    const std::string name(to_string(result.requirement));
+    if (result.state == RequirementResult::State::missed) {
+      report.facts.missing.push_back({name, sentence(result)});
     }
-    if (taken.answer == Taken::Answer::unknown) report.facts.unclear.push_back(way);
+    if (result.state == RequirementResult::State::unknown) report.facts.unclear.push_back(name);
   }
   return report;
 }

@@ -24,21 +24,18 @@ void require_printable(const std::set<std::string>& texts) {
 
 void parse(std::string_view log) {
   const auto transport = parse_transport(log);
-  transport.pairs.for_each([&](int from, int to, RankPairs::Ways ways) {
-    require_printable(transport.pairs.names_of(ways));
-    require(transport.pairs.between(from, to) == transport.pairs.names_of(ways));
-  });
+  for (const auto& [name, pairs] : transport.pairs) require_printable({name});
   for (const auto* texts : {&transport.networks, &transport.hcas, &transport.warnings}) {
     require_printable(*texts);
   }
-  const auto again = parse_transport(telling_lines(log));
+  const auto again = parse_transport(shorten_log(log));
   require(again.pairs == transport.pairs);
   require(again.no_hca == transport.no_hca);
   require(again.nvls_connected == transport.nvls_connected);
-  const auto ways = parse_ways("ib,gdr,p2p,nvlink,mnnvl,nvls,sharp").value_or(std::vector<Way>{});
-  for (const auto& taken : ways_taken(transport, {0, 0, 1, 1}, ways)) {
-    require(printable(taken.what, kAnyLength) == taken.what);
-    require(printable(taken.cause, kAnyLength) == taken.cause);
+  const auto all = parse_requirements("ib,gdr,p2p,nvlink,mnnvl,nvls,sharp").value();
+  for (const auto& result : check_requirements(transport, {0, 0, 1, 1}, all)) {
+    require(printable(result.what, kAnyLength) == result.what);
+    require(printable(result.cause, kAnyLength) == result.cause);
   }
 }
 

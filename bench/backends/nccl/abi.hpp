@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What muster needs of the interfaces of the CUDA driver, of NCCL and of cuBLASLt, declared by
-// itself: no header of theirs is needed to build, and one program runs with whatever version a node
-// has.
+// The parts of the interfaces of the CUDA driver, NCCL and cuBLASLt that muster uses. Declared
+// here, so that building needs none of their headers and one program runs with any version.
 #pragma once
 
 #include <array>
@@ -63,7 +62,7 @@ inline constexpr int kInvalidValue = 7;
 inline constexpr int kArchMismatch = 8;
 inline constexpr int kNotSupported = 15;
 
-// Types of numbers, and the types that sums are computed in.
+// Types of numbers, and of their sums.
 inline constexpr int kFp32 = 0;
 inline constexpr int kFp64 = 1;
 inline constexpr int kFp16 = 2;
@@ -116,7 +115,7 @@ inline constexpr int kRemote = 6;
 inline constexpr int kInProgress = 7;
 inline constexpr int kTimeout = 8;
 
-// Types and operations as the library numbers them.
+// Types and operations.
 inline constexpr int kInt8 = 0;
 inline constexpr int kUint8 = 1;
 inline constexpr int kInt32 = 2;
@@ -135,8 +134,7 @@ inline constexpr int kMax = 2;
 inline constexpr int kMin = 3;
 inline constexpr int kAvg = 4;
 
-// The structure as of 2.18; a newer library fills in what came later, and an older one since 2.14
-// reads the beginning that its own version has.
+// As of 2.18. A newer library fills in later members; one since 2.14 reads those that it knows.
 struct Config {
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;

@@ -30,16 +30,16 @@ constexpr int kAverageSince = 21000;    // 2.10.0
 constexpr int kDiagnosisSince = 23100;  // 2.31.0
 constexpr int kGraphsSince = 20900;     // 2.9.0
 
-// The buffers of NCCL's connections, which are made with the first operation, come on top.
+// NCCL needs memory of its own for the connections, which the first operation makes.
 constexpr std::uint64_t kLeftToNccl = 1UL << 30;
 
-// What a buffer is read from, and written to; in place both lie in the second.
-struct Sizes {
+// Bytes of the two buffers; in place, only the second is used.
+struct BufferSizes {
   std::uint64_t send = 0;
   std::uint64_t receive = 0;
 };
 
-Sizes bytes_of(const Operation& operation, const Shape& shape) {
+BufferSizes bytes_of(const Operation& operation, const Shape& shape) {
   const auto width = size_of(operation.type);
   if (!operation.in_place) return {.send = shape.send * width, .receive = shape.receive * width};
   const auto end = std::max(shape.send_at + shape.send, shape.receive_at + shape.receive);
@@ -58,7 +58,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   NcclBackend& operator=(const NcclBackend&) = delete;
 
   ~NcclBackend() override {
-    communicator_.reset();  // before the memory that it uses
+    communicator_.reset();  // uses the memory
     if (options_.log) replay_nccl_log();
   }
 
@@ -68,13 +68,13 @@ class NcclBackend final : public Backend, public StreamedOperation {
     }
     if (options_.registered &&
         (nccl_.memory_take.call == nullptr || nccl_.register_memory.call == nullptr)) {
-      return lacks("registered memory: 2.19 has");
+      return lacks("registered memory: needs 2.19");
     }
     if (options_.diagnose && version_ < kDiagnosisSince) {
       return make_error(
-          fmt::format("--diagnose: NCCL {} cannot: 2.31 can", nccl_version_text(version_)));
+          fmt::format("--diagnose: NCCL {} is too old: needs 2.31", nccl_version_text(version_)));
     }
-    if (auto bound = options_.bind ? bind() : Result<void>{}; !bound) return named(bound);
+    if (options_.bind) TRY(named(bind()));
     TRY_ASSIGN(gpu_, named(Gpu::open(cuda_, ordinal_.ordinal)));
     memory_.emplace(*gpu_, nccl_, options_.registered);
     if (ordinal_.device_id.empty()) ordinal_.device_id = gpu_->pci_address();
@@ -96,7 +96,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
              .pci_address = gpu_->pci_address()}};
   }
 
-  // What is reserved already would be given back for more.
+  // Includes the buffers, which would be freed for larger ones.
   [[nodiscard]] std::optional<std::uint64_t> memory_free() const override {
     const auto free = gpu_->memory_free();
     if (!free) return std::nullopt;
@@ -123,7 +123,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override {
     const auto collective = to_string(operation.collective);
     if (operation.root < 0 || operation.root >= options_.ranks) {
-      return make_error(fmt::format("there is no rank {} for a root", operation.root));
+      return make_error(fmt::format("invalid root {} of {} ranks", operation.root, options_.ranks));
     }
     if (operation.type == Type::bf16 && version_ < kBfloat16Since) return lacks("bf16");
     const bool eight_bits = operation.type == Type::f8e4m3 || operation.type == Type::f8e5m2;
@@ -136,13 +136,13 @@ class NcclBackend final : public Backend, public StreamedOperation {
     if (!use.is_there()) return lacks(collective);
     if (use.sends != nullptr &&
         (version_ < kSendSince || nccl_.send.call == nullptr || nccl_.receive.call == nullptr)) {
-      return lacks(fmt::format("sends and receives, which {} is made of", collective));
+      return lacks(fmt::format("sends and receives, which {} needs", collective));
     }
-    // What is sent would be overwritten by what is received at the same time.
+    // Received data would overwrite data that are still being sent.
     if (operation.in_place && !use.in_place) return lacks(fmt::format("{} in place", collective));
     if (use.rounds != nullptr && pace.together > 1) {
-      return make_error(fmt::format(
-          "--together: {} is several groups, each of which needs the last", collective));
+      return make_error(
+          fmt::format("--together: {} consists of groups that depend on each other", collective));
     }
     return pace.graph ? supports_graphs() : Result<void>{};
   }
@@ -153,13 +153,13 @@ class NcclBackend final : public Backend, public StreamedOperation {
 
   [[nodiscard]] Result<Batch> measure(const Operation& operation, const Pace& pace,
                                       Progress& progress) override {
-    if (auto can = supports(operation, pace); !can) return tl::unexpected(can.error());
+    TRY(supports(operation, pace));
     return named(measured(operation, pace, progress));
   }
 
   [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation, const Pace& pace,
                                                   Progress& progress) override {
-    if (auto can = supports(operation, pace); !can) return tl::unexpected(can.error());
+    TRY(supports(operation, pace));
     return named(verified(operation, pace, progress));
   }
 
@@ -174,7 +174,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   [[nodiscard]] StreamedOperation* streamed() override { return this; }
 
   [[nodiscard]] Result<void> choose(const Operation& operation) override {
-    if (auto can = supports(operation, {}); !can) return can;
+    TRY(supports(operation, {}));
     TRY_ASSIGN(chosen_, named(prepare(operation)));
     return named(fill(*chosen_));
   }
@@ -194,7 +194,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   [[nodiscard]] const cuda::Library& cuda() const override { return cuda_; }
 
  private:
-  // Before the context, so that what the driver sets up for it on the host is near, too.
+  // Called before the context is made, so that the driver's host memory is local too.
   [[nodiscard]] Result<void> bind() {
     TRY_ASSIGN(const auto address, pci_address_of(cuda_, ordinal_.ordinal));
     TRY_ASSIGN(const auto root,
@@ -203,14 +203,14 @@ class NcclBackend final : public Backend, public StreamedOperation {
     return {};
   }
 
-  // In a new communicator.
+  // Makes a new communicator with all ranks.
   [[nodiscard]] Result<void> meet() {
     auto made = std::make_shared<Communicator>(nccl_, options_.rank, options_.ranks);
     {
       const std::lock_guard lock(guard_);
       std::swap(made, communicator_);
     }
-    made.reset();  // leaves the one before
+    made.reset();  // leaves the last one
     unformed_.reset();
     std::string id;
     if (options_.rank == 0) {
@@ -228,7 +228,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
     return {};
   }
 
-  // For the thread that aborts, while this one makes another.
+  // For the thread that aborts while this one makes another communicator.
   [[nodiscard]] std::shared_ptr<Communicator> communicator() {
     const std::lock_guard lock(guard_);
     return communicator_;
@@ -243,15 +243,15 @@ class NcclBackend final : public Backend, public StreamedOperation {
     if (cuda_.capture_begin.call == nullptr || cuda_.capture_end.call == nullptr ||
         cuda_.graph_instantiate.call == nullptr || cuda_.graph_launch.call == nullptr ||
         cuda_.graph_destroy.call == nullptr || cuda_.graph_run_destroy.call == nullptr) {
-      return make_error("the CUDA driver has no graphs: it is older than CUDA 11.4");
+      return make_error("the CUDA driver is older than CUDA 11.4 and has no graphs");
     }
     return {};
   }
 
   [[nodiscard]] Result<void> grow_for(const Operation& largest) {
-    if (auto used = gpu_->use(); !used) return used;
+    TRY(gpu_->use());
     communicator_->release_memory();
-    Sizes needed{.send = sizeof(double), .receive = sizeof(double)};
+    BufferSizes needed{.send = sizeof(double), .receive = sizeof(double)};
     for (const bool in_place : {false, true}) {
       if (largest.in_place && !in_place) continue;
       auto operation = largest;
@@ -260,38 +260,43 @@ class NcclBackend final : public Backend, public StreamedOperation {
       needed.send = std::max(needed.send, bytes.send);
       needed.receive = std::max(needed.receive, bytes.receive);
     }
-    auto grown = memory_->reserve(needed.send, needed.receive);
-    return grown && !unformed_ ? memory_->register_with(*communicator_) : grown;
+    TRY(memory_->reserve(needed.send, needed.receive));
+    return unformed_ ? Result<void>() : memory_->register_with(*communicator_);
   }
 
   [[nodiscard]] Result<Batch> measured(const Operation& operation, const Pace& pace,
                                        Progress& progress) {
     TRY_ASSIGN(const auto run, prepare(operation));
-    auto done = fill(run);
-    if (!done) return tl::unexpected(done.error());
-    progress.reset();
-    done = warm_up(run, pace, progress);
-    if (done && pace.graph) done = capture(run, pace.together);
-    if (done && pace.graph) done = gpu_->launch_graph();  // the first puts the graph on the GPU
-    if (done && pace.graph) done = wait();
-    if (!done) return tl::unexpected(done.error());
-    auto samples = time_on_stream({.gpu = *gpu_,
-                                   .enqueue = [&] { return once(run, pace); },
-                                   .healthy = [this] { return communicator_->healthy(); }},
-                                  pace, progress);
-    if (samples && !is_repeatable(operation)) {
-      done = fill(run);
-      if (done) done = once(run, {}, progress);
-    }
+    auto timed = time(run, pace, progress);
     gpu_->drop_graph();
-    if (!samples) return tl::unexpected(samples.error());
-    if (!done) return tl::unexpected(done.error());
-    for (auto& each : samples->seconds) each /= pace.together;
-    for (auto& each : samples->cpu_seconds) each /= pace.together;
-    samples->rank = options_.rank;
-    return wrong_elements(run).map([&](std::vector<Wrong> wrong) {
-      return Batch{.samples = {*std::move(samples)}, .wrong = std::move(wrong)};
-    });
+    TRY_ASSIGN(auto samples, std::move(timed));
+    for (auto& each : samples.seconds) each /= pace.together;
+    for (auto& each : samples.cpu_seconds) each /= pace.together;
+    samples.rank = options_.rank;
+    TRY_ASSIGN(auto wrong, wrong_elements(run));
+    return Batch{.samples = {std::move(samples)}, .wrong = std::move(wrong)};
+  }
+
+  [[nodiscard]] Result<Samples> time(const OperationRun& run, const Pace& pace,
+                                     Progress& progress) {
+    TRY(fill(run));
+    progress.reset();
+    TRY(warm_up(run, pace, progress));
+    if (pace.graph) {
+      TRY(capture(run, pace.together));
+      TRY(gpu_->launch_graph());  // the first launch uploads the graph
+      TRY(wait());
+    }
+    TRY_ASSIGN(auto samples,
+               time_on_stream({.gpu = *gpu_,
+                               .enqueue = [&] { return once(run, pace); },
+                               .healthy = [this] { return communicator_->healthy(); }},
+                              pace, progress));
+    if (!is_repeatable(run.operation)) {
+      TRY(fill(run));
+      TRY(once(run, {}, progress));
+    }
+    return samples;
   }
 
   [[nodiscard]] Result<std::vector<Wrong>> verified(const Operation& operation, const Pace& pace,
@@ -301,29 +306,29 @@ class NcclBackend final : public Backend, public StreamedOperation {
     return run_once(run, pace, progress).and_then([&] { return wrong_elements(run); });
   }
 
-  // NCCL before 2.24 cannot be told to log more than at first: then the algorithm stays unknown.
+  // NCCL before 2.24 cannot change what it logs: then the algorithm stays unknown.
   [[nodiscard]] Result<void> logged(const Operation& operation) {
     const auto& reset = nccl_.reset_debug;
     if (!options_.log || reset.call == nullptr || !log_nccl_operations(true)) return {};
     TRY_ASSIGN(const auto run, prepare(operation));
     reset.call();
-    auto done = once(run, {});
-    if (done) done = wait();
-    if (!done) return done;
-    static_cast<void>(log_nccl_operations(false));  // what is timed after this logs nothing
+    TRY(once(run, {}));
+    TRY(wait());
+    static_cast<void>(log_nccl_operations(false));  // timed operations log nothing
     reset.call();
     return {};
   }
 
-  [[nodiscard]] Result<Run> prepare(const Operation& operation) {
+  [[nodiscard]] Result<OperationRun> prepare(const Operation& operation) {
     if (unformed_) return tl::unexpected(*unformed_);
-    if (auto used = gpu_->use(); !used) return tl::unexpected(used.error());
-    Run run{.operation = operation, .shape = shape_of(operation, options_.rank, options_.ranks)};
+    TRY(gpu_->use());
+    OperationRun run{.operation = operation,
+                     .shape = shape_of(operation, options_.rank, options_.ranks)};
     const auto bytes = bytes_of(operation, run.shape);
     const auto& send = memory_->send();
     const auto& receive = memory_->receive();
     if (bytes.send > send.bytes || bytes.receive > receive.bytes) {
-      return make_error(fmt::format("{} needs buffers of {} and {} B, and {} and {} B are reserved",
+      return make_error(fmt::format("{} needs buffers of {} and {} B, but {} and {} B are reserved",
                                     to_string(operation.collective), bytes.send, bytes.receive,
                                     send.bytes, receive.bytes));
     }
@@ -333,62 +338,59 @@ class NcclBackend final : public Backend, public StreamedOperation {
     return run;
   }
 
-  // What is received must have been written: nothing right is there before.
-  [[nodiscard]] Result<void> fill(const Run& run) {
-    auto done = gpu_->poison(memory_->receive().begin, bytes_of(run.operation, run.shape).receive);
-    if (!done) return done;
-    done = gpu_->fill(run.send, run.shape.send, size_of(run.operation.type),
-                      input_of(run.operation, options_.rank, options_.ranks));
-    return done ? wait() : done;
+  // Poisons the receive buffer, so that nothing in it is right before the operation.
+  [[nodiscard]] Result<void> fill(const OperationRun& run) {
+    TRY(gpu_->poison(memory_->receive().begin, bytes_of(run.operation, run.shape).receive));
+    TRY(gpu_->fill(run.send, run.shape.send, size_of(run.operation.type),
+                   input_of(run.operation, options_.rank, options_.ranks)));
+    return wait();
   }
 
-  [[nodiscard]] Result<void> once(const Run& run, const Pace& pace) {
+  [[nodiscard]] Result<void> once(const OperationRun& run, const Pace& pace) {
     if (pace.graph) return gpu_->launch_graph();
     return communicator_->enqueue(run, gpu_->stream(), pace.together);
   }
 
-  // And waits for it.
-  [[nodiscard]] Result<void> once(const Run& run, const Pace& pace, Progress& progress) {
-    auto done = gpu_->mark(0);
-    if (done) done = once(run, pace);
-    if (!done) return done;
+  // Also waits for it and counts it.
+  [[nodiscard]] Result<void> once(const OperationRun& run, const Pace& pace, Progress& progress) {
+    TRY(gpu_->mark(0));
+    TRY(once(run, pace));
     return wait_counted(
         *gpu_, [this] { return communicator_->healthy(); }, progress);
   }
 
-  // The first operation makes connections, which a graph must not hold.
-  [[nodiscard]] Result<void> warm_up(const Run& run, const Pace& pace, Progress& progress) {
+  // The first operation makes connections, which must not be part of a graph.
+  [[nodiscard]] Result<void> warm_up(const OperationRun& run, const Pace& pace,
+                                     Progress& progress) {
     const int rounds = pace.graph ? std::max(1, pace.warm_up) : pace.warm_up;
     for (int i = 0; i < rounds; ++i) {
-      auto done = once(run, {}, progress);
-      if (!done) return done;
+      TRY(once(run, {}, progress));
     }
     return {};
   }
 
-  [[nodiscard]] Result<void> capture(const Run& run, int together = 1) {
-    auto done = gpu_->begin_capture();
-    if (done) done = once(run, {.together = together});
-    if (done) done = gpu_->end_capture();
-    return done;
+  [[nodiscard]] Result<void> capture(const OperationRun& run, int together = 1) {
+    TRY(gpu_->begin_capture());
+    TRY(once(run, {.together = together}));
+    return gpu_->end_capture();
   }
 
-  // On data filled anew.
-  [[nodiscard]] Result<void> run_once(const Run& run, const Pace& pace, Progress& progress) {
-    auto done = fill(run);
-    if (done && pace.graph) {
-      done = once(run, {});  // makes connections, which a graph must not hold
-      if (done) done = wait();
-      if (done) done = capture(run);
-      if (done) done = fill(run);
+  // With fresh data.
+  [[nodiscard]] Result<void> run_once(const OperationRun& run, const Pace& pace,
+                                      Progress& progress) {
+    TRY(fill(run));
+    if (pace.graph) {
+      TRY(once(run, {}));  // makes the connections
+      TRY(wait());
+      TRY(capture(run));
+      TRY(fill(run));
     }
-    if (!done) return done;
-    done = once(run, {.graph = pace.graph}, progress);
+    const auto done = once(run, {.graph = pace.graph}, progress);
     gpu_->drop_graph();
     return done;
   }
 
-  [[nodiscard]] Result<std::vector<Wrong>> wrong_elements(const Run& run) {
+  [[nodiscard]] Result<std::vector<Wrong>> wrong_elements(const OperationRun& run) {
     const auto& operation = run.operation;
     Wrong wrong{.rank = options_.rank};
     for (const auto& segment : expected_of(operation, options_.rank, options_.ranks)) {
@@ -403,7 +405,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
     return gpu_->wait([this] { return communicator_->healthy(); });
   }
 
-  // Where, before what; the rank and its node are said by whoever tells of it.
+  // Prefixes an error with the device; callers add rank and node.
   template <class T>
   [[nodiscard]] Result<T> named(Result<T> result) const {
     if (!result && !ordinal_.device_id.empty()) {
@@ -417,14 +419,14 @@ class NcclBackend final : public Backend, public StreamedOperation {
   nccl::Library nccl_;
   Ordinal ordinal_;
   int version_ = 0;
-  std::string binding_;  // what came of it
+  std::string binding_;  // a remark on it
   std::unique_ptr<Gpu> gpu_;
   std::mutex guard_;
   std::shared_ptr<Communicator> communicator_;
   std::optional<std::vector<std::string>> diagnosis_;
-  std::optional<Error> unformed_;       // why it did not form
-  std::optional<BufferMemory> memory_;  // from the beginning on
-  std::optional<Run> chosen_;           // as a StreamedOperation
+  std::optional<Error> unformed_;       // why the communicator did not form
+  std::optional<BufferMemory> memory_;  // set by begin()
+  std::optional<OperationRun> chosen_;  // as a StreamedOperation
 };
 
 }  // namespace
@@ -437,18 +439,17 @@ std::string nccl_version_text(int version) {
 
 Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options) {
   if (options.log) keep_nccl_log();
-  if (options.diagnose) ask_for_diagnosis();
+  if (options.diagnose) request_diagnosis();
   if (options.rank == 0) choose_ras_address();
   TRY_ASSIGN(auto cuda, cuda::open_library(options.cuda));
   TRY_ASSIGN(auto nccl, nccl::open_library(options.nccl));
-  MUSTER_CUDA_TRY(cuda, init, 0);
+  TRY(call(cuda, cuda.init, 0));
   int gpus = 0;
-  MUSTER_CUDA_TRY(cuda, device_count, &gpus);
-  auto ordinal =
-      choose_gpu(options.rank, options.local_rank, gpus, variable("CUDA_VISIBLE_DEVICES"));
-  if (!ordinal) return tl::unexpected(ordinal.error());
+  TRY(call(cuda, cuda.device_count, &gpus));
+  TRY_ASSIGN(auto ordinal,
+             choose_gpu(options.rank, options.local_rank, gpus, variable("CUDA_VISIBLE_DEVICES")));
   auto backend = std::make_unique<NcclBackend>(std::move(options), std::move(cuda), std::move(nccl),
-                                               std::move(*ordinal));
+                                               std::move(ordinal));
   TRY(backend->begin());
   return backend;
 }

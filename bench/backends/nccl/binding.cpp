@@ -20,9 +20,9 @@
 namespace muster::bench {
 namespace {
 
-using Cpus = std::vector<unsigned>;           // by number, ascending
-using Mask = std::vector<unsigned long>;      // a bit for each, as the kernel takes it
-constexpr std::size_t kMostCpus = 1U << 16U;  // the kernel takes what it has bits for
+using Cpus = std::vector<unsigned>;       // ascending
+using Mask = std::vector<unsigned long>;  // as in cpu_set_t
+constexpr std::size_t kMostCpus = 1U << 16U;
 constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
 
 std::size_t bytes_of(const Mask& mask) { return mask.size() * sizeof(unsigned long); }
@@ -30,7 +30,7 @@ std::size_t bytes_of(const Mask& mask) { return mask.size() * sizeof(unsigned lo
 Result<Cpus> own_cpus() {
   Mask mask(kMostCpus / kBits);
   if (::sched_getaffinity(0, bytes_of(mask), reinterpret_cast<cpu_set_t*>(mask.data())) != 0) {
-    return make_error(fmt::format("ask for the CPUs of this process: {}", std::strerror(errno)));
+    return make_error(fmt::format("sched_getaffinity: {}", std::strerror(errno)));
   }
   Cpus cpus;
   for (unsigned cpu = 0; cpu < kMostCpus; ++cpu) {
@@ -45,8 +45,7 @@ Mask mask_of(const Cpus& cpus) {
   return mask;
 }
 
-// Those that exist already, the driver's and the group's among them. One that has just ended is no
-// matter.
+// Binds all threads, including those of the driver and the group. One may end meanwhile.
 Result<void> bind_all_threads(const Cpus& cpus) {
   const auto mask = mask_of(cpus);
   std::error_code failure;
@@ -89,7 +88,7 @@ Result<Ordinal> choose_gpu(int rank, int local_rank, int gpus, std::string_view 
 
 std::string bind_to_gpu(std::string_view pci_address, const Root& root) {
   const auto unbound = [](std::string_view why) {
-    return fmt::format("CPUs of this rank left as they are: {}", why);
+    return fmt::format("this rank is not bound to CPUs: {}", why);
   };
   const auto local =
       cpu_list(root, fmt::format("/sys/bus/pci/devices/{}/local_cpulist", pci_address));
@@ -99,8 +98,8 @@ std::string bind_to_gpu(std::string_view pci_address, const Root& root) {
     if (!*each) return unbound(each->error().message);
   }
   if (own->size() < online->size()) {
-    return unbound(fmt::format("it may run on {} only, and not on all of {}", to_cpu_list(*own),
-                               to_cpu_list(*online)));
+    return unbound(
+        fmt::format("it may run only on {} of {}", to_cpu_list(*own), to_cpu_list(*online)));
   }
   Cpus wanted;
   std::ranges::set_intersection(*own, *local, std::back_inserter(wanted));

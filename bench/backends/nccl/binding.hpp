@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the GPUs that a process sees is its own, and which CPUs it runs on: those that are local
-// to that.
+// Chooses the GPU of a process and binds it to the CPUs that are local to that GPU.
 #pragma once
 
 #include <string>
@@ -12,21 +11,20 @@
 namespace muster::bench {
 
 struct Ordinal {
-  int ordinal = 0;  // as the driver counts those that are visible
-  // "gpu3": as CUDA_VISIBLE_DEVICES numbers them; empty where it names them otherwise, by UUID.
+  int ordinal = 0;  // among the visible GPUs
+  // "gpu3", by the number in CUDA_VISIBLE_DEVICES; empty if that holds UUIDs.
   std::string device_id;
 
   bool operator==(const Ordinal&) const = default;
 };
 
-// `visible` is CUDA_VISIBLE_DEVICES, empty where it is not set. Where it names one GPU, the
-// launcher gave this process its own one, and the local rank does not choose.
+// `visible` is CUDA_VISIBLE_DEVICES. If it names one GPU, the launcher has chosen it, and the local
+// rank is ignored.
 [[nodiscard]] Result<Ordinal> choose_gpu(int rank, int local_rank, int gpus,
                                          std::string_view visible);
 
-// Binds all threads of this process, and so those that they will start, to the CPUs that sysfs
-// calls local to the GPU at this PCI address. A process that may not run on every CPU was bound by
-// its launcher, or has a part of the node: it is left alone. What came of it, as a sentence.
+// Binds all threads of this process to the CPUs that sysfs lists as local to the GPU. A process
+// that may not run on every CPU was bound by its launcher and is left alone. Returns a remark.
 [[nodiscard]] std::string bind_to_gpu(std::string_view pci_address, const Root& root);
 
 }  // namespace muster::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two buffers that operations of a rank use, on its GPU: the driver's memory, or NCCL's own,
-// which is registered with the communicator.
+// The two buffers of a rank's operations on its GPU: the driver's memory, or NCCL's own, which is
+// registered with the communicator.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class BufferMemory {
     std::uint64_t bytes = 0;
   };
 
-  // The GPU must live longer. `registered`: take NCCL's memory, which the library must offer.
+  // The GPU must live longer. With `registered`, the library must support NCCL's memory.
   BufferMemory(Gpu& gpu, nccl::Library library, bool registered)
       : gpu_(gpu), library_(std::move(library)), registered_(registered) {}
 
@@ -38,8 +38,8 @@ class BufferMemory {
 
   [[nodiscard]] const Area& receive() const { return receive_; }
 
-  // Reserves at least so many bytes of each; what they held is lost. Where there is too little
-  // memory, both are freed, so that a smaller request that follows has all the room.
+  // Reserves at least this many bytes; the contents are lost. If memory is short, both are freed,
+  // so that a smaller request can follow.
   [[nodiscard]] Result<void> reserve(std::uint64_t send, std::uint64_t receive) {
     auto grown = grow(send_, send);
     if (grown) grown = grow(receive_, receive);
@@ -54,8 +54,7 @@ class BufferMemory {
   [[nodiscard]] Result<void> register_with(Communicator& communicator) const {
     if (!registered_) return {};
     for (const auto& [begin, bytes] : {send_, receive_}) {
-      if (bytes == 0) continue;
-      if (auto done = communicator.register_memory(begin, bytes); !done) return done;
+      if (bytes > 0) TRY(communicator.register_memory(begin, bytes));
     }
     return {};
   }
@@ -82,7 +81,7 @@ class BufferMemory {
   void release(Area& area) {
     const auto memory = std::exchange(area, {}).begin;
     if (!registered_) return gpu_.release(memory);
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): as NCCL takes it
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): of NCCL's interface
     if (memory != 0) library_.memory_free.call(reinterpret_cast<void*>(memory));
   }
 

@@ -17,15 +17,15 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// NCCL is known to hang in both; the process goes on to its end without it.
+// NCCL may hang in both; the process then ends without it.
 constexpr auto kLeavingLimit = std::chrono::seconds(10);
 constexpr auto kAbortLimit = std::chrono::seconds(1);
 
 void* address(cuda::Pointer memory) {
-  return reinterpret_cast<void*>(memory);  // NOLINT(performance-no-int-to-ptr): as NCCL takes it
+  return reinterpret_cast<void*>(memory);  // NOLINT(performance-no-int-to-ptr): of NCCL's interface
 }
 
-// As NCCL numbers them.
+// NCCL's numbers for our types and reductions.
 constexpr std::array<int, kTypes> kNcclTypes{nccl::kFloat32,  nccl::kFloat64,    nccl::kFloat16,
                                              nccl::kBfloat16, nccl::kFloat8e4m3, nccl::kFloat8e5m2,
                                              nccl::kInt8,     nccl::kInt32,      nccl::kInt64,
@@ -35,7 +35,7 @@ constexpr std::array<int, kReductions> kNcclReductions{nccl::kSum, nccl::kProd, 
 
 class Calls final : public NcclCalls {
  public:
-  Calls(const nccl::Library& library, const Participant& self, const Run& run,
+  Calls(const nccl::Library& library, const Participant& self, const OperationRun& run,
         nccl::Communicator handle, cuda::Stream stream)
       : NcclCalls(self),
         library_(library),
@@ -103,7 +103,7 @@ class Calls final : public NcclCalls {
   [[nodiscard]] void* received() const { return address(run_.receive); }
 
   const nccl::Library& library_;
-  const Run& run_;
+  const OperationRun& run_;
   nccl::Communicator handle_;
   cuda::Stream stream_;
   int type_;
@@ -138,7 +138,7 @@ Result<void> Communicator::join(const std::string& id, bool blocking,
   nccl::UniqueId unique{};
   if (id.size() != unique.bytes.size()) {
     return make_error(
-        fmt::format("NCCL's unique id has {} bytes, not {}", id.size(), unique.bytes.size()));
+        fmt::format("NCCL's unique id: {} bytes, expected {}", id.size(), unique.bytes.size()));
   }
   std::memcpy(unique.bytes.data(), id.data(), id.size());
   nccl::Communicator made = nullptr;
@@ -168,7 +168,7 @@ Result<void> Communicator::settle(std::string_view what, int code, SteadyClock::
   int state_now = code;
   const auto begin = SteadyClock::now();
   while (state_now == nccl::kInProgress) {
-    if (given_up_.load()) return make_error(fmt::format("{}: given up", what));
+    if (given_up_.load()) return make_error(fmt::format("{}: aborted", what));
     state_now = state();
     const auto now = SteadyClock::now();
     if (state_now == nccl::kInProgress && now >= until) {
@@ -177,32 +177,31 @@ Result<void> Communicator::settle(std::string_view what, int code, SteadyClock::
     }
     if (now - begin > std::chrono::milliseconds(1)) std::this_thread::yield();
   }
-  if (given_up_.load()) return make_error(fmt::format("{}: given up", what));
+  if (given_up_.load()) return make_error(fmt::format("{}: aborted", what));
   if (state_now == nccl::kSuccess) return {};
   failed_ = true;
   return tl::unexpected(trouble(library_, what, state_now, handle_.load()));
 }
 
 Result<void> Communicator::healthy() {
-  if (given_up_.load()) return make_error("NCCL's communicator was given up");
+  if (given_up_.load()) return make_error("NCCL's communicator was aborted");
   const int state_now = state();
   if (state_now == nccl::kSuccess || state_now == nccl::kInProgress) return {};
   failed_ = true;
   return tl::unexpected(
-      trouble(library_, "NCCL reports an error while it works", state_now, handle_.load()));
+      trouble(library_, "NCCL reports an asynchronous error", state_now, handle_.load()));
 }
 
-Result<void> Communicator::enqueue(const Run& run, cuda::Stream stream, int times) {
-  if (given_up_.load()) return make_error("NCCL's communicator was given up");
+Result<void> Communicator::enqueue(const OperationRun& run, cuda::Stream stream, int times) {
+  if (given_up_.load()) return make_error("NCCL's communicator was aborted");
   const auto name = to_string(run.operation.collective);
   if (times == 1) {
     const auto& use = definition_of(run.operation.collective).nccl;
     const int rounds = use.rounds == nullptr ? 1 : use.rounds(ranks_);
-    Result<void> put;
-    for (int round = 0; put && round < rounds; ++round) {
-      put = settle(name, call(run, stream, round));
+    for (int round = 0; round < rounds; ++round) {
+      TRY(settle(name, call(run, stream, round)));
     }
-    return put;
+    return {};
   }
   const auto is_fine = [](int code) { return code == nccl::kSuccess || code == nccl::kInProgress; };
   int begun = library_.group_start.call();
@@ -213,13 +212,12 @@ Result<void> Communicator::enqueue(const Run& run, cuda::Stream stream, int time
   return settle(name, is_fine(begun) ? ended : begun);
 }
 
-int Communicator::call(const Run& run, cuda::Stream stream, int round) {
+int Communicator::call(const OperationRun& run, cuda::Stream stream, int round) {
   const Participant self{.rank = rank_, .ranks = ranks_, .root = run.operation.root};
   Calls calls(library_, self, run, handle_.load(), stream);
   const auto& use = definition_of(run.operation.collective).nccl;
   if (use.call != nullptr) return use.call(calls);
-  // NCCL before 2.28 has no functions for these, and makes them of sends and receives in one
-  // group, as programs do.
+  // NCCL before 2.28 has no functions for these: programs use sends and receives in one group.
   calls.round = round;
   calls.begin_group();
   use.sends(calls);
@@ -263,7 +261,7 @@ void Communicator::leave() {
   library_.destroy.call(handle);
 }
 
-// On a thread of its own, since NCCL may hang in it; the thread is left behind then.
+// NCCL may hang in it: then the thread is left behind.
 void Communicator::abort() noexcept {
   if (given_up_.exchange(true)) return;
   try {
@@ -280,7 +278,7 @@ void Communicator::abort() noexcept {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   } catch (const std::exception&) {
-    // No thread could be started. The process ends right after, and takes the communicator along.
+    // No thread could be started. The process ends soon, and the communicator with it.
     return;
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's communicator: begun without blocking where the version can, watched for asynchronous
-// errors, and given up from another thread when it hangs.
+// NCCL's communicator: created without blocking if the version supports it, checked for
+// asynchronous errors, and aborted from another thread if it hangs.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@
 
 namespace muster::bench {
 
-// An operation of one rank, and where its data lie.
-struct Run {
+// An operation of one rank and its buffers.
+struct OperationRun {
   Operation operation;
   Shape shape;
   cuda::Pointer send = 0;
@@ -35,31 +35,30 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
   ~Communicator();
 
-  // 128 bytes that every rank must have; made by one.
+  // The id that one rank makes and all need.
   [[nodiscard]] Result<std::string> make_id() const;
-  // Returns when every rank has come, or the time is over. `blocking`: see NcclOptions.
+  // Returns when all ranks have joined, or after the limit. See NcclOptions for `blocking`.
   [[nodiscard]] Result<void> join(const std::string& id, bool blocking,
                                   std::optional<std::chrono::nanoseconds> limit = {});
 
-  // Registers memory, until the communicator is left or release_memory() is called.
+  // Registers memory until release_memory() or the end.
   [[nodiscard]] Result<void> register_memory(cuda::Pointer memory, std::uint64_t bytes);
   void release_memory();
 
-  // Puts the operation on the stream, `times` of them as one group, and returns when it is there.
-  [[nodiscard]] Result<void> enqueue(const Run& run, cuda::Stream stream, int times = 1);
+  // Enqueues the operation, `times` of them as one group.
+  [[nodiscard]] Result<void> enqueue(const OperationRun& run, cuda::Stream stream, int times = 1);
 
-  // An error if NCCL has reported one meanwhile, or if the communicator was given up.
+  // An error if NCCL has reported one, or if the communicator was aborted.
   [[nodiscard]] Result<void> healthy();
 
-  // May be called from any thread, whatever the others do. Returns within seconds, though NCCL may
-  // hang.
+  // Thread-safe. Returns within seconds even if NCCL hangs.
   void abort() noexcept;
 
  private:
-  [[nodiscard]] int call(const Run& run, cuda::Stream stream, int round = 0);
-  // The state of the communicator; in progress where it cannot be asked.
+  [[nodiscard]] int call(const OperationRun& run, cuda::Stream stream, int round = 0);
+  // "In progress" if it cannot be queried.
   [[nodiscard]] int state();
-  // Waits until a call that answered "in progress" is done; if it is not by then, gives up.
+  // Waits for a call that returned "in progress", and aborts it at the deadline.
   [[nodiscard]] Result<void> settle(
       std::string_view what, int code,
       std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max());
@@ -72,7 +71,7 @@ class Communicator {
   std::atomic<bool> given_up_{false};
   bool failed_ = false;
   std::vector<void*> registered_;  // NCCL's handles
-  std::mutex asking_;              // held while NCCL is asked for its state, and not while it works
+  std::mutex asking_;              // held only while the state is queried
 };
 
 }  // namespace muster::bench

@@ -14,7 +14,7 @@ namespace {
 std::string_view cause_of_cuda(int code) {
   switch (code) {
     case cuda::kStubLibrary:
-      return "the library is the stub for building; the driver's own must be found first";
+      return "this is the stub library for building; put the driver's own library first";
     case cuda::kNoDevice:
       return "no GPU is visible to this process";
     case cuda::kUncorrectableEcc:
@@ -22,19 +22,19 @@ std::string_view cause_of_cuda(int code) {
     case cuda::kInvalidPtx:
       return "the driver is older than CUDA 10.1";
     case cuda::kNoJitCompiler:
-      return "the driver's compiler, libnvidia-ptxjitcompiler.so.1, is not there: in a container, "
-             "NVIDIA_DRIVER_CAPABILITIES must have compute";
+      return "the driver's compiler, libnvidia-ptxjitcompiler.so.1, is missing: in a container, "
+             "NVIDIA_DRIVER_CAPABILITIES must include compute";
     case cuda::kNewerPtx:
       return "the driver is older than this program's kernels";
     case cuda::kNvlinkUncorrectable:
       return "NVLink has an uncorrectable error";
     case cuda::kIllegalAddress:
     case cuda::kLaunchFailed:
-      return "the kernel log may hold an XID";
+      return "see the kernel log for an XID";
     case cuda::kSystemNotReady:
       return "the Fabric Manager is not running, or has not set up the NVSwitches";
     case cuda::kSystemDriverMismatch:
-      return "the driver's library and its kernel module are of different versions";
+      return "the driver's library and kernel module have different versions";
     default:
       return {};
   }
@@ -47,25 +47,24 @@ std::string_view cause_of_nccl(int code) {
     case nccl::kSystem:
       return "a call of the system or of the network failed inside NCCL";
     case nccl::kRemote:
-      return "a peer has ended, or cannot be reached over the network";
+      return "a peer has exited, or cannot be reached over the network";
     default:
       return {};
   }
 }
 
-// The driver's words for hardware that does not work, and for NVSwitches that are not set up.
+// Errors of broken hardware, and of NVSwitches that are not set up.
 bool is_broken(int code) {
   constexpr std::array kCodes{cuda::kUncorrectableEcc, cuda::kNvlinkUncorrectable,
                               cuda::kHardwareStack, cuda::kLaunchFailed, cuda::kSystemNotReady};
   return std::ranges::find(kCodes, code) != kCodes.end();
 }
 
-// No driver, or one that finds no GPU, or the library that programs are built with: other errors
-// may be those of a GPU that is there.
+// No GPU and no driver; other errors may come from a GPU that exists.
 bool is_missing(int code) { return code == cuda::kNoDevice || code == cuda::kStubLibrary; }
 
-// NCCL has no code for what CUDA told it, but quotes it: "Cuda failure 719 'unspecified launch
-// failure'", and without the number before 2.20.
+// NCCL quotes CUDA's error: "Cuda failure 719 'unspecified launch failure'", before 2.20 without
+// the number.
 bool quotes_broken(std::string_view text) {
   constexpr std::string_view kBegin = "Cuda failure ";
   constexpr std::array<std::string_view, 5> kWords{

@@ -21,9 +21,9 @@ constexpr unsigned kBlocksPerMultiprocessor = 8;
 constexpr std::uint64_t kWord = sizeof(std::uint64_t);
 constexpr auto kAwake = std::chrono::milliseconds(50);
 constexpr auto kNap = std::chrono::microseconds(100);
-constexpr auto kLookRound = std::chrono::milliseconds(1);
+constexpr auto kWatchEvery = std::chrono::milliseconds(1);
 
-// A tenth before and once more after what is expected.
+// Multiples of the expected time between which a thread stays awake.
 constexpr double kNear = 0.9;
 constexpr int kLate = 2;
 
@@ -40,50 +40,49 @@ bool may_nap(std::chrono::nanoseconds waited, std::chrono::nanoseconds expected)
 
 Result<std::string> pci_address_of(const cuda::Library& library, int ordinal) {
   int device = 0;
-  MUSTER_CUDA_TRY(library, device, &device, ordinal);
+  TRY(call(library, library.device, &device, ordinal));
   std::array<char, 64> text{};
-  MUSTER_CUDA_TRY(library, device_pci, text.data(), static_cast<int>(text.size()) - 1, device);
+  TRY(call(library, library.device_pci, text.data(), static_cast<int>(text.size()) - 1, device));
   return lower_case(printable(text.data(), 40));
 }
 
 Result<std::unique_ptr<Gpu>> Gpu::open(const cuda::Library& library, int ordinal) {
   std::unique_ptr<Gpu> gpu(new Gpu(library));  // NOLINT(modernize-make-unique): private
-  auto ready = gpu->set_up(ordinal);
-  if (ready) ready = gpu->load_kernels();
-  if (!ready) return tl::unexpected(ready.error());
+  TRY(gpu->set_up(ordinal));
+  TRY(gpu->load_kernels());
   return gpu;
 }
 
 Result<void> Gpu::set_up(int ordinal) {
-  MUSTER_CUDA_TRY(library_, device, &device_, ordinal);
+  TRY(call(library_, library_.device, &device_, ordinal));
   std::array<char, 256> text{};
-  MUSTER_CUDA_TRY(library_, device_name, text.data(), static_cast<int>(text.size()) - 1, device_);
+  TRY(call(library_, library_.device_name, text.data(), static_cast<int>(text.size()) - 1,
+           device_));
   name_ = printable(text.data(), 100);
   TRY_ASSIGN(pci_address_, pci_address_of(library_, ordinal));
   int multiprocessors = 0;
-  MUSTER_CUDA_TRY(library_, device_attribute, &multiprocessors, cuda::kMultiprocessors, device_);
+  TRY(call(library_, library_.device_attribute, &multiprocessors, cuda::kMultiprocessors, device_));
   blocks_ = kBlocksPerMultiprocessor * static_cast<unsigned>(std::max(1, multiprocessors));
-  MUSTER_CUDA_TRY(library_, retain, &context_, device_);
+  TRY(call(library_, library_.retain, &context_, device_));
   retained_ = true;
-  MUSTER_CUDA_TRY(library_, set_current, context_);
-  MUSTER_CUDA_TRY(library_, stream_create, &stream_, cuda::kStreamNonBlocking);
+  TRY(call(library_, library_.set_current, context_));
+  TRY(call(library_, library_.stream_create, &stream_, cuda::kStreamNonBlocking));
   return {};
 }
 
 Result<void> Gpu::load_kernels() {
   const std::string ptx(kernels_ptx());
-  MUSTER_CUDA_TRY(library_, module_load, &module_, ptx.c_str());
+  TRY(call(library_, library_.module_load, &module_, ptx.c_str()));
   for (std::size_t i = 0; i < fill_.size(); ++i) {
     const auto fill = fmt::format("muster_fill_{}", 1 << i);
     const auto verify = fmt::format("muster_verify_{}", 1 << i);
-    MUSTER_CUDA_TRY(library_, module_function, &fill_.at(i), module_, fill.c_str());
-    MUSTER_CUDA_TRY(library_, module_function, &verify_.at(i), module_, verify.c_str());
+    TRY(call(library_, library_.module_function, &fill_.at(i), module_, fill.c_str()));
+    TRY(call(library_, library_.module_function, &verify_.at(i), module_, verify.c_str()));
   }
-  MUSTER_CUDA_TRY(library_, allocate, &result_, 2 * kWord);
+  TRY(call(library_, library_.allocate, &result_, 2 * kWord));
   return {};
 }
 
-// Where the GPU no longer answers, giving back fails; there is nothing to be done about it here.
 Gpu::~Gpu() {
   if (!use()) return;
   drop_graph();
@@ -96,7 +95,7 @@ Gpu::~Gpu() {
 }
 
 Result<void> Gpu::use() const {
-  MUSTER_CUDA_TRY(library_, set_current, context_);
+  TRY(call(library_, library_.set_current, context_));
   return {};
 }
 
@@ -127,39 +126,38 @@ void Gpu::release(cuda::Pointer memory) const {
 
 Result<void> Gpu::poison(cuda::Pointer memory, std::uint64_t bytes) {
   if (bytes == 0) return {};
-  MUSTER_CUDA_TRY(library_, set_bytes, memory, 0xff, bytes, stream_);
+  TRY(call(library_, library_.set_bytes, memory, 0xff, bytes, stream_));
   return {};
 }
 
-// The words of both, one behind the other, at the table's beginning.
+// Writes both lists to the table, one after the other.
 Result<void> Gpu::upload(const std::vector<std::uint64_t>& first,
                          const std::vector<std::uint64_t>& second) {
   words_ = first;
   words_.insert(words_.end(), second.begin(), second.end());
   const auto bytes = words_.size() * kWord;
   if (bytes > table_bytes_) {
-    if (table_ != 0) MUSTER_CUDA_TRY(library_, free, table_);
+    if (table_ != 0) TRY(call(library_, library_.free, table_));
     table_ = 0;
-    MUSTER_CUDA_TRY(library_, allocate, &table_, bytes);
+    TRY(call(library_, library_.allocate, &table_, bytes));
     table_bytes_ = bytes;
   }
-  MUSTER_CUDA_TRY(library_, copy_in, table_, words_.data(), bytes, stream_);
+  TRY(call(library_, library_.copy_in, table_, words_.data(), bytes, stream_));
   return {};
 }
 
 Result<void> Gpu::launch(cuda::Kernel kernel, std::uint64_t count, void** arguments) {
   const auto needed = (count + kThreads - 1) / kThreads;
   const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>(needed, blocks_));
-  MUSTER_CUDA_TRY(library_, launch, kernel, blocks, 1, 1, kThreads, 1, 1, 0, stream_, arguments,
-                  nullptr);
+  TRY(call(library_, library_.launch, kernel, blocks, 1, 1, kThreads, 1, 1, 0, stream_, arguments,
+           nullptr));
   return {};
 }
 
 Result<void> Gpu::fill(cuda::Pointer memory, std::uint64_t count, std::size_t width,
                        const Fill& fill) {
   if (count == 0 || fill.bits.empty()) return {};
-  auto uploaded = upload(fill.bits, {});
-  if (!uploaded) return uploaded;
+  TRY(upload(fill.bits, {}));
   std::uint64_t period = fill.bits.size();
   std::uint64_t shift = fill.shift;
   std::array<void*, 5> arguments{&memory, &count, &table_, &period, &shift};
@@ -169,10 +167,9 @@ Result<void> Gpu::fill(cuda::Pointer memory, std::uint64_t count, std::size_t wi
 Result<void> Gpu::verify(cuda::Pointer memory, std::size_t width, const Segment& segment,
                          Wrong& wrong, const Watch& watch) {
   if (segment.count == 0 || segment.low.empty()) return {};
-  auto uploaded = upload(segment.low, segment.high);
-  if (!uploaded) return uploaded;
+  TRY(upload(segment.low, segment.high));
   counts_ = {0, ~std::uint64_t{0}};
-  MUSTER_CUDA_TRY(library_, copy_in, result_, counts_.data(), sizeof counts_, stream_);
+  TRY(call(library_, library_.copy_in, result_, counts_.data(), sizeof counts_, stream_));
   cuda::Pointer at = memory + segment.first * width;
   std::uint64_t first = segment.first;
   std::uint64_t count = segment.count;
@@ -180,22 +177,19 @@ Result<void> Gpu::verify(cuda::Pointer memory, std::size_t width, const Segment&
   std::uint64_t shift = segment.shift;
   cuda::Pointer high = table_ + period * kWord;
   std::array<void*, 8> arguments{&at, &first, &count, &table_, &high, &period, &shift, &result_};
-  auto done = launch(verify_.at(index_of(width)), count, arguments.data());
-  // Reads what the kernel counted, and the wrong element itself. A copy to the host may return only
-  // when all before it is done, and nobody would look round meanwhile: hence the wait before it.
-  if (done) done = wait(watch);
-  if (!done) return done;
-  MUSTER_CUDA_TRY(library_, copy_out, counts_.data(), result_, sizeof counts_, stream_);
-  done = wait(watch);
-  if (!done || counts_[0] == 0) return done;
+  TRY(launch(verify_.at(index_of(width)), count, arguments.data()));
+  // Wait before the copies: they may block until the kernel is done, without calling `watch`.
+  TRY(wait(watch));
+  TRY(call(library_, library_.copy_out, counts_.data(), result_, sizeof counts_, stream_));
+  TRY(wait(watch));
+  if (counts_[0] == 0) return {};
   const bool earlier = wrong.elements == 0 || counts_[1] < wrong.first;
   wrong.elements += counts_[0];
   if (!earlier) return {};
   wrong.first = counts_[1];
-  element_ = 0;  // an element is shorter than the word, which begins with its low bytes
-  MUSTER_CUDA_TRY(library_, copy_out, &element_, memory + wrong.first * width, width, stream_);
-  done = wait(watch);
-  if (!done) return done;
+  element_ = 0;  // an element may be shorter
+  TRY(call(library_, library_.copy_out, &element_, memory + wrong.first * width, width, stream_));
+  TRY(wait(watch));
   wrong.observed = element_;
   const auto entry = (wrong.first - first + segment.shift) % segment.low.size();
   wrong.low = segment.low[entry];
@@ -206,10 +200,10 @@ Result<void> Gpu::verify(cuda::Pointer memory, std::size_t width, const Segment&
 Result<void> Gpu::mark(std::size_t index) {
   while (events_.size() <= index) {
     cuda::Event event = nullptr;
-    MUSTER_CUDA_TRY(library_, event_create, &event, 0);
+    TRY(call(library_, library_.event_create, &event, 0));
     events_.push_back(event);
   }
-  MUSTER_CUDA_TRY(library_, event_record, events_[index], stream_);
+  TRY(call(library_, library_.event_record, events_[index], stream_));
   return {};
 }
 
@@ -218,13 +212,13 @@ bool Gpu::has_reached(std::size_t index) const {
 }
 
 Result<void> Gpu::wait_for(const Gpu& other, std::size_t index) {
-  MUSTER_CUDA_TRY(library_, stream_wait, stream_, other.events_.at(index), 0U);
+  TRY(call(library_, library_.stream_wait, stream_, other.events_.at(index), 0U));
   return {};
 }
 
 Result<double> Gpu::seconds_between(std::size_t first, std::size_t second) {
   float milliseconds = 0;
-  MUSTER_CUDA_TRY(library_, event_elapsed, &milliseconds, events_.at(first), events_.at(second));
+  TRY(call(library_, library_.event_elapsed, &milliseconds, events_.at(first), events_.at(second)));
   return static_cast<double>(milliseconds) / 1e3;
 }
 
@@ -232,22 +226,20 @@ Result<bool> Gpu::is_done(const Watch& watch) const {
   const int code = library_.stream_query.call(stream_);
   if (code == cuda::kSuccess) return true;
   if (code == cuda::kNotReady) return false;
-  auto seen = watch();  // NCCL may know better why
-  if (!seen) return tl::unexpected(seen.error());
+  TRY(watch());  // NCCL may know the cause
   return tl::unexpected(trouble(library_, library_.stream_query.name, code));
 }
 
 Result<void> Gpu::wait(const Watch& watch, std::chrono::nanoseconds expected) {
   const auto begin = SteadyClock::now();
-  auto look_round = begin + kLookRound;
+  auto next_watch = begin + kWatchEvery;
   for (;;) {
     TRY_ASSIGN(const auto done, is_done(watch));
     if (done) return watch();
     const auto now = SteadyClock::now();
-    if (now >= look_round) {
-      auto seen = watch();
-      if (!seen) return seen;
-      look_round = now + kLookRound;
+    if (now >= next_watch) {
+      TRY(watch());
+      next_watch = now + kWatchEvery;
     }
     if (may_nap(now - begin, expected)) {
       std::this_thread::sleep_for(kNap);
@@ -259,18 +251,18 @@ Result<void> Gpu::wait(const Watch& watch, std::chrono::nanoseconds expected) {
 
 Result<void> Gpu::begin_capture() {
   drop_graph();
-  MUSTER_CUDA_TRY(library_, capture_begin, stream_, cuda::kCaptureThreadLocal);
+  TRY(call(library_, library_.capture_begin, stream_, cuda::kCaptureThreadLocal));
   return {};
 }
 
 Result<void> Gpu::end_capture() {
-  MUSTER_CUDA_TRY(library_, capture_end, stream_, &graph_);
-  MUSTER_CUDA_TRY(library_, graph_instantiate, &graph_run_, graph_, 0);
+  TRY(call(library_, library_.capture_end, stream_, &graph_));
+  TRY(call(library_, library_.graph_instantiate, &graph_run_, graph_, 0));
   return {};
 }
 
 Result<void> Gpu::launch_graph() {
-  MUSTER_CUDA_TRY(library_, graph_launch, graph_run_, stream_);
+  TRY(call(library_, library_.graph_launch, graph_run_, stream_));
   return {};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU of this process: its context, one stream, memory, events, and the kernels that fill and
-// verify. All work is put on the stream; every wait here also looks for errors.
+// One GPU: its context, one stream, memory, events, and the kernels that fill and verify buffers.
+// All work is enqueued on the stream, and every wait checks for errors.
 #pragma once
 
 #include <array>
@@ -21,19 +21,19 @@
 
 namespace muster::bench {
 
-// The kernels that fill and verify, as the driver takes them: kernels.ptx, held by the program.
+// The text of kernels.ptx.
 [[nodiscard]] std::string_view kernels_ptx();
 
-// Whether a thread that has waited this long may sleep for a moment: not where the end is near,
-// since a rank that sleeps comes late to the next operation. `expected` is zero where nobody knows.
+// Whether a thread that has waited this long may sleep for a moment. Not near the expected end,
+// since it would start the next operation late. `expected` is zero if it is not known.
 [[nodiscard]] bool may_nap(std::chrono::nanoseconds waited, std::chrono::nanoseconds expected);
 
-// "0001:00:00.0". Needs no context.
+// "0001:00:00.0". Works without a context.
 [[nodiscard]] Result<std::string> pci_address_of(const cuda::Library& library, int ordinal);
 
 class Gpu {
  public:
-  // Asked now and then while the stream is waited for; an error ends the wait.
+  // Called every millisecond of a wait; an error ends it.
   using Watch = std::function<Result<void>()>;
 
   [[nodiscard]] static Result<std::unique_ptr<Gpu>> open(const cuda::Library& library, int ordinal);
@@ -49,37 +49,36 @@ class Gpu {
 
   [[nodiscard]] cuda::Context context() const { return context_; }
 
-  // Makes the GPU that of the calling thread.
+  // Makes its context that of the calling thread.
   [[nodiscard]] Result<void> use() const;
 
-  // Empty where the driver does not say.
   [[nodiscard]] std::optional<std::uint64_t> memory_free() const;
   [[nodiscard]] Result<cuda::Pointer> allocate(std::uint64_t bytes);
   void release(cuda::Pointer memory) const;
 
-  // Sets all bytes to 0xff: an element of these is no value that a collective may leave.
+  // Sets all bytes to 0xff: no collective produces such an element.
   [[nodiscard]] Result<void> poison(cuda::Pointer memory, std::uint64_t bytes);
   [[nodiscard]] Result<void> fill(cuda::Pointer memory, std::uint64_t count, std::size_t width,
                                   const Fill& fill);
-  // Adds to `wrong`. Waits for the stream.
+  // Counts wrong elements in `wrong`. Waits for the stream.
   [[nodiscard]] Result<void> verify(cuda::Pointer memory, std::size_t width, const Segment& segment,
                                     Wrong& wrong, const Watch& watch);
 
-  // Records event `index`, which is made when it is first used.
+  // Records event `index`, and creates it if necessary.
   [[nodiscard]] Result<void> mark(std::size_t index);
-  // Whether the stream has come to it. An error is told by `wait`.
+  // Whether the stream has reached it. wait() reports errors.
   [[nodiscard]] bool has_reached(std::size_t index) const;
   [[nodiscard]] Result<double> seconds_between(std::size_t first, std::size_t second);
 
-  // What is put on the stream from here on waits until `other`, of the same GPU, has come to the
-  // event that it has recorded last with this index.
+  // Makes later work on the stream wait for the last event `index` that `other`, on the same GPU,
+  // has recorded.
   [[nodiscard]] Result<void> wait_for(const Gpu& other, std::size_t index);
 
-  // `expected`: how long it took the last time; zero where nobody knows.
+  // `expected` is how long it took the last time; zero if that is not known.
   [[nodiscard]] Result<void> wait(const Watch& watch,
                                   std::chrono::nanoseconds expected = std::chrono::nanoseconds(0));
 
-  // What is put on the stream between the two is kept as a graph, and not run.
+  // Work that is enqueued between the two becomes a graph and does not run.
   [[nodiscard]] Result<void> begin_capture();
   [[nodiscard]] Result<void> end_capture();
   [[nodiscard]] Result<void> launch_graph();
@@ -88,11 +87,10 @@ class Gpu {
  private:
   explicit Gpu(cuda::Library library) : library_(std::move(library)) {}
 
-  // The stream's state: done, at work, or why it will never be done.
   [[nodiscard]] Result<bool> is_done(const Watch& watch) const;
   [[nodiscard]] Result<void> set_up(int ordinal);
   [[nodiscard]] Result<void> load_kernels();
-  // Wait for the stream before the next upload.
+  // Callers must wait for the stream before the next upload.
   [[nodiscard]] Result<void> upload(const std::vector<std::uint64_t>& first,
                                     const std::vector<std::uint64_t>& second);
   [[nodiscard]] Result<void> launch(cuda::Kernel kernel, std::uint64_t count, void** arguments);
@@ -106,10 +104,10 @@ class Gpu {
   cuda::Module module_ = nullptr;
   std::array<cuda::Kernel, 4> fill_{};  // for elements of 1, 2, 4 and 8 bytes
   std::array<cuda::Kernel, 4> verify_{};
-  cuda::Pointer table_ = 0;  // what fill writes, and verify compares with
+  cuda::Pointer table_ = 0;  // the values to fill with or to compare with
   std::uint64_t table_bytes_ = 0;
   cuda::Pointer result_ = 0;
-  // What copies read and write: a copy may run after the call, and after a wait that failed.
+  // The host side of copies. These may run after the call, and after a wait that failed.
   std::vector<std::uint64_t> words_;
   std::array<std::uint64_t, 2> counts_{};
   std::uint64_t element_ = 0;

@@ -12,22 +12,19 @@
 namespace muster::bench {
 namespace {
 
-Result<void*> open_first(const std::string& named, const std::vector<std::string>& usual) {
-  const auto candidates = named.empty() ? usual : std::vector<std::string>{named};
-  std::string why;
-  for (const auto& candidate : candidates) {
-    void* opened = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (opened != nullptr) return opened;
-    const char* text = ::dlerror();  // NOLINT(concurrency-mt-unsafe): one thread opens
-    if (why.empty()) why = printable(text == nullptr ? "no reason given" : text, 300);
-  }
-  return make_missing(std::move(why));
-}
-
-// Looks functions up, and keeps the names of those that are needed and not there.
-class Finder {
+// Loads the first of these files and looks up the functions of `library`.
+class LibraryLoader {
  public:
-  explicit Finder(void* library) : library_(library) {}
+  [[nodiscard]] Result<void> open(const std::vector<std::string>& files) {
+    std::string why;
+    for (const auto& file : files) {
+      library_ = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (library_ != nullptr) return {};
+      const char* text = ::dlerror();  // NOLINT(concurrency-mt-unsafe): one thread opens
+      if (why.empty()) why = printable(text == nullptr ? "unknown error" : text, 300);
+    }
+    return make_missing(std::move(why));
+  }
 
   template <class Signature>
   void find(Symbol<Signature>& symbol) {
@@ -36,48 +33,49 @@ class Finder {
     if (symbol.call == nullptr && symbol.required) missing_.push_back(name);
   }
 
-  [[nodiscard]] Result<void> all_found(std::string_view path, std::string_view what) const {
+  [[nodiscard]] Result<void> check(std::string_view path, std::string_view what) const {
     if (missing_.empty()) return {};
-    return make_error(fmt::format("{} is no {} that can be used: it lacks {}", path, what,
-                                  fmt::join(missing_, ", ")));
+    return make_error(fmt::format("{} is not a usable {}: {} {} missing", path, what,
+                                  fmt::join(missing_, ", "), missing_.size() == 1 ? "is" : "are"));
   }
 
  private:
-  void* library_;
+  void* library_ = nullptr;
   std::vector<std::string> missing_;
 };
 
+using Files = std::vector<std::string>;
+
 }  // namespace
 
-#define MUSTER_BENCH_FIND(member, ...) finder.find(library.member);
+#define MUSTER_BENCH_FIND(member, ...) loader.find(library.member);
 
 Result<cuda::Library> cuda::open_library(const std::string& named) {
-  TRY_ASSIGN(const auto opened, open_first(named, {"libcuda.so.1"}));
   Library library{.path = named.empty() ? "libcuda.so.1" : named};
-  Finder finder(opened);
+  LibraryLoader loader;
+  TRY(loader.open({library.path}));
   MUSTER_CUDA_FUNCTIONS(MUSTER_BENCH_FIND)
-  TRY(finder.all_found(library.path, "CUDA driver library"));
+  TRY(loader.check(library.path, "CUDA driver library"));
   return library;
 }
 
 Result<nccl::Library> nccl::open_library(const std::string& named) {
-  TRY_ASSIGN(const auto opened, open_first(named, {"libnccl.so.2", "libnccl.so"}));
   Library library{.path = named.empty() ? "libnccl.so.2" : named};
-  Finder finder(opened);
+  LibraryLoader loader;
+  TRY(loader.open(named.empty() ? Files{"libnccl.so.2", "libnccl.so"} : Files{named}));
   MUSTER_NCCL_FUNCTIONS(MUSTER_BENCH_FIND)
-  TRY(finder.all_found(library.path, "NCCL library"));
+  TRY(loader.check(library.path, "NCCL library"));
   return library;
 }
 
 Result<cublas::Library> cublas::open_library(const std::string& named) {
-  const auto opened =
-      open_first(named, {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11",
-                         "/usr/local/cuda/lib64/libcublasLt.so"});
-  if (!opened) return tl::unexpected(opened.error());
+  const Files usual{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11",
+                    "/usr/local/cuda/lib64/libcublasLt.so"};
   Library library{.path = named.empty() ? "libcublasLt.so" : named};
-  Finder finder(*opened);
+  LibraryLoader loader;
+  TRY(loader.open(named.empty() ? usual : Files{named}));
   MUSTER_CUBLAS_FUNCTIONS(MUSTER_BENCH_FIND)
-  TRY(finder.all_found(library.path, "cuBLASLt library"));
+  TRY(loader.check(library.path, "cuBLASLt library"));
   return library;
 }
 

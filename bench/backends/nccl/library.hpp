@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver, NCCL and cuBLASLt, opened by name when they are needed. What a version does not
-// have is looked up all the same and left empty, so that the answer is "not offered" and no crash.
+// The CUDA driver, NCCL and cuBLASLt, loaded at run time. Functions that a version lacks are null.
 #pragma once
 
 #include <string>
@@ -18,8 +17,8 @@ struct Symbol {
   Signature* call = nullptr;
 };
 
-// What is asked of a library: member, need, name, signature. Where the driver has two forms of a
-// function, the name is that of the 64-bit one.
+// The functions of each library: member, whether it is required, name, signature. If the driver has
+// two forms, the name is that of the 64-bit one.
 // clang-format off
 #define MUSTER_CUDA_FUNCTIONS(X) \
   X(init, true, "cuInit", int(unsigned)) \
@@ -119,8 +118,8 @@ struct Library {
   MUSTER_CUDA_FUNCTIONS(MUSTER_BENCH_MEMBER)
 };
 
-// The named file, or libcuda.so.1 where none is named. `missing` where there is none. Nothing is
-// ever closed: a thread may hang in it.
+// Loads the named file, by default libcuda.so.1. The error is `missing` if there is none. Never
+// unloaded: a thread may hang in it.
 [[nodiscard]] Result<Library> open_library(const std::string& named);
 
 }  // namespace cuda
@@ -143,7 +142,7 @@ struct Library {
   MUSTER_CUBLAS_FUNCTIONS(MUSTER_BENCH_MEMBER)
 };
 
-// Opens the library of any version since CUDA 11.8, by name or where the toolkit puts it.
+// Loads any version since CUDA 11.8, by name or from the toolkit's folder.
 [[nodiscard]] Result<Library> open_library(const std::string& named);
 
 }  // namespace cublas

@@ -22,28 +22,23 @@ namespace muster::bench {
 namespace {
 
 constexpr std::size_t kLargestLog = 16UL * 1024 * 1024;
-constexpr const char* kPassages = "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS";
+constexpr const char* kSubsystems = "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS";
 constexpr const char* kWithOperations = "INIT,ENV,NET,P2P,SHM,GRAPH,NVLS,TUNING";
 
-struct Kept {
-  // A file without a name: it goes away with the process, however that ends. NCCL keeps it open for
-  // as long as the process lives, and so does this.
-  Descriptor file;
-  std::string asked;  // NCCL_DEBUG as the user has set it
-  // Of the two below: a thread that ends the process reads the log while another may be at work.
-  std::mutex guard;
-  std::string earlier;       // what stood in the file before NCCL opened it anew
-  std::size_t replayed = 0;  // how much of the log was replayed
-  // Where standard output went, while it is kept from there; else -1.
-  std::atomic<int> standard_output{-1};
+struct KeptLog {
+  Descriptor file;        // has no name, so it vanishes with the process
+  std::string requested;  // the user's NCCL_DEBUG
+  std::mutex guard;       // of the two below
+  std::string earlier;    // the file's contents before NCCL reopened it
+  std::size_t replayed = 0;
+  std::atomic<int> standard_output{-1};  // the original, while it is captured
 };
 
-Kept& kept() {
-  static Kept all;
+KeptLog& kept() {
+  static KeptLog all;
   return all;
 }
 
-// As far as it can be read, up to little more than so many bytes.
 std::string contents_of(const Descriptor& from, std::size_t most) {
   std::string text;
   std::array<char, 16384> part{};
@@ -58,7 +53,7 @@ std::string contents_of(const Descriptor& from, std::size_t most) {
 }  // namespace
 
 std::string variable(const char* name) {
-  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing sets any
+  const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   return text == nullptr ? "" : text;
 }
 
@@ -68,34 +63,36 @@ void set_variable(const char* name, const std::string& value) {
 
 void keep_nccl_log() {
   if (kept().file.is_open()) return;
-  kept().asked = variable("NCCL_DEBUG");
-  if (!kept().asked.empty() && !variable("NCCL_DEBUG_FILE").empty()) return;
+  kept().requested = variable("NCCL_DEBUG");
+  if (!kept().requested.empty() && !variable("NCCL_DEBUG_FILE").empty()) return;
   Descriptor made(::memfd_create("muster-nccl-log", MFD_CLOEXEC));
   if (!made.is_open()) return;
   set_variable("NCCL_DEBUG", "INFO");
-  set_variable("NCCL_DEBUG_SUBSYS", kPassages);
+  set_variable("NCCL_DEBUG_SUBSYS", kSubsystems);
   set_variable("NCCL_DEBUG_FILE", fmt::format("/proc/self/fd/{}", made.get()));
   kept().file = std::move(made);
 }
 
 std::string nccl_log_remark() {
-  if (kept().asked.empty()) return {};
+  if (kept().requested.empty()) return {};
   if (!kept().file.is_open()) {
     return fmt::format(
-        "NCCL_DEBUG={} and NCCL_DEBUG_FILE are set: NCCL's log goes there, and what it says of the "
-        "transport is not known here",
-        printable(kept().asked, 40));
+        "NCCL_DEBUG={} and NCCL_DEBUG_FILE are set: NCCL's log goes to that file, so the transport "
+        "is "
+        "unknown",
+        printable(kept().requested, 40));
   }
   return fmt::format(
-      "NCCL_DEBUG={} is set: NCCL's log is kept to learn the transport from it, and what was asked "
-      "for is written to standard error in the end (NCCL_DEBUG_FILE keeps it from that)",
-      printable(kept().asked, 40));
+      "NCCL_DEBUG={} is set: NCCL's log is kept to find the transport, and printed to standard "
+      "error "
+      "at the end (unless NCCL_DEBUG_FILE is set)",
+      printable(kept().requested, 40));
 }
 
 void replay_nccl_log() {
-  if (kept().asked.empty() || !kept().file.is_open()) return;
-  const bool all = ::strcasecmp(kept().asked.c_str(), "INFO") == 0 ||
-                   ::strcasecmp(kept().asked.c_str(), "TRACE") == 0;
+  if (kept().requested.empty() || !kept().file.is_open()) return;
+  const bool all = ::strcasecmp(kept().requested.c_str(), "INFO") == 0 ||
+                   ::strcasecmp(kept().requested.c_str(), "TRACE") == 0;
   const auto log = nccl_log();
   std::size_t begin = log.size();
   {
@@ -111,8 +108,8 @@ bool log_nccl_operations(bool wanted) {
   if (!kept().file.is_open()) return false;
   auto log = nccl_log();
   const std::lock_guard lock(kept().guard);
-  kept().earlier = std::move(log);  // the file begins anew
-  set_variable("NCCL_DEBUG_SUBSYS", wanted ? kWithOperations : kPassages);
+  kept().earlier = std::move(log);  // NCCL truncates the file
+  set_variable("NCCL_DEBUG_SUBSYS", wanted ? kWithOperations : kSubsystems);
   return true;
 }
 
@@ -122,7 +119,7 @@ std::string nccl_log() {
   return kept().earlier + text;
 }
 
-void ask_for_diagnosis() { set_variable("NCCL_RUN_DIAGNOSTICS", "1"); }
+void request_diagnosis() { set_variable("NCCL_RUN_DIAGNOSTICS", "1"); }
 
 DiagnosisReader::DiagnosisReader() : file_(::memfd_create("muster-diagnosis", MFD_CLOEXEC)) {
   (void)std::fflush(stdout);
@@ -132,11 +129,11 @@ DiagnosisReader::DiagnosisReader() : file_(::memfd_create("muster-diagnosis", MF
   (void)::dup2(file_.get(), STDOUT_FILENO);
 }
 
-DiagnosisReader::~DiagnosisReader() { give_back_standard_output(); }
+DiagnosisReader::~DiagnosisReader() { restore_standard_output(); }
 
 std::vector<std::string> DiagnosisReader::read() {
   constexpr std::string_view kPrefix = "NCCL DIAG ";
-  give_back_standard_output();
+  restore_standard_output();
   std::vector<std::string> lines;
   constexpr std::size_t kMost = 1UL << 20;
   const auto text = contents_of(file_, kMost);
@@ -151,7 +148,7 @@ std::vector<std::string> DiagnosisReader::read() {
   return lines;
 }
 
-void give_back_standard_output() {
+void restore_standard_output() {
   const int before = kept().standard_output.exchange(-1);
   if (before < 0) return;
   (void)std::fflush(stdout);

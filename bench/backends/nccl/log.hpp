@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's own log, kept in memory: NCCL reads where to write it once, from the environment, before
-// its first call. The lines about transports are written while a communicator begins and when
-// something is used for the first time; the lines of every single operation (TUNING) are asked for
-// in an untimed pass of their own, so that a timed one logs nothing.
+// NCCL's log, kept in memory. NCCL reads its log settings once, before its first call. It logs
+// transports while a communicator starts and on first use. The algorithm of each operation (TUNING)
+// is logged only in a separate untimed pass, so that timed operations log nothing.
 #pragma once
 
 #include <string>
@@ -12,35 +11,35 @@
 
 namespace muster::bench {
 
-// To be called before NCCL is. Where the user has set NCCL_DEBUG and NCCL_DEBUG_FILE, these stay,
-// and there is no log here; without a file it is kept here all the same.
+// Call this before NCCL starts. If the user has set NCCL_DEBUG and NCCL_DEBUG_FILE, nothing is
+// kept.
 void keep_nccl_log();
 
-// What became of the user's NCCL_DEBUG, as a sentence; empty where there is none.
+// What happens to the user's NCCL_DEBUG, as a sentence; empty if it is not set.
 [[nodiscard]] std::string nccl_log_remark();
 
-// Writes to standard error what a user's NCCL_DEBUG without a file would have shown by now, less
-// what was written before. From any thread, as the log itself.
+// Writes to standard error what a user's NCCL_DEBUG without a file would have printed since the
+// last call. Thread-safe.
 void replay_nccl_log();
 
-// Sets whether the log has each operation, too, once NCCL has been told to read its settings again.
-// Returns false where no log is kept.
+// Sets whether operations are logged, once NCCL reads its settings again. Returns false if no log
+// is kept.
 bool log_nccl_operations(bool wanted);
 
-// A variable of this process; empty where it is not set.
+// A variable of this process; empty if it is not set.
 [[nodiscard]] std::string variable(const char* name);
-// Only before NCCL's first call, or while it waits for its next one.
+// Not while NCCL may read variables.
 void set_variable(const char* name, const std::string& value);
 
-// What NCCL wrote so far in this process; empty where no log is kept.
+// The log of this process so far; empty if none is kept. Thread-safe.
 [[nodiscard]] std::string nccl_log();
 
-// NCCL's own test of the paths between GPUs, which it has from 2.31 on and runs while a
-// communicator is made. The process of rank 0 prints what came of it to standard output, where a
-// report of muster's may go: it is kept from there. To be called before NCCL is.
-void ask_for_diagnosis();
+// Requests NCCL's own test of the paths between GPUs (2.31 and later), which runs while a
+// communicator is made. Call this before NCCL starts.
+void request_diagnosis();
 
-// Keeps what this process prints to standard output while this lives. One at a time.
+// Captures standard output while it exists: rank 0 prints the diagnosis there, where our report may
+// go. One at a time.
 class DiagnosisReader {
  public:
   DiagnosisReader();
@@ -48,16 +47,15 @@ class DiagnosisReader {
   DiagnosisReader& operator=(const DiagnosisReader&) = delete;
   ~DiagnosisReader();
 
-  // Gives standard output back. Returns the lines of NCCL's diagnosis without their prefix; prints
-  // what else was printed meanwhile.
+  // Restores standard output and prints what else was captured. Returns the lines of the diagnosis
+  // without their prefix.
   [[nodiscard]] std::vector<std::string> read();
 
  private:
   Descriptor file_;
 };
 
-// Lets standard output go where it went before, so that a thread can report that NCCL hangs; any
-// thread may call it.
-void give_back_standard_output();
+// Lets a thread report that NCCL hangs during the diagnosis. Thread-safe.
+void restore_standard_output();
 
 }  // namespace muster::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The back end that runs NCCL on this process' GPU.
+// The NCCL back end, on the GPU of this process.
 #pragma once
 
 #include <chrono>
@@ -15,39 +15,37 @@
 namespace muster::bench {
 
 struct NcclOptions {
-  std::string cuda;  // the file of libcuda.so.1; empty: found by its name
-  std::string nccl;  // the file of libnccl.so.2; likewise
+  std::string cuda;  // the path of libcuda.so.1; empty: found by name
+  std::string nccl;  // the path of libnccl.so.2; empty: found by name
   int rank = 0;
   int ranks = 1;
   int local_rank = 0;
   std::string host;
-  // Gives every rank the text of rank 0; the others' own text does not count.
+  // Returns rank 0's text on every rank.
   std::function<Result<std::string>(std::string_view)> broadcast;
-  // Whether NCCL's calls block: then only the end of the process helps against a hang in one. If
-  // they do not, they return before they are done, errors are seen while NCCL begins, and a hang
-  // can be given up; but NCCL starts a thread for each operation that is not part of a graph, which
-  // slows short ones down.
+  // Whether NCCL's calls block: then a call that hangs can only be ended with the process. If they
+  // do not, errors and hangs are detected while NCCL starts, but NCCL starts a thread for each
+  // operation outside a graph, which slows down short ones.
   bool blocking = false;
-  // How long the ranks may take to form their communicator. Where it has not formed by then, the
-  // back end is made all the same, and each operation fails. Calls that form it do not block then.
-  // Empty: as long as it takes.
+  // How long the ranks may take to form their communicator, without blocking calls; by default
+  // forever. If it has not formed by then, each operation of the back end fails.
   std::optional<std::chrono::nanoseconds> forming_limit = {};
-  // Buffers are NCCL's memory, which is registered with the communicator: from 2.19 on.
+  // Use NCCL's own memory, registered with the communicator (2.19 and later).
   bool registered = false;
-  bool diagnose = false;  // each path between GPUs, before it is used: from 2.31 on
+  bool diagnose = false;  // test each path between GPUs first (2.31 and later)
   bool bind = false;      // to the CPUs that are local to the GPU
-  std::string root;  // in place of the machine's own, for what sysfs says of it; empty: its own
-  bool log = true;   // keep NCCL's log, unless the user has set NCCL_DEBUG and NCCL_DEBUG_FILE
+  std::string root;       // of sysfs; empty: /
+  bool log = true;        // keep NCCL's log, unless the user has set NCCL_DEBUG and NCCL_DEBUG_FILE
 };
 
-// How many GPUs this process could use, or why none: the driver is asked, in a child process, since
-// a process that has asked must not fork any more. `missing` where there is no driver.
+// The number of GPUs that this process could use. A child process asks the driver, since a process
+// that has done so must not fork. The error is `missing` if there is no driver.
 [[nodiscard]] Result<int> usable_gpus(const std::string& cuda_file);
 
-// Returns when all ranks are there.
+// Returns when all ranks have joined.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options);
 
-// "2.28.9"; versions before 2.9 count their parts otherwise.
+// "2.28.9"; the encoding changed with 2.9.
 [[nodiscard]] std::string nccl_version_text(int version);
 
 }  // namespace muster::bench

@@ -6,27 +6,35 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
 namespace {
 
-using Answer = Taken::Answer;
+using State = RequirementResult::State;
 
-struct Name {
+struct RequirementName {
   std::string_view word;
-  Way way;
+  Requirement requirement;
 };
 
-constexpr std::array kNames{
-    Name{"ib", Way::ib},         Name{"gdr", Way::gdr},     Name{"p2p", Way::p2p},
-    Name{"nvlink", Way::nvlink}, Name{"mnnvl", Way::mnnvl}, Name{"nvls", Way::nvls},
-    Name{"sharp", Way::sharp},   Name{"net/ib", Way::ib},   Name{"infiniband", Way::ib},
-    Name{"gpudirect", Way::gdr}, Name{"gdrdma", Way::gdr},  Name{"p2p/mnnvl", Way::mnnvl},
-    Name{"collnet", Way::sharp}};
+constexpr std::array kNames{RequirementName{"ib", Requirement::ib},
+                            RequirementName{"gdr", Requirement::gdr},
+                            RequirementName{"p2p", Requirement::p2p},
+                            RequirementName{"nvlink", Requirement::nvlink},
+                            RequirementName{"mnnvl", Requirement::mnnvl},
+                            RequirementName{"nvls", Requirement::nvls},
+                            RequirementName{"sharp", Requirement::sharp},
+                            RequirementName{"net/ib", Requirement::ib},
+                            RequirementName{"infiniband", Requirement::ib},
+                            RequirementName{"gpudirect", Requirement::gdr},
+                            RequirementName{"gdrdma", Requirement::gdr},
+                            RequirementName{"p2p/mnnvl", Requirement::mnnvl},
+                            RequirementName{"collnet", Requirement::sharp}};
 
-// What the environment sets, as NCCL read it; null where it does not.
+// The value of a variable that NCCL has read; null if it is not set.
 const std::string* setting(const Transport& transport, const char* name) {
   const auto found = transport.settings.find(name);
   return found == transport.settings.end() ? nullptr : &found->second;
@@ -37,7 +45,7 @@ bool is_set(const Transport& transport, const char* name) {
   return value != nullptr && *value != "0" && !value->empty();
 }
 
-// The first of these that the environment sets, as NAME=value.
+// "NAME=value is set" of the first of these variables that is.
 std::string setting_of(const Transport& transport, const std::vector<const char*>& names) {
   for (const auto* name : names) {
     const auto* value = setting(transport, name);
@@ -46,7 +54,7 @@ std::string setting_of(const Transport& transport, const std::vector<const char*
   return {};
 }
 
-// NCCL looks for a network plugin on every node; only one that was asked for is missed.
+// NCCL looks for a network plugin everywhere; that one is missing matters only if it was requested.
 bool wants_plugin(const Transport& transport) {
   const auto names = [&](const char* name, const std::vector<std::string_view>& no_plugins) {
     const auto* value = setting(transport, name);
@@ -56,7 +64,7 @@ bool wants_plugin(const Transport& transport) {
   return names("NCCL_NET", {"IB", "Socket"}) || names("NCCL_NET_PLUGIN", {"none"});
 }
 
-// Interfaces of this node's own, over which no other one is reached.
+// Interfaces that do not lead to other nodes.
 std::string cause_in_interfaces(const Transport& transport) {
   constexpr std::array<std::string_view, 6> kInner{"lo", "docker", "virbr", "veth", "cni", "br-"};
   std::vector<std::string> inner;
@@ -67,9 +75,9 @@ std::string cause_in_interfaces(const Transport& transport) {
   }
   if (inner.empty()) return {};
   const auto named = setting_of(transport, {"NCCL_SOCKET_IFNAME"});
-  return fmt::format("NCCL takes {} for the network between nodes, which does not leave a node: {}",
+  return fmt::format("NCCL uses {} between nodes, which does not lead to other nodes: {}",
                      fmt::join(inner, ", "),
-                     named.empty() ? "NCCL_SOCKET_IFNAME must name the right one" : named);
+                     named.empty() ? "set NCCL_SOCKET_IFNAME to the right one" : named);
 }
 
 std::string cause_without_hcas(const Transport& transport) {
@@ -100,14 +108,14 @@ std::string cause_without_gdr(const Transport& transport) {
   if (!cause.empty()) return cause;
   if (!transport.without_gdr.empty()) {
     return fmt::format(
-        "GPUDirect RDMA is not offered for {}: neither nvidia_peermem is loaded nor "
-        "dma-buf usable",
+        "GPUDirect RDMA is not available on {}: nvidia_peermem is not loaded and dma-buf is not "
+        "usable",
         fmt::join(transport.without_gdr, ", "));
   }
   if (!transport.with_gdr.empty()) {
     const auto* file = setting(transport, "NCCL_TOPO_FILE");
     return fmt::format(
-        "the HCAs offer it, and NCCL takes them to be too far from the GPUs ({})",
+        "the HCAs support it, but NCCL considers them too far from the GPUs ({})",
         file == nullptr ? "NCCL_TOPO_FILE is not set" : fmt::format("NCCL_TOPO_FILE={}", *file));
   }
   return {};
@@ -123,8 +131,8 @@ std::string cause_without_nvls(const Transport& transport) {
   auto cause = setting_of(transport, {"NCCL_NVLS_ENABLE", "NCCL_ALGO"});
   if (!cause.empty()) return cause;
   if (transport.nvls_missing) {
-    return "multicast is not available on the GPUs: they lack it, or the Fabric Manager or IMEX "
-           "has not set it up";
+    return "multicast is not available on the GPUs: they do not support it, or the Fabric Manager "
+           "or IMEX has not set it up";
   }
   return {};
 }
@@ -135,85 +143,76 @@ std::string cause_without_sharp(const Transport& transport) {
   return setting_of(transport, {"NCCL_ALGO"});
 }
 
-bool uses_algorithm(const Transport& transport, std::string_view beginning) {
-  return std::ranges::any_of(transport.algorithms, [&](const auto& function) {
-    return std::ranges::any_of(function.second, [&](const std::string& algorithm) {
-      return algorithm.starts_with(beginning);
-    });
-  });
-}
-
 enum class Fit { right, wrong, unclear };
-using Test = std::function<Fit(const std::string& way)>;
+using FitTest = std::function<Fit(const std::string& name)>;
 
 Fit fit(bool right) { return right ? Fit::right : Fit::wrong; }
 
-bool is_network(const std::string& way) { return way.starts_with("NET/"); }
+bool is_network(const std::string& name) { return name.starts_with("NET/"); }
 
-// What a plugin such as UCX sends over, the log does not say.
-Fit fits_ib(const std::string& way) {
-  if (way.starts_with("NET/IB") || way == "P2P/MNNVL") return Fit::right;
-  return is_network(way) && !way.starts_with("NET/Socket") ? Fit::unclear : Fit::wrong;
+// The log does not reveal what a plugin such as UCX sends over.
+Fit fits_ib(const std::string& name) {
+  if (name.starts_with("NET/IB") || name == "P2P/MNNVL") return Fit::right;
+  return is_network(name) && !name.starts_with("NET/Socket") ? Fit::unclear : Fit::wrong;
 }
 
-Fit fits_peers(const std::string& way) {
-  return fit(way.starts_with("P2P") && way != "P2P/indirect");
+Fit fits_gdr(const std::string& name) {
+  return fit(name.find("/GDRDMA") != std::string::npos || !is_network(name));
 }
 
-// The pairs of a kind, and those that do not go the way that they must.
-struct Pairs {
-  std::size_t all = 0;
-  std::size_t wrong = 0;
-  std::size_t unclear = 0;
-  std::set<std::string> others;  // their ways
+Fit fits_peers(const std::string& name) {
+  return fit(name.starts_with("P2P") && name != "P2P/indirect");
+}
 
-  // So many of these ways.
-  void add(std::size_t count, const std::set<std::string>& paths, const Test& test) {
-    auto worst = Fit::right;
-    for (const auto& path : paths) {
-      const auto now = test(path);
-      if (now == Fit::right) continue;
-      if (worst != Fit::wrong) worst = now;
-      others.insert(path);
-    }
-    all += count;
-    if (worst == Fit::wrong) wrong += count;
-    if (worst == Fit::unclear) unclear += count;
-  }
-};
-
-class Judge {
+class RequirementJudge {
  public:
-  Judge(const Transport& transport, const std::vector<int>& nodes)
+  RequirementJudge(const Transport& transport, const std::vector<int>& nodes)
       : transport_(transport), nodes_(nodes) {}
 
-  [[nodiscard]] Taken taken(Way way) const {
-    auto taken = transport_.empty() ? Taken{.what = "NCCL's log says nothing"} : judged(way);
-    taken.way = way;
-    return taken;
+  [[nodiscard]] RequirementResult result(Requirement requirement) const {
+    auto result =
+        transport_.empty() ? RequirementResult{.what = "NCCL's log is empty"} : judge(requirement);
+    result.requirement = requirement;
+    if (result.state == State::missed && result.cause.empty()) result.cause = cause(requirement);
+    return result;
   }
 
  private:
-  [[nodiscard]] Taken judged(Way way) const {
-    switch (way) {
-      case Way::ib:
-        return of_pairs(way, false, fits_ib);
-      case Way::gdr:
-        return of_pairs(way, false, [](const std::string& path) {
-          return fit(path.find("/GDRDMA") != std::string::npos || !is_network(path));
-        });
-      case Way::p2p:
-        return of_pairs(way, true, fits_peers);
-      case Way::nvlink:
-        return nvlink();
-      case Way::mnnvl:
-        return of_pairs(way, false,
-                        [](const std::string& path) { return fit(path == "P2P/MNNVL"); });
-      case Way::nvls:
-        return of_run(way, transport_.nvls_connected || uses_algorithm(transport_, "NVLS"));
-      case Way::sharp:
-        return of_run(way, transport_.collnet_connected || !transport_.in_network.empty() ||
-                               uses_algorithm(transport_, "COLLNET"));
+  [[nodiscard]] RequirementResult judge(Requirement requirement) const {
+    switch (requirement) {
+      case Requirement::ib:
+        return judge_pairs(false, fits_ib);
+      case Requirement::gdr:
+        return judge_pairs(false, fits_gdr);
+      case Requirement::p2p:
+        return judge_pairs(true, fits_peers);
+      case Requirement::nvlink:
+        return judge_nvlink();
+      case Requirement::mnnvl:
+        return judge_pairs(false, [](const std::string& name) { return fit(name == "P2P/MNNVL"); });
+      case Requirement::nvls:
+        return judge_use("NVLS", transport_.nvls_connected);
+      case Requirement::sharp:
+        return judge_use("CollNet", transport_.collnet_connected || !transport_.in_network.empty());
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string cause(Requirement requirement) const {
+    switch (requirement) {
+      case Requirement::ib:
+        return cause_without_ib(transport_);
+      case Requirement::gdr:
+        return cause_without_gdr(transport_);
+      case Requirement::p2p:
+      case Requirement::nvlink:
+        return cause_without_peers(transport_);
+      case Requirement::nvls:
+        return cause_without_nvls(transport_);
+      case Requirement::sharp:
+        return cause_without_sharp(transport_);
+      case Requirement::mnnvl:
+        return setting_of(transport_, {"NCCL_MNNVL_ENABLE", "NCCL_P2P_DISABLE"});
     }
     return {};
   }
@@ -223,79 +222,74 @@ class Judge {
     return index < nodes_.size() ? nodes_[index] : -1;
   }
 
-  [[nodiscard]] std::string cause(Way way) const {
-    switch (way) {
-      case Way::ib:
-        return cause_without_ib(transport_);
-      case Way::gdr:
-        return cause_without_gdr(transport_);
-      case Way::p2p:
-      case Way::nvlink:
-        return cause_without_peers(transport_);
-      case Way::nvls:
-        return cause_without_nvls(transport_);
-      case Way::sharp:
-        return cause_without_sharp(transport_);
-      case Way::mnnvl:
-        return setting_of(transport_, {"NCCL_MNNVL_ENABLE", "NCCL_P2P_DISABLE"});
-    }
-    return {};
-  }
-
-  // Every way of every pair of ranks on one node, or on different ones, must be right.
-  [[nodiscard]] Taken of_pairs(Way way, bool inside, const Test& test) const {
-    std::map<RankPairs::Ways, std::size_t> counts;
-    transport_.pairs.for_each([&](int from, int to, RankPairs::Ways ways) {
-      if ((node_of(from) == node_of(to)) == inside) ++counts[ways];
+  // The number of pairs on one node, or on different ones, that use a selected transport.
+  [[nodiscard]] std::size_t count(
+      bool inside, const std::function<bool(const std::string& name)>& selects) const {
+    std::size_t count = 0;
+    for_each_pair(pairs_using(transport_, selects), [&](int from, int to) {
+      if ((node_of(from) == node_of(to)) == inside) ++count;
     });
-    Pairs pairs;
-    for (const auto& [ways, count] : counts) {
-      pairs.add(count, transport_.pairs.names_of(ways), test);
-    }
-    const auto* const where = inside ? "one node" : "different nodes";
-    if (pairs.all == 0) return no_pairs(way, inside, where);
-    if (pairs.wrong == 0 && pairs.unclear == 0) return {.answer = Answer::yes};
-    auto what = fmt::format("{} of {} pairs of ranks on {} use {}",
-                            pairs.wrong == 0 ? pairs.unclear : pairs.wrong, pairs.all, where,
-                            fmt::join(with_interfaces(pairs.others, transport_), ", "));
-    if (pairs.wrong == 0) return {.what = what + ", and the log does not say over what that sends"};
-    return {.answer = Answer::no, .what = std::move(what), .cause = cause(way)};
+    return count;
   }
 
-  // No data between two ranks of the kind. That is as it must be where there are none; else the
-  // network that NCCL chose may tell.
-  [[nodiscard]] Taken no_pairs(Way way, bool inside, std::string_view where) const {
+  // Every transport of every pair on one node, or on different ones, must be right.
+  [[nodiscard]] RequirementResult judge_pairs(bool inside, const FitTest& test) const {
+    const auto* const where = inside ? "one node" : "different nodes";
+    const auto all = count(inside, [](const std::string& /*name*/) { return true; });
+    if (all == 0) return judge_without_pairs(inside, where);
+    const auto wrong =
+        count(inside, [&](const std::string& name) { return test(name) == Fit::wrong; });
+    const auto not_right =
+        count(inside, [&](const std::string& name) { return test(name) != Fit::right; });
+    if (not_right == 0) return {.state = State::met};
+    std::set<std::string> others;
+    for (const auto& [name, pairs] : transport_.pairs) {
+      const auto is_same = [&name = name](const std::string& other) { return other == name; };
+      if (test(name) != Fit::right && count(inside, is_same) > 0) others.insert(name);
+    }
+    auto what = fmt::format("{} of {} pairs of ranks on {} use {}", wrong == 0 ? not_right : wrong,
+                            all, where, fmt::join(with_interfaces(others, transport_), ", "));
+    if (wrong == 0) return {.what = what + ", and the log does not show what that sends over"};
+    return {.state = State::missed, .what = std::move(what)};
+  }
+
+  // Without pairs of that kind in the log, the network that NCCL has chosen may decide.
+  [[nodiscard]] RequirementResult judge_without_pairs(bool inside, std::string_view where) const {
     bool exists = false;
     for (std::size_t i = 1; i < nodes_.size() && !exists; ++i) {
       exists = inside ? std::ranges::count(nodes_, nodes_[i]) > 1 : nodes_[i] != nodes_[0];
     }
     if (!exists) {
-      return {.answer = Answer::does_not_apply,
+      return {.state = State::not_applicable,
               .what = fmt::format("there are no two ranks on {}", where)};
     }
     if (!inside && transport_.networks.contains("Socket")) {
-      return {.answer = Answer::no, .what = "NCCL uses the network Socket", .cause = cause(way)};
+      return {.state = State::missed, .what = "NCCL uses the network Socket"};
     }
-    return {.what = fmt::format("NCCL's log tells no way between ranks on {}", where)};
+    return {.what = fmt::format("NCCL's log shows no transport between ranks on {}", where)};
   }
 
-  // A peer may be reached over NVLink or over PCIe; the topology in the log tells which there is.
-  [[nodiscard]] Taken nvlink() const {
-    auto taken = of_pairs(Way::nvlink, true, fits_peers);
-    if (taken.answer != Answer::yes || transport_.links.contains("NVL")) return taken;
+  // Peers are connected over NVLink or PCIe; the topology in the log shows which exists.
+  [[nodiscard]] RequirementResult judge_nvlink() const {
+    auto result = judge_pairs(true, fits_peers);
+    if (result.state != State::met || transport_.links.contains("NVL")) return result;
     if (transport_.links.empty()) {
-      return {.what = "the GPUs are peers, and NCCL's log does not tell over which links"};
+      return {.what = "the GPUs are peers, and NCCL's log does not show over which links"};
     }
-    return {.answer = Answer::no,
+    return {.state = State::missed,
             .what = "the GPUs are peers over PCIe",
             .cause = "NCCL finds no NVLink in the topology"};
   }
 
-  [[nodiscard]] Taken of_run(Way way, bool used) const {
-    if (used) return {.answer = Answer::yes};
-    return {.answer = Answer::no,
-            .what = fmt::format("NCCL's log tells of no {}", way == Way::nvls ? "NVLS" : "CollNet"),
-            .cause = cause(way)};
+  [[nodiscard]] RequirementResult judge_use(std::string_view what, bool connected) const {
+    const auto beginning = what == "NVLS" ? "NVLS" : "COLLNET";
+    const bool used = std::ranges::any_of(transport_.algorithms, [&](const auto& function) {
+      return std::ranges::any_of(function.second, [&](const std::string& algorithm) {
+        return algorithm.starts_with(beginning);
+      });
+    });
+    if (connected || used) return {.state = State::met};
+    return {.state = State::missed, .what = fmt::format("NCCL's log shows no {}", what)};
   }
 
   const Transport& transport_;
@@ -304,34 +298,35 @@ class Judge {
 
 }  // namespace
 
-std::string_view to_string(Way way) {
-  for (const auto& name : kNames) {
-    if (name.way == way) return name.word;
-  }
-  return {};
+std::string_view to_string(Requirement requirement) {
+  return std::ranges::find(kNames, requirement, &RequirementName::requirement)->word;
 }
 
-Result<std::vector<Way>> parse_ways(std::string_view list) {
-  std::vector<Way> ways;
+Result<std::vector<Requirement>> parse_requirements(std::string_view list) {
+  std::vector<Requirement> requirements;
   for (const auto part : split(list, ',')) {
     const auto word = lower_case(trim(part));
-    const auto* const found = std::ranges::find(kNames, word, &Name::word);
+    const auto* const found = std::ranges::find(kNames, word, &RequirementName::word);
     if (found == kNames.end()) {
       return make_error(fmt::format(
-          "\"{}\" is no transport: ib, gdr, p2p, nvlink, mnnvl, nvls, sharp", printable(word, 40)));
+          "unknown transport \"{}\": expected ib, gdr, p2p, nvlink, mnnvl, nvls or sharp",
+          printable(word, 40)));
     }
-    if (std::ranges::find(ways, found->way) == ways.end()) ways.push_back(found->way);
+    if (std::ranges::find(requirements, found->requirement) == requirements.end()) {
+      requirements.push_back(found->requirement);
+    }
   }
-  return ways;
+  return requirements;
 }
 
-std::vector<Taken> ways_taken(const Transport& transport, const std::vector<int>& nodes,
-                              const std::vector<Way>& ways) {
-  const Judge judge(transport, nodes);
-  std::vector<Taken> answers;
-  answers.reserve(ways.size());
-  for (const auto way : ways) answers.push_back(judge.taken(way));
-  return answers;
+std::vector<RequirementResult> check_requirements(const Transport& transport,
+                                                  const std::vector<int>& nodes,
+                                                  const std::vector<Requirement>& requirements) {
+  const RequirementJudge judge(transport, nodes);
+  std::vector<RequirementResult> results;
+  results.reserve(requirements.size());
+  for (const auto requirement : requirements) results.push_back(judge.result(requirement));
+  return results;
 }
 
 }  // namespace muster::bench

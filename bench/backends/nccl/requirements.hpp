@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the data of a run took the ways that they must take, and why not.
+// Whether a run's data used the required transports, and why not.
 #pragma once
 
 #include <string>
@@ -11,39 +11,39 @@
 
 namespace muster::bench {
 
-enum class Way {
+enum class Requirement {
   ib,      // InfiniBand or RoCE between nodes
   gdr,     // GPUDirect RDMA between nodes
   p2p,     // GPUs of a node are peers
-  nvlink,  // over NVLink
+  nvlink,  // peers over NVLink
   mnnvl,   // NVLink between nodes
   nvls,    // reductions in the NVLink switches
   sharp,   // reductions in the InfiniBand switches
 };
 
-[[nodiscard]] std::string_view to_string(Way way);
+[[nodiscard]] std::string_view to_string(Requirement requirement);
 
-// "ib,gdr"; also as NCCL writes them: "NET/IB,GDRDMA".
-[[nodiscard]] Result<std::vector<Way>> parse_ways(std::string_view list);
+// "ib,gdr"; also in NCCL's spelling: "NET/IB,GDRDMA".
+[[nodiscard]] Result<std::vector<Requirement>> parse_requirements(std::string_view list);
 
-struct Taken {
-  enum class Answer {
-    yes,
-    no,
-    does_not_apply,  // no data went between nodes, or none within one
-    unknown,         // the log does not say, or a plugin does not
+struct RequirementResult {
+  enum class State {
+    met,
+    missed,
+    not_applicable,  // no two ranks on different nodes, or on one node
+    unknown,         // the log, or a plugin, does not reveal it
   };
-  Way way = Way::ib;
-  Answer answer = Answer::unknown;
+  Requirement requirement = Requirement::ib;
+  State state = State::unknown;
   std::string what;   // "12 of 32 pairs of ranks on different nodes use NET/Socket"
-  std::string cause;  // "NCCL sees no HCA"; empty where nothing is known
+  std::string cause;  // "NCCL sees no HCA"; empty if it is not known
 
-  bool operator==(const Taken&) const = default;
+  bool operator==(const RequirementResult&) const = default;
 };
 
-// One answer for each. `nodes` tells each rank's node.
-[[nodiscard]] std::vector<Taken> ways_taken(const Transport& transport,
-                                            const std::vector<int>& nodes,
-                                            const std::vector<Way>& ways);
+// One result for each requirement. `nodes` holds the node of each rank.
+[[nodiscard]] std::vector<RequirementResult> check_requirements(
+    const Transport& transport, const std::vector<int>& nodes,
+    const std::vector<Requirement>& requirements);
 
 }  // namespace muster::bench

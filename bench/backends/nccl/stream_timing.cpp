@@ -9,7 +9,7 @@
 namespace muster::bench {
 namespace {
 
-// Of operations put on the stream: asking after each would make short ones slower.
+// Querying the stream after each operation would slow down short ones.
 constexpr std::size_t kCountEvery = 64;
 
 Result<Samples> one_by_one(const StreamWork& work, const Pace& pace, Progress& progress) {
@@ -19,43 +19,40 @@ Result<Samples> one_by_one(const StreamWork& work, const Pace& pace, Progress& p
   CpuTimer cpu(pace.cpu_time);
   for (int i = 0; i < pace.iterations; ++i) {
     const double expected = seconds.empty() ? 0 : seconds.back();
-    auto done = work.gpu.mark(0);
+    TRY(work.gpu.mark(0));
     cpu.start();
-    if (done) done = work.enqueue();
+    TRY(work.enqueue());
     if (pace.cpu_time) samples.cpu_seconds.push_back(cpu.seconds());
-    if (done) done = work.gpu.mark(1);
+    TRY(work.gpu.mark(1));
     const std::chrono::nanoseconds wait(static_cast<std::int64_t>(expected * 1e9));
-    if (done) done = wait_counted(work.gpu, work.healthy, progress, wait);
-    if (!done) return tl::unexpected(done.error());
+    TRY(wait_counted(work.gpu, work.healthy, progress, wait));
     TRY_ASSIGN(const auto took, work.gpu.seconds_between(0, 1));
     seconds.push_back(took);
   }
   return samples;
 }
 
-// All are put on the stream, and counted as it comes to them.
+// Enqueues all operations, and counts them as the stream reaches them.
 Result<void> enqueue_all(const StreamWork& work, const Pace& pace, std::vector<double>& cpu_seconds,
                          Progress& progress) {
   const auto rounds = static_cast<std::size_t>(pace.iterations);
   std::size_t counted = 0;
   const auto count = [&](std::size_t put) {
     for (; counted < put && work.gpu.has_reached(counted + 1); ++counted) ++progress.finished;
-    // The next one begins where the last one ends.
     if (counted < put) progress.started = progress.finished + 1;
   };
-  // The ranks meet in an operation that is not timed: else the first would hold the time by which
-  // one of them began before another.
-  auto done = work.enqueue();
-  if (done) done = work.gpu.mark(0);
+  // The ranks synchronise in an operation that is not timed. Otherwise the first would include the
+  // time by which one rank started before another.
+  TRY(work.enqueue());
+  TRY(work.gpu.mark(0));
   CpuTimer cpu(pace.cpu_time);
-  for (std::size_t i = 0; done && i < rounds; ++i) {
+  for (std::size_t i = 0; i < rounds; ++i) {
     cpu.start();
-    done = work.enqueue();
+    TRY(work.enqueue());
     if (pace.cpu_time) cpu_seconds.push_back(cpu.seconds());
-    if (done) done = work.gpu.mark(i + 1);
-    if (done && i % kCountEvery == 0) count(i + 1);
+    TRY(work.gpu.mark(i + 1));
+    if (i % kCountEvery == 0) count(i + 1);
   }
-  if (!done) return done;
   return work.gpu.wait([&] {
     count(rounds);
     return work.healthy();
@@ -64,12 +61,11 @@ Result<void> enqueue_all(const StreamWork& work, const Pace& pace, std::vector<d
 
 Result<Samples> back_to_back(const StreamWork& work, const Pace& pace, Progress& progress) {
   const auto rounds = static_cast<std::size_t>(pace.iterations);
-  auto done = work.gpu.mark(rounds);  // makes all events before the first is needed
-  for (std::size_t i = 0; done && i < rounds; ++i) done = work.gpu.mark(i);
-  if (done) done = work.gpu.wait(work.healthy);
+  TRY(work.gpu.mark(rounds));  // creates all events
+  for (std::size_t i = 0; i < rounds; ++i) TRY(work.gpu.mark(i));
+  TRY(work.gpu.wait(work.healthy));
   Samples samples;
-  if (done) done = enqueue_all(work, pace, samples.cpu_seconds, progress);
-  if (!done) return tl::unexpected(done.error());
+  TRY(enqueue_all(work, pace, samples.cpu_seconds, progress));
   auto& seconds = samples.seconds;
   seconds.reserve(rounds);
   for (std::size_t i = 0; i < rounds; ++i) {
@@ -84,11 +80,11 @@ Result<Samples> back_to_back(const StreamWork& work, const Pace& pace, Progress&
 Result<void> wait_counted(Gpu& gpu, const Gpu::Watch& healthy, Progress& progress,
                           std::chrono::nanoseconds expected) {
   const auto begun = progress.started.load() + 1;
-  const auto look = [&] {
+  const auto watch = [&] {
     if (gpu.has_reached(0)) progress.started = begun;
     return healthy();
   };
-  if (auto done = gpu.wait(look, expected); !done) return done;
+  TRY(gpu.wait(watch, expected));
   progress.started = begun;
   ++progress.finished;
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timed loops on a GPU's stream, between events that the GPU itself records.
+// Timed loops on a GPU's stream, measured by the GPU's own events.
 #pragma once
 
 #include <chrono>
@@ -12,19 +12,19 @@
 
 namespace muster::bench {
 
-// Waits for an operation that was put on the stream after its event 0, and counts it. `expected`:
-// as of Gpu::wait.
+// Waits for an operation that was enqueued after event 0, and counts it. See Gpu::wait() for
+// `expected`.
 [[nodiscard]] Result<void> wait_counted(
     Gpu& gpu, const Gpu::Watch& healthy, Progress& progress,
     std::chrono::nanoseconds expected = std::chrono::nanoseconds(0));
 
 struct StreamWork {
   Gpu& gpu;
-  std::function<Result<void>()> enqueue;  // puts one operation on the stream
-  std::function<Result<void>()> healthy;  // asked while it works; an error ends the waiting
+  std::function<Result<void>()> enqueue;  // one operation
+  std::function<Result<void>()> healthy;  // called while waiting; an error ends the wait
 };
 
-// The seconds of each iteration, back to back where the pace says so. `progress` counts those done.
+// The seconds of each iteration.
 [[nodiscard]] Result<Samples> time_on_stream(const StreamWork& work, const Pace& pace,
                                              Progress& progress);
 

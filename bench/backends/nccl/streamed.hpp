@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation on a stream of a GPU, for callers that run other work on that GPU beside it.
+// An operation on a stream, for callers that run other work on the same GPU at the same time.
 #pragma once
 
 #include <vector>
@@ -18,18 +18,18 @@ class StreamedOperation {
   StreamedOperation& operator=(const StreamedOperation&) = delete;
   virtual ~StreamedOperation() = default;
 
-  // Fills the buffers, which must be reserved. The operation must leave its own input as it is.
+  // Fills the buffers, which must be reserved. The operation must not change its own input.
   [[nodiscard]] virtual Result<void> choose(const Operation& operation) = 0;
-  // Puts it on the stream once, and returns when it is there.
+  // Enqueues it once.
   [[nodiscard]] virtual Result<void> start() = 0;
-  // An error if one has come up meanwhile.
+  // The error that NCCL has reported since, if any.
   [[nodiscard]] virtual Result<void> healthy() = 0;
-  // What is wrong in what the last one left; waits for it.
+  // Waits for the last one and verifies its result.
   [[nodiscard]] virtual Result<std::vector<Wrong>> wrong() = 0;
 
-  [[nodiscard]] virtual Gpu& gpu() = 0;                         // whose stream it is
-  [[nodiscard]] virtual int ordinal() const = 0;                // of the GPU, as the driver counts
-  [[nodiscard]] virtual const cuda::Library& cuda() const = 0;  // that the GPU was opened by
+  [[nodiscard]] virtual Gpu& gpu() = 0;
+  [[nodiscard]] virtual int ordinal() const = 0;  // the driver's number of the GPU
+  [[nodiscard]] virtual const cuda::Library& cuda() const = 0;
 };
 
 }  // namespace muster::bench

@@ -1,85 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ways the data of a run took, as NCCL's own log says. Written for NCCL 2.18 to 2.30; a line
-// that is not understood says nothing.
+// Which transports the data of a run used, from NCCL's own log. Written for NCCL 2.18 to 2.30; a
+// line in an unknown format is ignored.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace muster::bench {
 
-// Pairs of ranks, and the ways that data take from the one to the other. Small enough for thousands
-// of ranks that all send to all.
-class RankPairs {
- public:
-  // A set of ways: a bit for each, in the order of names().
-  using Ways = std::uint16_t;
-
-  // Adds a way; where there are more than 16, the later ones are left out.
-  void add(int from, int to, std::string_view way);
-  // Adds a way from each of the one to each of the other.
-  void add(std::span<const int> from, std::span<const int> to, std::string_view way);
-
-  [[nodiscard]] std::size_t size() const { return size_; }
-
-  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-
-  [[nodiscard]] std::set<std::string> names_of(Ways ways) const;
-  [[nodiscard]] std::set<std::string> between(int from, int to) const;
-
-  // Calls `use(from, to, ways)` in the order of the pairs.
-  template <class Use>
-  void for_each(Use use) const {
-    for (std::size_t from = 0; from < rows_.size(); ++from) {
-      const auto& row = rows_[from];
-      for (std::size_t at = 0; at < row.ways.size(); ++at) {
-        if (row.ways[at] == 0) continue;
-        use(static_cast<int>(from), row.first + static_cast<int>(at), row.ways[at]);
-      }
-    }
-  }
-
-  bool operator==(const RankPairs& other) const;
-
- private:
-  // The ways from one rank to others: to rank `first`, to the next one, and so on.
-  struct Row {
-    int first = 0;
-    std::vector<Ways> ways;
-  };
-
-  [[nodiscard]] Ways bit_of(std::string_view way);
-  void add(int from, int to, Ways way);
-
-  std::vector<std::string> names_;
-  std::vector<Row> rows_;
-  std::size_t size_ = 0;
-};
+// Pairs of ranks as rows of a matrix: pairs[from][to].
+using RankPairs = std::map<int, std::vector<bool>>;
 
 struct Transport {
-  // Every way that any channel takes, from rank to rank: "P2P/CUMEM", "P2P/IPC", "P2P/MNNVL",
-  // "P2P/direct", "P2P/indirect", "SHM", "NET/IB", "NET/IB/GDRDMA", "NET/Socket"; "NET/x" for a
-  // plugin x; with "/PXN" at the end where another GPU's HCA is used.
-  RankPairs pairs;
+  // By transport: "P2P/CUMEM", "P2P/IPC", "P2P/MNNVL", "P2P/direct", "P2P/indirect", "SHM",
+  // "NET/IB", "NET/IB/GDRDMA", "NET/Socket"; "NET/x" for a plugin x; with "/PXN" at the end if
+  // another GPU's HCA is used. At most 16 of them.
+  std::map<std::string, RankPairs> pairs;
   std::set<std::string> networks;    // "IB", "Socket", a plugin's name
   std::set<std::string> hcas;        // "mlx5_ib0:1/IB"
   std::set<std::string> interfaces;  // of NET/Socket: "eth0:10.0.0.4<0>"
   std::set<std::string> in_network;  // "COLLNET/SHARP/GDRDMA": reductions in switches
   std::map<std::string, std::set<std::string>> algorithms;  // AllReduce: "RING/SIMPLE"
-  std::map<std::string, std::string> settings;  // NCCL_…: what NCCL read from the environment
-  std::set<std::string> links;        // between GPUs and what is next: "NVL", "PCI", "C2C"
-  std::set<std::string> without_gdr;  // HCAs without GPUDirect RDMA
-  std::set<std::string> with_gdr;     // and with it
+  std::map<std::string, std::string> settings;  // the NCCL_… variables that NCCL has read
+  std::set<std::string> links;                  // of GPUs: "NVL", "PCI", "C2C"
+  std::set<std::string> without_gdr;            // HCAs without GPUDirect RDMA
+  std::set<std::string> with_gdr;
   std::set<std::string> plugins;      // lines about network plugins that are missing or failed
   std::set<std::string> refused;      // lines about GPUs that cannot be peers
   std::set<std::string> warnings;     // WARN lines
-  std::set<std::string> without_hca;  // the hosts where NCCL found none, as far as they are told
+  std::set<std::string> without_hca;  // hosts where NCCL found none
   bool no_hca = false;                // "NET/IB : No device found."
   bool nvls_missing = false;
   bool nvls_connected = false;
@@ -87,26 +41,39 @@ struct Transport {
 
   bool operator==(const Transport&) const = default;
 
-  // Whether there was anything in the log at all.
   [[nodiscard]] bool empty() const { return *this == Transport{}; }
 };
 
-// The log of one rank.
+void add_pair(Transport& transport, int from, int to, const std::string& name);
+
+// The pairs that use at least one of the selected transports.
+[[nodiscard]] RankPairs pairs_using(const Transport& transport,
+                                    const std::function<bool(const std::string& name)>& selects);
+
+// Calls `use(from, to)` for each pair, in order.
+template <class Use>
+void for_each_pair(const RankPairs& pairs, Use use) {
+  for (const auto& [from, row] : pairs) {
+    for (std::size_t to = 0; to < row.size(); ++to) {
+      if (row[to]) use(from, static_cast<int>(to));
+    }
+  }
+}
+
 [[nodiscard]] Transport parse_transport(std::string_view log);
 
-// Adds what another rank's log says.
+// Adds the log of another rank.
 void add_log(Transport& transport, std::string_view log);
 
 // The interfaces of NET/Socket, without their addresses: "eth0".
 [[nodiscard]] std::set<std::string> interfaces_of(const Transport& transport);
 
-// Ways as they are told: "NET/Socket (eth0)", where it is known over which interfaces that went.
-[[nodiscard]] std::set<std::string> with_interfaces(const std::set<std::string>& ways,
+// The transports with their interfaces, if these are known: "NET/Socket (eth0)".
+[[nodiscard]] std::set<std::string> with_interfaces(const std::set<std::string>& names,
                                                     const Transport& transport);
 
-// The lines of a log that say something, each once, without their prefixes and the numbers of
-// channels: what has to be sent to rank 0. parse_transport makes the same of it as of the log. The
-// ways of all channels come at the end, those of many ranks in a line: "Ways 0-4,6 -> 5 via SHM".
-[[nodiscard]] std::string telling_lines(std::string_view log);
+// Shortens a log to what parse_transport() needs, to be sent to rank 0: each line once, without its
+// prefix, and the pairs at the end: "Pairs 0-4,6 -> 5 via SHM".
+[[nodiscard]] std::string shorten_log(std::string_view log);
 
 }  // namespace muster::bench

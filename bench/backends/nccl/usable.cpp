@@ -11,17 +11,17 @@
 namespace muster::bench {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(30);  // a node with 8 GPUs may take some
+constexpr auto kPatience = std::chrono::seconds(30);  // with 8 GPUs, this takes seconds
 
 Result<int> count_gpus(const cuda::Library& library) {
-  MUSTER_CUDA_TRY(library, init, 0);
+  TRY(call(library, library.init, 0));
   int count = 0;
-  MUSTER_CUDA_TRY(library, device_count, &count);
+  TRY(call(library, library.device_count, &count));
   if (count < 1) return tl::unexpected(trouble(library, library.init.name, cuda::kNoDevice));
   return count;
 }
 
-// How the child that asks says so: the number, or after a mark why there is none.
+// The child answers with the number, or with one of these marks and the error.
 constexpr char kMissing = '-';
 constexpr char kFailed = '!';
 
@@ -40,10 +40,9 @@ Result<int> count_in(std::string_view answer) {
 }  // namespace
 
 Result<int> usable_gpus(const std::string& cuda_file) {
-  const auto library = cuda::open_library(cuda_file);
-  if (!library) return tl::unexpected(library.error());
+  TRY_ASSIGN(const auto library, cuda::open_library(cuda_file));
   Children children;
-  children.start("cuda", kPatience, [&library] { return answer_of(count_gpus(*library)); });
+  children.start("cuda", kPatience, [&library] { return answer_of(count_gpus(library)); });
   const auto answer = children.next().second;
   if (answer.end != ChildAnswer::End::answered) {
     return make_error(fmt::format("the CUDA driver gives {}", answer.reason));

@@ -75,21 +75,21 @@ Gemm::~Gemm() {
 
 // The first matrix is stored by rows and the second by columns, a layout that all types support.
 Result<void> Gemm::describe() {
-  MUSTER_CUBLAS_TRY(library_, create, &handle_);
-  MUSTER_CUBLAS_TRY(library_, operation_create, &operation_, kind_.compute, kind_.scale);
+  TRY(call(library_, library_.create, &handle_));
+  TRY(call(library_, library_.operation_create, &operation_, kind_.compute, kind_.scale));
   const int transposed = cublas::kTransposed;
-  MUSTER_CUBLAS_TRY(library_, operation_set, operation_, cublas::kTransposeFirst, &transposed,
-                    sizeof transposed);
+  TRY(call(library_, library_.operation_set, operation_, cublas::kTransposeFirst, &transposed,
+           sizeof transposed));
   const auto& [rows, columns, depth] = shape_;
   const auto stride = static_cast<std::int64_t>(depth);
   const int in = type_of(kind_.in);
-  MUSTER_CUBLAS_TRY(library_, layout_create, &first_in_, in, depth, rows, stride);
-  MUSTER_CUBLAS_TRY(library_, layout_create, &second_in_, in, depth, columns, stride);
-  MUSTER_CUBLAS_TRY(library_, layout_create, &out_, type_of(kind_.out), rows, columns,
-                    static_cast<std::int64_t>(rows));
-  MUSTER_CUBLAS_TRY(library_, preference_create, &preference_);
-  MUSTER_CUBLAS_TRY(library_, preference_set, preference_, cublas::kMostWorkspace, &kWorkspace,
-                    sizeof kWorkspace);
+  TRY(call(library_, library_.layout_create, &first_in_, in, depth, rows, stride));
+  TRY(call(library_, library_.layout_create, &second_in_, in, depth, columns, stride));
+  TRY(call(library_, library_.layout_create, &out_, type_of(kind_.out), rows, columns,
+           static_cast<std::int64_t>(rows)));
+  TRY(call(library_, library_.preference_create, &preference_));
+  TRY(call(library_, library_.preference_set, preference_, cublas::kMostWorkspace, &kWorkspace,
+           sizeof kWorkspace));
   return {};
 }
 
@@ -98,8 +98,8 @@ Result<cuda::Pointer> Gemm::matrix_of(std::uint64_t first, std::uint64_t count) 
   TRY_ASSIGN(const auto memory, gpu_.allocate(bytes));
   numbers_ = varied_numbers(kind_.in, first, std::min(kTable, count));
   for (std::uint64_t at = 0; at < bytes; at += numbers_.size()) {
-    MUSTER_CUDA_TRY(gpu_.library(), copy_in, memory + at, numbers_.data(),
-                    std::min(numbers_.size(), bytes - at), gpu_.gpu().stream());
+    TRY(call(gpu_.library(), gpu_.library().copy_in, memory + at, numbers_.data(),
+             std::min(numbers_.size(), bytes - at), gpu_.gpu().stream()));
   }
   TRY(gpu_.wait());
   return memory;
@@ -123,9 +123,9 @@ Result<void> Gemm::multiply(const Algorithm& algorithm, cuda::Pointer to) {
   const bool is_wide = kind_.scale == cublas::kFp64;
   const void* const one = is_wide ? static_cast<const void*>(wide.data()) : narrow.data();
   const void* const zero = is_wide ? static_cast<const void*>(&wide[1]) : &narrow[1];
-  MUSTER_CUBLAS_TRY(library_, multiply, handle_, operation_, one, as_memory(a_), first_in_,
-                    as_memory(b_), second_in_, zero, as_memory(to), out_, as_memory(to), out_,
-                    &algorithm, as_memory(workspace_), kWorkspace, gpu_.gpu().stream());
+  TRY(call(library_, library_.multiply, handle_, operation_, one, as_memory(a_), first_in_,
+           as_memory(b_), second_in_, zero, as_memory(to), out_, as_memory(to), out_, &algorithm,
+           as_memory(workspace_), kWorkspace, gpu_.gpu().stream()));
   return {};
 }
 

@@ -125,7 +125,7 @@ class GpuMemory final : public RdmaMemory {
     TRY(gpu_.use());
     words_.resize(bytes_ / sizeof(std::uint64_t));
     fill_words(words_, seed);
-    MUSTER_CUDA_TRY(cuda_, copy_in, memory_, words_.data(), bytes_, gpu_.stream());
+    TRY(call(cuda_, cuda_.copy_in, memory_, words_.data(), bytes_, gpu_.stream()));
     return gpu_.wait(no_watch);
   }
 
@@ -139,7 +139,7 @@ class GpuMemory final : public RdmaMemory {
                                                           std::uint64_t bytes) override {
     TRY(gpu_.use());
     words_.resize(bytes / sizeof(std::uint64_t));
-    MUSTER_CUDA_TRY(cuda_, copy_out, words_.data(), memory_, bytes, gpu_.stream());
+    TRY(call(cuda_, cuda_.copy_out, words_.data(), memory_, bytes, gpu_.stream()));
     TRY(gpu_.wait(no_watch));
     return compare_words(words_, seed);
   }
@@ -210,9 +210,9 @@ NearGpus::NearGpus(const TestInput& input) {
 
 Result<void> NearGpus::find(const TestInput& input) {
   TRY_ASSIGN(cuda_, cuda::open_library(input.cuda));
-  MUSTER_CUDA_TRY(cuda_, init, 0);
+  TRY(call(cuda_, cuda_.init, 0));
   int count = 0;
-  MUSTER_CUDA_TRY(cuda_, device_count, &count);
+  TRY(call(cuda_, cuda_.device_count, &count));
   if (count == 0) return make_error("no GPU is visible");
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     TRY_ASSIGN(const auto address, pci_address_of(cuda_, ordinal));

@@ -309,8 +309,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce --min-busbw 1GB/s --at 8KiB --min 4MiB", kNotAmong},
         Bad{"all_reduce --min-busbw 1GB/s --at 8GiB --sizes 4GiB", kNotAmong},
         Bad{"all_reduce --require-transport tcp",
-            "--require-transport: \"tcp\" is no transport: ib, gdr, p2p, nvlink, mnnvl, nvls, "
-            "sharp"},
+            "--require-transport: unknown transport \"tcp\": expected ib, gdr, p2p, nvlink, mnnvl, "
+            "nvls or sharp"},
         Bad{"all_reduce --format xml",
             "--format: expects text|json|prometheus|junit|npd|nhc|html, got \"xml\""},
         Bad{"all_reduce --join-deadline 0",

@@ -355,7 +355,7 @@ TEST_F(FakeNccl, SaysWhereItsThreadsRunUnlessItIsNotToCare) {
   sizes = "--sizes=1MiB";
   start("", {"--format=text", "-v"});
   // The fake's GPU is not among this machine's devices, except by chance.
-  EXPECT_THAT(job.end_of(0).out, AnyOf(HasSubstr("# CPUs of this rank left as they are: "),
+  EXPECT_THAT(job.end_of(0).out, AnyOf(HasSubstr("# this rank is not bound to CPUs: "),
                                        HasSubstr("# this rank runs on CPUs ")));
   start("", {"--format=text", "-v", "--bind=none"});
   EXPECT_THAT(job.end_of(1).out, AllOf(HasSubstr("# back end"), Not(HasSubstr("CPUs"))));

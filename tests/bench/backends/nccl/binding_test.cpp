@@ -94,11 +94,9 @@ TEST_F(BindingTest, ThreadsThatExistAlreadyAreBoundToo) {
 TEST_F(BindingTest, WhoseLauncherBoundItIsLeftAlone) {
   folder.write("sys/devices/system/cpu/online", "0-95\n");
   if (all.size() >= 96) GTEST_SKIP() << "more CPUs than the node that is written";
-  EXPECT_EQ(
-      bind(),
-      fmt::format("CPUs of this rank left as they are: it may run on {0} only, and not on all "
-                  "of 0-95|{0}",
-                  to_cpu_list(all)));
+  EXPECT_EQ(bind(), fmt::format("this rank is not bound to CPUs: it may run only on {0} of "
+                                "0-95|{0}",
+                                to_cpu_list(all)));
 }
 
 TEST_F(BindingTest, WhereAllAreLocalThereIsNothingToDo) {
@@ -113,8 +111,7 @@ TEST_F(BindingTest, WhereNoneIsLocalNothingIsDone) {
 
 TEST_F(BindingTest, WhatSysfsDoesNotSayOrSaysWronglyIsTold) {
   make_local("x");
-  EXPECT_THAT(bind(),
-              AllOf(StartsWith("CPUs of this rank left as they are: "), HasSubstr("\"x\"")));
+  EXPECT_THAT(bind(), AllOf(StartsWith("this rank is not bound to CPUs: "), HasSubstr("\"x\"")));
   std::filesystem::remove_all(folder.path() / "sys/bus");
   EXPECT_THAT(bind(), AllOf(HasSubstr("0001:0a:00.0/local_cpulist: No such file or directory"),
                             EndsWith("|" + to_cpu_list(all))));

@@ -214,14 +214,14 @@ std::string stop_while_it_hangs(Backend& backend) {
 TEST(NcclCollectivesTest, EndsAHangWhenItIsGivenUp) {
   const auto answers =
       run_ranks({.ranks = 3, .scenario = R"({"hang": {"rank": 1}})"}, stop_while_it_hangs);
-  EXPECT_THAT(answers, Each(HasSubstr("NCCL's communicator was given up")));
+  EXPECT_THAT(answers, Each(HasSubstr("NCCL's communicator was aborted")));
 }
 
 TEST(NcclCollectivesTest, EndsThoughNcclHangsInGivingUp) {
   const auto answers =
       run_ranks({.ranks = 2, .scenario = R"({"hang": {"rank": 1}, "abort_hangs": true})"},
                 stop_while_it_hangs);
-  EXPECT_THAT(answers, Each(HasSubstr("NCCL's communicator was given up")));
+  EXPECT_THAT(answers, Each(HasSubstr("NCCL's communicator was aborted")));
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST_F(RasTest, OfManySentencesTheFirstAreTold) {
   std::string answer = "SERVER PROTOCOL 2\nErrors\n======\n";
   for (int rank = 0; rank < 40; ++rank) answer += "  Rank \x1b -- GPU 0\n";
   const auto told = trouble_in_ras_answer(answer);
-  EXPECT_THAT(told, AllOf(HasSubstr("; and 28 lines more"), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(told, AllOf(HasSubstr("; and 28 more lines"), Not(HasSubstr("\x1b"))));
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST(NcclStartTest, NamesTheLibraryThatIsMissingOrLacksFunctions) {
   EXPECT_THAT(without("/nowhere/libcuda.so.1", fake_nccl()), HasSubstr("/nowhere/libcuda.so.1"));
   EXPECT_THAT(without(fake_cuda(), "/nowhere/libnccl.so.2"), HasSubstr("/nowhere/libnccl.so.2"));
   EXPECT_THAT(without(fake_cuda(), fake_cuda()),
-              AllOf(HasSubstr("is no NCCL library that can be used: it lacks ncclGetVersion, "),
+              AllOf(HasSubstr("is not a usable NCCL library: ncclGetVersion, "),
                     HasSubstr("ncclGroupEnd")));
 }
 
