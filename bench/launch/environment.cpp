@@ -12,12 +12,12 @@ namespace muster::bench {
 namespace {
 
 constexpr std::uint64_t kMostRanks = 1U << 24U;
-constexpr std::string_view kRemedy = "correct it or unset it, or name the launcher with --launch";
+constexpr std::string_view kRemedy = "correct or unset it, or name the launcher with --launch";
 
 tl::unexpected<Error> malformed(std::string_view name, std::string_view value,
                                 std::string_view expected) {
   return make_error(
-      fmt::format("{}={} is not {}: {}", name, printable(value, 60), expected, kRemedy));
+      fmt::format("{}={}: expected {}; {}", name, printable(value, 60), expected, kRemedy));
 }
 
 Result<void> check_below(int number, std::string_view name, int bound, std::string_view of) {
@@ -26,21 +26,21 @@ Result<void> check_below(int number, std::string_view name, int bound, std::stri
                                 number, of, bound, kRemedy));
 }
 
-// What jobs on Azure use for this by custom.
+// The customary port of jobs on Azure.
 constexpr std::uint16_t kAzurePort = 6105;
 
-struct Host {
+struct MasterHost {
   std::string name;
   std::string_view variable;
 };
 
-// "10.0.0.4:6000" without the port, which is Azure Batch's own.
+// Drops Azure Batch's own port: "10.0.0.4:6000".
 std::string without_port(std::string_view text) {
   const auto address = parse_endpoint(text);
   return address ? address->host : std::string(text);
 }
 
-Host master(const Environment& environment) {
+MasterHost master(const Environment& environment) {
   for (const std::string_view name :
        {"MASTER_ADDR", "AZ_BATCH_MASTER_NODE", "AZ_BATCHAI_MPI_MASTER_NODE"}) {
     if (environment.has(name)) return {without_port(environment.text(name)), name};
@@ -72,7 +72,7 @@ Result<std::optional<int>> Environment::number(std::string_view name) const {
   return static_cast<int>(*parsed);
 }
 
-Result<int> Environment::needed(std::string_view name) const {
+Result<int> Environment::required(std::string_view name) const {
   TRY_ASSIGN(const auto value, number(name));
   if (!value) return make_error(fmt::format("{} is not set", name));
   return *value;
@@ -94,9 +94,9 @@ std::string setting(const Environment& environment, std::string_view name) {
 
 Result<void> check_place(const Place& place, const SizeNames& names) {
   if (place.world == 0) {
-    return make_error(fmt::format("{}=0 is no number of ranks: {}", names.world, kRemedy));
+    return make_error(fmt::format("{}=0: expected at least one rank; {}", names.world, kRemedy));
   }
-  if (auto fits = check_below(place.rank, names.rank, place.world, names.world); !fits) return fits;
+  TRY(check_below(place.rank, names.rank, place.world, names.world));
   if (place.local_rank && place.local_world) {
     return check_below(*place.local_rank, names.local_rank, *place.local_world, names.local_world);
   }
@@ -104,12 +104,12 @@ Result<void> check_place(const Place& place, const SizeNames& names) {
 }
 
 Result<Place> read_place(const Environment& environment, const SizeNames& names) {
-  TRY_ASSIGN(const auto rank, environment.needed(names.rank));
-  TRY_ASSIGN(const auto world, environment.needed(names.world));
+  TRY_ASSIGN(const auto rank, environment.required(names.rank));
+  TRY_ASSIGN(const auto world, environment.required(names.world));
   TRY_ASSIGN(const auto local_rank, environment.number(names.local_rank));
   TRY_ASSIGN(const auto local_world, environment.number(names.local_world));
   Place place{.rank = rank, .world = world, .local_rank = local_rank, .local_world = local_world};
-  if (const auto fits = check_place(place, names); !fits) return tl::unexpected(fits.error());
+  TRY(check_place(place, names));
   if (place.local_world && *place.local_world > place.world) {
     return make_error(fmt::format("{}={} is more than {}={}: {}", names.local_world,
                                   *place.local_world, names.world, place.world, kRemedy));
@@ -125,7 +125,7 @@ std::uint16_t port_of_job(std::string_view job) {
   return static_cast<std::uint16_t>(kFirst + hash % kCount);
 }
 
-std::uint16_t beside(std::uint16_t port, std::uint16_t offset) {
+std::uint16_t shifted_port(std::uint16_t port, std::uint16_t offset) {
   const int sum = port + offset;
   return static_cast<std::uint16_t>(sum <= UINT16_MAX ? sum : port - offset);
 }

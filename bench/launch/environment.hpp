@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables of this process as launchers mean them: empty ones are not set, numbers are whole.
-// And where the ranks meet, for launchers that have no address of their own for it.
+// Launchers' environment variables: empty ones count as unset, numbers are whole. Also the
+// rendezvous for launchers that provide none.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,20 @@ class Environment {
  public:
   explicit Environment(const Variables& variables) : variables_(&variables) {}
 
-  // Empty where it is not set.
+  // Empty if it is not set.
   [[nodiscard]] std::string_view text(std::string_view name) const;
 
   [[nodiscard]] bool has(std::string_view name) const { return !text(name).empty(); }
 
-  // The ones among `names` that are not set.
+  // Those of `names` that are not set.
   [[nodiscard]] std::vector<std::string_view> missing(
       const std::vector<std::string_view>& names) const;
 
-  // A whole number from 0 to 2^24; an error names the variable. Nothing where it is not set.
+  // A whole number from 0 to 2^24; empty if it is not set.
   [[nodiscard]] Result<std::optional<int>> number(std::string_view name) const;
-  // The number in a variable that is known to be set.
-  [[nodiscard]] Result<int> needed(std::string_view name) const;
-  // 1 to 65535; `otherwise` where it is not set.
+  // The same, and an error if it is not set.
+  [[nodiscard]] Result<int> required(std::string_view name) const;
+  // 1 to 65535; `otherwise` if it is not set.
   [[nodiscard]] Result<std::uint16_t> port(std::string_view name, std::uint16_t otherwise) const;
 
  private:
@@ -41,27 +41,26 @@ class Environment {
 // "RANK=1".
 [[nodiscard]] std::string setting(const Environment& environment, std::string_view name);
 
-// The names of the variables that state these, for messages.
+// The names of the variables with these numbers.
 struct SizeNames {
   std::string_view rank, world;
   std::string_view local_rank = {}, local_world = {};
 };
 
-// Rank and sizes from variables of these names, checked against each other.
+// Reads the variables and checks them against each other.
 [[nodiscard]] Result<Place> read_place(const Environment& environment, const SizeNames& names);
 
-// Whether those parts of `place` that are set fit together: rank below world, local below global.
+// Checks that the ranks are below the sizes.
 [[nodiscard]] Result<void> check_place(const Place& place, const SizeNames& names);
 
-// A port from 10000 to 29999, below those that the kernel gives away, the same for all who name the
-// same job.
+// A port from 10000 to 29999 (below the ephemeral ports) that depends on the job only.
 [[nodiscard]] std::uint16_t port_of_job(std::string_view job);
 
-// `port` and `offset` added; subtracted where that would be no port any more.
-[[nodiscard]] std::uint16_t beside(std::uint16_t port, std::uint16_t offset);
+// The sum, or the difference if the sum is not a port.
+[[nodiscard]] std::uint16_t shifted_port(std::uint16_t port, std::uint16_t offset);
 
-// Where ranks that an MPI launcher started meet without MPI: MASTER_ADDR, Azure Batch's variables,
-// or this node where all of them are on it. Adds to the evidence.
+// Sets where the ranks of an MPI launcher meet without MPI: at MASTER_ADDR, Azure Batch's master
+// node, or on loopback if all are on this node. Adds to the evidence.
 [[nodiscard]] Result<void> add_mpi_rendezvous(const Environment& environment, Place& place);
 
 }  // namespace muster::bench

@@ -23,15 +23,15 @@
 namespace muster::bench {
 namespace {
 
-// Ranks that have met notice by themselves, and have more to say.
+// Ranks that have met detect the loss themselves and report more.
 constexpr auto kOthersFirst = std::chrono::milliseconds(700);
 
 bool exited_with_failure(int status) { return WIFEXITED(status) && WEXITSTATUS(status) != 0; }
 
-// Waits for child processes, passes signals on to them, and lets none go on alone.
-class Supervisor {
+// Waits for the ranks, passes signals on to them, and ends all once one has failed.
+class RankSupervisor {
  public:
-  Supervisor(const HeldSignals& signals, const LocalOptions& options)
+  RankSupervisor(const HeldSignals& signals, const LocalOptions& options)
       : signals_(signals), grace_(options.grace), stopped_(options.stopped) {}
 
   void add(int rank, pid_t pid) { children_.push_back({.rank = rank, .pid = pid}); }
@@ -40,8 +40,8 @@ class Supervisor {
   [[nodiscard]] LocalEnd wait() {
     for (reap(); !all_ended(); reap()) {
       if (const auto signal = signals_.next(next_deadline())) pass_on(*signal);
-      end_stopped();
-      if (Clock::now() >= tell_at_) tell_of_loss();
+      kill_stopped();
+      if (Clock::now() >= report_at_) report_loss();
       if (!killed_ && Clock::now() >= kill_at_) {
         for (const auto& child : children_) {
           if (child.status) continue;
@@ -65,7 +65,7 @@ class Supervisor {
     int rank = 0;
     pid_t pid = -1;
     std::optional<int> status{};  // as wait(2) has it
-    // Where it is stopped: when it is killed for that.
+    // When it is killed for being stopped.
     Clock::time_point stopped_until = Clock::time_point::max();
   };
 
@@ -75,8 +75,7 @@ class Supervisor {
     }
   }
 
-  // Kills those that have been stopped for too long.
-  void end_stopped() {
+  void kill_stopped() {
     for (auto& child : children_) {
       siginfo_t change{};
       const auto id = static_cast<id_t>(child.pid);
@@ -96,9 +95,8 @@ class Supervisor {
     }
   }
 
-  // When something is to be done though no signal comes.
   [[nodiscard]] Clock::time_point next_deadline() const {
-    auto next = std::min(kill_at_, tell_at_);
+    auto next = std::min(kill_at_, report_at_);
     for (const auto& child : children_) {
       if (!child.status) next = std::min(next, child.stopped_until);
     }
@@ -108,21 +106,21 @@ class Supervisor {
   void note_end(const Child& child) {
     const int status = *child.status;
     if (WIFSIGNALED(status) && !killed_) {
-      notes_.push_back(fmt::format("rank {} (pid {}) was ended by signal {}", child.rank, child.pid,
-                                   WTERMSIG(status)));
+      notes_.push_back(fmt::format("rank {} (pid {}) was killed by signal {}", child.rank,
+                                   child.pid, WTERMSIG(status)));
     }
     const bool failed = WIFSIGNALED(status) || exited_with_failure(status);
     if (!failed || killed_) return;
     if (kill_at_ == Clock::time_point::max()) {
       lost_ = child.rank;
-      tell_at_ = Clock::now() + kOthersFirst;
+      report_at_ = Clock::now() + kOthersFirst;
     }
     kill_at_ = std::min(kill_at_, Clock::now() + grace_);
   }
 
-  // To those who wait for a rank that will not come: nothing but this process knows.
-  void tell_of_loss() {
-    tell_at_ = Clock::time_point::max();
+  // Ranks that have not met cannot know of the loss.
+  void report_loss() {
+    report_at_ = Clock::time_point::max();
     for (const auto& child : children_) {
       if (!child.status) ::sigqueue(child.pid, SIGTERM, {.sival_int = signal_value_of(lost_)});
     }
@@ -130,7 +128,7 @@ class Supervisor {
 
   void pass_on(const siginfo_t& signal) {
     if (signal.si_signo == SIGCHLD) return;
-    // What comes from the terminal has reached the children already.
+    // A signal from the terminal has reached the children too.
     if (signal.si_code != SI_KERNEL) send_all(signal.si_signo);
     if (!killed_) kill_at_ = std::min(kill_at_, Clock::now() + grace_);
   }
@@ -166,12 +164,12 @@ class Supervisor {
   std::vector<Child> children_;
   std::vector<std::string> notes_;
   Clock::time_point kill_at_ = Clock::time_point::max();
-  Clock::time_point tell_at_ = Clock::time_point::max();
-  int lost_ = 0;  // the rank to tell of then
+  Clock::time_point report_at_ = Clock::time_point::max();
+  int lost_ = 0;
   bool killed_ = false;
 };
 
-// Rank 0's, on loopback at any free port.
+// Opens rank 0's listener on any free port of loopback.
 Result<std::pair<Descriptor, Rendezvous>> listen_on_loopback() {
   Rendezvous where{.host = "127.0.0.1"};
   TRY_ASSIGN(auto listener, listen_on(where));
@@ -180,9 +178,9 @@ Result<std::pair<Descriptor, Rendezvous>> listen_on_loopback() {
   return std::pair{std::move(listener), std::move(where)};
 }
 
-// What is the same for all ranks of this process.
+// The common part of all ranks of this process.
 Result<LocalRank> prepare(const Place& place, int count) {
-  if (const auto good = may_become(place, count); !good) return tl::unexpected(good.error());
+  TRY(may_become(place, count));
   LocalRank common{.place = place};
   common.place.world = place.world * count;
   common.place.local_world = count;
@@ -217,7 +215,7 @@ Result<void> may_become(const Place& place, int count) {
     return make_error(fmt::format("--local {} is too many", count));
   if (place.mpi || place.local_world.value_or(1) > 1) {
     return make_error(fmt::format(
-        "--local {} contradicts the launcher ({}), which starts each rank by itself: leave out "
+        "--local {} contradicts the launcher ({}), which starts each rank itself: leave out "
         "--local, or give --launch alone",
         count, to_string(place.launcher)));
   }
@@ -227,10 +225,10 @@ Result<void> may_become(const Place& place, int count) {
 Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(const Place& place,
                                                            const LocalOptions& options) {
   TRY_ASSIGN(auto common, prepare(place, options.count));
-  // Or each child would write what lies in the buffers. What cannot be written now cannot later.
+  // Otherwise each child would write the buffers.
   [[maybe_unused]] const int ignored = std::fflush(nullptr);
   const HeldSignals signals{SIGCHLD, SIGTERM, SIGINT, SIGHUP};
-  Supervisor supervisor(signals, options);
+  RankSupervisor supervisor(signals, options);
   for (int index = 0; index < options.count; ++index) {
     const pid_t pid = fork_child(1);
     if (pid == 0) return become(std::move(common), place.rank, index);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process becomes the ranks of its node: where there is no launcher, or one that starts a
-// single process in each pod or node.
+// Turns one process into the ranks of its node, if there is no launcher, or one that starts a
+// single process per pod or node.
 #pragma once
 
 #include <chrono>
@@ -14,42 +14,40 @@
 
 namespace muster::bench {
 
-// Who a child is now.
+// A child.
 struct LocalRank {
   Place place;
-  Descriptor listener;  // rank 0 of a run on this node alone: open at place.rendezvous already
-  std::string secret;   // drawn for a run on this node alone; else empty
+  Descriptor listener;  // of rank 0, in a run on this node only: open at place.rendezvous
+  std::string secret;   // in a run on this node only
 };
 
-// How the process itself is to end, once all children have ended.
+// The end of the process itself, after all children have ended.
 struct LocalEnd {
-  int status = 0;                  // the one to end with
-  std::vector<std::string> notes;  // who was killed, and why, a sentence each
+  int status = 0;
+  std::vector<std::string> notes;  // which ranks were killed, and why, as sentences
 };
 
-// What sigqueue(3) sends with SIGTERM to a process that must end because `rank` is gone: never 0.
+// The value of the SIGTERM that is sent to the other ranks when `rank` is gone: never 0.
 [[nodiscard]] constexpr int signal_value_of(int rank) { return rank + 1; }
 
 [[nodiscard]] constexpr int rank_of_signal(int value) { return value - 1; }
 
-// Whether a process at this place may become so many ranks: its launcher must not have started each
-// rank by itself.
+// Whether a process may become this many ranks: its launcher must not start each rank itself.
 [[nodiscard]] Result<void> may_become(const Place& place, int count);
 
 struct LocalOptions {
   int count = 1;  // ranks of this process
-  // How long the others may take to end by themselves once one has failed, or all were told to end;
-  // then they are killed.
+  // How long the others may take to end once one has failed or a signal has come; then they are
+  // killed.
   std::chrono::milliseconds grace = std::chrono::seconds(5);
-  // A child that stays stopped for so long, by SIGSTOP for instance, while this process does not,
-  // is killed: the others wait for it.
+  // How long a child may be stopped, as by SIGSTOP, before it is killed: the others wait for it.
   std::chrono::milliseconds stopped = std::chrono::seconds(5);
 };
 
-// Returns in each of the children, and at last in the process itself, which passes SIGTERM, SIGINT
-// and SIGHUP on until then; a child that waits for one that has failed is told which. No child
-// outlives it, however it ends. Its status is rank 0's, or that of another rank where rank 0 has
-// none of its own or succeeded. Before any thread is started.
+// Returns in each child, and finally in the process itself. That passes SIGTERM, SIGINT and SIGHUP
+// on, and signals a failed rank's number to the others. No child outlives it. Its status is rank
+// 0's, or the worst of the others if rank 0 succeeded or was killed. Call this before starting
+// threads.
 [[nodiscard]] Result<std::variant<LocalRank, LocalEnd>> fork_local_ranks(
     const Place& place, const LocalOptions& options);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Open MPI's mpirun, hydra as MPICH and Intel MPI have it, and PMIx.
+// Open MPI's mpirun, hydra (MPICH and Intel MPI), and PMIx.
 #include <fmt/format.h>
 
-#include "bench/launch/sightings.hpp"
+#include "bench/launch/detection.hpp"
 
 namespace muster::bench {
 namespace {
@@ -26,12 +26,13 @@ Result<Place> read_mpi_place(const Environment& environment, Launcher launcher,
   place->evidence.push_back(fmt::format("started by {}: {} of {}", program,
                                         setting(environment, names.rank),
                                         setting(environment, names.world)));
-  return add_mpi_rendezvous(environment, *place).map([&] { return *std::move(place); });
+  TRY(add_mpi_rendezvous(environment, *place));
+  return place;
 }
 
-Sighting see(const Environment& environment, Launcher launcher, const SizeNames& names,
-             std::string_view program) {
-  Sighting result{.launcher = launcher, .missing = environment.missing({names.rank, names.world})};
+Detection see(const Environment& environment, Launcher launcher, const SizeNames& names,
+              std::string_view program) {
+  Detection result{.launcher = launcher, .missing = environment.missing({names.rank, names.world})};
   if (!environment.has(names.rank)) return result;
   result.seen = setting(environment, names.rank);
   if (!result.missing.empty()) return result;
@@ -40,7 +41,7 @@ Sighting see(const Environment& environment, Launcher launcher, const SizeNames&
   return result;
 }
 
-// srun --mpi=pmi2 sets these too; hydra alone numbers the ranks of a node.
+// srun --mpi=pmi2 sets these too, but not hydra's local ranks.
 bool is_of_srun(const Environment& environment) {
   return !environment.has(kHydra.local_rank) && environment.has("PMI_RANK") &&
          environment.text("PMI_RANK") == environment.text("SLURM_PROCID") &&
@@ -49,20 +50,20 @@ bool is_of_srun(const Environment& environment) {
 
 }  // namespace
 
-Sighting see_open_mpi(const Environment& environment, const LaunchFlags& /*flags*/) {
+Detection detect_open_mpi(const Environment& environment, const LaunchFlags& /*flags*/) {
   return see(environment, Launcher::open_mpi, kOpenMpi, "Open MPI's mpirun");
 }
 
-Sighting see_hydra(const Environment& environment, const LaunchFlags& /*flags*/) {
+Detection detect_hydra(const Environment& environment, const LaunchFlags& /*flags*/) {
   auto result = see(environment, Launcher::hydra, kHydra, "mpiexec of MPICH or Intel MPI");
-  if (is_of_srun(environment)) result.unsuited = "it is srun's";
+  if (is_of_srun(environment)) result.unsuited = "srun has set it";
   return result;
 }
 
-// PMIx has no variable for the number of ranks; srun, which starts such ranks, has one.
-Sighting see_pmix(const Environment& environment, const LaunchFlags& /*flags*/) {
+// PMIx has no variable for the number of ranks, but srun has.
+Detection detect_pmix(const Environment& environment, const LaunchFlags& /*flags*/) {
   constexpr std::string_view kRank = "PMIX_RANK";
-  Sighting result{.launcher = Launcher::pmix, .missing = environment.missing({kRank})};
+  Detection result{.launcher = Launcher::pmix, .missing = environment.missing({kRank})};
   if (!environment.has(kRank) ||
       environment.text(kRank) == environment.text("OMPI_COMM_WORLD_RANK")) {
     return result;
@@ -71,14 +72,14 @@ Sighting see_pmix(const Environment& environment, const LaunchFlags& /*flags*/) 
   const std::string_view world =
       environment.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
   if (!environment.has(world)) {
-    result.place = make_error(fmt::format(
-        "{} is set, and nothing says how many ranks there are: give --rank, --world and "
-        "--rendezvous, or start with mpirun or srun --mpi=pmix",
-        result.seen));
+    result.place = make_error(
+        fmt::format("{} is set, but the number of ranks is unknown: give --rank, --world and "
+                    "--rendezvous, or start with mpirun or srun --mpi=pmix",
+                    result.seen));
     return result;
   }
   result.seen = fmt::format("{} of {}", result.seen, setting(environment, world));
-  auto slurm = see_slurm(environment, {});
+  auto slurm = detect_slurm(environment, {});
   const auto own = read_place(environment, {.rank = kRank, .world = world});
   if (!own || !slurm.place) {
     result.place = own ? slurm.place : own;

@@ -7,14 +7,14 @@
 #include <array>
 #include <utility>
 
+#include "bench/launch/detection.hpp"
 #include "bench/launch/environment.hpp"
-#include "bench/launch/sightings.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
 namespace {
 
-using Sightings = std::vector<Sighting>;
+using Detections = std::vector<Detection>;
 
 constexpr std::array<std::pair<Launcher, std::string_view>, 8> kLaunchers{
     std::pair{Launcher::flags, std::string_view("flags")},
@@ -26,15 +26,15 @@ constexpr std::array<std::pair<Launcher, std::string_view>, 8> kLaunchers{
     {Launcher::tf_config, "tf_config"},
     {Launcher::alone, "alone"}};
 
-// In the order of trust. Slurm comes late: inside an allocation all that mpirun starts find
-// SLURM_PROCID=0, and would be so many times rank 0.
-Sightings look_around(const Environment& environment, const LaunchFlags& flags) {
-  return {see_torchrun(environment, flags), see_open_mpi(environment, flags),
-          see_hydra(environment, flags),    see_pmix(environment, flags),
-          see_slurm(environment, flags),    see_tf_config(environment, flags)};
+// In order of priority. Slurm comes late: inside an allocation mpirun's processes all have
+// SLURM_PROCID=0, so every process would think it is rank 0.
+Detections detect_all(const Environment& environment, const LaunchFlags& flags) {
+  return {detect_torchrun(environment, flags), detect_open_mpi(environment, flags),
+          detect_hydra(environment, flags),    detect_pmix(environment, flags),
+          detect_slurm(environment, flags),    detect_tf_config(environment, flags)};
 }
 
-std::string why_ignored(const Sighting& ignored, const Place& place, const LaunchFlags& flags) {
+std::string why_ignored(const Detection& ignored, const Place& place, const LaunchFlags& flags) {
   if (flags.launcher) return fmt::format("--launch names {}", to_string(*flags.launcher));
   if (place.launcher == Launcher::flags) return "--rank and --world come first";
   if (!ignored.missing.empty()) {
@@ -47,8 +47,8 @@ std::string why_ignored(const Sighting& ignored, const Place& place, const Launc
   return fmt::format("{} comes first", to_string(place.launcher));
 }
 
-void add_ignored(const Sightings& sightings, const LaunchFlags& flags, Place& place) {
-  for (const auto& each : sightings) {
+void add_ignored(const Detections& detections, const LaunchFlags& flags, Place& place) {
+  for (const auto& each : detections) {
     if (each.seen.empty() || each.launcher == place.launcher) continue;
     const bool same = each.missing.empty() && each.place && each.place->rank == place.rank &&
                       each.place->world == place.world;
@@ -58,11 +58,10 @@ void add_ignored(const Sightings& sightings, const LaunchFlags& flags, Place& pl
   }
 }
 
-// RANK and WORLD_SIZE together with another launcher. A real torchrun may itself have been started
-// by one, once for each node; without LOCAL_WORLD_SIZE it was not torchrun, and then the two must
-// say the same.
-Result<void> reconcile(const Sightings& sightings, Place& place) {
-  for (const auto& other : sightings) {
+// Compares RANK and WORLD_SIZE with another launcher. That may have started torchrun itself, once
+// per node. Without LOCAL_WORLD_SIZE it is not torchrun, and the two must agree.
+Result<void> reconcile(const Detections& detections, Place& place) {
+  for (const auto& other : detections) {
     const bool counts = other.suited() && other.place && other.launcher != Launcher::torchrun &&
                         other.launcher != Launcher::tf_config && other.place->world > 1;
     if (!counts) continue;
@@ -70,13 +69,12 @@ Result<void> reconcile(const Sightings& sightings, Place& place) {
     if (!same && !place.local_world) {
       return make_error(
           fmt::format("RANK={} of WORLD_SIZE={} and {} contradict each other: unset RANK and "
-                      "WORLD_SIZE, or say "
-                      "which is right with --launch torchrun or --launch {}",
+                      "WORLD_SIZE, or choose with --launch torchrun or --launch {}",
                       place.rank, place.world, other.seen, to_string(other.launcher)));
     }
     if (!same || !other.place->mpi) continue;
     place.mpi = true;
-    place.evidence.push_back(fmt::format("{} says the same: MPI_Init may be called", other.seen));
+    place.evidence.push_back(fmt::format("{} agrees: MPI_Init may be called", other.seen));
     if (!place.local_rank) place.local_rank = other.place->local_rank;
     if (!place.local_world) place.local_world = other.place->local_world;
     return {};
@@ -86,7 +84,7 @@ Result<void> reconcile(const Sightings& sightings, Place& place) {
 
 Result<Place> from_flags(const LaunchFlags& flags) {
   if (!flags.rank || !flags.world) {
-    return make_error(fmt::format("--rank and --world belong together: {} is not given",
+    return make_error(fmt::format("--rank and --world belong together: {} is missing",
                                   flags.rank ? "--world" : "--rank"));
   }
   Place place{.launcher = Launcher::flags, .rank = *flags.rank, .world = *flags.world};
@@ -98,7 +96,7 @@ Result<Place> from_flags(const LaunchFlags& flags) {
     return make_error("--rank and --world need --rendezvous: where rank 0 listens");
   }
   place.evidence.push_back(
-      fmt::format("told by --rank and --world: rank {} of {}", place.rank, place.world));
+      fmt::format("given by --rank and --world: rank {} of {}", place.rank, place.world));
   return place;
 }
 
@@ -108,9 +106,9 @@ Place all_alone(std::string why) {
   return place;
 }
 
-Result<Place> forced(const Sightings& sightings, Launcher launcher) {
+Result<Place> forced(const Detections& detections, Launcher launcher) {
   if (launcher == Launcher::alone) return all_alone("a single process: --launch alone");
-  const auto found = std::ranges::find(sightings, launcher, &Sighting::launcher);
+  const auto found = std::ranges::find(detections, launcher, &Detection::launcher);
   if (!found->missing.empty()) {
     return make_error(fmt::format("--launch {} needs {} in the environment", to_string(launcher),
                                   fmt::join(found->missing, ", ")));
@@ -118,12 +116,11 @@ Result<Place> forced(const Sightings& sightings, Launcher launcher) {
   return found->place;
 }
 
-// Nothing suits, yet RANK and WORLD_SIZE say that there are others: better no run than as many runs
-// of one process.
-Result<Place> alone_or_lost(const Environment& environment, const Sighting& torchrun) {
+// If RANK and WORLD_SIZE name other ranks, fails rather than start N one-process runs.
+Result<Place> alone_or_lost(const Environment& environment, const Detection& torchrun) {
   const bool others = environment.has("RANK") && environment.has("WORLD_SIZE") &&
                       environment.text("WORLD_SIZE") != "1";
-  if (!others) return all_alone("a single process: no launcher is recognised");
+  if (!others) return all_alone("a single process: no launcher was detected");
   return make_error(fmt::format(
       "{} is set, and MASTER_ADDR is not: set it to rank 0's host, or give --rendezvous, or "
       "--launch alone for a single process",
@@ -131,22 +128,18 @@ Result<Place> alone_or_lost(const Environment& environment, const Sighting& torc
 }
 
 Result<Place> choose(const Environment& environment, const LaunchFlags& flags,
-                     const Sightings& sightings) {
+                     const Detections& detections) {
   const bool numbered = flags.rank || flags.world;
   if (flags.launcher && *flags.launcher != Launcher::flags) {
-    if (!numbered) return forced(sightings, *flags.launcher);
+    if (!numbered) return forced(detections, *flags.launcher);
     return make_error(fmt::format("--rank and --world contradict --launch {}: give one of the two",
                                   to_string(*flags.launcher)));
   }
   if (numbered || flags.launcher) return from_flags(flags);
-  const auto found = std::ranges::find_if(sightings, &Sighting::suited);
-  if (found == sightings.end()) return alone_or_lost(environment, sightings.front());
-  auto place = found->place;
-  if (place && place->launcher == Launcher::torchrun) {
-    if (const auto agreed = reconcile(sightings, *place); !agreed) {
-      return tl::unexpected(agreed.error());
-    }
-  }
+  const auto found = std::ranges::find_if(detections, &Detection::suited);
+  if (found == detections.end()) return alone_or_lost(environment, detections.front());
+  TRY_ASSIGN(auto place, found->place);
+  if (place.launcher == Launcher::torchrun) TRY(reconcile(detections, place));
   return place;
 }
 
@@ -172,10 +165,10 @@ Result<Launcher> parse_launcher(std::string_view name) {
 
 Result<Place> find_place(const Variables& variables, const LaunchFlags& flags) {
   const Environment environment(variables);
-  const auto sightings = look_around(environment, flags);
-  auto place = choose(environment, flags, sightings);
+  const auto detections = detect_all(environment, flags);
+  auto place = choose(environment, flags, detections);
   if (!place) return place;
-  add_ignored(sightings, flags, *place);
+  add_ignored(detections, flags, *place);
   if (flags.rendezvous) {
     place->rendezvous = flags.rendezvous;
     place->evidence.push_back(fmt::format("rank 0 listens on {} port {}: --rendezvous",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// srun: its numbers, and the node of its first task.
+// srun: its variables, and the node of its first task.
 #include <fmt/format.h>
 
 #include <cstdint>
 #include <numeric>
 #include <utility>
 
-#include "bench/launch/sightings.hpp"
+#include "bench/launch/detection.hpp"
 #include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
 
@@ -19,12 +19,12 @@ constexpr std::string_view kStepTasks = "SLURM_STEP_NUM_TASKS";
 constexpr std::string_view kPerNode = "SLURM_STEP_TASKS_PER_NODE";
 constexpr std::string_view kNodes = "SLURM_STEP_NODELIST";
 
-// Inside an allocation SLURM_NTASKS may be the allocation's; a step states its own.
+// Inside an allocation SLURM_NTASKS may be the allocation's; a step has its own.
 std::string_view world_name(const Environment& environment) {
   return environment.has(kStepTasks) ? kStepTasks : kTasks;
 }
 
-// The batch script itself has SLURM_PROCID=0, and nothing about a step.
+// The batch script itself has SLURM_PROCID=0 and no variables of a step.
 bool is_batch_script(const Environment& environment) {
   return environment.text(kRank) == "0" &&
          environment.missing({kNodes, kStepTasks, kPerNode}).size() == 3;
@@ -52,8 +52,7 @@ Result<void> add_local_world(const Environment& environment, Place& place) {
   return {};
 }
 
-// Slurm sets no port for programs: one that follows from the job and the step, so that two jobs on
-// a node do not meet.
+// Derives a port from the job and the step, so that two jobs on a node do not meet.
 Result<void> add_rendezvous(const Environment& environment, Place& place) {
   std::string host(environment.text("MASTER_ADDR"));
   std::string_view source = "MASTER_ADDR";
@@ -86,33 +85,33 @@ Result<Place> read_slurm_place(const Environment& environment) {
                                         setting(environment, names.world)));
   place->evidence.emplace_back(
       "MPI_Init is not called: under srun it works with --mpi=pmix only, which sets PMIX_RANK");
-  names.local_world = kPerNode;  // no number, and not read as one
-  return add_local_world(environment, *place)
-      .and_then([&] { return add_rendezvous(environment, *place); })
-      .and_then([&] { return check_place(*place, names); })
-      .map([&] { return *std::move(place); });
+  names.local_world = kPerNode;  // only for messages: it is not a number
+  TRY(add_local_world(environment, *place));
+  TRY(add_rendezvous(environment, *place));
+  TRY(check_place(*place, names));
+  return place;
 }
 
 constexpr std::uint64_t kMostNodes = 65536;
 
-struct Group {
+struct TaskGroup {
   std::uint64_t tasks = 0;
   std::uint64_t nodes = 1;
 };
 
 // "2(x4)" or "3".
-Result<Group> parse_group(std::string_view text) {
-  const auto wrong = make_error(
-      fmt::format("\"{}\" is no count of tasks such as 2 or 2(x4)", printable(text, 60)));
+Result<TaskGroup> parse_group(std::string_view text) {
+  const auto wrong = make_error(fmt::format(
+      "invalid count of tasks \"{}\": expected one such as 2 or 2(x4)", printable(text, 60)));
   const auto bracket = text.find('(');
   const auto tasks = parse_unsigned(text.substr(0, bracket));
   if (!tasks || *tasks > UINT16_MAX) return wrong;
-  if (bracket == std::string_view::npos) return Group{.tasks = *tasks};
+  if (bracket == std::string_view::npos) return TaskGroup{.tasks = *tasks};
   const auto rest = text.substr(bracket);
   if (rest.size() < 4 || !rest.starts_with("(x") || !rest.ends_with(")")) return wrong;
   const auto nodes = parse_unsigned(rest.substr(2, rest.size() - 3));
   if (!nodes || *nodes > kMostNodes) return wrong;
-  return Group{.tasks = *tasks, .nodes = *nodes};
+  return TaskGroup{.tasks = *tasks, .nodes = *nodes};
 }
 
 }  // namespace
@@ -129,15 +128,15 @@ Result<std::vector<int>> parse_tasks_per_node(std::string_view text) {
   return result;
 }
 
-Sighting see_slurm(const Environment& environment, const LaunchFlags& /*flags*/) {
+Detection detect_slurm(const Environment& environment, const LaunchFlags& /*flags*/) {
   const auto world = world_name(environment);
-  Sighting result{.launcher = Launcher::slurm, .missing = environment.missing({kRank, world})};
+  Detection result{.launcher = Launcher::slurm, .missing = environment.missing({kRank, world})};
   if (!environment.has(kRank)) return result;
   result.seen = setting(environment, kRank);
   if (!result.missing.empty()) return result;
   result.seen = fmt::format("{} of {}", result.seen, setting(environment, world));
   if (is_batch_script(environment)) {
-    result.unsuited = "this is a batch script and no step of it; start with srun";
+    result.unsuited = "this is the batch script, not a step; start with srun";
   }
   result.place = read_slurm_place(environment);
   return result;

@@ -5,7 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "bench/launch/sightings.hpp"
+#include "bench/launch/detection.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
 
@@ -21,25 +21,25 @@ tl::unexpected<Error> wrong(std::string_view why) {
       fmt::format("TF_CONFIG {}: correct it or unset it, or name the launcher with --launch", why));
 }
 
-// Of an object; null where there is none.
+// Null if there is no such member.
 Json member(const Json& object, const std::string& name) {
   if (!object.is_object()) return {};
   const auto found = object.find(name);
   return found == object.end() ? Json{} : *found;
 }
 
-// The ranks in their order: the chief, then the workers. `rank` is the place of the task in it.
+// The ranks in order: the chief, then the workers. `rank` is that of this task.
 struct Cluster {
   std::vector<Rendezvous> addresses;
   std::optional<std::size_t> rank;
 };
 
-// The addresses of one type of task; none where the cluster has none of it.
+// The addresses of one type of task.
 Result<std::vector<Rendezvous>> read_addresses(const Json& config, const char* type) {
   std::vector<Rendezvous> result;
   const auto addresses = member(member(config, "cluster"), type);
   if (addresses.is_null()) return result;
-  if (!addresses.is_array()) return wrong(fmt::format("has a {} that is no list", type));
+  if (!addresses.is_array()) return wrong(fmt::format("has a {} that is not a list", type));
   for (const auto& address : addresses) {
     auto parsed = parse_endpoint(address.is_string() ? address.get<std::string>() : "");
     if (!parsed)
@@ -63,7 +63,7 @@ Result<Cluster> read_cluster(const Json& config, const std::string& type, std::u
 }
 
 Result<Place> read_tf_place(const Json& config, std::uint16_t offset) {
-  if (!config.is_object()) return wrong("is no JSON object");
+  if (!config.is_object()) return wrong("is not a JSON object");
   const auto type = member(member(config, "task"), "type");
   const auto index = member(member(config, "task"), "index");
   if (!type.is_string() || !index.is_number_unsigned()) {
@@ -72,11 +72,11 @@ Result<Place> read_tf_place(const Json& config, std::uint16_t offset) {
   const auto role = type.get<std::string>();
   TRY_ASSIGN(auto cluster, read_cluster(config, role, index.get<std::uint64_t>()));
   if (!cluster.rank) {
-    return wrong(fmt::format("has the task {} {}, which is no chief and no worker of its cluster",
+    return wrong(fmt::format("has the task {} {}, which is neither chief nor worker of its cluster",
                              printable(role, 40), index.get<std::uint64_t>()));
   }
   auto first = cluster.addresses.front();
-  first.port = beside(first.port, offset);
+  first.port = shifted_port(first.port, offset);
   Place place{.launcher = Launcher::tf_config,
               .rank = static_cast<int>(*cluster.rank),
               .world = static_cast<int>(cluster.addresses.size())};
@@ -91,8 +91,8 @@ Result<Place> read_tf_place(const Json& config, std::uint16_t offset) {
 
 }  // namespace
 
-Sighting see_tf_config(const Environment& environment, const LaunchFlags& flags) {
-  Sighting result{.launcher = Launcher::tf_config, .missing = environment.missing({kName})};
+Detection detect_tf_config(const Environment& environment, const LaunchFlags& flags) {
+  Detection result{.launcher = Launcher::tf_config, .missing = environment.missing({kName})};
   if (!environment.has(kName)) return result;
   result.seen = kName;
   const auto config = parse_json(environment.text(kName)).value_or(Json());

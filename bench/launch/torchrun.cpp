@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// torchrun, and the jobs that set the same variables: Azure ML's PyTorch jobs, Kubernetes'
-// PyTorchJob, where a rank is a whole pod.
+// torchrun, and jobs that set the same variables: Azure ML's PyTorch jobs, and Kubernetes'
+// PyTorchJob, in which a rank is a pod.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "bench/launch/sightings.hpp"
+#include "bench/launch/detection.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {
@@ -27,7 +27,7 @@ Result<void> add_rendezvous(const Environment& environment, std::uint16_t offset
   constexpr std::uint16_t kTorchPort = 29500;
   TRY_ASSIGN(const auto master_port, environment.port("MASTER_PORT", kTorchPort));
   const bool taken = agent_has_port(environment);
-  const auto port = taken ? beside(master_port, offset) : master_port;
+  const auto port = taken ? shifted_port(master_port, offset) : master_port;
   place.rendezvous = Rendezvous{.host = std::string(environment.text("MASTER_ADDR")), .port = port};
   place.evidence.push_back(
       fmt::format("rank 0 listens on {} port {}: MASTER_ADDR and {}{}",
@@ -51,24 +51,22 @@ Result<Place> read_torchrun_place(const Environment& environment, const LaunchFl
     place->evidence.emplace_back(
         "LOCAL_RANK is not set: this may be the only process of a pod or node");
   }
-  // Azure ML's; torchrun numbers the nodes anew, so that it need not agree with the ranks.
+  // Azure ML's. torchrun renumbers the nodes, so it need not match the ranks.
   if (environment.has("NODE_RANK")) {
     place->evidence.push_back(
         fmt::format("the job's own number of this node: {}", setting(environment, "NODE_RANK")));
   }
   if (environment.has("MASTER_ADDR")) {
-    if (const auto added = add_rendezvous(environment, flags.port_offset, *place); !added) {
-      return tl::unexpected(added.error());
-    }
+    TRY(add_rendezvous(environment, flags.port_offset, *place));
   }
   return place;
 }
 
 }  // namespace
 
-Sighting see_torchrun(const Environment& environment, const LaunchFlags& flags) {
-  Sighting result{.launcher = Launcher::torchrun,
-                  .missing = environment.missing({"RANK", "WORLD_SIZE", "MASTER_ADDR"})};
+Detection detect_torchrun(const Environment& environment, const LaunchFlags& flags) {
+  Detection result{.launcher = Launcher::torchrun,
+                   .missing = environment.missing({"RANK", "WORLD_SIZE", "MASTER_ADDR"})};
   if (flags.rendezvous) std::erase(result.missing, "MASTER_ADDR");
   for (const std::string_view name : {"RANK", "WORLD_SIZE"}) {
     if (!environment.has(name)) continue;

@@ -61,7 +61,7 @@ TEST(LocalRanksTest, AllEndOnceOneIsKilled) {
       for (;;) ::pause();
     });
     EXPECT_EQ(end.status, Process::kTold);
-    EXPECT_THAT(end.notes, ElementsAre(HasSubstr("was ended by signal 9")));
+    EXPECT_THAT(end.notes, ElementsAre(HasSubstr("was killed by signal 9")));
   }
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environments that make no sense: the message names the variables and what to do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,22 +28,24 @@ TEST_P(ContradictionTest, NamesTheVariablesAndTheRemedy) {
   }
 }
 
-constexpr auto kRemedy = "correct it or unset it, or name the launcher with --launch";
+constexpr auto kRemedy = "correct or unset it, or name the launcher with --launch";
 
 INSTANTIATE_TEST_SUITE_P(
     Numbers, ContradictionTest,
     ::testing::Values(
         Case{"no_number",
              {{"OMPI_COMM_WORLD_RANK", "one"}, {"OMPI_COMM_WORLD_SIZE", "2"}},
-             {"OMPI_COMM_WORLD_RANK=one is not a whole number", kRemedy}},
+             {"OMPI_COMM_WORLD_RANK=one: expected a whole number", kRemedy}},
         Case{"negative",
              {{"PMI_RANK", "-1"}, {"PMI_SIZE", "2"}},
-             {"PMI_RANK=-1 is not a whole number"}},
-        Case{"trailing", {{"PMI_RANK", "1 "}, {"PMI_SIZE", "2"}}, {"PMI_RANK=1  is not"}},
+             {"PMI_RANK=-1: expected a whole number"}},
+        Case{"trailing", {{"PMI_RANK", "1 "}, {"PMI_SIZE", "2"}}, {"PMI_RANK=1 : expected"}},
         Case{"huge",
              {{"PMI_RANK", "1"}, {"PMI_SIZE", "99999999999999999999"}},
-             {"PMI_SIZE=99999999999999999999 is not"}},
-        Case{"no_ranks", {{"PMI_RANK", "0"}, {"PMI_SIZE", "0"}}, {"PMI_SIZE=0 is no number of"}},
+             {"PMI_SIZE=99999999999999999999: expected"}},
+        Case{"no_ranks",
+             {{"PMI_RANK", "0"}, {"PMI_SIZE", "0"}},
+             {"PMI_SIZE=0: expected at least one rank"}},
         Case{"rank_beyond_world",
              {{"RANK", "2"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "m"}},
              {"RANK=2 contradicts WORLD_SIZE=2", "ranks are counted from 0"}},
@@ -64,13 +65,13 @@ INSTANTIATE_TEST_SUITE_P(
              {"LOCAL_WORLD_SIZE=8 is more than WORLD_SIZE=2"}},
         Case{"bad_port",
              {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "m"}, {"MASTER_PORT", "70000"}},
-             {"MASTER_PORT=70000 is not a port from 1 to 65535"}},
+             {"MASTER_PORT=70000: expected a port from 1 to 65535"}},
         Case{"tasks_that_do_not_add_up",
              {{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "4"}, {"SLURM_STEP_TASKS_PER_NODE", "3"}},
              {"SLURM_STEP_TASKS_PER_NODE=3 has 3 tasks", "SLURM_NTASKS=4"}},
         Case{"tasks_that_cannot_be_read",
              {{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "4"}, {"SLURM_STEP_TASKS_PER_NODE", "3x"}},
-             {"SLURM_STEP_TASKS_PER_NODE: \"3x\" is no count of tasks"}},
+             {"SLURM_STEP_TASKS_PER_NODE: invalid count of tasks \"3x\""}},
         Case{"node_beyond_nodes",
              {{"SLURM_PROCID", "1"},
               {"SLURM_NTASKS", "4"},
@@ -104,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
              {"RANK=3 of WORLD_SIZE=8 is set, and MASTER_ADDR is not", "--rendezvous"}},
         Case{"pmix_without_a_size",
              {{"PMIX_RANK", "3"}},
-             {"PMIX_RANK=3 is set, and nothing says how many ranks there are", "--world"}},
+             {"PMIX_RANK=3 is set, but the number of ranks is unknown", "--world"}},
         Case{"pmix_and_slurm_differ",
              {{"PMIX_RANK", "3"}, {"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "4"}},
              {"PMIX_RANK=3 contradicts SLURM_PROCID=1"}}));
@@ -112,14 +113,14 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     TensorFlow, ContradictionTest,
     ::testing::Values(
-        Case{"no_json", {{"TF_CONFIG", "{"}}, {"TF_CONFIG is no JSON object", kRemedy}},
+        Case{"no_json", {{"TF_CONFIG", "{"}}, {"TF_CONFIG is not a JSON object", kRemedy}},
         Case{"no_task",
              {{"TF_CONFIG", R"({"cluster": {"worker": ["a:1"]}})"}},
              {"TF_CONFIG has no task with a type and an index"}},
         Case{"no_list",
              {{"TF_CONFIG",
                R"({"cluster": {"worker": "a:1"}, "task": {"type": "worker", "index": 0}})"}},
-             {"TF_CONFIG has a worker that is no list"}},
+             {"TF_CONFIG has a worker that is not a list"}},
         Case{"no_address",
              {{"TF_CONFIG",
                R"({"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}})"}},
@@ -128,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(
             "a_parameter_server",
             {{"TF_CONFIG",
               R"({"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": {"type": "ps", "index": 0}})"}},
-            {"TF_CONFIG has the task ps 0, which is no chief and no worker"}},
+            {"TF_CONFIG has the task ps 0, which is neither chief nor worker"}},
         Case{"a_worker_beyond_the_cluster",
              {{"TF_CONFIG",
                R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 1}})"}},
@@ -156,9 +157,9 @@ INSTANTIATE_TEST_SUITE_P(
              {},
              {"--launch tf_config needs TF_CONFIG"},
              {.launcher = Launcher::tf_config}},
-        Case{"forced_flags", {}, {"--rank is not given"}, {.launcher = Launcher::flags}},
-        Case{"rank_alone", {}, {"--world is not given"}, {.rank = 1}},
-        Case{"world_alone", {}, {"--rank is not given"}, {.world = 2}},
+        Case{"forced_flags", {}, {"--rank is missing"}, {.launcher = Launcher::flags}},
+        Case{"rank_alone", {}, {"--world is missing"}, {.rank = 1}},
+        Case{"world_alone", {}, {"--rank is missing"}, {.world = 2}},
         Case{"rank_beyond_world",
              {},
              {"--rank 2 contradicts --world 2"},

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that becomes several. Each test does so in a child of its own.
 #include "bench/launch/local.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +25,7 @@ using ::testing::IsEmpty;
 
 constexpr auto kGrace = std::chrono::milliseconds(100);
 
-// Forked ranks do `work` and end with what it returns. What the process itself gets at last.
+// Forks ranks that exit with the result of `work`.
 LocalEnd run(const Place& place, int count, const std::function<int(LocalRank&)>& work) {
   auto result = fork_local_ranks(place, {.count = count, .grace = kGrace, .stopped = kGrace});
   EXPECT_TRUE(result) << result.error().message;
@@ -35,20 +34,19 @@ LocalEnd run(const Place& place, int count, const std::function<int(LocalRank&)>
   return std::get<LocalEnd>(*result);
 }
 
-TEST(LocalTest, EachChildIsARankOfItsOwn) {
+TEST(LocalTest, MakesEachChildARank) {
   const auto end = run({}, 3, [](LocalRank& rank) {
     const auto& place = rank.place;
     const bool good = place.world == 3 && place.local_world == 3 &&
                       place.local_rank == place.rank && !place.mpi && place.rendezvous &&
                       place.rendezvous->host == "127.0.0.1" && rank.secret.size() == 64;
-    // Rank 0's status counts first, so the others tell by failing alone.
     return good && rank.listener.is_open() == (place.rank == 0) ? 0 : 10 + place.rank;
   });
   EXPECT_EQ(end.status, 0);
   EXPECT_THAT(end.notes, IsEmpty());
 }
 
-TEST(LocalTest, RanksOfAPodFollowThoseOfThePodsBefore) {
+TEST(LocalTest, NumbersTheRanksOfPodsInOrder) {
   const Place pod{.launcher = Launcher::torchrun,
                   .rank = 1,
                   .world = 2,
@@ -63,15 +61,15 @@ TEST(LocalTest, RanksOfAPodFollowThoseOfThePodsBefore) {
   EXPECT_EQ(end.status, 0);
 }
 
-TEST(LocalTest, TheStatusIsThatOfRankZero) {
+TEST(LocalTest, EndsWithTheStatusOfRankZero) {
   EXPECT_EQ(run({}, 2, [](LocalRank& rank) { return rank.place.rank == 0 ? 1 : 3; }).status, 1);
 }
 
-TEST(LocalTest, TheStatusIsTheWorstWhereRankZeroSucceeds) {
+TEST(LocalTest, EndsWithTheWorstStatusIfRankZeroSucceeds) {
   EXPECT_EQ(run({}, 3, [](LocalRank& rank) { return rank.place.rank; }).status, 2);
 }
 
-TEST(LocalTest, ARankThatIsKilledIsNoted) {
+TEST(LocalTest, ReportsAKilledRank) {
   const auto end = run({}, 2, [](LocalRank& rank) {
     if (rank.place.rank == 1) ::kill(::getpid(), SIGKILL);
     return 0;
@@ -79,20 +77,20 @@ TEST(LocalTest, ARankThatIsKilledIsNoted) {
   EXPECT_EQ(end.status, 128 + SIGKILL);
   ASSERT_EQ(end.notes.size(), 1U);
   EXPECT_THAT(end.notes.front(), HasSubstr("rank 1 (pid "));
-  EXPECT_THAT(end.notes.front(), HasSubstr("was ended by signal 9"));
+  EXPECT_THAT(end.notes.front(), HasSubstr("was killed by signal 9"));
 }
 
-TEST(LocalTest, ARankThatStaysStoppedIsKilled) {
+TEST(LocalTest, KillsARankThatStaysStopped) {
   const auto end = run({}, 2, [](LocalRank& rank) {
     if (rank.place.rank == 1) ::raise(SIGSTOP);
     return 0;
   });
   EXPECT_EQ(end.status, 128 + SIGKILL);
   EXPECT_THAT(end.notes, ElementsAre(HasSubstr("was stopped, as by SIGSTOP, for 100 ms"),
-                                     HasSubstr("was ended by signal 9")));
+                                     HasSubstr("was killed by signal 9")));
 }
 
-TEST(LocalTest, WhoDoesNotEndAfterAnothersFailureIsKilled) {
+TEST(LocalTest, KillsARankThatDoesNotEndAfterAFailure) {
   const auto end = run({}, 2, [](LocalRank& rank) {
     if (rank.place.rank == 1) return 5;
     for (;;) ::pause();
@@ -101,7 +99,7 @@ TEST(LocalTest, WhoDoesNotEndAfterAnothersFailureIsKilled) {
   EXPECT_THAT(end.notes, ElementsAre(HasSubstr("did not end within 100 ms and was killed")));
 }
 
-TEST(LocalTest, WhoEndsWellDoesNotHurryTheOthers) {
+TEST(LocalTest, DoesNotHurryAfterASuccess) {
   const auto end = run({}, 2, [](LocalRank& rank) {
     if (rank.place.rank == 1) std::this_thread::sleep_for(2 * kGrace);
     return 0;
@@ -110,7 +108,7 @@ TEST(LocalTest, WhoEndsWellDoesNotHurryTheOthers) {
   EXPECT_THAT(end.notes, IsEmpty());
 }
 
-// Memory that parents and children share.
+// In memory that parents and children share.
 struct Shared {
   std::atomic<int> ready{0};
   std::atomic<int> told{0};
@@ -143,7 +141,7 @@ pid_t start_supervisor(Shared& shared) {
   ::_exit(end.status);
 }
 
-// Whoever adopted it may take its time to bury it.
+// An adoptive parent may not have reaped it yet.
 bool is_zombie(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string line;
@@ -160,7 +158,7 @@ void wait_until(const std::function<bool()>& done) {
   }
 }
 
-TEST(LocalTest, SignalsArePassedOn) {
+TEST(LocalTest, PassesSignalsOn) {
   auto& shared = shared_memory();
   const pid_t supervisor = start_supervisor(shared);
   wait_until([&] { return shared.ready == 2; });
@@ -172,7 +170,7 @@ TEST(LocalTest, SignalsArePassedOn) {
   EXPECT_EQ(shared.told, 2);
 }
 
-TEST(LocalTest, NoChildOutlivesTheProcess) {
+TEST(LocalTest, LeavesNoChildBehind) {
   auto& shared = shared_memory();
   const pid_t supervisor = start_supervisor(shared);
   wait_until([&] { return shared.ready == 2; });
@@ -183,7 +181,7 @@ TEST(LocalTest, NoChildOutlivesTheProcess) {
   }
 }
 
-TEST(LocalTest, WhatMakesNoSenseIsAnError) {
+TEST(LocalTest, RejectsInvalidCounts) {
   EXPECT_THAT(fork_local_ranks({}, {.count = 0}).error().message, HasSubstr("--local 0"));
   EXPECT_THAT(fork_local_ranks({}, {.count = 5000}).error().message, HasSubstr("1 to 1024 ranks"));
   EXPECT_THAT(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Environments as launchers leave them, and the place that follows from each.
+// The environments of launchers.
 #include "bench/launch/place.hpp"
 
 #include <gmock/gmock.h>
@@ -57,7 +57,6 @@ Variables operator+(Variables left, const Variables& right) {
   return left;
 }
 
-// What follows from an environment.
 struct Placed {
   std::string name;
   Variables variables;
@@ -210,7 +209,7 @@ std::vector<std::string> evidence(const Variables& variables, const LaunchFlags&
   return place ? place->evidence : std::vector{place.error().message};
 }
 
-TEST(EvidenceTest, SaysWhatMpirunInsideAnAllocationMakesOfSlurm) {
+TEST(EvidenceTest, ExplainsMpirunInsideAnAllocation) {
   EXPECT_THAT(evidence(kAzureMpi + kAllocation),
               ElementsAre("started by Open MPI's mpirun: OMPI_COMM_WORLD_RANK=9 of "
                           "OMPI_COMM_WORLD_SIZE=16",
@@ -218,42 +217,41 @@ TEST(EvidenceTest, SaysWhatMpirunInsideAnAllocationMakesOfSlurm) {
                           "allocation"));
 }
 
-TEST(EvidenceTest, SaysWhyThePortIsNotTorchrunsOwn) {
+TEST(EvidenceTest, ExplainsAShiftedPort) {
   EXPECT_THAT(evidence(kTorchrun),
               ElementsAre("started as by torchrun: RANK=5 of WORLD_SIZE=16",
                           "rank 0 listens on node1 port 29497: MASTER_ADDR and MASTER_PORT 29400 "
                           "moved by 97, as torchrun's own store has that port"));
 }
 
-TEST(EvidenceTest, SaysThatABatchScriptIsNoStep) {
-  EXPECT_THAT(
-      evidence(kAllocation + Variables{{"SLURM_NTASKS", "16"}}),
-      ElementsAre("a single process: no launcher is recognised",
-                  "SLURM_PROCID=0 of SLURM_NTASKS=16 is ignored: this is a batch script and "
-                  "no step of it; start with srun"));
+TEST(EvidenceTest, ExplainsABatchScript) {
+  EXPECT_THAT(evidence(kAllocation + Variables{{"SLURM_NTASKS", "16"}}),
+              ElementsAre("a single process: no launcher was detected",
+                          "SLURM_PROCID=0 of SLURM_NTASKS=16 is ignored: this is the batch script, "
+                          "not a step; start with srun"));
 }
 
-TEST(EvidenceTest, SaysWhySrunGetsNoMpi) {
+TEST(EvidenceTest, ExplainsWhySrunHasNoMpi) {
   EXPECT_THAT(evidence(kSlurm), Contains(HasSubstr("MPI_Init is not called")));
 }
 
-TEST(EvidenceTest, NamesWhatIsNotSet) {
+TEST(EvidenceTest, NamesMissingVariables) {
   EXPECT_THAT(evidence({{"WORLD_SIZE", "8"}}),
               Contains("WORLD_SIZE=8 is ignored: RANK and MASTER_ADDR are not set"));
 }
 
-TEST(EvidenceTest, KeepsQuietAboutALauncherThatSaysTheSame) {
+TEST(EvidenceTest, OmitsALauncherThatAgrees) {
   EXPECT_THAT(evidence(kOpenMpi), ::testing::Not(Contains(HasSubstr("is ignored"))));
   EXPECT_THAT(evidence(kSlurm + Variables{{"PMIX_RANK", "3"}}),
               ::testing::Not(Contains(HasSubstr("is ignored"))));
 }
 
-TEST(EvidenceTest, SaysThatAPodMayHoldOneProcessOnly) {
+TEST(EvidenceTest, WarnsOfAPodWithOneProcess) {
   EXPECT_THAT(evidence({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "m"}}),
               Contains("LOCAL_RANK is not set: this may be the only process of a pod or node"));
 }
 
-TEST(FlagsTest, ComeBeforeEverything) {
+TEST(FlagsTest, HavePriority) {
   const auto place =
       find_place(kTorchrun + kOpenMpi,
                  {.rank = 1, .world = 3, .rendezvous = Rendezvous{.host = "n", .port = 7}});
@@ -267,7 +265,7 @@ TEST(FlagsTest, ComeBeforeEverything) {
               Contains("RANK=5 of WORLD_SIZE=16 is ignored: --rank and --world come first"));
 }
 
-TEST(FlagsTest, ARendezvousReplacesThatOfTheEnvironment) {
+TEST(FlagsTest, RendezvousReplacesTheEnvironments) {
   const auto place = find_place(kSlurm, {.rendezvous = Rendezvous{.host = "n", .port = 7}});
   ASSERT_TRUE(place);
   EXPECT_EQ(place->rank, 3);
@@ -275,7 +273,7 @@ TEST(FlagsTest, ARendezvousReplacesThatOfTheEnvironment) {
   EXPECT_THAT(place->evidence, Contains("rank 0 listens on n port 7: --rendezvous"));
 }
 
-TEST(FlagsTest, ARendezvousStandsInForAMasterAddress) {
+TEST(FlagsTest, RendezvousReplacesAMasterAddress) {
   const auto place = find_place({{"RANK", "1"}, {"WORLD_SIZE", "2"}},
                                 {.rendezvous = Rendezvous{.host = "n", .port = 7}});
   ASSERT_TRUE(place) << place.error().message;
@@ -283,13 +281,13 @@ TEST(FlagsTest, ARendezvousStandsInForAMasterAddress) {
   EXPECT_EQ(place->rendezvous, (Rendezvous{"n", 7}));
 }
 
-TEST(FlagsTest, TheOffsetOfThePortCanBeSet) {
+TEST(FlagsTest, PortOffsetCanBeSet) {
   const auto place = find_place(kTorchrun, {.port_offset = 3});
   ASSERT_TRUE(place);
   EXPECT_EQ(place->rendezvous, (Rendezvous{"node1", 29403}));
 }
 
-TEST(FlagsTest, ALauncherIsTakenWhateverElseIsThere) {
+TEST(FlagsTest, LauncherHasPriority) {
   const auto everything = kTorchrun + kOpenMpi + kHydra + kSlurm + kTensorFlow;
   for (const auto launcher : {Launcher::torchrun, Launcher::open_mpi, Launcher::hydra,
                               Launcher::slurm, Launcher::tf_config, Launcher::alone}) {
@@ -301,7 +299,7 @@ TEST(FlagsTest, ALauncherIsTakenWhateverElseIsThere) {
               Contains("RANK=5 of WORLD_SIZE=16 is ignored: --launch names slurm"));
 }
 
-TEST(LauncherTest, HasANameThatIsReadBack) {
+TEST(LauncherTest, RoundTripsItsName) {
   for (const auto launcher :
        {Launcher::flags, Launcher::torchrun, Launcher::open_mpi, Launcher::hydra, Launcher::pmix,
         Launcher::slurm, Launcher::tf_config, Launcher::alone}) {
@@ -312,7 +310,7 @@ TEST(LauncherTest, HasANameThatIsReadBack) {
             "tf_config, alone");
 }
 
-TEST(PlaceTest, TellsTheNumberThatTheJobGaveTheNode) {
+TEST(EvidenceTest, HasTheJobsNumberOfTheNode) {
   const auto place = find_place(kTorchrun + Variables{{"NODE_RANK", "3"}}, {});
   ASSERT_TRUE(place.has_value());
   EXPECT_THAT(place->evidence, Contains("the job's own number of this node: NODE_RANK=3"));
