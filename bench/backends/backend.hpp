@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs a collective: NCCL on GPUs, MPI or plain TCP on host memory, or a model of a cluster.
-// The caller decides what is run, how often, and whether the answer is good.
+// Runs collectives: NCCL on GPUs, MPI or TCP on host memory, or a simulated cluster. The caller
+// decides what to run, how often, and whether the result is good.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace muster::bench {
 
-// Who a rank is, for tables and messages.
+// A rank, for tables and messages.
 struct Member {
   int rank = 0;
   std::string host;
@@ -27,45 +27,42 @@ struct Member {
   std::string pci_address;  // of a GPU; else empty
 };
 
-// How the ranks of a back end tell each other what it needs to begin. Every rank calls these in the
-// same order: `gather` gives rank 0 the text of every rank, and `broadcast` gives everybody rank
-// 0's.
+// How the ranks of a back end exchange texts when they start. Every rank calls these in the same
+// order: `gather` returns the texts of all ranks on rank 0, and `broadcast` returns rank 0's text
+// everywhere.
 struct Exchange {
   std::function<Result<std::vector<std::string>>(std::string_view mine)> gather;
   std::function<Result<std::string>(std::string_view text)> broadcast;
 };
 
-// How often an operation is run, and how one run follows another.
+// How often an operation runs, and how the iterations follow each other.
 struct Pace {
   int warm_up = 5;
   int iterations = 20;
-  // Back to back, as programs do; else each one is waited for by itself.
-  bool pipelined = false;
-  bool graph = false;     // captured once as a CUDA graph; only where the back end has them
-  int together = 1;       // operations in one group of NCCL; times are of one of them
-  bool cpu_time = false;  // the CPU time of the rank's thread is taken, too
+  bool pipelined = false;  // start them back to back; otherwise wait for each
+  bool graph = false;      // capture the operation as a CUDA graph
+  int together = 1;        // operations in one group of NCCL; times are of one of them
+  bool cpu_time = false;   // also measure the CPU time of the rank's thread
 };
 
-// The seconds of each iteration on one rank. Where iterations are pipelined and the back end cannot
-// time each by itself, all of them have the mean.
+// The seconds of each iteration on one rank. If a back end cannot time pipelined iterations
+// separately, all have the mean.
 struct Samples {
   int rank = 0;
   std::vector<double> seconds;
-  // The processor time of the thread that runs the operations, in each of them: on GPUs what
-  // starting it takes, on host memory all of it. Empty where the pace does not ask for it, and in a
-  // model.
+  // The CPU time of the thread in each iteration: on GPUs for starting it, on host memory for all
+  // of it. Empty unless requested, and in a simulated cluster.
   std::vector<double> cpu_seconds = {};
 };
 
-// What came of a batch of operations on the ranks whose work this process does.
+// The results of a batch of operations on the ranks of this process.
 struct Batch {
   std::vector<Samples> samples;
-  std::vector<Wrong> wrong;  // in what the batch left in the receive buffers
+  std::vector<Wrong> wrong;  // in the receive buffers after the batch
 };
 
-// How far this process is, for the thread that watches it and for the message after a hang: the
-// operations started and finished since the call began, those that warm up among them. On a GPU an
-// operation has started when the stream has come to it.
+// The operations that were started and finished since a call began, including the warm-up. Another
+// thread reads them. On a GPU an operation has started when the stream has reached it.
 struct Progress {
   std::atomic<std::uint64_t> started{0}, finished{0};
 
@@ -86,51 +83,48 @@ class Backend {
 
   [[nodiscard]] virtual std::string library() const = 0;  // "NCCL 2.28.3", "Open MPI 4.1.4"
   [[nodiscard]] virtual int ranks() const = 0;
-  // The members whose work this process does: one, or all of them in a model.
+  // The members in this process: one, or all in a simulated cluster.
   [[nodiscard]] virtual std::vector<Member> members() const = 0;
 
-  // Bytes of memory that buffers can take here; empty where that is not known.
+  // Bytes that are available for buffers, if that is known.
   [[nodiscard]] virtual std::optional<std::uint64_t> memory_free() const { return {}; }
 
-  // Makes the connections between the ranks anew, where the library can: how they turn out differs
-  // from run to run. Every rank calls it. False where there is nothing to make anew.
+  // Recreates the connections between the ranks, which may turn out differently. Every rank calls
+  // it. Returns false if that is not possible.
   [[nodiscard]] virtual Result<bool> renew() { return false; }
 
-  // What somebody should know about how it was set up, a sentence each.
+  // Remarks on how it was set up, as sentences.
   [[nodiscard]] virtual std::vector<std::string> remarks() const { return {}; }
 
-  // The lines that the library's own test of its paths printed in this process, which may be none;
-  // empty where no test was asked for.
+  // The lines that the library's own test of its paths printed; empty if it was not requested.
   [[nodiscard]] virtual std::optional<std::vector<std::string>> diagnosis() const { return {}; }
 
-  // An error if the operation cannot be run here: "NCCL 2.9 has no average". Asked before anything
-  // runs.
+  // An error if the operation cannot run here: "NCCL 2.9 has no average".
   [[nodiscard]] virtual Result<void> supports(const Operation& operation,
                                               const Pace& pace) const = 0;
-  // Reserves memory for every operation of up to as many bytes as `largest`: one buffer if that is
-  // in place; else two, which do for operations in place as well.
+  // Reserves memory for all operations of up to as many bytes as `largest`: one buffer if that is
+  // in place, else two, which also serve operations in place.
   [[nodiscard]] virtual Result<void> reserve(const Operation& largest) = 0;
-  // Fills the buffers, times, and looks at every element that the last operation left. Nothing but
-  // the collective lies between two readings of the clock. An operation that changes its own input,
-  // as a sum in place, is run once more for that, on buffers filled anew.
+  // Fills the buffers, times the operations, and verifies every element after the last one. Only
+  // the collective runs between two readings of the clock. An operation that changes its own input,
+  // such as a sum in place, is repeated on fresh data before it is verified.
   [[nodiscard]] virtual Result<Batch> measure(const Operation& operation, const Pace& pace,
                                               Progress& progress) = 0;
-  // Fills the buffers, runs once, as a graph where the pace says so, and looks at every element
-  // received. Returns an empty list where nothing is wrong.
+  // Fills the buffers, runs the operation once, as a graph if the pace says so, and verifies every
+  // element. Returns an empty list if all are right.
   [[nodiscard]] virtual Result<std::vector<Wrong>> verify(const Operation& operation,
                                                           const Pace& pace, Progress& progress) = 0;
 
-  // Runs once more, untimed, so that the library's log says how it does that. Every rank calls it.
+  // Runs the operation once, untimed, so that the library logs its algorithm. Every rank calls it.
   [[nodiscard]] virtual Result<void> account_for(const Operation& /*operation*/) { return {}; }
 
-  // What the library itself logged so far in this process; empty where it keeps no log.
+  // The library's log in this process so far; empty if it keeps none.
   [[nodiscard]] virtual std::string log() const { return {}; }
 
-  // The streamed operation of a back end on GPUs; null elsewhere.
+  // Only of a back end on GPUs; otherwise null.
   [[nodiscard]] virtual StreamedOperation* streamed() { return nullptr; }
 
-  // Gives up what can be given up; called from another thread, while a call of this process hangs.
-  // Returns soon; the process ends right after.
+  // Aborts a call that hangs in another thread. Returns soon; the process ends afterwards.
   virtual void abort() noexcept {}
 };
 

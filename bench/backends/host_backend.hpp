@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What back ends on host memory share: they return from an operation when it is done.
+// The common part of back ends on host memory, whose operations are done when they return.
 #pragma once
 
 #include <fmt/format.h>
@@ -59,7 +59,7 @@ template <class Calls>
   return true;
 }
 
-// Fills in the times of `samples`, which has its rank alone.
+// Fills in the times of `samples`.
 template <class Calls>
 [[nodiscard]] bool time_operations(const Pace& pace, Calls& calls, Samples& samples,
                                    Progress& progress) {
@@ -75,12 +75,12 @@ template <class Calls>
   return calls.barrier() && time_in_a_row(calls, samples, progress);
 }
 
-// `Calls` are those of one operation: run() and barrier() return false when they could not, and
-// error() then says why.
+// `Calls` are those of one operation: run() and barrier() return false if they fail, and error() is
+// then the reason.
 template <class Calls>
 class HostBackend : public Backend {
  public:
-  // `name`: for messages. `room`: as of HostMemory.
+  // `name` is for messages. See HostMemory for `room`.
   HostBackend(std::string_view name, int rank, int ranks, std::optional<std::uint64_t> room)
       : name_(name), rank_(rank), ranks_(ranks), memory_(rank, ranks, room) {}
 
@@ -126,7 +126,7 @@ class HostBackend : public Backend {
   }
 
  protected:
-  // May change where the operation receives.
+  // May change the address of the receive buffer.
   [[nodiscard]] virtual Calls calls_of(const Operation& operation,
                                        HostMemory::Buffers& buffers) = 0;
 

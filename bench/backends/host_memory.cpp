@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kLargePage = std::size_t{2} << 20U;
-// Buffers from this size on lie in large pages, with which Open MPI moves 256 KiB and more a fifth
-// faster, and 32 KiB a tenth slower: hence two pairs of buffers.
+// Larger buffers use large pages, with which Open MPI moves 256 KiB and more a fifth faster, but 32
+// KiB a tenth slower. Hence the two pairs of buffers.
 constexpr std::uint64_t kLong = std::uint64_t{64} << 10U;
 
-// No value of a pattern: as a floating-point number it is none, and -1 as a signed integer.
+// Not a value of a pattern: NaN, or -1.
 constexpr int kPoison = 0xff;
 
 bool in_one_buffer(const Operation& operation) {
@@ -34,7 +34,7 @@ bool in_one_buffer(const Operation& operation) {
 }  // namespace
 
 void HostMemory::Free::operator()(std::byte* memory) const {
-  std::free(memory);  // NOLINT(cppcoreguidelines-no-malloc): aligned_alloc has no other end
+  std::free(memory);  // NOLINT(cppcoreguidelines-no-malloc): of aligned_alloc()
 }
 
 Result<HostMemory::Area> HostMemory::allocate(std::uint64_t bytes, std::size_t page) {
@@ -44,7 +44,7 @@ Result<HostMemory::Area> HostMemory::allocate(std::uint64_t bytes, std::size_t p
       std::aligned_alloc(page, size)));  // NOLINT(cppcoreguidelines-no-malloc): aligned
   if (!area.memory) return make_error(fmt::format("allocate {} bytes of host memory", size));
   area.bytes = bytes;
-  // Advice only: a kernel without large pages is slower, and no less right.
+  // Only advice: without large pages it is slower.
   if (page == kLargePage) (void)::madvise(area.memory.get(), size, MADV_HUGEPAGE);
   std::memset(area.memory.get(), 0, size);
   return area;
@@ -53,39 +53,31 @@ Result<HostMemory::Area> HostMemory::allocate(std::uint64_t bytes, std::size_t p
 Result<HostMemory::Pair> HostMemory::allocate_pair(std::uint64_t send, std::uint64_t receive,
                                                    std::size_t page) {
   Pair pair;
-  auto area = allocate(receive, page);
-  if (!area) return tl::unexpected(area.error());
-  pair.receive = *std::move(area);
-  area = allocate(send, send == 0 ? kPage : page);
-  if (!area) return tl::unexpected(area.error());
-  pair.send = *std::move(area);
+  TRY_ASSIGN(pair.receive, allocate(receive, page));
+  TRY_ASSIGN(pair.send, allocate(send, send == 0 ? kPage : page));
   return pair;
 }
 
 Result<void> HostMemory::reserve(const Operation& largest) {
-  // Of all types, bytes are rounded down the least.
+  // Bytes are rounded down least.
   auto in_bytes = largest;
   in_bytes.type = Type::u8;
   const auto shape = shape_of(in_bytes, rank_, ranks_);
   const auto receive = std::max(shape.send, shape.receive);
   const auto send = in_one_buffer(largest) ? 0 : shape.send;
-  const auto beside = receive < kLong ? 0 : send + receive;
-  const auto need = std::min(send, kLong) + std::min(receive, kLong) + beside;
+  const auto large = receive < kLong ? 0 : send + receive;
+  const auto need = std::min(send, kLong) + std::min(receive, kLong) + large;
   if (room_ && need > *room_) {
-    return make_error(fmt::format(
-        "buffers of {} are needed, and this rank's share of the host's available memory "
-        "is {}",
-        size_text(need), size_text(*room_)));
+    return make_error(
+        fmt::format("buffers need {}, but this rank's share of the host's available memory is {}",
+                    size_text(need), size_text(*room_)));
   }
   short_ = {};
   long_ = {};
-  auto pair = allocate_pair(std::min(send, kLong), std::min(receive, kLong), kPage);
-  if (!pair) return tl::unexpected(pair.error());
-  short_ = *std::move(pair);
-  if (receive < kLong) return {};
-  pair = allocate_pair(send, receive, kLargePage);
-  if (!pair) return tl::unexpected(pair.error());
-  long_ = *std::move(pair);
+  TRY_ASSIGN(short_, allocate_pair(std::min(send, kLong), std::min(receive, kLong), kPage));
+  if (receive >= kLong) {
+    TRY_ASSIGN(long_, allocate_pair(send, receive, kLargePage));
+  }
   return {};
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers of one rank in host memory: reserved and touched once, filled and verified for each
-// operation.
+// The buffers of a rank in host memory: reserved once, filled and verified for each operation.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@ namespace muster::bench {
 
 class HostMemory {
  public:
-  // `room`: the bytes that this rank may take, where that is known.
+  // `room`: the bytes that this rank may allocate, if that is known.
   HostMemory(int rank, int ranks, std::optional<std::uint64_t> room = {})
       : rank_(rank), ranks_(ranks), room_(room) {}
 
@@ -27,20 +26,19 @@ class HostMemory {
 
   [[nodiscard]] Result<void> reserve(const Operation& largest);
 
-  // Where an operation finds its data. A broadcast has one buffer, out of place, too: the root has
-  // nothing to receive. `send` and `receive` are valid addresses even where nothing is sent.
+  // The buffers of an operation. `send` and `receive` are valid addresses even if they are empty.
   struct Buffers {
     Shape shape;
     std::byte* send = nullptr;
     std::byte* receive = nullptr;
-    std::byte* whole = nullptr;  // in place: the one buffer from its begin; else as `receive`
+    std::byte* whole = nullptr;  // in place: the start of the shared buffer; else as `receive`
   };
 
   [[nodiscard]] Result<Buffers> lay_out(const Operation& operation) const;
 
-  // Overwrites what may be a right result from before, and then fills what is sent.
+  // Poisons the receive buffer, then fills the send buffer.
   void poison_and_fill(const Operation& operation, const Buffers& buffers) const;
-  // Empty when every element is right.
+  // Empty if every element is right.
   [[nodiscard]] std::vector<Wrong> verify(const Operation& operation, const Buffers& buffers) const;
 
  private:
@@ -66,14 +64,13 @@ class HostMemory {
   Pair short_, long_;
 };
 
-// The job of an operation that runs over connections between ranks.
 [[nodiscard]] HostJob job_of(const Operation& operation, const HostMemory::Buffers& buffers);
 
-// The bytes that Linux can give on this machine without swapping; empty where it does not say. They
-// shrink while other ranks reserve theirs: to be asked before any of them does.
+// The bytes that are available on this machine without swapping. Call this before any rank reserves
+// its buffers.
 [[nodiscard]] std::optional<std::uint64_t> host_memory_available();
 
-// This process as the member of a back end on host memory.
+// This process as a member of a back end on host memory.
 [[nodiscard]] Member host_member(int rank);
 
 }  // namespace muster::bench

@@ -13,14 +13,14 @@ namespace muster::bench {
 std::filesystem::path mpi_module_path() {
   const char* const chosen = std::getenv("MUSTER_MPI_MODULE");
   if (chosen != nullptr && *chosen != '\0') return chosen;
-  std::error_code ignored;  // without /proc the path is a relative one, and the module not found
+  std::error_code ignored;  // without /proc the module is not found
   const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
   return program.parent_path().parent_path() / "lib" / "muster" / "muster_mpi.so";
 }
 
 Result<StartMpi> open_mpi_module(const std::filesystem::path& module) {
-  // Open MPI opens modules of its own, which look for its symbols among the global ones. Never
-  // closed: MPI leaves threads and handlers behind.
+  // Open MPI loads modules that need its symbols to be global. Never closed, since MPI leaves
+  // threads and handlers behind.
   void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) return make_missing(fmt::format("open the MPI module: {}", ::dlerror()));
   void* const entry = ::dlsym(library, kMpiEntry);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rank gets the parts of all ranks, in their order.
+// Every rank receives the parts of all ranks, in order.
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rank gets the reduction of what all ranks put in.
+// Every rank receives the reduction of all inputs.
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {
 namespace {
 
-// In the first round each segment collects the sums of all ranks on its way, in the second one the
-// finished segments go around. Short vectors are added up at rank 0, which tells all.
+// In the first round each segment collects the sums of all ranks, in the second the finished
+// segments go around. Short vectors are reduced at rank 0 and broadcast.
 Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
   copy_bytes(job.send, job.receive);
   if (!is_short(job.receive)) return peers.reduce_around(job);
-  if (auto up = peers.reduce_up(job, job.receive, 0); !up) return up;
+  TRY(peers.reduce_up(job, job.receive, 0));
   if (peers.rank() == 0) peers.average(job, job.receive);
   return peers.broadcast_down(job.receive, 0);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rank gets its part of what each rank puts in, in the order of the ranks.
+// Every rank receives its part of each rank's input, in order.
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {
 namespace {
 
-// In each round the ranks are in pairs, so that in place, too, nothing is lost.
+// Each round exchanges in pairs, so that nothing is lost in place.
 Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
   for (int round = 0; round < peers.ranks(); ++round) {
     const int peer = (round - peers.rank() + peers.ranks()) % peers.ranks();
@@ -15,9 +15,8 @@ Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
       copy_bytes(out, in);
       continue;
     }
-    auto moved = job.operation.in_place ? peers.exchange_in_place(peer, peer, in)
-                                        : peers.exchange(peer, out, peer, in);
-    if (!moved) return moved;
+    TRY(job.operation.in_place ? peers.exchange_in_place(peer, peer, in)
+                               : peers.exchange(peer, out, peer, in));
   }
   return {};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// As alltoall, with parts of unequal sizes: see shares.hpp.
+// alltoall with parts of unequal sizes: see shares.hpp.
 #include "bench/collectives/definition.hpp"
 #include "bench/collectives/shares.hpp"
 
@@ -14,8 +14,8 @@ Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
     const auto in = job.received_parts(received_from(peer, peers.rank(), ranks));
     if (peer == peers.rank()) {
       copy_bytes(out, in);
-    } else if (auto moved = peers.exchange(peer, out, peer, in); !moved) {
-      return moved;
+    } else {
+      TRY(peers.exchange(peer, out, peer, in));
     }
   }
   return {};
@@ -27,12 +27,12 @@ constinit const CollectiveDefinition collectives::alltoallv{
     .name = "alltoallv",
     .in_parts = true,
     .unequal = true,
-    .out_of_place_alone = true,
+    .out_of_place_only = true,
     .received = {.what = Received::What::every_rank, .own_part = true},
     .bus_factor =
         [](double ranks) {
           const auto all = static_cast<double>(shares_of(static_cast<int>(ranks)));
-          return (all - 1) / all;  // less the one unit that a rank keeps
+          return (all - 1) / all;  // without the unit that a rank keeps
         },
     .nccl = {.sends =
                  [](NcclCalls& nccl) {

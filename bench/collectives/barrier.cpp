@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nobody goes on before all have come: a time alone.
+// No rank continues before all have arrived. It has a time but no bandwidth.
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {

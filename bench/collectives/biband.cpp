@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In each pair of ranks both send windows of messages to each other, which are under way together.
+// The two ranks of each pair send windows of messages to each other at the same time.
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {
@@ -8,8 +8,7 @@ namespace {
 Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
   const int partner = participant_of(peers).partner();
   for (int i = 0; i < messages_of(job.operation); ++i) {
-    auto moved = peers.exchange(partner, job.send, partner, job.receive);
-    if (!moved) return moved;
+    TRY(peers.exchange(partner, job.send, partner, job.receive));
   }
   return {};
 }

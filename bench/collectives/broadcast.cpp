@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rank gets what the root puts in.
+// Every rank receives the root's input.
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective is: its name, what each rank puts in and gets, how its bandwidth is counted,
-// and what each back end calls for it. Each has a file of its own, which defines one of these.
+// The definition of a collective: its name, what each rank sends and receives, how its bandwidth is
+// computed, and what each back end calls. Each collective has a file with one of these.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace muster::bench {
 
-// One rank of a collective, and its root.
+// A rank of a collective.
 struct Participant {
   int rank = 0;
   int ranks = 1;
@@ -26,21 +26,21 @@ struct Participant {
 
   [[nodiscard]] int previous() const { return (rank + ranks - 1) % ranks; }
 
-  // In pairs, each rank of the first half begins; its partner has the same place in the other half.
+  // In pairs, the ranks of the first half begin. The partner has the same index in the other half.
   [[nodiscard]] bool begins() const { return rank < ranks / 2; }
 
   [[nodiscard]] int partner() const { return begins() ? rank + ranks / 2 : rank - ranks / 2; }
 };
 
-// What is in a receive buffer after a collective.
+// The contents of a receive buffer after a collective.
 struct Received {
   enum class What {
-    reduction,   // of what all ranks put in
-    one_rank,    // what the rank `from` put in
-    every_rank,  // the part of each rank, in their order
+    reduction,   // of the inputs of all ranks
+    one_rank,    // the input of rank `from`
+    every_rank,  // a part of each rank, in order
   };
   What what = What::reduction;
-  bool own_part = false;  // the receiver's part of what was put in; else its beginning
+  bool own_part = false;  // the receiver's part of the input, not its beginning
   int (*from)(const Participant& self) = nullptr;  // of `one_rank`
 };
 
@@ -48,7 +48,7 @@ struct Received {
   return {.first = static_cast<std::uint64_t>(part), .count = 1};
 }
 
-// The functions of NCCL, with the operation's buffers. They return NCCL's result codes.
+// NCCL's functions on the operation's buffers. They return NCCL's result codes.
 class NcclCalls : public Participant {
  public:
   explicit NcclCalls(const Participant& self) : Participant(self) {}
@@ -58,15 +58,15 @@ class NcclCalls : public Participant {
   [[nodiscard]] virtual int reduce_scatter() = 0;
   [[nodiscard]] virtual int broadcast() = 0;
   [[nodiscard]] virtual int reduce() = 0;
-  // Send and receive parts of the buffers. An error is the result of the whole group.
+  // For parts of the buffers. The group returns their errors.
   virtual void send(int peer, Stretch parts) = 0;
   virtual void receive(int peer, Stretch parts) = 0;
-  // Sends these parts of the receive buffer, which came in a round before.
+  // Sends parts of the receive buffer, which came in an earlier round.
   virtual void send_on(int peer, Stretch parts) = 0;
 
   [[nodiscard]] virtual bool in_place() const = 0;
 
-  int round = 0;  // the number of the group, where there are several
+  int round = 0;  // of several groups
 
  protected:
   ~NcclCalls() = default;
@@ -74,67 +74,67 @@ class NcclCalls : public Participant {
 
 struct NcclUse {
   int (*call)(NcclCalls& nccl) = nullptr;    // one function of NCCL; or
-  void (*sends)(NcclCalls& nccl) = nullptr;  // sends and receives, which are one group
-  int (*rounds)(int ranks) = nullptr;        // or so many groups, one after the other
+  void (*sends)(NcclCalls& nccl) = nullptr;  // a group of sends and receives
+  int (*rounds)(int ranks) = nullptr;        // the number of such groups; null for 1
   bool in_place = true;
-  std::string_view log_name = {};  // in NCCL's log; empty where it has no algorithms for it
+  std::string_view log_name = {};  // in NCCL's log; empty if NCCL logs no algorithm
 
   [[nodiscard]] bool is_there() const { return call != nullptr || sends != nullptr; }
 };
 
 struct MpiUse {
   std::string_view name;    // of MPI's function, for messages
-  bool counts_all = false;  // a call may count the elements of all parts, and not of one alone
-  bool divisible = false;   // it may be done in several calls, one after the other
-  // In place, what a rank receives lies where the one buffer begins.
+  bool counts_all = false;  // a call counts the elements of all parts, not of one
+  bool divisible = false;   // it may be split into several calls
+  // In place, the received data are at the start of the buffer.
   bool received_first = false;
 };
 
-// What the model of a cluster has: its rates in bytes per second, and its size.
+// The simulated cluster: its rates in bytes per second, and its size.
 struct SimRates {
-  double network = 0;  // all that a node sends to others
-  double hca = 0;      // what one rank sends to another node
+  double network = 0;  // of a node
+  double hca = 0;      // of one rank to another node
   double nodes = 1;
   double gpus = 1;  // of a node
   bool tree = false;
 
   [[nodiscard]] double ranks() const { return nodes * gpus; }
 
-  // The bus bandwidth of what goes around the ring of nodes, or up and down their tree.
+  // Bus bandwidth around the ring of nodes, or along their tree.
   [[nodiscard]] double ring_or_tree() const {
     return tree ? network * (ranks() - 1) / (gpus * (nodes - 1)) : network;
   }
 
-  // And of what goes from every rank to every other.
+  // Bus bandwidth between all pairs of ranks.
   [[nodiscard]] double pairs() const { return network * (ranks() - 1) / (gpus * (ranks() - gpus)); }
 
-  // And of what all ranks send to one, or one to all of them.
+  // Bus bandwidth between one rank and all others.
   [[nodiscard]] double one_rank() const { return hca * (ranks() - 1) / (ranks() - gpus); }
 };
 
 struct SimUse {
   double (*bandwidth)(const SimRates& rates) = nullptr;  // between nodes, as bus bandwidth
-  bool every_pair = false;  // every two nodes talk to each other, not only neighbours
-  double passes = 1;        // through the tree that small messages take
+  bool every_pair = false;  // all nodes communicate with each other, not only neighbours
+  double passes = 1;        // of small messages through the tree
 };
 
 struct CollectiveDefinition {
   std::string_view name;
-  bool in_parts = false;      // the size asked for is that of all ranks' parts together
-  bool unequal = false;       // these parts are those of shares.hpp
-  bool reduces = false;       // --redop counts
-  bool has_root = false;      // --root counts
-  bool one_buffer = false;    // on host memory out of place, too
-  bool exchanges = false;     // in place, what a rank has sent is overwritten by what it receives
-  bool in_pairs = false;      // of ranks, whose number must be even; out of place alone
+  bool in_parts = false;      // the size is that of all ranks' parts together
+  bool unequal = false;       // the parts are those of shares.hpp
+  bool reduces = false;       // uses --redop
+  bool has_root = false;      // uses --root
+  bool one_buffer = false;    // on host memory, even out of place
+  bool exchanges = false;     // in place, received data overwrite the sent data
+  bool in_pairs = false;      // of ranks, whose number must be even; out of place only
   bool power_of_two = false;  // the number of ranks must be one
-  bool out_of_place_alone = false;                 // nobody can do it in place
-  bool no_data = false;                            // nothing moves, and there is one size: 0
+  bool out_of_place_only = false;
+  bool no_data = false;                            // the only size is 0
   int (*messages)(std::uint64_t bytes) = nullptr;  // see messages_of(); null for 1
-  // What differs from sending and receiving everything; null for nothing.
+  // Changes the default of sending and receiving everything.
   void (*shape)(Shape& shape, const Participant& self) = nullptr;
   Received received;
-  double (*bus_factor)(double ranks) = nullptr;  // for two ranks or more
+  double (*bus_factor)(double ranks) = nullptr;  // for at least two ranks
   NcclUse nccl;
   MpiUse mpi;
   Result<void> (*tcp)(HostAlgorithms& peers, const HostJob& job) = nullptr;
@@ -143,12 +143,12 @@ struct CollectiveDefinition {
 
 [[nodiscard]] const CollectiveDefinition& definition_of(Collective collective);
 
-// Bus factors that several have.
+// Common bus factors.
 [[nodiscard]] constexpr double factor_of_parts(double ranks) { return (ranks - 1) / ranks; }
 
 [[nodiscard]] constexpr double factor_of_one(double /*ranks*/) { return 1; }
 
-// The messages of a window: as many as OSU's, fewer of long ones.
+// The messages of a window: as many as OSU's, but fewer of long ones.
 inline constexpr int kWindow = 64;
 
 [[nodiscard]] constexpr int window_of(std::uint64_t bytes) {
@@ -158,7 +158,7 @@ inline constexpr int kWindow = 64;
       std::clamp<std::uint64_t>(kAtOnce / std::max<std::uint64_t>(bytes, 1), kLeast, kWindow));
 }
 
-// What is received in an operation between pairs of ranks.
+// In an operation between pairs of ranks.
 inline constexpr Received kFromPartner{
     .what = Received::What::one_rank,
     .from = [](const Participant& self) { return self.partner(); }};
@@ -167,7 +167,7 @@ inline constexpr Received kFromPartner{
   return {.rank = peers.rank(), .ranks = peers.ranks()};
 }
 
-// A round of hypercube: the rank to exchange with, the parts that come, and those that go.
+// A round of hypercube: the rank to exchange with, and the received and sent parts.
 struct CubeStep {
   int peer = 0;
   Stretch there, here;

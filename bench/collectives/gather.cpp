@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The root gets the parts of all ranks, in their order.
+// The root receives the parts of all ranks, in order.
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {
@@ -11,8 +11,8 @@ Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
   for (int from = 0; from < peers.ranks(); ++from) {
     if (from == root) {
       copy_bytes(job.send, job.received_part(from));
-    } else if (auto come = peers.receive(from, job.received_part(from)); !come) {
-      return come;
+    } else {
+      TRY(peers.receive(from, job.received_part(from)));
     }
   }
   return {};

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kShort = std::size_t{64} << 10U;
 
-// The whole elements of one rank, as even as they come.
+// One rank's elements, divided as evenly as possible.
 std::span<std::byte> segment_of(std::span<std::byte> vector, std::size_t width, int rank,
                                 int ranks) {
   const auto elements = vector.size() / width;
@@ -49,8 +49,7 @@ Result<void> HostAlgorithms::barrier() const {
   const std::array<std::byte, 1> out{};
   std::array<std::byte, 1> in{};
   for (int distance = 1; distance < ranks_; distance *= 2) {
-    auto met = exchange(at_distance(distance), out, at_distance(-distance), in);
-    if (!met) return met;
+    TRY(exchange(at_distance(distance), out, at_distance(-distance), in));
   }
   return {};
 }
@@ -60,9 +59,8 @@ Result<void> HostAlgorithms::reduce_around(const HostJob& job) {
     return segment_of(job.receive, job.width, at_distance(distance), ranks_);
   };
   for (int step = 0; step < ranks_ - 1; ++step) {
-    auto moved = exchange_and_combine(job, at_distance(1), segment(-step), at_distance(-1),
-                                      segment(-step - 1));
-    if (!moved) return moved;
+    TRY(exchange_and_combine(job, at_distance(1), segment(-step), at_distance(-1),
+                             segment(-step - 1)));
   }
   average(job, segment(1));
   return gather_around(job.receive, job.width, 1);
@@ -72,8 +70,7 @@ Result<void> HostAlgorithms::gather_around(Bytes vector, std::size_t width, int 
   for (int step = 0; step < ranks_ - 1; ++step) {
     const auto out = segment_of(vector, width, at_distance(first - step), ranks_);
     const auto in = segment_of(vector, width, at_distance(first - step - 1), ranks_);
-    auto moved = exchange(at_distance(1), out, at_distance(-1), in);
-    if (!moved) return moved;
+    TRY(exchange(at_distance(1), out, at_distance(-1), in));
   }
   return {};
 }
@@ -83,7 +80,7 @@ Result<void> HostAlgorithms::exchange_and_combine(const HostJob& job, int to, Co
   while (!out.empty() || !both.empty()) {
     const auto target = take_block(both);
     const auto in = Bytes(incoming_).first(target.size());
-    if (auto moved = exchange(to, take_block(out), from, in); !moved) return moved;
+    TRY(exchange(to, take_block(out), from, in));
     job.combine(in.data(), target.data(), target.size() / job.width);
   }
   return {};
@@ -93,7 +90,7 @@ Result<void> HostAlgorithms::exchange_in_place(int to, int from, Bytes vector) {
   while (!vector.empty()) {
     const auto block = take_block(vector);
     const auto in = Bytes(incoming_).first(block.size());
-    if (auto moved = exchange(to, block, from, in); !moved) return moved;
+    TRY(exchange(to, block, from, in));
     copy_bytes(in, block);
   }
   return {};
@@ -105,7 +102,7 @@ Result<void> HostAlgorithms::reduce_up(const HostJob& job, Bytes vector, int roo
   for (int distance = 1; distance < ranks_; distance *= 2) {
     if ((place & distance) != 0) return send(at_distance(-distance), vector);
     if (place + distance >= ranks_) continue;
-    if (auto come = receive(at_distance(distance), in); !come) return come;
+    TRY(receive(at_distance(distance), in));
     job.combine(in.data(), vector.data(), vector.size() / job.width);
   }
   return {};
@@ -116,16 +113,16 @@ Result<void> HostAlgorithms::broadcast_down(Bytes vector, int root) const {
   int distance = 1;
   while (distance < ranks_ && (place & distance) == 0) distance *= 2;
   if (place != 0) {
-    if (auto come = receive(at_distance(-distance), vector); !come) return come;
+    TRY(receive(at_distance(-distance), vector));
   }
   for (distance /= 2; distance > 0; distance /= 2) {
     if (place + distance >= ranks_) continue;
-    if (auto gone = send(at_distance(distance), vector); !gone) return gone;
+    TRY(send(at_distance(distance), vector));
   }
   return {};
 }
 
-// Each rank passes a block on while the next one comes.
+// Each rank forwards a block while it receives the next one.
 Result<void> HostAlgorithms::broadcast_along(Bytes vector, int root) const {
   const int place = at_distance(-root);
   const bool is_last = place == ranks_ - 1;
@@ -134,8 +131,7 @@ Result<void> HostAlgorithms::broadcast_along(Bytes vector, int root) const {
   while (!coming.empty() || !going.empty()) {
     const auto in = take_block(coming);
     const auto out = place == 0 ? take_block(going) : going;
-    auto moved = exchange(at_distance(1), out, at_distance(-1), in);
-    if (!moved) return moved;
+    TRY(exchange(at_distance(1), out, at_distance(-1), in));
     if (place != 0) going = is_last ? Bytes{} : in;
   }
   return {};

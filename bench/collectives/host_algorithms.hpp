@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives on host memory are made of where ranks have a connection to each other: long
-// vectors go around rings in blocks, short ones up and down trees. And reductions of vectors, for
-// back ends whose library has none for a type.
+// The building blocks of collectives over connections between all ranks: long vectors go around
+// rings in blocks, short ones along trees. Also reductions of vectors, for types that a library
+// lacks.
 #pragma once
 
 #include <algorithm>
@@ -16,19 +16,19 @@
 
 namespace muster::bench {
 
-// Element by element, both = both (+) one. Averages are sums here, to be divided at the end.
+// Combines `one` into `both`, element by element. Averages are sums until divide() is called.
 using Combine = void (*)(const void* one, void* both, std::uint64_t count);
 
 [[nodiscard]] Combine combine_of(Type type, Reduction reduction);
 
-// Makes averages of sums; of integers, rounded towards zero.
+// Turns sums into averages; integers are rounded towards zero.
 void divide(Type type, void* sums, std::uint64_t count, int ranks);
 
-// An operation in bytes.
+// An operation on buffers of bytes.
 struct HostJob {
   Operation operation;
   std::size_t width = 0;  // of an element
-  std::size_t part = 0;   // one rank's, where data are in parts
+  std::size_t part = 0;   // of one rank, if data are in parts
   std::span<const std::byte> send;
   std::span<std::byte> receive;
   Combine combine = nullptr;
@@ -50,14 +50,14 @@ struct HostJob {
   }
 };
 
-// Small enough to stay in a cache between coming and being added, large enough for few calls.
+// Small enough to stay in the cache, large enough for few calls.
 inline constexpr std::size_t kBlockBytes = std::size_t{256} << 10U;
 
 void copy_bytes(std::span<const std::byte> from, std::span<std::byte> to);
-// Whether a vector is too short to be worth the steps around a ring.
+// Whether a vector is too short for a ring.
 [[nodiscard]] bool is_short(std::span<const std::byte> vector);
 
-// Takes the next block off the front of `rest`.
+// Removes the next block from the front of `rest`.
 template <class Byte>
 [[nodiscard]] std::span<Byte> take_block(std::span<Byte>& rest) {
   const auto block = rest.first(std::min(rest.size(), kBlockBytes));
@@ -65,7 +65,7 @@ template <class Byte>
   return block;
 }
 
-// One rank and its connections to all others. Every rank calls the same of these in the same order.
+// A rank and its connections to all others. All ranks call the same functions in the same order.
 class HostAlgorithms {
  public:
   using Bytes = std::span<std::byte>;
@@ -75,10 +75,10 @@ class HostAlgorithms {
 
   [[nodiscard]] int ranks() const { return ranks_; }
 
-  // The rank so many places after this one.
+  // The rank this many places after this one.
   [[nodiscard]] int at_distance(int distance) const;
 
-  // Sends and receives at once; either may be empty. Not with this rank itself.
+  // Sends and receives at the same time; either may be empty. Not with this rank itself.
   [[nodiscard]] virtual Result<void> exchange(int to, ConstBytes out, int from, Bytes in) const = 0;
 
   [[nodiscard]] Result<void> send(int to, ConstBytes bytes) const {
@@ -90,26 +90,26 @@ class HostAlgorithms {
   }
 
   [[nodiscard]] Result<void> barrier() const;
-  // Sends one vector while another one comes, which is combined with `both`.
+  // Sends `out` and combines the vector that arrives with `both`.
   [[nodiscard]] Result<void> exchange_and_combine(const HostJob& job, int to, ConstBytes out,
                                                   int from, Bytes both);
-  // Sends a vector, and puts what comes in its place.
+  // Replaces a vector by the one that arrives.
   [[nodiscard]] Result<void> exchange_in_place(int to, int from, Bytes vector);
-  // The reduction of what is in all ranks' receive buffers, in each of them.
+  // Reduces all ranks' receive buffers into each of them.
   [[nodiscard]] Result<void> reduce_around(const HostJob& job);
-  // Every rank has one segment, the one `first` places after its own, and gets all.
+  // Every rank has the segment `first` places after its own, and receives all others.
   [[nodiscard]] Result<void> gather_around(Bytes vector, std::size_t width, int first) const;
-  // Reduces a vector of each rank, of one block at most, into that of `root`; all may change.
+  // Reduces a vector of each rank, of at most one block, into that of `root`. Changes all of them.
   [[nodiscard]] Result<void> reduce_up(const HostJob& job, Bytes vector, int root);
   [[nodiscard]] Result<void> broadcast_down(Bytes vector, int root) const;
   [[nodiscard]] Result<void> broadcast_along(Bytes vector, int root) const;
 
-  // Makes averages of sums, where the operation asks for them.
+  // Turns sums into averages if that is the operation's reduction.
   void average(const HostJob& job, Bytes sums) const;
-  // This rank's part of a vector that all ranks divide into whole elements, as evenly as possible.
+  // This rank's part of a vector that is divided as evenly as possible.
   [[nodiscard]] Bytes own_segment(Bytes vector, std::size_t width) const;
 
-  // Memory for a block that is on its way, of at most so many bytes as take_block() takes.
+  // Memory for a block of at most kBlockBytes.
   [[nodiscard]] Bytes outgoing_block(std::size_t size) { return Bytes(outgoing_).first(size); }
 
  protected:

@@ -8,7 +8,7 @@
 namespace muster::bench {
 namespace {
 
-// How elements of a type are kept, and as what they are reckoned with.
+// How elements are stored, and in which type they are computed.
 template <class Number>
 struct Plain {
   using Stored = Number;
@@ -32,7 +32,7 @@ struct Half {
 using F16 = Half<from_f16, to_f16>;
 using Bf16 = Half<from_bf16, to_bf16>;
 
-// In software, element by element: no processor adds up numbers of 8 bits.
+// In software: no processor adds 8-bit floating-point numbers.
 template <Type type>
 struct F8 {
   using Stored = std::uint8_t;
@@ -54,13 +54,12 @@ struct F8 {
   }
 };
 
-// Integers that overflow wrap round: of signed ones that is undefined, and repeated sums in place
-// do.
+// Repeated sums in place overflow, which is undefined for signed integers.
 template <class Value>
 using Wrapping = typename std::conditional_t<std::is_integral_v<Value>, std::make_unsigned<Value>,
                                              std::type_identity<Value>>::type;
 
-// Which counts any number of ranks.
+// Holds any number of ranks.
 template <class Value>
 using Wide = std::conditional_t<std::is_signed_v<Value>, std::int64_t, std::uint64_t>;
 
@@ -117,7 +116,6 @@ Combine combine_by(Reduction reduction) {
   return combine<Format, Sum>;
 }
 
-// With more ranks than the type can count, the divisor is none.
 template <class Format>
 void divide_by(void* sums, std::uint64_t count, int ranks) {
   using Value = typename Format::Value;

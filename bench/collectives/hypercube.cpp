@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An all_gather along the edges of a hypercube, as nccl-tests' hypercube_perf: in each round a rank
-// swaps all that it has with the one whose number differs in one bit.
+// exchanges all its data with the one whose number differs in one bit.
 #include <bit>
 
 #include "bench/collectives/definition.hpp"
@@ -12,8 +12,7 @@ Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
   copy_bytes(job.send, job.received_part(peers.rank()));
   for (int round = 0; 1 << round < peers.ranks(); ++round) {
     const auto [peer, there, here] = cube_step(peers.rank(), round);
-    auto moved = peers.exchange(peer, job.received_parts(here), peer, job.received_parts(there));
-    if (!moved) return moved;
+    TRY(peers.exchange(peer, job.received_parts(here), peer, job.received_parts(there)));
   }
   return {};
 }
@@ -28,7 +27,7 @@ void over_nccl(NcclCalls& nccl) {
   if (nccl.ranks == 1) return;
   const auto [peer, there, here] = cube_step(nccl.rank, nccl.round);
   if (nccl.round == 0) {
-    nccl.send(peer, kFirst);  // what is received into is not read in the same group
+    nccl.send(peer, kFirst);  // a group must not read what it receives
   } else {
     nccl.send_on(peer, here);
   }

@@ -11,7 +11,7 @@ namespace muster::bench {
 namespace {
 
 constexpr std::uint64_t kPeriod = 509;
-// In place of a rank: what is the same for all of them.
+// In place of a rank, for values that all ranks share.
 constexpr std::uint64_t kAll = ~std::uint64_t{0};
 
 std::uint64_t random_at(std::uint64_t element, std::uint64_t rank) {
@@ -37,7 +37,7 @@ bool is_negative(std::uint64_t random) { return (random >> 60U & 1U) != 0; }
 
 int bits_in(std::uint64_t number) { return static_cast<int>(std::bit_width(number)); }
 
-// What is only moved: any bits but those that stand for "not written", and no NaN.
+// Of operations that only move data: any bits except NaN and those that mean "not written".
 class Moved final : public Inputs {
  public:
   explicit Moved(Type type) : format_(format_of(type)) {}
@@ -60,8 +60,8 @@ class Moved final : public Inputs {
   NumberFormat format_;
 };
 
-// The smallest or the largest. In every other element all ranks have the upper bits alike: else the
-// extremes of many ranks would lie close to the ends of the type.
+// Of min and max. In every other element all ranks share the upper bits: otherwise the extremes of
+// many ranks would be close to the limits of the type.
 class Extremes final : public Inputs {
  public:
   Extremes(Type type, bool smallest, std::uint64_t ranks)
@@ -104,8 +104,8 @@ class Extremes final : public Inputs {
   std::uint64_t ranks_;
 };
 
-// Few enough ranks add to one element that the result can be told; the others put in what changes
-// nothing. An odd step, so that each rank adds to some.
+// The ranks that contribute to an element: few enough for a predictable result. The others put in
+// neutral values. The step is odd, so that each rank contributes to some elements.
 class Contributors {
  public:
   Contributors(std::uint64_t ranks, std::uint64_t most)
@@ -115,7 +115,7 @@ class Contributors {
     return (place + rank) % step_ == 0;
   }
 
-  // At most.
+  // The largest number of contributors.
   [[nodiscard]] std::uint64_t count() const { return (ranks_ + step_ - 1) / step_; }
 
   template <class Each>
@@ -130,7 +130,7 @@ class Contributors {
 
 constexpr std::uint64_t kMostContributors = 256;
 
-// Integers whose sum or product does not overflow, which is nobody's to define.
+// Integers whose sum or product does not overflow.
 class Integers final : public Inputs {
  public:
   Integers(Type type, Reduction reduction, std::uint64_t ranks)
@@ -147,7 +147,7 @@ class Integers final : public Inputs {
     }
   }
 
-  // Long enough for each rank to add to some element.
+  // Long enough for each rank to contribute to some element.
   [[nodiscard]] std::uint64_t period() const override { return std::max(kPeriod, ranks_ | 1U); }
 
   [[nodiscard]] std::uint64_t input(std::uint64_t element, std::uint64_t rank) const override {
@@ -167,12 +167,12 @@ class Integers final : public Inputs {
 
  private:
   static std::uint64_t most_contributors(const NumberFormat& format, Reduction reduction) {
-    constexpr std::uint64_t kLeastNumbers = 8;  // that an input may be
+    constexpr std::uint64_t kLeastNumbers = 8;  // to choose from
     if (reduction == Reduction::prod) return std::max(1U, format.precision / 3);
     return std::min(kMostContributors, format.exact_up_to() / kLeastNumbers);
   }
 
-  // Two's complement where it is negative. Averages have none: how those are rounded is not said.
+  // Averages have no negative numbers, since their rounding is not specified.
   [[nodiscard]] std::int64_t number(std::uint64_t element, std::uint64_t rank) const {
     const bool multiplies = reduction_ == Reduction::prod;
     if (!contributors_.is_one(element, rank)) return multiplies ? 1 : 0;
@@ -190,11 +190,10 @@ class Integers final : public Inputs {
   std::uint64_t bound_ = 0;  // of the size of a number
 };
 
-// Sums, products and averages of floating-point numbers. Their elements are of three kinds in turn:
-// 0, one rank has a number with any bits, and the others what changes nothing: exact; 1, whole
-// numbers times a power of two (in products, powers of two): exact in any order; 2, all
-// contributors have numbers with any fraction, of one sign and size: right within what rounding
-// every addition costs.
+// Sums, products and averages of floating-point numbers. Elements are of three kinds in turn:
+// 0. One rank has a number with any bits, the others neutral values. The result is exact.
+// 1. Whole numbers times a power of two (in products, powers of two): exact in any order.
+// 2. Numbers of one sign and size with any fraction: right within the rounding of every addition.
 class Floating final : public Inputs {
  public:
   Floating(Type type, Reduction reduction, std::uint64_t ranks)
@@ -243,7 +242,7 @@ class Floating final : public Inputs {
 
   [[nodiscard]] bool averages() const { return reduction_ == Reduction::avg; }
 
-  // Where too little of a sum is certain, one rank stands alone.
+  // With too little precision for kind 2, uses kind 0.
   [[nodiscard]] std::uint64_t kind_of(std::uint64_t element) const {
     const auto kind = element % 3;
     return kind == 2 && most_rounded() < 2 ? 0 : kind;
@@ -251,7 +250,7 @@ class Floating final : public Inputs {
 
   [[nodiscard]] std::uint64_t neutral() const { return bits_of(type_, multiplies() ? 1.0 : 0.0); }
 
-  // Whole numbers below 2^precision in sum, at least four of them to choose from.
+  // So that sums of whole numbers stay below 2^precision, with at least four to choose from.
   [[nodiscard]] std::uint64_t most_whole() const {
     if (multiplies()) {
       return std::min(kMostContributors, static_cast<std::uint64_t>(format_.most_exponent - 1));
@@ -260,7 +259,7 @@ class Floating final : public Inputs {
     return averages() ? std::min(most, most_rounded()) : most;
   }
 
-  // So many that all roundings together stay below an eighth.
+  // So that all roundings together stay below an eighth.
   [[nodiscard]] std::uint64_t most_rounded() const {
     constexpr unsigned kEighth = 3;
     constexpr std::uint64_t kMostFactors = 8;
@@ -269,7 +268,7 @@ class Floating final : public Inputs {
     return std::min(most, multiplies() ? kMostFactors : kMostContributors);
   }
 
-  // An average is not to become subnormal.
+  // So that an average does not become subnormal.
   [[nodiscard]] int least_exponent() const {
     return format_.least_exponent + (averages() ? bits_in(ranks_) + 1 : 0);
   }
@@ -304,8 +303,8 @@ class Floating final : public Inputs {
     return floating(format_, random_at(element, rank), exponent, is_negative(shared));
   }
 
-  // The result after so many roundings of sums or products, each to one of the two nearest numbers,
-  // and for an average those of 1/n, of each product with it and of a division more.
+  // The bounds after this many roundings. An average also rounds 1/n, each product with it, and a
+  // division.
   [[nodiscard]] BitRange average(double all, std::uint64_t terms, std::uint64_t roundings) const {
     constexpr std::uint64_t kOfAverage = 3;
     if (averages()) {
@@ -320,7 +319,7 @@ class Floating final : public Inputs {
     const double most = each / (1 - each);
     const auto low = bits_of(type_, all * (1 - most));
     const auto high = bits_of(type_, all * (1 + most));
-    // Its bounds are rounded themselves.
+    // The bounds of f64 are rounded themselves.
     const std::uint64_t own = type_ == Type::f64 ? 1 : 0;
     return {low - own, high + own};
   }

@@ -13,7 +13,7 @@ using Kind = NumberFormat::Kind;
 
 std::uint64_t one(unsigned bit) { return std::uint64_t{1} << bit; }
 
-// The exponents have an even bias, and e4m3 alone has no infinity: all ones is its largest binade.
+// Only e4m3 has no infinity: exponents of all ones are normal numbers.
 double floating_value(const NumberFormat& format, Type type, std::uint64_t bits) {
   const auto fraction_bits = format.fraction_bits();
   const auto fraction = static_cast<double>(bits & (one(fraction_bits) - 1));

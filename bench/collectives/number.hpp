@@ -13,22 +13,21 @@ struct NumberFormat {
   enum class Kind { floating, signed_integer, unsigned_integer };
   Kind kind = Kind::floating;
   unsigned bits = 0;
-  // The bits of the significand of a floating-point number, the hidden one among them, and the
-  // exponents of normal numbers; for an integer, its bits less the sign.
+  // The bits of a significand including the hidden one, and the exponents of normal numbers; for an
+  // integer, its bits without the sign.
   unsigned precision = 0;
   int least_exponent = 0;
   int most_exponent = 0;
 
   [[nodiscard]] bool is_floating() const { return kind == Kind::floating; }
 
-  // The bits between the sign and the exponent's end.
   [[nodiscard]] unsigned fraction_bits() const { return precision - 1; }
 
   [[nodiscard]] unsigned exponent_bits() const { return bits - precision; }
 
   [[nodiscard]] std::uint64_t mask() const { return ~std::uint64_t{0} >> (64 - bits); }
 
-  // Integers up to this one, and so sums of them, are exact.
+  // All integers up to this one are exact.
   [[nodiscard]] std::uint64_t exact_up_to() const {
     return is_floating() ? std::uint64_t{1} << precision : ~std::uint64_t{0} >> (64 - precision);
   }
@@ -36,16 +35,16 @@ struct NumberFormat {
 
 [[nodiscard]] NumberFormat format_of(Type type);
 
-// A raw element as a number, for messages; and back, rounded to the nearest, ties to even. Integers
-// of 64 bits lose their last digits.
+// Converts a raw element to a number and back, rounded to nearest, ties to even. Integers of 64
+// bits lose their last digits.
 [[nodiscard]] double value_of(Type type, std::uint64_t bits);
 [[nodiscard]] std::uint64_t bits_of(Type type, double number);
 
-// The two 16-bit floating-point types, rounded to the nearest, ties to even. Written without
-// branches, so that compilers turn loops over them into vector code.
+// The 16-bit floating-point types, rounded to nearest, ties to even. Without branches, so that
+// compilers vectorise loops over them.
 [[nodiscard]] inline float from_f16(std::uint16_t bits) {
   const std::uint32_t magnitude = bits & 0x7fffU;
-  // 0x1p112 moves the exponent from the bias of f16 to that of f32, and makes normal what is not.
+  // 0x1p112 converts the exponent's bias from f16 to f32, and normalises subnormals.
   const auto finite =
       std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude << 13U) * 0x1p112F);
   const std::uint32_t special = magnitude >= 0x7c00U ? 0x7f800000U : 0U;
@@ -55,8 +54,7 @@ struct NumberFormat {
 [[nodiscard]] inline std::uint16_t to_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & 0x7fffffffU;
-  // Half the smallest normal number of f32's exponent 14 below: adding it rounds what will be
-  // subnormal at the right bit.
+  // Adding 0.5 rounds a number that becomes subnormal at the right bit.
   constexpr std::uint32_t kHalf = 126U << 23U;
   const std::uint32_t small =
       std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - kHalf;

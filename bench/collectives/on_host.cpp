@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filling and verifying host memory at the speed of copying and comparing: the table of one period
-// is repeated into a block that stays in the cache.
+// Fills and verifies host memory as fast as memcpy() and memcmp(): the table of one period is
+// repeated in a block that stays in the cache.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kBlock = 4096;  // elements, at least
 
-// The table as elements of the type's width, repeated; `count` elements will be asked for.
+// The table as elements, repeated. `count` elements will be used.
 template <class Word>
 std::vector<Word> block_of(const std::vector<std::uint64_t>& table, std::uint64_t count) {
   const auto wanted = std::min<std::uint64_t>(count, kBlock) + table.size();
@@ -24,9 +24,9 @@ std::vector<Word> block_of(const std::vector<std::uint64_t>& table, std::uint64_
   return block;
 }
 
-// Calls `step(element, place in the block, elements)` for stretches that are whole in the block.
+// Calls `step(element, place in the block, elements)` for runs that fit into the block.
 template <class Step>
-void in_stretches(std::uint64_t count, std::size_t place, std::size_t block, Step step) {
+void for_each_run(std::uint64_t count, std::size_t place, std::size_t block, Step step) {
   for (std::uint64_t element = 0; element < count;) {
     const auto elements =
         static_cast<std::size_t>(std::min<std::uint64_t>(count - element, block - place));
@@ -39,7 +39,7 @@ void in_stretches(std::uint64_t count, std::size_t place, std::size_t block, Ste
 template <class Word>
 void fill_words(Word* buffer, std::uint64_t count, const Fill& fill) {
   const auto block = block_of<Word>(fill.bits, count);
-  in_stretches(count, fill.shift % fill.bits.size(), block.size(),
+  for_each_run(count, fill.shift % fill.bits.size(), block.size(),
                [&](std::uint64_t element, std::size_t place, std::size_t elements) {
                  std::memcpy(buffer + element, block.data() + place, elements * sizeof(Word));
                });
@@ -56,9 +56,9 @@ bool all_within(const Word* observed, const Word* low, const Word* high, std::si
 }
 
 template <class Word>
-class Verifier {
+class SegmentVerifier {
  public:
-  Verifier(const Segment& segment, Wrong& wrong)
+  SegmentVerifier(const Segment& segment, Wrong& wrong)
       : segment_(segment),
         wrong_(wrong),
         exact_(segment.low == segment.high),
@@ -66,23 +66,23 @@ class Verifier {
         high_(exact_ ? low_ : block_of<Word>(segment.high, segment.count)) {}
 
   void verify(const Word* buffer) {
-    in_stretches(segment_.count, segment_.shift % segment_.low.size(), low_.size(),
+    for_each_run(segment_.count, segment_.shift % segment_.low.size(), low_.size(),
                  [&](std::uint64_t element, std::size_t place, std::size_t elements) {
                    const auto index = segment_.first + element;
-                   if (!right(buffer + index, place, elements)) {
-                     note(buffer + index, index, place, elements);
+                   if (!is_right(buffer + index, place, elements)) {
+                     record(buffer + index, index, place, elements);
                    }
                  });
   }
 
  private:
-  [[nodiscard]] bool right(const Word* observed, std::size_t place, std::size_t elements) const {
+  [[nodiscard]] bool is_right(const Word* observed, std::size_t place, std::size_t elements) const {
     const Word* const low = low_.data() + place;
     if (exact_) return std::memcmp(observed, low, elements * sizeof(Word)) == 0;
     return all_within(observed, low, high_.data() + place, elements);
   }
 
-  void note(const Word* observed, std::uint64_t index, std::size_t place, std::size_t elements) {
+  void record(const Word* observed, std::uint64_t index, std::size_t place, std::size_t elements) {
     for (std::size_t i = 0; i < elements; ++i) {
       const Word low = low_[place + i];
       const Word high = high_[place + i];
@@ -104,7 +104,7 @@ class Verifier {
 template <class Word>
 void verify_words(const void* buffer, const std::vector<Segment>& segments, Wrong& wrong) {
   for (const auto& segment : segments) {
-    Verifier<Word>(segment, wrong).verify(static_cast<const Word*>(buffer));
+    SegmentVerifier<Word>(segment, wrong).verify(static_cast<const Word*>(buffer));
   }
 }
 

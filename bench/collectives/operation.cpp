@@ -42,7 +42,7 @@ constexpr std::array<const CollectiveDefinition*, kCollectives> kDefinitions{
 constexpr std::array<std::string_view, kReductions> kReductionNames{"sum", "prod", "min", "max",
                                                                     "avg"};
 
-// A part begins at a multiple of 16 bytes, as in nccl-tests.
+// Parts are multiples of 16 bytes, as in nccl-tests.
 std::uint64_t part_of(std::uint64_t elements, std::size_t size, std::uint64_t ranks) {
   const std::uint64_t unit = 16 / size;
   return elements / ranks / unit * unit;
@@ -86,19 +86,16 @@ bool moves_data(Collective collective) { return !definition_of(collective).no_da
 Result<void> can_run(const Operation& operation, int ranks) {
   const auto& definition = definition_of(operation.collective);
   const bool never_in_place =
-      definition.in_pairs || definition.no_data || definition.out_of_place_alone;
+      definition.in_pairs || definition.no_data || definition.out_of_place_only;
   if (operation.in_place && never_in_place) {
-    return make_error(fmt::format("there is no {} in place", definition.name));
+    return make_error(fmt::format("{} cannot run in place", definition.name));
   }
   if (definition.in_pairs && ranks % 2 != 0) {
     return make_error(
-        fmt::format("{} runs between pairs of ranks, and {} is no even number of them",
-                    definition.name, ranks));
+        fmt::format("{} needs an even number of ranks, got {}", definition.name, ranks));
   }
   if (definition.power_of_two && !std::has_single_bit(static_cast<unsigned>(ranks))) {
-    return make_error(
-        fmt::format("{} runs among 2, 4, 8 ranks and so on, and {} is no power of two",
-                    definition.name, ranks));
+    return make_error(fmt::format("{} needs 2, 4, 8 … ranks, got {}", definition.name, ranks));
   }
   return {};
 }

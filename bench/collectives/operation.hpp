@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is run: one collective, of one type and size, in or out of place; and how its sizes and its
-// bus bandwidth are counted.
+// An operation: a collective of one type and size, in or out of place. Also how its sizes and its
+// bus bandwidth are computed.
 #pragma once
 
 #include <array>
@@ -14,8 +14,7 @@
 
 namespace muster::bench {
 
-// The table of collectives, a row for each, in the order of help texts. What a row stands for is
-// defined in the file of its name in this folder.
+// The collectives, in the order of help texts. Each is defined in the file of its name.
 #define MUSTER_COLLECTIVES(ROW) \
   ROW(all_reduce)               \
   ROW(all_gather)               \
@@ -41,7 +40,7 @@ enum class Collective { MUSTER_COLLECTIVES(MUSTER_COLLECTIVE) };
 inline constexpr std::size_t kCollectives = MUSTER_COLLECTIVES(MUSTER_COLLECTIVE);
 #undef MUSTER_COLLECTIVE
 
-// Tables of types and of reductions are in this order.
+// Tables of types and of reductions use this order.
 enum class Type { f32, f64, f16, bf16, f8e4m3, f8e5m2, i8, i32, i64, u8, u32, u64 };
 inline constexpr std::size_t kTypes = 12;
 enum class Reduction { sum, prod, min, max, avg };
@@ -53,7 +52,7 @@ struct Operation {
   Reduction reduction = Reduction::sum;
   int root = 0;
   bool in_place = false;
-  std::uint64_t bytes = 0;  // as asked for; the parts of all ranks together where data are in parts
+  std::uint64_t bytes = 0;  // as requested; of all ranks' parts together if data are in parts
 
   bool operator==(const Operation&) const = default;
 };
@@ -61,7 +60,7 @@ struct Operation {
 [[nodiscard]] std::string_view to_string(Collective collective);
 [[nodiscard]] std::string_view to_string(Type type);            // f32, bf16 …
 [[nodiscard]] std::string_view to_string(Reduction reduction);  // sum …
-// The type as nccl-tests' table writes it: float, double, half, bfloat16, int32, uint8 …
+// The name in nccl-tests' table: float, double, half, bfloat16, int32, uint8 …
 [[nodiscard]] std::string_view table_name(Type type);
 [[nodiscard]] std::optional<Collective> parse_collective(std::string_view word);
 
@@ -74,29 +73,28 @@ struct Operation {
 
 [[nodiscard]] bool moves_data(Collective collective);  // all but barrier
 
-// An error if so many ranks cannot run the operation, such as an odd number of them in pairs, or if
-// it cannot be done in place.
+// An error if this number of ranks cannot run the operation, or if it cannot be done in place.
 [[nodiscard]] Result<void> can_run(const Operation& operation, int ranks);
 
-// The messages that one operation is made of, one after the other or under way together: all times
-// are divided by their number. 1 but for those between pairs of ranks.
+// The number of messages in one operation, by which all times are divided. 1 except between pairs
+// of ranks.
 [[nodiscard]] int messages_of(const Operation& operation);
 
-// Whether the operation gives the same result when it is run again on the buffers that it left: not
-// where it adds up in place, or exchanges what ranks have.
+// Whether running the operation again on the same buffers gives the same result. Not if it sums in
+// place or exchanges data.
 [[nodiscard]] bool is_repeatable(const Operation& operation);
 
-// Elements that each rank sends and receives. What does not divide by the ranks is rounded down, to
-// parts of whole 16 bytes where data are in parts, as in nccl-tests.
+// The elements that a rank sends and receives. Parts are rounded down to multiples of 16 bytes, as
+// in nccl-tests.
 struct Shape {
-  // What the library is told: per rank and peer where data are in parts, and the unit of these
-  // where they are unequal.
+  // The count for the library: of one part if data are in parts, and of one unit if these are
+  // unequal.
   std::uint64_t count = 0;
-  std::uint64_t send = 0;     // elements in the send buffer of `rank`
-  std::uint64_t receive = 0;  // elements in the receive buffer of `rank`; 0 where it gets nothing
-  std::uint64_t bytes = 0;    // after rounding: the table's `size`, and what bandwidth counts
-  // In place, the send buffer begins at this element of the one buffer (whose length is the larger
-  // of the two), and the receive buffer at that one.
+  std::uint64_t send = 0;     // elements in the send buffer
+  std::uint64_t receive = 0;  // elements in the receive buffer
+  std::uint64_t bytes = 0;    // after rounding: the table's `size`, used for the bandwidth
+  // In place, the elements of the shared buffer at which the two begin. Its length is the larger of
+  // the two.
   std::uint64_t send_at = 0;
   std::uint64_t receive_at = 0;
 
@@ -105,7 +103,7 @@ struct Shape {
 
 [[nodiscard]] Shape shape_of(const Operation& operation, int rank, int ranks);
 
-// Bus bandwidth is algorithm bandwidth times this; 0 for a single rank.
+// The ratio of bus bandwidth to algorithm bandwidth; 0 for a single rank.
 [[nodiscard]] double bus_factor(Collective collective, int ranks);
 
 }  // namespace muster::bench

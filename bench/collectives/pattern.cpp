@@ -10,17 +10,16 @@ namespace {
 
 std::uint64_t unsigned_of(int number) { return static_cast<std::uint64_t>(number); }
 
-// The whole vector, reduced. It is the same for every size, and asked for at each: the last one is
-// kept.
+// The reduction of a whole vector. It is the same for all sizes, so the last one is cached.
 Segment reduced(const Operation& operation, int ranks) {
-  struct Kept {
+  struct CachedSegment {
     Type type = Type::f32;
     Reduction reduction = Reduction::sum;
     int ranks = 0;
     Segment segment;
   };
 
-  thread_local Kept kept;
+  thread_local CachedSegment kept;
   if (kept.type == operation.type && kept.reduction == operation.reduction && kept.ranks == ranks) {
     return kept.segment;
   }
@@ -35,7 +34,7 @@ Segment reduced(const Operation& operation, int ranks) {
   return segment;
 }
 
-// What `from` put in, from one of its elements on.
+// The input of rank `from`, beginning at an element.
 Segment moved(const Operation& operation, int from, int ranks, std::uint64_t from_element) {
   auto input = input_of(operation, from, ranks);
   Segment segment{.shift = from_element % input.bits.size(), .low = std::move(input.bits)};
@@ -43,7 +42,7 @@ Segment moved(const Operation& operation, int from, int ranks, std::uint64_t fro
   return segment;
 }
 
-// What a rank received from each, one after the other.
+// The parts that a rank received from each.
 std::vector<Segment> from_each(const Operation& operation, int rank, int ranks,
                                const Shape& shape) {
   const auto& definition = definition_of(operation.collective);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In each pair of ranks a message goes there and comes back: the time is that of one way.
+// A message goes back and forth in each pair of ranks. The time is that of one direction.
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {
@@ -10,10 +10,10 @@ constexpr int kThereAndBack = 2;
 Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
   const auto self = participant_of(peers);
   if (self.begins()) {
-    if (auto sent = peers.send(self.partner(), job.send); !sent) return sent;
+    TRY(peers.send(self.partner(), job.send));
     return peers.receive(self.partner(), job.receive);
   }
-  if (auto come = peers.receive(self.partner(), job.receive); !come) return come;
+  TRY(peers.receive(self.partner(), job.receive));
   return peers.send(self.partner(), job.send);
 }
 

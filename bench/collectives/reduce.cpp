@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The root gets the reduction of what all ranks put in.
+// The root receives the reduction of all inputs.
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {
 namespace {
 
-// In blocks, so that those of different ranks are on their way at the same time.
+// In blocks, so that several are in transit at the same time.
 Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
   auto own = job.send;
   auto result = job.receive;
@@ -14,7 +14,7 @@ Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
     const auto sum =
         peers.rank() == job.operation.root ? take_block(result) : peers.outgoing_block(out.size());
     copy_bytes(out, sum);
-    if (auto up = peers.reduce_up(job, sum, job.operation.root); !up) return up;
+    TRY(peers.reduce_up(job, sum, job.operation.root));
   }
   peers.average(job, job.receive);
   return {};

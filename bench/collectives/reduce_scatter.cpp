@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rank gets its part of the reduction of what all ranks put in.
+// Every rank receives its part of the reduction of all inputs.
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {
@@ -10,8 +10,7 @@ Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
   for (int distance = 1; distance < peers.ranks(); ++distance) {
     const int to = peers.at_distance(distance);
     const int from = peers.at_distance(-distance);
-    auto moved = peers.exchange_and_combine(job, to, job.sent_part(to), from, job.receive);
-    if (!moved) return moved;
+    TRY(peers.exchange_and_combine(job, to, job.sent_part(to), from, job.receive));
   }
   peers.average(job, job.receive);
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rank gets its part of what the root puts in.
+// Every rank receives its part of the root's input.
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {
@@ -11,8 +11,8 @@ Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
   for (int to = 0; to < peers.ranks(); ++to) {
     if (to == root) {
       copy_bytes(job.sent_part(to), job.receive);
-    } else if (auto gone = peers.send(to, job.sent_part(to)); !gone) {
-      return gone;
+    } else {
+      TRY(peers.send(to, job.sent_part(to)));
     }
   }
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rank sends to the next one, and gets what the previous one puts in.
+// Every rank sends its input to the next one.
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {

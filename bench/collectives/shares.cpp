@@ -10,7 +10,7 @@ constexpr std::uint64_t kTurn = 4;
 
 std::uint64_t share_at(std::uint64_t distance) { return 1 + distance % kTurn; }
 
-// Of all distances below this one.
+// The sum of the shares at all smaller distances.
 std::uint64_t shares_below(std::uint64_t distance) {
   constexpr std::array<std::uint64_t, kTurn> kBegun{0, 1, 3, 6};
   constexpr std::uint64_t kOfTurn = 10;
@@ -21,8 +21,7 @@ std::uint64_t shares_below(std::uint64_t distance) {
 
 std::uint64_t shares_of(int ranks) { return shares_below(static_cast<std::uint64_t>(ranks)); }
 
-// The ranks from 0 on are n - rank, n - rank + 1 and so on places further on, up to n - 1; rank
-// itself is 0 places further on, and then it goes on with 1.
+// The ranks below this one are at distances n - rank to n - 1; those from it on at 0, 1 and so on.
 Stretch sent_to(int peer, int rank, int ranks) {
   const auto first = static_cast<std::uint64_t>(ranks - rank);
   const auto before = shares_below(static_cast<std::uint64_t>(ranks)) - shares_below(first);
@@ -34,8 +33,8 @@ Stretch sent_to(int peer, int rank, int ranks) {
   return {.first = before + shares_below(distance), .count = share_at(distance)};
 }
 
-// From the ranks from 0 on, this one is rank, rank - 1 and so on places further on, down to 0;
-// from the next ones n - 1 and less.
+// This rank is at distances rank to 0 from the ranks up to it, and at n - 1 and less from the
+// others.
 Stretch received_from(int peer, int rank, int ranks) {
   const auto own = shares_below(static_cast<std::uint64_t>(rank) + 1);
   if (peer <= rank) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unequal parts of alltoallv, in units that all ranks share. The part for the rank so many
-// places further on, counted around, has 1, 2, 3 or 4 units in turn: what two ranks send each other
-// differs, and every rank sends and receives as much as any other.
+// The unequal parts of alltoallv. The part for the rank at a distance has 1, 2, 3 or 4 units in
+// turn: what two ranks send each other differs, but all ranks send and receive equally much.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +15,9 @@ struct Stretch {
   bool operator==(const Stretch&) const = default;
 };
 
-// All that one rank sends, and all that it receives.
+// The units that one rank sends, and that it receives.
 [[nodiscard]] std::uint64_t shares_of(int ranks);
-// Parts lie in the order of the ranks that they are for, or from.
+// Parts are in the order of the peers.
 [[nodiscard]] Stretch sent_to(int peer, int rank, int ranks);
 [[nodiscard]] Stretch received_from(int peer, int rank, int ranks);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In each pair of ranks one sends windows of messages, which are under way together, to the other:
-// all lie in one buffer, as those of OSU and IMB do.
+// One rank of each pair sends windows of messages to the other. All share one buffer, as in OSU and
+// IMB.
 #include <array>
 
 #include "bench/collectives/definition.hpp"
@@ -12,9 +12,8 @@ Result<void> over_tcp(HostAlgorithms& peers, const HostJob& job) {
   const auto self = participant_of(peers);
   std::array<std::byte, 1> word{};
   for (int i = 0; i < messages_of(job.operation); ++i) {
-    auto moved = self.begins() ? peers.send(self.partner(), job.send)
-                               : peers.receive(self.partner(), job.receive);
-    if (!moved) return moved;
+    TRY(self.begins() ? peers.send(self.partner(), job.send)
+                      : peers.receive(self.partner(), job.receive));
   }
   return self.begins() ? peers.receive(self.partner(), word) : peers.send(self.partner(), word);
 }

@@ -12,8 +12,7 @@
 namespace muster::bench::mpi {
 namespace {
 
-// An even share of the machine's memory for each rank on it. Every rank calls it; when it returns,
-// all have asked.
+// This rank's equal share of the machine's memory. Returns after all ranks have measured it.
 std::optional<std::uint64_t> room_of_rank() {
   const auto available = host_memory_available();
   MPI_Comm here = MPI_COMM_NULL;
@@ -28,8 +27,8 @@ std::optional<std::uint64_t> room_of_rank() {
   return *available / static_cast<std::uint64_t>(ranks);
 }
 
-struct MpiRun {
-  Plan plan;
+struct MpiCalls {
+  CallPlan plan;
   int code = MPI_SUCCESS;
 
   [[nodiscard]] bool run() {
@@ -45,7 +44,7 @@ struct MpiRun {
   [[nodiscard]] Error error() const { return check(code, plan.use->name).error(); }
 };
 
-class MpiBackend final : public HostBackend<MpiRun> {
+class MpiBackend final : public HostBackend<MpiCalls> {
  public:
   MpiBackend(std::string library, MPI_Comm communicator, int rank, int ranks, std::uint64_t most)
       : HostBackend("MPI", rank, ranks, room_of_rank()),
@@ -63,12 +62,13 @@ class MpiBackend final : public HostBackend<MpiRun> {
   [[nodiscard]] std::string library() const override { return library_; }
 
   [[nodiscard]] Result<void> supports(const Operation& operation, const Pace& pace) const override {
-    if (auto paced = HostBackend::supports(operation, pace); !paced) return paced;
+    TRY(HostBackend::supports(operation, pace));
     return can_count(operation, rank(), ranks(), most_);
   }
 
  private:
-  [[nodiscard]] MpiRun calls_of(const Operation& operation, HostMemory::Buffers& buffers) override {
+  [[nodiscard]] MpiCalls calls_of(const Operation& operation,
+                                  HostMemory::Buffers& buffers) override {
     if (definition_of(operation.collective).mpi.received_first) buffers.receive = buffers.whole;
     return {.plan = plan_of(operation, buffers, types_, communicator_, rank(), ranks(), most_)};
   }
@@ -92,8 +92,8 @@ Result<void> check(int code, std::string_view call) {
       fmt::format("{}: {}", call, std::string_view(text.data(), static_cast<std::size_t>(length))));
 }
 
-// Open MPI says "Open MPI v4.1.4, package: …", MPICH "MPICH Version:\t4.0.2\nMPICH Release date…",
-// Intel MPI "Intel(R) MPI Library 2021.5 for Linux* OS".
+// "Open MPI v4.1.4, package: …", "MPICH Version:\t4.0.2\nMPICH Release date…", or "Intel(R) MPI
+// Library 2021.5 for Linux* OS".
 std::string library_name(std::string_view text) {
   text = text.substr(0, text.find_first_of(",\n"));
   std::string name;
@@ -115,12 +115,8 @@ Result<std::unique_ptr<Backend>> make_backend(std::string library, MPI_Comm comm
                                               std::uint64_t most) {
   int rank = 0;
   int ranks = 1;
-  if (auto ok = check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank"); !ok) {
-    return tl::unexpected(ok.error());
-  }
-  if (auto ok = check(MPI_Comm_size(communicator, &ranks), "MPI_Comm_size"); !ok) {
-    return tl::unexpected(ok.error());
-  }
+  TRY(check(MPI_Comm_rank(communicator, &rank), "MPI_Comm_rank"));
+  TRY(check(MPI_Comm_size(communicator, &ranks), "MPI_Comm_size"));
   return std::make_unique<MpiBackend>(std::move(library), communicator, rank, ranks, most);
 }
 

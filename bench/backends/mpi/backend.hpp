@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of MPI on host memory, and what MPI's codes and texts mean.
+// The MPI back end on host memory.
 #pragma once
 
 #include <mpi.h>
@@ -15,16 +15,16 @@
 
 namespace muster::bench::mpi {
 
-// MPI must be running. The back end frees the communicator. `most`: elements that one call may
-// have; smaller only in tests.
+// MPI must be initialised. The back end frees the communicator. Tests set a smaller `most`, the
+// elements of one call.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(std::string library,
                                                             MPI_Comm communicator,
                                                             std::uint64_t most = kMostElements);
 
-// An error unless the code is that of success: "MPI_Allreduce: MPI_ERR_COUNT: invalid count".
+// An error for a code other than success: "MPI_Allreduce: MPI_ERR_COUNT: invalid count".
 [[nodiscard]] Result<void> check(int code, std::string_view call);
 
-// The name and version in what MPI_Get_library_version says: "Open MPI 4.1.4".
+// Shortens the text of MPI_Get_library_version: "Open MPI 4.1.4".
 [[nodiscard]] std::string library_name(std::string_view text);
 
 }  // namespace muster::bench::mpi

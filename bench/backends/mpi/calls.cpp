@@ -30,20 +30,19 @@ void make_operations(std::array<MPI_Op, kReductions>& operations) {
   make(Reduction::avg, combine<type, Reduction::avg>);
 }
 
-#define MUSTER_COLLECTIVE(name) &Plan::name,
-constexpr std::array<int (Plan::*)() const, kCollectives> kCalls{
+#define MUSTER_COLLECTIVE(name) &CallPlan::name,
+constexpr std::array<int (CallPlan::*)() const, kCollectives> kCalls{
     MUSTER_COLLECTIVES(MUSTER_COLLECTIVE)};
 #undef MUSTER_COLLECTIVE
 
 std::uint64_t elements_of_block(Type type) { return 16 / size_of(type); }
 
-// What one call has to count.
+// The elements that one call counts.
 std::uint64_t counted(const MpiUse& use, const Shape& shape) {
   return use.counts_all ? std::max(shape.send, shape.receive) : shape.count;
 }
 
-// From counts that fit into ints.
-void divide_unequally(Plan& plan) {
+void divide_unequally(CallPlan& plan) {
   const auto unit = plan.elements;
   for (int peer = 0; peer < plan.self.ranks; ++peer) {
     const auto sent = sent_to(peer, plan.self.rank, plan.self.ranks);
@@ -57,36 +56,36 @@ void divide_unequally(Plan& plan) {
 
 }  // namespace
 
-int Plan::all_reduce() const {
+int CallPlan::all_reduce() const {
   return MPI_Allreduce(sent(), receive, count(), datatype, op, communicator);
 }
 
-int Plan::all_gather() const {
+int CallPlan::all_gather() const {
   return MPI_Allgather(sent(), count(), datatype, receive, count(), datatype, communicator);
 }
 
-int Plan::reduce_scatter() const {
+int CallPlan::reduce_scatter() const {
   return MPI_Reduce_scatter_block(sent(), receive, count(), datatype, op, communicator);
 }
 
-int Plan::broadcast() const {
+int CallPlan::broadcast() const {
   return MPI_Bcast(receive, count(), datatype, self.root, communicator);
 }
 
-int Plan::reduce() const {
+int CallPlan::reduce() const {
   return MPI_Reduce(sent(), receive, count(), datatype, op, self.root, communicator);
 }
 
-int Plan::alltoall() const {
+int CallPlan::alltoall() const {
   return MPI_Alltoall(sent(), count(), datatype, receive, count(), datatype, communicator);
 }
 
-int Plan::alltoallv() const {
+int CallPlan::alltoallv() const {
   return MPI_Alltoallv(send, send_counts.data(), send_at.data(), datatype, receive,
                        receive_counts.data(), receive_at.data(), datatype, communicator);
 }
 
-int Plan::hypercube() const {
+int CallPlan::hypercube() const {
   const auto own = static_cast<std::uint64_t>(self.rank);
   if (!in_place) std::memcpy(receive + own * part_bytes, send, part_bytes);
   for (int round = 0; 1 << round < self.ranks; ++round) {
@@ -100,7 +99,7 @@ int Plan::hypercube() const {
   return MPI_SUCCESS;
 }
 
-int Plan::sendrecv() const {
+int CallPlan::sendrecv() const {
   const int next = self.next();
   const int previous = self.previous();
   if (in_place) {
@@ -111,31 +110,31 @@ int Plan::sendrecv() const {
                       communicator, MPI_STATUS_IGNORE);
 }
 
-int Plan::gather() const {
+int CallPlan::gather() const {
   return MPI_Gather(sent(), count(), datatype, receive, count(), datatype, self.root, communicator);
 }
 
-int Plan::scatter() const {
+int CallPlan::scatter() const {
   void* const to = receive_in_place ? MPI_IN_PLACE : receive;
   return MPI_Scatter(send, count(), datatype, to, count(), datatype, self.root, communicator);
 }
 
-int Plan::send_one() const {
+int CallPlan::send_one() const {
   return MPI_Send(send, count(), datatype, self.partner(), 0, communicator);
 }
 
-int Plan::receive_one() const {
+int CallPlan::receive_one() const {
   return MPI_Recv(receive, count(), datatype, self.partner(), 0, communicator, MPI_STATUS_IGNORE);
 }
 
-int Plan::pingpong() const {
+int CallPlan::pingpong() const {
   const bool first = self.begins();
   const int code = first ? send_one() : receive_one();
   if (code != MPI_SUCCESS) return code;
   return first ? receive_one() : send_one();
 }
 
-int Plan::window(bool sends, bool receives) const {
+int CallPlan::window(bool sends, bool receives) const {
   std::array<MPI_Request, 2 * static_cast<std::size_t>(kWindow)> requests{};
   int started = 0;
   int code = MPI_SUCCESS;
@@ -151,7 +150,7 @@ int Plan::window(bool sends, bool receives) const {
   return MPI_Waitall(started, requests.data(), MPI_STATUSES_IGNORE);
 }
 
-int Plan::uniband() const {
+int CallPlan::uniband() const {
   constexpr int kWord = 1;  // the tag of the receiver's word
   const bool sends = self.begins();
   const int code = window(sends, !sends);
@@ -162,11 +161,11 @@ int Plan::uniband() const {
                : MPI_Send(&word, 1, MPI_CHAR, partner, kWord, communicator);
 }
 
-int Plan::biband() const { return window(true, true); }
+int CallPlan::biband() const { return window(true, true); }
 
-int Plan::barrier() const { return MPI_Barrier(communicator); }
+int CallPlan::barrier() const { return MPI_Barrier(communicator); }
 
-int Plan::in_chunks() const {
+int CallPlan::in_chunks() const {
   auto one = *this;
   for (std::uint64_t left = elements; left != 0; left -= one.elements) {
     one.elements = std::min(left, chunk);
@@ -178,7 +177,7 @@ int Plan::in_chunks() const {
   return MPI_SUCCESS;
 }
 
-int Plan::run() const {
+int CallPlan::run() const {
   const int code = chunk == 0 ? (this->*call)() : in_chunks();
   if (code == MPI_SUCCESS && averages) {
     divide(type, receive, received, self.ranks);
@@ -186,7 +185,7 @@ int Plan::run() const {
   return code;
 }
 
-// Where one of these fails, what needs it fails later, with a message.
+// If one of these fails, the operation that uses it fails later with a message.
 Types::Types() {
   for (auto& of_type : own_) of_type.fill(MPI_OP_NULL);
   make_operations<Type::f16>(own_[0]);
@@ -233,33 +232,33 @@ Result<void> can_count(const Operation& operation, int rank, int ranks, std::uin
     return {};
   }
   return make_error(
-      fmt::format("MPI counts at most {} elements, and {} of {} bytes has {} per rank", most,
-                  to_string(operation.collective), operation.bytes, count));
+      fmt::format("{} of {} bytes has {} elements per rank, but MPI counts at most {}",
+                  to_string(operation.collective), operation.bytes, count, most));
 }
 
-Plan plan_of(const Operation& operation, const HostMemory::Buffers& buffers, const Types& types,
-             MPI_Comm communicator, int rank, int ranks, std::uint64_t most) {
+CallPlan plan_of(const Operation& operation, const HostMemory::Buffers& buffers, const Types& types,
+                 MPI_Comm communicator, int rank, int ranks, std::uint64_t most) {
   const auto& definition = definition_of(operation.collective);
   const auto& shape = buffers.shape;
   const bool is_root = rank == operation.root;
   const bool averages = definition.reduces && operation.reduction == Reduction::avg;
-  Plan plan{.use = &definition.mpi,
-            .call = kCalls.at(static_cast<std::size_t>(operation.collective)),
-            .communicator = communicator,
-            .send = buffers.send,
-            .receive = buffers.receive,
-            .in_place = operation.in_place,
-            .send_in_place = operation.in_place && (!definition.has_root || is_root),
-            .receive_in_place = operation.in_place && is_root,
-            .elements = shape.count,
-            .part_bytes = shape.count * size_of(operation.type),
-            .datatype = Types::datatype(operation.type),
-            .op = types.op(operation.type, operation.reduction),
-            .self = {.rank = rank, .ranks = ranks, .root = operation.root},
-            .messages = messages_of(operation),
-            .averages = averages && shape.receive != 0,
-            .received = shape.receive,
-            .type = operation.type};
+  CallPlan plan{.use = &definition.mpi,
+                .call = kCalls.at(static_cast<std::size_t>(operation.collective)),
+                .communicator = communicator,
+                .send = buffers.send,
+                .receive = buffers.receive,
+                .in_place = operation.in_place,
+                .send_in_place = operation.in_place && (!definition.has_root || is_root),
+                .receive_in_place = operation.in_place && is_root,
+                .elements = shape.count,
+                .part_bytes = shape.count * size_of(operation.type),
+                .datatype = Types::datatype(operation.type),
+                .op = types.op(operation.type, operation.reduction),
+                .self = {.rank = rank, .ranks = ranks, .root = operation.root},
+                .messages = messages_of(operation),
+                .averages = averages && shape.receive != 0,
+                .received = shape.receive,
+                .type = operation.type};
   if (shape.count > most && definition.mpi.divisible) {
     plan.chunk = most / 4096 * 4096;
     plan.chunk_bytes = plan.chunk * size_of(operation.type);

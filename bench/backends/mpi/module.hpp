@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the module muster_mpi.so offers to the program that opens it. Module and program are built
-// together: the entry's name changes with everything below.
+// The interface of the module muster_mpi.so. Module and program are built together: the entry's
+// name changes with the interface.
 #pragma once
 
 #include <filesystem>
@@ -14,39 +14,39 @@
 
 namespace muster::bench {
 
-// All processes of one MPI job, as one of them sees them. MPI is called by one thread.
+// An MPI job, as one of its processes sees it. Only one thread calls MPI.
 class MpiJob {
  public:
   MpiJob() = default;
   MpiJob(const MpiJob&) = delete;
   MpiJob& operator=(const MpiJob&) = delete;
-  virtual ~MpiJob() = default;  // does not finish: what failed must be able to end without MPI
+  virtual ~MpiJob() = default;  // does not finish, so that a failure can end without MPI
 
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
   [[nodiscard]] virtual std::string library() const = 0;  // "Open MPI 4.1.4"
 
-  // Every rank calls these, in the same order. Everybody gets rank 0's text.
+  // Every rank calls these in the same order. Returns rank 0's text.
   [[nodiscard]] virtual Result<std::string> broadcast(std::string_view text) = 0;
   [[nodiscard]] virtual Result<void> finish() = 0;
 
-  // Makes a back end on host memory, among all ranks or among those of this colour. Every rank
-  // calls it. It must be gone before `finish`.
+  // Makes a back end on host memory, among all ranks or those of this colour. Every rank calls it.
+  // Destroy it before finish().
   [[nodiscard]] virtual Result<std::unique_ptr<Backend>> make_backend(
       std::optional<int> colour = {}) = 0;
 };
 
-// Initialises MPI. Null where that failed, and `why` says why.
+// Initialises MPI. Returns null and sets `why` if that fails.
 using StartMpi = MpiJob* (*)(std::string* why);
 inline constexpr const char* kMpiEntry = "muster_mpi_start_4";
 
-// What follows is in the program, which thus runs with an MPI library and without one.
+// These are in the program, which therefore runs without an MPI library.
 
-// MUSTER_MPI_MODULE where that is set; else lib/muster/muster_mpi.so beside the program's folder.
+// MUSTER_MPI_MODULE, or lib/muster/muster_mpi.so next to the program's folder.
 [[nodiscard]] std::filesystem::path mpi_module_path();
 
-// Opens the module and does not start MPI yet. The error is `missing` where there is no module, or
-// where it cannot be opened for want of an MPI library.
+// Opens the module without starting MPI. The error is `missing` if there is no module or no MPI
+// library.
 [[nodiscard]] Result<StartMpi> open_mpi_module(const std::filesystem::path& module);
 
 // Opens the module and initialises MPI.

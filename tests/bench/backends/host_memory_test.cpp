@@ -14,10 +14,9 @@ TEST(HostMemoryTest, TakesNoMoreThanItsShare) {
   EXPECT_TRUE(memory.reserve({.in_place = true, .bytes = 8 * kMib}));
   const auto refused = memory.reserve({.bytes = 8 * kMib});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(
-      refused.error().message,
-      "buffers of 16.125 MiB are needed, and this rank's share of the host's available memory "
-      "is 9 MiB");
+  EXPECT_EQ(refused.error().message,
+            "buffers need 16.125 MiB, but this rank's share of the host's available memory is "
+            "9 MiB");
   EXPECT_TRUE(HostMemory(0, 2).reserve({.bytes = 8 * kMib}));
 }
 

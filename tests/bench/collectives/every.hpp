@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All types and reductions, for tests of each of them.
+// All types and reductions.
 #pragma once
 
 #include <vector>

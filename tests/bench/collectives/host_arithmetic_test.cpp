@@ -22,7 +22,7 @@ std::vector<std::byte> encoded(Type type, const std::vector<double>& numbers) {
   return bytes;
 }
 
-// 17 elements: whole vectors and a rest, whatever the width of the machine's.
+// 17 elements: full vectors of any width and a remainder.
 std::vector<double> numbers_from(double first) {
   std::vector<double> numbers(17);
   for (std::size_t i = 0; i < numbers.size(); ++i) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<std::uint64_t, 11> kNumbersOfRanks{1, 2, 3, 4, 5, 6, 7, 8, 9, 128, 1000};
 
-// What the arithmetic of back ends on host memory makes of all inputs, ranks in this order.
+// Reduces all inputs on the host, with the ranks in this order.
 std::uint64_t reduced(const Inputs& inputs, const Operation& operation, std::uint64_t element,
                       const std::vector<std::uint64_t>& order) {
   const auto combine = combine_of(operation.type, operation.reduction);
@@ -35,7 +35,7 @@ std::uint64_t reduced(const Inputs& inputs, const Operation& operation, std::uin
 
 class InputsTest : public ::testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(InputsTest, EveryOrderOfAddingUpIsRight) {
+TEST_P(InputsTest, AreRightInAnyOrder) {
   std::vector<std::uint64_t> forward(GetParam());
   std::iota(forward.begin(), forward.end(), 0);
   const std::vector<std::uint64_t> backward(forward.rbegin(), forward.rend());
@@ -59,7 +59,7 @@ TEST_P(InputsTest, EveryOrderOfAddingUpIsRight) {
   }
 }
 
-TEST_P(InputsTest, EachRankChangesSomeResult) {
+TEST_P(InputsTest, DependOnEveryRank) {
   for (const auto type : every_type()) {
     for (const auto reduction : {Reduction::sum, Reduction::prod}) {
       const auto inputs = inputs_of({.type = type, .reduction = reduction}, GetParam());
@@ -75,7 +75,7 @@ TEST_P(InputsTest, EachRankChangesSomeResult) {
   }
 }
 
-TEST_P(InputsTest, PeriodsAreOdd) {
+TEST_P(InputsTest, HaveOddPeriods) {
   for (const auto type : every_type()) {
     for (const auto collective : {Collective::all_reduce, Collective::all_gather}) {
       const auto period = inputs_of({.collective = collective, .type = type}, GetParam())->period();
@@ -87,7 +87,7 @@ TEST_P(InputsTest, PeriodsAreOdd) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, InputsTest, ::testing::ValuesIn(kNumbersOfRanks));
 
-// Which bits are ever 0 and ever 1.
+// Bits that are ever 0, and ever 1.
 struct Bits {
   std::uint64_t ones = 0, zeros = 0;
 };
@@ -102,8 +102,8 @@ Bits bits_of_inputs(const Operation& operation) {
   return bits;
 }
 
-// A stuck bit, of the fraction, the exponent or the sign, changes something.
-TEST(InputsTest, EveryBitIsSetAndUnset) {
+// So that any stuck bit is detected.
+TEST(InputsTest, SetAndClearEveryBit) {
   for (const auto type : every_type()) {
     const auto format = format_of(type);
     for (const auto collective : {Collective::all_gather, Collective::all_reduce}) {
@@ -118,7 +118,7 @@ TEST(InputsTest, EveryBitIsSetAndUnset) {
   }
 }
 
-TEST(InputsTest, WhatIsMovedIsNeverWhatStandsForNotWritten) {
+TEST(InputsTest, NeverEqualThePoisonIfMoved) {
   for (const auto type : every_type()) {
     const auto inputs = inputs_of({.collective = Collective::all_gather, .type = type}, 8);
     for (std::uint64_t element = 0; element < inputs->period(); ++element) {
@@ -128,14 +128,14 @@ TEST(InputsTest, WhatIsMovedIsNeverWhatStandsForNotWritten) {
   }
 }
 
-TEST(InputsTest, RanksAreToldApartInWhatIsMoved) {
+TEST(InputsTest, DifferBetweenRanksIfMoved) {
   const auto inputs = inputs_of({.collective = Collective::all_gather, .type = Type::f32}, 1000);
   std::set<std::uint64_t> firsts;
   for (std::uint64_t rank = 0; rank < 1000; ++rank) firsts.insert(inputs->input(0, rank));
   EXPECT_EQ(firsts.size(), 1000U);
 }
 
-// The share of single bits whose turning over is seen, over all elements and bits of the result.
+// The share of flipped bits that are detected, over all elements and bits of a result.
 double caught(const Operation& operation, std::uint64_t ranks) {
   const auto inputs = inputs_of(operation, ranks);
   const auto format = format_of(operation.type);
@@ -173,7 +173,7 @@ TEST(InputsTest, SingleBitsThatAreTurnedOverAreCaught) {
   }
 }
 
-// Libraries average in one of these ways.
+// Libraries compute averages in one of these ways.
 using Numbers = std::vector<double>;
 
 double rounded(Type type, double value) { return value_of(type, bits_of(type, value)); }
@@ -197,7 +197,7 @@ double sum_multiplied(const Numbers& numbers, Type type) {
   return rounded(type, sum * rounded(type, 1 / static_cast<double>(numbers.size())));
 }
 
-TEST_P(InputsTest, EveryUsualWayToAverageIsRight) {
+TEST_P(InputsTest, AcceptEveryUsualAverage) {
   for (const auto type : {Type::f32, Type::f64, Type::f16, Type::bf16}) {
     const auto inputs = inputs_of({.type = type, .reduction = Reduction::avg}, GetParam());
     for (std::uint64_t element = 0; element < 60; ++element) {

@@ -13,7 +13,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr float kFloatInfinity = std::numeric_limits<float>::infinity();
 
-TEST(NumberTest, KnowsTheValuesOfEightBits) {
+TEST(NumberTest, Has8BitValues) {
   EXPECT_EQ(value_of(Type::f8e4m3, 0x38), 1);
   EXPECT_EQ(value_of(Type::f8e4m3, 0x7e), 448);
   EXPECT_EQ(value_of(Type::f8e4m3, 0xfe), -448);
@@ -27,7 +27,7 @@ TEST(NumberTest, KnowsTheValuesOfEightBits) {
   EXPECT_TRUE(std::isnan(value_of(Type::f8e5m2, 0x7d)));
 }
 
-TEST(NumberTest, GivesBackEveryNumberOfEightAndSixteenBits) {
+TEST(NumberTest, RoundTrips8And16Bits) {
   for (const auto type : {Type::f8e4m3, Type::f8e5m2, Type::f16, Type::bf16, Type::i8, Type::u8}) {
     for (std::uint64_t bits = 0; bits <= format_of(type).mask(); ++bits) {
       const auto value = value_of(type, bits);
@@ -40,7 +40,7 @@ TEST(NumberTest, GivesBackEveryNumberOfEightAndSixteenBits) {
   }
 }
 
-TEST(NumberTest, IsWhatTheProcessorHas) {
+TEST(NumberTest, MatchesTheProcessor) {
   for (std::uint32_t bits = 0; bits < 0x7f800000U; bits += 99'991) {
     const auto number = static_cast<double>(std::bit_cast<float>(bits));
     ASSERT_EQ(value_of(Type::f32, bits), number);
@@ -54,7 +54,7 @@ TEST(NumberTest, IsWhatTheProcessorHas) {
   }
 }
 
-// Between each number and the next: below the middle down, above it up, on it to the even one.
+// Between each number and the next: down below the middle, up above it, to even on it.
 TEST(NumberTest, RoundsToTheNearestAndTiesToEven) {
   for (const auto& [type, largest] : {std::pair{Type::f8e4m3, 0x7eU}, {Type::f8e5m2, 0x7bU}}) {
     for (std::uint64_t bits = 0; bits < largest; ++bits) {
@@ -67,14 +67,14 @@ TEST(NumberTest, RoundsToTheNearestAndTiesToEven) {
   }
 }
 
-TEST(NumberTest, WhatIsTooLargeIsInfiniteWhereTheTypeHasThat) {
+TEST(NumberTest, OverflowsToInfinityIfTheTypeHasOne) {
   EXPECT_EQ(bits_of(Type::f8e5m2, 1e6), 0x7cU);
   EXPECT_EQ(bits_of(Type::f8e4m3, 1e6), 0x7fU) << "NaN: it has no infinity";
   EXPECT_EQ(bits_of(Type::f16, kInfinity), 0x7c00U);
   EXPECT_EQ(bits_of(Type::f32, -kInfinity), 0xff800000U);
 }
 
-TEST(NumberTest, IntegersHaveTheirSign) {
+TEST(NumberTest, HasSignedIntegers) {
   EXPECT_EQ(value_of(Type::i8, 0xff), -1);
   EXPECT_EQ(value_of(Type::u8, 0xff), 255);
   EXPECT_EQ(value_of(Type::i64, ~std::uint64_t{0}), -1);
@@ -84,7 +84,7 @@ TEST(NumberTest, IntegersHaveTheirSign) {
   EXPECT_EQ(format_of(Type::bf16).exact_up_to(), 256U);
 }
 
-TEST(HalfTest, KnowsTheValuesOfF16) {
+TEST(HalfTest, HasF16Values) {
   EXPECT_EQ(from_f16(0x0000), 0.0F);
   EXPECT_EQ(from_f16(0x3c00), 1.0F);
   EXPECT_EQ(from_f16(0xc000), -2.0F);
@@ -97,7 +97,7 @@ TEST(HalfTest, KnowsTheValuesOfF16) {
   EXPECT_TRUE(std::signbit(from_f16(0x8000)));
 }
 
-TEST(HalfTest, GivesBackEveryF16AndBf16) {
+TEST(HalfTest, RoundTripsF16AndBf16) {
   for (std::uint32_t bits = 0; bits <= 0xffff; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
     if (std::isnan(from_f16(half))) {
@@ -113,7 +113,7 @@ TEST(HalfTest, GivesBackEveryF16AndBf16) {
   }
 }
 
-// Between each number and the next: below the middle down, above it up, on it to the even one.
+// Between each number and the next: down below the middle, up above it, to even on it.
 template <class From, class To>
 void expect_rounding(std::uint16_t largest, From from, To to) {
   for (std::uint16_t bits = 0; bits < largest; ++bits) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What filling and verifying see of host memory.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -23,7 +22,7 @@ void write(std::vector<std::byte>& buffer, std::size_t width, std::uint64_t elem
   std::memcpy(buffer.data() + element * width, &bits, width);
 }
 
-// A buffer as a collective of two ranks should leave it.
+// A receive buffer as a collective of two ranks leaves it.
 std::vector<std::byte> right_buffer(const std::vector<Segment>& segments, std::size_t width) {
   std::vector<std::byte> buffer;
   for (const auto& segment : segments) {
@@ -41,7 +40,7 @@ Wrong verified(const std::vector<std::byte>& buffer, std::size_t width,
   return wrong;
 }
 
-TEST(OnHostTest, FillsFromTheShiftOn) {
+TEST(OnHostTest, FillsFromTheShift) {
   for (const auto type : every_type()) {
     const auto width = size_of(type);
     for (const std::uint64_t count : {0U, 1U, 6U, 7U, 8U, 4096U, 20000U}) {
@@ -56,7 +55,7 @@ TEST(OnHostTest, FillsFromTheShiftOn) {
   }
 }
 
-TEST(OnHostTest, FindsNothingWrongWithRightBuffers) {
+TEST(OnHostTest, AcceptsRightBuffers) {
   for (const auto type : every_type()) {
     for (const auto reduction : every_reduction(type)) {
       for (const auto collective :
@@ -73,7 +72,7 @@ TEST(OnHostTest, FindsNothingWrongWithRightBuffers) {
   }
 }
 
-TEST(OnHostTest, FindsASingleFlippedBitAnywhere) {
+TEST(OnHostTest, FindsAFlippedBitAnywhere) {
   for (const auto type : every_type()) {
     const auto width = size_of(type);
     const Operation operation{
@@ -139,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Infinity, SpecialTest,
                                            Special{Type::f16, 0x7c00},
                                            Special{Type::bf16, 0x7f80}));
 
-TEST(OnHostTest, KnowsTheEdgesOfATolerance) {
+TEST(OnHostTest, HasExactBounds) {
   const std::vector<Segment> segments{
       {.first = 2, .count = 3, .shift = 1, .low = {10, 20}, .high = {12, 20}}};
   for (const auto& [bits, right] :

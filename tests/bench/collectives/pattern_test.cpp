@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array kRanks{1, 2, 3, 4, 5, 6, 7, 8, 9, 128, 1000};
 
-// All ranks' inputs, as raw bits, and what a reduction of them may be.
+// All ranks' inputs as raw bits, and the bounds of their reduction.
 class AllInputs {
  public:
   AllInputs(const Operation& operation, int ranks)
@@ -34,12 +34,12 @@ class AllInputs {
   std::unique_ptr<Inputs> inputs_;
 };
 
-// The units that a rank sends to another of so many.
+// The units that a rank sends to another.
 std::uint64_t share(int from, int to, int ranks) {
   return 1 + static_cast<std::uint64_t>((to - from + ranks) % ranks) % 4;
 }
 
-// Of unequal parts: who sent this element, and which of its elements it was.
+// The sender of an element of unequal parts, and its index there.
 std::pair<int, std::uint64_t> origin(int rank, int ranks, std::uint64_t unit,
                                      std::uint64_t element) {
   int from = 0;
@@ -50,7 +50,7 @@ std::pair<int, std::uint64_t> origin(int rank, int ranks, std::uint64_t unit,
   return {from, element};
 }
 
-// What the collective leaves in one element of the receive buffer, by its definition.
+// The right element of a receive buffer, by definition of the collective.
 BitRange by_definition(const AllInputs& inputs, const Operation& operation, int rank, int ranks,
                        std::uint64_t element) {
   const auto count = shape_of(operation, rank, ranks).count;
@@ -94,7 +94,7 @@ void expect_definition(const Operation& operation, int rank, int ranks, const Al
     ASSERT_EQ(segment.first, element);
     ASSERT_EQ(segment.low.size(), segment.high.size());
     for (std::uint64_t i = 0; i < segment.count; ++i, ++element) {
-      // Of thousands of parts, some elements of each; a prime step meets all residues.
+      // A prime step covers all residues.
       if (shape.receive > 5000 && element % 97 != 0) continue;
       const auto entry = (i + segment.shift) % segment.low.size();
       const auto [low, high] = by_definition(inputs, operation, rank, ranks, element);
@@ -109,11 +109,11 @@ class PatternTest : public ::testing::TestWithParam<int> {};
 
 void expect_definition_of_all_types(Operation operation, int ranks) {
   for (const auto type : every_type()) {
-    // Of many ranks, the type that moves the smallest elements stands for all.
+    // With many ranks, test only the smallest type.
     if (ranks > 9 && !reduces(operation.collective) && type != Type::u8) continue;
     if (reduces(operation.collective) && !can_verify(type, operation.reduction)) continue;
     operation.type = type;
-    // About 60 elements for each rank and part.
+    // About 60 elements per rank and part.
     const auto parts = reduces(operation.collective) && ranks > 9 ? 4 : ranks;
     const auto several = operation.collective == Collective::alltoallv ? 3 : 1;
     operation.bytes = size_of(type) * 60 * static_cast<std::uint64_t>(parts * several) + 7;
@@ -127,7 +127,7 @@ void expect_definition_of_all_types(Operation operation, int ranks) {
   }
 }
 
-TEST_P(PatternTest, ExpectsWhatMovingCollectivesDoByDefinition) {
+TEST_P(PatternTest, ExpectsMovedData) {
   const int ranks = GetParam();
   for (const auto collective :
        {Collective::all_gather, Collective::broadcast, Collective::alltoall, Collective::alltoallv,
@@ -138,7 +138,7 @@ TEST_P(PatternTest, ExpectsWhatMovingCollectivesDoByDefinition) {
   }
 }
 
-TEST_P(PatternTest, ExpectsWhatReductionsDoByDefinition) {
+TEST_P(PatternTest, ExpectsReductions) {
   const int ranks = GetParam();
   for (const auto reduction : every_reduction(Type::f32)) {
     expect_definition_of_all_types(
@@ -153,7 +153,7 @@ TEST_P(PatternTest, ExpectsWhatReductionsDoByDefinition) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, PatternTest, ::testing::ValuesIn(kRanks));
 
-TEST(PatternTest, ExpectsNothingWhereNothingIsReceived) {
+TEST(PatternTest, ExpectsNothingWithoutAReceiveBuffer) {
   EXPECT_TRUE(expected_of({.collective = Collective::reduce, .bytes = 64}, 1, 2).empty());
   EXPECT_TRUE(expected_of({.collective = Collective::gather, .bytes = 64}, 1, 2).empty());
   EXPECT_TRUE(expected_of({.collective = Collective::all_gather, .bytes = 8}, 1, 2).empty());

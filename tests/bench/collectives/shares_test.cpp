@@ -17,13 +17,13 @@ std::vector<std::uint64_t> counts_of(int rank, int ranks, Stretch (*part)(int, i
   return counts;
 }
 
-TEST(SharesTest, APartGrowsWithTheDistanceInTurnsOfFour) {
+TEST(SharesTest, GrowWithTheDistanceInTurnsOfFour) {
   EXPECT_THAT(counts_of(0, 6, sent_to), ElementsAre(1, 2, 3, 4, 1, 2));
   EXPECT_THAT(counts_of(2, 6, sent_to), ElementsAre(1, 2, 1, 2, 3, 4));
   EXPECT_THAT(counts_of(2, 6, received_from), ElementsAre(3, 2, 1, 2, 1, 4));
 }
 
-TEST(SharesTest, PartsLieOneBehindTheOtherAndMatchThoseOfTheirPeers) {
+TEST(SharesTest, AreContiguousAndMatchThoseOfTheirPeers) {
   for (const int ranks : {1, 2, 3, 4, 5, 8, 11, 64, 100}) {
     for (int rank = 0; rank < ranks; ++rank) {
       std::uint64_t sent = 0;

@@ -71,7 +71,7 @@ TEST(MpiRunTest, PairsNeedAnEvenNumberOfRanks) {
   const auto end =
       job.end_of(job.start(mpirun(3, muster_bench({"pingpong", "--max=64", "--profile=generic"}))));
   EXPECT_EQ(end.status, 64);
-  EXPECT_THAT(end.err, HasSubstr("3 is no even number of them"));
+  EXPECT_THAT(end.err, HasSubstr("even number of ranks, got 3"));
 }
 
 TEST(MpiRunTest, PrintsATableAndAVerdict) {

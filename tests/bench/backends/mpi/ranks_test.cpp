@@ -80,10 +80,11 @@ TEST(MpiBackendTest, RefusesWhatItCannotDo) {
   const auto backend = mpi::make_backend("MPI", MPI_COMM_WORLD, 4096).value();
   const Operation large{.collective = Collective::reduce_scatter,
                         .bytes = static_cast<std::uint64_t>(job()->size()) * 32768};
-  EXPECT_EQ(backend->supports(large, {}).error().message,
-            fmt::format("MPI counts at most 4096 elements, and reduce_scatter of {} bytes has 8192 "
-                        "per rank",
-                        large.bytes));
+  EXPECT_EQ(
+      backend->supports(large, {}).error().message,
+      fmt::format("reduce_scatter of {} bytes has 8192 elements per rank, but MPI counts at most "
+                  "4096",
+                  large.bytes));
   EXPECT_EQ(backend->supports({.bytes = 8}, {.graph = true}).error().message,
             "MPI on host memory has no CUDA graphs");
 }
