@@ -296,7 +296,7 @@ TEST_F(FakeNccl, AnOlderNcclCannotDiagnoseItself) {
   ranks = 2;
   start("", {"--diagnose", "--profile=generic"});
   EXPECT_THAT(message_of(end(2), "bench.completion"),
-              HasSubstr("--diagnose: NCCL 2.28.9 cannot: 2.31 can"));
+              HasSubstr("--diagnose: NCCL 2.28.9 is too old: needs 2.31"));
 }
 
 TEST_F(FakeNccl, AnAbortThatHangsEndsTheRunAllTheSame) {

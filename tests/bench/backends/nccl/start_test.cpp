@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the NCCL back end begins, and what it says where it cannot.
+// The start of the NCCL back end, and its errors.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ std::string make_alone(NcclOptions options) {
   return backend ? (*backend)->library() : backend.error().message;
 }
 
-TEST(NcclStartTest, CountsTheGpusThatCanBeUsed) {
+TEST(NcclStartTest, CountsUsableGpus) {
   const auto count = [] { return count_gpus(fake_cuda()); };
   EXPECT_EQ(run_alone(R"({"gpus": 8})", count), "8");
   EXPECT_EQ(
@@ -45,11 +45,10 @@ TEST(NcclStartTest, CountsTheGpusThatCanBeUsed) {
       run_alone(R"({"answers": {"cuInit": 802}})", count),
       "cuInit: system not yet initialized (CUDA 802, CUDA_ERROR_SYSTEM_NOT_READY): the Fabric "
       "Manager is not running, or has not set up the NVSwitches");
-  EXPECT_THAT(run_alone(R"({"answers": {"cuInit": 34}})", count), HasSubstr("stub for building"));
+  EXPECT_THAT(run_alone(R"({"answers": {"cuInit": 34}})", count), HasSubstr("stub library"));
 }
 
-// An error's text is for people: what is decided by it is said beside it.
-TEST(NcclStartTest, SaysOfAnErrorWhetherNoGpuIsThereOrOneIsBroken) {
+TEST(NcclStartTest, MarksErrorsAsMissingOrBroken) {
   const auto marks = [](int code) {
     return run_alone(fmt::format(R"({{"answers": {{"cuInit": {}}}}})", code), [] {
       const auto gpus = usable_gpus(fake_cuda());
@@ -64,7 +63,7 @@ TEST(NcclStartTest, SaysOfAnErrorWhetherNoGpuIsThereOrOneIsBroken) {
   for (const int code : {2, 3, 101, 222, 803, 1002, 2141}) EXPECT_EQ(marks(code), "") << code;
 }
 
-TEST(NcclStartTest, CountsInAChildSoThatThisProcessMayStillFork) {
+TEST(NcclStartTest, CountsInAChildProcess) {
   EXPECT_EQ(run_alone("{}",
                       [] {
                         const auto counted = count_gpus(fake_cuda());
@@ -76,14 +75,14 @@ TEST(NcclStartTest, CountsInAChildSoThatThisProcessMayStillFork) {
             "8, 3 here");
 }
 
-TEST(NcclStartTest, ANodeWithoutADriverIsNoFailure) {
+TEST(NcclStartTest, ReportsAMissingDriver) {
   const auto gpus = usable_gpus("/nowhere/libcuda.so.1");
   ASSERT_FALSE(gpus);
   EXPECT_TRUE(gpus.error().missing);
   EXPECT_THAT(gpus.error().message, HasSubstr("/nowhere/libcuda.so.1"));
 }
 
-TEST(NcclStartTest, NamesTheLibraryThatIsMissingOrLacksFunctions) {
+TEST(NcclStartTest, NamesAMissingLibraryOrFunction) {
   const auto without = [](const std::string& cuda, const std::string& nccl) {
     return run_alone("{}", [&] { return make_alone({.cuda = cuda, .nccl = nccl}); });
   };
@@ -94,7 +93,7 @@ TEST(NcclStartTest, NamesTheLibraryThatIsMissingOrLacksFunctions) {
                     HasSubstr("ncclGroupEnd")));
 }
 
-TEST(NcclStartTest, NamesTheVersion) {
+TEST(NcclStartTest, HasAVersion) {
   const auto version = [](const std::string& nccl) {
     return run_alone("{}", [&] { return make_alone({.cuda = fake_cuda(), .nccl = nccl}); });
   };
@@ -104,7 +103,7 @@ TEST(NcclStartTest, NamesTheVersion) {
   EXPECT_EQ(nccl_version_text(2708), "2.7.8");
 }
 
-TEST(NcclStartTest, SaysWhoItIs) {
+TEST(NcclStartTest, HasMembers) {
   const auto answers =
       run_ranks({.ranks = 4, .scenario = R"({"gpus": 2})", .gpus = 2}, [](Backend& backend) {
         const auto member = backend.members().front();
@@ -123,10 +122,10 @@ TEST(NcclStartTest, ChoosesTheGpuOfTheLocalRank) {
   };
   EXPECT_EQ(chosen(3, 8, ""), "3 gpu3");
   EXPECT_EQ(chosen(1, 3, "6,2,7"), "1 gpu2");
-  // Which number a GPU has that is named by its UUID is not said: its PCI address names it.
+  // A UUID does not reveal the number.
   EXPECT_EQ(chosen(1, 2, "GPU-6cf8,GPU-77aa"), "1 ");
   EXPECT_EQ(chosen(3, 1, "GPU-6cf8"), "0 ");
-  // The launcher gave each process a GPU of its own.
+  // The launcher has chosen the GPU.
   EXPECT_EQ(chosen(3, 1, "3"), "0 gpu3");
   EXPECT_EQ(chosen(2, 2, ""), "rank 5 is local rank 2, and only 2 GPUs are visible");
   EXPECT_EQ(chosen(1, 1, ""), "rank 5 is local rank 1, and only 1 GPU is visible");
@@ -134,7 +133,7 @@ TEST(NcclStartTest, ChoosesTheGpuOfTheLocalRank) {
             "rank 5 is local rank 2, and only 2 GPUs are visible (CUDA_VISIBLE_DEVICES=0,1)");
 }
 
-TEST(NcclStartTest, UsesTheGpusThatAreVisible) {
+TEST(NcclStartTest, UsesVisibleGpus) {
   EXPECT_EQ(run_alone("{}",
                       [] {
                         ::setenv("CUDA_VISIBLE_DEVICES", "6,2", 1);
@@ -151,21 +150,21 @@ TEST(NcclStartTest, UsesTheGpusThatAreVisible) {
             "gpu2 0003:0a:00.0");
 }
 
-TEST(NcclStartTest, TellsThatTwoRanksHaveOneGpu) {
+TEST(NcclStartTest, ReportsTwoRanksOnOneGpu) {
   const auto answers = run_ranks({.ranks = 2, .scenario = R"({"hosts": [0, 0]})", .gpus = 1},
                                  [](Backend&) { return std::string("began"); });
   EXPECT_THAT(answers, Each(AllOf(HasSubstr("ncclCommInitRankConfig: invalid usage"),
                                   HasSubstr("(NCCL 5): Duplicate GPU detected : rank "))));
 }
 
-TEST(NcclStartTest, WaitsForARankThatNeverComes) {
+TEST(NcclStartTest, WaitsForAMissingRank) {
   const auto answers = run_ranks(
       {.ranks = 3, .scenario = R"({"absent": 1})", .patience = std::chrono::milliseconds(400)},
       [](Backend&) { return std::string("began"); });
   EXPECT_THAT(answers, Each(HasSubstr("no answer within")));
 }
 
-TEST(NcclStartTest, SaysWhatAVersionLacks) {
+TEST(NcclStartTest, ReportsUnsupportedFeatures) {
   const auto lacks = [](const World& world) {
     return run_ranks(world, [](Backend& backend) {
       std::string text;
@@ -185,14 +184,14 @@ TEST(NcclStartTest, SaysWhatAVersionLacks) {
   };
   EXPECT_THAT(lacks({.ranks = 1}),
               ElementsAre("yes\nyes\nyes\nyes\nyes\nNCCL 2.28.9 has no alltoall in place\n"
-                          "there is no rank 1 for a root\n"));
+                          "invalid root 1 of 1 ranks\n"));
   EXPECT_THAT(lacks({.ranks = 1, .nccl = "nccl_old"}),
               ElementsAre("yes\nNCCL 2.8.4 has no bf16\nNCCL 2.8.4 has no average\n"
                           "NCCL 2.8.4 has no support of CUDA graphs\nyes\n"
                           "NCCL 2.8.4 has no alltoall in place\n"
-                          "there is no rank 1 for a root\n"));
+                          "invalid root 1 of 1 ranks\n"));
   EXPECT_THAT(lacks({.ranks = 1, .cuda = "cuda_old"}),
-              ElementsAre(HasSubstr("the CUDA driver has no graphs: it is older than CUDA 11.4")));
+              ElementsAre(HasSubstr("the CUDA driver is older than CUDA 11.4")));
 }
 
 std::string reduce_once(Backend& backend) {
@@ -215,7 +214,6 @@ TEST(NcclStartTest, KeepsNcclsLog) {
   for (const auto& log : answers) {
     EXPECT_THAT(log, AllOf(HasSubstr("Using network IB"), HasSubstr("Channel 00/0 : "),
                            HasSubstr(" via P2P/CUMEM")));
-    // What is written at every operation would be timed with it.
     EXPECT_EQ(count_of(log, "-> Algo "), 0);
   }
 }
@@ -227,15 +225,15 @@ std::string account_for_one(Backend& backend) {
   return told ? backend.log() : told.error().message;
 }
 
-TEST(NcclStartTest, AsksNcclForTheAlgorithmInAPassOfItsOwn) {
+TEST(NcclStartTest, FindsTheAlgorithmInASeparatePass) {
   for (const auto& log : run_ranks({.ranks = 2}, account_for_one)) {
     EXPECT_EQ(count_of(log, "-> Algo RING proto SIMPLE"), 1);
-    // What was logged before is still there.
+    // Earlier lines are kept.
     EXPECT_EQ(count_of(log, "Using network IB"), 1);
   }
 }
 
-TEST(NcclStartTest, AnNcclThatCannotReadItsSettingsAgainDoesNotTellTheAlgorithm) {
+TEST(NcclStartTest, DoesNotFindTheAlgorithmOfAnOldNccl) {
   for (const auto& log : run_ranks({.ranks = 2, .nccl = "nccl_old"}, account_for_one)) {
     EXPECT_EQ(count_of(log, "-> Algo "), 0);
     EXPECT_EQ(count_of(log, "Using network IB"), 1);
@@ -248,7 +246,7 @@ std::string remarks_and_log(Backend& backend) {
   return fmt::format("{}|{}", fmt::join(remarks, ";"), log);
 }
 
-TEST(NcclStartTest, KeepsNoLogWhereTheUserKeepsOne) {
+TEST(NcclStartTest, KeepsNoLogIfTheUserDoes) {
   EXPECT_THAT(run_ranks({.ranks = 2, .log = false}, remarks_and_log), ElementsAre("|", "|"));
   const TempDir folder;
   // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
@@ -259,12 +257,11 @@ TEST(NcclStartTest, KeepsNoLogWhereTheUserKeepsOne) {
   ::unsetenv("NCCL_DEBUG_FILE");  // NOLINT(concurrency-mt-unsafe): likewise
   EXPECT_THAT(
       answers,
-      Each("NCCL_DEBUG=WARN and NCCL_DEBUG_FILE are set: NCCL's log goes there, and what it "
-           "says of the transport is not known here|"));
+      Each("NCCL_DEBUG=WARN and NCCL_DEBUG_FILE are set: NCCL's log goes to that file, so the "
+           "transport is unknown|"));
 }
 
-// Where NCCL's warnings would have been shown, they still are.
-TEST(NcclStartTest, TakesTheLogOverAndReplaysWhatWasAskedFor) {
+TEST(NcclStartTest, KeepsTheLogAndReplaysIt) {
   ::setenv("NCCL_DEBUG", "WARN", 1);  // NOLINT(concurrency-mt-unsafe): one thread
   const auto answers = run_ranks(
       {.ranks = 1, .scenario = R"({"log": ["NCCL WARN so it is"]})"}, [](Backend& backend) {
