@@ -18,7 +18,7 @@ constexpr std::string_view kName = "TF_CONFIG";
 
 tl::unexpected<Error> wrong(std::string_view why) {
   return make_error(
-      fmt::format("TF_CONFIG {}: correct it or unset it, or name the launcher with --launch", why));
+      fmt::format("TF_CONFIG {}: correct or unset it, or name the launcher with --launch", why));
 }
 
 // Null if there is no such member.

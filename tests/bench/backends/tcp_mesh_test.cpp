@@ -123,7 +123,7 @@ TEST(TcpMeshTest, ReportsWhichRankIsGone) {
 
 TEST(TcpMeshTest, RefusesAnIncompleteListOfAddresses) {
   const Exchange exchange{
-      .gather = [](std::string_view /*mine*/) { return std::vector<std::string>{"a 1"}; },
+      .gather = [](std::string_view /*mine*/) { return std::vector<std::string>{"a:1"}; },
       .broadcast = [](std::string_view text) { return std::string(text); }};
   EXPECT_EQ(Mesh::connect({0, 2, "token", exchange, 1s}).error().message,
             "addresses of 1 ranks, expected 2");

@@ -115,7 +115,7 @@ TEST(NcclCollectivesTest, AnOldLibraryRegistersNothing) {
   const auto answers =
       run_ranks({.ranks = 1, .cuda = "cuda_old", .nccl = "nccl_old", .registered = true},
                 [](Backend& /*backend*/) { return std::string("made"); });
-  EXPECT_THAT(answers, ElementsAre(HasSubstr("NCCL 2.8.4 has no registered memory: 2.19 has")));
+  EXPECT_THAT(answers, ElementsAre(HasSubstr("NCCL 2.8.4 has no registered memory: needs 2.19")));
 }
 
 // Of 11 collectives: 12 types each, by 5 reductions where there are any, 4 of the types of 8 bits,
@@ -159,7 +159,7 @@ TEST(NcclCollectivesTest, LooksAtWhatAGraphDid) {
   EXPECT_THAT(with_wrong(0), ElementsAre("", ""));
   EXPECT_THAT(with_wrong(1), ElementsAre("", StartsWith("rank 1: 1 wrong, first 9: ")));
   EXPECT_THAT(run_ranks({.ranks = 1, .cuda = "cuda_old"}, verify_in_graph),
-              Each("the CUDA driver has no graphs: it is older than CUDA 11.4"));
+              Each("the CUDA driver is older than CUDA 11.4 and has no graphs"));
 }
 
 TEST(NcclCollectivesTest, FindsOneWrongElementFarBehind) {
@@ -178,7 +178,7 @@ TEST(NcclCollectivesTest, NamesTheGpuOfAnAsynchronousError) {
       [](Backend& backend) { return verify_all_reduce(backend, 64); });
   EXPECT_THAT(answers,
               ElementsAre(HasSubstr("no answer"),
-                          "gpu1: NCCL reports an error while it works: remote "
+                          "gpu1: NCCL reports an asynchronous error: remote "
                           "process exited or there was a network error (NCCL 6): peer closed"));
 }
 

@@ -202,7 +202,7 @@ TEST(NcclTimingOfTest, NeedsReservedMemory) {
     const auto samples = backend.measure({.bytes = 1024}, {}, progress);
     return samples ? std::string("measured") : samples.error().message;
   });
-  EXPECT_THAT(answers, Each(HasSubstr("needs buffers of 1024 and 1024 B, and 0 and 0 B are")));
+  EXPECT_THAT(answers, Each(HasSubstr("needs buffers of 1024 and 1024 B, but 0 and 0 B are")));
 }
 
 // Of 20 GiB, NCCL needs one; two buffers of 12 GiB are too many, and one is not.
