@@ -315,7 +315,7 @@ TEST_F(FakeNccl, AnAsynchronousErrorIsTheRanksOwn) {
   EXPECT_THAT(
       finding["message"].get<std::string>(),
       AllOf(HasSubstr("rank 3 (gpu3 "), HasSubstr(" on node0) gave up in all_reduce of 8 GiB"),
-            HasSubstr("NCCL reports an error while it works"),
+            HasSubstr("NCCL reports an asynchronous error"),
             HasSubstr("NET/IB: completion error")));
 }
 
