@@ -7,23 +7,21 @@
 
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
-#include "lib/profile/types.hpp"
+#include "lib/profile/binder.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace muster::app {
 namespace {
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the types of a profile
-void add_keys(std::string_view prefix, const Type& block, std::vector<LimitKey>& keys) {
-  for (const auto& member : block.members) {
-    const auto name = fmt::format("{}{}", prefix, member.name);
-    if (member.type->shape == Type::Shape::block) {
-      add_keys(fmt::format("{}.", name), *member.type, keys);
-      continue;
+void add_keys(std::string_view prefix, BoundFields block, std::vector<LimitKey>& keys) {
+  for (const auto& field : block) {
+    const auto name = fmt::format("{}{}", prefix, field.name);
+    if (field.inside != nullptr) {
+      add_keys(fmt::format("{}.", name), field.inside(), keys);
+    } else {
+      keys.push_back({.name = name, .about = std::string(field.about), .optional = field.optional});
     }
-    keys.push_back({.name = name,
-                    .about = std::string(member.about),
-                    .optional = member.type->shape == Type::Shape::limit});
   }
 }
 
@@ -40,10 +38,10 @@ std::vector<LimitKey> limit_keys(std::string_view check) {
   const auto group = check.substr(0, dot);
   const auto name = dot == std::string_view::npos ? std::string_view() : check.substr(dot + 1);
   std::vector<LimitKey> keys;
-  const auto* of_group = profile_type().find(group);
-  if (of_group == nullptr || of_group->type->shape != Type::Shape::owned) return keys;
-  const auto* block = of_group->type->item->find(name);
-  if (block != nullptr) add_keys("", *block->type, keys);
+  const auto* of_group = find_field(profile_fields(), group);
+  if (of_group == nullptr || !of_group->owned) return keys;
+  const auto* block = find_field(of_group->inside(), name);
+  if (block != nullptr) add_keys("", block->inside(), keys);
   return keys;
 }
 

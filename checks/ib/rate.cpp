@@ -15,7 +15,6 @@
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 #include "checks/shared/agreement.hpp"
-#include "lib/profile/ib_speeds.hpp"
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks::ib_rate {

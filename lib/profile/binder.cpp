@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of each shape, and the texts of errors.
 #include "lib/profile/binder.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <array>
 
 #include "lib/base/text.hpp"
 
@@ -60,6 +59,16 @@ std::string hint(std::string_view key, const std::vector<std::string>& known,
 // The keys that say where a block's values come from.
 bool is_reserved(std::string_view key) { return key == "source" || key == "as_of"; }
 
+template <class Value>
+void erase_below(std::map<std::string, Value>& map, const std::string& path) {
+  map.erase(path);
+  const std::string inside = fmt::format("{}.", path);
+  const auto first = map.lower_bound(inside);
+  auto last = first;
+  while (last != map.end() && last->first.starts_with(inside)) ++last;
+  map.erase(first, last);
+}
+
 }  // namespace
 
 Place below(const Place& block, std::string_view key, int line) {
@@ -71,10 +80,19 @@ Place below(const Place& block, std::string_view key, int line) {
           .sources = {}};
 }
 
+const BoundField* find_field(BoundFields fields, std::string_view name) {
+  const auto found = std::ranges::find(fields, name, &BoundField::name);
+  return found == fields.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> names_of(BoundFields fields) {
+  std::vector<std::string> names;
+  for (const auto& field : fields) names.emplace_back(field.name);
+  return names;
+}
+
 Yaml mapping_of(std::string_view key, const Yaml& value) {
-  Yaml mapping;
-  mapping.kind = Yaml::Kind::mapping;
-  mapping.line = value.line;
+  Yaml mapping{.kind = Yaml::Kind::mapping, .line = value.line};
   mapping.entries.push_back({std::string(key), value.line, value});
   return mapping;
 }
@@ -88,6 +106,10 @@ tl::unexpected<Error> Binder::wrong_type(const Yaml& node, const Place& place,
   return wrong(place.line, fmt::format("'{}' must be {}, not {}", place.path, wanted, shown(node)));
 }
 
+tl::unexpected<Error> Binder::wrong_quantity(const Place& place, const Error& why) const {
+  return wrong(place.line, fmt::format("'{}': {}", place.path, why.message));
+}
+
 tl::unexpected<Error> Binder::unknown_key(const Place& block, std::string_view key, int line,
                                           const std::vector<std::string>& known) const {
   const Place unknown = below(block, key, line);
@@ -97,46 +119,40 @@ tl::unexpected<Error> Binder::unknown_key(const Place& block, std::string_view k
                fmt::format("unknown key '{}'; {}", unknown.path, hint(key, known, candidates)));
 }
 
-Result<void> Binder::block(const Yaml& node, Place& place, const Keys& keys,
+Result<void> Binder::block(const Yaml& node, Place& place, const std::vector<std::string>& keys,
                            const Visit& visit) const {
-  if (auto entered = enter(node, place, keys); !entered) return entered;
+  TRY(enter(node, place, keys));
   for (const auto& entry : node.entries) {
     if (is_reserved(entry.key)) continue;
     const auto dot = setting_ ? entry.key.find('.') : std::string::npos;
-    const std::string_view key = std::string_view(entry.key).substr(0, dot);
-    Result<void> done =
-        dot == std::string::npos
+    const auto key = std::string_view(entry.key).substr(0, dot);
+    TRY(dot == std::string::npos
             ? visit(key, entry.line, entry.value)
-            : visit(key, entry.line, mapping_of(entry.key.substr(dot + 1), entry.value));
-    if (!done) return done;
+            : visit(key, entry.line, mapping_of(entry.key.substr(dot + 1), entry.value)));
   }
   return {};
 }
 
-Result<void> Binder::enter(const Yaml& node, Place& place, const Keys& keys) const {
+Result<void> Binder::enter(const Yaml& node, Place& place,
+                           const std::vector<std::string>& keys) const {
   if (node.kind != Yaml::Kind::mapping) {
-    if (place.path.empty()) return wrong(node.line, "a mapping is expected here");
+    if (place.path.empty()) return wrong(node.line, "expected a mapping");
     return wrong_type(node, place, "a mapping");
   }
   for (const auto& entry : node.entries) {
-    Result<void> taken;
-    if (entry.key == "as_of") taken = take_date(entry, place);
-    if (entry.key == "source") taken = take_source(entry, place, keys);
-    if (!taken) return taken;
+    if (entry.key == "source") TRY(read_source(entry, place, keys));
+    if (entry.key != "as_of") continue;
+    if (!is_date(entry.value.text)) {
+      return wrong_type(entry.value, below(place, entry.key, entry.line),
+                        "a date such as 2026-11-20");
+    }
+    place.as_of = entry.value.text;
   }
   return {};
 }
 
-Result<void> Binder::take_date(const YamlEntry& entry, Place& place) const {
-  if (!is_date(entry.value.text)) {
-    return wrong_type(entry.value, below(place, entry.key, entry.line),
-                      "a date such as 2026-11-20");
-  }
-  place.as_of = entry.value.text;
-  return {};
-}
-
-Result<void> Binder::take_source(const YamlEntry& entry, Place& place, const Keys& keys) const {
+Result<void> Binder::read_source(const YamlEntry& entry, Place& place,
+                                 const std::vector<std::string>& keys) const {
   const Place here = below(place, entry.key, entry.line);
   if (entry.value.kind == Yaml::Kind::scalar) {
     place.source = entry.value.text;
@@ -145,9 +161,8 @@ Result<void> Binder::take_source(const YamlEntry& entry, Place& place, const Key
   if (entry.value.kind != Yaml::Kind::mapping) {
     return wrong_type(entry.value, here, "text, or a mapping from key to text");
   }
-  const auto known = keys();
   for (const auto& [key, line, source] : entry.value.entries) {
-    if (std::ranges::count(known, key) == 0) return unknown_key(here, key, line, known);
+    if (std::ranges::count(keys, key) == 0) return unknown_key(here, key, line, keys);
     if (source.kind != Yaml::Kind::scalar) {
       return wrong_type(source, below(here, key, line), "text");
     }
@@ -156,7 +171,7 @@ Result<void> Binder::take_source(const YamlEntry& entry, Place& place, const Key
   return {};
 }
 
-Result<void> Binder::truth(const Yaml& node, const Place& place, bool& out) {
+Result<void> Binder::value(const Yaml& node, const Place& place, bool& out) {
   if (node.text != "true" && node.text != "false") {
     return wrong_type(node, place, "true or false");
   }
@@ -165,201 +180,90 @@ Result<void> Binder::truth(const Yaml& node, const Place& place, bool& out) {
   return {};
 }
 
-Result<void> Binder::whole(const Yaml& node, const Place& place, int& out) {
+Result<void> Binder::value(const Yaml& node, const Place& place, int& out) {
   const auto parsed = parse_signed(node.text);
   if (!parsed || *parsed > std::numeric_limits<int>::max()) {
     return wrong_type(node, place, "a whole number");
   }
-  if (*parsed < 0) {
-    return wrong(place.line, fmt::format("'{}' is {}; it cannot be negative", place.path, *parsed));
-  }
+  if (*parsed < 0) return wrong_type(node, place, "0 or more");
   out = static_cast<int>(*parsed);
-  record(place, node.text);
+  record(place, node.text, out);
   return {};
 }
 
-Result<void> Binder::number(const Yaml& node, const Place& place, double& out) {
+Result<void> Binder::value(const Yaml& node, const Place& place, double& out) {
   const auto parsed = parse_number(node.text);
   if (!parsed) return wrong_type(node, place, "a number");
-  if (*parsed < 0) {
-    return wrong(place.line, fmt::format("'{}' is {}; it cannot be negative", place.path, *parsed));
-  }
+  if (*parsed < 0) return wrong_type(node, place, "0 or more");
   out = *parsed;
-  record(place, node.text);
+  record(place, node.text, out);
   return {};
 }
 
-Result<void> Binder::text(const Yaml& node, const Place& place, Slot out) {
+Result<void> Binder::value(const Yaml& node, const Place& place, std::string& out) {
   if (node.kind != Yaml::Kind::scalar) return wrong_type(node, place, "text");
-  *static_cast<std::string*>(out.value) = node.text;
+  out = node.text;
   record(place, node.text);
   return {};
 }
 
-Result<void> Binder::word(const Yaml& node, const Place& place, Slot out) {
-  if (node.kind != Yaml::Kind::scalar) return wrong_type(node, place, "text");
-  TRY_ASSIGN(const auto index, index_among(place, node.text, out.type->choice));
-  out.type->choose(out.value, index);
-  record(place, node.text);
-  return {};
-}
-
-Result<void> Binder::words(const Yaml& node, const Place& place, Slot out) {
+Result<void> Binder::value(const Yaml& node, const Place& place, Words& out) {
   if (node.kind != Yaml::Kind::sequence) return wrong_type(node, place, "a list");
-  const auto choice = out.type->choice;
-  if (!choice.empty()) out.type->clear(out.value);
-  Words read;
+  out.clear();
   for (const auto& item : node.items) {
-    const Place item_place{
-        .path = place.path, .line = item.line, .source = {}, .as_of = {}, .sources = {}};
-    if (item.kind != Yaml::Kind::scalar) return wrong_type(item, item_place, "a list of text");
-    if (!choice.empty()) {
-      TRY_ASSIGN(const auto index, index_among(item_place, item.text, choice));
-      out.type->choose(out.value, index);
-    }
-    read.push_back(item.text);
+    const Place inside{.path = place.path, .line = item.line};
+    if (item.kind != Yaml::Kind::scalar) return wrong_type(item, inside, "a list of text");
+    out.push_back(item.text);
   }
-  record(place, fmt::format("[{}]", fmt::join(read, ", ")));
-  if (choice.empty()) *static_cast<Words*>(out.value) = std::move(read);
-  return {};
-}
-
-Result<void> Binder::quantity(const Yaml& node, const Place& place, Slot out) {
-  if (node.kind != Yaml::Kind::scalar) return wrong_type(node, place, "a number with a unit");
-  const auto parsed = out.type->parse(node.text);
-  if (!parsed) {
-    return wrong(place.line, fmt::format("'{}': {}", place.path, parsed.error().message));
-  }
-  *static_cast<double*>(out.value) = *parsed;
-  record(place, node.text);
-  return {};
-}
-
-Result<void> Binder::limit(const Yaml& node, const Place& place, Slot out) {
-  if (node.kind != Yaml::Kind::null) {
-    return value(node, place, out.item(out.type->enter(out.value)));
-  }
-  out.type->clear(out.value);
-  record(place, "null");
-  return {};
-}
-
-Result<void> Binder::list(const Yaml& node, const Place& place, Slot out) {
-  if (setting_ && node.kind == Yaml::Kind::mapping) return item(node, place, out);
-  if (node.kind != Yaml::Kind::sequence) return wrong_type(node, place, "a list of mappings");
-  forget(place.path);
-  out.type->clear(out.value);
-  for (std::size_t i = 0; i < node.items.size(); ++i) {
-    const Place item_place = below(place, fmt::format("{}", i), node.items[i].line);
-    const Slot read = out.item(out.type->enter(out.value));
-    if (auto done = value(node.items[i], item_place, read); !done) return done;
-  }
-  if (node.items.empty()) record(place, "[]");
-  return {};
-}
-
-// --set bench.job_all_reduce.0.fail_below=…: one item of a list that is there
-// already.
-Result<void> Binder::item(const Yaml& node, const Place& place, Slot list) {
-  for (const auto& entry : node.entries) {
-    if (is_reserved(entry.key)) continue;
-    const auto dot = entry.key.find('.');
-    const auto key = std::string_view(entry.key).substr(0, dot);
-    TRY_ASSIGN(const auto index, index_of(place, key, list.type->size(list.value)));
-    const Slot out = list.item(list.type->at(list.value, index));
-    const Place item_place = below(place, key, entry.line);
-    auto done = dot == std::string::npos
-                    ? value(entry.value, item_place, out)
-                    : value(mapping_of(entry.key.substr(dot + 1), entry.value), item_place, out);
-    if (!done) return done;
-  }
-  return {};
-}
-
-Result<void> Binder::map(const Yaml& node, const Place& place, Slot out) {
-  if (node.kind != Yaml::Kind::mapping) return wrong_type(node, place, "a mapping");
-  const bool of_blocks = out.type->item->shape == Type::Shape::block;
-  for (const auto& entry : node.entries) {
-    // The keys of a map may have dots of their own: what is left of a setting's
-    // path is the key, but for the member behind the last dot where the values
-    // are blocks.
-    const auto dot = setting_ && of_blocks ? entry.key.rfind('.') : std::string::npos;
-    const std::string key = entry.key.substr(0, dot);
-    const Place key_place = below(place, key, entry.line);
-    if (dot == std::string::npos && entry.value.kind == Yaml::Kind::null) {
-      out.type->erase(out.value, key);
-      forget(key_place.path);
-      continue;
-    }
-    const Slot read = out.item(out.type->at_key(out.value, key));
-    auto done = dot == std::string::npos
-                    ? value(entry.value, key_place, read)
-                    : value(mapping_of(entry.key.substr(dot + 1), entry.value), key_place, read);
-    if (!done) return done;
-  }
+  record(place, fmt::format("[{}]", fmt::join(out, ", ")));
   return {};
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the types of a profile
-Result<void> Binder::value(const Yaml& node, const Place& place, Slot out) {
-  using Shape = Type::Shape;
-  switch (out.type->shape) {
-    case Shape::truth:
-      return truth(node, place, *static_cast<bool*>(out.value));
-    case Shape::whole:
-      return whole(node, place, *static_cast<int*>(out.value));
-    case Shape::number:
-      return number(node, place, *static_cast<double*>(out.value));
-    case Shape::text:
-      return text(node, place, out);
-    case Shape::word:
-      return word(node, place, out);
-    case Shape::words:
-      return words(node, place, out);
-    case Shape::quantity:
-      return quantity(node, place, out);
-    case Shape::limit:
-      return limit(node, place, out);
-    case Shape::owned:
-      return value(node, place, out.item(out.type->enter(out.value)));
-    case Shape::list:
-      return list(node, place, out);
-    case Shape::map:
-      return map(node, place, out);
-    case Shape::block:
-      break;
-  }
-  Place inside = place;
-  const auto keys = [&] { return out.type->keys(); };
-  return block(node, inside, keys, [&](std::string_view key, int line, const Yaml& entry) {
-    const auto* member = out.type->find(key);
-    if (member == nullptr) return Result<void>(unknown_key(inside, key, line, keys()));
-    return value(entry, below(inside, key, line), out.of(*member));
+Result<void> Binder::described(const Yaml& node, Place place, BoundFields fields, void* out) {
+  const auto keys = names_of(fields);
+  return block(node, place, keys, [&](auto key, int line, const Yaml& entry) -> Result<void> {
+    const auto* field = find_field(fields, key);
+    if (field == nullptr) return unknown_key(place, key, line, keys);
+    return field->read(*this, entry, below(place, key, line), field->of(out));
   });
 }
 
-Result<void> Binder::check(const Yaml& node, Place place, Slot out) {
-  const Type& policy = policy_type();
-  const auto keys = [&] {
-    auto names = out.type->keys();
-    for (auto& name : policy.keys()) names.push_back(std::move(name));
-    return names;
-  };
-  return block(node, place, keys, [&](std::string_view key, int line, const Yaml& entry) {
+Result<void> Binder::check(const Yaml& node, Place place, BoundFields limits, void* out) {
+  const auto of_policy = fields_of<Policy>();
+  auto keys = names_of(limits);
+  for (auto& key : names_of(of_policy)) keys.push_back(std::move(key));
+  return block(node, place, keys, [&](auto key, int line, const Yaml& entry) -> Result<void> {
     const Place inside = below(place, key, line);
-    if (const auto* member = out.type->find(key)) return value(entry, inside, out.of(*member));
-    const auto* of_policy = policy.find(key);
-    if (of_policy == nullptr) return Result<void>(unknown_key(place, key, line, keys()));
-    return value(entry, inside, Slot{&profile_.policies[place.path], &policy}.of(*of_policy));
+    if (const auto* limit = find_field(limits, key)) {
+      return limit->read(*this, entry, inside, limit->of(out));
+    }
+    const auto* field = find_field(of_policy, key);
+    if (field == nullptr) return unknown_key(place, key, line, keys);
+    return field->read(*this, entry, inside, field->of(&profile_.policies[place.path]));
   });
+}
+
+// No limit is a share of 100% or more.
+Result<void> Binder::check_share(const Place& place, double percent) const {
+  if (percent < 100) return {};
+  return wrong(place.line, fmt::format("'{}' must be below 100%", place.path));
+}
+
+Result<void> Binder::check_time(const Place& place, double seconds) const {
+  constexpr std::array<std::string_view, 3> kLengths{".window", ".deadline", ".answer_within"};
+  const bool is_length =
+      std::ranges::any_of(kLengths, [&](auto each) { return place.path.ends_with(each); });
+  if (!is_length || seconds > 0) return {};
+  return wrong(place.line, fmt::format("'{}' must be above 0 s", place.path));
 }
 
 Result<std::size_t> Binder::index_among(const Place& place, std::string_view word,
                                         std::span<const std::string_view> choice) const {
   const auto found = std::ranges::find(choice, word);
   if (found != choice.end()) return static_cast<std::size_t>(found - choice.begin());
-  return wrong(place.line, fmt::format("'{}' is \"{}\"; it must be {}", place.path,
-                                       printable(word, 60), or_list(choice)));
+  return wrong(place.line, fmt::format("'{}' must be {}, not \"{}\"", place.path, or_list(choice),
+                                       printable(word, 60)));
 }
 
 Result<std::size_t> Binder::index_of(const Place& place, std::string_view key,
@@ -370,23 +274,18 @@ Result<std::size_t> Binder::index_of(const Place& place, std::string_view key,
                                        place.path, size, printable(key, 40)));
 }
 
-void Binder::record(const Place& place, std::string as_written) {
+void Binder::record(const Place& place, std::string as_written, std::optional<double> number) {
   profile_.origins[place.path] = {
       .file = file_, .line = place.line, .source = place.source, .as_of = place.as_of};
   profile_.values[place.path] = std::move(as_written);
+  numbers_.erase(place.path);
+  if (number) numbers_[place.path] = *number;
 }
 
 void Binder::forget(const std::string& path) {
-  const std::string inside = fmt::format("{}.", path);
-  const auto erase_from = [&](auto& map) {
-    map.erase(path);
-    const auto first = map.lower_bound(inside);
-    auto last = first;
-    while (last != map.end() && last->first.starts_with(inside)) ++last;
-    map.erase(first, last);
-  };
-  erase_from(profile_.origins);
-  erase_from(profile_.values);
+  erase_below(profile_.origins, path);
+  erase_below(profile_.values, path);
+  erase_below(numbers_, path);
 }
 
 }  // namespace muster

@@ -1,95 +1,290 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes YAML into described structs: every key is a member, every value is of
-// the member's type, and where each value came from is noted. Lists replace,
-// mappings merge key by key.
+// Reads YAML into described structs: every key must be a member, every value must have the member's
+// type, and the origin of each value is recorded. Lists replace, mappings merge key by key.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "lib/base/fields.hpp"
+#include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
 #include "lib/profile/profile.hpp"
-#include "lib/profile/types.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace muster {
 
-// Where in a document, and whose word holds there.
+// A position in a document, with the source and date that apply there.
 struct Place {
   std::string path;  // "host.memory.total"; empty for the whole document
   int line = 0;
   std::string source, as_of;
-  std::map<std::string, std::string> sources;  // of a block whose `source` is a mapping by key
+  std::map<std::string, std::string> sources;  // by key, of a block whose `source` is a mapping
 };
 
 [[nodiscard]] Place below(const Place& block, std::string_view key, int line);
 
+// A mapping with one key, for the rest of a setting's path.
+[[nodiscard]] Yaml mapping_of(std::string_view key, const Yaml& value);
+
+class Binder;
+
+struct BoundField;
+
+using BoundFields = std::span<const BoundField>;
+
+// A member of a described struct, for code that reads or lists any struct.
+struct BoundField {
+  std::string_view name, about;
+  std::size_t offset = 0;  // in bytes, from the start of the struct
+  bool optional = false;
+  bool owned = false;
+  BoundFields (*inside)() = nullptr;  // of a struct: its members
+
+  // Returns the value at a member's address; they differ if it is owned.
+  void* (*enter)(void* member) = nullptr;
+  Result<void> (*read)(Binder& binder, const Yaml& node, const Place& place, void* value) = nullptr;
+
+  [[nodiscard]] void* of(void* object) const {
+    return enter(static_cast<std::byte*>(object) + offset);
+  }
+};
+
+// The members of T.
+template <Described T>
+[[nodiscard]] BoundFields fields_of();
+
+// The members of a whole Profile; only profile.cpp includes all limits.
+[[nodiscard]] BoundFields profile_fields();
+
+// The member of that name, or null.
+[[nodiscard]] const BoundField* find_field(BoundFields fields, std::string_view name);
+
+[[nodiscard]] std::vector<std::string> names_of(BoundFields fields);
+
 class Binder {
  public:
-  // The keys that a block may have; asked for errors and for a `source` by key.
-  using Keys = std::function<std::vector<std::string>()>;
   using Visit = std::function<Result<void>(std::string_view key, int line, const Yaml& value)>;
 
   explicit Binder(Profile& profile) : profile_(profile) {}
 
-  // What errors and origins call the document from here on. In a `setting` a
-  // key is the path's rest: "host.memory.total".
+  // Starts a document, under the name that errors and origins use. In a `setting` a key is the rest
+  // of the path: "host.memory.total".
   void begin(std::string file, bool setting = false) {
     file_ = std::move(file);
     setting_ = setting;
   }
+
+  // The numbers that have been read, in base units and by path.
+  [[nodiscard]] const std::map<std::string, double>& numbers() const { return numbers_; }
 
   [[nodiscard]] tl::unexpected<Error> wrong(int line, std::string_view message) const;
   [[nodiscard]] tl::unexpected<Error> unknown_key(const Place& block, std::string_view key,
                                                   int line,
                                                   const std::vector<std::string>& known) const;
 
-  // Takes a block's `source` and `as_of` into `place`, and visits its other
-  // keys in order until one fails. An error where `node` is no mapping.
-  [[nodiscard]] Result<void> block(const Yaml& node, Place& place, const Keys& keys,
-                                   const Visit& visit) const;
+  // Reads a block's `source` and `as_of` into `place`, and visits its other keys in order until one
+  // fails. `keys` are those that the block may have.
+  [[nodiscard]] Result<void> block(const Yaml& node, Place& place,
+                                   const std::vector<std::string>& keys, const Visit& visit) const;
 
-  // Reads a value of any type over what `out` holds.
-  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, Slot out);
+  // Reads a value over what `out` holds.
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, bool& out);
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, int& out);
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, double& out);
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, std::string& out);
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, Words& out);
 
-  // A check's block: it takes the keys of its policy too.
-  [[nodiscard]] Result<void> check(const Yaml& node, Place place, Slot out);
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, Enum& out) {
+    std::string word;
+    TRY(value(node, place, word));
+    TRY_ASSIGN(const auto index, index_among(place, word, words_of(Enum{})));
+    out = static_cast<Enum>(index);
+    return {};
+  }
+
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, std::vector<Enum>& out) {
+    Words words;
+    TRY(value(node, place, words));
+    out.clear();
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const Place item{.path = place.path, .line = node.items[i].line};
+      TRY_ASSIGN(const auto index, index_among(item, words[i], words_of(Enum{})));
+      out.push_back(static_cast<Enum>(index));
+    }
+    return {};
+  }
+
+  template <class Kind>
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, Quantity<Kind>& out) {
+    if (node.kind != Yaml::Kind::scalar) return wrong_type(node, place, "a number with a unit");
+    const auto parsed = parse_quantity<Kind>(node.text);
+    if (!parsed) return wrong_quantity(place, parsed.error());
+    if constexpr (std::is_same_v<Quantity<Kind>, Percent>) TRY(check_share(place, parsed->value));
+    if constexpr (std::is_same_v<Quantity<Kind>, Seconds>) TRY(check_time(place, parsed->value));
+    out = *parsed;
+    record(place, node.text, out.value);
+    return {};
+  }
+
+  template <class T>
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, std::optional<T>& out) {
+    if (node.kind != Yaml::Kind::null) return value(node, place, out.emplace());
+    out.reset();
+    record(place, "null");
+    return {};
+  }
+
+  template <class T>
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, Owned<T>& out) {
+    return value(node, place, *out);
+  }
+
+  template <class T>
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, std::vector<T>& out) {
+    if (setting_ && node.kind == Yaml::Kind::mapping) return items(node, place, out);
+    if (node.kind != Yaml::Kind::sequence) return wrong_type(node, place, "a list of mappings");
+    forget(place.path);
+    out.clear();
+    for (const auto& item : node.items) {
+      const Place inside = below(place, std::to_string(out.size()), item.line);
+      TRY(value(item, inside, out.emplace_back()));
+    }
+    if (out.empty()) record(place, "[]");
+    return {};
+  }
+
+  template <class T>
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, ByName<T>& out) {
+    if (node.kind != Yaml::Kind::mapping) return wrong_type(node, place, "a mapping");
+    for (const auto& entry : node.entries) {
+      // The key of a map may contain dots. In a setting only the last one can begin a member's
+      // name.
+      const auto dot = setting_ && Described<T> ? entry.key.rfind('.') : std::string::npos;
+      const std::string key = entry.key.substr(0, dot);
+      const Place inside = below(place, key, entry.line);
+      if (dot == std::string::npos && entry.value.kind == Yaml::Kind::null) {
+        out.erase(key);
+        forget(inside.path);
+      } else {
+        TRY(dot == std::string::npos
+                ? value(entry.value, inside, out[key])
+                : value(mapping_of(entry.key.substr(dot + 1), entry.value), inside, out[key]));
+      }
+    }
+    return {};
+  }
+
+  template <Described T>
+  [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, T& out) {
+    return described(node, place, fields_of<T>(), &out);
+  }
+
+  // Reads a check's block, which has the keys of Policy as well.
+  [[nodiscard]] Result<void> check(const Yaml& node, Place place, BoundFields limits, void* out);
 
  private:
-  [[nodiscard]] Result<void> enter(const Yaml& node, Place& place, const Keys& keys) const;
-  [[nodiscard]] Result<void> take_date(const YamlEntry& entry, Place& place) const;
-  [[nodiscard]] Result<void> take_source(const YamlEntry& entry, Place& place,
-                                         const Keys& keys) const;
+  [[nodiscard]] Result<void> enter(const Yaml& node, Place& place,
+                                   const std::vector<std::string>& keys) const;
+  [[nodiscard]] Result<void> read_source(const YamlEntry& entry, Place& place,
+                                         const std::vector<std::string>& keys) const;
   [[nodiscard]] tl::unexpected<Error> wrong_type(const Yaml& node, const Place& place,
                                                  std::string_view wanted) const;
+  [[nodiscard]] tl::unexpected<Error> wrong_quantity(const Place& place, const Error& why) const;
+  [[nodiscard]] Result<void> check_share(const Place& place, double percent) const;
+  [[nodiscard]] Result<void> check_time(const Place& place, double seconds) const;
   [[nodiscard]] Result<std::size_t> index_among(const Place& place, std::string_view word,
                                                 std::span<const std::string_view> choice) const;
-  [[nodiscard]] Result<void> truth(const Yaml& node, const Place& place, bool& out);
-  [[nodiscard]] Result<void> whole(const Yaml& node, const Place& place, int& out);
-  [[nodiscard]] Result<void> number(const Yaml& node, const Place& place, double& out);
-  [[nodiscard]] Result<void> text(const Yaml& node, const Place& place, Slot out);
-  [[nodiscard]] Result<void> word(const Yaml& node, const Place& place, Slot out);
-  [[nodiscard]] Result<void> words(const Yaml& node, const Place& place, Slot out);
-  [[nodiscard]] Result<void> quantity(const Yaml& node, const Place& place, Slot out);
-  [[nodiscard]] Result<void> limit(const Yaml& node, const Place& place, Slot out);
-  [[nodiscard]] Result<void> list(const Yaml& node, const Place& place, Slot out);
-  [[nodiscard]] Result<void> item(const Yaml& node, const Place& place, Slot list);
-  [[nodiscard]] Result<void> map(const Yaml& node, const Place& place, Slot out);
+  [[nodiscard]] Result<void> described(const Yaml& node, Place place, BoundFields fields,
+                                       void* out);
   [[nodiscard]] Result<std::size_t> index_of(const Place& place, std::string_view key,
                                              std::size_t size) const;
-  void record(const Place& place, std::string as_written);
+  void record(const Place& place, std::string as_written, std::optional<double> number = {});
   void forget(const std::string& path);
 
+  // Settings such as bench.job_all_reduce.0.fail_below=… change one item of a list.
+  template <class T>
+  [[nodiscard]] Result<void> items(const Yaml& node, const Place& place, std::vector<T>& list) {
+    for (const auto& entry : node.entries) {
+      const auto dot = entry.key.find('.');
+      const auto key = std::string_view(entry.key).substr(0, dot);
+      TRY_ASSIGN(const auto index, index_of(place, key, list.size()));
+      const Place inside = below(place, key, entry.line);
+      TRY(dot == std::string::npos
+              ? value(entry.value, inside, list[index])
+              : value(mapping_of(entry.key.substr(dot + 1), entry.value), inside, list[index]));
+    }
+    return {};
+  }
+
   Profile& profile_;
+  std::map<std::string, double> numbers_;
   std::string file_;
   bool setting_ = false;
 };
 
-// A mapping with one key, for the rest of a setting's path.
-[[nodiscard]] Yaml mapping_of(std::string_view key, const Yaml& value);
+template <class Member>
+struct BoundMember {
+  using Value = Member;
+  static void* enter(void* member) { return member; }
+};
+
+template <class T>
+struct BoundMember<Owned<T>> {
+  using Value = T;
+  static void* enter(void* member) { return &**static_cast<Owned<T>*>(member); }
+};
+
+template <class T>
+inline constexpr bool kIsLimit = false;
+template <class T>
+inline constexpr bool kIsLimit<Limit<T>> = true;
+
+template <class Member>
+[[nodiscard]] BoundField bound_field(std::string_view name, std::string_view about,
+                                     std::size_t offset) {
+  using Value = typename BoundMember<Member>::Value;
+  BoundField field{.name = name,
+                   .about = about,
+                   .offset = offset,
+                   .optional = kIsLimit<Member>,
+                   .owned = !std::is_same_v<Member, Value>,
+                   .enter = &BoundMember<Member>::enter};
+  if constexpr (Described<Value>) field.inside = &fields_of<Value>;
+  field.read = [](Binder& binder, const Yaml& node, const Place& place, void* value) {
+    return binder.value(node, place, *static_cast<Value*>(value));
+  };
+  return field;
+}
+
+template <Described T>
+BoundFields fields_of() {
+  static const auto all = [] {
+    std::vector<BoundField> fields;
+    const T sample{};
+    const auto* start = static_cast<const std::byte*>(static_cast<const void*>(&sample));
+    for_each_field<T>([&]<class Member>(const Field<T, Member>& field) {
+      const void* member = &(sample.*field.member);
+      const auto offset = static_cast<const std::byte*>(member) - start;
+      fields.push_back(
+          bound_field<Member>(field.name, field.about, static_cast<std::size_t>(offset)));
+    });
+    return fields;
+  }();
+  return all;
+}
 
 }  // namespace muster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One file after the other, weakest first, is laid over a profile.
+// Lays files and settings over a profile, weakest first.
 #pragma once
 
 #include <set>
@@ -18,32 +18,35 @@ class Layers {
  public:
   explicit Layers(Profile& profile) : profile_(profile), binder_(profile) {}
 
-  // A whole profile's file. `schema`, `name` and `extends` are the caller's.
-  // Only defaults.yaml may declare checks that have no limits, by giving them a
-  // block.
+  // Adds a profile's file. The caller reads `schema`, `name` and `extends`. Only the defaults may
+  // declare checks without limits, by giving them a block.
   [[nodiscard]] Result<void> add_file(const Yaml& document, const std::string& file, bool defaults);
 
-  // The site's `overrides`: groups, bench and contexts.
+  // Adds the site's `overrides`: groups, bench and contexts.
   [[nodiscard]] Result<void> add_overrides(const Yaml& overrides, const std::string& file);
 
-  // KEY=VALUE of the command line.
+  // Adds KEY=VALUE of the command line.
   [[nodiscard]] Result<void> add_setting(std::string_view setting);
 
-  // Whether all top-level keys of a whole profile's file are known; nothing is
-  // laid over anything.
-  [[nodiscard]] Result<void> check_keys(const Yaml& document, const std::string& file);
-
-  // The block `recognise` alone.
+  // Adds the block `recognise` alone.
   [[nodiscard]] Result<void> add_recognise(const Yaml& recognise, const std::string& file);
+
+  // Checks that all top-level keys of a profile's file are known, and adds nothing.
+  [[nodiscard]] Result<void> check_keys(const Yaml& document, const std::string& file) const;
+
+  // Checks the relations between values, after all layers. The error names the file and line of the
+  // value at fault.
+  [[nodiscard]] Result<void> check_rules() const;
 
  private:
   [[nodiscard]] Result<void> add(const Yaml& document, Place place, bool whole_file);
-  [[nodiscard]] Result<void> add_group(const Yaml& node, Place place, Slot owned);
+
+  [[nodiscard]] Result<void> add_group(const Yaml& node, Place place, const BoundField& group);
   [[nodiscard]] std::vector<std::string> declared_in(std::string_view group) const;
 
   Profile& profile_;
   Binder binder_;
-  bool declares_ = false;           // the file at hand may declare checks
+  bool declares_ = false;           // this file may declare checks
   std::set<std::string> declared_;  // ids of checks without limits
 };
 

@@ -4,107 +4,86 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <array>
+#include <set>
 #include <utility>
 
 #include "lib/base/text.hpp"
 #include "lib/profile/layers.hpp"
-#include "lib/profile/rules.hpp"
 #include "lib/profile/sources.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace muster {
 namespace {
 
-constexpr std::size_t kMaxChain = 16;
+constexpr std::size_t kMaxChain = 16;  // profiles that extend one another
 
 struct Document {
   ProfileFile file;
   Yaml yaml;
+
+  [[nodiscard]] tl::unexpected<Error> wrong_parent(std::string_view why) const {
+    const int line = yaml.find("extends")->line;
+    return make_error(fmt::format("{}: 'extends': {}", at(file.shown, line), why));
+  }
 };
 
-std::string path_of_cycle(const std::vector<Document>& chain) {
-  std::string path;
-  for (const auto& document : chain) path += fmt::format("{} -> ", document.file.shown);
-  return path + chain.front().file.shown;
-}
-
-bool is_same(const ProfileFile& a, const ProfileFile& b) {
-  return a.path == b.path && a.carried == b.carried;
-}
-
-// Where `chain` comes back to a file that is in it.
+// Fails if `file` is already in the chain.
 Result<void> refuse_cycle(const std::vector<Document>& chain, const ProfileFile& file) {
-  const auto again =
-      std::ranges::find_if(chain, [&](const Document& each) { return is_same(each.file, file); });
+  const auto again = std::ranges::find_if(chain, [&](const Document& each) {
+    return each.file.path == file.path && each.file.carried == file.carried;
+  });
   if (again == chain.end()) return {};
-  return make_error(
-      fmt::format("{}: 'extends' goes in a circle: {}",
-                  at(chain.back().file.shown, chain.back().yaml.find("extends")->line),
-                  path_of_cycle({again, chain.end()})));
+  std::string cycle;
+  for (auto each = again; each != chain.end(); ++each) {
+    cycle += fmt::format("{} -> ", each->file.shown);
+  }
+  return chain.back().wrong_parent(fmt::format("a cycle: {}{}", cycle, again->file.shown));
 }
 
-// What a document extends; nothing where it extends nothing.
-Result<std::optional<ProfileFile>> parent_of(const ProfileSources& sources,
-                                             const ProfileIndex& index, const Document& child) {
-  TRY_ASSIGN(const auto name, extends_of(child.yaml, child.file));
-  if (name.empty()) return std::nullopt;
-  auto file = find_profile(sources, index, name, &child.file);
-  if (file) return *std::move(file);
-  return make_error(fmt::format("{}: 'extends': {}",
-                                at(child.file.shown, child.yaml.find("extends")->line),
-                                file.error().message));
-}
-
-// The profile, what it extends, what that extends, and so on.
+// Reads the profile, what it extends, and so on.
 Result<std::vector<Document>> read_chain(const ProfileSources& sources, std::string_view name) {
   TRY_ASSIGN(const auto index, list_profiles(sources));
-  auto file = find_profile(sources, index, name);
-  if (!file) return tl::unexpected(file.error());
+  TRY_ASSIGN(auto file, find_profile(sources, index, name));
   std::vector<Document> chain;
   while (true) {
-    if (auto fine = refuse_cycle(chain, *file); !fine) return tl::unexpected(fine.error());
-    TRY_ASSIGN(auto document, read_profile(*file));
-    chain.push_back({*std::move(file), std::move(document)});
-
+    TRY(refuse_cycle(chain, file));
+    TRY_ASSIGN(auto document, read_profile(file));
+    chain.push_back({std::move(file), std::move(document)});
     const Document& last = chain.back();
-    TRY_ASSIGN(auto parent, parent_of(sources, index, last));
-    if (!parent) return chain;
+    TRY_ASSIGN(const auto parent, extends_of(last.yaml, last.file));
+    if (parent.empty()) return chain;
     if (chain.size() == kMaxChain) {
-      return make_error(
-          fmt::format("{}: 'extends' goes on for {} files", last.file.shown, kMaxChain));
+      return last.wrong_parent(fmt::format("more than {} levels", kMaxChain));
     }
-    file = *std::move(parent);
+    auto found = find_profile(sources, index, parent, &last.file);
+    if (!found) return last.wrong_parent(found.error().message);
+    file = *std::move(found);
   }
 }
 
-Result<void> lay_files(const ProfileSources& sources, const std::vector<Document>& chain,
+Result<void> add_files(const ProfileSources& sources, const std::vector<Document>& chain,
                        Layers& layers) {
   const ProfileFile defaults = defaults_file(sources);
   TRY_ASSIGN(const auto document, read_profile(defaults));
-  TRY_ASSIGN(const auto below, below_defaults(defaults, document));
-  Result<void> done;
-  if (below) {
-    TRY_ASSIGN(const auto first, read_profile(*below));
-    done = layers.add_file(first, (below)->shown, true);
+  TRY_ASSIGN(const auto parent, parent_of_defaults(defaults, document));
+  if (parent) {
+    TRY_ASSIGN(const auto below, read_profile(*parent));
+    TRY(layers.add_file(below, parent->shown, true));
   }
-  if (done) done = layers.add_file(document, defaults.shown, true);
-  for (auto each = chain.rbegin(); done && each != chain.rend(); ++each) {
-    done = layers.add_file(each->yaml, each->file.shown, false);
+  TRY(layers.add_file(document, defaults.shown, true));
+  for (auto each = chain.rbegin(); each != chain.rend(); ++each) {
+    TRY(layers.add_file(each->yaml, each->file.shown, false));
   }
-  return done;
+  return {};
 }
 
-Result<void> lay_choices(const ProfileSources& sources, Layers& layers) {
-  TRY_ASSIGN(const auto site, read_site(sources));
-  Result<void> done;
-  if (site.overrides.kind != Yaml::Kind::null) {
-    done = layers.add_overrides(site.overrides, site.shown);
-  }
-  for (const auto& setting : sources.settings) {
-    if (done) done = layers.add_setting(setting);
-  }
-  return done;
+// Blocks of checks and benchmarks need a source; policies and the other keys of a profile do not.
+bool needs_source(std::string_view path) {
+  const std::string_view group = path.substr(0, path.find('.'));
+  const std::string_view key = path.substr(path.rfind('.') + 1);
+  constexpr std::array<std::string_view, 4> kOthers{"summary", "aliases", "recognise", "contexts"};
+  return std::ranges::count(kOthers, group) == 0 && find_field(fields_of<Policy>(), key) == nullptr;
 }
 
 }  // namespace
@@ -114,10 +93,26 @@ Result<Profile> load_profile(const ProfileSources& sources, std::string_view nam
   Profile profile;
   profile.name = chain.front().file.stem;
   Layers layers(profile);
-  if (auto done = lay_files(sources, chain, layers); !done) return tl::unexpected(done.error());
-  if (auto done = lay_choices(sources, layers); !done) return tl::unexpected(done.error());
-  if (auto done = check_rules(profile); !done) return tl::unexpected(done.error());
+  TRY(add_files(sources, chain, layers));
+  TRY_ASSIGN(const auto site, read_site(sources));
+  if (site.overrides.kind != Yaml::Kind::null) {
+    TRY(layers.add_overrides(site.overrides, site.shown));
+  }
+  for (const auto& setting : sources.settings) TRY(layers.add_setting(setting));
+  TRY(layers.check_rules());
   return profile;
+}
+
+std::vector<std::string> review(const Profile& profile) {
+  std::vector<std::string> warnings;
+  std::set<std::string> blocks;
+  for (const auto& [path, origin] : profile.origins) {
+    if (!origin.source.empty() || !needs_source(path)) continue;
+    const std::string block = path.substr(0, path.find('.', path.find('.') + 1));
+    if (!blocks.insert(block).second) continue;
+    warnings.push_back(fmt::format("{}: '{}' has no source", at(origin.file, origin.line), block));
+  }
+  return warnings;
 }
 
 Result<std::vector<std::string>> profile_names(const ProfileSources& sources) {

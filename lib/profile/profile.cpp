@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/profile/profile.hpp"
 
+#include "lib/profile/binder.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/environment.hpp"
 #include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/ib.hpp"
 #include "lib/profile/limits/pci.hpp"
 #include "lib/profile/limits/probes.hpp"
 #include "lib/profile/limits/topology.hpp"
-#include "lib/profile/types.hpp"
 
 namespace muster {
 
-// The two largest groups have a source file of their own in limits/.
-extern template const Type& type_of<HostLimits>();
-extern template const Type& type_of<GpuLimits>();
+// The two largest groups have their own source files in limits/.
+extern template BoundFields fields_of<HostLimits>();
+extern template BoundFields fields_of<GpuLimits>();
 
 template class Owned<PciLimits>;
 template class Owned<IbLimits>;
@@ -23,9 +24,7 @@ template class Owned<EnvLimits>;
 template class Owned<MusterLimits>;
 template class Owned<BenchLimits>;
 
-const Type& profile_type() { return type_of<Profile>(); }
-
-const Type& policy_type() { return type_of<Policy>(); }
+BoundFields profile_fields() { return fields_of<Profile>(); }
 
 bool expects_gpus(const Profile& profile) { return profile.gpu->present.count.value_or(0) > 0; }
 

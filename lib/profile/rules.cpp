@@ -5,218 +5,235 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
+#include <cstdint>
+#include <set>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "lib/base/text.hpp"
-#include "lib/profile/ceilings.hpp"
-#include "lib/profile/limit_rules.hpp"
 #include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
-#include "lib/profile/xid_rules.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace muster {
 namespace {
 
-// Where the value at `path` was set, or the first value below it.
-std::string where(const Profile& profile, const std::string& path) {
-  auto found = profile.origins.find(path);
-  if (found == profile.origins.end()) {
-    const std::string inside = fmt::format("{}.", path);
-    found = profile.origins.lower_bound(inside);
-    if (found == profile.origins.end() || !found->first.starts_with(inside)) return profile.name;
+constexpr std::string_view kDecode = "decode";  // a class that depends on the registers
+
+using Numbers = std::map<std::string, double>;
+
+// Keeps the first rule that is broken.
+class Checker {
+ public:
+  explicit Checker(const Profile& profile) : profile_(profile) {}
+
+  template <class... Arguments>
+  void require(bool holds, const std::string& path, fmt::format_string<Arguments...> message,
+               Arguments&&... arguments) {
+    if (holds || !result_) return;
+    result_ = make_error(
+        fmt::format("{}: '{}' {}", where(path), printable(path),
+                    printable(fmt::format(message, std::forward<Arguments>(arguments)...), 400)));
   }
-  return at(found->second.file, found->second.line);
-}
 
-tl::unexpected<Error> broken(const Profile& profile, const std::string& path,
-                             std::string_view message) {
-  return make_error(fmt::format("{}: '{}' {}", where(profile, path), path, message));
-}
+  void require_known(const std::string& path, std::string_view word,
+                     const std::vector<std::string>& known) {
+    if (std::ranges::count(known, word) > 0) return;
+    const auto near = nearest(word, known);
+    require(false, path, "has the unknown name \"{}\"; {}", printable(word, 60),
+            near.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
+                         : fmt::format("did you mean '{}'?", near));
+  }
 
-template <class Q>
-Result<void> check_order(const Profile& profile, const std::string& path,
-                         const BenchLimit<Q>& limit) {
-  struct Step {
-    std::string_view key;
-    const Limit<Q>& value;
+  [[nodiscard]] Result<void> result() const { return result_; }
+
+ private:
+  // Where the value at `path` was set, or the first value below it.
+  [[nodiscard]] std::string where(const std::string& path) const {
+    auto found = profile_.origins.find(path);
+    if (found == profile_.origins.end()) {
+      const std::string inside = fmt::format("{}.", path);
+      found = profile_.origins.lower_bound(inside);
+      if (found == profile_.origins.end() || !found->first.starts_with(inside)) {
+        return profile_.name;
+      }
+    }
+    return at(found->second.file, found->second.line);
+  }
+
+  const Profile& profile_;
+  Result<void> result_;
+};
+
+// Pairs of keys in one block, of which the first must not exceed the second.
+void check_order(const Profile& profile, const Numbers& numbers, Checker& checker) {
+  struct Order {
+    std::string_view low, high;
   };
 
-  const std::array<Step, 3> ascending{Step{"fail_below", limit.fail_below},
-                                      Step{"warn_below", limit.warn_below},
-                                      Step{"expected", limit.expected}};
-  for (std::size_t low = 0; low < ascending.size(); ++low) {
-    for (std::size_t high = low + 1; high < ascending.size(); ++high) {
-      const auto& [key, value] = ascending.at(low);
-      const auto& [bound_key, bound] = ascending.at(high);
-      if (!value || !bound || *value <= *bound) continue;
-      return broken(profile, fmt::format("{}.{}", path, key),
-                    fmt::format("is {}, above its '{}' of {}", to_string(*value), bound_key,
-                                to_string(*bound)));
+  constexpr std::array<Order, 5> kOrders{{{"warn_above", "fail_above"},
+                                          {"fail_below", "warn_below"},
+                                          {"fail_below", "expected"},
+                                          {"warn_below", "expected"},
+                                          {"promised", "expected"}}};
+  for (const auto& [path, low] : numbers) {
+    for (const auto& order : kOrders) {
+      const auto begin = path.rfind('.') + 1;
+      const auto key = path.find(order.low, begin);
+      if (key == std::string::npos) continue;
+      auto other = path;
+      other.replace(key, order.low.size(), order.high);
+      const auto high = numbers.find(other);
+      if (high == numbers.end()) continue;
+      checker.require(low <= high->second, path, "is {}, above its '{}' of {}",
+                      profile.values.at(path), other.substr(begin), profile.values.at(other));
     }
   }
-  if (!limit.promised || !limit.expected || *limit.promised <= *limit.expected) return {};
-  return broken(profile, fmt::format("{}.promised", path),
-                fmt::format("is {}, above its 'expected' of {}", to_string(*limit.promised),
-                            to_string(*limit.expected)));
 }
 
 template <class Q>
-bool is_set(const BenchLimit<Q>& limit) {
-  return limit.expected || limit.promised || limit.warn_below || limit.fail_below;
+void check_collective(const std::string& path, const BenchLimit<Q>& limit, Checker& checker) {
+  const bool is_set = limit.expected || limit.promised || limit.warn_below || limit.fail_below;
+  checker.require(!is_set || limit.size, path,
+                  "has no size; bus bandwidth means nothing without one");
 }
 
-Result<void> check_collective(const Profile& profile, const std::string& path,
-                              const BenchLimit<BytesPerSecond>& limit) {
-  if (is_set(limit) && !limit.size) {
-    return broken(profile, path, "has no size; bus bandwidth means nothing without one");
-  }
-  return {};
-}
-
-Result<void> check_job(const Profile& profile, const std::string& path,
-                       const BenchLimit<BytesPerSecond>& limit) {
-  if (auto done = check_collective(profile, path, limit); !done) return done;
-  if (!limit.algorithm) {
-    return broken(profile, path, "has no algorithm; write ring, tree, nvls, collnet or any");
-  }
-  if (limit.nodes_at_least.value_or(0) < 2) {
-    return broken(profile, path, "needs nodes_at_least, of 2 or more");
-  }
-  if (limit.nodes_at_most && *limit.nodes_at_most < *limit.nodes_at_least) {
-    return broken(profile, path, "holds for no job: nodes_at_most is below nodes_at_least");
-  }
-  return check_order(profile, path, limit);
-}
-
-Result<void> check_bench(const Profile& profile) {
-  Result<void> done;
-  for_each_field<BenchLimits>([&](const auto& each) {
-    if (!done) return;
-    const std::string path = fmt::format("bench.{}", each.name);
-    const auto& limit = (*profile.bench).*each.member;
-    if constexpr (requires { limit.front().fail_below; }) {
-      for (std::size_t i = 0; done && i < limit.size(); ++i) {
-        done = check_job(profile, fmt::format("{}.{}", path, i), limit[i]);
+void check_bench(const BenchLimits& bench, Checker& checker) {
+  check_collective("bench.node_all_reduce", bench.node_all_reduce, checker);
+  check_collective("bench.loopback_all_reduce", bench.loopback_all_reduce, checker);
+  for_each_field<BenchLimits>([&](const auto& field) {
+    if constexpr (requires { (bench.*field.member).front().fail_below; }) {
+      for (std::size_t i = 0; i < (bench.*field.member).size(); ++i) {
+        const auto& limit = (bench.*field.member)[i];
+        const auto path = fmt::format("bench.{}.{}", field.name, i);
+        const int least = limit.nodes_at_least.value_or(0);
+        check_collective(path, limit, checker);
+        checker.require(limit.algorithm.has_value(), path,
+                        "has no algorithm; write ring, tree, nvls, collnet or any");
+        checker.require(least >= 2, path, "needs nodes_at_least, of 2 or more");
+        checker.require(limit.nodes_at_most.value_or(least) >= least, path,
+                        "matches no job: nodes_at_most is below nodes_at_least");
       }
-    } else if constexpr (requires { limit.fail_below; }) {
-      done = check_order(profile, path, limit);
     }
   });
-  if (!done) return done;
-  done = check_collective(profile, "bench.node_all_reduce", profile.bench->node_all_reduce);
-  if (!done) return done;
-  return check_collective(profile, "bench.loopback_all_reduce", profile.bench->loopback_all_reduce);
 }
 
-// Which file or option says what the ceiling follows from, where the limit's own does not.
-std::string said_elsewhere(const Profile& profile, const BoundedLimit& limit) {
-  const auto own = profile.origins.find(limit.path);
-  std::string text;
-  for (const auto& path : limit.from) {
-    const auto origin = profile.origins.find(path);
-    if (origin == profile.origins.end() || own == profile.origins.end()) continue;
-    if (origin->second.file == own->second.file) continue;
-    text += fmt::format("; '{}' from {}", path, at(origin->second.file, origin->second.line));
-  }
-  return text;
-}
-
-Result<void> check_limits(const Profile& profile) {
-  const auto found = find_broken_limit(profile);
-  if (!found) return {};
-  return broken(profile, found->path, found->message);
-}
-
-Result<void> check_xids(const Profile& profile) {
-  const auto found = find_broken_xid(profile);
-  if (!found) return {};
-  return broken(profile, found->path, found->message);
-}
-
-Result<void> check_ceilings(const Profile& profile) {
-  constexpr double kRounding = 1e-9;
-  for (const auto& limit : bounded_limits(profile)) {
-    if (limit.of_ceiling <= 1 + kRounding) continue;
-    return broken(profile, limit.path,
-                  fmt::format("is {}, above its physical ceiling of {} ({}{})", limit.limit,
-                              limit.ceiling, limit.because, said_elsewhere(profile, limit)));
-  }
-  return {};
-}
-
-Result<void> check_contexts(const Profile& profile) {
-  static const std::vector<std::string> known{"manual", "prolog", "epilog", "periodic", "boot"};
+void check_names(const Profile& profile, Checker& checker) {
   for (const auto& [name, context] : profile.contexts) {
-    if (std::ranges::count(known, name) > 0) continue;
-    const std::string near = nearest(name, known);
-    return broken(profile, fmt::format("contexts.{}", printable(name, 80)),
-                  near.empty() ? fmt::format("is no context; known: {}", fmt::join(known, ", "))
-                               : fmt::format("is no context; did you mean '{}'?", near));
+    checker.require_known(fmt::format("contexts.{}", name), name,
+                          {"manual", "prolog", "epilog", "periodic", "boot"});
   }
-  return {};
-}
-
-Result<void> check_must_observe(const Profile& profile) {
-  const std::vector<std::string> known(kMustObserveWords.begin(), kMustObserveWords.end());
   for (const auto& group : profile.must_observe) {
-    if (std::ranges::count(known, group) > 0) continue;
-    const auto near = nearest(group, known);
-    return broken(profile, "must_observe",
-                  fmt::format("names \"{}\"; {}", printable(group, 60),
-                              near.empty() ? fmt::format("known: {}", fmt::join(known, ", "))
-                                           : fmt::format("did you mean '{}'?", near)));
+    checker.require_known("must_observe", group,
+                          {kMustObserveWords.begin(), kMustObserveWords.end()});
   }
-  return {};
 }
 
-std::string file_of(const Profile& profile, const std::string& path) {
+bool set_by_defaults(const Profile& profile, const std::string& path) {
   const auto found = profile.origins.lower_bound(path);
-  return found == profile.origins.end() ? "" : found->second.file;
+  return found != profile.origins.end() && found->second.file.ends_with("defaults.yaml");
 }
 
-// A kind of its own choice judges nothing; that of the defaults may be left over from patterns that
-// a stronger file has replaced.
-Result<void> check_kinds(const Profile& profile) {
+void check_kernel_log(const Profile& profile, Checker& checker) {
   const auto& log = profile.host->kernel_log;
-  const bool replaced = !file_of(profile, "host.kernel_log.patterns").ends_with("defaults.yaml");
   std::vector<std::string> used;
-  for (const auto& pattern : log.patterns) used.push_back(pattern.kind);
-  for (const auto& [kind, outcome] : log.kinds) {
-    if (std::ranges::count(used, kind) > 0) continue;
-    const auto path = fmt::format("host.kernel_log.kinds.{}", kind);
-    if (replaced && file_of(profile, path).ends_with("defaults.yaml")) continue;
-    const auto near = nearest(kind, used);
-    return broken(profile, path,
-                  fmt::format("is a kind of no pattern{}",
-                              near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  for (std::size_t i = 0; i < log.patterns.size(); ++i) {
+    const auto& [pattern, kind, remedy] = log.patterns[i];
+    const auto path = fmt::format("host.kernel_log.patterns.{}", i);
+    checker.require(!pattern.empty(), path, "has no pattern");
+    checker.require(log.kinds.contains(kind), fmt::format("{}.kind", path),
+                    "is \"{}\", which is not among 'host.kernel_log.kinds'", kind);
+    used.push_back(kind);
   }
-  return {};
+  // The defaults' kinds remain if another file replaces their patterns.
+  const bool replaced = !set_by_defaults(profile, "host.kernel_log.patterns");
+  for (const auto& [kind, outcome] : log.kinds) {
+    const auto path = fmt::format("host.kernel_log.kinds.{}", kind);
+    if (replaced && set_by_defaults(profile, path)) continue;
+    checker.require_known(path, kind, used);
+  }
 }
 
-Result<void> check_kernel_log(const Profile& profile) {
-  const auto& log = profile.host->kernel_log;
-  for (std::size_t i = 0; i < log.patterns.size(); ++i) {
-    const std::string path = fmt::format("host.kernel_log.patterns.{}", i);
-    if (log.patterns[i].pattern.empty()) return broken(profile, path, "has no pattern");
-    if (log.kinds.contains(log.patterns[i].kind)) continue;
-    return broken(profile, fmt::format("{}.kind", path),
-                  fmt::format("is \"{}\", which is not among 'host.kernel_log.kinds'",
-                              printable(log.patterns[i].kind, 60)));
+bool is_number_up_to(std::string_view text, std::uint64_t most) {
+  const auto parsed = parse_unsigned(text);
+  return parsed && *parsed <= most;
+}
+
+// The rules and classes of XIDs or SXIDs.
+template <class Limits>
+void check_classes(const std::string& path, const Limits& limits, Checker& checker) {
+  constexpr std::uint64_t kLargest = 999999;
+  const auto require_class = [&](const std::string& place, const std::string& kind) {
+    checker.require(kind == kDecode || limits.kinds.contains(kind), place,
+                    "is \"{}\", which is not among '{}.kinds'", kind, path);
+  };
+  std::set<std::string_view> seen;
+  for (std::size_t i = 0; i < limits.rules.size(); ++i) {
+    const auto& rule = limits.rules[i];
+    const auto place = fmt::format("{}.rules.{}", path, i);
+    checker.require(!rule.xids.empty(), place, "has no xids");
+    require_class(fmt::format("{}.class", place), rule.kind);
+    const auto numbers = fmt::format("{}.xids", place);
+    for (const auto& number : rule.xids) {
+      checker.require(is_number_up_to(number, kLargest), numbers, "has \"{}\", which is not an XID",
+                      number);
+      checker.require(seen.insert(number).second, numbers, "has {}, as an earlier rule does",
+                      number);
+    }
   }
-  return {};
+  for (const auto& [number, kind] : limits.classes) {
+    const auto place = fmt::format("{}.classes.{}", path, number);
+    checker.require(is_number_up_to(number, kLargest), place, "is not an XID");
+    require_class(place, kind);
+  }
+}
+
+void check_nvlink(const XidLimits& xid, Checker& checker) {
+  constexpr int kRegisters = 7;
+  const auto require_words = [&](const std::string& path, const Words& words) {
+    for (const auto& word : words) {
+      const auto bits = parse_hex(word);
+      checker.require(bits && *bits <= UINT32_MAX, path, "has \"{}\", which is not a 32-bit word",
+                      word);
+    }
+  };
+  for (std::size_t i = 0; i < xid.nvlink_units.size(); ++i) {
+    const auto& unit = xid.nvlink_units[i];
+    for (const auto* words : {&unit.reset, &unit.reset_if_flagged, &unit.evaluate, &unit.ignore}) {
+      require_words(fmt::format("gpu.xid.nvlink_units.{}", i), *words);
+    }
+  }
+  for (std::size_t i = 0; i < xid.nvlink_reasons.size(); ++i) {
+    require_words(fmt::format("gpu.xid.nvlink_reasons.{}", i), xid.nvlink_reasons[i].reasons);
+  }
+  for (std::size_t i = 0; i < xid.nvlink_bits.size(); ++i) {
+    const auto& row = xid.nvlink_bits[i];
+    const auto path = fmt::format("gpu.xid.nvlink_bits.{}", i);
+    checker.require(row.number >= 1 && row.number <= kRegisters, path,
+                    "has register {}, expected 1 to {}", row.number, kRegisters);
+    for (const auto& bit : row.bits) {
+      checker.require(is_number_up_to(bit, 31), path, "has bit \"{}\", expected 0 to 31", bit);
+    }
+    checker.require(row.kind == kDecode || xid.kinds.contains(row.kind),
+                    fmt::format("{}.class", path), "is \"{}\", which is not among 'gpu.xid.kinds'",
+                    row.kind);
+  }
 }
 
 }  // namespace
 
-Result<void> check_rules(const Profile& profile) {
-  for (const auto check : {check_bench, check_limits, check_ceilings, check_contexts,
-                           check_must_observe, check_kernel_log, check_kinds, check_xids}) {
-    if (auto done = check(profile); !done) return done;
-  }
-  return {};
+Result<void> check_rules(const Profile& profile, const Numbers& numbers) {
+  Checker checker(profile);
+  check_bench(*profile.bench, checker);
+  check_order(profile, numbers, checker);
+  check_names(profile, checker);
+  check_kernel_log(profile, checker);
+  check_classes("gpu.xid", profile.gpu->xid, checker);
+  check_nvlink(profile.gpu->xid, checker);
+  check_classes("gpu.sxid", profile.gpu->sxid, checker);
+  return checker.result();
 }
 
 }  // namespace muster

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold between the values of a whole profile, whichever files they came from.
+// The relations that must hold between the values of a profile, whichever files set them.
 #pragma once
+
+#include <map>
+#include <string>
 
 #include "lib/base/result.hpp"
 #include "lib/profile/profile.hpp"
 
 namespace muster {
 
-// The first rule that is broken, with the file and line of the value that breaks it.
-[[nodiscard]] Result<void> check_rules(const Profile& profile);
+// `numbers` are the profile's, by path. The error names the file and line of the value at fault.
+[[nodiscard]] Result<void> check_rules(const Profile& profile,
+                                       const std::map<std::string, double>& numbers);
 
 }  // namespace muster

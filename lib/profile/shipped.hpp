@@ -1,20 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The YAML that the program carries: configs/profiles/*.yaml and configs/xids.yaml as they were
-// when it was built.
+// The YAML that the program carries: configs/profiles/*.yaml and configs/xids.yaml, parsed when it
+// was built. Parsing them in every run would double the time of a check.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 
+#include "lib/profile/yaml.hpp"
+
 namespace muster {
 
-struct ShippedFile {
-  std::string_view name;    // below configs: "profiles/nd96isr_h100_v5.yaml", "xids.yaml"
-  std::string_view text;    // its bytes
-  std::string_view packed;  // the document, for unpack_yaml
+// A node of a YAML tree, followed by the nodes below it.
+struct ShippedNode {
+  Yaml::Kind kind = Yaml::Kind::null;
+  int line = 0;
+  std::size_t size = 1;  // number of nodes in this subtree
+  std::string_view text;
+  std::string_view key;  // in a mapping
+  int key_line = 0;
 };
 
-// Sorted by name. The source file of this is made by embed_yaml.
+struct ShippedFile {
+  std::string_view name;  // below configs: "profiles/nd96isr_h100_v5.yaml", "xids.yaml"
+  std::string_view text;
+  std::span<const ShippedNode> nodes;
+};
+
+// Sorted by name. embed_yaml generates the definition.
 [[nodiscard]] std::span<const ShippedFile> shipped_files();
 
 }  // namespace muster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of the site's muster.yaml that are nobody's profile: each is a
-// described struct of the part that uses it.
+// The blocks of the site's muster.yaml that do not belong to a profile: each is a described struct
+// of the program that uses it.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,18 +15,17 @@
 
 namespace muster {
 
-// Reads one block of the site's file over the defaults in `out`; a site
-// without that block changes nothing. `check` says what is wrong with the
-// values: a key and the rest of a sentence, or an empty key.
+// Reads one block of the site's file over the defaults in `out`; nothing if the site does not have
+// it. `check` returns the key of a wrong value and the rest of the message, or an empty key.
 template <Described T, class Check>
 [[nodiscard]] Result<void> read_block(const SiteFile& site, std::string_view name,
                                       const Yaml& block, T& out, const Check& check) {
   if (block.kind == Yaml::Kind::null) return {};
-  Profile scratch;  // where the binder notes the lines
+  Profile scratch;  // the binder records the lines here
   Binder binder(scratch);
   binder.begin(site.shown);
   const Place place{.path = std::string(name), .line = block.line};
-  if (auto read = binder.value(block, place, slot_of(out)); !read) return read;
+  TRY(binder.value(block, place, out));
   const auto broken = check(out);
   if (broken.key.empty()) return {};
   const auto path = fmt::format("{}.{}", name, broken.key);

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
-#include "lib/profile/yaml_pack.hpp"
 
 namespace muster {
 namespace {
@@ -24,7 +23,7 @@ std::string shown_name(const fs::path& folder, const fs::path& file) {
   return (plain.filename() / file.filename()).string();
 }
 
-// Adds what `found` does not have yet. The site's folder need not exist.
+// Adds the profiles in a folder that are not in `found`. The site's folder need not exist.
 Result<void> list_folder(const fs::path& folder, bool of_site, ProfileIndex& found) {
   std::error_code error;
   fs::directory_iterator entry(folder, error);
@@ -50,11 +49,28 @@ ProfileFile carried_file(const ShippedFile& file) {
           .carried = &file};
 }
 
-// None where the program carries no such file.
+// The file that the program carries under that name, or null.
 const ShippedFile* carried_at(const fs::path& path) {
   const auto files = shipped_files();
   const auto found = std::ranges::find(files, path.native(), &ShippedFile::name);
   return found == files.end() ? nullptr : &*found;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the tree
+Yaml tree_of(std::span<const ShippedNode> nodes, const std::vector<std::string_view>& sections) {
+  const ShippedNode& top = nodes.front();
+  Yaml tree{.kind = top.kind, .line = top.line, .text = std::string(top.text)};
+  for (std::size_t i = 1; i < nodes.size(); i += nodes[i].size) {
+    const ShippedNode& below = nodes[i];
+    if (!sections.empty() && std::ranges::count(sections, below.key) == 0) continue;
+    auto value = tree_of(nodes.subspan(i, below.size), {});
+    if (tree.kind == Yaml::Kind::mapping) {
+      tree.entries.push_back({std::string(below.key), below.key_line, std::move(value)});
+    } else {
+      tree.items.push_back(std::move(value));
+    }
+  }
+  return tree;
 }
 
 Result<void> list_shipped(const ProfileSources& sources, ProfileIndex& found) {
@@ -76,7 +92,7 @@ Result<ProfileFile> find_alias(const ProfileIndex& files, std::string_view name)
   for (const auto& [stem, file] : files) {
     const auto document = read_sections(file, {"aliases"});
     known.push_back(stem);
-    // What is wrong with a file is said where its profile is read.
+    // An invalid file is reported when its profile is loaded.
     const Yaml* aliases = document ? document->find("aliases") : nullptr;
     if (aliases == nullptr) continue;
     for (const auto& alias : aliases->items) {
@@ -85,12 +101,11 @@ Result<ProfileFile> find_alias(const ProfileIndex& files, std::string_view name)
     }
   }
   const std::string near = nearest(plain, known);
-  return make_missing(fmt::format("no profile is called '{}'{}", printable(name, 80),
+  return make_missing(fmt::format("unknown profile '{}'{}", printable(name, 80),
                                   near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
 }
 
-// `path` begins at the folder of `from`, if there is such a file. An absolute one stands for
-// itself.
+// The file at a path that is relative to the folder of `from`, if that is set.
 ProfileFile file_at(const ProfileFile* from, std::string_view path) {
   const fs::path folder = from == nullptr ? fs::path() : from->path.parent_path();
   fs::path full = (folder / path).lexically_normal();
@@ -110,11 +125,11 @@ Result<std::string> text_at(const Yaml& document, std::string_view key, std::str
   return make_error(fmt::format("{}: '{}' must be text", at(file, value->line), key));
 }
 
-// A file need not say its schema; where it does, it must be the one that is read here.
+// A schema is optional, but must be the supported one.
 Result<void> check_schema(const Yaml& document, std::string_view expected, std::string_view file) {
   TRY_ASSIGN(const auto schema, text_at(document, "schema", file));
   if (schema == expected || schema.empty()) return {};
-  return make_error(fmt::format("{}: the schema is \"{}\"; this muster reads {}",
+  return make_error(fmt::format("{}: unsupported schema \"{}\", expected {}",
                                 at(file, document.find("schema")->line), printable(schema, 60),
                                 expected));
 }
@@ -147,7 +162,7 @@ Result<ProfileIndex> list_profiles(const ProfileSources& sources) {
   if (!sources.site.empty()) {
     TRY(list_folder(sources.site / "profiles", true, found));
   }
-  if (auto listed = list_shipped(sources, found); !listed) return tl::unexpected(listed.error());
+  TRY(list_shipped(sources, found));
   return found;
 }
 
@@ -159,8 +174,8 @@ ProfileFile defaults_file(const ProfileSources& sources) {
   return {.path = std::move(path), .shown = std::move(shown), .stem = std::string(kDefaults)};
 }
 
-Result<std::optional<ProfileFile>> below_defaults(const ProfileFile& defaults,
-                                                  const Yaml& document) {
+Result<std::optional<ProfileFile>> parent_of_defaults(const ProfileFile& defaults,
+                                                      const Yaml& document) {
   TRY_ASSIGN(const auto name, extends_of(document, defaults));
   if (name.empty()) return std::nullopt;
   ProfileFile file = file_at(&defaults, name);
@@ -175,12 +190,12 @@ Result<ProfileFile> find_profile(const ProfileSources& sources, const ProfileInd
   }
   const auto found = index.find(std::string(name));
   if (found == index.end()) return find_alias(index, name);
-  std::error_code ignored;  // then they are not the same file
+  std::error_code ignored;  // an error means that they are not the same file
   if (from == nullptr || !fs::equivalent(found->second.path, from->path, ignored)) {
     return found->second;
   }
   ProfileIndex shipped;
-  if (auto listed = list_shipped(sources, shipped); !listed) return tl::unexpected(listed.error());
+  TRY(list_shipped(sources, shipped));
   const auto below = shipped.find(std::string(name));
   return below == shipped.end() ? find_alias(shipped, name) : below->second;
 }
@@ -194,7 +209,7 @@ Result<Yaml> read_profile(const ProfileFile& file) {
   TRY(check_schema(*document, kProfileSchema, file.shown));
   TRY_ASSIGN(const auto name, text_at(*document, "name", file.shown));
   if (!name.empty() && name != file.stem) {
-    return make_error(fmt::format(R"({}: the name is "{}"; it must be the file's, "{}")",
+    return make_error(fmt::format(R"({}: the name is "{}", but the file's is "{}")",
                                   at(file.shown, document->find("name")->line), printable(name, 80),
                                   file.stem));
   }
@@ -202,7 +217,7 @@ Result<Yaml> read_profile(const ProfileFile& file) {
 }
 
 Result<Yaml> read_sections(const ProfileFile& file, const std::vector<std::string_view>& sections) {
-  if (file.carried != nullptr) return unpack_yaml(file.carried->packed, sections);
+  if (file.carried != nullptr) return tree_of(file.carried->nodes, sections);
   TRY_ASSIGN(const auto text, read_yaml_text(file.path));
   return parse_yaml(text, file.shown);
 }
@@ -224,14 +239,11 @@ Result<SiteFile> read_site(const ProfileSources& sources) {
   TRY_ASSIGN(const auto document, parse_yaml(*text, site.shown));
   if (document.kind == Yaml::Kind::null) return site;
   if (document.kind != Yaml::Kind::mapping) {
-    return make_error(fmt::format("{}: a mapping is expected here", at(site.shown, document.line)));
+    return make_error(fmt::format("{}: expected a mapping", at(site.shown, document.line)));
   }
-  if (auto known = check_site_keys(document, site.shown); !known) {
-    return tl::unexpected(known.error());
-  }
+  TRY(check_site_keys(document, site.shown));
   TRY(check_schema(document, kSiteSchema, site.shown));
-  TRY_ASSIGN(auto profile, text_at(document, "profile", site.shown));
-  site.profile = std::move(profile);
+  TRY_ASSIGN(site.profile, text_at(document, "profile", site.shown));
   if (const Yaml* named = document.find("profile")) site.profile_line = named->line;
   if (const Yaml* overrides = document.find("overrides")) site.overrides = *overrides;
   if (const Yaml* slurm = document.find("slurm")) site.slurm = *slurm;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files there are, and what each is before anything is laid over anything.
+// The files of profiles, before any is merged.
 #pragma once
 
 #include <filesystem>
@@ -20,54 +20,53 @@ inline constexpr std::string_view kDefaults = "defaults";  // the profile below 
 
 struct ProfileFile {
   std::filesystem::path path;
-  std::string shown;  // what errors call it: "profiles/nd96isr_h100_v5.yaml"
-  std::string stem;   // its name
+  std::string shown;  // its name in errors: "profiles/nd96isr_h100_v5.yaml"
+  std::string stem;   // the profile's name
   bool of_site = false;
-  const ShippedFile* carried = nullptr;  // where the program carries it, and nothing is read
+  const ShippedFile* carried = nullptr;  // set if the program carries the file
 };
 
 using ProfileIndex = std::map<std::string, ProfileFile>;
 
-// All profiles but defaults.yaml, by name; the site's own beat the shipped ones.
+// Returns all profiles but the defaults, by name; the site's override the shipped ones.
 [[nodiscard]] Result<ProfileIndex> list_profiles(const ProfileSources& sources);
 
-// defaults.yaml.
 [[nodiscard]] ProfileFile defaults_file(const ProfileSources& sources);
 
-// What defaults.yaml extends, laid below it; nothing where it extends nothing.
-[[nodiscard]] Result<std::optional<ProfileFile>> below_defaults(const ProfileFile& defaults,
-                                                                const Yaml& document);
+// Returns the file that defaults.yaml extends, if any.
+[[nodiscard]] Result<std::optional<ProfileFile>> parent_of_defaults(const ProfileFile& defaults,
+                                                                    const Yaml& document);
 
-// The name in lower case and without "Standard_": "nd96isr_h100_v5" of what Azure calls
+// The name in lower case and without "Standard_": "nd96isr_h100_v5" for Azure's
 // "Standard_ND96isr_H100_v5".
 [[nodiscard]] std::string plain_profile_name(std::string_view name);
 
-// Finds a profile by name or path; a name may be written as its cloud writes it. A site's profile
-// may extend the shipped one of its own name: `from` is the file that asks, and relative paths
-// start at its folder.
+// Finds a profile by path, by name, or by name as its cloud spells it. `from` is the profile that
+// extends it, if any: relative paths start at its folder, and a site's profile may extend the
+// shipped one of its own name.
 [[nodiscard]] Result<ProfileFile> find_profile(const ProfileSources& sources,
                                                const ProfileIndex& index, std::string_view name,
                                                const ProfileFile* from = nullptr);
 
-// The document, with a schema and a name that are as they must be.
+// Returns the document; an error if it is not a mapping or has a wrong schema or name.
 [[nodiscard]] Result<Yaml> read_profile(const ProfileFile& file);
 
-// The document, without read_profile()'s checks. Of a file that is carried in the program, only the
-// top-level keys in `sections`; all where there are none.
+// Returns the document without read_profile()'s checks. From a file that the program carries it
+// reads only the top-level keys in `sections`, or all if there are none.
 [[nodiscard]] Result<Yaml> read_sections(const ProfileFile& file,
                                          const std::vector<std::string_view>& sections);
 
 // The name that a document extends, empty for none.
 [[nodiscard]] Result<std::string> extends_of(const Yaml& document, const ProfileFile& file);
 
-// The site's muster.yaml.
+// The site's muster.yaml. Blocks that it does not have are null.
 struct SiteFile {
   std::string shown;
-  std::string profile;   // empty when it names none
+  std::string profile;   // empty if it names none
   int profile_line = 0;  // where it does
-  Yaml overrides;        // null when it has none
-  Yaml slurm;            // what muster may do to nodes; null when it has none
-  Yaml nhc;              // what NHC's configurations may do; null when it has none
+  Yaml overrides;
+  Yaml slurm;  // what muster may do to nodes
+  Yaml nhc;    // what NHC's configurations may do
 };
 
 [[nodiscard]] Result<SiteFile> read_site(const ProfileSources& sources);

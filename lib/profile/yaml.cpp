@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the tree from yaml-cpp's events.
 #include "lib/profile/yaml.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <map>
-#include <optional>
-#include <sstream>
-#include <utility>
 
 #include "lib/base/descriptor.hpp"
 #include "lib/base/result.hpp"
@@ -25,135 +19,78 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kMaxFile = 256UL * 1024;
-constexpr std::size_t kMaxDepth = 64;
+constexpr int kMaxDepth = 64;
 
-// Keeps the first thing that is wrong, and takes nothing in after it.
-class TreeBuilder final : public YAML::EventHandler {
+int line_of(const YAML::Mark& mark) { return mark.line + 1; }
+
+class TreeBuilder {
  public:
-  explicit TreeBuilder(std::string_view file) : file_(file) {}
+  // Aliases may repeat parts of a document, but not make it larger than its text.
+  TreeBuilder(std::string_view file, std::size_t text_size) : file_(file), left_(text_size + 1) {}
 
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    if (std::exchange(begun_, true)) refuse(line_of(mark), "more than one document");
-  }
-
-  void OnDocumentEnd() override {}
-
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
-    add({.kind = Yaml::Kind::null, .line = line_of(mark)});
-  }
-
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
-    refuse(line_of(mark), "aliases (*name) are not supported; write the value out, or quote it");
-  }
-
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/,
-                const std::string& value) override {
-    check_tag(line_of(mark), tag);
-    add({.kind = Yaml::Kind::scalar, .line = line_of(mark), .text = value});
-  }
-
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/,
-                       YAML::EmitterStyle::value /*style*/) override {
-    open(Yaml::Kind::sequence, line_of(mark), tag);
-  }
-
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/,
-                  YAML::EmitterStyle::value /*style*/) override {
-    open(Yaml::Kind::mapping, line_of(mark), tag);
-  }
-
-  void OnSequenceEnd() override { close(); }
-
-  void OnMapEnd() override { close(); }
-
-  [[nodiscard]] static int line_of(const YAML::Mark& mark) { return mark.line + 1; }
-
-  [[nodiscard]] bool failed() const { return error_.has_value(); }
-
-  [[nodiscard]] Result<Yaml> document() {
-    if (error_) return make_error(*error_);
-    return std::move(document_);
+  // NOLINTNEXTLINE(misc-no-recursion): at most kMaxDepth levels
+  [[nodiscard]] Result<Yaml> build(const YAML::Node& node, int depth = 0) {
+    Yaml tree{.line = line_of(node.Mark())};
+    if (depth > kMaxDepth) return refuse(tree.line, "nested too deeply");
+    if (left_ == 0) return refuse(tree.line, "aliases repeat too much of the document");
+    --left_;
+    // "?" means no tag, and "!" is a quoted scalar.
+    if (const auto& tag = node.Tag(); !tag.empty() && tag != "?" && tag != "!") {
+      return refuse(tree.line, fmt::format("tags ({}) are not supported", printable(tag, 40)));
+    }
+    if (node.IsScalar()) {
+      tree.kind = Yaml::Kind::scalar;
+      tree.text = node.Scalar();
+    } else if (node.IsSequence()) {
+      tree.kind = Yaml::Kind::sequence;
+      for (const auto& item : node) {
+        TRY_ASSIGN(auto value, build(item, depth + 1));
+        tree.items.push_back(std::move(value));
+      }
+    } else if (node.IsMap()) {
+      tree.kind = Yaml::Kind::mapping;
+      TRY(add_entries(node, depth, tree));
+    }
+    return tree;
   }
 
  private:
-  // A sequence or mapping that is not closed yet.
-  struct Open {
-    Yaml node;
-    std::optional<std::pair<std::string, int>> key;  // read, its value is still to come
-    std::map<std::string, int> lines;                // of the keys so far
-  };
-
-  void refuse(int line, std::string_view why) {
-    if (!error_) error_ = fmt::format("{}: {}", at(file_, line), why);
-  }
-
-  void check_tag(int line, const std::string& tag) {
-    // "?" stands for no tag; "!" says no more than that a value is text.
-    if (tag.empty() || tag == "?" || tag == "!") return;
-    refuse(line, fmt::format("tags ({}) are not supported", printable(tag, 40)));
-  }
-
-  void open(Yaml::Kind kind, int line, const std::string& tag) {
-    check_tag(line, tag);
-    if (open_.size() >= kMaxDepth) refuse(line, "nested too deeply");
-    open_.push_back({.node = {.kind = kind, .line = line}});
-  }
-
-  void close() {
-    Yaml done = std::move(open_.back().node);
-    open_.pop_back();
-    add(std::move(done));
-  }
-
-  void add(Yaml value) {
-    if (error_) return;
-    if (open_.empty()) {
-      document_ = std::move(value);
-      return;
+  // NOLINTNEXTLINE(misc-no-recursion)
+  [[nodiscard]] Result<void> add_entries(const YAML::Node& node, int depth, Yaml& mapping) {
+    std::map<std::string, int> lines;
+    for (const auto& entry : node) {
+      const int line = line_of(entry.first.Mark());
+      if (!entry.first.IsScalar()) return refuse(line, "a key must be text");
+      const auto& key = entry.first.Scalar();
+      const auto [first, is_new] = lines.emplace(key, line);
+      if (!is_new) {
+        return refuse(line, fmt::format("duplicate key '{}', first on line {}", printable(key, 80),
+                                        first->second));
+      }
+      TRY_ASSIGN(auto value, build(entry.second, depth + 1));
+      mapping.entries.push_back({key, line, std::move(value)});
     }
-    Open& parent = open_.back();
-    if (parent.node.kind == Yaml::Kind::sequence) {
-      parent.node.items.push_back(std::move(value));
-    } else if (!parent.key) {
-      take_key(parent, std::move(value));
-    } else {
-      auto [key, line] = *std::exchange(parent.key, std::nullopt);
-      parent.node.entries.push_back({std::move(key), line, std::move(value)});
-    }
+    return {};
   }
 
-  void take_key(Open& parent, Yaml key) {
-    if (key.kind != Yaml::Kind::scalar) refuse(key.line, "a key must be a word");
-    const auto [first, is_new] = parent.lines.emplace(key.text, key.line);
-    if (!is_new) {
-      refuse(key.line, fmt::format("the key '{}' stands here twice; first on line {}",
-                                   printable(key.text, 80), first->second));
-    }
-    parent.key.emplace(std::move(key.text), key.line);
+  [[nodiscard]] tl::unexpected<Error> refuse(int line, std::string_view why) const {
+    return make_error(fmt::format("{}: {}", at(file_, line), why));
   }
 
-  std::string file_;
-  std::vector<Open> open_;
-  Yaml document_;
-  std::optional<std::string> error_;
-  bool begun_ = false;
+  std::string_view file_;
+  std::size_t left_;  // nodes that may still be built
 };
 
-// yaml-cpp says what was not found; which character would have been right helps more.
 std::string problem_of(const YAML::Exception& exception) {
   const std::string_view problem = exception.msg;
-  if (problem == YAML::ErrorMsg::END_OF_SEQ_FLOW) {
-    return "did not find expected ',' or ']' while parsing a flow sequence";
-  }
-  if (problem == YAML::ErrorMsg::END_OF_MAP_FLOW) {
-    return "did not find expected ',' or '}' while parsing a flow mapping";
-  }
+  if (problem == YAML::ErrorMsg::UNKNOWN_ANCHOR)
+    return "unknown alias; quote text that begins with *";
   return printable(problem, 200);
 }
 
-// The line of the first byte that is no text, 0 where there is none: yaml-cpp takes control
-// characters in, and puts another character in place of what is not UTF-8.
-int line_of_no_text(std::string_view text) {
+// Returns the line of the first control character or byte that is not UTF-8, or 0: yaml-cpp accepts
+// control characters and replaces invalid bytes.
+int line_of_invalid_text(std::string_view text) {
   int line = 1;
   while (!text.empty()) {
     const auto length = utf8_length(text);
@@ -187,27 +124,25 @@ std::string at(std::string_view file, int line) {
 }
 
 Result<Yaml> parse_yaml(std::string_view text, std::string_view file) {
-  if (const int line = line_of_no_text(text); line > 0) {
-    return make_error(fmt::format("{}: not YAML: a control character, or a byte that is not UTF-8",
-                                  at(file, line)));
+  const auto invalid = [&](int line, std::string_view why) {
+    return make_error(fmt::format("{}: invalid YAML: {}", at(file, line), why));
+  };
+  if (const int line = line_of_invalid_text(text); line > 0) {
+    return invalid(line, "a control character, or a byte that is not UTF-8");
   }
-  TreeBuilder builder(file);
   try {
-    std::istringstream stream{std::string(text)};
-    YAML::Parser parser(stream);
-    while (!builder.failed() && parser.HandleNextDocument(builder)) {
-    }
+    const auto documents = YAML::LoadAll(std::string(text));
+    if (documents.empty()) return Yaml{};
+    if (documents.size() > 1)
+      return invalid(line_of(documents[1].Mark()), "more than one document");
+    return TreeBuilder(file, text.size()).build(documents.front());
   } catch (const YAML::Exception& exception) {
-    if (!builder.failed()) {
-      const int line = TreeBuilder::line_of(exception.mark);
-      return make_error(fmt::format("{}: not YAML: {}", at(file, line), problem_of(exception)));
-    }
+    return invalid(line_of(exception.mark), problem_of(exception));
   }
-  return builder.document();
 }
 
 Result<std::string> read_yaml_text(const std::filesystem::path& path) {
-  // Not blocking, so that a pipe in the place of a file cannot hold us.
+  // O_NONBLOCK: opening a pipe must not block.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.is_open()) {
     const int code = errno;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A YAML document as a plain tree with line numbers. Everything that knows yaml-cpp is behind it.
-// Stricter than YAML: no key twice, no aliases, no tags, one document, keys are text.
+// A YAML document as a plain tree with line numbers; only yaml.cpp uses yaml-cpp. Stricter than
+// YAML: keys are text and unique, there is one document, and tags are refused.
 #pragma once
 
 #include <filesystem>
@@ -18,12 +18,12 @@ struct Yaml {
   enum class Kind { null, scalar, sequence, mapping };
 
   Kind kind = Kind::null;
-  int line = 0;                    // from 1; 0 where there is none
+  int line = 0;                    // from 1; 0 if unknown
   std::string text;                // of a scalar, without its quotes
   std::vector<Yaml> items;         // of a sequence
-  std::vector<YamlEntry> entries;  // of a mapping, as written
+  std::vector<YamlEntry> entries;  // of a mapping, in file order
 
-  // The value at `key` of a mapping, or none.
+  // The value at `key` of a mapping, or null.
   [[nodiscard]] const Yaml* find(std::string_view key) const;
 };
 
@@ -33,13 +33,13 @@ struct YamlEntry {
   Yaml value;
 };
 
-// "profiles/x.yaml:12", or the file alone where there is no line.
+// "profiles/x.yaml:12", or the file alone if the line is 0.
 [[nodiscard]] std::string at(std::string_view file, int line);
 
-// `file` is what errors call the text. An empty document is null.
+// `file` is the name of the text in errors. An empty document is null.
 [[nodiscard]] Result<Yaml> parse_yaml(std::string_view text, std::string_view file);
 
-// A regular file of at most 256 KiB. The error is `missing` when it does not exist.
+// Reads a regular file of at most 256 KiB. The error is `missing` if the file does not exist.
 [[nodiscard]] Result<std::string> read_yaml_text(const std::filesystem::path& path);
 
 }  // namespace muster

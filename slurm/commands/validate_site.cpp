@@ -25,7 +25,7 @@ std::string trouble_with(const SiteFile& site, const Yaml& block, std::string_vi
   Binder binder(noted);
   binder.begin(site.shown);
   const Place place{.path = "slurm", .line = site.slurm.line};
-  if (const auto read = binder.value(block, place, slot_of(rules)); !read) {
+  if (const auto read = binder.value(block, place, rules); !read) {
     return read.error().message;
   }
   const auto broken = slurm::check_values(rules);

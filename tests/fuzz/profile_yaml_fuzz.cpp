@@ -10,7 +10,6 @@
 #include "lib/profile/layers.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/profile/profile.hpp"
-#include "lib/profile/rules.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace muster {
@@ -23,7 +22,7 @@ void require(bool holds) {
 }
 
 // Whether the layer is valid and complete.
-void judge(const Profile& profile, const Result<void>& layer) {
+void judge(const Profile& profile, const Layers& layers, const Result<void>& layer) {
   if (!layer) {
     require(!layer.error().message.empty());
     require(printable(layer.error().message, kAnyLength) == layer.error().message);
@@ -31,7 +30,7 @@ void judge(const Profile& profile, const Result<void>& layer) {
   }
   require(profile.origins.size() == profile.values.size());
   for (const auto& [path, origin] : profile.origins) require(profile.values.contains(path));
-  if (const auto rules = check_rules(profile); !rules) {
+  if (const auto rules = layers.check_rules(); !rules) {
     require(printable(rules.error().message, kAnyLength) == rules.error().message);
     return;
   }
@@ -41,9 +40,10 @@ void judge(const Profile& profile, const Result<void>& layer) {
 void run(std::string_view text) {
   Profile set;
   const bool formed = well_formed_setting(text);
-  const auto done = Layers(set).add_setting(text);
+  Layers settings(set);
+  const auto done = settings.add_setting(text);
   require(formed || !done);
-  judge(set, done);
+  judge(set, settings, done);
 
   const auto document = parse_yaml(text, "x");
   if (!document) {
@@ -51,9 +51,11 @@ void run(std::string_view text) {
     return;
   }
   Profile whole;
-  judge(whole, Layers(whole).add_file(*document, "x", true));
+  Layers files(whole);
+  judge(whole, files, files.add_file(*document, "x", true));
   Profile overridden;
-  judge(overridden, Layers(overridden).add_overrides(*document, "x"));
+  Layers overrides(overridden);
+  judge(overridden, overrides, overrides.add_overrides(*document, "x"));
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/profile/limits/gpu.hpp"
 
-#include "lib/profile/profile.hpp"
-#include "lib/profile/types.hpp"
+#include "lib/profile/binder.hpp"
 
 namespace muster {
 
 template class Owned<GpuLimits>;
-template const Type& type_of<GpuLimits>();
+template BoundFields fields_of<GpuLimits>();
 
 }  // namespace muster

@@ -2,19 +2,172 @@
 // The limits of the checks host.*, below `host` in a profile.
 #pragma once
 
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "lib/base/fields.hpp"
-#include "lib/profile/limits/cpu.hpp"
-#include "lib/profile/limits/disks.hpp"
-#include "lib/profile/limits/kernel.hpp"
+#include "lib/base/quantity.hpp"
 #include "lib/profile/limits/kernel_log.hpp"
 #include "lib/profile/limits/limit.hpp"
-#include "lib/profile/limits/memory.hpp"
-#include "lib/profile/limits/mounts.hpp"
-#include "lib/profile/limits/network.hpp"
-#include "lib/profile/limits/processes.hpp"
-#include "lib/profile/limits/services.hpp"
 
 namespace muster {
+
+struct CpuLimits {
+  MUSTER_DESCRIBED(CpuLimits);
+  MUSTER_FIELD(Limit<int>, sockets, "sockets");
+  MUSTER_FIELD(Limit<int>, cores, "cores");
+  MUSTER_FIELD(Limit<int>, threads, "online logical CPUs");
+  MUSTER_FIELD(Limit<int>, numa_nodes, "NUMA nodes that have CPUs");
+};
+
+struct LoadLimits {
+  MUSTER_DESCRIBED(LoadLimits);
+  MUSTER_FIELD(Limit<double>, warn_above_per_core, "5-minute load average per core");
+  MUSTER_FIELD(Limit<double>, running_warn_above_per_core, "runnable tasks per core");
+};
+
+struct MemoryLimits {
+  MUSTER_DESCRIBED(MemoryLimits);
+  MUSTER_FIELD(Limit<Bytes>, total, "expected MemTotal");
+  MUSTER_FIELD(Percent, tolerance, "band around it, both ways") = {};
+};
+
+struct MemoryAvailableLimits {
+  MUSTER_DESCRIBED(MemoryAvailableLimits);
+  MUSTER_FIELD(Limit<Percent>, warn_below, "MemAvailable, in percent of MemTotal");
+};
+
+struct SwapLimits {
+  MUSTER_DESCRIBED(SwapLimits);
+  MUSTER_FIELD(Limit<Bytes>, total, "expected SwapTotal; 0 GiB for none");
+};
+
+struct HugePageLimit {
+  MUSTER_DESCRIBED(HugePageLimit);
+  MUSTER_FIELD(Bytes, size, "size of one page") = {};
+  MUSTER_FIELD(Limit<int>, count, "pages configured");
+  MUSTER_FIELD(Limit<int>, free, "least number of free pages");
+};
+
+struct HugePagesLimits {
+  MUSTER_DESCRIBED(HugePagesLimits);
+  MUSTER_FIELD(std::vector<HugePageLimit>, pages, "expected huge pages, by size");
+};
+
+struct EdacLimits {
+  MUSTER_DESCRIBED(EdacLimits);
+  MUSTER_FIELD(Limit<double>, corrected_warn_above_per_hour, "corrected memory errors per hour");
+};
+
+struct KernelLimits {
+  MUSTER_DESCRIBED(KernelLimits);
+  MUSTER_FIELD(Limit<std::string>, release, "kernel release, a glob");
+  MUSTER_FIELD(Words, required, "parameters the command line must have, globs");
+  MUSTER_FIELD(Words, forbidden, "parameters it must not have, globs");
+};
+
+enum class HugePageMode { always, madvise, never };
+
+inline constexpr std::array<std::string_view, 3> kHugePageWords{"always", "madvise", "never"};
+
+constexpr std::span<const std::string_view> words_of(HugePageMode /*of*/) { return kHugePageWords; }
+
+struct SysctlLimits {
+  MUSTER_DESCRIBED(SysctlLimits);
+  MUSTER_FIELD(ByName<std::string>, values, "key to expected value; alternatives separated by |");
+  MUSTER_FIELD(std::vector<HugePageMode>, transparent_hugepage, "allowed: always, madvise, never");
+};
+
+struct ModuleLimits {
+  MUSTER_DESCRIBED(ModuleLimits);
+  MUSTER_FIELD(Words, required, "modules that must be loaded; a|b for either");
+  MUSTER_FIELD(Words, forbidden, "modules that must not be loaded");
+};
+
+struct ClockLimits {
+  MUSTER_DESCRIBED(ClockLimits);
+  MUSTER_FIELD(bool, synchronised, "the clock must be disciplined") = false;
+  MUSTER_FIELD(Limit<Seconds>, error_warn_above, "estimated error");
+  MUSTER_FIELD(Words, clocksource, "allowed clocksources; empty for any");
+};
+
+struct ResourceLimits {
+  MUSTER_DESCRIBED(ResourceLimits);
+  MUSTER_FIELD(bool, memlock_unlimited, "locked memory must be unlimited") = false;
+  MUSTER_FIELD(Limit<int>, open_files_min, "least soft limit of open files");
+};
+
+struct StuckTaskLimits {
+  MUSTER_DESCRIBED(StuckTaskLimits);
+  MUSTER_FIELD(Limit<Seconds>, uninterruptible_for, "longest time in D state");
+  MUSTER_FIELD(Words, waits_of_users,
+               "functions of the kernel (wchan), as globs, in which a user can make "
+               "a task wait: it warns only");
+  MUSTER_FIELD(Limit<int>, zombies_warn_above, "number of zombies");
+};
+
+struct RequiredMount {
+  MUSTER_DESCRIBED(RequiredMount);
+  MUSTER_FIELD(std::string, point, "mount point");
+  MUSTER_FIELD(std::string, type, "file system type, a glob; empty for any");
+  MUSTER_FIELD(bool, writable, "must not be read-only") = false;
+};
+
+struct MountLimits {
+  MUSTER_DESCRIBED(MountLimits);
+  MUSTER_FIELD(std::vector<RequiredMount>, required, "mounts that must be there");
+  MUSTER_FIELD(Seconds, answer_within, "deadline of one statfs") = {};
+};
+
+struct DiskLimits {
+  MUSTER_DESCRIBED(DiskLimits);
+  MUSTER_FIELD(Limit<Percent>, warn_above, "space in use");
+  MUSTER_FIELD(Limit<Percent>, fail_above, "space in use");
+  MUSTER_FIELD(Limit<Percent>, inodes_warn_above, "inodes in use");
+  MUSTER_FIELD(Limit<Percent>, inodes_fail_above, "inodes in use");
+  MUSTER_FIELD(Words, ignore, "mount points or file system types to leave out, globs");
+};
+
+struct NvmeLimits {
+  MUSTER_DESCRIBED(NvmeLimits);
+  MUSTER_FIELD(Limit<int>, count, "local NVMe devices");
+  MUSTER_FIELD(Limit<Bytes>, size, "size of each");
+  MUSTER_FIELD(Percent, tolerance, "band around the size, both ways") = {};
+};
+
+struct ProgramLimits {
+  MUSTER_DESCRIBED(ProgramLimits);
+  MUSTER_FIELD(Words, executable, "programs that must exist and be executable");
+  MUSTER_FIELD(Words, present, "files that must exist");
+};
+
+struct ContainerStorageLimits {
+  MUSTER_DESCRIBED(ContainerStorageLimits);
+  MUSTER_FIELD(Words, paths, "directories for images and containers");
+  MUSTER_FIELD(Limit<Bytes>, free_min, "least free space of each");
+};
+
+struct ServiceLimits {
+  MUSTER_DESCRIBED(ServiceLimits);
+  MUSTER_FIELD(Words, active, "units that must be active");
+  MUSTER_FIELD(Words, inactive, "units that must not be active");
+};
+
+struct EthernetInterface {
+  MUSTER_DESCRIBED(EthernetInterface);
+  MUSTER_FIELD(std::string, name, "interface or verbs name, a glob");
+  MUSTER_FIELD(Limit<BitsPerSecond>, speed, "expected speed; not set for any");
+  MUSTER_FIELD(bool, rdma,
+               "an Ethernet interface of any RDMA device will do, whatever its name") = false;
+};
+
+struct EthernetLimits {
+  MUSTER_DESCRIBED(EthernetLimits);
+  MUSTER_FIELD(std::vector<EthernetInterface>, interfaces, "interfaces that must be up");
+};
 
 struct HostLimits {
   MUSTER_DESCRIBED(HostLimits);

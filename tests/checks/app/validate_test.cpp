@@ -80,7 +80,7 @@ TEST_F(ValidateTest, OverridesAndProfilesAreReadAsARunReadsThem) {
   EXPECT_THAT(troubles_of("overrides:\n  host: {dsik: {fail_above: 90%}}\n"),
               HasSubstr("muster.yaml:2: unknown key 'host.dsik'; did you mean 'disk'?\n"));
   EXPECT_THAT(troubles_of("profile: nd96isr_h100_v6\n"),
-              HasSubstr("muster.yaml:1: 'profile': no profile is called 'nd96isr_h100_v6'; did you "
+              HasSubstr("muster.yaml:1: 'profile': unknown profile 'nd96isr_h100_v6'; did you "
                         "mean 'nd96isr_h100_v5'?\n"));
   dir_.write("etc/muster/profiles/trainer.yaml", "must_observe: [gpus]\n");
   EXPECT_THAT(troubles_of("profile: generic\n"),

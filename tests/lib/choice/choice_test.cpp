@@ -216,7 +216,7 @@ TEST(ChoiceTest, NamesThePlaceOfTheSitesUnknownProfile) {
   ASSERT_FALSE(choice);
   EXPECT_EQ(choice.error().status, 78);
   EXPECT_EQ(choice.error().message,
-            fmt::format("{}/muster.yaml:2: 'profile': no profile is called 'nd96isr_h100_v6'; did "
+            fmt::format("{}/muster.yaml:2: 'profile': unknown profile 'nd96isr_h100_v6'; did "
                         "you mean 'nd96isr_h100_v5'?",
                         dir.path().string()));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How profiles are put together: defaults, what they extend, the site's choices, the command line.
+// How profiles are merged: defaults, inheritance, the site's overrides and the command line.
 #include "lib/profile/load.hpp"
 
 #include <gmock/gmock.h>
@@ -99,6 +99,15 @@ host:
   EXPECT_FALSE(p.origins.contains("host.sysctl.values.k3"));
 }
 
+TEST(LoadProfileTest, TheEnvironmentMergesVariableByVariable) {
+  const ProfileFiles files;
+  files.shipped("base", "bench: {environment: {A: \"1\", B: \"2\", C: \"3\"}}\n");
+  files.shipped("x", "extends: base\nbench: {environment: {B: \"7\", C: null}}\n");
+  const Profile p = load(files, "x", {"bench.environment.NCCL_ALGO=Ring"});
+  EXPECT_THAT(p.bench->environment,
+              ElementsAre(Pair("A", "1"), Pair("B", "7"), Pair("NCCL_ALGO", "Ring")));
+}
+
 TEST(LoadProfileTest, NullUnsetsALimit) {
   const ProfileFiles files;
   files.defaults("schema: muster.profile/1\nhost: {nvme: {count: 8}, cpu: {cores: 4}}\n");
@@ -109,7 +118,7 @@ TEST(LoadProfileTest, NullUnsetsALimit) {
   EXPECT_EQ(p.values.at("host.nvme.count"), "null");
 }
 
-TEST(LoadProfileTest, RemembersWhereEachValueCameFrom) {
+TEST(LoadProfileTest, RecordsTheOriginOfEachValue) {
   const ProfileFiles files;
   files.defaults(
       "schema: muster.profile/1\nas_of: 2026-01-01\nhost: {source: here, cpu: {cores: 1}}\n");
@@ -152,7 +161,7 @@ TEST(LoadProfileTest, ItemsOfAListOfBlocksHaveTheirNumberInThePath) {
   EXPECT_THAT(p.origins, ElementsAre(Key("host.mounts.required.0.point")));
 }
 
-TEST(LoadProfileTest, PoliciesStandBesideTheLimits) {
+TEST(LoadProfileTest, PoliciesAreReadFromTheBlocksOfChecks) {
   const ProfileFiles files;
   files.defaults(
       "schema: muster.profile/1\nib: {state: {fail_as: warn}}\nhost: {nvme: {count: 8}}\n");
@@ -179,7 +188,7 @@ TEST(LoadProfileTest, ASiteProfileBeatsTheShippedOneAndMayExtendIt) {
   EXPECT_EQ(p.host->cpu.sockets, 2);
 }
 
-TEST(LoadProfileTest, TakesAPathAndARelativeParent) {
+TEST(LoadProfileTest, AcceptsAPathAndARelativeParent) {
   const ProfileFiles files;
   files.dir().write("mine/base.yaml", "schema: muster.profile/1\nhost: {cpu: {cores: 8}}\n");
   files.dir().write("mine/sub/x.yaml", "schema: muster.profile/1\nextends: ../base.yaml\n");
@@ -189,7 +198,7 @@ TEST(LoadProfileTest, TakesAPathAndARelativeParent) {
   EXPECT_EQ(p.origins.at("host.cpu.cores").file, files.path("mine/base.yaml"));
 }
 
-TEST(LoadProfileTest, KnowsAProfileByItsOtherNames) {
+TEST(LoadProfileTest, FindsAProfileByItsAliases) {
   const ProfileFiles files;
   files.shipped("base", "aliases: [b2]\n");
   files.shipped("x", "extends: base\naliases: [x2, x3]\nsummary: it\n");
@@ -199,7 +208,7 @@ TEST(LoadProfileTest, KnowsAProfileByItsOtherNames) {
             (std::vector<std::string>{"b2", "base", "x", "x2", "x3"}));
 }
 
-TEST(LoadProfileTest, KnowsAProfileAsItsCloudWritesIt) {
+TEST(LoadProfileTest, FindsAProfileByItsCloudsSpelling) {
   const ProfileFiles files;
   files.shipped("nd96isr_h100_v5", "aliases: [nd96isrf_h100_v5]\n");
   for (const auto* name : {"Standard_ND96isr_H100_v5", "ND96isr_H100_v5",
@@ -208,14 +217,14 @@ TEST(LoadProfileTest, KnowsAProfileAsItsCloudWritesIt) {
   }
 }
 
-TEST(LoadProfileTest, OtherNamesAreNotInherited) {
+TEST(LoadProfileTest, AliasesAreNotInherited) {
   const ProfileFiles files;
   files.shipped("base", "aliases: [b2]\n");
   files.shipped("x", "extends: base\n");
   EXPECT_EQ(load(files, "x").aliases, Words{});
 }
 
-TEST(LoadProfileTest, AMissingSiteFolderIsFine) {
+TEST(LoadProfileTest, ASiteFolderIsOptional) {
   const ProfileFiles files;
   files.shipped("x", "summary: it\n");
   auto sources = files.sources();

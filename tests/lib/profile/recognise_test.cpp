@@ -366,7 +366,7 @@ TEST_F(RecogniseTest, AMisspelledKeyOfTheSitesProfileIsAnError) {
 
 TEST_F(RecogniseTest, AProfileOfTheSiteThatIsNotYamlIsAnError) {
   files.site_profile("ours", "recognise: {gpus: 8\n");
-  EXPECT_THAT(of(nd_h100()).profile, ::testing::HasSubstr("ours.yaml:3: not YAML"));
+  EXPECT_THAT(of(nd_h100()).profile, ::testing::HasSubstr("ours.yaml:3: invalid YAML"));
 }
 
 TEST_F(RecogniseTest, AnErrorInARecogniseBlockIsSaid) {

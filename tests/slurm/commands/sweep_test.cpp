@@ -288,7 +288,7 @@ INSTANTIATE_TEST_SUITE_P(
         RuleCase{"start_within", "start_within: 8 d",
                  "'slurm.sweep.start_within' must be 1 min to 7 d"},
         RuleCase{"most_jobs", "most_jobs: 0", "'slurm.sweep.most_jobs' must be 1 to 1000"},
-        RuleCase{"nice", "nice: -5", "'slurm.sweep.nice' is -5; it cannot be negative"},
+        RuleCase{"nice", "nice: -5", "'slurm.sweep.nice' must be 0 or more, not \"-5\""},
         RuleCase{"kind", "kinds: [pear]", "'slurm.sweep.kinds' has \"pear\"; write locate or node"},
         RuleCase{"no_kind", "kinds: []",
                  "'slurm.sweep.kinds' is empty; write locate or node, or both"},
