@@ -41,7 +41,7 @@ std::vector<LimitKey> limit_keys(std::string_view check) {
   const auto* of_group = find_field(profile_fields(), group);
   if (of_group == nullptr || !of_group->owned) return keys;
   const auto* block = find_field(of_group->inside(), name);
-  if (block != nullptr) add_keys("", block->inside(), keys);
+  if (block != nullptr && block->inside != nullptr) add_keys("", block->inside(), keys);
   return keys;
 }
 

@@ -19,10 +19,10 @@ namespace {
 
 constexpr int kMaxExtends = 16;
 
-// Reads `recognise` of each profile, and of what it extends, once.
-class Reader {
+// Reads `recognise` of each profile, and of its parents, once.
+class CandidateReader {
  public:
-  explicit Reader(const ProfileSources& sources) : sources_(sources) {}
+  explicit CandidateReader(const ProfileSources& sources) : sources_(sources) {}
 
   [[nodiscard]] Result<Candidates> read() {
     TRY_ASSIGN(index_, list_profiles(sources_));
@@ -31,7 +31,7 @@ class Reader {
     for (const auto& [name, file] : index_) {
       TRY_ASSIGN(const auto document, sections_of(file));
       add_aliases(*document, file, candidates.by_name);
-      if ((document)->find("recognise") == nullptr) {
+      if (document->find("recognise") == nullptr) {
         if (file.of_site) unknown.push_back(name);
         continue;
       }
@@ -56,12 +56,12 @@ class Reader {
     auto document =
         file.of_site ? read_own(file) : read_sections(file, {"extends", "aliases", "recognise"});
     if (!document && file.of_site) return tl::unexpected(document.error());
-    // One of another folder that is no YAML is an error where it is named, and no candidate here.
+    // An invalid shipped file is an error only for its own profile.
     if (!document) document = Yaml{};
     return &documents_.emplace(file.path, std::move(*document)).first->second;
   }
 
-  // An alias of the site's goes before a shipped one.
+  // The site's aliases override shipped ones.
   static void add_aliases(const Yaml& document, const ProfileFile& file,
                           std::map<std::string, std::string>& by_name) {
     const Yaml* aliases = document.find("aliases");
@@ -72,7 +72,7 @@ class Reader {
     }
   }
 
-  // A slip in the site's own file would take its profile out of the choice in silence.
+  // A mistake in a site's file must not silently remove its profile from the candidates.
   [[nodiscard]] static Result<Yaml> read_own(const ProfileFile& file) {
     auto document = read_profile(file);
     if (!document) return document;
@@ -81,7 +81,7 @@ class Reader {
     return document;
   }
 
-  // A base that the site's other profiles extend needs no block of its own.
+  // A profile that others of the site extend needs no block of its own.
   [[nodiscard]] std::vector<std::string> remarks_on(const std::vector<std::string>& unknown) const {
     std::vector<std::string> remarks;
     for (const auto& name : unknown) {
@@ -132,6 +132,8 @@ class Reader {
 
 }  // namespace
 
-Result<Candidates> read_candidates(const ProfileSources& sources) { return Reader(sources).read(); }
+Result<Candidates> read_candidates(const ProfileSources& sources) {
+  return CandidateReader(sources).read();
+}
 
 }  // namespace muster

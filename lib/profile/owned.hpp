@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A member that behaves as a value although its type is only declared where it is a member.
+// A member with value semantics whose type need not be complete where the member is declared.
 #pragma once
 
 #include <memory>
@@ -7,21 +7,19 @@
 
 namespace muster {
 
-// Copies and destroys what it owns. With `extern template class Owned<T>` after the declaration of
-// T and `template class Owned<T>` in one source file, only the files that look into a T include its
-// definition, and only they are compiled again when it changes.
+// Needs `extern template class Owned<T>` after the declaration of T and `template class Owned<T>`
+// in one source file. Only files that use a T's members then include and depend on its definition.
 template <class T>
 class Owned {
  public:
   Owned();
-  Owned(T value);  // NOLINT(google-explicit-constructor): it is its value
+  Owned(T value);  // NOLINT(google-explicit-constructor): acts as its value
   Owned(const Owned& other);
   Owned(Owned&& other) noexcept;
   Owned& operator=(const Owned& other);
   Owned& operator=(Owned&& other) noexcept;
   ~Owned();
 
-  // Compares the values.
   bool operator==(const Owned& other) const;
 
   T* operator->() { return value_.get(); }
@@ -33,7 +31,7 @@ class Owned {
   const T& operator*() const { return *value_; }
 
  private:
-  std::unique_ptr<T> value_;  // none once it is moved from
+  std::unique_ptr<T> value_;  // null after a move
 };
 
 template <class T>

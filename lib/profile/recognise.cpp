@@ -16,14 +16,13 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kAzureAssetTag = "7783-7084-3265-9085-8269-3286-77";
-constexpr double kCpuNodeTolerance =
-    0.1;  // of cores and memory, where they are all there is to tell
-constexpr double kSameNodeTolerance = 0.05;  // of memory, where the GPUs cannot tell
-constexpr double kSameDistance = 0.02;       // MemTotal differs by less between like nodes
+constexpr double kCpuNodeTolerance = 0.1;    // of cores and memory, for nodes without GPUs
+constexpr double kSameNodeTolerance = 0.05;  // of memory, for nodes that lost their GPUs
+constexpr double kSameDistance = 0.02;       // MemTotal of equal nodes differs by less
 
 using Chosen = std::vector<const Candidate*>;
 
-// Whether a node is what a profile asks for, from best to worst.
+// Whether a node matches a profile, from best to worst.
 enum class Fit { yes, unknown, no };
 
 Fit worse(Fit a, Fit b) { return std::max(a, b); }
@@ -39,7 +38,7 @@ double relative(double a, double b) {
   return larger > 0 ? std::abs(a - b) / larger : 0;
 }
 
-// GPUs that a cluster computes on: a server's own display adapter has an id on the bus as well.
+// The GPUs of vendors that make accelerators; a server's display adapter is also on the bus.
 std::optional<GpuIds> compute_gpus(const Hardware& hardware) {
   if (!hardware.gpu_pci_ids) return std::nullopt;
   GpuIds found;
@@ -52,7 +51,7 @@ std::optional<GpuIds> compute_gpus(const Hardware& hardware) {
 struct Node {
   const Hardware& hardware;
   std::optional<GpuIds> gpus;
-  bool is_of_unknown_size = false;  // its cloud calls it what no profile is called
+  bool is_of_unknown_size = false;  // no profile has its cloud's name
 
   [[nodiscard]] std::optional<int> gpu_count() const {
     if (!gpus) return std::nullopt;
@@ -77,7 +76,7 @@ struct Node {
     return result;
   }
 
-  // A node that shows no GPU is no GPU node to us, and then all else must fit well.
+  // For a profile without GPUs the node must have none, and all else must match.
   [[nodiscard]] Fit has_its_gpus(const Recognise& wants) const {
     if (wants.gpu_pci_ids.empty()) {
       return worse(fit(gpus, [](const GpuIds& seen) { return seen.empty(); }),
@@ -104,13 +103,13 @@ struct Node {
     return fit(hardware.infiniband_hcas, [&](int hcas) { return *wants.infiniband == (hcas > 0); });
   }
 
-  // Cores and memory are the same in many a machine: what only comes with GPUs must be there, too.
+  // Many machines have the same cores and memory, so require hardware that only GPU nodes have.
   [[nodiscard]] bool shows_what_comes_with_gpus(const Recognise& wants) const {
     const bool has_hcas = wants.infiniband.value_or(false) && hardware.infiniband_hcas > 0;
     return has_hcas || hardware.nvswitches > 0 || wants.dmi_product;
   }
 
-  // All that it asks for but its GPUs. A profile that says too little of a node is not believed.
+  // Whether everything but the GPUs matches, and the profile is specific enough to be believed.
   [[nodiscard]] bool is_all_but_gpus(const Recognise& wants) const {
     const bool says_enough = (wants.chassis_asset_tag || wants.dmi_vendor) && wants.cores &&
                              wants.memory && !wants.gpu_pci_ids.empty();
@@ -123,7 +122,7 @@ struct Node {
            is_of_size(wants, kSameNodeTolerance) == Fit::yes;
   }
 
-  // How far the counts that are known are from those of a healthy node of this kind.
+  // The distance of the known counts from those of a healthy node.
   [[nodiscard]] double distance(const Recognise& wants) const {
     const auto term = [](const auto& wanted, const auto& seen) {
       return wanted && seen ? relative(*wanted, *seen) : 0;
@@ -190,8 +189,8 @@ std::vector<std::string> describe(const Node& node) {
 
 struct Sorted {
   Chosen fitting;
-  Chosen possible;      // what speaks for or against them is not known
-  Chosen without_hcas;  // GPUs that only come with InfiniBand, of which the node has none
+  Chosen possible;      // the deciding facts are unknown
+  Chosen without_hcas;  // match, except that the node has no InfiniBand HCAs
 };
 
 Sorted sort_out(const Node& node, const std::vector<Candidate>& candidates) {
@@ -213,11 +212,11 @@ std::string possible_text(const Chosen& possible, bool others_fit) {
   constexpr std::size_t kMostNames = 6;
   const auto which = possible.size() <= kMostNames ? names_of(possible)
                                                    : fmt::format("{} profiles", possible.size());
-  return fmt::format("too little is known to tell whether it {} {}",
-                     others_fit ? "is rather" : "is", which);
+  return fmt::format("too little is known to tell whether it {} {}", others_fit ? "is rather" : "is",
+                     which);
 }
 
-// GPU nodes that look like this one, which shows no GPU at all.
+// Profiles of GPU nodes that match a node without any GPU in all else.
 Chosen lost_gpus(const Node& node, const std::vector<Candidate>& candidates) {
   Chosen found;
   if (!node.gpus || !node.gpus->empty() || node.is_of_unknown_size) return found;
@@ -227,7 +226,7 @@ Chosen lost_gpus(const Node& node, const std::vector<Candidate>& candidates) {
   return found;
 }
 
-// Those that the node's lasting features allow.
+// The candidates that match by hardware that rarely breaks.
 Chosen matching(const Node& node, const std::vector<Candidate>& candidates,
                 std::vector<std::string>& evidence) {
   Sorted sorted = sort_out(node, candidates);
@@ -235,7 +234,7 @@ Chosen matching(const Node& node, const std::vector<Candidate>& candidates,
     evidence.push_back(possible_text(sorted.possible, !sorted.fitting.empty()));
   }
   if (!sorted.fitting.empty() || !sorted.possible.empty()) return std::move(sorted.fitting);
-  // The checks shall say so.
+  // The checks then report the missing HCAs.
   if (!sorted.without_hcas.empty()) {
     evidence.emplace_back("every profile with these GPUs has InfiniBand: the HCAs are missing");
     return std::move(sorted.without_hcas);
@@ -245,7 +244,7 @@ Chosen matching(const Node& node, const std::vector<Candidate>& candidates,
   return without_gpus;
 }
 
-// The nearest by counts, and the site's own among those that are equally near.
+// Keeps the nearest by counts, and among equally near ones the site's.
 void keep_nearest(const Node& node, Chosen& fitting) {
   const auto distance = [&](const Candidate* each) { return node.distance(each->wants); };
   const double least = distance(*std::ranges::min_element(fitting, {}, distance));
@@ -255,7 +254,7 @@ void keep_nearest(const Node& node, Chosen& fitting) {
   std::erase_if(fitting, [&](const auto* each) { return !is_own(each); });
 }
 
-// Local disks break, and so decide only between profiles that are alike in all else.
+// Local disks fail, so they only decide between profiles that are equal otherwise.
 void keep_those_with_its_disks(const Node& node, Chosen& fitting,
                                std::vector<std::string>& evidence) {
   const auto& disks = node.hardware.nvme_disks;
@@ -289,7 +288,7 @@ Recognised choose_by_hardware(const std::vector<Candidate>& candidates, const No
           fmt::format("ambiguous: {} match equally well; name one of them", names));
       return result;
     }
-    // Whichever it is, it is sick, and `generic` would not say so.
+    // Any of them reports the missing GPUs; `generic` would not.
     result.profile = fitting.front()->name;
     result.evidence.push_back(
         fmt::format("ambiguous: {} match equally well; judged as {}", names, result.profile));
@@ -309,7 +308,7 @@ const Candidate* find_candidate(const Candidates& candidates, std::string_view n
   return found == candidates.profiles.end() ? nullptr : &*found;
 }
 
-// A profile of the site for nodes with the same GPUs as the one that the cloud's word leads to.
+// Whether `chosen` is a profile of the site for nodes with the same GPUs as `of`.
 bool is_sites_own_for(const Candidates& candidates, const std::string& chosen,
                       const Candidate* of) {
   const Candidate* own = find_candidate(candidates, chosen);
@@ -317,7 +316,7 @@ bool is_sites_own_for(const Candidates& candidates, const std::string& chosen,
   return of->wants.gpu_pci_ids == own->wants.gpu_pci_ids;
 }
 
-// The profile that bears the name by which a cloud calls a size; empty for none.
+// The profile with a cloud's name for a size; empty for none.
 std::string profile_named(const Candidates& candidates, std::string_view size) {
   const auto found = candidates.by_name.find(plain_profile_name(size));
   return found == candidates.by_name.end() ? std::string() : found->second;
@@ -334,7 +333,7 @@ Recognised choose(const Candidates& candidates, const Hardware& hardware) {
   auto result = choose_by_hardware(candidates.profiles, node);
   if (!named.empty() && result.profile != named &&
       !is_sites_own_for(candidates, result.profile, find_candidate(candidates, named))) {
-    // What the hardware alone was taken for is no evidence then.
+    // The evidence for the choice by hardware does not apply.
     result = Recognised{.profile = named, .evidence = describe(node)};
   }
   const auto& remarks = candidates.remarks;

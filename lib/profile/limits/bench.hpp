@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kind of node reaches under load: the limits below `bench` in a profile. `expected` is what
-// healthy hardware does, `promised` what its provider stands for; below `warn_below` it is looked
-// at, below `fail_below` it is taken out.
+// The performance of a kind of node under load: the limits below `bench` in a profile. `expected`
+// is the rate of healthy hardware and `promised` the provider's; below `warn_below` a node warns,
+// below `fail_below` it fails.
 #pragma once
 
 #include <array>
@@ -43,13 +43,13 @@ struct BenchLimit {
   MUSTER_FIELD(Limit<BenchMemory>, memory, "gpu or host");
   MUSTER_FIELD(Limit<std::string>, type, "element type");
   MUSTER_FIELD(Limit<BenchAlgorithm>, algorithm, "ring, tree, nvls, collnet or any");
-  MUSTER_FIELD(Limit<BenchOver>, over, "what carries it between nodes; unset for either");
+  MUSTER_FIELD(Limit<BenchOver>, over, "the network between nodes; unset for either");
   MUSTER_FIELD(Limit<Bytes>, size, "message size; a limit holds for this size only");
-  MUSTER_FIELD(Limit<Seconds>, duration, "how long it runs");
+  MUSTER_FIELD(Limit<Seconds>, duration, "how long the test runs");
   MUSTER_FIELD(Limit<int>, nodes_at_least, "nodes in the job");
-  MUSTER_FIELD(Limit<int>, nodes_at_most, "the same; unset for any number");
-  MUSTER_FIELD(Limit<Q>, expected, "what healthy hardware does");
-  MUSTER_FIELD(Limit<Q>, promised, "what the provider promises; --acceptance judges by it");
+  MUSTER_FIELD(Limit<int>, nodes_at_most, "nodes in the job; unset for any number");
+  MUSTER_FIELD(Limit<Q>, expected, "rate of healthy hardware");
+  MUSTER_FIELD(Limit<Q>, promised, "rate that the provider promises, for --acceptance");
   MUSTER_FIELD(Limit<Q>, warn_below, "warns below");
   MUSTER_FIELD(Limit<Q>, fail_below, "fails below");
 };
@@ -65,7 +65,7 @@ constexpr std::span<const std::string_view> words_of(RequiredTransport /*of*/) {
 struct BenchTransport {
   MUSTER_DESCRIBED(BenchTransport);
   MUSTER_FIELD(std::vector<RequiredTransport>, require,
-               "what NCCL must use between nodes: ib, gdr, sharp");
+               "transports that NCCL must use between nodes: ib, gdr, sharp");
 };
 
 struct BenchLimits {
@@ -80,12 +80,14 @@ struct BenchLimits {
   MUSTER_FIELD(BenchLimit<BitsPerSecond>, hca_write, "RDMA write, each HCA");
   MUSTER_FIELD(BenchLimit<Flops>, gemm, "matrix products, each GPU");
   MUSTER_FIELD(std::vector<BenchLimit<BytesPerSecond>>, job_all_reduce, "bus bandwidth over nodes");
-  MUSTER_FIELD(std::vector<BenchLimit<BytesPerSecond>>, job_all_gather, "the same");
-  MUSTER_FIELD(std::vector<BenchLimit<BytesPerSecond>>, job_reduce_scatter, "the same");
-  MUSTER_FIELD(std::vector<BenchLimit<BytesPerSecond>>, job_alltoall, "the same");
-  MUSTER_FIELD(BenchTransport, transport, "what must not be fallen back from");
-  MUSTER_FIELD(ByName<std::string>, environment,
-               "variables of NCCL, UCX and Open MPI that muster-bench sets where nobody else did");
+  MUSTER_FIELD(std::vector<BenchLimit<BytesPerSecond>>, job_all_gather, "bus bandwidth over nodes");
+  MUSTER_FIELD(std::vector<BenchLimit<BytesPerSecond>>, job_reduce_scatter,
+               "bus bandwidth over nodes");
+  MUSTER_FIELD(std::vector<BenchLimit<BytesPerSecond>>, job_alltoall, "bus bandwidth over nodes");
+  MUSTER_FIELD(BenchTransport, transport, "required transports");
+  MUSTER_FIELD(
+      ByName<std::string>, environment,
+      "variables of NCCL, UCX and Open MPI that muster-bench sets unless they are set already");
 };
 
 }  // namespace muster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of the checks env.*: variables and libraries that jobs find.
+// The limits of the checks env.*: variables and libraries for jobs.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@ namespace muster {
 struct EnvNcclLimits {
   MUSTER_DESCRIBED(EnvNcclLimits);
   MUSTER_FIELD(ByName<std::string>, require, "variable to expected value");
-  MUSTER_FIELD(ByName<std::string>, harmful, "variable to the value that hurts, a glob");
+  MUSTER_FIELD(ByName<std::string>, harmful, "variable to a harmful value, a glob");
 };
 
 struct EnvLibraryLimits {
   MUSTER_DESCRIBED(EnvLibraryLimits);
-  MUSTER_FIELD(Words, required, "sonames that must open");
+  MUSTER_FIELD(Words, required, "sonames that must load");
   MUSTER_FIELD(Words, optional, "sonames that are recorded");
-  MUSTER_FIELD(Limit<std::string>, nccl_min, "least NCCL version");
+  MUSTER_FIELD(Limit<std::string>, nccl_min, "oldest NCCL version");
 };
 
 struct EnvLimits {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of the checks gpu.*. The bus, recognition and physical ceilings read them too.
+// The limits of the checks gpu.*.
 #pragma once
 
 #include <array>
@@ -26,22 +26,22 @@ struct GpuPresentLimits {
   MUSTER_FIELD(Limit<std::string>, model, "NVML's name");
   MUSTER_FIELD(Limit<GpuVendor>, vendor, "nvidia or amd");
   MUSTER_FIELD(Limit<Bytes>, memory, "memory of one GPU");
-  MUSTER_FIELD(Percent, tolerance, "band around the memory, both ways") = {};
+  MUSTER_FIELD(Percent, tolerance, "allowed deviation of the memory, both ways") = {};
 };
 
 struct GpuDriverLimits {
   MUSTER_DESCRIBED(GpuDriverLimits);
   MUSTER_FIELD(Limit<std::string>, minimum, "oldest driver, such as 535.161.08");
-  MUSTER_FIELD(Words, allowed, "drivers that may be used, as globs");
+  MUSTER_FIELD(Words, allowed, "allowed drivers, globs");
 };
 
 struct GpuFirmwareLimits {
   MUSTER_DESCRIBED(GpuFirmwareLimits);
-  MUSTER_FIELD(Words, vbios, "VBIOS versions that may be used, as globs; empty for any");
-  MUSTER_FIELD(Words, inforom, "InfoROM image versions that may be used, as globs; empty for any");
+  MUSTER_FIELD(Words, vbios, "allowed VBIOS versions, globs; empty for any");
+  MUSTER_FIELD(Words, inforom, "allowed InfoROM image versions, globs; empty for any");
 };
 
-// `enabled` in any check's block is the policy's word (run it at all), so a mode is `expected`.
+// `enabled` is a key of every check's policy, so a mode is `expected`.
 struct GpuEccModeLimits {
   MUSTER_DESCRIBED(GpuEccModeLimits);
   MUSTER_FIELD(Limit<bool>, expected, "ECC mode; true for on");
@@ -78,28 +78,28 @@ struct GpuNvlinkErrorLimits {
   MUSTER_FIELD(Limit<int>, recoveries_warn_above, "recoveries of a link in the window");
   MUSTER_FIELD(Limit<int>, failed_recoveries_fail_above,
                "recoveries of a link that failed, in the window");
-  MUSTER_FIELD(Limit<int>, damaged_warn_above,
-               "packets that arrived damaged over a link, in the window");
-  MUSTER_FIELD(Seconds, window, "how far back these count") = {};
+  MUSTER_FIELD(Limit<int>, damaged_warn_above, "packets that a link damaged, in the window");
+  MUSTER_FIELD(Seconds, window, "how far back counters are compared") = {};
 };
 
 struct GpuReplayLimits {
   MUSTER_DESCRIBED(GpuReplayLimits);
   MUSTER_FIELD(Limit<double>, warn_above_per_minute,
-               "PCIe replays per minute, on average over the last hour; else by the link's speed");
+               "PCIe replays per minute, on average over the last hour; unset for a limit by the "
+               "link's speed");
 };
 
 struct GpuFabricLimits {
   MUSTER_DESCRIBED(GpuFabricLimits);
   MUSTER_FIELD(Limit<Seconds>, register_within,
-               "time after the boot, or the driver's load, that registration has");
-  MUSTER_FIELD(Limit<bool>, cluster, "the fabric spans nodes, and has a cluster's UUID");
-  MUSTER_FIELD(Limit<bool>, imex, "nodes share memory of GPUs by nvidia-imex");
+               "time for registration after the boot or the driver's load");
+  MUSTER_FIELD(Limit<bool>, cluster, "the fabric spans nodes and has a cluster UUID");
+  MUSTER_FIELD(Limit<bool>, imex, "nodes share GPU memory through nvidia-imex");
 };
 
 struct GpuPersistenceLimits {
   MUSTER_DESCRIBED(GpuPersistenceLimits);
-  MUSTER_FIELD(Limit<bool>, expected, "persistence mode; not set: the same on all GPUs");
+  MUSTER_FIELD(Limit<bool>, expected, "persistence mode; unset for the same on all GPUs");
 };
 
 struct GpuRasLimits {
@@ -110,9 +110,9 @@ struct GpuRasLimits {
 struct GpuClockLimits {
   MUSTER_DESCRIBED(GpuClockLimits);
   MUSTER_FIELD(Limit<Percent>, slowed_fail_above,
-               "part of the last hour that the hardware held the clocks down");
+               "share of the last hour in which the hardware slowed the clocks");
   MUSTER_FIELD(Limit<Hertz>, application_sm,
-               "SM clock that applications may use; else the GPU's own default");
+               "SM clock of applications; unset for the GPU's default");
 };
 
 struct GpuTemperatureLimits {
@@ -122,12 +122,12 @@ struct GpuTemperatureLimits {
   MUSTER_FIELD(Limit<Celsius>, warn_margin_below, "distance to the GPU's own slowdown threshold");
   MUSTER_FIELD(Limit<Celsius>, memory_warn_above, "temperature of its memory");
   MUSTER_FIELD(Limit<Celsius>, memory_fail_above,
-               "temperature of its memory; else the highest that the GPU allows");
+               "temperature of its memory; unset for the highest that the GPU allows");
 };
 
 struct GpuPowerLimits {
   MUSTER_DESCRIBED(GpuPowerLimits);
-  MUSTER_FIELD(Limit<Watts>, limit, "enforced power limit; else the GPU's own default");
+  MUSTER_FIELD(Limit<Watts>, limit, "enforced power limit; unset for the GPU's default");
 };
 
 struct GpuMigLimits {
@@ -137,7 +137,7 @@ struct GpuMigLimits {
 
 struct GpuProcessLimits {
   MUSTER_DESCRIBED(GpuProcessLimits);
-  MUSTER_FIELD(Words, allowed, "commands of the system that may use a GPU at any time, globs");
+  MUSTER_FIELD(Words, allowed, "system commands that may always use a GPU, globs");
 };
 
 struct GpuMemoryUsedLimits {
@@ -150,13 +150,12 @@ struct GpuMemoryUsedLimits {
 
 struct GpuP2pLimits {
   MUSTER_DESCRIBED(GpuP2pLimits);
-  MUSTER_FIELD(Limit<bool>, expected, "each GPU can read the memory of each other one");
+  MUSTER_FIELD(Limit<bool>, expected, "each GPU can read the memory of every other");
 };
 
 struct GpuDirectRdmaLimits {
   MUSTER_DESCRIBED(GpuDirectRdmaLimits);
-  MUSTER_FIELD(Limit<bool>, expected,
-               "HCAs reach the memory of GPUs; not set: where both are expected");
+  MUSTER_FIELD(Limit<bool>, expected, "HCAs reach GPU memory; unset for nodes with both");
 };
 
 enum class ComputeMode { standard, exclusive_process, prohibited };

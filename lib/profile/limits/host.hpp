@@ -32,7 +32,7 @@ struct LoadLimits {
 struct MemoryLimits {
   MUSTER_DESCRIBED(MemoryLimits);
   MUSTER_FIELD(Limit<Bytes>, total, "expected MemTotal");
-  MUSTER_FIELD(Percent, tolerance, "band around it, both ways") = {};
+  MUSTER_FIELD(Percent, tolerance, "allowed deviation, both ways") = {};
 };
 
 struct MemoryAvailableLimits {
@@ -49,7 +49,7 @@ struct HugePageLimit {
   MUSTER_DESCRIBED(HugePageLimit);
   MUSTER_FIELD(Bytes, size, "size of one page") = {};
   MUSTER_FIELD(Limit<int>, count, "pages configured");
-  MUSTER_FIELD(Limit<int>, free, "least number of free pages");
+  MUSTER_FIELD(Limit<int>, free, "minimum number of free pages");
 };
 
 struct HugePagesLimits {
@@ -97,15 +97,14 @@ struct ClockLimits {
 struct ResourceLimits {
   MUSTER_DESCRIBED(ResourceLimits);
   MUSTER_FIELD(bool, memlock_unlimited, "locked memory must be unlimited") = false;
-  MUSTER_FIELD(Limit<int>, open_files_min, "least soft limit of open files");
+  MUSTER_FIELD(Limit<int>, open_files_min, "minimum soft limit of open files");
 };
 
 struct StuckTaskLimits {
   MUSTER_DESCRIBED(StuckTaskLimits);
-  MUSTER_FIELD(Limit<Seconds>, uninterruptible_for, "longest time in D state");
+  MUSTER_FIELD(Limit<Seconds>, uninterruptible_for, "longest allowed time in state D");
   MUSTER_FIELD(Words, waits_of_users,
-               "functions of the kernel (wchan), as globs, in which a user can make "
-               "a task wait: it warns only");
+               "kernel functions (wchan), globs, in which a user can make a task wait: warns only");
   MUSTER_FIELD(Limit<int>, zombies_warn_above, "number of zombies");
 };
 
@@ -135,7 +134,7 @@ struct NvmeLimits {
   MUSTER_DESCRIBED(NvmeLimits);
   MUSTER_FIELD(Limit<int>, count, "local NVMe devices");
   MUSTER_FIELD(Limit<Bytes>, size, "size of each");
-  MUSTER_FIELD(Percent, tolerance, "band around the size, both ways") = {};
+  MUSTER_FIELD(Percent, tolerance, "allowed deviation of the size, both ways") = {};
 };
 
 struct ProgramLimits {
@@ -147,7 +146,7 @@ struct ProgramLimits {
 struct ContainerStorageLimits {
   MUSTER_DESCRIBED(ContainerStorageLimits);
   MUSTER_FIELD(Words, paths, "directories for images and containers");
-  MUSTER_FIELD(Limit<Bytes>, free_min, "least free space of each");
+  MUSTER_FIELD(Limit<Bytes>, free_min, "minimum free space of each");
 };
 
 struct ServiceLimits {
@@ -159,9 +158,9 @@ struct ServiceLimits {
 struct EthernetInterface {
   MUSTER_DESCRIBED(EthernetInterface);
   MUSTER_FIELD(std::string, name, "interface or verbs name, a glob");
-  MUSTER_FIELD(Limit<BitsPerSecond>, speed, "expected speed; not set for any");
+  MUSTER_FIELD(Limit<BitsPerSecond>, speed, "expected speed; unset for any");
   MUSTER_FIELD(bool, rdma,
-               "an Ethernet interface of any RDMA device will do, whatever its name") = false;
+               "an Ethernet interface of any RDMA device counts, whatever its name") = false;
 };
 
 struct EthernetLimits {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of the checks ib.*: which HCAs there are, and how their ports run.
+// The limits of the checks ib.*: the HCAs and their ports.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct IbPresentLimits {
   MUSTER_DESCRIBED(IbPresentLimits);
   MUSTER_FIELD(Limit<int>, count, "InfiniBand HCAs");
   MUSTER_FIELD(std::string, name, "verbs name, a glob") = "*";
-  MUSTER_FIELD(std::string, exclude, "verbs names that never count, a glob");
+  MUSTER_FIELD(std::string, exclude, "verbs names to ignore, a glob");
 };
 
 enum class IbWidth { x1, x2, x4 };
@@ -36,10 +36,10 @@ enum class IbLaneSpeed { sdr, ddr, qdr, fdr10, fdr, edr, hdr, ndr, xdr };
 struct IbSpeed {
   std::string_view name;
   unsigned verbs = 0;   // libibverbs' number for it
-  double lane_bps = 0;  // as the kernel states rates
+  double lane_bps = 0;  // as in the kernel's rates
 };
 
-// In the order of the enumeration, ascending.
+// In the order of IbLaneSpeed, ascending.
 inline constexpr std::array kIbSpeeds{
     IbSpeed{"SDR", 1, 2.5e9},  IbSpeed{"DDR", 2, 5e9},        IbSpeed{"QDR", 4, 10e9},
     IbSpeed{"FDR10", 8, 10e9}, IbSpeed{"FDR", 16, 14.0625e9}, IbSpeed{"EDR", 32, 25e9},
@@ -53,8 +53,7 @@ inline constexpr auto kIbSpeedNames = [] {
 
 constexpr std::span<const std::string_view> words_of(IbLaneSpeed /*of*/) { return kIbSpeedNames; }
 
-// The place in the table of the speed with that name; the table's end, which is after all others,
-// where there is none.
+// The entry with that name; the table's end, which sorts after all speeds, if there is none.
 [[nodiscard]] constexpr auto ib_speed_named(std::string_view name) {
   return std::ranges::find(kIbSpeeds, name, &IbSpeed::name);
 }
@@ -105,8 +104,8 @@ struct CounterLimit {
                "increments per hour, in the last hour or on average over the window");
   MUSTER_FIELD(Limit<double>, warn_above, "increments in warn_within");
   MUSTER_FIELD(Limit<double>, fail_above, "increments in fail_within");
-  MUSTER_FIELD(Limit<Seconds>, warn_within, "how far back; not set for the window");
-  MUSTER_FIELD(Limit<Seconds>, fail_within, "how far back; not set for the window");
+  MUSTER_FIELD(Limit<Seconds>, warn_within, "how far back; unset for the window");
+  MUSTER_FIELD(Limit<Seconds>, fail_within, "how far back; unset for the window");
 };
 
 struct IbErrorLimits {
@@ -120,17 +119,17 @@ struct IbBerLimits {
   MUSTER_FIELD(Limit<double>, symbol_warn_above, "symbol errors after correction, per bit");
   MUSTER_FIELD(Limit<double>, symbol_fail_above, "symbol errors after correction, per bit");
   MUSTER_FIELD(Limit<double>, raw_warn_above, "corrected bits, per bit");
-  MUSTER_FIELD(Limit<double>, sisters_warn_above,
-               "corrected bits, per bit, of one that has sisters_times as many as "
-               "most HCAs like it");
-  MUSTER_FIELD(Limit<double>, sisters_times, "how many times as many");
+  MUSTER_FIELD(
+      Limit<double>, sisters_warn_above,
+      "corrected bits, per bit, of an HCA with sisters_times as many as most HCAs like it");
+  MUSTER_FIELD(Limit<double>, sisters_times, "factor for sisters_warn_above");
 };
 
 struct IbFlapLimits {
   MUSTER_DESCRIBED(IbFlapLimits);
   MUSTER_FIELD(Limit<int>, max, "times a link may go down in the window");
   MUSTER_FIELD(Seconds, window, "how far back") = {};
-  MUSTER_FIELD(Seconds, ignore_after_boot, "links come and go while the node boots") = {};
+  MUSTER_FIELD(Seconds, ignore_after_boot, "ignores links that go down while the node boots") = {};
 };
 
 struct IbLimits {

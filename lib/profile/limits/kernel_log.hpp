@@ -12,9 +12,10 @@
 
 namespace muster {
 
-// One class of lines of the kernel log. A pattern is text that must occur in the message, where `*`
-// stands for anything, all else for itself; a leading `^` ties it to the message's start, so that
-// the kernel's own words come before any process name. The first pattern that matches decides.
+// A class of kernel log lines. A pattern is text within the message, with `*` for anything; a
+// leading
+// `^` anchors it to the start, so that it matches the kernel's text and not a process name. The
+// first matching pattern decides.
 struct KernelLogPattern {
   MUSTER_DESCRIBED(KernelLogPattern);
   MUSTER_FIELD(std::string, pattern,
@@ -25,8 +26,9 @@ struct KernelLogPattern {
 
 struct KernelLogLimits {
   MUSTER_DESCRIBED(KernelLogLimits);
-  MUSTER_FIELD(Seconds, window, "how far back, never beyond the boot") = {};
-  MUSTER_FIELD(Seconds, coalesce, "lines of one class and device this near are one incident") = {};
+  MUSTER_FIELD(Seconds, window, "how far back, at most to the boot") = {};
+  MUSTER_FIELD(Seconds, coalesce,
+               "lines of one class and device within this time are one incident") = {};
   MUSTER_FIELD(ByName<Outcome>, kinds, "class to outcome: fail, warn or pass");
   MUSTER_FIELD(std::vector<KernelLogPattern>, patterns, "what each line means");
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What limits are made of. A limit that is not set is not judged, and the check says so.
+// The types of limits. A limit that is not set is not judged, and the check reports that.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ template <class T>
 using Limit = std::optional<T>;
 using Words = std::vector<std::string>;
 
-// An enumerator of a profile as it is written there.
+// The word for an enumerator in a profile.
 template <class Enum>
 [[nodiscard]] constexpr std::string_view word_of(Enum value) {
   return words_of(value)[static_cast<std::size_t>(value)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of the checks pci.*: which devices the bus has, and how their links run.
+// The limits of the checks pci.*: the devices on the bus and their links.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ struct PciLinkLimits {
   MUSTER_FIELD(LinkLimit, gpu, "GPUs");
   MUSTER_FIELD(LinkLimit, hca, "InfiniBand HCAs");
   MUSTER_FIELD(Unmeasurable, unmeasurable,
-               "outcome where the kernel says Unknown: skip or unknown") = Unmeasurable::unknown;
+               "outcome if the kernel reports Unknown: skip or unknown") = Unmeasurable::unknown;
 };
 
 struct PciErrorLimits {

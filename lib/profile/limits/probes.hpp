@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of the checks muster.*: which probes must answer.
+// The limits of the checks muster.*: the probes that must answer.
 #pragma once
 
 #include "lib/base/fields.hpp"

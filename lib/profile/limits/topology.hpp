@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of the checks topo.*: which devices are near which.
+// The limits of the checks topo.*: which devices are close to each other.
 #pragma once
 
 #include <array>
@@ -40,10 +40,10 @@ constexpr std::span<const std::string_view> words_of(NvlinkEnd /*of*/) { return 
 struct TopoNvlinkLimits {
   MUSTER_DESCRIBED(TopoNvlinkLimits);
   MUSTER_FIELD(NvlinkEnd, ends_in,
-               "what the NVLinks of a GPU lead to: switch or gpu") = NvlinkEnd::not_told;
-  MUSTER_FIELD(Limit<int>, neighbours, "other GPUs that the NVLinks of each GPU lead to directly");
+               "other end of a GPU's NVLinks: switch or gpu") = NvlinkEnd::not_told;
+  MUSTER_FIELD(Limit<int>, neighbours, "GPUs that each GPU is linked to directly");
   MUSTER_FIELD(ByName<Words>, pairs,
-               "PCI address of a GPU to those of GPUs that it is linked with directly");
+               "PCI address of a GPU to those of the GPUs that it is linked to directly");
 };
 
 struct TopoNcclFileLimits {

@@ -84,7 +84,7 @@ TEST_F(ValidateTest, OverridesAndProfilesAreReadAsARunReadsThem) {
                         "mean 'nd96isr_h100_v5'?\n"));
   dir_.write("etc/muster/profiles/trainer.yaml", "must_observe: [gpus]\n");
   EXPECT_THAT(troubles_of("profile: generic\n"),
-              HasSubstr("trainer.yaml:1: 'must_observe' names \"gpus\"; did you mean 'gpu'?\n"));
+              HasSubstr("trainer.yaml:1: 'must_observe' has the unknown name \"gpus\"; did you mean 'gpu'?\n"));
 }
 
 TEST_F(ValidateTest, AFileThatIsNoYamlIsNamed) {
