@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processors: sockets, cores and threads that are online, and the NUMA nodes that they belong to.
+// The processors that are online, and the NUMA nodes.
 
 #include <fmt/format.h>
 
@@ -19,13 +19,13 @@ constexpr std::string_view kCpus = "/sys/devices/system/cpu";
 constexpr std::string_view kNodes = "/sys/devices/system/node";
 constexpr std::int64_t kUnknownPackage = -1;
 
-// The numbers of cores start afresh in every die and socket.
+// Cores are numbered within their die and socket.
 struct Core {
   std::int64_t package = kUnknownPackage;
   std::int64_t die = 0;
   std::int64_t core = 0;
 
-  // NOLINTNEXTLINE(modernize-use-nullptr): there is none
+  // NOLINTNEXTLINE(modernize-use-nullptr): a false positive
   auto operator<=>(const Core&) const = default;
 };
 
@@ -35,7 +35,7 @@ Result<std::vector<unsigned>> read_list(const Root& root, std::string_view path)
 
 Result<std::set<Core>> read_cores(const Root& root, const std::vector<unsigned>& online) {
   std::set<Core> cores;
-  bool dies = true;  // older kernels, and Arm, do not tell dies
+  bool dies = true;  // older kernels, and Arm, do not report dies
   for (const unsigned cpu : online) {
     const auto folder = fmt::format("{}/cpu{}/topology", kCpus, cpu);
     TRY_ASSIGN(const auto package,
@@ -82,7 +82,7 @@ Result<std::uint64_t> read_node_memory(const Root& root, std::string_view folder
   });
 }
 
-// A node of memory only has an empty line here.
+// A node without CPUs has an empty line here.
 Result<std::string> read_node_cpus(const Root& root, std::string_view folder) {
   const auto path = fmt::format("{}/cpulist", folder);
   auto text = read_filled(root, path);
@@ -94,7 +94,7 @@ Result<std::string> read_node_cpus(const Root& root, std::string_view folder) {
 
 Result<std::vector<NumaNode>> read_nodes(const Root& root) {
   const auto ids = read_list(root, fmt::format("{}/online", kNodes));
-  // A kernel without NUMA has no such folder; one with it always has this file.
+  // A kernel with NUMA support always has this file.
   if (!ids && ids.error().missing && root.exists(kNodes)) return make_error(ids.error().message);
   if (!ids) return tl::unexpected(ids.error());
   std::vector<NumaNode> nodes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local NVMe namespaces with their controllers, and md arrays.
+// Local NVMe namespaces and their controllers, md arrays, and devices on other devices.
 
 #include <fmt/format.h>
 
@@ -17,29 +17,29 @@ namespace {
 
 constexpr std::string_view kNvme = "/sys/class/nvme";
 constexpr std::string_view kBlock = "/sys/block";
-constexpr std::uint64_t kSector = 512;  // the unit of size, whatever the device's block size
+constexpr std::uint64_t kSector = 512;  // the unit of `size` for every device
 
-bool take_number(std::string_view& text) {
+bool skip_number(std::string_view& text) {
   const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
   text.remove_prefix(digits);
   return digits > 0;
 }
 
-bool take(std::string_view& text, std::string_view prefix) {
+bool skip_prefix(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
   return true;
 }
 
-// The block device of a namespace's folder below its controller: nvme0n1 itself, or with native
-// multipath nvme0n1 for the path nvme0c1n1.
+// The block device of a namespace's folder: nvme0n1 itself, or nvme0n1 for the path nvme0c1n1 of
+// native multipath.
 std::optional<std::string> block_name(std::string_view folder) {
   auto rest = folder;
-  if (!take(rest, "nvme") || !take_number(rest)) return std::nullopt;
+  if (!skip_prefix(rest, "nvme") || !skip_number(rest)) return std::nullopt;
   const auto subsystem = folder.substr(0, folder.size() - rest.size());
-  if (take(rest, "c") && !take_number(rest)) return std::nullopt;
+  if (skip_prefix(rest, "c") && !skip_number(rest)) return std::nullopt;
   const auto name_space = rest;
-  if (!take(rest, "n") || !take_number(rest) || !rest.empty()) return std::nullopt;
+  if (!skip_prefix(rest, "n") || !skip_number(rest) || !rest.empty()) return std::nullopt;
   return fmt::format("{}{}", subsystem, name_space);
 }
 
@@ -70,14 +70,14 @@ Result<unsigned> read_count_of_disks(const Root& root, std::string_view path) {
 }
 
 bool is_controller(std::string_view name) {
-  return take(name, "nvme") && take_number(name) && name.empty();
+  return skip_prefix(name, "nvme") && skip_number(name) && name.empty();
 }
 
-// A controller whose transport cannot be told is taken as local: a broken one must not disappear.
-// The clouds' remote disks sit behind a PCIe controller, too, which only its model tells.
+// The clouds' remote disks are also behind PCIe controllers, which only their model distinguishes.
 constexpr std::array<std::string_view, 3> kRemote{"MSFT NVMe Accelerator",
                                                   "Amazon Elastic Block Store", "nvme_card-pd"};
 
+// A controller with an unknown transport counts as local: a broken one must not disappear.
 bool is_local(const Root& root, std::string_view controller) {
   const auto folder = fmt::format("{}/{}", kNvme, controller);
   if (read_text(root, fmt::format("{}/transport", folder)).value_or("pcie") != "pcie") return false;
@@ -89,7 +89,6 @@ bool is_local(const Root& root, std::string_view controller) {
 Result<void> read_controller(const Root& root, const std::string& controller, Disks& disks) {
   const auto folder = fmt::format("{}/{}", kNvme, controller);
   const auto entries = root.list(folder);
-  // What could not be read is no controller without a disk.
   if (!entries && !entries.error().missing) return tl::unexpected(entries.error());
   bool any = false;
   for (const auto& entry : entries.value_or(std::vector<std::string>())) {
@@ -118,7 +117,7 @@ Result<void> read_controller(const Root& root, const std::string& controller, Di
 
 Result<void> read_nvme(const Root& root, Disks& disks) {
   const auto names = root.list(kNvme);
-  if (!names && names.error().missing) return {};  // no driver loaded, or none needed
+  if (!names && names.error().missing) return {};  // no driver is loaded
   if (!names) return tl::unexpected(names.error());
   for (const auto& name : *names) {
     if (!is_controller(name) || !is_local(root, name)) continue;

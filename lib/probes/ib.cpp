@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// InfiniBand as sysfs tells it: every RDMA device, its ports, their addresses, keys and counters.
-// Each file is read once: on a virtual function every read of a counter may cost a firmware command
-// and a line in the kernel log.
+// InfiniBand from sysfs: every RDMA device, its ports, addresses, keys and counters. Each file is
+// read once: on a virtual function every read of a counter may cost a firmware command and a line
+// in the kernel log.
 #include "lib/probes/parse/ib.hpp"
 
 #include <fmt/format.h>
@@ -29,12 +29,12 @@ namespace {
 constexpr std::string_view kClass = "/sys/class/infiniband";
 constexpr std::string_view kUmad = "/sys/class/infiniband_mad/abi_version";
 
-// A device has 128 slots for partition keys and the rules look at the first two. Reading all of
-// them costs a thousand reads on a node with eight devices, so the rest stays unread.
+// A device has 128 slots for partition keys, and checks use the first two. Reading all would cost a
+// thousand reads on a node with eight devices.
 constexpr unsigned kPkeysRead = 8;
 
-// Inside a guest no `physfn` link tells a virtual function; its PCI device id does. From the
-// kernel's tables of mlx4_core and mlx5_core, vendor 15b3.
+// In a guest a virtual function has no `physfn` link, but its own PCI device id. From the kernel's
+// tables of mlx4_core and mlx5_core, vendor 15b3.
 constexpr std::array<std::uint64_t, 10> kVirtualFunctionIds{
     0x1002,  // ConnectX-2
     0x1004,  // ConnectX-3
@@ -44,7 +44,7 @@ constexpr std::array<std::uint64_t, 10> kVirtualFunctionIds{
     0x1018,  // ConnectX-5
     0x101a,  // ConnectX-5 Ex
     0x101c,  // ConnectX-6
-    0x101e,  // ConnectX-6 Dx and everything since: ConnectX-7 and 8
+    0x101e,  // ConnectX-6 Dx, 7 and 8
     0xa2d3,  // BlueField
 };
 
@@ -54,7 +54,7 @@ bool says(const std::string& message, int error) {
   return message.find(errno_text(error)) != std::string::npos;
 }
 
-// Kernels answer a refused port register with an error, older ones with a text.
+// Kernels report a refused port register with an error, older ones with a text.
 bool refused(const std::string& message) {
   return says(message, EINVAL) || says(message, EOPNOTSUPP) ||
          message.find("N/A (no PMA)") != std::string::npos;
@@ -62,8 +62,7 @@ bool refused(const std::string& message) {
 
 Fact<std::uint64_t> read_counter(const Root& root, const std::string& path, bool virtual_function) {
   Result<std::uint64_t> value = read_and_parse(root, path, parse_unsigned);
-  // The error counters of a virtual function are those of the physical port, which belongs to the
-  // host: that it is refused is its nature.
+  // The error counters belong to the physical port, and so to the host.
   if (!value && virtual_function && refused(value.error().message)) {
     return Fact<std::uint64_t>::absent(
         fmt::format("refused to a virtual function: {}", value.error().message));
@@ -78,7 +77,7 @@ std::map<std::string, Fact<std::uint64_t>> read_counters(const Root& root,
   const auto names = root.list(folder);
   if (!names) return counters;
   for (const std::string& name : *names) {
-    if (name == "lifespan") continue;  // a setting: how long the others are cached
+    if (name == "lifespan") continue;  // a setting
     counters.emplace(printable(name, 100),
                      read_counter(root, fmt::format("{}/{}", folder, name), virtual_function));
   }
@@ -89,7 +88,7 @@ Fact<std::vector<unsigned>> read_pkeys(const Root& root, const std::string& port
   std::vector<unsigned> keys;
   for (unsigned index = 0; index < kPkeysRead; ++index) {
     const auto key = read_and_parse(root, fmt::format("{}/pkeys/{}", port, index), parse_pkey);
-    // A smaller table ends here; one without the two that count is not a table.
+    // A smaller table ends here, but every table has the first two keys.
     if (!key && key.error().missing && index > 1) break;
     if (!key) return Result<std::vector<unsigned>>(tl::unexpected(key.error()));
     keys.push_back(*key);
@@ -110,7 +109,7 @@ void read_rate(const Root& root, const std::string& folder, IbPort& port) {
 
 IbPort read_port(const Root& root, const std::string& folder, bool virtual_function) {
   IbPort port;
-  // Empty when it cannot be read: neither InfiniBand nor Ethernet.
+  // Empty, neither InfiniBand nor Ethernet, if it cannot be read.
   port.link_layer =
       read_and_parse(root, fmt::format("{}/link_layer", folder), parse_word).value_or("");
   port.state = read_and_parse(root, fmt::format("{}/state", folder), parse_numbered_state);
@@ -162,7 +161,7 @@ bool is_virtual_function(const Root& root, const std::string& device) {
   return vendor && id && *vendor == 0x15b3 && std::ranges::count(kVirtualFunctionIds, *id) > 0;
 }
 
-// The interface of a port; of several, as of one with partitions (ib0, ib0.8015), the shortest.
+// The interface of a port; with partitions (ib0, ib0.8015) the shortest name.
 std::string interface_of(const Root& root, const Hca& hca, const IbPort& port) {
   std::string found;
   if (!hca.netdevs || !hca.ports) return found;
@@ -175,7 +174,7 @@ std::string interface_of(const Root& root, const Hca& hca, const IbPort& port) {
   return found;
 }
 
-// Of a virtual function each question is refused, with a line in the kernel's log.
+// Skips virtual functions, which refuse each query with a line in the kernel log.
 void add_link_errors(const Root& root, Hca& hca) {
   if (root.foreign() || hca.virtual_function || !hca.ports) return;
   for (auto& port : *hca.ports) {
@@ -214,7 +213,7 @@ Section<Infiniband> probe_infiniband(const Root& root, bool link_errors) {
     if (link_errors) add_link_errors(root, facts.hcas.back());
   }
   facts.umad = Fact<std::string>(root.read_line(kUmad));
-  // By address, as Azure's images number them; devices that are not on the bus come last, by name.
+  // By address, as Azure's images number them; devices that are not on the bus come last.
   std::ranges::sort(facts.hcas, {}, [](const Hca& hca) {
     return std::tuple(!hca.address.known(), hca.address.value_or(""), hca.name);
   });

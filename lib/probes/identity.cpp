@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who the node is: its name, this boot, its maker, and the machine below it where Azure tells.
+// The node's name, boot, vendor and cloud instance, and its physical host if Azure reports it.
 
 #include "lib/probes/parse/identity.hpp"
 
@@ -21,7 +21,7 @@ constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kLargestInstanceData = 8UL * 1024 * 1024;  // user data may be part of it
 constexpr std::size_t kLargestPool = 1024UL * 1024;  // 400 records; real pools have about ten
 
-// Makers leave fields empty; the kernel then shows an empty line.
+// Vendors leave fields empty, which the kernel shows as an empty line.
 Result<std::string> read_dmi(const Root& root, std::string_view name) {
   const auto path = fmt::format("/sys/class/dmi/id/{}", name);
   auto text = read_filled(root, path);
@@ -35,8 +35,8 @@ Result<std::string> read_physical_host(const Root& root) {
   return root.read("/var/lib/hyperv/.kvp_pool_3", kLargestPool).and_then(parse_physical_host);
 }
 
-// The file that everybody may read leaves out what cloud-init takes for secret; with some clouds
-// that is all of their metadata.
+// The world-readable file omits what cloud-init considers sensitive; for some clouds that is all of
+// their metadata.
 Result<std::string> read_instance_size(const Root& root) {
   const auto size_in = [&](std::string_view name) {
     return root.read(fmt::format("/run/cloud-init/{}", name), kLargestInstanceData)
@@ -48,8 +48,7 @@ Result<std::string> read_instance_size(const Root& root) {
   return sensitive ? sensitive : size;
 }
 
-// x86 says it in the processor's flags. Arm has no such flag: Xen's folder and the maker's name are
-// what is left there.
+// x86 has a processor flag for it. On Arm only Xen's folder and the vendor's name show it.
 bool read_hypervisor(const Root& root, const Identity& identity) {
   const auto cpuinfo = read_head(root, "/proc/cpuinfo", kCpuinfoHead);
   const auto flags = cpuinfo ? cpuinfo_field(*cpuinfo, "flags") : std::nullopt;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running kernel: release, command line, the settings that the profile names, modules, the
-// limits of the process that starts jobs, the clock, the memory controllers' error counters, and
-// the temperatures that it knows.
+// The running kernel: release, command line, sysctls, modules, the limits of the process that
+// starts jobs, the clock, EDAC counters and thermal zones.
 
 #include <fmt/format.h>
 #include <sys/timex.h>
@@ -29,8 +28,8 @@ constexpr std::string_view kJobStarterGroup =
     "/sys/fs/cgroup/system.slice/slurmd.service/cgroup.procs";
 constexpr std::string_view kEdac = "/sys/devices/system/edac/mc";
 
-// "vm.zone_reclaim_mode" to "/proc/sys/vm/zone_reclaim_mode". A key that holds a slash is a path
-// already: names of interfaces hold dots. Empty for what is not a key.
+// "vm.zone_reclaim_mode" to "/proc/sys/vm/zone_reclaim_mode". A key with a slash is already a path,
+// because names of interfaces may contain dots. Empty if the key is invalid.
 std::string sysctl_path(std::string_view key) {
   std::string path(key);
   if (path.find('/') == std::string::npos) std::replace(path.begin(), path.end(), '.', '/');
@@ -49,7 +48,7 @@ Fact<std::string> read_sysctl(const Root& root, std::string_view key) {
   });
 }
 
-// "always [madvise] never": the word in brackets is the one in force.
+// "always [madvise] never": the word in brackets is the current one.
 Fact<std::string> read_transparent_hugepage(const Root& root) {
   constexpr std::string_view kPath = "/sys/kernel/mm/transparent_hugepage/enabled";
   const auto text = root.read_line(kPath);
@@ -63,7 +62,7 @@ Fact<std::string> read_transparent_hugepage(const Root& root) {
   return printable(text->substr(open + 1, close - open - 1));
 }
 
-// A kernel may have been started without any parameter; the file then holds an empty line.
+// A kernel that was started without parameters has an empty line.
 Fact<std::string> read_command_line(const Root& root) {
   constexpr std::size_t kMaxLength = 4096;
   return read_filled(root, "/proc/cmdline").map([](const std::string& text) {
@@ -71,14 +70,14 @@ Fact<std::string> read_command_line(const Root& root) {
   });
 }
 
-// By the real user id: a set-uid program that a user starts, under any name, keeps his. A recorded
-// node may come without the file.
+// Checks the real user id: a set-uid program keeps that of the user who starts it. A recorded node
+// may lack the file.
 bool started_by_root(const Root& root, std::uint64_t pid) {
   const auto user = read_user(root, fmt::format("/proc/{}", pid));
   return user ? *user == 0 : user.error().missing && root.foreign();
 }
 
-// Those of that name, which any process can take.
+// The processes with the name of the job starter, which any process can assume.
 std::vector<std::uint64_t> named_job_starter(const Root& root,
                                              const std::vector<std::string_view>& names) {
   std::vector<std::uint64_t> pids;
@@ -100,8 +99,8 @@ std::optional<std::uint64_t> first_of_root(const Root& root,
   return *found;
 }
 
-// Its unit's list of processes says it in one read; without systemd every process is asked its
-// name. In its unit it may be of another user (SlurmdUser).
+// Finds slurmd in its unit's list of processes or, without systemd, among all processes. In its
+// unit it may run as another user (SlurmdUser).
 std::optional<std::uint64_t> find_job_starter(const Root& root) {
   if (const auto group = root.read(kJobStarterGroup)) {
     const auto pids = named_job_starter(root, split_words(*group));
@@ -139,7 +138,7 @@ Limits read_limits(const Root& root) {
       starter ? fmt::format("{} ({})", kJobStarter, *starter) : std::string(kOwnLimits);
   const auto text = root.read(path);
   if (!text) {
-    // A running process always has this file: without it the limits are unknown, not absent.
+    // Every process has this file, so the limits are unknown, not absent.
     limits.memlock_bytes = Fact<std::string>::unreadable(text.error().message);
     limits.open_files = limits.memlock_bytes;
     return limits;
@@ -151,7 +150,7 @@ Limits read_limits(const Root& root) {
 
 Fact<TimeSync> read_clock(const Root& root) {
   if (root.foreign()) return Fact<TimeSync>::absent("no file holds it: a foreign root cannot tell");
-  timex state{};  // modes 0: only asks
+  timex state{};  // modes 0: query only
   if (::adjtimex(&state) < 0)
     return Fact<TimeSync>::unreadable(fmt::format("adjtimex: {}", errno_text(errno)));
   return TimeSync{.synchronised = (static_cast<unsigned>(state.status) &
@@ -165,7 +164,7 @@ Fact<std::vector<EdacController>> read_edac(const Root& root) {
   if (!names) return Fact<std::vector<EdacController>>::failed(names.error());
   std::vector<EdacController> controllers;
   for (const auto& name : *names) {
-    // Beside mc0, mc1 … the folder holds "power" and "uevent".
+    // The folder also has "power" and "uevent".
     if (!name.starts_with("mc") || !parse_unsigned(std::string_view(name).substr(2))) continue;
     controllers.push_back(
         {.name = name,
@@ -180,7 +179,7 @@ Fact<std::vector<EdacController>> read_edac(const Root& root) {
 constexpr std::string_view kZones = "/sys/class/thermal";
 constexpr double kPerDegree = 1000;  // the files are in thousandths of a degree
 
-// The first trip point of a type. A zone without one has no such limit.
+// The first trip point of a type, if the zone has one.
 Fact<double> read_trip(const Root& root, const std::string& folder, std::string_view type) {
   constexpr int kMostTrips = 16;
   for (int i = 0; i < kMostTrips; ++i) {

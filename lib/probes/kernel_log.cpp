@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the kernel log from its oldest record: record by record from the device, by line from a
-// recorded file. Bounded in size and time, and never waits for more.
+// Reads the kernel log from its oldest record: by record from the device, by line from a recorded
+// file. Bounded in size and time, and never blocks.
 
 #include "lib/probes/parse/kernel_log.hpp"
 
@@ -29,10 +29,10 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::string_view kPath = "/dev/kmsg";
 constexpr std::size_t kMaxBytes = 64UL * 1024 * 1024;
-constexpr std::size_t kBuffer = 64UL * 1024;  // the device wants 8 KiB for one record at most
+constexpr std::size_t kBuffer = 64UL * 1024;  // a record needs at most 8 KiB
 constexpr std::chrono::milliseconds kMaxTime{1500};
 
-// What is left to read, in bytes and time.
+// The remaining bytes and time.
 class Budget {
  public:
   bool spend(std::size_t bytes) {
@@ -45,8 +45,7 @@ class Budget {
   SteadyClock::time_point end_ = SteadyClock::now() + kMaxTime;
 };
 
-// Puts a stream of bytes together to records: a line, and the lines after it that start with a
-// blank.
+// Splits a stream of bytes into records: a line, and the lines after it that start with a blank.
 class RecordStream {
  public:
   explicit RecordStream(KmsgCollector& into) : into_(into) {}
@@ -56,7 +55,7 @@ class RecordStream {
       const auto end = bytes.find('\n');
       if (end == std::string_view::npos) {
         rest_.append(bytes);
-        // No record is that long: a file without lines must not be gathered whole.
+        // No record is that long: do not buffer a whole file without lines.
         if (rest_.size() > kBuffer) finish();
         return;
       }
@@ -86,7 +85,7 @@ class RecordStream {
   std::string rest_;
 };
 
-// Empty when the log was read to its end or to a bound; else why it cannot be read.
+// Returns why the log cannot be read; empty if it was read to its end or to a bound.
 std::string read_records(int descriptor, bool device, KmsgCollector& into) {
   std::array<char, kBuffer> buffer{};
   RecordStream stream(into);

@@ -19,11 +19,10 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kDeleted = " (deleted)";
-constexpr std::chrono::milliseconds kLongestWait{200};  // for all that are being killed
+constexpr std::chrono::milliseconds kLongestWait{200};  // for all processes that are being killed
 constexpr double kTicksPerSecond = 100;  // USER_HZ, the unit of start times on x86 and Arm
 
-// A file of this name, which only the child itself can have opened, and which the kernel shows as
-// long as the child is there.
+// The name of a file that only the child can have opened, visible as long as the child exists.
 std::string shown_name(std::string_view work) {
   return fmt::format("/memfd:{}{}{}", kOwnName, work, kDeleted);
 }
@@ -45,9 +44,9 @@ bool is_ours(const Root& host, const std::string& folder, std::string_view statu
   return user && *user == ::getuid() && runs_muster(host, folder);
 }
 
-// When one of our threads was started, in ticks since boot, if it sleeps where no signal ends it.
-// One that is being killed is on its way there, or to its end: on a busy machine that takes a
-// while, which is waited for as far as `until`.
+// Returns when a thread of ours was started, in ticks since boot, if it is in uninterruptible
+// sleep. A thread that is being killed gets there or ends, which takes a while on a busy machine:
+// waits for it until `until`.
 std::optional<std::uint64_t> start_of_hanging(const Root& host, const std::string& folder,
                                               Clock::time_point until) {
   constexpr std::chrono::milliseconds kBetween{2};
@@ -65,7 +64,7 @@ std::optional<std::uint64_t> start_of_hanging(const Root& host, const std::strin
   }
 }
 
-// The first thread of the process may have ended, and another hang.
+// Checks all threads: the first may have ended while another hangs.
 std::optional<LeftBehind> left_behind_as(const Root& host, std::uint64_t pid,
                                          Clock::time_point until) {
   const auto tasks = host.list(fmt::format("/proc/{}/task", pid));

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kMostStatistics = 65536;
 
-// One question to the driver of an interface: the buffer begins with what is asked.
+// Queries the driver of an interface; a buffer begins with the command.
 class Driver {
  public:
   explicit Driver(const std::string& name)
@@ -43,13 +43,13 @@ class Driver {
   ifreq request_{};
 };
 
-// How many there are: a set's length stands behind its mask.
+// The number of statistics: the length of a set follows its mask.
 Result<std::uint32_t> count_of(Driver& interface) {
   std::vector<std::uint32_t> buffer(sizeof(ethtool_sset_info) / sizeof(std::uint32_t) + 1);
   const std::uint64_t mask = std::uint64_t{1} << ETH_SS_STATS;
   buffer[0] = ETHTOOL_GSSET_INFO;
   std::memcpy(&buffer[2], &mask, sizeof mask);
-  if (auto asked = interface.ask(buffer); !asked) return tl::unexpected(asked.error());
+  TRY(interface.ask(buffer));
   std::uint64_t answered = 0;
   std::memcpy(&answered, &buffer[2], sizeof answered);
   return answered == mask ? buffer.back() : 0;
@@ -82,7 +82,7 @@ Result<std::map<std::string, std::uint64_t>> read_statistics(const std::string& 
   values[0] = ETHTOOL_GSTATS;
   values[1] = count;
   for (auto* buffer : {&names, &values}) {
-    if (auto answer = asked.ask(*buffer); !answer) return tl::unexpected(answer.error());
+    TRY(asked.ask(*buffer));
   }
   std::string block(count * ETH_GSTRING_LEN, '\0');
   std::memcpy(block.data(), names.data() + sizeof(ethtool_gstrings) / kWord, block.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of a link's physical layer, as the driver of its network interface counts them: bits that
-// error correction mended, and symbols that it could not. No file holds them.
+// Error counters of a link's physical layer (corrected bits, symbol errors), which only the driver
+// of the network interface reports.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ inline constexpr std::string_view kSymbolErrors = "rx_pcs_symbol_err_phy";
 [[nodiscard]] Result<std::map<std::string, std::uint64_t>> read_statistics(
     const std::string& interface);
 
-// The counters that tell of the link, by name; empty where the driver has none.
+// Returns the two error counters, by name; empty if the driver has none.
 [[nodiscard]] std::map<std::string, std::uint64_t> read_link_errors(const std::string& interface);
 
-// Splits names that stand one after the other in fields of 32 bytes, as the kernel writes them.
+// Splits the kernel's fields of 32 bytes into names.
 [[nodiscard]] std::vector<std::string> split_names(std::string_view block);
 
 }  // namespace muster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mounted file systems that hold data, and how full they are.
+// The mounted file systems that hold data, and their space.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -38,13 +38,13 @@ Result<std::vector<Mount>> read_mounts(const Root& root) {
   return mounts;
 }
 
-// Older kernels' control groups are a tmpfs with more file systems on it.
+// Below these older kernels mount control groups on a tmpfs.
 bool is_kernel_place(std::string_view point) {
   return point.starts_with("/sys/") || point.starts_with("/proc/");
 }
 
-// Is one of `points` a folder above `point`? The root is none of them: an initial RAM disk mounts
-// /run and /dev before the root file system and moves them into it, so that they come first.
+// Whether one of `points` is a folder above `point`, except the root: an initial RAM disk mounts
+// /run and /dev before the root file system, so they come first.
 bool below_any(const std::set<std::string>& points, const std::string& point) {
   for (auto slash = point.rfind('/'); slash != std::string::npos && slash > 0;
        slash = point.rfind('/', slash - 1)) {
@@ -61,7 +61,7 @@ KernelMount without_data(const Mount& mount) {
           .options = mount.options};
 }
 
-// A later mount on the same point, or on a folder above it, hides the earlier one.
+// Drops mounts that a later one on the same point, or on a folder above it, hides.
 Mounts visible(std::vector<Mount> mounts) {
   Mounts result;
   std::vector<KernelMount> kernel;
@@ -96,10 +96,10 @@ Result<Space> read_space(const Root& root, const std::string& point) {
   return space_of(raw);
 }
 
-using Devices = std::map<std::string, std::string>;  // by mount point
+using Devices = std::map<std::string, std::string>;  // device number by mount point
 
-// The kernel's number of each mounted file system, which says whether it is still the same: "36 35
-// 98:0 /subfolder /mnt …". Found below no foreign root.
+// The kernel's number of each mounted file system, which identifies it across runs: "36 35 98:0
+// /subfolder /mnt …". A foreign root does not have it.
 Devices read_devices(const Root& root) {
   Devices devices;
   const auto text = root.read("/proc/self/mountinfo", kLargestMounts);
@@ -111,16 +111,16 @@ Devices read_devices(const Root& root) {
   return devices;
 }
 
-// Names the file system that a child is about to ask: by its number, where that is known.
+// The announced work of a child for one file system, by its number if that is known.
 std::string work_on(const Root& root, const Devices& devices, const std::string& point) {
-  constexpr std::size_t kLongest = 200;  // of what can be announced
+  constexpr std::size_t kLongest = 200;  // of announced work
   const auto device = devices.find(point);
   if (device != devices.end()) return fmt::format("mount {}", device->second);
   return fmt::format("mount {}{}", root.path().native(), point).substr(0, kLongest);
 }
 
-// What an earlier child still hangs in is not asked again.
-void take_hung(const Root& root, const std::vector<LeftBehind>& left, Mounts& mounts) {
+// Marks the mounts in which an earlier child still hangs, so that they are skipped.
+void mark_hung(const Root& root, const std::vector<LeftBehind>& left, Mounts& mounts) {
   if (left.empty()) return;
   const Devices devices = read_devices(root);
   for (auto& mount : mounts.mounts) {
@@ -153,14 +153,13 @@ void ask_all(const Root& root, std::chrono::milliseconds deadline, Mounts& mount
   }
 }
 
-// A user's own, and one on a server, may answer one question and hang in the next.
+// A user's mount, or one on a server, may answer one call and hang in the next.
 bool is_local(const Mount& mount) {
   return !mount.user && !mount.type.starts_with("fuse") &&
          mount.source.find(':') == std::string::npos;
 }
 
-// On which local file systems the folders lie that every user may fill; /home is full of folders
-// that are users'.
+// Finds the local file systems with folders that every user may fill; /home has the users' own.
 void find_folders_of_users(const Root& root, Mounts& mounts) {
   std::map<std::string_view, Mount*> by_point;
   for (auto& mount : mounts.mounts) by_point[mount.point] = &mount;
@@ -192,12 +191,11 @@ Section<Mounts> probe_mounts(const Root& root, std::chrono::milliseconds statfs_
   if (!all) return not_observed<Mounts>(all.error().message);
 
   Mounts result = visible(*std::move(all));
-  take_hung(root, left, result);
+  mark_hung(root, left, result);
   ask_all(root, statfs_deadline, result);
   find_folders_of_users(root, result);
   for (auto& mount : result.mounts) {
-    // Below a foreign root the mount points need not exist; on a live node a mount that cannot be
-    // reached by its name is broken.
+    // Mount points below a foreign root need not exist; on a live node such a mount is broken.
     if (mount.space.is_absent() && !root.foreign()) {
       mount.space = Fact<Space>::unreadable(mount.space.why());
     }

@@ -15,10 +15,10 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kAtOnce = 64;  // children side by side once something hangs
+constexpr std::size_t kAtOnce = 64;  // concurrent children once something hangs
 constexpr int kMaxBatches = 4;
 
-// The answers as a section of mounts that have nothing but their space.
+// The answers as a section of mounts with nothing but their space.
 std::string ask_all_of(std::span<const std::string> points, const AskSpace& ask) {
   Mounts asked;
   for (const auto& point : points) {
@@ -29,7 +29,7 @@ std::string ask_all_of(std::span<const std::string> points, const AskSpace& ask)
   return section_to_json(observed(std::move(asked)));
 }
 
-// One for each point; empty where it is not that.
+// One answer for each point; empty if `bytes` are invalid.
 std::vector<SpaceAnswer> decode_answers(std::string_view bytes, std::size_t points) {
   std::vector<SpaceAnswer> answers;
   auto read = parse_section<Mounts>(bytes);
@@ -51,7 +51,7 @@ SpaceAnswer single_answer(const ChildAnswer& answer) {
   return {.space = Fact<Space>::unreadable("statfs: no valid answer from the child")};
 }
 
-// The usual case: everything answers, and one child is enough. Empty when something did not.
+// The usual case: everything answers, and one child is enough. Else empty.
 std::vector<SpaceAnswer> ask_in_one_child(const std::vector<std::string>& points,
                                           std::chrono::milliseconds deadline, const AskSpace& ask) {
   const auto answer = ask_child("all", deadline, [&] { return ask_all_of(points, ask); });
@@ -63,7 +63,7 @@ struct Asking {
   const AnnounceSpace& announce;
 };
 
-// A child for each point, so that every point has the whole deadline for itself.
+// Starts a child for each point, so that every point has the whole deadline.
 void ask_one_by_one(std::span<const std::string> points, std::chrono::milliseconds deadline,
                     const Asking& asking, std::span<SpaceAnswer> result) {
   Children children;

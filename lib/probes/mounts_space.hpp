@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks many file systems how full they are, of which any may hang for ever (a dead NFS server).
+// Reads the space of many file systems, any of which may hang forever (a dead NFS server).
 #pragma once
 
 #include <sys/statfs.h>
@@ -27,9 +27,9 @@ struct SpaceAnswer {
 using AskSpace = std::function<Result<Space>(const std::string& point)>;
 using AnnounceSpace = std::function<void(const std::string& point)>;
 
-// One answer for each point, in order. `ask` runs in child processes; where one of them is for a
-// single point, `announce` runs in it first. Returns within two deadlines for up to 64 points, and
-// one more for each further 64, five in all: points that were not reached by then are unreadable.
+// Returns one answer for each point, in order. `ask` runs in child processes; in a child for a
+// single point `announce` runs first. Takes two deadlines for up to 64 points, and one more for
+// each further 64, at most five: points that were not reached by then are unreadable.
 [[nodiscard]] std::vector<SpaceAnswer> ask_spaces(const std::vector<std::string>& points,
                                                   std::chrono::milliseconds deadline,
                                                   const AskSpace& ask,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which units systemd runs, as files tell it: the processes of a unit's control group, and the
-// links that systemd keeps for each active unit.
+// The active units of systemd, from the processes in control groups and the links that systemd
+// keeps for each active unit.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,19 +18,19 @@
 namespace muster {
 namespace {
 
-// Unified hierarchy; systemd's own, where controllers are still mounted apart.
+// The unified hierarchy, and systemd's own if controllers are mounted separately.
 constexpr std::array<std::string_view, 3> kSlices{"/sys/fs/cgroup/system.slice",
                                                   "/sys/fs/cgroup/unified/system.slice",
                                                   "/sys/fs/cgroup/systemd/system.slice"};
 constexpr std::string_view kUnits = "/run/systemd/units";
-constexpr std::size_t kFirstPid = 64;  // bytes that hold the first line of cgroup.procs
+constexpr std::size_t kFirstPid = 64;  // bytes for the first line of cgroup.procs
 constexpr int kDeepestGroup = 10;      // container engines nest about four groups
 constexpr int kMostGroups = 20000;
 
 struct FoundUnits {
   std::set<std::string> active;
   std::vector<std::string> of_root;
-  std::map<std::string, std::string> undecided;  // unit and why it could not be decided
+  std::map<std::string, std::string> undecided;  // unit and reason
   int groups_left = kMostGroups;
 };
 
@@ -43,8 +43,8 @@ bool is_unit(std::string_view name) {
 
 using Process = std::optional<std::uint64_t>;
 
-// A process in the group or in one below it; missing when the group has gone meanwhile. Those of
-// another namespace have the number 0.
+// Returns a process in the group or in one below it; missing if the group has gone. A process in
+// another namespace has the number 0.
 Result<Process> first_process(const Root& root, const std::string& group, FoundUnits& found,
                               int depth) {
   const auto path = fmt::format("{}/cgroup.procs", group);
@@ -67,7 +67,7 @@ Result<Process> first_process(const Root& root, const std::string& group, FoundU
   return Process();
 }
 
-// Its folder is its effective user's, whatever the process hides.
+// A process's folder belongs to its effective user.
 bool acts_as_root(const Root& root, std::uint64_t pid) {
   const auto status = read_status(root, fmt::format("/proc/{}", pid), O_DIRECTORY);
   return status && status->st_uid == 0;
@@ -85,7 +85,7 @@ void examine_unit(const Root& root, const std::string& slice, const std::string&
   }
 }
 
-// Units that are instances of a template sit in a slice within the slice.
+// Instances of a template are in a slice within the slice.
 Result<void> examine_slice(const Root& root, const std::string& slice, FoundUnits& found,
                            int depth) {
   TRY_ASSIGN(const auto names, root.list(slice));
@@ -98,8 +98,7 @@ Result<void> examine_slice(const Root& root, const std::string& slice, FoundUnit
   return {};
 }
 
-// A link "invocation:<unit>" exists while a unit is active, with or without processes; systemd
-// takes it away when the unit stops or fails.
+// A link "invocation:<unit>" exists while a unit is active, with or without processes.
 Result<void> read_invocations(const Root& root, FoundUnits& found) {
   constexpr std::string_view kPrefix = "invocation:";
   TRY_ASSIGN(const auto names, root.list(kUnits));
@@ -109,7 +108,7 @@ Result<void> read_invocations(const Root& root, FoundUnits& found) {
   return {};
 }
 
-// systemd makes this folder first of all, so its presence is how programs recognise it.
+// The existence of this folder is the documented test for systemd.
 Error without_systemd(const Root& root, const Error& why) {
   constexpr std::string_view kBooted = "/run/systemd/system";
   if (root.exists(kBooted)) return {.message = why.message};

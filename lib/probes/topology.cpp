@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where GPUs, HCAs and NVMe devices sit, by hwloc. Its word comes from the devices' local CPUs, so
-// it is a second source beside sysfs's numa_node.
+// The placement of GPUs, HCAs and NVMe devices by hwloc, which uses the devices' local CPUs: a
+// second source next to sysfs's numa_node.
 #include <fmt/format.h>
 #include <hwloc.h>
 #include <unistd.h>
@@ -31,10 +31,10 @@ struct DestroyTopology {
 
 using TopologyHandle = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, DestroyTopology>;
 
-// hwloc is steered by variables. The caller's must not lead it elsewhere (another root, an XML
-// file, a synthetic machine), and the defaults cost ten times what is needed here: of all its
-// components only `linux` reads sysfs; x86 would ask this machine's processor on behalf of
-// another's tree, and the plugins open OpenCL and X.
+// Clears the caller's HWLOC_* variables, which could select another root, an XML file or a
+// synthetic machine. Loads only the component `linux`, which reads sysfs: the defaults cost ten
+// times as much, x86 would query this machine's processor for another's tree, and plugins open
+// OpenCL and X.
 void set_variables(const Root& root) {
   std::vector<std::string> inherited;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -49,9 +49,8 @@ void set_variables(const Root& root) {
   if (root.foreign()) ::setenv("HWLOC_FSROOT", root.path().c_str(), 1);
 }
 
-// Groups stay because hwloc hangs NUMA nodes and devices on them once packages are filtered out;
-// caches, cores and distances are never read. CPUs and nodes that this process may not use stay
-// too.
+// Keeps groups, because hwloc attaches NUMA nodes and devices to them once packages are filtered
+// out, and the CPUs and nodes that this process may not use.
 bool choose_what_to_load(hwloc_topology_t topology) {
   constexpr auto kImportant = HWLOC_TYPE_FILTER_KEEP_IMPORTANT;
   constexpr unsigned long kFlags =
@@ -104,7 +103,7 @@ std::vector<unsigned> numa_nodes_of(hwloc_topology_t topology, hwloc_obj_t devic
   return nodes;
 }
 
-// The first name in `folder` that begins with `start`; empty when there is none.
+// The first name in `folder` that begins with `start`; empty if there is none.
 std::string first_name(const Root& root, const std::string& folder, std::string_view start) {
   const auto names = root.list(folder);
   if (!names) return {};
@@ -125,14 +124,15 @@ std::string nvme_name(const Root& root, const std::string& address) {
   return first_name(root, fmt::format("{}/{}", folder, controller), fmt::format("{}n", controller));
 }
 
-// The device's name in the operating system, where its kind matters for placement; GPUs have none.
+// The device's name in the operating system (empty for GPUs); none if its placement does not
+// matter.
 std::optional<std::string> name_of(const Root& root,
                                    const hwloc_obj_attr_u::hwloc_pcidev_attr_s& pci) {
   const std::string address = address_of(pci);
   if (pci_class::is_gpu(pci.class_id, pci.vendor_id)) return std::string();
   if (pci.class_id == pci_class::kNvme) return nvme_name(root, address);
   if (pci.class_id >> 8U != pci_class::kNetworkBase) return std::nullopt;
-  // An HCA whose port is set to Ethernet has the class of a network card.
+  // An HCA in Ethernet mode has the class of a network card.
   std::string rdma = rdma_name(root, address);
   if (rdma.empty() && pci.class_id != pci_class::kInfiniband) return std::nullopt;
   return rdma;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVML's binary interface, as far as muster uses it: own declarations, so that no NVIDIA header is
-// needed to build. A test compares them with nvml.h where there is one.
+// The parts of NVML's binary interface that muster uses, so that building needs no NVIDIA header. A
+// test compares them with nvml.h if that is installed.
 #pragma once
 
 #include <array>
@@ -150,7 +150,7 @@ static_assert(sizeof(FabricV2) == 36 && offsetof(FabricV2, health_mask) == 32);
 static_assert(sizeof(FabricV3) == 40 && offsetof(FabricV3, health_summary) == 36);
 static_assert(sizeof(FieldValue) == 40 && offsetof(FieldValue, value) == 32);
 
-// The word that a caller writes into the first field of a struct that has versions.
+// The value of the first field of a versioned struct.
 template <class T>
 constexpr unsigned version_word(unsigned version) {
   return static_cast<unsigned>(sizeof(T)) | (version << 24U);

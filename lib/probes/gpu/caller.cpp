@@ -28,18 +28,18 @@ Fact<std::uint64_t> number_of(const FieldValue& field) {
       break;
   }
   return Fact<std::uint64_t>::unreadable(
-      fmt::format("NVML's field {} holds no natural number", field.field));
+      fmt::format("NVML's field {} is not a natural number", field.field));
 }
 
 }  // namespace
 
-void AskedGpu::ask(std::span<FieldValue> fields) const {
+void QueriedGpu::query(std::span<FieldValue> fields) const {
   const int code = call(functions.fields, handle, static_cast<int>(fields.size()), fields.data());
   if (code == kOk) return;
   for (auto& field : fields) field.code = code;
 }
 
-Fact<std::uint64_t> AskedGpu::answer(const FieldValue& field) const {
+Fact<std::uint64_t> QueriedGpu::answer(const FieldValue& field) const {
   if (field.code == kOk) return number_of(field);
   auto error = call.error(functions.fields, field.code);
   error.message = fmt::format("field {}, {}", field.field, error.message);

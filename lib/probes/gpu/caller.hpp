@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls NVML and turns its return codes into facts: what a GPU does not offer is absent, what
-// should have worked is unreadable, and what means that the GPU is at fault is kept apart.
+// Calls NVML and converts its return codes to facts: unsupported values are absent, failures are
+// unreadable, and codes that mean a faulty GPU are recorded.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,11 +24,11 @@ namespace muster::nvml {
 
 class Caller {
  public:
-  // `calling` is told the name of every call before it is made, and an empty name after it.
+  // Calls `calling` with a function's name before each call, and with an empty name after it.
   Caller(const Functions& functions, std::function<void(std::string_view)> calling)
       : functions_(functions), calling_(std::move(calling)) {}
 
-  // A driver that is not ready is asked once more.
+  // Retries once if the driver is not ready.
   template <class Signature, class... Arguments>
   int operator()(const Function<Signature>& function, Arguments... arguments) {
     if (function.call == nullptr) return kFunctionNotFound;
@@ -62,7 +62,7 @@ class Caller {
     return Fact<T>::failed(error(function, code));
   }
 
-  // The value that the last argument points to.
+  // Returns the value that the function writes to its last argument.
   template <class Raw, class Signature, class... Arguments>
   [[nodiscard]] Fact<Raw> value(const Function<Signature>& function, Arguments... arguments) {
     Raw raw{};
@@ -70,7 +70,7 @@ class Caller {
     return fact(function, code, raw);
   }
 
-  // The text that a buffer and, for most functions, its size ask for after the other arguments.
+  // Returns the text that the function writes to a buffer; most functions also take its size.
   template <std::size_t Size, class... Parameters, class... Arguments>
   [[nodiscard]] Fact<std::string> text(const Function<int(Parameters...)>& function,
                                        Arguments... arguments) {
@@ -84,7 +84,7 @@ class Caller {
     return fact(function, code, printable(buffer.data(), Size));
   }
 
-  // What a code means, in NVML's words.
+  // NVML's text for a code.
   [[nodiscard]] std::string word_for(int code) {
     calling_(functions_.error_string.name);
     const char* word = functions_.error_string.call(code);
@@ -92,10 +92,10 @@ class Caller {
     return fmt::format("{} ({})", printable(word == nullptr ? "no word for it" : word, 80), code);
   }
 
-  // The call that found the GPU lost, with NVML's word; empty while none has.
+  // The call that found the GPU lost, with NVML's text; empty if none has.
   [[nodiscard]] const std::string& lost() const { return lost_; }
 
-  // Answers that are faults of the GPU, each once.
+  // Codes that are faults of the GPU, each once.
   [[nodiscard]] const std::vector<std::string>& troubles() const { return troubles_; }
 
  private:
@@ -116,8 +116,8 @@ class Caller {
   std::vector<std::string> troubles_;
 };
 
-// One GPU and how NVML is asked about it.
-struct AskedGpu {
+// A GPU, and the means to query NVML about it.
+struct QueriedGpu {
   const Functions& functions;
   Caller& call;
   Device handle;
@@ -128,8 +128,8 @@ struct AskedGpu {
     return call.value<Raw>(function, handle, arguments...);
   }
 
-  // All of them in one call; each has its own return code.
-  void ask(std::span<FieldValue> fields) const;
+  // Queries all fields in one call; each has its own return code.
+  void query(std::span<FieldValue> fields) const;
 
   [[nodiscard]] Fact<std::uint64_t> answer(const FieldValue& field) const;
 };

@@ -18,10 +18,9 @@ std::string trouble() {
   return printable(text == nullptr ? "no reason given" : text, 300);
 }
 
-// The names of required functions that `library` lacks.
-class Finder {
+class FunctionFinder {
  public:
-  explicit Finder(void* library) : library_(library) {}
+  explicit FunctionFinder(void* library) : library_(library) {}
 
   template <class Signature>
   void find(Function<Signature>& function) {
@@ -36,6 +35,7 @@ class Finder {
     if (function.required) missing_.emplace_back(function.names);
   }
 
+  // The required functions that the library does not have.
   [[nodiscard]] const std::vector<std::string>& missing() const { return missing_; }
 
  private:
@@ -56,12 +56,12 @@ Result<Library> open_library(const std::string& named) {
       continue;
     }
     Library library{.path = candidate, .functions = {}};
-    Finder finder(opened);
+    FunctionFinder finder(opened);
 #define MUSTER_NVML_FIND(member, ...) finder.find(library.functions.member);
     MUSTER_NVML_FUNCTIONS(MUSTER_NVML_FIND)
 #undef MUSTER_NVML_FIND
     if (finder.missing().empty()) return library;
-    return make_error(fmt::format("{} is no NVML that can be used: it lacks {}", candidate,
+    return make_error(fmt::format("{} is not a usable NVML library: {} is missing", candidate,
                                   fmt::join(finder.missing(), ", ")));
   }
   return make_missing(std::move(why));

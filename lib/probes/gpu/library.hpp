@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVML opened by name. Each function is looked up under its newest name first; one that a driver
-// does not have is "not offered", and an error only where muster cannot do without it.
+// NVML, loaded at run time. Each function is looked up by its newest name first. One that the
+// driver does not have is unsupported, and an error only if muster requires it.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ template <class Signature>
 struct Function {
   std::string_view names;  // newest first, separated by blanks
   bool required = false;
-  std::string_view name;  // the one that was found
+  std::string_view name;  // the name that was found
   Signature* call = nullptr;
 };
 
-// What NVML may be asked: member, need, names, signature.
+// Member, whether it is required, names, signature.
 // clang-format off
 #define MUSTER_NVML_FUNCTIONS(X) \
   X(init, true, "nvmlInit_v2", int()) \
@@ -102,8 +102,8 @@ struct Library {
   Functions functions;
 };
 
-// The named file, or where none is named the libraries that a driver installs. `missing` where
-// there is no such library. Nothing is ever closed: a thread may hang in it.
+// Loads the named file, or the driver's libraries if `named` is empty; the error is `missing` if
+// there is none. A library is never unloaded, because a thread may hang in it.
 [[nodiscard]] Result<Library> open_library(const std::string& named);
 
 }  // namespace muster::nvml

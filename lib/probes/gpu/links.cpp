@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/gpu/links.hpp"
-
+// NVLinks and the NVSwitch fabric.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,9 +22,8 @@ double bit_error_rate(std::uint64_t encoded) {
   return mantissa * std::pow(10.0, -exponent);
 }
 
-// Where the driver does not say how many there are, the first link it refuses ends them.
-Fact<unsigned> count_links(const AskedGpu& gpu, const Fact<unsigned>& told) {
-  if (told) return std::min(*told, kMostLinks);
+Fact<unsigned> count_links(const QueriedGpu& gpu, const Fact<unsigned>& known) {
+  if (known) return std::min(*known, kMostLinks);
   unsigned count = 0;
   while (count < kMostLinks) {
     const auto state = gpu.number<int>(gpu.functions.nvlink_state, count);
@@ -36,13 +34,13 @@ Fact<unsigned> count_links(const AskedGpu& gpu, const Fact<unsigned>& told) {
   return count;
 }
 
-Fact<std::uint64_t> errors_of_link(const AskedGpu& gpu, const FieldValue& field, int counter) {
-  auto told = gpu.answer(field);
-  if (told) return told;
+Fact<std::uint64_t> errors_of_link(const QueriedGpu& gpu, const FieldValue& field, int counter) {
+  auto value = gpu.answer(field);
+  if (value) return value;
   return as<std::uint64_t>(gpu.number<Counter>(gpu.functions.nvlink_errors, field.scope, counter));
 }
 
-NvLink read_link(const AskedGpu& gpu, unsigned number_of_link, const FieldValue* fields,
+NvLink read_link(const QueriedGpu& gpu, unsigned number_of_link, const FieldValue* fields,
                  const Fact<std::uint64_t>& common_speed) {
   NvLink link{.link = number_of_link};
   link.state = as<unsigned>(gpu.answer(fields[0]));
@@ -52,7 +50,7 @@ NvLink read_link(const AskedGpu& gpu, unsigned number_of_link, const FieldValue*
   link.speed_mbps = gpu.answer(fields[1]);
   if (!link.speed_mbps) link.speed_mbps = common_speed;
   link.replays = errors_of_link(gpu, fields[2], kReplayCounter);
-  // Blackwell counts them elsewhere.
+  // Blackwell has its own field.
   link.recoveries = gpu.answer(fields[6]);
   if (!link.recoveries) link.recoveries = errors_of_link(gpu, fields[3], kRecoveryCounter);
   link.crc = errors_of_link(gpu, fields[4], kCrcFlitCounter);
@@ -75,19 +73,19 @@ std::string cluster_of(const std::array<unsigned char, 16>& bytes) {
 
 }  // namespace
 
-Fact<std::vector<NvLink>> read_links(const AskedGpu& gpu, const Fact<std::uint64_t>& common_speed,
-                                     const Fact<unsigned>& told_count) {
+Fact<std::vector<NvLink>> read_links(const QueriedGpu& gpu, const Fact<std::uint64_t>& common_speed,
+                                     const Fact<unsigned>& known_count) {
   constexpr std::array kPerLink{
       kNvlinkState,         kNvlinkSpeed,          kNvlinkReplays,       kNvlinkRecoveries,
       kNvlinkCrc,           kNvlinkEffectiveBer,   kNvlinkAllRecoveries, kNvlinkFailedRecoveries,
       kNvlinkReceiveErrors, kNvlinkIntegrityErrors};
-  const auto count = count_links(gpu, told_count);
+  const auto count = count_links(gpu, known_count);
   if (!count) return as<std::vector<NvLink>>(count);
   std::vector<FieldValue> fields;
   for (unsigned link = 0; link < *count; ++link) {
     for (const auto field : kPerLink) fields.push_back({.field = field, .scope = link});
   }
-  if (!fields.empty()) gpu.ask(fields);
+  if (!fields.empty()) gpu.query(fields);
   std::vector<NvLink> links;
   for (unsigned link = 0; link < *count; ++link) {
     links.push_back(read_link(gpu, link, &fields[link * kPerLink.size()], common_speed));
@@ -95,7 +93,7 @@ Fact<std::vector<NvLink>> read_links(const AskedGpu& gpu, const Fact<std::uint64
   return links;
 }
 
-Fact<GpuFabric> read_fabric(const AskedGpu& gpu) {
+Fact<GpuFabric> read_fabric(const QueriedGpu& gpu) {
   FabricV3 third{.version = version_word<FabricV3>(3)};
   int code = gpu.call(gpu.functions.fabric_v, gpu.handle, &third);
   const bool second = code == kVersionMismatch;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs as NVML sees them. Any call may block for ever on a GPU that does not answer, so every
-// call is made on a thread that may be left behind: one that opens NVML, then one for each GPU,
-// side by side, then one that asks about pairs. The process that this runs in ends with _exit, so
-// that nobody waits for them; NVML is not shut down either, for that could block as well.
+// The GPUs from NVML. Any call may block forever on a hung GPU, so all calls are on threads that
+// can be abandoned: one opens NVML, then one reads each GPU, then one reads pairs. The process ends
+// with _exit, which does not wait for them. NVML is not shut down, because that could block as
+// well.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,13 +32,12 @@ struct Opened {
   Nvml facts;
   std::shared_ptr<const Library> library;
   unsigned count = 0;
-  Error error;  // with a message where the library cannot be used
+  Error error;  // set if the library cannot be used
 };
 
-// Each is read by a thread of its own.
-constexpr unsigned kMostGpus = 64;
+constexpr unsigned kMostGpus = 64;  // each has its own thread
 
-using Reading = std::shared_ptr<Watched<GpuFacts>>;
+using WatchedGpu = std::shared_ptr<Watched<GpuFacts>>;
 
 Nvml unusable(Nvml facts, std::string trouble, int code) {
   facts.trouble = std::move(trouble);
@@ -83,15 +82,15 @@ void open_nvml(const std::string& named, Watched<Opened>& watched) {
         unusable(std::move(opened.facts), call.error(functions.count, code).message, code);
   } else if (opened.count > kMostGpus) {
     opened.facts = unusable(std::move(opened.facts),
-                            fmt::format("{} tells of {} GPUs, and muster reads at most {}",
+                            fmt::format("{} reports {} GPUs, and muster reads at most {}",
                                         functions.count.name, opened.count, kMostGpus),
                             nvml::kOk);
   }
   watched.publish(opened);
 }
 
-std::vector<Reading> start_reading(const Opened& opened, NvmlParts parts) {
-  std::vector<Reading> readings;
+std::vector<WatchedGpu> start_reading(const Opened& opened, NvmlParts parts) {
+  std::vector<WatchedGpu> readings;
   for (unsigned index = 0; index < opened.count; ++index) {
     GpuFacts nothing_yet;
     nothing_yet.gpu.index = index;
@@ -104,10 +103,11 @@ std::vector<Reading> start_reading(const Opened& opened, NvmlParts parts) {
   return readings;
 }
 
-using Peers = std::vector<std::map<std::string, unsigned>>;  // by place in `gpus`
+using Peers = std::vector<std::map<std::string, unsigned>>;  // by index in `gpus`
 
-// Access is mutual, so each pair is asked about once.
-void ask_peers(const Library& library, const std::vector<GpuFacts>& gpus, Watched<Peers>& watched) {
+// Access is mutual, so each pair is queried once.
+void query_peers(const Library& library, const std::vector<GpuFacts>& gpus,
+                 Watched<Peers>& watched) {
   Peers peers(gpus.size());
   Caller call(library.functions, [&](std::string_view name) { watched.calling(name); });
   for (std::size_t a = 0; a < gpus.size(); ++a) {
@@ -131,14 +131,14 @@ void add_peers(const std::shared_ptr<const Library>& library, std::vector<GpuFac
     for (auto& each : gpus) each.gpu.peers = decltype(each.gpu.peers)::absent(why);
     return;
   }
-  // A GPU that is lost or hangs is not asked again.
-  auto asked = gpus;
-  for (auto& each : asked) {
+  // Skip GPUs that are lost or hang.
+  auto queried = gpus;
+  for (auto& each : queried) {
     if (!each.gpu.lost.empty() || !each.gpu.stuck.empty()) each.handle = nullptr;
   }
   const auto watched = nvml::start_watched<Peers>(
       Peers(gpus.size()),
-      [library, asked](Watched<Peers>& told) { ask_peers(*library, asked, told); });
+      [library, queried](Watched<Peers>& found) { query_peers(*library, queried, found); });
   auto [peers, stuck] = watched->wait(deadline);
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     if (stuck.empty()) {
@@ -159,7 +159,7 @@ std::string job_of(std::string_view cgroups) {
   return std::string(rest.substr(0, rest.find_first_not_of("0123456789")));
 }
 
-// Of ".../system.slice/nvidia-mps.service" its last part: a place that root alone gives.
+// "nvidia-mps.service" for ".../system.slice/nvidia-mps.service", which only root can create.
 std::string unit_of(std::string_view cgroups) {
   constexpr std::string_view kSlice = "/system.slice/";
   const auto at = cgroups.find(kSlice);
@@ -181,7 +181,7 @@ void name_processes(const Root& root, Fact<std::vector<GpuProcess>>& processes) 
   }
 }
 
-// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  …" or, of the closed one,
+// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  …", or for the closed module
 // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  …".
 Fact<bool> is_open_module(const Root& root) {
   constexpr std::string_view kVersion = "/proc/driver/nvidia/version";
@@ -193,7 +193,7 @@ Fact<bool> is_open_module(const Root& root) {
   return line->find("Open Kernel Module") != std::string::npos;
 }
 
-// One address or name a line; "#" begins a comment.
+// One address or name per line; "#" begins a comment.
 Fact<std::vector<std::string>> read_imex_nodes(const Root& root) {
   const auto text = root.read("/etc/nvidia-imex/nodes_config.cfg");
   if (!text) return Fact<std::vector<std::string>>::failed(text.error());
@@ -214,7 +214,7 @@ Fact<bool> has_imex_channel(const Root& root) {
 void read_gpus(const Root& root, const Opened& opened, const NvmlOptions& options,
                Clock::time_point deadline, Nvml& facts) {
   std::vector<GpuFacts> gpus;
-  // The pairs get a share of the time even where a GPU hangs.
+  // Reserve time for pairs even if a GPU hangs.
   const auto first = Clock::now() + (deadline - Clock::now()) * 3 / 4;
   for (const auto& reading : start_reading(opened, options.parts)) {
     auto [read, stuck] = reading->wait(first);
@@ -224,7 +224,7 @@ void read_gpus(const Root& root, const Opened& opened, const NvmlOptions& option
   if (options.parts.pairs) {
     add_peers(opened.library, gpus, deadline);
   } else {
-    for (auto& each : gpus) each.gpu.peers = decltype(each.gpu.peers)::absent(nvml::kNobodyAsked);
+    for (auto& each : gpus) each.gpu.peers = decltype(each.gpu.peers)::absent(nvml::kNotRequested);
   }
   for (auto& each : gpus) {
     name_processes(root, each.gpu.processes);
@@ -240,11 +240,10 @@ Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options, Clock::ti
   if (root.foreign() && options.library.empty()) {
     return not_observed<Nvml>(
         Status::absent,
-        "the driver's library tells of this host, and not of a foreign root; name one "
-        "with --nvml");
+        "the driver's library describes this host, not a foreign root; name one with --nvml");
   }
   const auto begin = Clock::now();
-  // What is known has to be sent, too.
+  // Reserve time to send the facts.
   const auto until =
       deadline - std::min<Clock::duration>((deadline - begin) / 8, std::chrono::milliseconds(300));
   const auto opening = nvml::start_watched<Opened>(
@@ -255,7 +254,7 @@ Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options, Clock::ti
     return not_observed<Nvml>(
         Status::timeout, fmt::format("{} did not return within {:.3g} s", stuck, waited.count()));
   }
-  // A library that was named is there or cannot be used.
+  // A library that was named must exist.
   if (!opened.library && opened.error.missing && options.library.empty()) {
     return not_observed<Nvml>(Status::absent, std::move(opened.error.message));
   }

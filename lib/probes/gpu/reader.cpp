@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "lib/probes/gpu/caller.hpp"
-#include "lib/probes/gpu/links.hpp"
 
 namespace muster::nvml {
 namespace {
@@ -24,12 +24,12 @@ Fact<int> margin_below(unsigned slowdown_c, int now_c) {
   const std::int64_t margin = std::int64_t{slowdown_c} - now_c;
   if (std::in_range<int>(margin)) return static_cast<int>(margin);
   return Fact<int>::unreadable(
-      fmt::format("NVML tells of {} C, and of a slowdown at {} C", now_c, slowdown_c));
+      fmt::format("NVML reports {} C, and a slowdown at {} C", now_c, slowdown_c));
 }
 
-class Reader {
+class GpuReader {
  public:
-  Reader(const Functions& functions, unsigned index, NvmlParts parts, Watched<GpuFacts>& watched)
+  GpuReader(const Functions& functions, unsigned index, NvmlParts parts, Watched<GpuFacts>& watched)
       : functions_(functions),
         parts_(parts),
         watched_(watched),
@@ -37,13 +37,13 @@ class Reader {
     facts_.gpu.index = index;
   }
 
-  // What is known is published after each step: the next one may hang.
+  // Publishes after each step, because the next one may hang.
   void read() {
     for (const auto step :
-         {&Reader::open, &Reader::identity, &Reader::firmware, &Reader::inforom, &Reader::modes,
-          &Reader::memory, &Reader::errors, &Reader::rows, &Reader::single_fields, &Reader::nvlinks,
-          &Reader::fabric, &Reader::clocks, &Reader::heat_and_power, &Reader::pci_link,
-          &Reader::processes}) {
+         {&GpuReader::open, &GpuReader::identity, &GpuReader::firmware, &GpuReader::inforom,
+          &GpuReader::modes, &GpuReader::memory, &GpuReader::errors, &GpuReader::rows,
+          &GpuReader::single_fields, &GpuReader::nvlinks, &GpuReader::fabric, &GpuReader::clocks,
+          &GpuReader::heat_and_power, &GpuReader::pci_link, &GpuReader::processes}) {
       (this->*step)();
       publish();
       if (facts_.handle == nullptr) return;
@@ -61,15 +61,15 @@ class Reader {
     Device handle = nullptr;
     const int code = call_(functions_.handle, facts_.gpu.index, &handle);
     if (code != kOk) {
-      // A handle that is refused is a finding about this GPU, whatever the reason.
+      // A refused handle is a fault of this GPU, whatever the reason.
       refused_ = call_.error(functions_.handle, code).message;
       return;
     }
     facts_.handle = handle;
     PciInfo info{};
-    const int told = call_(functions_.pci, handle, &info);
-    if (told == kOk) facts_.gpu.address = address_of(info);
-    if (told != kOk) facts_.gpu.no_address = call_.error(functions_.pci, told).message;
+    const int answer = call_(functions_.pci, handle, &info);
+    if (answer == kOk) facts_.gpu.address = address_of(info);
+    if (answer != kOk) facts_.gpu.no_address = call_.error(functions_.pci, answer).message;
   }
 
   void identity() {
@@ -86,11 +86,7 @@ class Reader {
     firmware.vbios = call_.text<kVbios>(functions_.vbios, facts_.handle);
     firmware.inforom = call_.text<kInforom>(functions_.inforom, facts_.handle);
     firmware.gsp = call_.text<kGsp>(functions_.gsp_version, facts_.handle);
-    unsigned enabled = 0;
-    unsigned by_default = 0;
-    const int code = call_(functions_.gsp_mode, facts_.handle, &enabled, &by_default);
-    firmware.gsp_enabled = call_.fact(functions_.gsp_mode, code, enabled != 0);
-    firmware.gsp_default = call_.fact(functions_.gsp_mode, code, by_default != 0);
+    std::tie(firmware.gsp_enabled, firmware.gsp_default) = flags<unsigned>(functions_.gsp_mode);
   }
 
   void inforom() {
@@ -106,16 +102,8 @@ class Reader {
 
   void modes() {
     auto& modes = facts_.gpu.modes;
-    int current = 0;
-    int pending = 0;
-    const int ecc = call_(functions_.ecc_mode, facts_.handle, &current, &pending);
-    modes.ecc = call_.fact(functions_.ecc_mode, ecc, current != 0);
-    modes.ecc_pending = call_.fact(functions_.ecc_mode, ecc, pending != 0);
-    unsigned mig_current = 0;
-    unsigned mig_pending = 0;
-    const int mig = call_(functions_.mig, facts_.handle, &mig_current, &mig_pending);
-    modes.mig = call_.fact(functions_.mig, mig, mig_current != 0);
-    modes.mig_pending = call_.fact(functions_.mig, mig, mig_pending != 0);
+    std::tie(modes.ecc, modes.ecc_pending) = flags<int>(functions_.ecc_mode);
+    std::tie(modes.mig, modes.mig_pending) = flags<unsigned>(functions_.mig);
     modes.persistence = as<bool>(number<int>(functions_.persistence));
     modes.compute = as<unsigned>(number<int>(functions_.compute_mode));
   }
@@ -162,7 +150,7 @@ class Reader {
                            .threshold_exceeded = sram.threshold_exceeded != 0});
   }
 
-  // Only how many: no addresses are asked for.
+  // Without a buffer for addresses NVML returns only the count.
   Fact<std::uint64_t> retired(int cause) {
     unsigned count = 0;
     Counter* const no_addresses = nullptr;
@@ -213,8 +201,8 @@ class Reader {
     hardware.field = kHardwareThermalTime;
     software.field = kSoftwareThermalTime;
     brake.field = kPowerBrakeTime;
-    const AskedGpu gpu = asked();
-    gpu.ask(fields);
+    const QueriedGpu gpu = queried();
+    gpu.query(fields);
     facts_.gpu.heat.memory_c = as<int>(gpu.answer(memory));
     common_speed_ = gpu.answer(speed);
     link_count_ = as<unsigned>(gpu.answer(links));
@@ -227,11 +215,11 @@ class Reader {
   }
 
   void nvlinks() {
-    facts_.gpu.nvlinks = parts_.links ? read_links(asked(), common_speed_, link_count_)
-                                      : Fact<std::vector<NvLink>>::absent(kNobodyAsked);
+    facts_.gpu.nvlinks = parts_.links ? read_links(queried(), common_speed_, link_count_)
+                                      : Fact<std::vector<NvLink>>::absent(kNotRequested);
   }
 
-  void fabric() { facts_.gpu.fabric = read_fabric(asked()); }
+  void fabric() { facts_.gpu.fabric = read_fabric(queried()); }
 
   void clocks() {
     auto& clocks = facts_.gpu.clocks;
@@ -278,8 +266,8 @@ class Reader {
                        .replays = as<std::uint64_t>(number<unsigned>(functions_.replays))};
   }
 
-  // The list may grow between two calls. Some drivers' entries are longer than declared: they get
-  // the room, and an answer that makes no sense is dropped.
+  // The list may grow between two calls. Some drivers' entries are longer than declared, so there
+  // is spare room, and implausible answers are rejected.
   template <class Entry, class Signature>
   Fact<std::vector<GpuProcess>> processes_by(const Function<Signature>& function) {
     constexpr unsigned kSpare = 32;
@@ -300,7 +288,7 @@ class Reader {
         }
         GpuProcess process{.pid = entries[i].pid};
         process.memory_bytes = entries[i].memory == kNotAvailable
-                                   ? Fact<std::uint64_t>::absent("NVML does not tell")
+                                   ? Fact<std::uint64_t>::absent("NVML does not report it")
                                    : Fact<std::uint64_t>(std::uint64_t{entries[i].memory});
         processes.push_back(std::move(process));
       }
@@ -311,7 +299,7 @@ class Reader {
 
   void processes() {
     if (!parts_.processes) {
-      facts_.gpu.processes = Fact<std::vector<GpuProcess>>::absent(kNobodyAsked);
+      facts_.gpu.processes = Fact<std::vector<GpuProcess>>::absent(kNotRequested);
       facts_.gpu.graphics = facts_.gpu.processes;
       return;
     }
@@ -321,13 +309,22 @@ class Reader {
     facts_.gpu.graphics = processes_by<Process>(functions_.graphics);
   }
 
-  [[nodiscard]] AskedGpu asked() {
+  [[nodiscard]] QueriedGpu queried() {
     return {.functions = functions_, .call = call_, .handle = facts_.handle};
   }
 
   template <class Raw, class Signature, class... Arguments>
   Fact<Raw> number(const Function<Signature>& function, Arguments... arguments) {
-    return asked().number<Raw>(function, arguments...);
+    return queried().number<Raw>(function, arguments...);
+  }
+
+  // The two flags that the function writes to its last arguments.
+  template <class Raw, class Signature>
+  std::pair<Fact<bool>, Fact<bool>> flags(const Function<Signature>& function) {
+    Raw first{};
+    Raw second{};
+    const int code = call_(function, facts_.handle, &first, &second);
+    return {call_.fact(function, code, first != 0), call_.fact(function, code, second != 0)};
   }
 
   const Functions& functions_;
@@ -335,7 +332,7 @@ class Reader {
   Watched<GpuFacts>& watched_;
   GpuFacts facts_;
   Caller call_;
-  std::string refused_;  // why there is no handle
+  std::string refused_;  // why NVML refused a handle
   Fact<std::uint64_t> common_speed_;
   Fact<unsigned> link_count_;
 };
@@ -344,7 +341,7 @@ class Reader {
 
 void read_gpu(const Functions& functions, unsigned index, NvmlParts parts,
               Watched<GpuFacts>& watched) {
-  Reader(functions, index, parts, watched).read();
+  GpuReader(functions, index, parts, watched).read();
 }
 
 std::string address_of(const PciInfo& info) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work on a thread that may never come back: whoever waits for it gives up at a deadline, and
-// learns which call it was in.
+// Work on a thread that may hang: the waiter gives up at a deadline, and learns which call hangs.
 #pragma once
 
 #include <chrono>
@@ -16,14 +15,13 @@
 
 namespace muster::nvml {
 
-// What a worker has to tell so far. It is copied in and out, so that a worker that hangs holds no
-// lock and leaves nothing half written.
+// The facts of a worker so far. They are copied in and out, so that a hung worker holds no lock.
 template <class Facts>
 class Watched {
  public:
   explicit Watched(Facts facts) : facts_(std::move(facts)) {}
 
-  // The worker says that a call begins, or has ended where `name` is empty.
+  // Records that a call begins, or has ended if `name` is empty.
   void calling(std::string_view name) {
     const std::lock_guard lock(guard_);
     calling_ = name;
@@ -40,8 +38,8 @@ class Watched {
     changed_.notify_all();
   }
 
-  // For whoever waits: what is known by the deadline, and the call that did not return; no call
-  // where the worker came to its end.
+  // Returns the facts at the deadline and the call that did not return, or no call if the worker
+  // has finished.
   [[nodiscard]] std::pair<Facts, std::string_view> wait(Clock::time_point deadline) {
     std::unique_lock lock(guard_);
     const bool done = changed_.wait_until(lock, deadline, [&] { return done_; });
@@ -58,7 +56,7 @@ class Watched {
   bool done_ = false;
 };
 
-// `work` must own all that it touches: it may outlive its caller.
+// `work` may outlive its caller, so it must own everything it uses.
 template <class Facts>
 std::shared_ptr<Watched<Facts>> start_watched(Facts facts,
                                               std::function<void(Watched<Facts>&)> work) {

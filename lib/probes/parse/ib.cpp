@@ -37,7 +37,7 @@ Result<unsigned> parse_hex_up_to(std::string_view text, std::uint64_t most, std:
   return static_cast<unsigned>(*number);
 }
 
-// The capital letters and digits of a speed's name; new kernels may know more names than muster.
+// Whether a word can be a speed's name; newer kernels may have new names.
 bool is_speed_name(std::string_view text) {
   return text.size() >= 2 && text.size() <= 8 && std::ranges::all_of(text, [](char c) {
            return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

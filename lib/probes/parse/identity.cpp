@@ -12,8 +12,8 @@
 namespace muster {
 namespace {
 
-// HV_KVP_EXCHANGE_MAX_KEY_SIZE and _VALUE_SIZE of the kernel's hyperv.h: each record is both,
-// padded with zero bytes.
+// HV_KVP_EXCHANGE_MAX_KEY_SIZE and _VALUE_SIZE of the kernel's hyperv.h: a record is a key and a
+// value, padded with zeros.
 constexpr std::size_t kKeySize = 512;
 constexpr std::size_t kValueSize = 2048;
 constexpr std::size_t kRecordSize = kKeySize + kValueSize;
@@ -31,16 +31,16 @@ bool is_host_name(std::string_view text) {
 
 using nlohmann::json;
 
-// What the clouds' metadata services call the size: Azure's `vmSize` stands at
-// ds.meta_data.imds.compute, AWS's names at ds.meta_data and at
-// ds.dynamic.instance-identity.document, Google's `machineType` at ds.meta_data or its `instance`.
+// The clouds' keys for the size: Azure's `vmSize` is in ds.meta_data.imds.compute, AWS's keys are
+// in ds.meta_data and ds.dynamic.instance-identity.document, Google's `machineType` is in
+// ds.meta_data or its `instance`.
 constexpr std::array<std::string_view, 6> kNames{"vmSize",       "instance-type", "instance_type",
                                                  "instanceType", "machineType",   "machine-type"};
-constexpr int kDeepestBlock = 8;  // the deepest of them is the fourth
+constexpr int kDeepestBlock = 8;  // the keys are at most four levels deep
 constexpr std::size_t kLongestSize = 100;
 
-// "a3-highgpu-8g" of Google's "projects/123/machineTypes/a3-highgpu-8g"; empty where the text is no
-// size, as "redacted for non-root user" is not.
+// "a3-highgpu-8g" for Google's "projects/123/machineTypes/a3-highgpu-8g"; empty if the text is not
+// a size ("redacted for non-root user").
 std::string_view size_in(std::string_view text) {
   text = trim(text.substr(text.rfind('/') + 1));
   const bool plain = std::ranges::all_of(text, [](char c) {

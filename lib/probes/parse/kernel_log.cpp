@@ -17,8 +17,8 @@ constexpr unsigned kWarning = 4;
 constexpr unsigned kError = 3;
 constexpr unsigned kMaxPriority = 2048;  // 8 bits of facility, 3 of level
 
-// What names hardware or a fault that checks look for, at any level: firmware's error records and a
-// silent server, for example, are mere notices.
+// Words of messages that are kept at any level: firmware's error records and unresponsive servers,
+// for example, are only notices.
 constexpr std::array<std::string_view, 36> kWorthKeeping{
     // clang-format off
     "NVRM", "nvidia", "Xid", "amdgpu", "mlx5", "mlx4", "infiniband",
@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 36> kWorthKeeping{
     // clang-format on
 };
 
-// A number that ends at `end`; moves `text` beyond it.
+// Parses a number that ends at `end`, and removes both from `text`.
 template <class T>
 bool take_number(std::string_view& text, char end, T& into) {
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), into);
@@ -53,14 +53,14 @@ bool plain(std::string_view text) {
                      [](char c) { return c >= ' ' && c <= '~' && c != '\\'; });
 }
 
-// Printable and valid UTF-8: control characters stay escaped, whatever wrote them.
+// Printable and valid UTF-8; control characters stay escaped.
 std::string clean(std::string_view raw) {
   if (plain(raw)) return std::string(raw.substr(0, KmsgCollector::kMaxText));
   return printable(unescape_kmsg(raw), KmsgCollector::kMaxText);
 }
 
 bool worth_keeping(const KmsgRecord& header, std::string_view text) {
-  // What systemd-networkd says of a link, where the journal forwards it.
+  // systemd-networkd reports links, and the journal may forward it.
   constexpr std::string_view kCarrier = "ost carrier";
   if (header.facility != 0) {
     return header.level <= kError || text.find(kCarrier) != std::string_view::npos;
@@ -132,7 +132,7 @@ void KmsgCollector::add(std::string_view record) {
     log_.lost += parsed->sequence > expected ? parsed->sequence - expected : 1;
     overwritten_ = false;
   }
-  // A fragment carries the default level, not its line's: only the order tells where it belongs.
+  // A fragment has the default level instead of its line's, so only the order identifies it.
   if (parsed->fragment && pending_ && parsed->facility == pending_->header.facility &&
       parsed->sequence == pending_->header.sequence + 1) {
     if (pending_->raw.size() < kMaxText) pending_->raw.append(parsed->text);
@@ -171,7 +171,7 @@ void KmsgCollector::keep(const KmsgRecord& header, std::string text) {
     return;
   }
   if (header.facility != 0 && ++user_kept_ > kMaxUserKept) return;
-  if (log_.records.size() >= kMaxKept) let_go_of_oldest();
+  if (log_.records.size() >= kMaxKept) drop_oldest();
   log_.records.push_back({.sequence = header.sequence,
                           .time_us = header.time_us,
                           .level = header.level,
@@ -194,7 +194,7 @@ bool KmsgCollector::coalesce(std::size_t index, const KmsgRecord& header) {
   return true;
 }
 
-void KmsgCollector::let_go_of_oldest() {
+void KmsgCollector::drop_oldest() {
   const auto half = static_cast<std::ptrdiff_t>(kMaxKept / 2);
   log_.records.erase(log_.records.begin(), log_.records.begin() + half);
   log_.truncated = true;

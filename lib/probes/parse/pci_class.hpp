@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PCI's numbers for the kinds of devices that matter for work: base class and subclass.
+// PCI base classes and subclasses of the devices that muster reads.
 #pragma once
 
 namespace muster::pci_class {
@@ -14,11 +14,11 @@ inline constexpr unsigned kInfiniband = 0x0207;
 inline constexpr unsigned kSerialInfiniband = 0x0c06;  // older HCAs
 inline constexpr unsigned kVga = 0x0300;
 inline constexpr unsigned kDisplay3d = 0x0302;
-inline constexpr unsigned kOtherDisplay = 0x0380;  // AMD's accelerators of one generation
+inline constexpr unsigned kOtherDisplay = 0x0380;  // one generation of AMD accelerators
 inline constexpr unsigned kOtherBridge = 0x0680;   // NVIDIA's NVSwitch
 inline constexpr unsigned kAccelerator = 0x1200;
 
-// A GPU, and not the graphics of a board's own controller.
+// Whether a device is a GPU, as opposed to a board's graphics controller.
 [[nodiscard]] constexpr bool is_gpu(unsigned class_and_subclass, unsigned vendor) {
   const bool display = class_and_subclass == kVga || class_and_subclass == kDisplay3d ||
                        class_and_subclass == kOtherDisplay || class_and_subclass == kAccelerator;

@@ -15,8 +15,8 @@
 namespace muster {
 namespace {
 
-// Takes the next word off a text of single blanks; a table of all fields would cost more than the
-// rest for thousands of processes.
+// Removes and returns the first word. Splitting into a vector would dominate the cost for thousands
+// of processes.
 std::string_view take_word(std::string_view& text) {
   const auto end = text.find(' ');
   const auto word = text.substr(0, end);
@@ -30,8 +30,8 @@ tl::unexpected<Error> not_a_process(std::string_view text) {
 
 bool is_octal(char digit) { return digit >= '0' && digit <= '7'; }
 
-// FUSE says who mounted it, and fusermount lets nobody say another; mount(8) notes the user of a
-// mount that /etc/fstab allows to users.
+// The user of a mount: FUSE has an option that fusermount enforces, and mount(8) adds one to mounts
+// that /etc/fstab allows to users.
 Fact<std::string> user_of(std::string_view type, const std::vector<std::string_view>& options) {
   for (const auto option : options) {
     const auto value = option.substr(std::min(option.find('=') + 1, option.size()));

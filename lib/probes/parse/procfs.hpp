@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of procfs: one process in proc/<pid>/stat and status, the line of proc/loadavg, and
-// lines of proc/meminfo, proc/cpuinfo and proc/mounts.
+// Parses files of procfs: a process's stat and status, loadavg, meminfo, cpuinfo and mounts.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +13,12 @@
 
 namespace muster {
 
-// No kernel has more: PID_MAX_LIMIT.
+// The kernel's PID_MAX_LIMIT.
 inline constexpr std::size_t kMostProcesses = 4UL * 1024 * 1024;
 
 struct ProcessStat {
   std::uint64_t pid = 0;
-  std::string_view name;  // into the parsed text; may hold blanks, parentheses and line breaks
+  std::string_view name;  // into the parsed text; may contain blanks, parentheses and newlines
   char state = '?';       // R running, S sleeping, D uninterruptible, Z zombie …
   std::uint64_t parent = 0;
   std::uint64_t start_ticks = 0;
@@ -29,13 +28,13 @@ struct ProcessStat {
 
 [[nodiscard]] Result<ProcessStat> parse_process_stat(std::string_view text);
 
-// Voluntary and other context switches together, of proc/<pid>/status.
+// The sum of voluntary and involuntary context switches, from proc/<pid>/status.
 [[nodiscard]] Result<std::uint64_t> parse_context_switches(std::string_view status);
 
-// The real user id, of proc/<pid>/status.
+// The real user id, from proc/<pid>/status.
 [[nodiscard]] Result<std::uint64_t> parse_user(std::string_view status);
 
-// Whether a SIGKILL has not been acted on yet, by proc/<pid>/status.
+// Whether a SIGKILL is pending, from proc/<pid>/status.
 [[nodiscard]] bool is_being_killed(std::string_view status);
 
 struct LoadAverage {
@@ -54,23 +53,21 @@ struct LoadAverage {
 // 0 MemTotal: …").
 [[nodiscard]] Result<std::uint64_t> parse_meminfo(std::string_view text, std::string_view key);
 
-// The whole of proc/cpuinfo is megabytes on large machines and repeats itself for every CPU, so
-// only the first CPU's block is read: 2 to 4 KiB.
+// proc/cpuinfo repeats a block of 2 to 4 KiB for every CPU; only the first is read.
 inline constexpr std::size_t kCpuinfoHead = 16UL * 1024;
 
 // The value of the first line "key : value".
 [[nodiscard]] std::optional<std::string_view> cpuinfo_field(std::string_view head,
                                                             std::string_view key);
 
-// "server:/export /data\040set nfs4 rw,hard 0 0": a mount without its space. Blanks within a name,
-// which the kernel writes as \040, are restored.
+// "server:/export /data\040set nfs4 rw,hard 0 0": a mount without its space.
 [[nodiscard]] Result<Mount> parse_mount(std::string_view line);
 
-// Three octal digits after a backslash; the kernel writes \011, \012, \040, \043 and \134.
+// Decodes octal escapes such as the kernel's \040 for a blank.
 [[nodiscard]] std::string unescape_mount(std::string_view text);
 
-// False for file systems that only show the kernel's state, and for autofs, whose mount points
-// nobody may touch.
+// False for file systems that only show kernel state, and for autofs, whose mount points must not
+// be touched.
 [[nodiscard]] bool holds_data(std::string_view type);
 
 }  // namespace muster

@@ -16,7 +16,7 @@
 namespace muster {
 namespace {
 
-// "ue: 0\nce: 3\n"; newer drivers add "de: 0", errors that were found before anybody used the data.
+// "ue: 0\nce: 3\n"; newer drivers add "de: 0", errors in data that was not used.
 Result<RasCounts> read_counts(const Root& root, const std::string& path) {
   TRY_ASSIGN(const auto text, root.read(path));
   std::optional<std::uint64_t> uncorrected;
@@ -34,7 +34,7 @@ Result<RasCounts> read_counts(const Root& root, const std::string& path) {
   return make_error(fmt::format("read {}: \"{}\" has no ue and ce", path, printable(text, 60)));
 }
 
-// A GPU without RAS has no such folder; a block that is not counted has no file.
+// A GPU without RAS has no such folder; a block without counters has no file.
 Fact<std::map<std::string, RasCounts>> read_ras(const Root& root, std::string_view folder) {
   using Blocks = Fact<std::map<std::string, RasCounts>>;
   constexpr std::string_view kSuffix = "_err_count";
@@ -63,7 +63,7 @@ Fact<AmdBadPages> read_bad_pages(const Root& root, std::string_view folder) {
     const auto state = words.back();
     if (words.size() != 5 || state.size() != 1) {
       return Fact<AmdBadPages>::unreadable(
-          fmt::format("read {}: \"{}\" is no page", path, printable(line, 60)));
+          fmt::format("read {}: \"{}\" is not a page", path, printable(line, 60)));
     }
     if (state == "R") ++pages.retired;
     if (state == "P") ++pages.pending;
@@ -72,7 +72,7 @@ Fact<AmdBadPages> read_bad_pages(const Root& root, std::string_view folder) {
   return pages;
 }
 
-// The folder of the GPU's sensors: its number is the order in which drivers were loaded.
+// The folder of the GPU's sensors, whose number depends on the order of drivers.
 Result<std::string> sensors_of(const Root& root, std::string_view folder) {
   TRY_ASSIGN(const auto names, root.list(fmt::format("{}/hwmon", folder)));
   for (const auto& name : names) {
@@ -81,7 +81,7 @@ Result<std::string> sensors_of(const Root& root, std::string_view folder) {
   return make_missing(fmt::format("{}/hwmon has no sensors", folder));
 }
 
-// Those that do not answer are left out, as in a GPU that sleeps.
+// Omits sensors that do not answer, as in a GPU that sleeps.
 std::vector<AmdSensor> read_temperatures(const Root& root, const std::string& sensors) {
   constexpr double kPerDegree = 1000;
   constexpr int kMostSensors = 16;

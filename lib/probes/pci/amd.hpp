@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the amdgpu driver tells of one GPU in the folder of its PCI device.
+// Facts about one GPU that the amdgpu driver provides in the folder of its PCI device.
 #pragma once
 
 #include <string_view>

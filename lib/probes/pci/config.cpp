@@ -15,7 +15,7 @@ constexpr std::size_t kEnd = 0x1000;
 constexpr unsigned kExpressCapability = 0x10;
 constexpr unsigned kAerCapability = 0x0001;
 constexpr unsigned kAcsCapability = 0x000d;
-// More capabilities than fit: a list that is longer runs in a circle.
+// A list with more capabilities than fit is a cycle.
 constexpr int kMaxCapabilities = 48;
 constexpr int kMaxExtendedCapabilities = (kEnd - kExtended) / 8;
 
@@ -25,7 +25,7 @@ constexpr std::string_view kTooShort =
     "configuration space ends there: only root may read beyond its first 64 bytes";
 
 struct Found {
-  std::size_t offset = 0;  // 0: the list has no such capability
+  std::size_t offset = 0;  // 0 if the list has no such capability
   std::string trouble;     // why the list could not be followed
 };
 
@@ -79,7 +79,7 @@ Found find_extended_capability(const ReadConfig& read, unsigned wanted) {
   return {.offset = 0, .trouble = "the extended capability list runs in a circle"};
 }
 
-// Of a field with values 0 to 5; the rest is reserved.
+// Decodes a field with values 0 to 5.
 Fact<unsigned> payload(unsigned encoded) {
   if (encoded > 5) return Fact<unsigned>::unreadable("the payload field holds a reserved value");
   return 128U << encoded;
@@ -105,7 +105,7 @@ void read_payload(const ReadConfig& read, const Header& header, PciDevice& devic
   device.payload_bytes = device.payload_max_bytes = missing;
 }
 
-// A register of `Size` bytes of an extended capability; absent where the device has none.
+// Reads a register of an extended capability; absent if the device does not have the capability.
 template <std::size_t Size>
 Fact<unsigned> read_register(const ReadConfig& read, unsigned capability, std::size_t place,
                              const char* none) {
@@ -149,7 +149,7 @@ void parse_pci_config(const ReadConfig& read, PciDevice& device) {
                       Fact<unsigned>::unreadable(
                           "the device does not answer: configuration space reads all ones"));
   }
-  // A virtual function's own vendor id reads ffff; 0000 is nobody's.
+  // A virtual function's vendor id reads ffff; 0000 is invalid.
   if (header[0] == 0 && header[1] == 0) {
     return set_silent(device, "configuration space names vendor 0000");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The PCI bus from sysfs: the devices that matter for work, and the bridges above GPUs and HCAs.
-// The class is read first, so that the hundreds of other functions of a node cost one read each.
+// The PCI bus from sysfs: GPUs, NVSwitches, HCAs, Ethernet and NVMe devices, and the bridges above
+// GPUs and HCAs. The class is read first, so that hundreds of other functions cost one read each.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ Result<unsigned> read_id(const Root& root, std::string_view address, std::string
   return static_cast<unsigned>(*value);
 }
 
-// By base class and subclass; empty for what does not matter or needs the vendor to tell.
+// The kind of a device; none for others.
 std::optional<PciKind> kind_of(unsigned device_class, unsigned vendor) {
   const unsigned sub = device_class >> 8U;
   if (pci_class::is_gpu(sub, vendor)) return PciKind::gpu;
@@ -80,7 +80,7 @@ Fact<int> read_numa_node(const Root& root, std::string_view address) {
 
 Fact<std::string> read_local_cpus(const Root& root, std::string_view address) {
   const std::string path = file_of(address, "local_cpulist");
-  // A device that is local to no CPU has an empty line, not an empty file.
+  // A device without local CPUs has an empty line, not an empty file.
   const auto text = read_filled(root, path);
   if (!text) return Fact<std::string>::failed(text.error());
   const auto list = trim(*text);
@@ -90,8 +90,8 @@ Fact<std::string> read_local_cpus(const Root& root, std::string_view address) {
   return std::string(list);
 }
 
-// Lines "NAME count" and "TOTAL_… n". The names differ by kernel, and one error message may raise
-// several of them, so the total is what counts messages; it cannot be 0 where a name is not.
+// Parses lines "NAME count" and "TOTAL_… n". Names differ between kernels, and one message may
+// raise several, so the total counts messages; it cannot be 0 if a name is not.
 Result<std::uint64_t> read_aer_total(const Root& root, std::string_view address,
                                      std::string_view name) {
   const std::string path = file_of(address, name);
@@ -124,7 +124,7 @@ Fact<AerCounts> read_aer(const Root& root, std::string_view address) {
                            non_fatal.error().missing && !correctable && correctable.error().missing;
   if (all_missing) return Fact<AerCounts>::absent("the kernel reports no AER for this device");
   for (const auto* count : {&fatal, &non_fatal, &correctable}) {
-    // One file of the three missing is not "no AER".
+    // Without AER all three files are missing.
     if (!*count) return Fact<AerCounts>::unreadable(count->error().message);
   }
   return AerCounts{.fatal = *fatal, .non_fatal = *non_fatal, .correctable = *correctable};
@@ -151,7 +151,7 @@ std::string read_driver(const Root& root, std::string_view address) {
   return printable(target->substr(target->rfind('/') + 1));
 }
 
-// The bridges on the way, from the device's own place in the tree, nearest last.
+// The bridges above a device, nearest last.
 std::vector<std::string> read_upstream(const Root& root, std::string_view address) {
   std::vector<std::string> bridges;
   const auto place = root.resolve(fmt::format("{}/{}", kDevices, address));
@@ -189,7 +189,8 @@ PciDevice read_device(const Root& root, std::string address, PciKind kind, unsig
   return device;
 }
 
-// Empty for a device that does not matter. An entry that cannot be told what it is may be a GPU.
+// Returns none for other kinds of devices. An entry that cannot be read is an error, as it may be a
+// GPU.
 Result<std::optional<PciDevice>> read_entry(const Root& root, const std::string& address) {
   TRY_ASSIGN(const auto device_class, read_id(root, address, "class"));
   if (!class_may_matter(device_class)) return std::nullopt;
@@ -206,14 +207,13 @@ Result<PciDevice> read_bridge(const Root& root, const std::string& address) {
   return read_device(root, address, PciKind::bridge, vendor, id);
 }
 
-// All devices of interest, and the bridges above GPUs and HCAs.
 Result<Pci> read_bus(const Root& root, const std::vector<std::string>& addresses) {
   Pci pci;
   std::set<std::string> bridges;
   for (const auto& address : addresses) {
     auto entry = read_entry(root, address);
     if (!entry) {
-      // Unplugged between the listing and now; else it is there and cannot be told.
+      // It may have been unplugged since the listing.
       if (!root.exists(fmt::format("{}/{}", kDevices, address))) continue;
       return tl::unexpected(entry.error());
     }

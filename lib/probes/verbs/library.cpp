@@ -11,9 +11,9 @@
 namespace muster {
 namespace {
 
-class Binder {
+class SymbolLoader {
  public:
-  explicit Binder(void* handle) : handle_(handle) {}
+  explicit SymbolLoader(void* handle) : handle_(handle) {}
 
   template <class Function>
   void optional(Function& function, const char* name) const {
@@ -24,14 +24,14 @@ class Binder {
   template <class Function>
   void required(Function& function, const char* name) {
     optional(function, name);
-    if (function == nullptr && lacks_.empty()) lacks_ = name;
+    if (function == nullptr && missing_.empty()) missing_ = name;
   }
 
-  [[nodiscard]] const std::string& lacks() const { return lacks_; }
+  [[nodiscard]] const std::string& missing() const { return missing_; }
 
  private:
   void* handle_;
-  std::string lacks_;
+  std::string missing_;
 };
 
 }  // namespace
@@ -48,30 +48,30 @@ Result<VerbsLibrary> open_verbs(const std::string& named) {
   void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return make_missing(printable(::dlerror()));
   VerbsLibrary library;
-  Binder binder(handle);
-  binder.required(library.list, "ibv_get_device_list");
-  binder.required(library.free_list, "ibv_free_device_list");
-  binder.required(library.name, "ibv_get_device_name");
-  binder.required(library.open, "ibv_open_device");
-  binder.required(library.close, "ibv_close_device");
-  binder.required(library.query_device, "ibv_query_device");
-  binder.required(library.query_port, "ibv_query_port");
-  binder.required(library.query_gid, "ibv_query_gid");
-  binder.required(library.query_pkey, "ibv_query_pkey");
-  binder.required(library.alloc_pd, "ibv_alloc_pd");
-  binder.required(library.dealloc_pd, "ibv_dealloc_pd");
-  binder.required(library.reg_mr, "ibv_reg_mr");
-  binder.required(library.dereg_mr, "ibv_dereg_mr");
-  binder.required(library.create_cq, "ibv_create_cq");
-  binder.required(library.destroy_cq, "ibv_destroy_cq");
-  binder.required(library.create_qp, "ibv_create_qp");
-  binder.required(library.modify_qp, "ibv_modify_qp");
-  binder.required(library.destroy_qp, "ibv_destroy_qp");
-  binder.required(library.status_text, "ibv_wc_status_str");
-  binder.optional(library.reg_mr_relaxed, "ibv_reg_mr_iova2");
-  binder.optional(library.reg_dmabuf, "ibv_reg_dmabuf_mr");
-  if (!binder.lacks().empty()) {
-    return make_error(fmt::format("{} lacks {}", file, binder.lacks()));
+  SymbolLoader symbols(handle);
+  symbols.required(library.list, "ibv_get_device_list");
+  symbols.required(library.free_list, "ibv_free_device_list");
+  symbols.required(library.name, "ibv_get_device_name");
+  symbols.required(library.open, "ibv_open_device");
+  symbols.required(library.close, "ibv_close_device");
+  symbols.required(library.query_device, "ibv_query_device");
+  symbols.required(library.query_port, "ibv_query_port");
+  symbols.required(library.query_gid, "ibv_query_gid");
+  symbols.required(library.query_pkey, "ibv_query_pkey");
+  symbols.required(library.alloc_pd, "ibv_alloc_pd");
+  symbols.required(library.dealloc_pd, "ibv_dealloc_pd");
+  symbols.required(library.reg_mr, "ibv_reg_mr");
+  symbols.required(library.dereg_mr, "ibv_dereg_mr");
+  symbols.required(library.create_cq, "ibv_create_cq");
+  symbols.required(library.destroy_cq, "ibv_destroy_cq");
+  symbols.required(library.create_qp, "ibv_create_qp");
+  symbols.required(library.modify_qp, "ibv_modify_qp");
+  symbols.required(library.destroy_qp, "ibv_destroy_qp");
+  symbols.required(library.status_text, "ibv_wc_status_str");
+  symbols.optional(library.reg_mr_relaxed, "ibv_reg_mr_iova2");
+  symbols.optional(library.reg_dmabuf, "ibv_reg_dmabuf_mr");
+  if (!symbols.missing().empty()) {
+    return make_error(fmt::format("{} has no {}", file, symbols.missing()));
   }
   return library;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libibverbs, opened by name, so that muster runs where it is not installed. Work requests are
-// posted and completions polled through the context, as the library's header does.
+// libibverbs, loaded at run time because it need not be installed. Work requests are posted and
+// completions polled through the context, as the library's header does.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -31,17 +31,17 @@ struct VerbsLibrary {
   decltype(&ibv_modify_qp) modify_qp = nullptr;
   decltype(&ibv_destroy_qp) destroy_qp = nullptr;
   decltype(&ibv_wc_status_str) status_text = nullptr;
-  // What older libraries lack is null: registration with relaxed order, and of a GPU's memory.
+  // Null in older libraries: registration with relaxed ordering, and of GPU memory.
   decltype(&ibv_reg_mr_iova2) reg_mr_relaxed = nullptr;
   decltype(&ibv_reg_dmabuf_mr) reg_dmabuf = nullptr;
 
-  // The library's function takes the beginning of the structure, which has all that is read here.
-  // Returns 0, or the errno of what went wrong.
+  // Queries a port. The library's function fills the beginning of the structure, which is enough
+  // here. Returns 0 or an errno.
   [[nodiscard]] int port(ibv_context* context, unsigned number, ibv_port_attr& attributes) const;
 };
 
-// The named file, or libibverbs.so.1 where none is named; `missing` where there is none. It is
-// never closed: who opens it ends soon.
+// Loads the named file, or libibverbs.so.1 if `named` is empty; the error is `missing` if it does
+// not exist. The library is never unloaded, because its users are short-lived.
 [[nodiscard]] Result<VerbsLibrary> open_verbs(const std::string& named = {});
 
 }  // namespace muster

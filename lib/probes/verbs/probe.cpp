@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The RDMA devices as libibverbs, and so every MPI and NCCL, sees them: which it lists, whether
-// they open, what their ports say, and whether memory can be registered.
+// The RDMA devices as seen by libibverbs, and so by every MPI and NCCL: whether they open, the
+// state of their ports, and whether memory can be registered.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ Result<std::vector<VerbsPort>> query_ports(const VerbsLibrary& library, ibv_cont
   return ports;
 }
 
-// One page: enough to meet the limit of locked memory and an IOMMU that refuses.
+// Registers one page: enough to detect a limit of locked memory or a refusing IOMMU.
 Fact<bool> register_memory(const VerbsLibrary& library, ibv_context* context,
                            std::string_view name) {
   const std::unique_ptr<ibv_pd, int (*)(ibv_pd*)> domain(library.alloc_pd(context),
@@ -102,9 +102,8 @@ VerbsDevice query_device(const VerbsLibrary& library, ibv_device* device) {
 
 }  // namespace
 
-// Below a foreign root nothing is asked. The library talks to the running kernel first, and where
-// that has no RDMA core it still looks for its character devices in the host's own /dev: whatever
-// it listed would be about this host, or about both.
+// A foreign root has no answer: the library uses the running kernel and the host's /dev, so it
+// would describe this host.
 Section<Verbs> probe_verbs(const Root& root) {
   if (root.foreign()) {
     return not_observed<Verbs>(Status::absent,

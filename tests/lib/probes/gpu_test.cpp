@@ -357,7 +357,7 @@ TEST_F(NvmlTest, MoreGpusThanCanBeReadMakeNvmlUnusable) {
   const auto section = probe();
   ASSERT_EQ(section.status, Status::ok) << section.reason;
   EXPECT_EQ(section->trouble,
-            "nvmlDeviceGetCount_v2 tells of 65 GPUs, and muster reads at most 64");
+            "nvmlDeviceGetCount_v2 reports 65 GPUs, and muster reads at most 64");
   EXPECT_EQ(section->trouble_code, nvml::kOk);
   EXPECT_TRUE(section->gpus.empty());
 }
