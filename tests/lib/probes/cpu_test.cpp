@@ -39,7 +39,7 @@ TEST_F(CpuProbeTest, CountsSocketsCoresAndThreads) {
                                                               .page_cache_bytes = 512000U}}}));
 }
 
-TEST_F(CpuProbeTest, NamesTheCpusThatAreOffline) {
+TEST_F(CpuProbeTest, ListsOfflineCpus) {
   tree_.write("sys/devices/system/cpu/online", "0-4,6\n");
   const auto cpu = probe().facts;
   EXPECT_EQ(cpu.offline, Fact<std::string>(std::string("5,7")));
@@ -47,12 +47,12 @@ TEST_F(CpuProbeTest, NamesTheCpusThatAreOffline) {
   EXPECT_EQ(cpu.cores, Fact<unsigned>(4U));
 }
 
-TEST_F(CpuProbeTest, CountsNoCoreAllOfWhoseThreadsAreOffline) {
+TEST_F(CpuProbeTest, DoesNotCountOfflineCores) {
   tree_.write("sys/devices/system/cpu/online", "0-5\n");
   EXPECT_EQ(probe()->cores, Fact<unsigned>(3U));
 }
 
-TEST_F(CpuProbeTest, TellsCoresOfTheSameNumberInDifferentDiesApart) {
+TEST_F(CpuProbeTest, DistinguishesCoresOfTheSameNumberInDifferentDies) {
   for (unsigned cpu = 0; cpu < 8; ++cpu) {
     write_topology(cpu, "core_id", "0\n");
     write_topology(cpu, "die_id", fmt::format("{}\n", cpu / 2 % 2));
@@ -60,14 +60,14 @@ TEST_F(CpuProbeTest, TellsCoresOfTheSameNumberInDifferentDiesApart) {
   EXPECT_EQ(probe()->cores, Fact<unsigned>(4U));
 }
 
-TEST_F(CpuProbeTest, DoesWithoutDiesOnOlderKernels) {
+TEST_F(CpuProbeTest, AcceptsOlderKernelsWithoutDies) {
   for (unsigned cpu = 0; cpu < 8; ++cpu) {
     tree_.remove(fmt::format("sys/devices/system/cpu/cpu{}/topology/die_id", cpu));
   }
   EXPECT_EQ(probe()->cores, Fact<unsigned>(4U));
 }
 
-TEST_F(CpuProbeTest, CountsCoresWhereTheKernelDoesNotKnowTheSockets) {
+TEST_F(CpuProbeTest, CountsCoresWithoutSockets) {
   for (unsigned cpu = 0; cpu < 8; ++cpu) {
     write_topology(cpu, "physical_package_id", "-1\n");
     write_topology(cpu, "core_id", fmt::format("{}\n", cpu));
@@ -89,7 +89,7 @@ TEST_F(CpuProbeTest, CountsHundredsOfCpus) {
   EXPECT_EQ(probe()->cores, Fact<unsigned>(384U));
 }
 
-TEST_F(CpuProbeTest, KeepsANodeOfMemoryOnly) {
+TEST_F(CpuProbeTest, KeepsNodesWithoutCpus) {
   tree_.write("sys/devices/system/node/node1/cpulist", "\n");
   EXPECT_EQ(
       probe()->numa_nodes->at(1),
@@ -97,17 +97,17 @@ TEST_F(CpuProbeTest, KeepsANodeOfMemoryOnly) {
           .id = 1, .cpus = std::string(), .memory_bytes = 1024000U, .page_cache_bytes = 512000U}));
 }
 
-TEST_F(CpuProbeTest, LacksNodesByNatureWhereTheKernelHasNoNuma) {
+TEST_F(CpuProbeTest, NodesAreAbsentWithoutNuma) {
   tree_.remove("sys/devices/system/node");
   EXPECT_TRUE(probe()->numa_nodes.is_absent());
 }
 
-TEST_F(CpuProbeTest, CannotTellNodesWhenTheirListIsGone) {
+TEST_F(CpuProbeTest, NodesAreUnreadableWithoutTheirList) {
   tree_.remove("sys/devices/system/node/online");
   EXPECT_TRUE(probe()->numa_nodes.is_unreadable());
 }
 
-TEST_F(CpuProbeTest, LacksTheModelByNatureOnArm) {
+TEST_F(CpuProbeTest, TheModelIsAbsentOnArm) {
   tree_.write("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n");
   EXPECT_EQ(probe()->model, Fact<std::string>::absent("/proc/cpuinfo names no model"));
 }
@@ -117,7 +117,7 @@ TEST_F(CpuProbeTest, ReadsTheModelAtTheHeadOfAnEndlessCpuinfo) {
   EXPECT_EQ(probe()->model, Fact<std::string>(std::string("AMD EPYC")));
 }
 
-TEST_F(CpuProbeTest, CannotCountCoresWhenOneOnlineCpuHasNoTopology) {
+TEST_F(CpuProbeTest, CoresAreUnreadableIfACpuHasNoTopology) {
   tree_.remove("sys/devices/system/cpu/cpu5");
   const auto cpu = probe().facts;
   EXPECT_TRUE(cpu.cores.is_unreadable());

@@ -25,7 +25,7 @@ class DisksProbeTest : public ::testing::Test {
   TempDir tree_;
 };
 
-TEST_F(DisksProbeTest, SeesNamespacesAndArrays) {
+TEST_F(DisksProbeTest, ReadsNamespacesAndArrays) {
   EXPECT_EQ(probe(), observed(Disks{.nvme = {{.name = "nvme0n1",
                                               .controller = "nvme0",
                                               .model = std::string("Microsoft NVMe Direct Disk v2"),
@@ -45,7 +45,7 @@ TEST_F(DisksProbeTest, SeesNamespacesAndArrays) {
                                     .stacked = std::vector<StackedDevice>()}));
 }
 
-TEST_F(DisksProbeTest, NamesDiskImagesAndWhatLiesOnThem) {
+TEST_F(DisksProbeTest, ListsDiskImagesAndDevicesOnThem) {
   tree_.write("sys/block/loop3/loop/backing_file", "/home/alice/x.img\n");
   tree_.write("sys/block/loop4/size", "0\n");
   tree_.write("sys/block/dm-7/slaves/loop3/size", "8\n");
@@ -55,7 +55,7 @@ TEST_F(DisksProbeTest, NamesDiskImagesAndWhatLiesOnThem) {
                                   {.name = "loop3", .file = "/home/alice/x.img"}}));
 }
 
-TEST_F(DisksProbeTest, TakesAMachineWithoutNvmeAndArraysAsItIs) {
+TEST_F(DisksProbeTest, AcceptsAMachineWithoutNvmeAndArrays) {
   tree_.remove("sys/class/nvme");
   tree_.remove("sys/block");
   auto section = probe();
@@ -64,29 +64,29 @@ TEST_F(DisksProbeTest, TakesAMachineWithoutNvmeAndArraysAsItIs) {
   EXPECT_EQ(section, observed(Disks{}));
 }
 
-TEST_F(DisksProbeTest, LeavesOutRemoteDisks) {
+TEST_F(DisksProbeTest, SkipsRemoteDisks) {
   write_controller("transport", "rdma\n");
   EXPECT_THAT(probe()->nvme, IsEmpty());
   EXPECT_THAT(probe()->dead_controllers, IsEmpty());
 }
 
-TEST_F(DisksProbeTest, KeepsADiskWhoseTransportCannotBeRead) {
+TEST_F(DisksProbeTest, KeepsADiskWithAnUnknownTransport) {
   tree_.remove("sys/devices/pci0001:00/0001:00:00.0/nvme/nvme0/transport");
   EXPECT_EQ(probe()->nvme.size(), 1U);
 }
 
-TEST_F(DisksProbeTest, NamesAControllerWithoutANamespace) {
+TEST_F(DisksProbeTest, ReportsAControllerWithoutANamespace) {
   tree_.remove("sys/devices/pci0001:00/0001:00:00.0/nvme/nvme0/nvme0n1");
   EXPECT_THAT(probe()->dead_controllers, ElementsAre("nvme0"));
 }
 
-TEST_F(DisksProbeTest, AControllerThatCannotBeListedIsNotSaidToHaveNoDisk) {
+TEST_F(DisksProbeTest, AControllerThatCannotBeListedIsAnError) {
   tree_.remove("sys/class/nvme/nvme0");
   tree_.link("sys/class/nvme/nvme0", "nvme0");
   EXPECT_FALSE(probe().ok());
 }
 
-TEST_F(DisksProbeTest, NamesAControllerWhoseDeviceIsGone) {
+TEST_F(DisksProbeTest, ReportsAControllerWithoutADevice) {
   tree_.remove("sys/devices/pci0001:00");
   EXPECT_THAT(probe()->dead_controllers, ElementsAre("nvme0"));
 }
@@ -105,7 +105,7 @@ TEST_F(DisksProbeTest, FindsTheBlockDeviceOfAMultipathNamespace) {
   EXPECT_EQ(disks.nvme[0].read_only, Fact<bool>(true));
 }
 
-TEST_F(DisksProbeTest, CountsANamespaceOnceThatTwoControllersReach) {
+TEST_F(DisksProbeTest, CountsANamespaceOfTwoControllersOnce) {
   write_controller("nvme3c0n1/path", "");
   tree_.write("sys/class/nvme/nvme1/nvme3c1n1/path", "");
   tree_.write("sys/class/nvme/nvme1/state", "live\n");
@@ -115,14 +115,14 @@ TEST_F(DisksProbeTest, CountsANamespaceOnceThatTwoControllersReach) {
   EXPECT_THAT(names, ElementsAre("nvme0n1", "nvme3n1"));
 }
 
-TEST_F(DisksProbeTest, IgnoresWhatOnlyLooksLikeANamespace) {
+TEST_F(DisksProbeTest, IgnoresFoldersThatAreNotNamespaces) {
   for (const auto* name : {"ng0n1", "nvme0n", "nvme0c1", "nvme0n1p1", "hwmon1"}) {
     write_controller(fmt::format("{}/x", name), "");
   }
   EXPECT_EQ(probe()->nvme.size(), 1U);
 }
 
-TEST_F(DisksProbeTest, TellsAReadOnlyAndFailedDisk) {
+TEST_F(DisksProbeTest, ReadsTheStateOfADisk) {
   write_controller("nvme0n1/ro", "1\n");
   write_controller("state", "dead\n");
   const auto disks = probe().facts;
@@ -135,13 +135,13 @@ TEST_F(DisksProbeTest, RefusesAnImpossibleSize) {
   EXPECT_TRUE(probe()->nvme[0].size_bytes.is_unreadable());
 }
 
-TEST_F(DisksProbeTest, LacksMissingMembersByNatureInAnArrayWithoutRedundancy) {
+TEST_F(DisksProbeTest, ArraysWithoutRedundancyHaveNoMissingMembers) {
   tree_.write("sys/block/md0/md/level", "raid0\n");
   tree_.remove("sys/block/md0/md/degraded");
   EXPECT_TRUE(probe()->raid[0].degraded.is_absent());
 }
 
-TEST_F(DisksProbeTest, ReadsTheDisksOfAnArrayThatChangesItsShape) {
+TEST_F(DisksProbeTest, ReadsTheDisksOfAnArrayThatIsReshaped) {
   tree_.write("sys/block/md0/md/raid_disks", "4 (3)\n");
   EXPECT_EQ(probe()->raid[0].disks, Fact<unsigned>(4U));
 }
@@ -152,7 +152,7 @@ TEST(EmptyRootTest, IsAnErrorForTheDisksProbe) {
             (Section<Disks>{.status = Status::error, .reason = "there is no /sys"}));
 }
 
-TEST_F(DisksProbeTest, LeavesOutTheCloudsRemoteDisksBehindAPcieController) {
+TEST_F(DisksProbeTest, SkipsTheCloudsRemoteDisksBehindAPcieController) {
   for (const auto* model :
        {"MSFT NVMe Accelerator v1.0              \n", "Amazon Elastic Block Store              \n",
         "nvme_card-pd                            \n"}) {

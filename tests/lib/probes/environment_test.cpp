@@ -39,7 +39,7 @@ class EnvironmentTest : public ::testing::Test {
   TempDir dir_;
 };
 
-TEST_F(EnvironmentTest, ReadsTheTextOfAFileOnlyWhereItIsAskedFor) {
+TEST_F(EnvironmentTest, ReadsContentsOnlyOnRequest) {
   dir_.write("etc/slurm/slurm.conf", "a\tb\n\x01\xff\n");
   const auto asked = probe({.files = {"/etc/slurm/slurm.conf", "/gone"},
                             .contents = {"/etc/slurm/slurm.conf", "/gone"}});
@@ -61,14 +61,14 @@ TEST(NcclConfTest, ReadsLinesAsNcclDoes) {
                           NcclSetting{"UCX_TLS", "rc,x=y", "/etc/nccl.conf:7"}));
 }
 
-TEST(NcclTopologyTest, KeepsDevicesAndCpusAndLeavesBridgesOut) {
+TEST(NcclTopologyTest, ReturnsDevicesAndCpusWithoutBridges) {
   const auto topology = parse_nccl_topology(kTopology);
   ASSERT_TRUE(topology) << topology.error().message;
   EXPECT_THAT(topology->pci_addresses, ElementsAre("0001:00:00.0", "0101:00:00.0", "0000:3b:00.0"));
   EXPECT_THAT(topology->cpu_affinities, ElementsAre("0=0000ffff,ffffffff"));
 }
 
-TEST(NcclTopologyTest, RefusesAnotherDocument) {
+TEST(NcclTopologyTest, RefusesInvalidDocuments) {
   for (const auto* const text :
        {"", "text", "<", "<system", "<system>", "</system>", "<system></cpu>", "<system a=b/>",
         "<!-- never ends", "<topology/>", "<system><pci class=\"0x030200\"/></system>",
@@ -108,12 +108,12 @@ TEST_F(EnvironmentTest, NoFileAndNoVariableMeanNoSettings) {
   EXPECT_THAT(*probe().nccl, IsEmpty());
 }
 
-TEST_F(EnvironmentTest, AFileOfSettingsThatCannotBeReadIsSaid) {
+TEST_F(EnvironmentTest, UnreadableSettingsAreNotEmpty) {
   dir_.write("etc/nccl.conf/file", "");
   EXPECT_TRUE(probe().nccl.is_unreadable());
 }
 
-TEST_F(EnvironmentTest, ASettingThatNamesAFifoKeepsNobodyWaiting) {
+TEST_F(EnvironmentTest, DoesNotBlockOnAFifo) {
   ASSERT_EQ(::mkfifo((dir_.path() / "fifo").c_str(), 0600), 0);
   EXPECT_EQ(probe({}, {{"NCCL_CONF_FILE", "/fifo"}}).nccl.why(), "read /fifo: not a regular file");
   EXPECT_THAT(probe({}, {{"NCCL_TOPO_FILE", "/fifo"}}).nccl_topology.why(),
@@ -130,7 +130,7 @@ TEST_F(EnvironmentTest, KeepsTheJobAndNoSecret) {
   EXPECT_THAT(*environment.nccl, IsEmpty());
 }
 
-TEST_F(EnvironmentTest, TheProfilesTopologyFileComesFirst) {
+TEST_F(EnvironmentTest, PrefersTheProfilesTopologyFile) {
   dir_.write("opt/topo.xml", kTopology);
   dir_.write("etc/nccl.conf", "NCCL_TOPO_FILE=/opt/other.xml\n");
   const auto topology = probe({.nccl_topology = "/opt/topo.xml"}).nccl_topology;
@@ -140,7 +140,7 @@ TEST_F(EnvironmentTest, TheProfilesTopologyFileComesFirst) {
   EXPECT_EQ(topology->pci_addresses.size(), 3U);
 }
 
-TEST_F(EnvironmentTest, WithoutTheProfilesWordNcclsOwnFileIsRead) {
+TEST_F(EnvironmentTest, FallsBackToNcclsTopologyFile) {
   dir_.write("opt/topo.xml", kTopology);
   dir_.write("etc/nccl.conf", "NCCL_TOPO_FILE=/opt/topo.xml\n");
   EXPECT_EQ(probe().nccl_topology->origin, "/etc/nccl.conf:1");
@@ -157,7 +157,7 @@ TEST_F(EnvironmentTest, ANamedTopologyFileThatIsMissingOrBrokenIsNotAbsent) {
               HasSubstr("/opt/topo.xml (named by profile): line 1: "));
 }
 
-TEST_F(EnvironmentTest, DescribesTheFilesThatTheProfileNames) {
+TEST_F(EnvironmentTest, DescribesTheFilesOfTheProfile) {
   dir_.write("usr/bin/enroot", "#!/bin/sh\n");
   std::filesystem::permissions(dir_.path() / "usr/bin/enroot", std::filesystem::perms::owner_all);
   dir_.write("etc/plain", "");
@@ -182,11 +182,11 @@ TEST_F(EnvironmentTest, DescribesTheFilesThatTheProfileNames) {
   EXPECT_TRUE(files[3].space.is_absent());
 }
 
-TEST_F(EnvironmentTest, LibrariesOfAForeignRootAreNotOpened) {
+TEST_F(EnvironmentTest, DoesNotLoadLibrariesOfAForeignRoot) {
   EXPECT_TRUE(probe({.libraries = {"libc.so.6"}}).libraries.is_absent());
 }
 
-TEST(EnvironmentOfTheHostTest, SaysWhichLibrariesOpen) {
+TEST(EnvironmentOfTheHostTest, LoadsLibraries) {
   const auto libraries =
       probe_environment(Root(), {.libraries = {"libc.so.6", "libno-such.so.1"}}, {})->libraries;
   ASSERT_TRUE(libraries.known());

@@ -38,7 +38,7 @@ TEST(NvmlAbiTest, StructsHaveTheSizesOfTheHeader) {
   EXPECT_SAME_SIZE(ConfidentialState, nvmlConfComputeSystemState_t);
 }
 
-TEST(NvmlAbiTest, FieldsStandWhereTheHeaderHasThem) {
+TEST(NvmlAbiTest, FieldsHaveTheOffsetsOfTheHeader) {
   EXPECT_SAME_PLACE(PciInfo, bus_id, nvmlPciInfo_t, busId);
   EXPECT_SAME_PLACE(PciInfo, domain, nvmlPciInfo_t, domain);
   EXPECT_SAME_PLACE(Memory, used, nvmlMemory_t, used);

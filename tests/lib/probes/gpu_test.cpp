@@ -153,14 +153,14 @@ class NvmlTest : public ::testing::Test {
   Scenario scenario_;
 };
 
-TEST_F(NvmlTest, FindsWhatTheDriverSays) {
+TEST_F(NvmlTest, ReadsEveryFact) {
   scenario_.nvml.library = library(580);
   const auto section = probe();
   ASSERT_EQ(section.status, Status::ok) << section.reason;
   EXPECT_EQ(*section, scenario_.nvml);
 }
 
-TEST_F(NvmlTest, WhatAGpuDoesNotOfferIsAbsentAndNeverZero) {
+TEST_F(NvmlTest, UnsupportedFactsAreAbsentAndNotZero) {
   gpu(0).remapped_rows = Fact<GpuRemappedRows>::absent("");
   gpu(0).ecc_volatile.sram_corrected = Fact<std::uint64_t>::absent("");
   gpu(0).serial = Fact<std::string>::unreadable("");
@@ -174,7 +174,7 @@ TEST_F(NvmlTest, WhatAGpuDoesNotOfferIsAbsentAndNeverZero) {
   EXPECT_EQ(seen.serial.why(), "nvmlDeviceGetSerial: Unknown Error (999)");
 }
 
-TEST_F(NvmlTest, AnOlderDriverLacksFunctionsAndNothingElse) {
+TEST_F(NvmlTest, MissingFunctionsOfOlderDriversAreAbsent) {
   const auto section = probe(470);
   ASSERT_EQ(section.status, Status::ok) << section.reason;
   const Gpu& seen = section->gpus.at(0);
@@ -194,7 +194,7 @@ TEST_F(NvmlTest, AnOlderDriverLacksFunctionsAndNothingElse) {
   EXPECT_EQ(seen.nvlinks->at(17).state, gpu(0).nvlinks->at(17).state);
 }
 
-TEST_F(NvmlTest, AMarginThatMakesNoSenseIsNotGuessed) {
+TEST_F(NvmlTest, AnImplausibleMarginIsUnreadable) {
   gpu(0).heat = {.gpu_c = -2'000'000'000, .margin_c = 1};
   const auto section = probe(470);
   ASSERT_EQ(section.status, Status::ok) << section.reason;
@@ -202,7 +202,7 @@ TEST_F(NvmlTest, AMarginThatMakesNoSenseIsNotGuessed) {
   EXPECT_THAT(section->gpus.at(0).heat.margin_c.why(), HasSubstr("a slowdown at 2294967297 C"));
 }
 
-TEST_F(NvmlTest, ADriverThatKnowsTheSecondFabricVersionIsAskedForThat) {
+TEST_F(NvmlTest, FallsBackToTheSecondFabricVersion) {
   const auto section = probe(535);
   ASSERT_EQ(section.status, Status::ok) << section.reason;
   const auto& fabric = section->gpus.at(1).fabric;
@@ -211,7 +211,7 @@ TEST_F(NvmlTest, ADriverThatKnowsTheSecondFabricVersionIsAskedForThat) {
   EXPECT_TRUE(fabric->health_summary.is_absent());
 }
 
-TEST_F(NvmlTest, ALostGpuIsNamedAndTheOthersAreWhole) {
+TEST_F(NvmlTest, ALostGpuDoesNotAffectTheOthers) {
   gpu(1).lost = "yes";
   const auto section = probe();
   ASSERT_EQ(section.status, Status::ok) << section.reason;
@@ -223,7 +223,7 @@ TEST_F(NvmlTest, ALostGpuIsNamedAndTheOthersAreWhole) {
   EXPECT_EQ(whole->lost, "");
 }
 
-TEST_F(NvmlTest, ARefusedHandleIsAFindingAboutThatGpu) {
+TEST_F(NvmlTest, ARefusedHandleIsAFaultOfThatGpu) {
   scenario_.answers["nvmlDeviceGetHandleByIndex_v2 gpu0"] = 4;
   const auto section = probe();
   const auto refused = std::ranges::find(section->gpus, 0U, &Gpu::index);
@@ -231,14 +231,14 @@ TEST_F(NvmlTest, ARefusedHandleIsAFindingAboutThatGpu) {
   EXPECT_EQ(refused->lost, "nvmlDeviceGetHandleByIndex_v2: Insufficient Permissions (4)");
 }
 
-TEST_F(NvmlTest, AnAnswerThatIsAFaultOfTheGpuIsKept) {
+TEST_F(NvmlTest, RecordsFaultCodesOfAGpu) {
   scenario_.answers["nvmlDeviceGetRemappedRows gpu0"] = 16;
   const auto section = probe();
   EXPECT_THAT(section->gpus.at(0).troubles,
               ::testing::ElementsAre("nvmlDeviceGetRemappedRows: GPU requires reset (16)"));
 }
 
-TEST_F(NvmlTest, ADriverThatCannotBeUsedSaysWhy) {
+TEST_F(NvmlTest, ReportsWhyADriverIsUnusable) {
   scenario_.answers["nvmlInit_v2"] = 18;
   const auto section = probe();
   ASSERT_EQ(section.status, Status::ok);
@@ -247,7 +247,7 @@ TEST_F(NvmlTest, ADriverThatCannotBeUsedSaysWhy) {
   EXPECT_EQ(section->module, Fact<std::string>("580.65.06"s));
 }
 
-TEST_F(NvmlTest, TellsTheOpenModuleFromTheClosedOne) {
+TEST_F(NvmlTest, DistinguishesTheOpenFromTheClosedModule) {
   name_module("NVIDIA UNIX x86_64 Kernel Module  535.161.08  Tue Mar  5 22:42:15 UTC 2024");
   EXPECT_EQ(probe()->open_module, Fact<bool>(false));
   name_module("");
@@ -256,7 +256,7 @@ TEST_F(NvmlTest, TellsTheOpenModuleFromTheClosedOne) {
   EXPECT_TRUE(probe()->open_module.is_absent());
 }
 
-TEST_F(NvmlTest, ALibraryThatWasNamedAndIsNotThereCannotBeUsed) {
+TEST_F(NvmlTest, ANamedLibraryMustExist) {
   const auto section =
       probe_nvml(Root(), {.library = "/nowhere/libnvidia-ml.so.1"}, Clock::now() + 5s);
   ASSERT_EQ(section.status, Status::ok);
@@ -264,7 +264,7 @@ TEST_F(NvmlTest, ALibraryThatWasNamedAndIsNotThereCannotBeUsed) {
   EXPECT_EQ(section->trouble_code, 12);
 }
 
-TEST_F(NvmlTest, AsksOnlyForWhatIsWanted) {
+TEST_F(NvmlTest, ReadsOnlyTheRequestedParts) {
   scenario_.hangs = {"nvmlDeviceGetP2PStatus", "nvmlDeviceGetComputeRunningProcesses_v3",
                      "nvmlDeviceValidateInforom", "nvmlDeviceGetNvLinkRemotePciInfo_v2"};
   const auto section = probe(580, 20s, {});
@@ -279,19 +279,19 @@ TEST_F(NvmlTest, AsksOnlyForWhatIsWanted) {
   }
 }
 
-TEST_F(NvmlTest, ALibraryThatIsNoNvmlIsSaidToBeUnusable) {
+TEST_F(NvmlTest, RejectsALibraryThatIsNotNvml) {
   const auto section = probe_nvml(Root(), {.library = "libm.so.6"}, Clock::now() + 5s);
   ASSERT_EQ(section.status, Status::ok);
-  EXPECT_THAT(section->trouble, HasSubstr("it lacks nvmlInit_v2"));
+  EXPECT_THAT(section->trouble, HasSubstr("nvmlInit_v2"));
 }
 
-TEST_F(NvmlTest, AForeignRootIsNotToldAboutThisHostsGpus) {
+TEST_F(NvmlTest, IsAbsentBelowAForeignRoot) {
   const auto section = probe_nvml(*Root::below(dir_.path().string()), {}, Clock::now() + 5s);
   EXPECT_EQ(section.status, Status::absent);
   EXPECT_THAT(section.reason, HasSubstr("--nvml"));
 }
 
-TEST_F(NvmlTest, ProcessesAreNamedFromTheNode) {
+TEST_F(NvmlTest, NamesProcessesFromProc) {
   gpu(0).processes = std::vector<GpuProcess>{{.pid = 4242, .memory_bytes = 1048576U}};
   dir_.write("node/proc/4242/comm", "python3\n");
   dir_.write("node/proc/4242/status", "Name:\tpython3\nUid:\t1000\t1000\t1000\t1000\n");
@@ -306,7 +306,7 @@ TEST_F(NvmlTest, ProcessesAreNamedFromTheNode) {
   EXPECT_THAT(*section->gpus.at(0).processes, ::testing::ElementsAre(expected));
 }
 
-TEST_F(NvmlTest, AProcessThatDrawsIsNamedAsWell) {
+TEST_F(NvmlTest, NamesGraphicsProcesses) {
   gpu(0).graphics = std::vector<GpuProcess>{{.pid = 4242, .memory_bytes = 1048576U}};
   dir_.write("node/proc/4242/comm", "Xorg\n");
   dir_.write("node/proc/4242/cgroup", "0::/system.slice/gdm.service\n");
@@ -316,7 +316,7 @@ TEST_F(NvmlTest, AProcessThatDrawsIsNamedAsWell) {
   EXPECT_EQ(section->gpus.at(0).graphics->front().unit, "gdm.service");
 }
 
-TEST_F(NvmlTest, BlackwellCountsRecoveriesOfLinksInAnotherField) {
+TEST_F(NvmlTest, ReadsBlackwellsFieldOfRecoveries) {
   gpu(0).architecture = 10U;
   gpu(0).nvlinks->at(5).recoveries = 505U;
   const auto section = probe();
@@ -325,7 +325,7 @@ TEST_F(NvmlTest, BlackwellCountsRecoveriesOfLinksInAnotherField) {
   EXPECT_EQ(section->gpus.at(1).nvlinks->at(5).recoveries, Fact<std::uint64_t>(18U));
 }
 
-TEST_F(NvmlTest, ConfidentialComputingIsAskedAboutOnlyWhereItIsOn) {
+TEST_F(NvmlTest, ReadsReadinessOnlyWithConfidentialComputing) {
   scenario_.nvml.confidential = false;
   scenario_.nvml.confidential_ready = true;
   const auto section = probe();
@@ -333,14 +333,14 @@ TEST_F(NvmlTest, ConfidentialComputingIsAskedAboutOnlyWhereItIsOn) {
   EXPECT_FALSE(section->confidential_ready.known());
 }
 
-TEST_F(NvmlTest, MoreProcessesThanRoomAreAskedForAgain) {
+TEST_F(NvmlTest, GrowsTheListOfProcesses) {
   gpu(0).processes = std::vector<GpuProcess>{};
   for (unsigned i = 0; i < 100; ++i) gpu(0).processes->push_back({.pid = 1000 + i});
   const auto section = probe();
   EXPECT_EQ(section->gpus.at(0).processes->size(), 100U);
 }
 
-TEST_F(NvmlTest, AListOfProcessesThatNeverFitsIsGivenUp) {
+TEST_F(NvmlTest, GivesUpAListOfProcessesThatNeverFits) {
   scenario_.answers["nvmlDeviceGetComputeRunningProcesses_v3 gpu0"] = nvml::kInsufficientSize;
   const auto section = probe();
   const auto& processes = section->gpus.at(0).processes;
@@ -349,20 +349,19 @@ TEST_F(NvmlTest, AListOfProcessesThatNeverFitsIsGivenUp) {
   EXPECT_TRUE(section->gpus.at(1).processes.known());
 }
 
-TEST_F(NvmlTest, MoreGpusThanCanBeReadMakeNvmlUnusable) {
+TEST_F(NvmlTest, RefusesMoreThan64Gpus) {
   scenario_.nvml.gpus.clear();
   for (unsigned index = 0; index < 65; ++index) {
     scenario_.nvml.gpus.push_back({.index = index});
   }
   const auto section = probe();
   ASSERT_EQ(section.status, Status::ok) << section.reason;
-  EXPECT_EQ(section->trouble,
-            "nvmlDeviceGetCount_v2 reports 65 GPUs, and muster reads at most 64");
+  EXPECT_EQ(section->trouble, "nvmlDeviceGetCount_v2 reports 65 GPUs, and muster reads at most 64");
   EXPECT_EQ(section->trouble_code, nvml::kOk);
   EXPECT_TRUE(section->gpus.empty());
 }
 
-TEST_F(NvmlTest, AnAddressThatIsNotToldIsSaidToBeMissing) {
+TEST_F(NvmlTest, ReportsAMissingAddress) {
   scenario_.answers["nvmlDeviceGetPciInfo_v3 gpu1"] = nvml::kUnknownError;
   const auto section = probe();
   const auto nameless = std::ranges::find(section->gpus, 1U, &Gpu::index);
@@ -373,7 +372,7 @@ TEST_F(NvmlTest, AnAddressThatIsNotToldIsSaidToBeMissing) {
   EXPECT_EQ(whole->no_address, "");
 }
 
-TEST_F(NvmlTest, WhatIsForbiddenOrNotReadyIsUnreadableAndNotMissing) {
+TEST_F(NvmlTest, ForbiddenOrNotReadyIsUnreadable) {
   scenario_.answers["nvmlDeviceGetRemappedRows gpu0"] = nvml::kNoPermission;
   scenario_.answers["nvmlDeviceGetEccMode gpu0"] = nvml::kNotReady;
   const auto section = probe();
@@ -383,7 +382,7 @@ TEST_F(NvmlTest, WhatIsForbiddenOrNotReadyIsUnreadableAndNotMissing) {
   EXPECT_TRUE(seen.modes.ecc.is_unreadable());
 }
 
-TEST(NvmlCallerTest, ADriverThatIsNotReadyIsAskedOnceMore) {
+TEST(NvmlCallerTest, RetriesOnceIfTheDriverIsNotReady) {
   static int calls;
   calls = 0;
   const nvml::Functions functions;
@@ -401,7 +400,7 @@ TEST(NvmlCallerTest, ADriverThatIsNotReadyIsAskedOnceMore) {
 // In whichever call it is: the others are whole, and the call is named.
 class NvmlHangTest : public NvmlTest, public ::testing::WithParamInterface<const char*> {};
 
-TEST_P(NvmlHangTest, CostsOneGpuAndIsNamed) {
+TEST_P(NvmlHangTest, AffectsOneGpuAndIsNamed) {
   scenario_.hangs.insert(fmt::format("{} gpu1", GetParam()));
   const auto begin = Clock::now();
   const auto section = probe(580, 2s);
@@ -420,7 +419,7 @@ INSTANTIATE_TEST_SUITE_P(Calls, NvmlHangTest,
                                            "nvmlDeviceGetFieldValues",
                                            "nvmlDeviceGetComputeRunningProcesses_v3"));
 
-TEST_F(NvmlTest, WhatWasReadBeforeAHangIsKept) {
+TEST_F(NvmlTest, KeepsFactsFromBeforeAHang) {
   scenario_.hangs.insert("nvmlDeviceGetPowerUsage gpu0");
   const auto section = probe(580, 2s);
   const auto stuck = std::ranges::find(section->gpus, 0U, &Gpu::index);
@@ -429,14 +428,14 @@ TEST_F(NvmlTest, WhatWasReadBeforeAHangIsKept) {
   EXPECT_EQ(stuck->remapped_rows, gpu(0).remapped_rows);
 }
 
-TEST_F(NvmlTest, ADriverThatHangsAltogetherIsATimeout) {
+TEST_F(NvmlTest, AHungDriverIsATimeout) {
   scenario_.hangs.insert("nvmlInit_v2");
   const auto section = probe(580, 200ms);
   EXPECT_EQ(section.status, Status::timeout);
   EXPECT_THAT(section.reason, StartsWith("nvmlInit_v2 did not return within"));
 }
 
-TEST_F(NvmlTest, PairsThatHangCostTheirFactOnly) {
+TEST_F(NvmlTest, HungPairsAffectOnlyTheirFact) {
   scenario_.hangs.insert("nvmlDeviceGetP2PStatus gpu0");
   const auto section = probe(580, 2s);
   ASSERT_EQ(section.status, Status::ok);

@@ -14,7 +14,7 @@ using ::testing::AnyOf;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-TEST(VerbsProbeTest, AsksNobodyBelowAForeignRoot) {
+TEST(VerbsProbeTest, IsAbsentBelowAForeignRoot) {
   const TempDir tree;
   const auto section = probe_verbs(*Root::below(tree.path()));
   EXPECT_EQ(section.status, Status::absent);
@@ -22,7 +22,7 @@ TEST(VerbsProbeTest, AsksNobodyBelowAForeignRoot) {
 }
 
 // This machine may or may not have HCAs: what holds everywhere is that an answer is complete.
-TEST(VerbsProbeTest, AnswersOnThisMachineOrSaysWhyNot) {
+TEST(VerbsProbeTest, SucceedsOrExplainsOnThisMachine) {
   const auto section = probe_verbs(Root());
   EXPECT_THAT(section.status, AnyOf(Status::ok, Status::absent));
   EXPECT_EQ(section.ok(), section.reason.empty());

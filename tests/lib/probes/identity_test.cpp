@@ -17,7 +17,7 @@ class IdentityProbeTest : public ::testing::Test {
   TempDir tree_;
 };
 
-TEST_F(IdentityProbeTest, SaysWhoTheNodeIs) {
+TEST_F(IdentityProbeTest, ReadsTheIdentity) {
   tree_.write("run/cloud-init/instance-data.json",
               R"({"ds": {"meta_data": {"imds": {"compute": {"vmSize": "Standard_ND40rs_v2"}}}}})");
   EXPECT_EQ(probe(),
@@ -33,7 +33,7 @@ TEST_F(IdentityProbeTest, SaysWhoTheNodeIs) {
                               .instance_size = std::string("Standard_ND40rs_v2")}));
 }
 
-TEST_F(IdentityProbeTest, SaysTheSizeThatTheCloudTold) {
+TEST_F(IdentityProbeTest, ReadsTheInstanceSize) {
   EXPECT_TRUE(probe()->instance_size.is_absent());
   tree_.write("run/cloud-init/instance-data.json", R"({"ds": {"meta_data": {"vmSize": "S_a"}}})");
   EXPECT_EQ(probe()->instance_size, Fact<std::string>(std::string("S_a")));
@@ -44,7 +44,7 @@ TEST_F(IdentityProbeTest, SaysTheSizeThatTheCloudTold) {
   EXPECT_EQ(probe()->instance_size, Fact<std::string>(std::string("p5.48xlarge")));
 }
 
-TEST_F(IdentityProbeTest, InstanceDataThatIsGarbledHugeOrNoFileIsNoErrorOfTheNode) {
+TEST_F(IdentityProbeTest, InvalidInstanceDataIsUnreadable) {
   tree_.write("run/cloud-init/instance-data.json", "{\"ds\": ");
   EXPECT_TRUE(probe()->instance_size.is_unreadable());
   tree_.write("run/cloud-init/instance-data.json", std::string(9UL * 1024 * 1024, ' '));
@@ -56,12 +56,12 @@ TEST_F(IdentityProbeTest, InstanceDataThatIsGarbledHugeOrNoFileIsNoErrorOfTheNod
   EXPECT_TRUE(probe().ok());
 }
 
-TEST_F(IdentityProbeTest, TakesTheProcessorsWordForBareMetal) {
+TEST_F(IdentityProbeTest, TrustsTheProcessorFlagForBareMetal) {
   tree_.write("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu lm\n");
   EXPECT_FALSE(probe()->hypervisor);
 }
 
-TEST_F(IdentityProbeTest, RecognisesAHyperVGuestOnArmByItsMaker) {
+TEST_F(IdentityProbeTest, RecognisesAHyperVGuestOnArmByItsVendor) {
   tree_.write("proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n");
   EXPECT_TRUE(probe()->hypervisor);
 }
@@ -73,29 +73,29 @@ TEST_F(IdentityProbeTest, RecognisesAXenGuestWithoutDmi) {
   EXPECT_TRUE(probe()->hypervisor);
 }
 
-TEST_F(IdentityProbeTest, TakesArmWithoutAnyHintForBareMetal) {
+TEST_F(IdentityProbeTest, ArmWithoutAHintIsBareMetal) {
   tree_.write("proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n");
   tree_.remove("sys/class/dmi");
   EXPECT_FALSE(probe()->hypervisor);
 }
 
-TEST_F(IdentityProbeTest, LacksDmiByNatureWhereTheMachineHasNone) {
+TEST_F(IdentityProbeTest, DmiIsAbsentIfTheMachineHasNone) {
   tree_.remove("sys/class/dmi");
   EXPECT_TRUE(probe()->dmi_vendor.is_absent());
 }
 
-TEST_F(IdentityProbeTest, TakesABlankDmiFieldAsNotGiven) {
+TEST_F(IdentityProbeTest, ABlankDmiFieldIsAbsent) {
   tree_.write("sys/class/dmi/id/chassis_asset_tag", " \n");
   EXPECT_EQ(probe()->chassis_asset_tag,
             Fact<std::string>::absent("/sys/class/dmi/id/chassis_asset_tag is blank"));
 }
 
-TEST_F(IdentityProbeTest, MakesWhatFirmwareWritesPrintable) {
+TEST_F(IdentityProbeTest, EscapesTextOfFirmware) {
   tree_.write("sys/class/dmi/id/product_name", "X\x1b[31m\xff\n");
   EXPECT_EQ(probe()->dmi_product, Fact<std::string>(std::string("X\\x1b[31m\\xff")));
 }
 
-TEST_F(IdentityProbeTest, RefusesAnUptimeThatIsNoTime) {
+TEST_F(IdentityProbeTest, RefusesAnInvalidUptime) {
   tree_.write("proc/uptime", "-5.0 1.0\n");
   EXPECT_EQ(probe()->uptime_s,
             Fact<double>::unreadable("read /proc/uptime: expected seconds, got \"-5.0 1.0\""));
@@ -106,7 +106,7 @@ TEST_F(IdentityProbeTest, DoesNotReadAnEndlessPool) {
   EXPECT_TRUE(probe()->physical_host.is_unreadable());
 }
 
-TEST_F(IdentityProbeTest, KeepsTheRestWhenTheNameCannotBeRead) {
+TEST_F(IdentityProbeTest, KeepsTheRestIfTheNameIsUnreadable) {
   tree_.remove("proc/sys/kernel/hostname");
   const auto section = probe();
   EXPECT_TRUE(section.ok());

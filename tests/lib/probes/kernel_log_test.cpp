@@ -43,21 +43,21 @@ TEST_F(KernelLogTest, IsAbsentWithoutTheDevice) {
   EXPECT_THAT(section.reason, HasSubstr("/dev/kmsg"));
 }
 
-TEST_F(KernelLogTest, AnEmptyOrGarbledLogIsAnErrorAndNotAQuietOne) {
+TEST_F(KernelLogTest, AnEmptyOrGarbledLogIsAnError) {
   dir_.write("dev/kmsg", "");
   EXPECT_EQ(probe().status, Status::error);
   dir_.write("dev/kmsg", "no record\nno record either\n");
   EXPECT_EQ(probe().status, Status::error);
 }
 
-TEST_F(KernelLogTest, ADirectoryInItsPlaceIsAnError) {
+TEST_F(KernelLogTest, ADirectoryIsAnError) {
   dir_.write("dev/kmsg/file", "");
   const auto section = probe();
   EXPECT_EQ(section.status, Status::error);
   EXPECT_THAT(section.reason, HasSubstr("Is a directory"));
 }
 
-TEST_F(KernelLogTest, RefusesAFifoAndWaitsForNobody) {
+TEST_F(KernelLogTest, DoesNotBlockOnAFifo) {
   dir_.write("dev/other", "");
   ASSERT_EQ(::mkfifo((dir_.path() / "dev/kmsg").c_str(), 0600), 0);
   EXPECT_EQ(probe(), (Section<KernelLog>{
@@ -65,7 +65,7 @@ TEST_F(KernelLogTest, RefusesAFifoAndWaitsForNobody) {
                          .reason = "read /dev/kmsg: neither the device nor a regular file"}));
 }
 
-TEST_F(KernelLogTest, StopsReadingAnEndlessFileAndSaysSo) {
+TEST_F(KernelLogTest, TruncatesAnEndlessFile) {
   dir_.write("dev/kmsg", "3,1,5,-;the first\n");
   // A hole of 65 MiB: one line without end, that takes no space on the disk.
   ASSERT_EQ(::truncate((dir_.path() / "dev/kmsg").c_str(), 65L * 1024 * 1024), 0);

@@ -42,14 +42,14 @@ TEST_F(KernelTest, ReadsReleaseCommandLineAndClocksource) {
   EXPECT_EQ(kernel.clocksource, text_fact("hyperv_clocksource_tsc_page"));
 }
 
-TEST_F(KernelTest, TellsAKernelWithoutParametersFromAnEmptyFile) {
+TEST_F(KernelTest, DistinguishesNoParametersFromAnEmptyFile) {
   dir_.write("proc/cmdline", "\n");
   EXPECT_EQ(probe().command_line, text_fact(""));
   dir_.write("proc/cmdline", "");
   EXPECT_TRUE(probe().command_line.is_unreadable());
 }
 
-TEST_F(KernelTest, ReadsTheSysctlsAskedForByDotsOrSlashes) {
+TEST_F(KernelTest, ReadsSysctlsByDotsOrSlashes) {
   dir_.write("proc/sys/vm/zone_reclaim_mode", "0\n");
   dir_.write("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n");
   dir_.write("proc/sys/net/ipv4/conf/eth0.100/rp_filter", "1\n");
@@ -61,7 +61,7 @@ TEST_F(KernelTest, ReadsTheSysctlsAskedForByDotsOrSlashes) {
   EXPECT_TRUE(kernel.sysctl.at("no.such").is_absent());
 }
 
-TEST_F(KernelTest, DoesNotLeaveTheSysctlsForAKeyThatLeadsOut) {
+TEST_F(KernelTest, RefusesSysctlKeysThatLeaveTheFolder) {
   dir_.write("proc/sys/vm/x", "0\n");
   dir_.write("etc/shadow", "secret\n");
   EXPECT_TRUE(probe({"../../etc/shadow"}).sysctl.at("../../etc/shadow").is_unreadable());
@@ -99,7 +99,7 @@ TEST_F(KernelTest, FindsTheProcessThatStartsJobsByItsUnit) {
 }
 
 // Any process may take the name, and a set-uid program of a user keeps his real user id.
-TEST_F(KernelTest, AProcessOfAUserThatCallsItselfSlurmdStartsNoJobs) {
+TEST_F(KernelTest, IgnoresAUsersProcessNamedSlurmd) {
   dir_.write("proc/800/comm", "slurmd\n");
   dir_.write("proc/800/status", "Name:\tslurmd\nUid:\t1001\t0\t0\t0\n");
   dir_.write("proc/800/limits", kLimits);
@@ -111,7 +111,7 @@ TEST_F(KernelTest, AProcessOfAUserThatCallsItselfSlurmdStartsNoJobs) {
   EXPECT_EQ(probe().limits.process, "slurmd (900)");
 }
 
-TEST_F(KernelTest, InItsUnitSlurmdMayBeOfAnotherUser) {
+TEST_F(KernelTest, AcceptsSlurmdOfAnotherUserInItsUnit) {
   dir_.write("sys/fs/cgroup/system.slice/slurmd.service/cgroup.procs", "900\n");
   dir_.write("proc/900/comm", "slurmd\n");
   dir_.write("proc/900/status", "Name:\tslurmd\nUid:\t11100\t11100\t11100\t11100\n");
@@ -119,12 +119,12 @@ TEST_F(KernelTest, InItsUnitSlurmdMayBeOfAnotherUser) {
   EXPECT_EQ(probe().limits.process, "slurmd (900)");
 }
 
-TEST_F(KernelTest, LimitsAreAbsentBelowAForeignRootWhereNothingStartsJobs) {
+TEST_F(KernelTest, LimitsAreAbsentBelowAForeignRootWithoutSlurmd) {
   dir_.write("proc/1/comm", "systemd\n");
   EXPECT_TRUE(probe().limits.memlock_bytes.is_absent());
 }
 
-TEST_F(KernelTest, LimitsThatCannotBeReadAreNotAbsent) {
+TEST_F(KernelTest, UnreadableLimitsAreNotAbsent) {
   dir_.write("proc/900/comm", "slurmd\n");
   EXPECT_TRUE(probe().limits.memlock_bytes.is_unreadable());
   dir_.write("proc/900/limits",
@@ -133,13 +133,13 @@ TEST_F(KernelTest, LimitsThatCannotBeReadAreNotAbsent) {
   EXPECT_THAT(probe().limits.open_files.why(), HasSubstr("no line"));
 }
 
-TEST_F(KernelTest, OfTheHostItselfTheClockAndOwnLimitsAreKnown) {
+TEST_F(KernelTest, TheHostHasAClockAndLimits) {
   const auto kernel = *probe_kernel(Root(), {});
   EXPECT_TRUE(kernel.clock.known()) << kernel.clock.why();
   EXPECT_TRUE(kernel.limits.memlock_bytes.known()) << kernel.limits.memlock_bytes.why();
 }
 
-TEST_F(KernelTest, TheClockOfAForeignRootCannotBeTold) { EXPECT_TRUE(probe().clock.is_absent()); }
+TEST_F(KernelTest, TheClockOfAForeignRootIsAbsent) { EXPECT_TRUE(probe().clock.is_absent()); }
 
 TEST_F(KernelTest, ReadsMemoryErrorCountersByController) {
   dir_.write("sys/devices/system/edac/mc/mc0/ce_count", "12\n");

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(LinkErrorsTest, NamesStandInFieldsOfTheirOwn) {
+TEST(LinkErrorsTest, SplitsFieldsOfNames) {
   std::string block(96, '\0');
   block.replace(0, 11, "rx_packets ");
   block.replace(32, 32, "rx_a_name_of_thirty_two_bytes_ph");

@@ -35,12 +35,12 @@ TEST_F(MemoryProbeTest, SortsHugePagesBySize) {
   EXPECT_EQ(pages[1], (HugePages{.size_kib = 1048576, .total = 1U, .free = 0U}));
 }
 
-TEST_F(MemoryProbeTest, LacksHugePagesByNatureWhereTheKernelHasNone) {
+TEST_F(MemoryProbeTest, HugePagesAreAbsentIfTheKernelHasNone) {
   tree_.remove("sys/kernel/mm/hugepages");
   EXPECT_TRUE(probe()->huge_pages.is_absent());
 }
 
-TEST_F(MemoryProbeTest, CannotTellWhatMeminfoLeavesOut) {
+TEST_F(MemoryProbeTest, ValuesThatMeminfoOmitsAreUnreadable) {
   tree_.write("proc/meminfo", "MemTotal: 10 kB\n");
   EXPECT_EQ(probe()->available_bytes,
             Fact<std::uint64_t>::unreadable("meminfo has no MemAvailable"));

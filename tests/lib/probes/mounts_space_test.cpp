@@ -60,22 +60,20 @@ TEST(MountSpaceTest, AnswersForEveryPointInOrder) {
                           SpaceAnswer{.space = Fact<Space>::unreadable("statfs: two\\x0alines")}));
 }
 
-TEST(MountSpaceTest, HasNothingToSayAboutNoPoints) {
-  EXPECT_TRUE(ask_spaces({}, 20s, ask).empty());
-}
+TEST(MountSpaceTest, AcceptsNoPoints) { EXPECT_TRUE(ask_spaces({}, 20s, ask).empty()); }
 
-TEST(MountSpaceTest, CallsOnlyThePointHungThatDoesNotAnswer) {
+TEST(MountSpaceTest, OnlyThePointThatDoesNotAnswerHangs) {
   EXPECT_THAT(ask_spaces({"a", "h", "b"}, 2s, ask),
               ElementsAre(SpaceAnswer{.space = kSpace}, hung("statfs: no answer within 2 s"),
                           SpaceAnswer{.space = kSpace}));
 }
 
-TEST(MountSpaceTest, DoesNotCallSlowPointsHungThatTakeLongOnlyTogether) {
+TEST(MountSpaceTest, PointsThatAreSlowTogetherDoNotHang) {
   EXPECT_THAT(ask_spaces({"s", "s", "s", "s", "s", "s"}, 1500ms, ask),
               ::testing::Each(SpaceAnswer{.space = kSpace}));
 }
 
-TEST(MountSpaceTest, NeedsTwoDeadlinesHoweverManyPointsHang) {
+TEST(MountSpaceTest, TakesTwoDeadlinesIfManyPointsHang) {
   const std::vector<std::string> points(40, "h");
   const auto start = Clock::now();
   const auto answers = ask_spaces(points, 300ms, ask);
@@ -90,7 +88,7 @@ TEST(MountSpaceTest, LosesOnlyThePointWhoseChildDies) {
                                           "statfs: ended with status 3 and no answer")}));
 }
 
-TEST(MountSpaceTest, SaysWhichPointsItDidNotReachInBoundedTime) {
+TEST(MountSpaceTest, PointsThatWereNotReachedInTimeAreUnreadable) {
   const std::vector<std::string> points(300, "h");
   const auto answers = ask_spaces(points, 60ms, ask);
   ASSERT_EQ(answers.size(), 300U);

@@ -32,7 +32,7 @@ class MountsProbeTest : public ::testing::Test {
   TempDir tree_;
 };
 
-TEST_F(MountsProbeTest, TellsTypeSourceAndWhetherItCanBeWritten) {
+TEST_F(MountsProbeTest, ReadsTypeSourceAndReadOnly) {
   auto section = probe("server:/data /data nfs4 ro,hard,vers=4.1 0 0\n");
   ASSERT_EQ(section->mounts.size(), 1U);
   section->mounts[0].space = {};
@@ -41,7 +41,7 @@ TEST_F(MountsProbeTest, TellsTypeSourceAndWhetherItCanBeWritten) {
   EXPECT_EQ(section->mounts[0], expected);
 }
 
-TEST_F(MountsProbeTest, AsksForTheSpaceBelowTheRoot) {
+TEST_F(MountsProbeTest, ReadsTheSpaceBelowTheRoot) {
   tree_.write("data/file", "");
   const auto section = probe("server:/data /data nfs4 rw 0 0\n");
   ASSERT_TRUE(section->mounts[0].space) << section->mounts[0].space.why();
@@ -49,12 +49,12 @@ TEST_F(MountsProbeTest, AsksForTheSpaceBelowTheRoot) {
   EXPECT_FALSE(section->mounts[0].hung);
 }
 
-TEST_F(MountsProbeTest, LacksTheSpaceOfAPointThatARecordedNodeCameWithout) {
+TEST_F(MountsProbeTest, TheSpaceOfAMissingPointIsAbsentInARecordedNode) {
   const auto section = probe("server:/data /data nfs4 rw 0 0\n");
   EXPECT_EQ(section->mounts[0].space, Fact<Space>::absent("open /data: No such file or directory"));
 }
 
-TEST_F(MountsProbeTest, KeepsFileSystemsThatHoldNoDataApart) {
+TEST_F(MountsProbeTest, SeparatesFileSystemsWithoutData) {
   const auto section = probe(
       "proc /proc proc rw 0 0\n/dev/sda1 / ext4 rw 0 0\n"
       "cgroup2 /sys/fs/cgroup cgroup2 ro,nosuid 0 0\nauto /home autofs rw 0 0\n"
@@ -80,14 +80,14 @@ TEST_F(MountsProbeTest, DoesNotTouchAnAutomountPoint) {
   EXPECT_THAT(section->automounts, ElementsAre("/home"));
 }
 
-TEST_F(MountsProbeTest, SeesWhatIsMountedOnAnAutomountPoint) {
+TEST_F(MountsProbeTest, ListsMountsOnAnAutomountPoint) {
   const auto section = probe("auto.home /home autofs rw 0 0\nserver:/h /home nfs rw 0 0\n");
   ASSERT_EQ(section->mounts.size(), 1U);
   EXPECT_EQ(section->mounts[0].type, "nfs");
   EXPECT_THAT(section->automounts, IsEmpty());
 }
 
-TEST_F(MountsProbeTest, TellsAutomountsApartFromTheKernelsAndFromHiddenOnes) {
+TEST_F(MountsProbeTest, SkipsKernelAndHiddenAutomounts) {
   const auto section = probe(
       "systemd-1 /proc/sys/fs/binfmt_misc autofs rw 0 0\nauto.net /net autofs rw 0 0\n"
       "auto.data /data/a autofs rw 0 0\n/dev/sdb1 /data xfs rw 0 0\nauto.home /home autofs rw 0 0\n"
@@ -96,7 +96,7 @@ TEST_F(MountsProbeTest, TellsAutomountsApartFromTheKernelsAndFromHiddenOnes) {
   EXPECT_EQ(section->mounts.size(), 2U);
 }
 
-TEST(MountsTest, AnAutomountIsOfItsPointAndAllBelow) {
+TEST(MountsTest, AnAutomountCoversItsPointAndAllBelow) {
   const Mounts mounts{.automounts = {"/net", "/home"}};
   for (const auto* point : {"/home", "/home/alice", "/home/alice/data"}) {
     ASSERT_NE(mounts.automount_of(point), nullptr) << point;
@@ -107,7 +107,7 @@ TEST(MountsTest, AnAutomountIsOfItsPointAndAllBelow) {
   }
 }
 
-TEST_F(MountsProbeTest, HidesWhatALaterMountCovers) {
+TEST_F(MountsProbeTest, DropsMountsThatALaterOneCovers) {
   const auto section = probe(
       "/dev/sda1 / ext4 rw 0 0\n/dev/sdb1 /mnt ext4 rw 0 0\n"
       "/dev/sdc1 /mnt xfs rw 0 0\n");
@@ -116,14 +116,14 @@ TEST_F(MountsProbeTest, HidesWhatALaterMountCovers) {
   EXPECT_EQ(section->mounts[1].source, "/dev/sdc1");
 }
 
-TEST_F(MountsProbeTest, HidesWhatLiesBelowALaterMount) {
+TEST_F(MountsProbeTest, DropsMountsBelowALaterOne) {
   EXPECT_THAT(points("/dev/sda1 / ext4 rw 0 0\n/dev/sdb1 /mnt/scratch/a xfs rw 0 0\n"
                      "/dev/sdc1 /mnt/scratches ext4 rw 0 0\n/dev/sdd1 /mnt/scratch ext4 rw 0 0\n"
                      "/dev/sde1 /mnt/scratch/b ext4 rw 0 0\n"),
               ElementsAre("/", "/mnt/scratches", "/mnt/scratch", "/mnt/scratch/b"));
 }
 
-TEST_F(MountsProbeTest, KeepsWhatWasMountedBeforeTheRootAndMovedIntoIt) {
+TEST_F(MountsProbeTest, KeepsMountsThatWereMovedIntoTheRoot) {
   EXPECT_THAT(points("tmpfs /run tmpfs rw 0 0\n/dev/sda1 / ext4 rw 0 0\n"),
               ElementsAre("/run", "/"));
 }
@@ -135,15 +135,15 @@ TEST_F(MountsProbeTest, FindsAPointWithABlankInItsName) {
   EXPECT_TRUE(section->mounts[0].space.known());
 }
 
-TEST_F(MountsProbeTest, TakesALineThatIsNoMountAsAnError) {
+TEST_F(MountsProbeTest, AGarbledLineIsAnError) {
   EXPECT_EQ(probe("/dev/sda1 / ext4 rw 0 0\nnonsense\n"),
             (Section<Mounts>{.status = Status::error,
                              .reason = "read /proc/mounts: not a mount: \"nonsense\""}));
 }
 
-TEST_F(MountsProbeTest, TakesAnEmptyTableAsAnError) { EXPECT_EQ(probe("").status, Status::error); }
+TEST_F(MountsProbeTest, AnEmptyTableIsAnError) { EXPECT_EQ(probe("").status, Status::error); }
 
-TEST_F(MountsProbeTest, TakesAMissingTableAsAnError) {
+TEST_F(MountsProbeTest, AMissingTableIsAnError) {
   EXPECT_EQ(probe_mounts(root_of(tree_), 20s).status, Status::error);
 }
 
@@ -154,7 +154,7 @@ TEST_F(MountsProbeTest, KeepsAThousandMounts) {
 }
 
 // Who mounted it: FUSE names him, and mount(8) where /etc/fstab lets users mount.
-TEST(MountParseTest, NamesTheUserWhoMountedIt) {
+TEST(MountParseTest, ReadsTheUserOfAMount) {
   EXPECT_EQ(*parse_mount("x /m fuse.sshfs rw,user_id=1001,group_id=5 0 0")->user, "1001");
   EXPECT_EQ(*parse_mount("/dev/sdb1 /m vfat rw,user=alice 0 0")->user, "alice");
   for (const auto* line :
@@ -164,7 +164,7 @@ TEST(MountParseTest, NamesTheUserWhoMountedIt) {
   }
 }
 
-TEST_F(MountsProbeTest, FindsTheFoldersThatEveryUserMayFill) {
+TEST_F(MountsProbeTest, FindsFoldersThatEveryUserMayFill) {
   tree_.write("tmp/x", "");
   tree_.write("data/x", "");
   const auto folder = [&](std::string_view name) { return tree_.path() / name; };
@@ -177,7 +177,7 @@ TEST_F(MountsProbeTest, FindsTheFoldersThatEveryUserMayFill) {
   EXPECT_EQ(*probe(table)->mounts[1].users_write, "/data");
 }
 
-TEST(MountParseTest, RestoresEveryOctalEscape) {
+TEST(MountParseTest, DecodesOctalEscapes) {
   const auto mount = parse_mount(R"(a\011b /x\134040\012y\043 ext4 rw 0 0)");
   ASSERT_TRUE(mount);
   EXPECT_EQ(mount->source, "a\tb");
@@ -189,7 +189,7 @@ TEST(MountParseTest, KeepsABackslashThatEscapesNothing) {
   EXPECT_EQ(parse_mount("s /a\\777 ext4 rw 0 0")->point, "/a\\777");
 }
 
-TEST(MountParseTest, DoesNotTakeAnOptionThatBeginsWithRoForReadOnly) {
+TEST(MountParseTest, ComparesWholeOptions) {
   EXPECT_FALSE(parse_mount("s /a ext4 rw,rootcontext=x,errors=remount-ro 0 0")->read_only);
 }
 

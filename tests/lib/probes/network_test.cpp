@@ -38,13 +38,13 @@ TEST_F(NetworkProbeTest, SeesInterfacesAndTheirDevices) {
   EXPECT_EQ(probe_network(root_of(tree_)), observed(Network{.interfaces = {ethernet, infiniband}}));
 }
 
-TEST_F(NetworkProbeTest, TakesTheFunctionAboveAVirtioDevice) {
+TEST_F(NetworkProbeTest, UsesTheFunctionAboveAVirtioDevice) {
   tree_.write("sys/devices/pci0000:00/0000:00:03.0/virtio0/status", "0x0\n");
   tree_.link("sys/class/net/eth0/device", "../../../devices/pci0000:00/0000:00:03.0/virtio0");
   EXPECT_EQ(interface(0).address, Fact<std::string>(std::string("0000:00:03.0")));
 }
 
-TEST_F(NetworkProbeTest, LacksAnAddressByNatureOffThePciBus) {
+TEST_F(NetworkProbeTest, TheAddressIsAbsentOffThePciBus) {
   tree_.write("sys/devices/vmbus/f8b3781a-1e82-4818-a1c3-63d806ec15bb/id", "\n");
   tree_.link("sys/class/net/eth0/device",
              "../../../devices/vmbus/f8b3781a-1e82-4818-a1c3-63d806ec15bb");
@@ -57,7 +57,7 @@ TEST_F(NetworkProbeTest, SeesAnInterfaceWithoutCarrier) {
   EXPECT_EQ(interface(0).carrier, Fact<bool>(false));
 }
 
-TEST_F(NetworkProbeTest, LacksASpeedThatTheDriverDoesNotKnow) {
+TEST_F(NetworkProbeTest, TheSpeedIsAbsentIfTheDriverDoesNotKnowIt) {
   for (const auto* text : {"-1\n", "4294967295\n"}) {
     tree_.write("sys/class/net/eth0/speed", text);
     EXPECT_EQ(interface(0).speed_mbps,
@@ -65,7 +65,7 @@ TEST_F(NetworkProbeTest, LacksASpeedThatTheDriverDoesNotKnow) {
   }
 }
 
-TEST_F(NetworkProbeTest, CannotTellAnythingOfAnInterfaceThatGoesMeanwhile) {
+TEST_F(NetworkProbeTest, AnInterfaceThatDisappearsIsUnreadable) {
   tree_.link("sys/class/net/eth0", "nowhere");
   const auto gone = interface(0);
   EXPECT_TRUE(gone.operstate.is_unreadable());

@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-TEST(ObserveTest, PreparesForThePlanOnceAndBeforeItIsAskedFor) {
+TEST(ObserveTest, PreparesOnceBeforeThePlan) {
   const TempDir tree;
   tree.write("proc/sys/kernel/hostname", "n3\n");
   std::string asked;

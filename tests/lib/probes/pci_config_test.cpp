@@ -54,7 +54,7 @@ TEST(PciConfigTest, ReadsPayloadAndAccessControl) {
                        .acs_control = 0x1dU}));
 }
 
-TEST(PciConfigTest, OfAnHcaItsRecordOfUncorrectableErrorsIsRead) {
+TEST(PciConfigTest, ReadsTheUncorrectableErrorsOfAnHca) {
   auto bytes = bridge_config();
   bytes[0x105] = 0x40;  // bit 14: a completion timed out
   const auto config = parse(bytes, PciKind::hca);
@@ -65,13 +65,13 @@ TEST(PciConfigTest, OfAnHcaItsRecordOfUncorrectableErrorsIsRead) {
   EXPECT_TRUE(parse(bytes, PciKind::hca).uncorrectable_status.is_unreadable());
 }
 
-TEST(PciConfigTest, AllOnesMeanThatTheDeviceDoesNotAnswer) {
+TEST(PciConfigTest, AllOnesMeanThatTheDeviceDoesNotRespond) {
   const auto config = parse(Bytes8(4096, 0xff));
   EXPECT_EQ(config.responding, Fact<bool>(false));
   EXPECT_TRUE(config.payload_bytes.is_unreadable());
 }
 
-TEST(PciConfigTest, AVirtualFunctionsVendorIdDoesNotMakeItSilent) {
+TEST(PciConfigTest, AcceptsAVirtualFunctionsVendorId) {
   auto bytes = bridge_config();
   std::fill_n(bytes.begin(), 4, 0xff);
   EXPECT_EQ(parse(bytes).responding, Fact<bool>(true));
@@ -83,7 +83,7 @@ TEST(PciConfigTest, ZerosAndShortFilesAreUnreadable) {
   EXPECT_TRUE(parse({}).payload_bytes.is_unreadable());
 }
 
-TEST(PciConfigTest, WithoutPrivilegeOnlyTheAnswerIsKnown) {
+TEST(PciConfigTest, WithoutPrivilegeOnlyTheResponseIsKnown) {
   auto bytes = bridge_config();
   bytes.resize(64);
   const auto config = parse(bytes);
@@ -92,7 +92,7 @@ TEST(PciConfigTest, WithoutPrivilegeOnlyTheAnswerIsKnown) {
   EXPECT_TRUE(config.acs_control.is_unreadable());
 }
 
-TEST(PciConfigTest, ADeviceWithoutThoseCapabilitiesHasThemAbsent) {
+TEST(PciConfigTest, MissingCapabilitiesAreAbsent) {
   auto bytes = bridge_config();
   bytes[0x06] = 0;
   bytes[0x103] = 0;
@@ -102,7 +102,7 @@ TEST(PciConfigTest, ADeviceWithoutThoseCapabilitiesHasThemAbsent) {
   EXPECT_TRUE(parse(bridge_config(), PciKind::gpu).acs_control.is_absent());
 }
 
-TEST(PciConfigTest, ListsThatRunInACircleEnd) {
+TEST(PciConfigTest, DetectsCyclesInCapabilityLists) {
   auto bytes = bridge_config();
   bytes[0x68] = 0x01;
   bytes[0x69] = 0x40;  // 0x40 → 0x68 → 0x40

@@ -61,7 +61,7 @@ class PciTest : public ::testing::Test {
   TempDir dir_;
 };
 
-TEST_F(PciTest, ListsDevicesThatMatterAndTheBridgesAboveThem) {
+TEST_F(PciTest, ListsDevicesAndTheBridgesAboveThem) {
   const auto section = probe();
   ASSERT_TRUE(section.ok()) << section.reason;
   std::vector<std::string> seen;
@@ -70,7 +70,7 @@ TEST_F(PciTest, ListsDevicesThatMatterAndTheBridgesAboveThem) {
   EXPECT_THAT(gpu().upstream, ElementsAre("0000:00:01.0", "0000:01:00.0"));
 }
 
-TEST_F(PciTest, TellsKindsByClassAndVendor) {
+TEST_F(PciTest, DistinguishesKindsByClassAndVendor) {
   add("pci0001:00/0001:00:00.0", "0x020700", "0x15b3", "0x101e");
   add("pci0002:00/0002:00:00.0", "0x020000", "0x15b3", "0x101e");
   add("pci0003:00/0003:00:00.0", "0x068000", "0x10de", "0x22a3");
@@ -110,7 +110,7 @@ TEST_F(PciTest, ReadsLinkPlaceAndDriver) {
   EXPECT_EQ(device.responding, Fact<bool>(true));
 }
 
-TEST_F(PciTest, ALinkThatTheKernelDoesNotKnowIsAbsent) {
+TEST_F(PciTest, AnUnknownLinkIsAbsent) {
   write("current_link_speed", "Unknown\n");
   write("max_link_speed", "Unknown speed\n");
   write("current_link_width", "63\n");
@@ -141,7 +141,7 @@ TEST_F(PciTest, CountsErrorMessagesOfEachSeverity) {
   EXPECT_EQ(gpu().aer, Fact<AerCounts>(AerCounts{.fatal = 0, .non_fatal = 1, .correctable = 3}));
 }
 
-TEST_F(PciTest, ErrorReportingIsAbsentOnlyWhereNoneOfItsFilesIs) {
+TEST_F(PciTest, AerIsAbsentOnlyWithoutAllItsFiles) {
   EXPECT_TRUE(gpu().aer.is_absent());
   write("aer_dev_correctable", kAer);
   EXPECT_TRUE(gpu().aer.is_unreadable());
@@ -163,7 +163,7 @@ TEST_F(PciTest, ADeviceThatReadsAllOnesDoesNotAnswer) {
   EXPECT_EQ(gpu().responding, Fact<bool>(false));
 }
 
-TEST_F(PciTest, ADeviceThatCannotBeToldMakesTheSectionAnError) {
+TEST_F(PciTest, AnUnidentifiableDeviceIsAnError) {
   write("class", "");
   const auto section = probe();
   EXPECT_EQ(section.status, Status::error);
@@ -171,7 +171,7 @@ TEST_F(PciTest, ADeviceThatCannotBeToldMakesTheSectionAnError) {
   EXPECT_THAT(section->devices, IsEmpty());
 }
 
-TEST_F(PciTest, ADanglingEntryIsADeviceThatWasUnplugged) {
+TEST_F(PciTest, SkipsADeviceThatWasUnplugged) {
   dir_.link("sys/bus/pci/devices/0000:99:00.0", "../../../devices/gone");
   EXPECT_TRUE(probe().ok());
 }
@@ -181,13 +181,13 @@ TEST(PciProbeTest, IsAbsentWithoutABus) {
   EXPECT_EQ(probe_pci(*Root::below(dir.path())).status, Status::absent);
 }
 
-TEST_F(PciTest, TellsAVirtualFunctionByItsPhysicalOne) {
+TEST_F(PciTest, RecognisesAVirtualFunctionByItsPhysicalOne) {
   EXPECT_FALSE(gpu().virtual_function);
   dir_.link("sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0/physfn", "..");
   EXPECT_TRUE(gpu().virtual_function);
 }
 
-TEST_F(PciTest, AGpuOfAmdTellsItsMemoryAndErrors) {
+TEST_F(PciTest, ReadsTheFactsOfAnAmdGpu) {
   add("pci0002:00/0002:00:00.0", "0x120000", "0x1002", "0x74b5");
   const std::string folder = "sys/devices/pci0002:00/0002:00:00.0";
   dir_.link(fmt::format("{}/driver", folder), "../../../bus/pci/drivers/amdgpu");

@@ -49,7 +49,7 @@ TEST_F(ProcessesProbeTest, ReadsTheLoadAndNamesStuckTasks) {
           .fuse = std::vector<FuseUser>()}));
 }
 
-TEST_F(ProcessesProbeTest, KnowsAChildOfMusterByItsUserAndProgramAndNotByItsName) {
+TEST_F(ProcessesProbeTest, RecognisesChildrenOfMusterByUserAndProgram) {
   const auto of_muster = [&](std::string_view user, std::string_view program) {
     tree_.write("proc/42/stat", stat_line(42, "muster:all", 'D', 1));
     tree_.write("proc/42/status", fmt::format("Uid:\t{}\t0\t0\t0\nvoluntary_ctxt_switches:\t1\n"
@@ -65,7 +65,7 @@ TEST_F(ProcessesProbeTest, KnowsAChildOfMusterByItsUserAndProgramAndNotByItsName
 }
 
 // 65,536 are a limit of nobody's: the kernel allows four million.
-TEST_F(ProcessesProbeTest, ListsMoreProcessesThanAnyOtherFolderHasEntries) {
+TEST_F(ProcessesProbeTest, ListsVeryManyProcesses) {
   constexpr int kMany = 66000;
   for (int pid = 1000; pid < 1000 + kMany; ++pid) {
     std::filesystem::create_directory(tree_.path() / "proc" / fmt::format("{}", pid));
@@ -73,14 +73,14 @@ TEST_F(ProcessesProbeTest, ListsMoreProcessesThanAnyOtherFolderHasEntries) {
   EXPECT_TRUE(probe()->uninterruptible.known()) << probe()->uninterruptible.why();
 }
 
-TEST_F(ProcessesProbeTest, PassesOverAProcessThatEndedMeanwhile) {
+TEST_F(ProcessesProbeTest, SkipsAProcessThatEnded) {
   tree_.remove("proc/42/stat");
   const auto section = probe();
   ASSERT_TRUE(section->uninterruptible);
   EXPECT_THAT(*section->uninterruptible, IsEmpty());
 }
 
-TEST_F(ProcessesProbeTest, SaysWhyItDoesNotKnowWhetherAStuckTaskRan) {
+TEST_F(ProcessesProbeTest, ExplainsUnknownContextSwitches) {
   tree_.write("proc/42/status", "Name:\tnvidia-smi\n");
   EXPECT_EQ(probe()->uninterruptible->at(0).switches,
             Fact<std::uint64_t>::unreadable("read /proc/42/status: no count of context switches"));
@@ -95,13 +95,13 @@ TEST_F(ProcessesProbeTest, SortsTasksByPid) {
   EXPECT_THAT(pids, ::testing::ElementsAre(9U, 42U, 100U));
 }
 
-TEST_F(ProcessesProbeTest, CannotTellStuckTasksWhenOneCannotBeUnderstood) {
+TEST_F(ProcessesProbeTest, StuckTasksAreUnreadableIfOneIsGarbled) {
   tree_.write("proc/43/stat", "43 (half");
   EXPECT_EQ(probe()->uninterruptible,
             Fact<std::vector<Task>>::unreadable("read /proc/43/stat: not a process: \"43 (half\""));
 }
 
-TEST_F(ProcessesProbeTest, LacksTasksByNatureInARecordedNodeWithoutProcesses) {
+TEST_F(ProcessesProbeTest, TasksAreAbsentInARecordedNodeWithoutProcesses) {
   tree_.remove("proc/1");
   tree_.remove("proc/42");
   const auto section = probe();
@@ -109,7 +109,7 @@ TEST_F(ProcessesProbeTest, LacksTasksByNatureInARecordedNodeWithoutProcesses) {
   EXPECT_TRUE(section->load1.known());
 }
 
-TEST_F(ProcessesProbeTest, MakesTheNamesOfTasksPrintable) {
+TEST_F(ProcessesProbeTest, EscapesTheNamesOfTasks) {
   tree_.write("proc/42/stat", stat_line(42, "a) D\n(b", 'D', 1));
   EXPECT_EQ(probe()->uninterruptible->at(0).name, "a) D\\x0a(b");
 }
@@ -121,7 +121,7 @@ TEST_F(ProcessesProbeTest, ReadsThousandsOfProcesses) {
   EXPECT_EQ(probe()->zombies->size(), 1000U);
 }
 
-TEST_F(ProcessesProbeTest, ListsAllProcessesWhereTheyAreAskedFor) {
+TEST_F(ProcessesProbeTest, ListsAllProcessesOnRequest) {
   EXPECT_FALSE(probe()->all.known());
   const auto here = probe_processes(Root(), true);
   ASSERT_TRUE(here->all) << here->all.why();

@@ -19,13 +19,13 @@ class ServicesProbeTest : public ::testing::Test {
   TempDir tree_;
 };
 
-TEST_F(ServicesProbeTest, ListsUnitsWithProcessesAndThoseSystemdCallsActive) {
+TEST_F(ServicesProbeTest, ListsUnitsWithProcessesOrInvocations) {
   write_services(tree_);
   EXPECT_EQ(active(),
             Fact<Units>(Units{"containerd.service", "nvidia-setup.service", "slurmd.service"}));
 }
 
-TEST_F(ServicesProbeTest, TellsRootsUnitsByTheirFirstProcess) {
+TEST_F(ServicesProbeTest, FindsRootsUnitsByTheirFirstProcess) {
   tree_.write("sys/fs/cgroup/system.slice/here.service/cgroup.procs", "7\n8\n");
   tree_.write("sys/fs/cgroup/system.slice/gone.service/cgroup.procs", "9\n");
   tree_.write("sys/fs/cgroup/system.slice/other.service/cgroup.procs", "0\n");
@@ -36,7 +36,7 @@ TEST_F(ServicesProbeTest, TellsRootsUnitsByTheirFirstProcess) {
   EXPECT_EQ(services->of_root, Fact<Units>(::geteuid() == 0 ? Units{"here.service"} : Units{}));
 }
 
-TEST_F(ServicesProbeTest, SaysThatFailedUnitsAreInNoFile) {
+TEST_F(ServicesProbeTest, FailedUnitsAreAbsent) {
   EXPECT_EQ(probe_services(root_of(tree_))->failed,
             Fact<Units>::absent("systemd writes the units that have failed into no file"));
 }
@@ -52,37 +52,37 @@ TEST_F(ServicesProbeTest, FindsInstancesOfATemplateInTheirSlice) {
   EXPECT_EQ(active(), Fact<Units>(Units{"getty@tty1.service"}));
 }
 
-TEST_F(ServicesProbeTest, TakesAnEmptyGroupAsNotActive) {
+TEST_F(ServicesProbeTest, AnEmptyGroupIsNotActive) {
   tree_.write("sys/fs/cgroup/system.slice/dead.service/cgroup.procs", "");
   EXPECT_EQ(active(), Fact<Units>(Units{}));
 }
 
-TEST_F(ServicesProbeTest, PassesOverAGroupThatGoesMeanwhile) {
+TEST_F(ServicesProbeTest, SkipsAGroupThatDisappears) {
   tree_.link("sys/fs/cgroup/system.slice/gone.service", "nowhere");
   EXPECT_EQ(active(), Fact<Units>(Units{}));
 }
 
-TEST_F(ServicesProbeTest, CannotTellWhenAUnitsProcessesCannotBeRead) {
+TEST_F(ServicesProbeTest, UnitsAreUnreadableIfTheirProcessesAre) {
   tree_.write("sys/fs/cgroup/system.slice/odd.service/cgroup.procs", "many\n");
   EXPECT_TRUE(active().is_unreadable());
 }
 
-TEST_F(ServicesProbeTest, TrustsSystemdsLinkWhereAUnitsProcessesCannotBeRead) {
+TEST_F(ServicesProbeTest, TrustsSystemdsLinkIfProcessesAreUnreadable) {
   tree_.write("sys/fs/cgroup/system.slice/odd.service/cgroup.procs", "many\n");
   tree_.link("run/systemd/units/invocation:odd.service", "86c2");
   EXPECT_EQ(active(), Fact<Units>(Units{"odd.service"}));
 }
 
-TEST_F(ServicesProbeTest, LacksUnitsByNatureWhereSystemdDoesNotRun) {
+TEST_F(ServicesProbeTest, UnitsAreAbsentWithoutSystemd) {
   EXPECT_EQ(active(), Fact<Units>::absent("systemd does not run this node"));
 }
 
-TEST_F(ServicesProbeTest, CannotTellWhereSystemdRunsAndShowsNothing) {
+TEST_F(ServicesProbeTest, UnitsAreUnreadableIfSystemdShowsNone) {
   tree_.write("run/systemd/system/.keep", "");
   EXPECT_TRUE(active().is_unreadable());
 }
 
-TEST_F(ServicesProbeTest, DoesNotFollowGroupsForEver) {
+TEST_F(ServicesProbeTest, LimitsTheDepthOfGroups) {
   std::string path = "sys/fs/cgroup/system.slice/deep.service";
   for (int i = 0; i < 40; ++i) {
     tree_.write(fmt::format("{}/cgroup.procs", path), "");

@@ -132,17 +132,17 @@ TEST_F(TopologyProbeTest, PlacesGpusHcasAndNvmeByTheirLocalCpus) {
                       {.address = "0102:00:00.0", .os_device = "nvme0n1", .numa_nodes = {1}}}}));
 }
 
-TEST_F(TopologyProbeTest, PlacesADeviceWhoseNumaNodeTheKernelDoesNotKnow) {
+TEST_F(TopologyProbeTest, PlacesADeviceWithAnUnknownNumaNode) {
   tree_.write("sys/devices/pci0102:00/0102:00:00.0/numa_node", "-1\n");
   EXPECT_THAT(probe()->devices.at(2).numa_nodes, ElementsAre(1));
 }
 
-TEST_F(TopologyProbeTest, NamesAllNodesWhereTheLocalCpusSpanThem) {
+TEST_F(TopologyProbeTest, ListsAllNodesOfTheLocalCpus) {
   tree_.write("sys/devices/pci0102:00/0102:00:00.0/local_cpus", "f\n");
   EXPECT_THAT(probe()->devices.at(2).numa_nodes, ElementsAre(0, 1));
 }
 
-TEST_F(TopologyProbeTest, IsNotLedAstrayByTheCallersVariables) {
+TEST_F(TopologyProbeTest, IgnoresTheCallersVariables) {
   ::setenv("HWLOC_SYNTHETIC", "node:4 pu:4", 1);
   ::setenv("HWLOC_COMPONENTS", "synthetic", 1);
   const auto section = probe();
@@ -151,7 +151,7 @@ TEST_F(TopologyProbeTest, IsNotLedAstrayByTheCallersVariables) {
   EXPECT_EQ(section, probe());
 }
 
-TEST_F(TopologyProbeTest, TakesANetworkCardForAnHcaOnlyWhenItDoesRdma) {
+TEST_F(TopologyProbeTest, ANetworkCardIsAnHcaOnlyWithRdma) {
   add({"0103:00:00.0", "pci0103:00", 0x15b3, 0x1017, 0x020000, "c", 1});
   EXPECT_THAT(probe()->devices, SizeIs(3));
   tree_.write("sys/devices/pci0103:00/0103:00:00.0/infiniband/mlx5_0/node_guid", "0\n");

@@ -57,21 +57,21 @@ class RecogniseTest : public ::testing::Test {
   ProfileFiles files;
 };
 
-TEST_F(RecogniseTest, AWholeNode) {
+TEST_F(RecogniseTest, RecognisesAHealthyNode) {
   const auto result = of(nd_h100());
   EXPECT_EQ(result.profile, "nd96isr_h100_v5");
   EXPECT_THAT(result.evidence, ElementsAre("chassis asset tag says Azure", "8 x 10de:2330",
                                            "8 InfiniBand HCAs", "96 cores, 1.826 TiB"));
 }
 
-TEST_F(RecogniseTest, ANodeThatLostGpusAndHcasIsStillItself) {
+TEST_F(RecogniseTest, RecognisesANodeThatLostGpusAndHcas) {
   Hardware node = nd_h100();
   node.gpu_pci_ids = GpuIds{{"10de:2330", 5}};
   node.infiniband_hcas = 3;
   EXPECT_EQ(of(node).profile, "nd96isr_h100_v5");
 }
 
-TEST_F(RecogniseTest, WithoutInfiniBandItIsTheSizeWithout) {
+TEST_F(RecogniseTest, DistinguishesSizesByInfiniBand) {
   Hardware node = nd_h100();
   node.infiniband_hcas = 0;
   EXPECT_EQ(of(node).profile, "nd96is_h100_v5");
@@ -99,7 +99,7 @@ TEST_F(RecogniseTest, CountsChooseTheNearestSize) {
             "counts are nearest to it among nc24ads_a100_v4, nc48ads_a100_v4, nc96ads_a100_v4");
 }
 
-TEST_F(RecogniseTest, ACpuNode) {
+TEST_F(RecogniseTest, RecognisesACpuNode) {
   const Hardware node{.chassis_asset_tag = kAzure,
                       .gpu_pci_ids = GpuIds{},
                       .infiniband_hcas = 1,
@@ -108,7 +108,7 @@ TEST_F(RecogniseTest, ACpuNode) {
   EXPECT_EQ(of(node).profile, "hb120_96rs_v3");
 }
 
-TEST_F(RecogniseTest, AGpuNodeThatShowsNoGpuIsNoCpuNode) {
+TEST_F(RecogniseTest, AGpuNodeWithoutGpusIsNotACpuNode) {
   Hardware node = nd_h100();
   node.gpu_pci_ids = GpuIds{};
   const auto result = of(node);
@@ -129,7 +129,7 @@ Hardware nd_a100_without_gpus() {
 constexpr std::string_view kNdA100 =
     "gpu_pci_ids: ['10de:20b0'], infiniband: true, gpus: 8, hcas: 8, cores: 96, memory: 885 GiB";
 
-TEST_F(RecogniseTest, ANodeThatLostAllItsGpusIsKnownByAllElse) {
+TEST_F(RecogniseTest, RecognisesANodeThatLostAllItsGpus) {
   add("nd96asr_v4", kNdA100);
   const auto result = of(nd_a100_without_gpus());
   EXPECT_EQ(result.profile, "nd96asr_v4");
@@ -152,7 +152,7 @@ TEST_F(RecogniseTest, ANodeThatLostAllItsGpusMustBeOfTheSameSize) {
 }
 
 // `generic` would call it healthy.
-TEST_F(RecogniseTest, ANodeThatLostAllItsGpusAndMayBeOfTwoKindsIsJudgedAsOneOfThem) {
+TEST_F(RecogniseTest, JudgesAnAmbiguousNodeWithoutGpusAsOneKind) {
   add("nd96asr_v4", kNdA100);
   add("nd96asr_other", kNdA100);
   const auto result = of(nd_a100_without_gpus());
@@ -163,7 +163,7 @@ TEST_F(RecogniseTest, ANodeThatLostAllItsGpusAndMayBeOfTwoKindsIsJudgedAsOneOfTh
 }
 
 // An M-series VM has as many cores and as much memory as an ND H100, and never had a GPU.
-TEST_F(RecogniseTest, AMachineOfTheSameSizeThatShowsNothingOfAGpuNodeIsNone) {
+TEST_F(RecogniseTest, AMachineOfTheSameSizeIsNotAGpuNode) {
   files.shipped("nd96is_h100_v5",
                 fmt::format("recognise: {{chassis_asset_tag: {}, gpu_pci_ids: ['10de:2330'], "
                             "infiniband: false, gpus: 8, cores: 96, memory: 1870 GiB}}\n",
@@ -178,7 +178,7 @@ TEST_F(RecogniseTest, AMachineOfTheSameSizeThatShowsNothingOfAGpuNodeIsNone) {
   EXPECT_EQ(of(node).evidence.back(), "its GPUs are missing");
 }
 
-TEST_F(RecogniseTest, AServersProductTellsThatItsGpusAreMissing) {
+TEST_F(RecogniseTest, TheDmiProductShowsThatGpusAreMissing) {
   files.site_profile("our_dgx",
                      "recognise: {dmi_vendor: NVIDIA, dmi_product: DGXH100*, cores: 112, "
                      "memory: 2015 GiB, gpu_pci_ids: ['10de:2330']}\n");
@@ -194,7 +194,7 @@ TEST_F(RecogniseTest, AServersProductTellsThatItsGpusAreMissing) {
   EXPECT_EQ(of(node).profile, "generic");
 }
 
-TEST_F(RecogniseTest, TheCloudsWordGoesBeforeWhatTheHardwareShows) {
+TEST_F(RecogniseTest, TheCloudsNameOverridesTheHardware) {
   Hardware node = nd_h100();
   node.instance_size = "Standard_ND96isr_H100_v5";
   node.gpu_pci_ids = GpuIds{};
@@ -207,7 +207,7 @@ TEST_F(RecogniseTest, TheCloudsWordGoesBeforeWhatTheHardwareShows) {
   EXPECT_EQ(of(node).profile, "nd96is_h100_v5");
 }
 
-TEST_F(RecogniseTest, AnAliasIsANameOfTheClouds) {
+TEST_F(RecogniseTest, TheCloudsNameMayBeAnAlias) {
   files.shipped("nd96isr_h200_v5",
                 "aliases: [ND96isrf_H200_v5]\nrecognise: {gpu_pci_ids: ['10de:2335']}\n");
   files.site_profile("our_p5", "aliases: [p5.48xlarge]\n");
@@ -218,7 +218,7 @@ TEST_F(RecogniseTest, AnAliasIsANameOfTheClouds) {
   EXPECT_EQ(of(node).profile, "our_p5");
 }
 
-TEST_F(RecogniseTest, ASizeThatNoProfileIsCalledIsNoNodeThatLostItsGpus) {
+TEST_F(RecogniseTest, AnUnknownSizeIsNotANodeThatLostItsGpus) {
   add("nd96asr_v4", kNdA100);
   Hardware node = nd_a100_without_gpus();
   node.instance_size = "Standard_M96ms_v3";
@@ -228,14 +228,14 @@ TEST_F(RecogniseTest, ASizeThatNoProfileIsCalledIsNoNodeThatLostItsGpus) {
   EXPECT_EQ(of(node).profile, "nd96isr_h100_v5");
 }
 
-TEST_F(RecogniseTest, TheSitesOwnProfileGoesBeforeTheOneOfTheCloudsName) {
+TEST_F(RecogniseTest, TheSitesProfileOverridesTheCloudsName) {
   files.site_profile("our_h100", "extends: nd96isr_h100_v5\nrecognise: {}\n");
   Hardware node = nd_h100();
   node.instance_size = "Standard_ND96isr_H100_v5";
   EXPECT_EQ(of(node).profile, "our_h100");
 }
 
-TEST_F(RecogniseTest, ANodeWithAnNvidiaGpuIsNoCpuNode) {
+TEST_F(RecogniseTest, ANodeWithAnNvidiaGpuIsNotACpuNode) {
   const Hardware node{.chassis_asset_tag = kAzure,
                       .gpu_pci_ids = GpuIds{{"10de:ffff", 1}},
                       .infiniband_hcas = 1,
@@ -244,7 +244,7 @@ TEST_F(RecogniseTest, ANodeWithAnNvidiaGpuIsNoCpuNode) {
   EXPECT_EQ(of(node).profile, "generic");
 }
 
-TEST_F(RecogniseTest, AServersDisplayAdapterIsNoGpu) {
+TEST_F(RecogniseTest, ADisplayAdapterIsNotAGpu) {
   const Hardware node{.chassis_asset_tag = kAzure,
                       .gpu_pci_ids = GpuIds{{"1a03:2000", 1}},
                       .infiniband_hcas = 1,
@@ -262,7 +262,7 @@ TEST_F(RecogniseTest, AnotherVendorsNodeWithTheSameGpusMatchesNothing) {
   EXPECT_THAT(result.evidence, Contains("made by Example\\x0aCorp"));
 }
 
-TEST_F(RecogniseTest, WhatCountsCannotTellIsSaidAndNotGuessed) {
+TEST_F(RecogniseTest, ReportsAmbiguityInsteadOfGuessing) {
   add("hb120rs_v2", "infiniband: true, gpus: 0, hcas: 1, cores: 120, memory: 449 GiB");
   const Hardware node{.chassis_asset_tag = kAzure,
                       .gpu_pci_ids = GpuIds{},
@@ -275,7 +275,7 @@ TEST_F(RecogniseTest, WhatCountsCannotTellIsSaidAndNotGuessed) {
             "ambiguous: hb120rs_v2, hb120rs_v3 match equally well; name one of them");
 }
 
-TEST_F(RecogniseTest, DisksTellWhatNothingElseTells) {
+TEST_F(RecogniseTest, DisksDecideBetweenEqualProfiles) {
   add("a1", "infiniband: true, hcas: 1, cores: 44, memory: 346 GiB, nvme: 1");
   add("a2", "infiniband: true, hcas: 1, cores: 44, memory: 346 GiB, nvme: 2");
   Hardware node{.chassis_asset_tag = kAzure,
@@ -290,7 +290,7 @@ TEST_F(RecogniseTest, DisksTellWhatNothingElseTells) {
   EXPECT_EQ(of(node).evidence.back(), "ambiguous: a1, a2 match equally well; name one of them");
 }
 
-TEST_F(RecogniseTest, DisksDoNotOutweighWhatElseIsKnown) {
+TEST_F(RecogniseTest, DisksDoNotOverrideOtherFacts) {
   add("a1", "infiniband: true, hcas: 1, cores: 44, memory: 346 GiB, nvme: 1");
   add("a2", "infiniband: true, hcas: 1, cores: 42, memory: 346 GiB, nvme: 2");
   const Hardware node{.chassis_asset_tag = kAzure,
@@ -302,7 +302,7 @@ TEST_F(RecogniseTest, DisksDoNotOutweighWhatElseIsKnown) {
   EXPECT_EQ(of(node).profile, "a1");
 }
 
-TEST_F(RecogniseTest, TheSitesOwnProfilesAreCandidates) {
+TEST_F(RecogniseTest, TheSitesProfilesAreCandidates) {
   files.site_profile("our_dgx", "recognise: {dmi_vendor: NVIDIA*, gpu_pci_ids: ['10de:2330']}\n");
   Hardware node = nd_h100();
   node.chassis_asset_tag = "Default string";
@@ -310,14 +310,14 @@ TEST_F(RecogniseTest, TheSitesOwnProfilesAreCandidates) {
   EXPECT_EQ(of(node).profile, "our_dgx");
 }
 
-TEST_F(RecogniseTest, TheSitesOwnProfileGoesBeforeAShippedOneThatFitsAsWell) {
+TEST_F(RecogniseTest, PrefersTheSitesProfileToAnEqualShippedOne) {
   files.site_profile("our_h100", "extends: nd96isr_h100_v5\nrecognise: {}\n");
   const auto result = of(nd_h100());
   EXPECT_EQ(result.profile, "our_h100");
   EXPECT_EQ(result.evidence.back(), "the site's own profile among nd96isr_h100_v5, our_h100");
 }
 
-TEST_F(RecogniseTest, WhatIsNotKnownNeitherFitsNorExcludes) {
+TEST_F(RecogniseTest, UnknownFactsNeitherMatchNorExclude) {
   Hardware node = nd_h100();
   node.infiniband_hcas.reset();
   const auto result = of(node);
@@ -329,7 +329,7 @@ TEST_F(RecogniseTest, WhatIsNotKnownNeitherFitsNorExcludes) {
                           "nd96isr_h100_v5"));
 }
 
-TEST_F(RecogniseTest, AProfileThatFitsIsTakenAndOneThatMayFitIsSaid) {
+TEST_F(RecogniseTest, ReportsProfilesThatMayFit) {
   files.shipped("our_dgx", "recognise: {dmi_vendor: Micro*, gpu_pci_ids: ['10de:2330']}\n");
   Hardware node = nd_h100();
   node.chassis_asset_tag.reset();
@@ -341,7 +341,7 @@ TEST_F(RecogniseTest, AProfileThatFitsIsTakenAndOneThatMayFitIsSaid) {
                           "too little is known to tell whether it is rather nd96isr_h100_v5"));
 }
 
-TEST_F(RecogniseTest, AProfileOfTheSiteWithoutARecogniseBlockIsSaid) {
+TEST_F(RecogniseTest, ReportsASiteProfileWithoutARecogniseBlock) {
   files.site_profile("nd96isr_h100_v5", "extends: nd96isr_h100_v5\n");
   const auto result = of(nd_h100());
   EXPECT_EQ(result.profile, "generic");
@@ -349,7 +349,7 @@ TEST_F(RecogniseTest, AProfileOfTheSiteWithoutARecogniseBlockIsSaid) {
             "the site's nd96isr_h100_v5 has no recognise block, so no node is recognised as it");
 }
 
-TEST_F(RecogniseTest, ABaseOfTheSitesOwnProfilesNeedsNoRecogniseBlock) {
+TEST_F(RecogniseTest, AParentOfSiteProfilesNeedsNoRecogniseBlock) {
   files.site_profile("our_base", "extends: nd96isr_h100_v5\n");
   files.site_profile("our_h100", "extends: our_base\nrecognise: {}\n");
   const auto result = of(nd_h100());
@@ -364,18 +364,18 @@ TEST_F(RecogniseTest, AMisspelledKeyOfTheSitesProfileIsAnError) {
                         files.path("etc/profiles/ours.yaml")));
 }
 
-TEST_F(RecogniseTest, AProfileOfTheSiteThatIsNotYamlIsAnError) {
+TEST_F(RecogniseTest, InvalidYamlOfTheSiteIsAnError) {
   files.site_profile("ours", "recognise: {gpus: 8\n");
   EXPECT_THAT(of(nd_h100()).profile, ::testing::HasSubstr("ours.yaml:3: invalid YAML"));
 }
 
-TEST_F(RecogniseTest, AnErrorInARecogniseBlockIsSaid) {
+TEST_F(RecogniseTest, ReportsAnErrorInARecogniseBlock) {
   files.shipped("y", "recognise:\n  gpu: 8\n");
   EXPECT_EQ(of(nd_h100()).profile,
             "profiles/y.yaml:3: unknown key 'recognise.gpu'; did you mean 'gpus'?");
 }
 
-TEST_F(RecogniseTest, AnErrorElsewhereInAnotherProfileDoesNotMatter) {
+TEST_F(RecogniseTest, IgnoresErrorsElsewhereInOtherProfiles) {
   files.shipped("y", "host: {nonsense: [\n");
   EXPECT_EQ(of(nd_h100()).profile, "nd96isr_h100_v5");
 }

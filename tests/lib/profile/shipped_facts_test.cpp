@@ -94,7 +94,7 @@ TEST(ShippedFactsTest, EveryDeviceThatIsCountedHasItsPlace) {
   }
 }
 
-TEST(ShippedFactsTest, ANodeThatLacksAGpuAndAnHcaIsStillRecognised) {
+TEST(ShippedFactsTest, RecognisesANodeWithoutAGpuAndAnHca) {
   const auto candidates = read_candidates(shipped());
   ASSERT_TRUE(candidates) << candidates.error().message;
   const auto found = choose(*candidates, {.chassis_asset_tag = "7783-7084-3265-9085-8269-3286-77",
@@ -115,7 +115,7 @@ TEST(ShippedFactsTest, OnGraceSharedMemoryMayBeOff) {
   EXPECT_TRUE(profile("nd96isr_h100_v5").env->nccl.harmful.contains("NCCL_SHM_DISABLE"));
 }
 
-TEST(ShippedFactsTest, NobodyComputesAroundAJobAndBeforeTheFirst) {
+TEST(ShippedFactsTest, GpusAreIdleAroundJobs) {
   const auto contexts = profile("generic").contexts;
   for (const auto* name : {"prolog", "epilog", "boot"}) {
     EXPECT_TRUE(contexts.at(name).gpus_idle) << name;
@@ -135,7 +135,7 @@ TEST(ShippedFactsTest, PeersAreExpectedOnlyWhereLinksJoinAllGpus) {
   }
 }
 
-TEST(ShippedFactsTest, TheExamplesForASiteLoadOnceTheirMarksAreTakenAway) {
+TEST(ShippedFactsTest, TheExamplesForASiteLoad) {
   std::ostringstream text;
   text << std::ifstream(configs() / "muster.yaml").rdbuf();
   const TempDir site;
@@ -152,7 +152,7 @@ TEST(ShippedFactsTest, TheExamplesForASiteLoadOnceTheirMarksAreTakenAway) {
   EXPECT_TRUE(chosen.contexts.at("periodic").gpus_idle);
 }
 
-TEST(ShippedFactsTest, AsShippedTheSitesFileChoosesNothing) {
+TEST(ShippedFactsTest, TheShippedSiteFileChangesNothing) {
   const auto name = site_profile(shipped(configs()));
   ASSERT_TRUE(name) << name.error().message;
   EXPECT_EQ(name->profile, "");
@@ -187,7 +187,7 @@ TEST(ShippedFactsTest, NodesWithInfinibandAndNvidiaGpusRequireIt) {
 }
 
 // What the image writes into /etc/nccl.conf is what a run in a container has to be told.
-TEST(ShippedFactsTest, RunsAreGivenWhatTheNodesOwnFileSays) {
+TEST(ShippedFactsTest, EnvironmentsMatchTheNodesNcclConf) {
   for (const auto* name : {"nd40rs_v2", "nd96asr_v4", "nd96isr_h100_v5", "nc96ads_a100_v4"}) {
     const auto of_node = profile(name);
     for (const auto& [variable, value] : of_node.env->nccl.require) {

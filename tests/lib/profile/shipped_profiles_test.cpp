@@ -53,7 +53,7 @@ TEST_P(ShippedProfileTest, LoadsWithoutAWarning) {
   EXPECT_THAT(review(*profile), IsEmpty());
 }
 
-TEST_P(ShippedProfileTest, SaysWhereEveryLimitComesFromAndWhen) {
+TEST_P(ShippedProfileTest, EveryLimitHasASourceAndADate) {
   const auto& profile = loaded(GetParam());
   ASSERT_TRUE(profile.has_value()) << profile.error().message;
   std::vector<std::string> without;
@@ -65,7 +65,7 @@ TEST_P(ShippedProfileTest, SaysWhereEveryLimitComesFromAndWhen) {
   EXPECT_THAT(without, IsEmpty());
 }
 
-TEST_P(ShippedProfileTest, AsksForAllThatItExpects) {
+TEST_P(ShippedProfileTest, MustObserveMatchesTheExpectedDevices) {
   const auto& profile = loaded(GetParam());
   ASSERT_TRUE(profile.has_value()) << profile.error().message;
   const auto asks_for = [&](std::string_view group) {
@@ -96,7 +96,7 @@ Hardware healthy_node(const Profile& p) {
   return node;
 }
 
-TEST_P(ShippedProfileTest, KnowsItsOwnNode) {
+TEST_P(ShippedProfileTest, RecognisesItsOwnNode) {
   const auto& profile = loaded(GetParam());
   ASSERT_TRUE(profile.has_value()) << profile.error().message;
   if (!profile->recognise.chassis_asset_tag) return;  // a base for others, or chosen by name
@@ -110,7 +110,7 @@ TEST_P(ShippedProfileTest, KnowsItsOwnNode) {
   EXPECT_TRUE(itself || said) << found.profile << ": " << found.evidence.back();
 }
 
-TEST(ShippedProfilesTest, HBv2AndHBv3AreToldApartByTheirDisks) {
+TEST(ShippedProfilesTest, DistinguishHBv2AndHBv3ByTheirDisks) {
   const auto candidates = read_candidates(all_shipped());
   ASSERT_TRUE(candidates.has_value()) << candidates.error().message;
   for (const std::string name : {"hb120rs_v2", "hb120rs_v3"}) {
@@ -120,7 +120,7 @@ TEST(ShippedProfilesTest, HBv2AndHBv3AreToldApartByTheirDisks) {
   }
 }
 
-TEST(ShippedProfilesTest, EverySizeIsThere) {
+TEST(ShippedProfilesTest, CoverEverySize) {
   EXPECT_THAT(names(), IsSupersetOf({"generic",           "nd40rs_v2",
                                      "nd96asr_v4",        "nd96amsr_a100_v4",
                                      "nd96is_h100_v5",    "nd96isr_h100_v5",

@@ -23,11 +23,11 @@ TEST(LinkRateTest, ReadsRateWidthAndLaneSpeed) {
             (LinkRate{.gbps = 40, .lanes = 4, .speed = "FDR10"}));
 }
 
-TEST(LinkRateTest, LeavesTheSpeedEmptyWhereAnOldKernelNamesNone) {
+TEST(LinkRateTest, TheSpeedIsEmptyOnOldKernels) {
   EXPECT_EQ(parse_link_rate("10 Gb/sec (4X)"), (LinkRate{.gbps = 10, .lanes = 4, .speed = ""}));
 }
 
-TEST(LinkRateTest, RefusesWhatIsNotInTheKernelsForm) {
+TEST(LinkRateTest, RefusesInvalidText) {
   const std::vector<std::string> wrong{"",
                                        "400",
                                        "400 Gb/sec",
@@ -46,11 +46,11 @@ TEST(LinkRateTest, RefusesWhatIsNotInTheKernelsForm) {
   for (const std::string& text : wrong) EXPECT_FALSE(parse_link_rate(text)) << text;
 }
 
-TEST(LinkRateTest, SaysWhatItGotInPrintableForm) {
+TEST(LinkRateTest, EscapesTextInErrors) {
   EXPECT_THAT(parse_link_rate("\x1b[31m").error().message, HasSubstr("got \"\\x1b[31m\""));
 }
 
-TEST(NumberedStateTest, ReadsTheNumberWhateverTheWordSays) {
+TEST(NumberedStateTest, ReadsTheNumberAndIgnoresTheWord) {
   EXPECT_EQ(parse_numbered_state("4: ACTIVE"), 4U);
   EXPECT_EQ(parse_numbered_state("9: <unknown>"), 9U);
 }
@@ -88,7 +88,7 @@ TEST(AddressTextTest, RefusesGidsOfTheWrongShape) {
   EXPECT_FALSE(parse_guid(""));
 }
 
-TEST(PciAddressTest, KnowsAPciAddressFromOtherNames) {
+TEST(PciAddressTest, RecognisesPciAddresses) {
   EXPECT_TRUE(is_pci_address("0101:00:00.0"));
   EXPECT_TRUE(is_pci_address("10000:e1:1f.7"));
   EXPECT_FALSE(is_pci_address("01:00.0"));

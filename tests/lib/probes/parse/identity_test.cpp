@@ -21,7 +21,7 @@ TEST(KvpParseTest, FindsThePhysicalHostAmongOtherRecords) {
   EXPECT_EQ(parse_physical_host(pool), Result<std::string>("host-7.example.net"));
 }
 
-TEST(KvpParseTest, IsMissingWhereTheHostHasNotGivenItsName) {
+TEST(KvpParseTest, IsMissingIfTheHostDoesNotSetIt) {
   EXPECT_EQ(
       parse_physical_host(kvp_record("HostName", "a")),
       Result<std::string>(make_missing("the host has not given its name in the key-value pool")));
@@ -39,21 +39,21 @@ TEST(KvpParseTest, FindsTheNameBeforeATruncatedRecord) {
             Result<std::string>("host-7"));
 }
 
-TEST(KvpParseTest, RefusesANameThatIsNoHostNameWithoutRepeatingIt) {
+TEST(KvpParseTest, RefusesAnInvalidHostNameWithoutRepeatingIt) {
   const Result<std::string> refused(make_error("the key-value pool holds no valid host name"));
   EXPECT_EQ(parse_physical_host(kvp_record(kKey, "")), refused);
   EXPECT_EQ(parse_physical_host(kvp_record(kKey, "a b")), refused);
   EXPECT_EQ(parse_physical_host(kvp_record(kKey, std::string(2048, 'a'))), refused);
 }
 
-TEST(KvpParseTest, DoesNotTakeAValueForAKey) {
+TEST(KvpParseTest, DoesNotConfuseValuesWithKeys) {
   EXPECT_TRUE(parse_physical_host(kvp_record("Note", kKey)).error().missing);
 }
 
 // The size of an instance in what cloud-init leaves of each cloud's metadata.
 Result<std::string> size_told(std::string_view text) { return parse_instance_size(text); }
 
-TEST(InstanceDataTest, AzuresSizeStandsInItsMetadata) {
+TEST(InstanceDataTest, ReadsAzuresSize) {
   EXPECT_EQ(size_told(R"({"v1": {"cloud_name": "azure", "platform": "azure"}, "ds": {"meta_data": {
       "instance-id": "a-b", "imds": {"compute": {"location": "westeurope",
       "tagsList": [{"name": "vmSize", "value": "x"}], "vmSize": "Standard_ND96isr_H100_v5"},
@@ -61,7 +61,7 @@ TEST(InstanceDataTest, AzuresSizeStandsInItsMetadata) {
             "Standard_ND96isr_H100_v5");
 }
 
-TEST(InstanceDataTest, AmazonsTypeStandsInItsMetadataOrItsIdentityDocument) {
+TEST(InstanceDataTest, ReadsAmazonsType) {
   EXPECT_EQ(size_told(R"({"ds": {"meta_data": {"instance-type": "p5.48xlarge"}}})"), "p5.48xlarge");
   EXPECT_EQ(size_told(R"({"ds": {"meta_data": {"instance_type": "p5.48xlarge"}}})"), "p5.48xlarge");
   EXPECT_EQ(size_told(R"({"ds": {"dynamic": {"instance-identity": {"document":
@@ -69,7 +69,7 @@ TEST(InstanceDataTest, AmazonsTypeStandsInItsMetadataOrItsIdentityDocument) {
             "p5en.48xlarge");
 }
 
-TEST(InstanceDataTest, GooglesTypeIsTheEndOfAPath) {
+TEST(InstanceDataTest, ReadsGooglesType) {
   EXPECT_EQ(size_told(R"({"ds": {"meta_data": {"instance":
       {"machineType": "projects/4711/machineTypes/a3-highgpu-8g"}}}})"),
             "a3-highgpu-8g");
@@ -77,7 +77,7 @@ TEST(InstanceDataTest, GooglesTypeIsTheEndOfAPath) {
             "a3-megagpu-8g");
 }
 
-TEST(InstanceDataTest, WhatIsKeptFromUsersOrIsNotToldIsMissing) {
+TEST(InstanceDataTest, ARedactedOrMissingSizeIsMissing) {
   for (const auto* text :
        {R"({"ds": "redacted for non-root user"})",
         R"({"ds": {"meta_data": "redacted for non-root user"}})",
@@ -90,7 +90,7 @@ TEST(InstanceDataTest, WhatIsKeptFromUsersOrIsNotToldIsMissing) {
   }
 }
 
-TEST(InstanceDataTest, WhatIsNoJsonIsAnErrorOfTheFact) {
+TEST(InstanceDataTest, InvalidJsonIsAnError) {
   for (const auto* text : {"", "{", "[]", "\xff\xfe", R"({"ds": )", "null"}) {
     const auto result = size_told(text);
     ASSERT_FALSE(result) << text;
@@ -98,7 +98,7 @@ TEST(InstanceDataTest, WhatIsNoJsonIsAnErrorOfTheFact) {
   }
 }
 
-TEST(InstanceDataTest, IsNotLedAstrayByDepth) {
+TEST(InstanceDataTest, AcceptsDeepNesting) {
   constexpr int kDepth = 200'000;
   std::string deep;
   for (int i = 0; i < kDepth; ++i) deep += R"({"ds":)";
@@ -108,7 +108,7 @@ TEST(InstanceDataTest, IsNotLedAstrayByDepth) {
   EXPECT_FALSE(size_told(std::string(kDepth, '[')));
 }
 
-TEST(InstanceDataTest, ATextThatIsNoSizeIsNone) {
+TEST(InstanceDataTest, IgnoresTextThatIsNotASize) {
   EXPECT_FALSE(size_told(R"({"ds": {"meta_data": {"vmSize": "a b"}}})"));
   EXPECT_FALSE(size_told(R"({"ds": {"meta_data": {"vmSize": "a\u001b[0m"}}})"));
   EXPECT_FALSE(size_told(R"({"ds": {"vmSize": ")" + std::string(200, 'a') + R"("}})"));

@@ -36,7 +36,7 @@ TEST(KmsgParseTest, ReadsPrioritySequenceTimeAndText) {
   EXPECT_EQ(record->text, "NVRM: loading");
 }
 
-TEST(KmsgParseTest, RefusesWhatIsNotInTheKernelsForm) {
+TEST(KmsgParseTest, RefusesInvalidText) {
   for (const auto* const text :
        {"", "6", "6,1,2", "6,1,2,-", "6,1,2,;no flags", "6,1,2,?;unknown flag",
         "6,1,2,-x;rest of flags", "-6,1,2,-;negative", "2048,1,2,-;priority too large",
@@ -45,12 +45,12 @@ TEST(KmsgParseTest, RefusesWhatIsNotInTheKernelsForm) {
   }
 }
 
-TEST(KmsgParseTest, DecodesEscapesAndLeavesWhatIsNoEscapeAlone) {
+TEST(KmsgParseTest, DecodesEscapes) {
   EXPECT_EQ(unescape_kmsg(R"(a\x5cb\x0ac\x4)"), "a\\b\nc\\x4");
   EXPECT_EQ(unescape_kmsg("\\xzz\\"), "\\xzz\\");
 }
 
-TEST(KmsgCollectorTest, KeepsWarningsAndWhatNamesHardwareAndCountsTheRest) {
+TEST(KmsgCollectorTest, KeepsWarningsAndHardwareAndCountsTheRest) {
   const auto log = collect({"4,1,10,-;something odd", "6,2,20,-;usb 1-1: new device",
                             "6,3,30,-;mlx5_core 0101:00:00.0: Port module event"});
   EXPECT_EQ(log.seen, 3U);
@@ -66,7 +66,7 @@ TEST(KmsgCollectorTest, KeepsWarningsAndWhatNamesHardwareAndCountsTheRest) {
                        .last_us = 30}));
 }
 
-TEST(KmsgCollectorTest, KeepsNoticesThatTellOfAFault) {
+TEST(KmsgCollectorTest, KeepsNoticesOfFaults) {
   for (const auto* const text :
        {"BERT: Error records from previous boot:", "BTRFS info (device sdb): forced readonly",
         "nfs: server 10.0.0.4 not responding, still trying",
@@ -76,7 +76,7 @@ TEST(KmsgCollectorTest, KeepsNoticesThatTellOfAFault) {
   }
 }
 
-TEST(KmsgCollectorTest, CountsIdenticalMessagesWithinFiveSecondsOnce) {
+TEST(KmsgCollectorTest, MergesIdenticalMessagesWithinFiveSeconds) {
   const auto log =
       collect({"3,1,0,-;EDAC error", "3,2,5000000,-;EDAC error", "3,3,10000001,-;EDAC error"});
   ASSERT_THAT(log.records, SizeIs(2));
@@ -85,12 +85,12 @@ TEST(KmsgCollectorTest, CountsIdenticalMessagesWithinFiveSecondsOnce) {
   EXPECT_EQ(log.records[1].repeats, 1U);
 }
 
-TEST(KmsgCollectorTest, CountsInterleavedMessagesOnceEach) {
+TEST(KmsgCollectorTest, MergesInterleavedMessages) {
   const auto log = collect({"3,1,0,-;one", "3,2,1,-;two", "3,3,2,-;one", "3,4,3,-;two"});
   EXPECT_THAT(log.records, ElementsAre(text_is("one"), text_is("two")));
 }
 
-TEST(KmsgCollectorTest, DoesNotCountAUsersLineWithTheKernels) {
+TEST(KmsgCollectorTest, DoesNotMergeUserSpaceWithTheKernel) {
   const auto log = collect({"3,1,0,-;NVRM: Xid", "11,2,1,-;NVRM: Xid"});
   ASSERT_THAT(log.records, SizeIs(2));
   EXPECT_EQ(log.records[0].repeats, 1U);
@@ -121,7 +121,7 @@ TEST(KmsgCollectorTest, KeepsControlCharactersEscaped) {
   EXPECT_THAT(log.records, ElementsAre(text_is("name\\x0a\\x1b[31m \xc3\xa9 \\xff")));
 }
 
-TEST(KmsgCollectorTest, CutsATextToTheKernelsOwnLimit) {
+TEST(KmsgCollectorTest, TruncatesTextToTheKernelsLimit) {
   const auto log = collect({fmt::format("3,1,0,-;{}", std::string(100000, 'x'))});
   ASSERT_THAT(log.records, SizeIs(1));
   EXPECT_EQ(log.records[0].text.size(), KmsgCollector::kMaxText);
@@ -136,13 +136,13 @@ TEST(KmsgCollectorTest, CountsOverwrittenRecordsByTheirNumbers) {
   EXPECT_EQ(collector.finish().lost, 4U + 1U);
 }
 
-TEST(KmsgCollectorTest, CountsWhatItCannotParse) {
+TEST(KmsgCollectorTest, CountsInvalidRecords) {
   const auto log = collect({"garbage", "3,1,0,-;ok"});
   EXPECT_EQ(log.seen, 2U);
   EXPECT_EQ(log.unparsable, 1U);
 }
 
-TEST(KmsgCollectorTest, LetsGoOfTheOldestAndSaysSo) {
+TEST(KmsgCollectorTest, DropsTheOldestAndReportsIt) {
   KmsgCollector collector;
   for (std::size_t i = 0; i <= KmsgCollector::kMaxKept; ++i) {
     collector.add(fmt::format("3,{},{},-;error {}", i, i, i));

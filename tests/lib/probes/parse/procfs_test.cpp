@@ -9,7 +9,7 @@
 namespace muster {
 namespace {
 
-TEST(ProcessStatTest, ReadsTheFieldsThatMatter) {
+TEST(ProcessStatTest, ReadsTheFields) {
   const auto line = stat_line(42, "cat", 'D', 4200);
   const auto stat = parse_process_stat(line);
   ASSERT_TRUE(stat) << stat.error().message;
@@ -25,7 +25,7 @@ TEST(ProcessStatTest, EndsTheNameAtTheLastParenthesis) {
   EXPECT_EQ(stat->state, 'Z');
 }
 
-TEST(ProcessStatTest, TakesAnEmptyName) {
+TEST(ProcessStatTest, AcceptsAnEmptyName) {
   EXPECT_EQ(parse_process_stat(stat_line(42, "", 'S', 9))->name, "");
 }
 
@@ -43,7 +43,7 @@ TEST(ContextSwitchesTest, AddsBothKinds) {
             157U);
 }
 
-TEST(ContextSwitchesTest, RefusesWhatLacksOneOrIsNoNumber) {
+TEST(ContextSwitchesTest, RequiresBothNumbers) {
   for (const auto* status : {"", "voluntary_ctxt_switches:\t150\n",
                              "voluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\n",
                              "voluntary_ctxt_switches:\t-1\nnonvoluntary_ctxt_switches:\t1\n",
@@ -56,18 +56,18 @@ TEST(UserTest, IsTheRealOne) {
   EXPECT_EQ(parse_user("Name:\tUid: 9\nUid:\t1000\t0\t0\t0\nGid:\t7\t7\t7\t7\n"), 1000U);
 }
 
-TEST(UserTest, RefusesWhatLacksItOrIsNoNumber) {
+TEST(UserTest, RequiresANumber) {
   for (const auto* status : {"", "Name:\tUid: 9\n", "Uid:\n", "Uid:\t-1\t0\t0\t0\n"}) {
     EXPECT_FALSE(parse_user(status)) << status;
   }
 }
 
-TEST(BeingKilledTest, IsWhatASigkillWaitsFor) {
+TEST(BeingKilledTest, DetectsAPendingSigkill) {
   EXPECT_TRUE(is_being_killed("SigPnd:\t0000000000000100\nShdPnd:\t0000000000000000\n"));
   EXPECT_TRUE(is_being_killed("SigPnd:\t0000000000000000\nShdPnd:\t0000000000004100\n"));
 }
 
-TEST(BeingKilledTest, IsNotWhatOtherSignalsWaitForOrNone) {
+TEST(BeingKilledTest, IgnoresOtherSignals) {
   for (const auto* status : {"", "SigPnd:\t0000000000000200\nShdPnd:\t0000000000004000\n",
                              "SigBlk:\t0000000000000100\n", "SigPnd:\tx\n"}) {
     EXPECT_FALSE(is_being_killed(status)) << status;
@@ -81,7 +81,7 @@ TEST(LoadAverageTest, ReadsLoadsAndTasks) {
                        .load1 = 0.20, .load5 = 1.18, .load15 = 22.12, .running = 3, .total = 80}));
 }
 
-TEST(LoadAverageTest, RefusesWhatIsNoLoadAverage) {
+TEST(LoadAverageTest, RefusesInvalidLoadAverages) {
   for (const auto* line : {"", "0.1 0.1 0.1", "a 0.1 0.1 1/2 3", "-1 0.1 0.1 1/2 3",
                            "0.1 0.1 0.1 12 3", "0.1 0.1 0.1 1/ 3", "nan 0.1 0.1 1/2 3"}) {
     EXPECT_FALSE(parse_load_average(line)) << line;
@@ -92,11 +92,11 @@ TEST(MeminfoParseTest, ReadsTheLinesOfANumaNode) {
   EXPECT_EQ(parse_meminfo("Node 0 MemTotal:  3 kB\n", "MemTotal"), Result<std::uint64_t>(3072U));
 }
 
-TEST(MeminfoParseTest, DoesNotTakeTheEndOfANameForTheName) {
+TEST(MeminfoParseTest, ComparesWholeNames) {
   EXPECT_TRUE(parse_meminfo("XMemTotal: 3 kB\nMemTotalX: 3 kB\n", "MemTotal").error().missing);
 }
 
-TEST(MeminfoParseTest, RefusesWhatIsNoNumberOfKilobytes) {
+TEST(MeminfoParseTest, RefusesInvalidNumbers) {
   for (const auto* line : {"MemTotal: kB", "MemTotal: 3", "MemTotal: 3 MB", "MemTotal: -3 kB",
                            "MemTotal: 3x kB", "MemTotal: 18014398509481984 kB", "MemTotal:"}) {
     const auto value = parse_meminfo(line, "MemTotal");
