@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rates and latencies. The ceilings are those that profiles are held to (lib/profile/ceilings.cpp),
-// at the efficiency that the cluster says.
+// Rates and latencies. The ceilings are those that profiles are held to
+// (tests/lib/profile/ceilings_test.cpp), at the efficiency that the cluster says.
 #include "bench/backends/sim/cluster.hpp"
 
 #include <algorithm>

@@ -21,13 +21,10 @@ constexpr int kMaxExtendedCapabilities = (kEnd - kExtended) / 8;
 
 using Header = std::array<std::uint8_t, kHeader>;
 
-constexpr std::string_view kTooShort =
+constexpr const char* kTooShort =
     "configuration space ends there: only root may read beyond its first 64 bytes";
 
-struct Found {
-  std::size_t offset = 0;  // 0 if the list has no such capability
-  std::string trouble;     // why the list could not be followed
-};
+using Offset = Result<std::size_t>;  // 0 if the list has no such capability
 
 unsigned little_endian(std::span<const std::uint8_t> bytes) {
   unsigned value = 0;
@@ -43,40 +40,37 @@ bool read_number(const ReadConfig& read, std::size_t offset, unsigned& into) {
   return true;
 }
 
-Found find_capability(const ReadConfig& read, const Header& header, unsigned wanted) {
+Offset find_capability(const ReadConfig& read, const Header& header, unsigned wanted) {
   constexpr std::size_t kStatus = 6;
   constexpr std::size_t kFirst = 0x34;
   constexpr unsigned kHasList = 0x10;
-  if ((header[kStatus] & kHasList) == 0) return {};
+  if ((header[kStatus] & kHasList) == 0) return 0;
   std::size_t at = header[kFirst] & 0xfcU;
   for (int i = 0; i < kMaxCapabilities; ++i) {
-    if (at == 0) return {};
-    if (at < kHeader) return {.offset = 0, .trouble = "the capability list points into the header"};
+    if (at == 0) return 0;
+    if (at < kHeader) return make_error("the capability list points into the header");
     unsigned entry = 0;
-    if (!read_number<2>(read, at, entry)) return {.offset = 0, .trouble = std::string(kTooShort)};
-    if ((entry & 0xffU) == wanted) return {.offset = at, .trouble = {}};
-    if (entry == 0xffffU) return {.offset = 0, .trouble = "the capability list reads all ones"};
+    if (!read_number<2>(read, at, entry)) return make_error(kTooShort);
+    if ((entry & 0xffU) == wanted) return at;
+    if (entry == 0xffffU) return make_error("the capability list reads all ones");
     at = entry >> 8U & 0xfcU;
   }
-  return {.offset = 0, .trouble = "the capability list runs in a circle"};
+  return make_error("the capability list is a cycle");
 }
 
-Found find_extended_capability(const ReadConfig& read, unsigned wanted) {
+Offset find_extended_capability(const ReadConfig& read, unsigned wanted) {
   std::size_t at = kExtended;
   for (int i = 0; i < kMaxExtendedCapabilities; ++i) {
     unsigned entry = 0;
-    if (at + 4 > kEnd || !read_number<4>(read, at, entry))
-      return {.offset = 0, .trouble = std::string(kTooShort)};
-    if (entry == 0xffffffffU)
-      return {.offset = 0, .trouble = "the extended capability list reads all ones"};
-    if (entry == 0 && at == kExtended) return {};
-    if ((entry & 0xffffU) == wanted) return {.offset = at, .trouble = {}};
+    if (at + 4 > kEnd || !read_number<4>(read, at, entry)) return make_error(kTooShort);
+    if (entry == 0xffffffffU) return make_error("the extended capability list reads all ones");
+    if (entry == 0 && at == kExtended) return 0;
+    if ((entry & 0xffffU) == wanted) return at;
     at = entry >> 20U & 0xffcU;
-    if (at == 0) return {};
-    if (at < kExtended)
-      return {.offset = 0, .trouble = "the extended capability list points into the header"};
+    if (at == 0) return 0;
+    if (at < kExtended) return make_error("the extended capability list points into the header");
   }
-  return {.offset = 0, .trouble = "the extended capability list runs in a circle"};
+  return make_error("the extended capability list is a cycle");
 }
 
 // Decodes a field with values 0 to 5.
@@ -88,44 +82,32 @@ Fact<unsigned> payload(unsigned encoded) {
 void read_payload(const ReadConfig& read, const Header& header, PciDevice& device) {
   constexpr std::size_t kDeviceCapabilities = 4;
   constexpr std::size_t kDeviceControl = 8;
-  Fact<unsigned> missing = Fact<unsigned>::absent("the device has no PCI Express capability");
-  const Found express = find_capability(read, header, kExpressCapability);
+  const auto express = find_capability(read, header, kExpressCapability);
+  const auto set = [&](const Fact<unsigned>& fact) {
+    device.payload_bytes = device.payload_max_bytes = fact;
+  };
+  if (!express) return set(Fact<unsigned>::unreadable(express.error().message));
+  if (*express == 0) return set(Fact<unsigned>::absent("the device has no PCI Express capability"));
   unsigned capabilities = 0;
   unsigned control = 0;
-  if (!express.trouble.empty()) missing = Fact<unsigned>::unreadable(express.trouble);
-  if (express.offset != 0) {
-    if (read_number<4>(read, express.offset + kDeviceCapabilities, capabilities) &&
-        read_number<2>(read, express.offset + kDeviceControl, control)) {
-      device.payload_max_bytes = payload(capabilities & 7U);
-      device.payload_bytes = payload(control >> 5U & 7U);
-      return;
-    }
-    missing = Fact<unsigned>::unreadable(std::string(kTooShort));
+  if (!read_number<4>(read, *express + kDeviceCapabilities, capabilities) ||
+      !read_number<2>(read, *express + kDeviceControl, control)) {
+    return set(Fact<unsigned>::unreadable(kTooShort));
   }
-  device.payload_bytes = device.payload_max_bytes = missing;
+  device.payload_max_bytes = payload(capabilities & 7U);
+  device.payload_bytes = payload(control >> 5U & 7U);
 }
 
 // Reads a register of an extended capability; absent if the device does not have the capability.
 template <std::size_t Size>
 Fact<unsigned> read_register(const ReadConfig& read, unsigned capability, std::size_t place,
                              const char* none) {
-  const Found found = find_extended_capability(read, capability);
-  if (!found.trouble.empty()) return Fact<unsigned>::unreadable(found.trouble);
-  if (found.offset == 0) return Fact<unsigned>::absent(none);
+  const auto offset = find_extended_capability(read, capability);
+  if (!offset) return Fact<unsigned>::unreadable(offset.error().message);
+  if (*offset == 0) return Fact<unsigned>::absent(none);
   unsigned value = 0;
-  if (read_number<Size>(read, found.offset + place, value)) return value;
-  return Fact<unsigned>::unreadable(std::string(kTooShort));
-}
-
-Fact<unsigned> read_acs(const ReadConfig& read) {
-  constexpr std::size_t kControl = 6;
-  return read_register<2>(read, kAcsCapability, kControl,
-                          "the bridge has no access control services");
-}
-
-Fact<unsigned> read_uncorrectable(const ReadConfig& read) {
-  constexpr std::size_t kStatus = 4;
-  return read_register<4>(read, kAerCapability, kStatus, "the device has no AER capability");
+  if (read_number<Size>(read, *offset + place, value)) return value;
+  return Fact<unsigned>::unreadable(kTooShort);
 }
 
 void set_silent(PciDevice& device, const std::string& why) {
@@ -155,10 +137,16 @@ void parse_pci_config(const ReadConfig& read, PciDevice& device) {
   }
   device.responding = true;
   read_payload(read, header, device);
-  device.acs_control =
-      device.kind == PciKind::bridge ? read_acs(read) : Fact<unsigned>::absent("not a bridge");
+  constexpr std::size_t kAcsControl = 6;
+  constexpr std::size_t kAerStatus = 4;
+  device.acs_control = device.kind == PciKind::bridge
+                           ? read_register<2>(read, kAcsCapability, kAcsControl,
+                                              "the bridge has no access control services")
+                           : Fact<unsigned>::absent("not a bridge");
   device.uncorrectable_status =
-      device.kind == PciKind::hca ? read_uncorrectable(read) : Fact<unsigned>::absent("not an HCA");
+      device.kind == PciKind::hca
+          ? read_register<4>(read, kAerCapability, kAerStatus, "the device has no AER capability")
+          : Fact<unsigned>::absent("not an HCA");
 }
 
 }  // namespace muster

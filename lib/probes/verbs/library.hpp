@@ -11,29 +11,37 @@
 
 namespace muster {
 
+// Member, whether it is required, function. Older libraries have no registration with relaxed
+// ordering or of GPU memory.
+// clang-format off
+#define MUSTER_VERBS_FUNCTIONS(X) \
+  X(list, true, ibv_get_device_list) \
+  X(free_list, true, ibv_free_device_list) \
+  X(name, true, ibv_get_device_name) \
+  X(open, true, ibv_open_device) \
+  X(close, true, ibv_close_device) \
+  X(query_device, true, ibv_query_device) \
+  X(query_port, true, ibv_query_port) \
+  X(query_gid, true, ibv_query_gid) \
+  X(query_pkey, true, ibv_query_pkey) \
+  X(alloc_pd, true, ibv_alloc_pd) \
+  X(dealloc_pd, true, ibv_dealloc_pd) \
+  X(reg_mr, true, ibv_reg_mr) \
+  X(dereg_mr, true, ibv_dereg_mr) \
+  X(create_cq, true, ibv_create_cq) \
+  X(destroy_cq, true, ibv_destroy_cq) \
+  X(create_qp, true, ibv_create_qp) \
+  X(modify_qp, true, ibv_modify_qp) \
+  X(destroy_qp, true, ibv_destroy_qp) \
+  X(status_text, true, ibv_wc_status_str) \
+  X(reg_mr_relaxed, false, ibv_reg_mr_iova2) \
+  X(reg_dmabuf, false, ibv_reg_dmabuf_mr)
+// clang-format on
+
 struct VerbsLibrary {
-  decltype(&ibv_get_device_list) list = nullptr;
-  decltype(&ibv_free_device_list) free_list = nullptr;
-  decltype(&ibv_get_device_name) name = nullptr;
-  decltype(&ibv_open_device) open = nullptr;
-  decltype(&ibv_close_device) close = nullptr;
-  decltype(&ibv_query_device) query_device = nullptr;
-  decltype(&ibv_query_port) query_port = nullptr;
-  decltype(&ibv_query_gid) query_gid = nullptr;
-  decltype(&ibv_query_pkey) query_pkey = nullptr;
-  decltype(&ibv_alloc_pd) alloc_pd = nullptr;
-  decltype(&ibv_dealloc_pd) dealloc_pd = nullptr;
-  decltype(&ibv_reg_mr) reg_mr = nullptr;
-  decltype(&ibv_dereg_mr) dereg_mr = nullptr;
-  decltype(&ibv_create_cq) create_cq = nullptr;
-  decltype(&ibv_destroy_cq) destroy_cq = nullptr;
-  decltype(&ibv_create_qp) create_qp = nullptr;
-  decltype(&ibv_modify_qp) modify_qp = nullptr;
-  decltype(&ibv_destroy_qp) destroy_qp = nullptr;
-  decltype(&ibv_wc_status_str) status_text = nullptr;
-  // Null in older libraries: registration with relaxed ordering, and of GPU memory.
-  decltype(&ibv_reg_mr_iova2) reg_mr_relaxed = nullptr;
-  decltype(&ibv_reg_dmabuf_mr) reg_dmabuf = nullptr;
+#define MUSTER_VERBS_MEMBER(member, required, function) decltype(&(function)) member = nullptr;
+  MUSTER_VERBS_FUNCTIONS(MUSTER_VERBS_MEMBER)
+#undef MUSTER_VERBS_MEMBER
 
   // Queries a port. The library's function fills the beginning of the structure, which is enough
   // here. Returns 0 or an errno.

@@ -89,7 +89,7 @@ TEST_F(TextsTest, ExplainSaysWhichLimitsAreNotJudged) {
   EXPECT_THAT(caller_.out(), ::testing::ContainsRegex("  total +not set: not judged"));
   EXPECT_EQ(explain({.check = "gpu.power", .profile = "generic"}), 0);
   EXPECT_THAT(caller_.out(),
-              ::testing::ContainsRegex("  limit +not set \\(enforced power limit; else the GPU's"));
+              ::testing::ContainsRegex("  limit +not set \\(enforced power limit; unset for"));
 }
 
 TEST_F(TextsTest, ExplainCutsLongTablesAndSaysWhereTheRestIs) {

@@ -109,8 +109,8 @@ TEST(PciConfigTest, DetectsCyclesInCapabilityLists) {
   bytes[0x140] = 0x02;
   bytes[0x143] = 0x10;  // 0x140 → 0x100 → 0x140
   const auto config = parse(bytes);
-  EXPECT_EQ(config.payload_bytes.why(), "the capability list runs in a circle");
-  EXPECT_EQ(config.acs_control.why(), "the extended capability list runs in a circle");
+  EXPECT_EQ(config.payload_bytes.why(), "the capability list is a cycle");
+  EXPECT_EQ(config.acs_control.why(), "the extended capability list is a cycle");
 }
 
 TEST(PciConfigTest, AReservedPayloadIsUnreadable) {
