@@ -212,8 +212,8 @@ std::string possible_text(const Chosen& possible, bool others_fit) {
   constexpr std::size_t kMostNames = 6;
   const auto which = possible.size() <= kMostNames ? names_of(possible)
                                                    : fmt::format("{} profiles", possible.size());
-  return fmt::format("too little is known to tell whether it {} {}", others_fit ? "is rather" : "is",
-                     which);
+  return fmt::format("too little is known to tell whether it {} {}",
+                     others_fit ? "is rather" : "is", which);
 }
 
 // Profiles of GPU nodes that match a node without any GPU in all else.

@@ -83,8 +83,10 @@ TEST_F(ValidateTest, OverridesAndProfilesAreReadAsARunReadsThem) {
               HasSubstr("muster.yaml:1: 'profile': unknown profile 'nd96isr_h100_v6'; did you "
                         "mean 'nd96isr_h100_v5'?\n"));
   dir_.write("etc/muster/profiles/trainer.yaml", "must_observe: [gpus]\n");
-  EXPECT_THAT(troubles_of("profile: generic\n"),
-              HasSubstr("trainer.yaml:1: 'must_observe' has the unknown name \"gpus\"; did you mean 'gpu'?\n"));
+  EXPECT_THAT(
+      troubles_of("profile: generic\n"),
+      HasSubstr(
+          "trainer.yaml:1: 'must_observe' has the unknown name \"gpus\"; did you mean 'gpu'?\n"));
 }
 
 TEST_F(ValidateTest, AFileThatIsNoYamlIsNamed) {
