@@ -85,7 +85,7 @@ Result<double> read_uptime(const Root& root) {
 }
 
 Result<std::string> read_head(const Root& root, std::string_view path, std::size_t max_bytes) {
-  // Not blocking, so that a FIFO in a foreign tree cannot hold the probe.
+  // O_NONBLOCK: a FIFO in a foreign tree must not block the probe.
   TRY_ASSIGN(const auto file, root.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   std::string head(max_bytes, '\0');
   std::size_t filled = 0;

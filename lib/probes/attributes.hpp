@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short ways to turn a small file of sysfs or procfs into a fact, shared by the probes.
+// Helpers that turn small files of sysfs and procfs into facts.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,17 +19,16 @@
 
 namespace muster {
 
-// For files that every Linux has: that one is missing is no property of the node but a failure to
-// observe it.
+// For files that every Linux system has: a missing one is a failure to observe, not absent.
 template <class T>
 [[nodiscard]] Fact<T> required(Result<T> result) {
   if (!result) return Fact<T>::unreadable(std::move(result.error().message));
   return Fact<T>(std::move(*result));
 }
 
-// What a probe returns when nothing could be observed.
+// Returns the section of a probe that could not observe anything.
 template <class T>
-// NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved from
+// NOLINTNEXTLINE(performance-unnecessary-value-param): moved
 [[nodiscard]] Section<T> not_observed(Status status, std::string reason) {
   Section<T> section;
   section.status = status;
@@ -42,13 +41,13 @@ template <class T>
   return not_observed<T>(Status::error, std::move(reason));
 }
 
-// The first line, printable and of bounded length.
+// Reads the first line, printable and of bounded length.
 [[nodiscard]] Result<std::string> read_text(const Root& root, std::string_view path);
 
-// The whole file; one that is empty is an error.
+// Reads the whole file; an empty file is an error.
 [[nodiscard]] Result<std::string> read_filled(const Root& root, std::string_view path);
 
-// The first line as `parse` understands it. Its error is said with the path.
+// Parses the first line; an error of `parse` is reported with the path.
 template <class Parse>
 [[nodiscard]] auto read_and_parse(const Root& root, std::string_view path, const Parse& parse)
     -> decltype(parse(std::string_view())) {
@@ -58,16 +57,15 @@ template <class Parse>
   return value;
 }
 
-// The first line as a number; read_scaled() divides it by `per_unit`, where the file counts in
-// parts of a unit.
+// Reads the first line as a number; read_scaled() divides it by `per_unit`.
 [[nodiscard]] Result<std::uint64_t> read_unsigned(const Root& root, std::string_view path);
 [[nodiscard]] Result<std::int64_t> read_signed(const Root& root, std::string_view path);
 [[nodiscard]] Result<double> read_scaled(const Root& root, std::string_view path, double per_unit);
 
-// The real user of the process or thread in this folder of /proc.
+// Reads the real user of the process or thread in a folder of /proc.
 [[nodiscard]] Result<std::uint64_t> read_user(const Root& root, std::string_view folder);
 
-// What stat(2) says; of a path with `flags` as for open(2): O_NOFOLLOW for a link itself.
+// Calls stat(2). `flags` are those of open(2): O_NOFOLLOW for a link itself.
 [[nodiscard]] Result<struct stat> status_of(const Descriptor& opened, std::string_view path);
 [[nodiscard]] Result<struct stat> read_status(const Root& root, std::string_view path,
                                               int flags = 0);
@@ -79,20 +77,20 @@ template <class Parse>
 // Seconds since the node was started.
 [[nodiscard]] Result<double> read_uptime(const Root& root);
 
-// Reads at most the first `max_bytes` of a file that may be long; no error when there is more.
+// Reads at most the first `max_bytes` of a file; a longer file is not an error.
 [[nodiscard]] Result<std::string> read_head(const Root& root, std::string_view path,
                                             std::size_t max_bytes);
 
-// "32.0 GT/s PCIe" and "16" of a PCI device's link; absent where the kernel says that it does not
-// know, as in many guests.
+// Read "32.0 GT/s PCIe" and "16" of a PCI device's link; absent if the kernel reports that they are
+// unknown, as in many guests.
 [[nodiscard]] Fact<double> read_link_speed(const Root& root, const std::string& path);
 [[nodiscard]] Fact<unsigned> read_link_width(const Root& root, const std::string& path);
 
-// Four or more digits of domain, then bus, device and function: "0001:00:00.0". A domain has up to
-// eight under VMD and some hypervisors.
+// Whether `text` is domain, bus, device and function: "0001:00:00.0". A domain has four digits, or
+// up to eight with VMD and some hypervisors.
 [[nodiscard]] bool is_pci_address(std::string_view text);
 
-// The PCI function that a `device` link leads to or sits below (virtio); missing when there is
+// Returns the PCI function that a `device` link leads to or is below (virtio); missing if there is
 // none.
 [[nodiscard]] Result<std::string> read_pci_address(const Root& root, std::string_view device_link);
 

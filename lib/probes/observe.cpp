@@ -21,10 +21,10 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 
 constexpr std::string_view kState = "state";  // the child that reads the state file
 
-// No probe needs longer on a node that answers at all.
+// No probe needs longer on a node that responds.
 constexpr auto kLongestProbe = 5s;
 
-// What the profile depends on, and what depends on the profile.
+// The probes that the profile depends on, and those that depend on the profile.
 constexpr ProbeSet kRecognition =
     Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
 constexpr ProbeSet kProfiled = Probe::mounts | Probe::kernel | Probe::environment;
@@ -44,7 +44,7 @@ class Observation {
     while (going_on) {
       const auto [name, answer] = children_.next();
       if (name.empty()) break;
-      take(name, answer);
+      add_answer(name, answer);
       going_on = follow_plan_when_ready();
     }
     recall_stuck_tasks(snapshot_);
@@ -57,10 +57,10 @@ class Observation {
   }
 
   void start_early() {
-    // Recognition may take half of what is left, so that what waits for it has the other half.
+    // Recognition may take half of the time, so that the probes after it have the other half.
     const auto half = begin_ + (deadline_ - begin_) / 2;
     const auto first = std::min(begin_ + kLongestProbe, options_.recognise ? half : deadline_);
-    // The slowest first: hwloc, then what recognition waits for.
+    // The slowest first: hwloc, then the probes for recognition.
     if (options_.recognise && options_.probes.contains(Probe::topology)) {
       start(Probe::topology, late());
     }
@@ -92,7 +92,7 @@ class Observation {
     });
   }
 
-  // False when there is no plan to follow.
+  // Returns false if there is no plan.
   bool follow_plan_when_ready() {
     if (recognition_left_ > 0 || std::exchange(planned_, true)) return true;
     auto plan = planner_(snapshot_);
@@ -107,14 +107,14 @@ class Observation {
     return true;
   }
 
-  // In the child: the section as JSON. A probe in which a child of an earlier run still hangs is
-  // not run: it would hang, too.
+  // In the child: returns the section as JSON. Does not run a probe in which a child of an earlier
+  // run still hangs.
   [[nodiscard]] std::string answer_of(Probe probe, Clock::time_point deadline) const {
     const auto mine = fmt::format("probe {}{}", to_string(probe),
                                   root_.foreign() ? root_.path().native() : std::string());
     const auto found = std::ranges::find(left_behind_, mine, &LeftBehind::work);
     if (found == left_behind_.end()) {
-      // The children of the one for mounts say for themselves which one they ask.
+      // The children of the probe for mounts announce their own mount.
       if (probe != Probe::mounts) announce_work(mine);
       return work(probe, deadline);
     }
@@ -171,7 +171,7 @@ class Observation {
   }
 
   template <class Facts>
-  static void take_section(const ChildAnswer& answer, Section<Facts>& section) {
+  static void read_answer(const ChildAnswer& answer, Section<Facts>& section) {
     if (answer.end != ChildAnswer::End::answered) {
       const bool timeout = answer.end == ChildAnswer::End::timeout;
       section.status = timeout ? Status::timeout : Status::error;
@@ -183,22 +183,22 @@ class Observation {
       section = std::move(*read);
     } else {
       section.status = Status::error;
-      section.reason = fmt::format("the probe's answer makes no sense: {}", read.error().message);
+      section.reason = fmt::format("cannot parse the probe's output: {}", read.error().message);
     }
   }
 
-  void take(std::string_view name, const ChildAnswer& answer) {
-    if (name == kState) return take_state(answer);
+  void add_answer(std::string_view name, const ChildAnswer& answer) {
+    if (name == kState) return add_state(answer);
     for_each_section(snapshot_, [&](Probe probe, auto& section) {
       if (to_string(probe) != name) return;
       if (options_.recognise && kRecognition.contains(probe)) --recognition_left_;
-      take_section(answer, section);
+      read_answer(answer, section);
       section.duration_ms = answer.duration_ms;
     });
     if (name == to_string(Probe::kernel_log)) snapshot_.xids = find_xids(*snapshot_.kernel_log);
   }
 
-  void take_state(const ChildAnswer& answer) {
+  void add_state(const ChildAnswer& answer) {
     auto earlier = parse_section<Earlier>(answer.bytes);
     if (answer.end == ChildAnswer::End::answered && earlier) {
       snapshot_.earlier = std::move(earlier->facts);

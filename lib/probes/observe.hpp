@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs probes side by side, each in a child with a deadline, and puts their sections together.
+// Runs probes concurrently, each in a child with a deadline, and collects their sections.
 #pragma once
 
 #include <filesystem>
@@ -15,31 +15,31 @@
 
 namespace muster {
 
-// What a run wants to see, once its profile is known.
+// The facts that a run needs, once its profile is known.
 struct Plan {
-  ProbeSet probes;             // whichever of them does not run yet is started
-  Clock::time_point deadline;  // nothing is waited for beyond it
+  ProbeSet probes;             // those that do not run yet are started
+  Clock::time_point deadline;  // of the whole observation
   Wanted wanted;
 };
 
-// Asked once. It returns nothing where the run cannot go on: then no more is observed.
+// Called once. If it returns nothing, the observation ends.
 using Planner = std::function<std::optional<Plan>(const Snapshot&)>;
 
 struct ObserveOptions {
-  bool recognise = false;             // whether the plan needs to see the hardware
-  ProbeSet probes = ProbeSet::all();  // what may be wanted, before there is a plan
-  Clock::time_point deadline;         // until the plan names another
+  bool recognise = false;             // whether the plan depends on the hardware
+  ProbeSet probes = ProbeSet::all();  // those that the plan may want
+  Clock::time_point deadline;         // until there is a plan
   NvmlOptions nvml;
   OnRequest on_request = {};
-  std::optional<std::filesystem::path> state_file;  // earlier runs; none: rates start afresh
-  std::map<std::string, std::string> variables;     // the environment
-  std::function<void()> meanwhile = {};             // done while the first probes run
+  std::optional<std::filesystem::path>
+      state_file;                                // of earlier runs; without it there are no rates
+  std::map<std::string, std::string> variables;  // the environment
+  std::function<void()> meanwhile = {};          // called while the first probes run
 };
 
-// Where the hardware has to tell the profile, everything that may be wanted and needs no profile
-// starts at once, and `planner` is asked as soon as identity, cpu, memory, pci and infiniband have
-// answered; `meanwhile` is the time to prepare for that. Else `planner` is asked at once, while the
-// first probes already run.
+// With `recognise`, all probes that do not depend on the profile start at once, and `planner` is
+// called when identity, cpu, memory, pci and infiniband have answered. Otherwise it is called at
+// once, while the first probes already run.
 [[nodiscard]] Snapshot observe(const Root& root, const ObserveOptions& options,
                                const Planner& planner);
 
