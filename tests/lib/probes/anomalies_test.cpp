@@ -50,31 +50,29 @@ void write_kernel(const TempDir& tree) {
 }
 
 void write_devices(const TempDir& tree) {
-  for (const auto& [name, text] : {std::pair{"class", "0x030200\n"},
-                                   {"vendor", "0x10de\n"},
-                                   {"device", "0x2330\n"},
-                                   {"current_link_speed", "32.0 GT/s PCIe\n"},
-                                   {"max_link_speed", "32.0 GT/s PCIe\n"},
-                                   {"current_link_width", "16\n"},
-                                   {"max_link_width", "16\n"},
-                                   {"numa_node", "0\n"},
-                                   {"local_cpulist", "0-3\n"},
-                                   {"aer_dev_correctable", "RxErr 0\nTOTAL_ERR_COR 0\n"},
-                                   {"aer_dev_nonfatal", "DLP 0\nTOTAL_ERR_NONFATAL 0\n"},
-                                   {"aer_dev_fatal", "DLP 0\nTOTAL_ERR_FATAL 0\n"}}) {
-    tree.write(fmt::format("{}/{}", kGpu, name), text);
-  }
-  for (const auto& [name, text] : {std::pair{"link_layer", "InfiniBand\n"},
-                                   {"state", "4: ACTIVE\n"},
-                                   {"phys_state", "5: LinkUp\n"},
-                                   {"rate", "400 Gb/sec (4X NDR)\n"},
-                                   {"lid", "0x1a0\n"},
-                                   {"sm_lid", "0x1\n"},
-                                   {"pkeys/0", "0x8015\n"},
-                                   {"pkeys/1", "0x7fff\n"},
-                                   {"gids/0", "fe80:0000:0000:0000:0015:5dff:fe33:ff00\n"}}) {
-    tree.write(fmt::format("{}/{}", kPort, name), text);
-  }
+  write_files(tree, kGpu,
+              {{"class", "0x030200\n"},
+               {"vendor", "0x10de\n"},
+               {"device", "0x2330\n"},
+               {"current_link_speed", "32.0 GT/s PCIe\n"},
+               {"max_link_speed", "32.0 GT/s PCIe\n"},
+               {"current_link_width", "16\n"},
+               {"max_link_width", "16\n"},
+               {"numa_node", "0\n"},
+               {"local_cpulist", "0-3\n"},
+               {"aer_dev_correctable", "RxErr 0\nTOTAL_ERR_COR 0\n"},
+               {"aer_dev_nonfatal", "DLP 0\nTOTAL_ERR_NONFATAL 0\n"},
+               {"aer_dev_fatal", "DLP 0\nTOTAL_ERR_FATAL 0\n"}});
+  write_files(tree, kPort,
+              {{"link_layer", "InfiniBand\n"},
+               {"state", "4: ACTIVE\n"},
+               {"phys_state", "5: LinkUp\n"},
+               {"rate", "400 Gb/sec (4X NDR)\n"},
+               {"lid", "0x1a0\n"},
+               {"sm_lid", "0x1\n"},
+               {"pkeys/0", "0x8015\n"},
+               {"pkeys/1", "0x7fff\n"},
+               {"gids/0", "fe80:0000:0000:0000:0015:5dff:fe33:ff00\n"}});
 }
 
 Identity identity(const Root& root) { return *probe_identity(root); }

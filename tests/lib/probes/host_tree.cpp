@@ -7,16 +7,21 @@ namespace muster {
 namespace {
 
 void write_interface(const TempDir& tree, std::string_view name, std::string_view type) {
-  const auto folder = fmt::format("sys/class/net/{}", name);
-  tree.write(fmt::format("{}/type", folder), type);
-  tree.write(fmt::format("{}/operstate", folder), "up\n");
-  tree.write(fmt::format("{}/carrier", folder), "1\n");
-  tree.write(fmt::format("{}/speed", folder), "100000\n");
-  tree.write(fmt::format("{}/mtu", folder), "1500\n");
-  tree.write(fmt::format("{}/carrier_down_count", folder), "2\n");
+  write_files(tree, fmt::format("sys/class/net/{}", name),
+              {{"type", type},
+               {"operstate", "up\n"},
+               {"carrier", "1\n"},
+               {"speed", "100000\n"},
+               {"mtu", "1500\n"},
+               {"carrier_down_count", "2\n"}});
 }
 
 }  // namespace
+
+void write_files(const TempDir& tree, std::string_view folder,
+                 std::initializer_list<std::pair<std::string_view, std::string_view>> files) {
+  for (const auto& [name, text] : files) tree.write(fmt::format("{}/{}", folder, name), text);
+}
 
 void write_identity(const TempDir& tree) {
   tree.write("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu hypervisor lm\n");
@@ -60,39 +65,40 @@ void write_memory(const TempDir& tree) {
       "proc/meminfo",
       "MemTotal:           2000 kB\nMemFree:             100 kB\nMemAvailable:       1500 kB\n"
       "SwapTotal:             0 kB\nSwapFree:              0 kB\nHugePages_Total:       0\n");
-  const std::string_view folder = "sys/kernel/mm/hugepages/hugepages-2048kB";
-  tree.write(fmt::format("{}/nr_hugepages", folder), "16\n");
-  tree.write(fmt::format("{}/free_hugepages", folder), "12\n");
+  write_files(tree, "sys/kernel/mm/hugepages/hugepages-2048kB",
+              {{"nr_hugepages", "16\n"}, {"free_hugepages", "12\n"}});
 }
 
 void write_disks(const TempDir& tree) {
   const std::string_view device = "sys/devices/pci0001:00/0001:00:00.0";
-  tree.write(fmt::format("{}/vendor", device), "0x1414\n");
-  tree.write(fmt::format("{}/nvme/nvme0/state", device), "live\n");
-  tree.write(fmt::format("{}/nvme/nvme0/model", device), "Microsoft NVMe Direct Disk v2     \n");
-  tree.write(fmt::format("{}/nvme/nvme0/firmware_rev", device), "NVMDV002\n");
-  tree.write(fmt::format("{}/current_link_speed", device), "32.0 GT/s PCIe\n");
-  tree.write(fmt::format("{}/current_link_width", device), "4\n");
-  tree.write(fmt::format("{}/nvme/nvme0/transport", device), "pcie\n");
-  tree.write(fmt::format("{}/nvme/nvme0/nvme0n1/size", device), "2000\n");
-  tree.write(fmt::format("{}/nvme/nvme0/nvme0n1/ro", device), "0\n");
+  write_files(tree, device,
+              {{"vendor", "0x1414\n"},
+               {"current_link_speed", "32.0 GT/s PCIe\n"},
+               {"current_link_width", "4\n"},
+               {"nvme/nvme0/state", "live\n"},
+               {"nvme/nvme0/model", "Microsoft NVMe Direct Disk v2     \n"},
+               {"nvme/nvme0/firmware_rev", "NVMDV002\n"},
+               {"nvme/nvme0/transport", "pcie\n"},
+               {"nvme/nvme0/nvme0n1/size", "2000\n"},
+               {"nvme/nvme0/nvme0n1/ro", "0\n"}});
   tree.link(fmt::format("{}/nvme/nvme0/device", device), "../..");
   tree.link("sys/class/nvme/nvme0", "../../devices/pci0001:00/0001:00:00.0/nvme/nvme0");
   tree.link("sys/block/nvme0n1", "../devices/pci0001:00/0001:00:00.0/nvme/nvme0/nvme0n1");
-  tree.write("sys/block/md0/md/level", "raid1\n");
-  tree.write("sys/block/md0/md/array_state", "clean\n");
-  tree.write("sys/block/md0/md/raid_disks", "2\n");
-  tree.write("sys/block/md0/md/degraded", "0\n");
+  write_files(tree, "sys/block/md0/md",
+              {{"level", "raid1\n"},
+               {"array_state", "clean\n"},
+               {"raid_disks", "2\n"},
+               {"degraded", "0\n"}});
 }
 
 void write_services(const TempDir& tree) {
-  const std::string_view slice = "sys/fs/cgroup/system.slice";
-  tree.write(fmt::format("{}/cgroup.procs", slice), "");
-  tree.write(fmt::format("{}/slurmd.service/cgroup.procs", slice), "812\n");
-  tree.write(fmt::format("{}/containerd.service/cgroup.procs", slice), "");
-  tree.write(fmt::format("{}/containerd.service/memory.current", slice), "4096\n");
-  tree.write(fmt::format("{}/containerd.service/engine/cgroup.procs", slice), "900\n901\n");
-  tree.write(fmt::format("{}/stopped.service/cgroup.procs", slice), "");
+  write_files(tree, "sys/fs/cgroup/system.slice",
+              {{"cgroup.procs", ""},
+               {"slurmd.service/cgroup.procs", "812\n"},
+               {"containerd.service/cgroup.procs", ""},
+               {"containerd.service/memory.current", "4096\n"},
+               {"containerd.service/engine/cgroup.procs", "900\n901\n"},
+               {"stopped.service/cgroup.procs", ""}});
   tree.link("run/systemd/units/invocation:nvidia-setup.service",
             "86c2d6d8f0d24b0e8b2b8a1f9c6a7d10");
 }

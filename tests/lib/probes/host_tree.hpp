@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a small healthy node as files, for the tests of the probes that look at the host, and
-// sections that print themselves.
+// Parts of a small healthy node as files.
 #pragma once
 
+#include <initializer_list>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "lib/base/root.hpp"
 #include "lib/node/snapshot.hpp"
@@ -19,6 +20,10 @@ void PrintTo(const Section<T>& section, std::ostream* out) {
 }
 
 inline Root root_of(const TempDir& tree) { return Root::below(tree.path()).value(); }
+
+// Writes files of one folder: name and text.
+void write_files(const TempDir& tree, std::string_view folder,
+                 std::initializer_list<std::pair<std::string_view, std::string_view>> files);
 
 // One record of Hyper-V's key-value pool.
 std::string kvp_record(std::string_view key, std::string_view value);

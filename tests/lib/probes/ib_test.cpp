@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/probes/probes.hpp"
-#include "tests/support/temp_dir.hpp"
+#include "tests/lib/probes/host_tree.hpp"
 
 namespace muster {
 namespace {
@@ -35,28 +35,26 @@ class InfinibandProbeTest : public ::testing::Test {
     tree_.link(fmt::format("{}/device", hca), fmt::format("../../../{}", address));
     tree_.link(fmt::format("sys/class/infiniband/{}", name),
                fmt::format("../../devices/pci0101:00/{}/infiniband/{}", address, name));
-    tree_.write(fmt::format("{}/node_guid", hca), "0015:5dff:fe33:ff00\n");
-    tree_.write(fmt::format("{}/fw_ver", hca), "28.35.2000\n");
-    tree_.write(fmt::format("{}/hca_type", hca), "MT4129\n");
-    tree_.write(fmt::format("{}/board_id", hca), "MT_0000000838\n");
-    const std::vector<std::pair<std::string, std::string>> port{
-        {"link_layer", "InfiniBand\n"},
-        {"state", "4: ACTIVE\n"},
-        {"phys_state", "5: LinkUp\n"},
-        {"rate", "400 Gb/sec (4X NDR)\n"},
-        {"lid", "0x1a0\n"},
-        {"sm_lid", "0x1\n"},
-        {"pkeys/0", "0x8015\n"},
-        {"pkeys/1", "0x7fff\n"},
-        {"pkeys/2", "0x0000\n"},
-        {"gids/0", "fe80:0000:0000:0000:0015:5dff:fe33:ff00\n"},
-        {"counters/symbol_error", "3\n"},
-        {"counters/link_downed", "0\n"},
-        {"hw_counters/packet_seq_err", "7\n"},
-        {"hw_counters/lifespan", "10\n"},
-    };
-    for (const auto& [file, text] : port)
-      tree_.write(fmt::format("{}/ports/1/{}", hca, file), text);
+    write_files(tree_, hca,
+                {{"node_guid", "0015:5dff:fe33:ff00\n"},
+                 {"fw_ver", "28.35.2000\n"},
+                 {"hca_type", "MT4129\n"},
+                 {"board_id", "MT_0000000838\n"}});
+    write_files(tree_, fmt::format("{}/ports/1", hca),
+                {{"link_layer", "InfiniBand\n"},
+                 {"state", "4: ACTIVE\n"},
+                 {"phys_state", "5: LinkUp\n"},
+                 {"rate", "400 Gb/sec (4X NDR)\n"},
+                 {"lid", "0x1a0\n"},
+                 {"sm_lid", "0x1\n"},
+                 {"pkeys/0", "0x8015\n"},
+                 {"pkeys/1", "0x7fff\n"},
+                 {"pkeys/2", "0x0000\n"},
+                 {"gids/0", "fe80:0000:0000:0000:0015:5dff:fe33:ff00\n"},
+                 {"counters/symbol_error", "3\n"},
+                 {"counters/link_downed", "0\n"},
+                 {"hw_counters/packet_seq_err", "7\n"},
+                 {"hw_counters/lifespan", "10\n"}});
   }
 
   [[nodiscard]] static std::string port_file(const std::string& file) {

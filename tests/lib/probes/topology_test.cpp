@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lib/probes/probes.hpp"
+#include "tests/lib/probes/host_tree.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
@@ -25,7 +26,7 @@ struct PciFunction {
   unsigned numa_node = 0;
 };
 
-void put(std::string& config, std::size_t at, unsigned value, unsigned bytes) {
+void write_bytes(std::string& config, std::size_t at, unsigned value, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i) {
     config[at + i] = static_cast<char>((value >> (8 * i)) & 0xffU);
   }
@@ -80,37 +81,38 @@ class TopologyProbeTest : public ::testing::Test {
 
   void write_function(const PciFunction& f, const std::string& config) const {
     const std::string folder = fmt::format("sys/devices/{}/{}", f.folder, f.address);
-    tree_.write(fmt::format("{}/vendor", folder), fmt::format("{:#06x}\n", f.vendor));
-    tree_.write(fmt::format("{}/device", folder), fmt::format("{:#06x}\n", f.device));
-    tree_.write(fmt::format("{}/class", folder), fmt::format("{:#08x}\n", f.device_class));
-    tree_.write(fmt::format("{}/subsystem_vendor", folder), "0x0000\n");
-    tree_.write(fmt::format("{}/subsystem_device", folder), "0x0000\n");
-    tree_.write(fmt::format("{}/revision", folder), "0x00\n");
-    tree_.write(fmt::format("{}/local_cpus", folder), fmt::format("{}\n", f.local_cpus));
-    tree_.write(fmt::format("{}/numa_node", folder), fmt::format("{}\n", f.numa_node));
-    tree_.write(fmt::format("{}/config", folder), config);
+    write_files(tree_, folder,
+                {{"vendor", fmt::format("{:#06x}\n", f.vendor)},
+                 {"device", fmt::format("{:#06x}\n", f.device)},
+                 {"class", fmt::format("{:#08x}\n", f.device_class)},
+                 {"subsystem_vendor", "0x0000\n"},
+                 {"subsystem_device", "0x0000\n"},
+                 {"revision", "0x00\n"},
+                 {"local_cpus", fmt::format("{}\n", f.local_cpus)},
+                 {"numa_node", fmt::format("{}\n", f.numa_node)},
+                 {"config", config}});
     tree_.link(fmt::format("sys/bus/pci/devices/{}", f.address),
                fmt::format("../../../devices/{}/{}", f.folder, f.address));
   }
 
   void add(const PciFunction& f) const {
     std::string config(256, '\0');
-    put(config, 0x00, f.vendor, 2);
-    put(config, 0x02, f.device, 2);
-    put(config, 0x09, f.device_class, 3);
+    write_bytes(config, 0x00, f.vendor, 2);
+    write_bytes(config, 0x02, f.device, 2);
+    write_bytes(config, 0x09, f.device_class, 3);
     write_function(f, config);
   }
 
   void add_bridge(const std::string& address, const std::string& folder, unsigned primary,
                   unsigned secondary, unsigned subordinate) const {
     std::string config(256, '\0');
-    put(config, 0x00, 0x11f8, 2);
-    put(config, 0x02, 0x4000, 2);
-    put(config, 0x09, 0x060400, 3);
-    put(config, 0x0e, 0x01, 1);
-    put(config, 0x18, primary, 1);
-    put(config, 0x19, secondary, 1);
-    put(config, 0x1a, subordinate, 1);
+    write_bytes(config, 0x00, 0x11f8, 2);
+    write_bytes(config, 0x02, 0x4000, 2);
+    write_bytes(config, 0x09, 0x060400, 3);
+    write_bytes(config, 0x0e, 0x01, 1);
+    write_bytes(config, 0x18, primary, 1);
+    write_bytes(config, 0x19, secondary, 1);
+    write_bytes(config, 0x1a, subordinate, 1);
     write_function({address, folder, 0x11f8, 0x4000, 0x060400, "3"}, config);
   }
 
