@@ -55,14 +55,14 @@ Program the_inspector() {
 }
 
 Program the_benchmark() {
-  using muster::bench::Way;
+  using muster::bench::Requirement;
   std::vector<std::string_view> collectives;
   for (std::size_t i = 0; i < muster::bench::kCollectives; ++i) {
     collectives.push_back(to_string(static_cast<muster::bench::Collective>(i)));
   }
-  std::vector<std::string_view> ways;
-  for (int i = 0; i <= static_cast<int>(Way::sharp); ++i) {
-    ways.push_back(to_string(static_cast<Way>(i)));
+  std::vector<std::string_view> requirements;
+  for (int i = 0; i <= static_cast<int>(Requirement::sharp); ++i) {
+    requirements.push_back(to_string(static_cast<Requirement>(i)));
   }
   std::vector<std::string_view> first{"node", "locate", "train_step"};
   first.insert(first.end(), collectives.begin(), collectives.end());
@@ -71,11 +71,11 @@ Program the_benchmark() {
   const auto offer_tests = fmt::format("@FUNCTION@_list '{}'", fmt::join(tests, " "));
   return {.commands = {muster::bench::command_text(), muster::bench::node::command_text(),
                        muster::bench::locate::command_text(), muster::bench::train::command_text()},
-          .offers = {
-              {":--require-transport", fmt::format("@FUNCTION@_list '{}'", fmt::join(ways, " "))},
-              {"node:--only", offer_tests},
-              {"node:--skip", offer_tests},
-              {":*", fmt::format("@FUNCTION@_words '{}'", fmt::join(first, " "))}}};
+          .offers = {{":--require-transport",
+                      fmt::format("@FUNCTION@_list '{}'", fmt::join(requirements, " "))},
+                     {"node:--only", offer_tests},
+                     {"node:--skip", offer_tests},
+                     {":*", fmt::format("@FUNCTION@_words '{}'", fmt::join(first, " "))}}};
 }
 
 }  // namespace
