@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "bench/command/shared_options.hpp"
-#include "bench/node/test.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench::node {

@@ -215,8 +215,9 @@ class Measuring {
     TRY_ASSIGN(const auto logs, group_.gather(shorten_log(backend_.log())));
     if (!self_.leads()) return {};
     const auto& record = self_.reporter.record();
-    const auto required = required_transports(command_.require_transport, record.choice.profile,
-                                              record.gpus, static_cast<int>(record.hosts.size()));
+    const auto required =
+        required_transports(command_.require_transport, record.choice.profile, record.facts.gpus,
+                            static_cast<int>(record.hosts.size()));
     self_.reporter.add(transport_report(logs, record.members, required, command_.collective));
     return {};
   }

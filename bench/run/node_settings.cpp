@@ -7,15 +7,12 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"

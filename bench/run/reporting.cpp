@@ -94,10 +94,11 @@ void Reporter::begin(Choice choice, std::string_view backend, std::string host,
     return found == variables.end() ? std::string() : found->second;
   };
   record_.choice = std::move(choice);
-  record_.backend = backend;
+  record_.facts.backend = backend;
   record_.hosts = {std::move(host)};
-  record_.algorithm = value("NCCL_ALGO");
-  record_.algorithm_asked = !record_.algorithm.empty() || value("NCCL_NVLS_ENABLE") == "0";
+  record_.facts.algorithm = value("NCCL_ALGO");
+  record_.facts.algorithm_asked =
+      !record_.facts.algorithm.empty() || value("NCCL_NVLS_ENABLE") == "0";
 }
 
 void Reporter::set_hosts(std::vector<std::string> hosts, const std::vector<std::string>& remarks) {
@@ -109,8 +110,8 @@ void Reporter::set_hosts(std::vector<std::string> hosts, const std::vector<std::
 void Reporter::set_members(std::vector<Member> members, std::string library, bool gpus) {
   const auto held = emergency_.hold();
   std::ranges::sort(members, {}, &Member::rank);
-  record_.library = std::move(library);
-  record_.gpus = gpus;
+  record_.facts.library = std::move(library);
+  record_.facts.gpus = gpus;
   if (!members.empty()) record_.hosts = hosts_of(members);
   record_.members = std::move(members);
 }
@@ -128,7 +129,7 @@ void Reporter::add(TransportReport transport) {
   record_.ways = std::move(transport.pairs);
   record_.warnings = std::move(transport.warnings);
   record_.transport = std::move(transport.facts);
-  if (!transport.algorithm.empty()) record_.algorithm = std::move(transport.algorithm);
+  if (!transport.algorithm.empty()) record_.facts.algorithm = std::move(transport.algorithm);
 }
 
 void Reporter::begin_table(const BenchCommand& command, const std::vector<std::uint64_t>& sizes,
@@ -146,7 +147,7 @@ void Reporter::begin_table(const BenchCommand& command, const std::vector<std::u
     printer_.remark(fmt::format("not set for {}: {}", profile, each));
   }
   printer_.print(table_header({.collective = command.collective,
-                               .library = record_.library,
+                               .library = record_.facts.library,
                                .min_bytes = std::ranges::min(sizes),
                                .max_bytes = std::ranges::max(sizes),
                                .factor = command.sizes.empty() ? command.factor : 0,

@@ -96,7 +96,7 @@ void judge_rows(Report& report, const RunRecord& record, const BenchCommand& com
   const auto& profile = record.choice.profile;
   auto findings = judge_data(record.rows, record.members);
   const auto required =
-      required_transports(command.require_transport, profile, record.gpus, facts.nodes);
+      required_transports(command.require_transport, profile, facts.gpus, facts.nodes);
   findings.push_back(judge_transport(required, record.transport));
   findings.push_back(judge(judged_rows(record, command), profile, facts, own_limit_of(command)));
   for (auto& each : findings) {
@@ -149,15 +149,12 @@ Report begin_report(const RunRecord& record) {
 }
 
 RunFacts facts_of(const RunRecord& record) {
-  return {.nodes = static_cast<int>(record.hosts.size()),
-          .ranks = static_cast<int>(record.members.size()),
-          .node = record.hosts.empty() ? std::string() : record.hosts.front(),
-          .backend = record.backend,
-          .library = record.library,
-          .gpus = record.gpus,
-          .algorithm = record.algorithm,
-          .algorithm_asked = record.algorithm_asked,
-          .over = record.transport.over};
+  auto facts = record.facts;
+  facts.nodes = static_cast<int>(record.hosts.size());
+  facts.ranks = static_cast<int>(record.members.size());
+  if (!record.hosts.empty()) facts.node = record.hosts.front();
+  facts.over = record.transport.over;
+  return facts;
 }
 
 std::vector<Row> judged_rows(const RunRecord& record, const BenchCommand& command) {
@@ -214,7 +211,7 @@ void end_collective(RunRecord& record, const BenchCommand& command) {
   judge_rows(record.before, record, command);
   add_measurements(record.before, record);
   record.rows.clear();
-  if (!record.algorithm_asked) record.algorithm.clear();
+  if (!record.facts.algorithm_asked) record.facts.algorithm.clear();
 }
 
 }  // namespace muster::bench

@@ -24,18 +24,14 @@ struct RunRecord {
   Clock::time_point begin;
   std::vector<std::string> hosts;  // in the order of their first ranks
   std::vector<Member> members;     // of all ranks, in order
-  std::string backend;             // nccl, mpi, tcp, sim
-  std::string library;
-  std::vector<Row> rows;          // of the current collective
-  Report before;                  // findings and measurements of the collectives before it
-  std::vector<PartResult> parts;  // with --split, in place of `rows`
+  RunFacts facts;                  // except those that follow from the other members
+  std::vector<Row> rows;           // of the current collective
+  Report before;                   // findings and measurements of the collectives before it
+  std::vector<PartResult> parts;   // with --split, in place of `rows`
   TransportFacts transport;
   std::vector<std::string> ways;                      // transports, with their pairs of ranks
   std::vector<std::string> warnings;                  // of NCCL
   std::optional<std::vector<std::string>> diagnosis;  // NCCL's test of its paths, if requested
-  std::string algorithm;                              // as NCCL names it; empty if unknown
-  bool algorithm_asked = false;                       // the environment chooses NCCL's algorithm
-  bool gpus = false;  // the data are in GPU memory, or a model of it
 };
 
 [[nodiscard]] RunFacts facts_of(const RunRecord& record);

@@ -26,8 +26,8 @@ RunRecord two_ranks() {
                              .device = "host memory",
                              .device_id = "host"});
   }
-  known.backend = "tcp";
-  known.library = "TCP of muster-bench";
+  known.facts.backend = "tcp";
+  known.facts.library = "TCP of muster-bench";
   known.rows = {row_at(all_reduce_of(8), 2, 1.5)};
   return known;
 }
@@ -120,8 +120,8 @@ TEST(RunRecordTest, ASignalIsNotAVerdictAboutTheNodes) {
 
 TEST(RunRecordTest, ProvidesTheFactsForLimits) {
   auto known = two_ranks();
-  known.algorithm = "RING";
-  known.algorithm_asked = true;
+  known.facts.algorithm = "RING";
+  known.facts.algorithm_asked = true;
   const auto facts = facts_of(known);
   EXPECT_EQ(facts.nodes, 2);
   EXPECT_EQ(facts.ranks, 2);
