@@ -12,7 +12,7 @@
 
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
-#include "lib/command/caller.hpp"
+#include "lib/command/output.hpp"
 #include "lib/command/supervise.hpp"
 #include "lib/report/format.hpp"
 #include "slurm/commands/slurm_commands.hpp"

@@ -16,7 +16,7 @@
 #include "lib/base/text.hpp"
 #include "lib/command/command_line.hpp"
 #include "lib/command/version.hpp"
-#include "lib/hosts/host_words.hpp"
+#include "lib/hosts/hostlist.hpp"
 
 namespace muster::app {
 namespace {

@@ -11,7 +11,7 @@
 #include "checks/shared/rise.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
-#include "lib/state/rates.hpp"
+#include "lib/state/counters.hpp"
 
 namespace muster::checks::gpu_nvlink_errors {
 namespace {

@@ -9,7 +9,7 @@
 #include "checks/shared/pci_bus.hpp"
 #include "checks/shared/rise.hpp"
 #include "lib/profile/limits/gpu.hpp"
-#include "lib/state/rates.hpp"
+#include "lib/state/counters.hpp"
 
 namespace muster::checks::gpu_pcie_replay {
 namespace {

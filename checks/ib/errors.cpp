@@ -18,7 +18,7 @@
 #include "checks/shared/rise.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/ib.hpp"
-#include "lib/state/rates.hpp"
+#include "lib/state/counters.hpp"
 
 namespace muster::checks::ib_errors {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "lib/base/units.hpp"
 #include "lib/node/snapshot.hpp"
-#include "lib/state/rates.hpp"
+#include "lib/state/counters.hpp"
 
 namespace muster::checks {
 

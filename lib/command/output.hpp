@@ -3,14 +3,18 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "lib/base/atomic_file.hpp"
+#include "lib/base/clock.hpp"
 #include "lib/base/result.hpp"
+#include "lib/report/failure.hpp"
 
 namespace muster {
 
@@ -55,5 +59,21 @@ class Destination {
 // Writes a whole answer at once.
 [[nodiscard]] Result<void> write_answer(const Console& console, const std::string& file,
                                         std::string_view text, unsigned mode = kReportMode);
+
+// The environment that a command runs in.
+struct Caller {
+  Console console;
+  std::map<std::string, std::string> variables;  // the environment
+  Clock::time_point started;
+  std::filesystem::path bench = {};  // muster-bench; empty: the one next to this program
+};
+
+// Prints the message, if there is one, to standard error. Returns the exit status.
+[[nodiscard]] int fail(const Caller& caller, const Failure& failure);
+
+// Writes the answer to standard output or to `file`. Returns `status`, or that of the failure to
+// write.
+[[nodiscard]] int deliver(const Caller& caller, const std::string& file, std::string_view text,
+                          int status, unsigned mode = kReportMode);
 
 }  // namespace muster

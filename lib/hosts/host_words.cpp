@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/hosts/host_words.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -30,4 +30,10 @@ inline constexpr std::size_t kMostHosts = 1'000'000;
 // without duplicates. In each name it folds the last number in which otherwise equal names differ.
 [[nodiscard]] std::string fold_hostlist(const std::vector<std::string>& names);
 
+// Expands the words of a command line. Each is a host list, `@FILE` for the lists in a file, or `-`
+// for those on standard input; a # begins a comment there. Returns the hosts in the order written,
+// none for no words.
+[[nodiscard]] Result<std::vector<std::string>> hosts_of_words(
+    const std::vector<std::string>& words);
+
 }  // namespace muster

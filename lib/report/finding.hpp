@@ -2,6 +2,7 @@
 // A statement of a check or benchmark about one device.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -17,7 +18,9 @@ inline constexpr std::array kWorstFirst{Outcome::fail, Outcome::unknown, Outcome
                                         Outcome::pass, Outcome::skip};
 
 // The index of an outcome in kWorstFirst.
-[[nodiscard]] int rank(Outcome outcome);
+[[nodiscard]] constexpr int rank(Outcome outcome) {
+  return static_cast<int>(std::ranges::find(kWorstFirst, outcome) - kWorstFirst.begin());
+}
 
 using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 
@@ -48,6 +51,8 @@ struct Finding {
 
 // Whether the finding is a pass without a remedy. A pass with one reports something that is not the
 // node's fault, such as a program's error, and is shown.
-[[nodiscard]] bool is_plain_pass(const Finding& finding);
+[[nodiscard]] inline bool is_plain_pass(const Finding& finding) {
+  return finding.outcome == Outcome::pass && finding.remedy == Remedy::none;
+}
 
 }  // namespace muster

@@ -60,21 +60,7 @@ static_assert(std::ranges::is_sorted(kFormatTable, {}, &FormatRow::format));
   return kFormatTable.at(static_cast<std::size_t>(format));
 }
 
-// "text|json|...": the words of --format, for help and errors.
-inline constexpr auto kFormatWords = [] {
-  constexpr auto kLength = [] {
-    std::size_t length = 0;
-    for (const auto& row : kFormatTable) length += row.name.size() + 1;
-    return length;
-  }();
-  std::array<char, kLength> words{};
-  auto* end = words.begin();
-  for (const auto& row : kFormatTable) {
-    end = std::ranges::copy(row.name, end).out;
-    *end++ = '|';
-  }
-  return words;
-}();
-inline constexpr std::string_view kFormats{kFormatWords.data(), kFormatWords.size() - 1};
+// The words of --format.
+inline constexpr std::string_view kFormats = "text|json|prometheus|junit|npd|nhc|html";
 
 }  // namespace muster

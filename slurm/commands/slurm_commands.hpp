@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/base/quantity.hpp"
-#include "lib/command/caller.hpp"
+#include "lib/command/output.hpp"
 #include "lib/command/supervise.hpp"
 
 namespace muster::app {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/command/caller.hpp"
+#include "lib/command/output.hpp"
 #include "lib/process/startup.hpp"
 #include "slurm/cluster/controller.hpp"
 #include "slurm/commands/slurm_commands.hpp"

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/report/format.hpp"
-#include "lib/report/formats/markup.hpp"
+#include "lib/report/formats/page.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster {

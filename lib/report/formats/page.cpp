@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/report/formats/page.hpp"
 
+#include <algorithm>
+#include <array>
 #include <kainjow/mustache.hpp>
 #include <nlohmann/json.hpp>
+#include <utility>
 
-#include "lib/report/formats/markup.hpp"
+#include "lib/base/text.hpp"
 
 namespace muster {
 namespace {
@@ -31,6 +34,26 @@ data page_data(const nlohmann::ordered_json& json) {
 }
 
 }  // namespace
+
+// printable() removes control characters; U+FFFE and U+FFFF are invalid in XML, too.
+std::string escaped(std::string_view raw, std::size_t most) {
+  constexpr std::array kEntities{std::pair{'&', "&amp;"}, std::pair{'<', "&lt;"},
+                                 std::pair{'>', "&gt;"}, std::pair{'"', "&quot;"},
+                                 std::pair{'\'', "&apos;"}};
+  std::string text;
+  const auto shown = printable(raw, most);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const auto three = std::string_view(shown).substr(i, 3);
+    if (three == "\xef\xbf\xbe" || three == "\xef\xbf\xbf") {
+      i += 2;
+      continue;
+    }
+    const auto* const entity =
+        std::ranges::find(kEntities, shown[i], [](auto e) { return e.first; });
+    text += entity == kEntities.end() ? std::string(1, shown[i]) : entity->second;
+  }
+  return text;
+}
 
 std::string render_page(std::string_view page_template, const nlohmann::ordered_json& data) {
   kainjow::mustache::mustache page{std::string(page_template)};

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages made from a Mustache template.
+// Markup: escaping, and pages made from a Mustache template.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 namespace muster {
+
+// Escapes text for use between tags or in a quoted attribute; cuts it after `most` bytes.
+[[nodiscard]] std::string escaped(std::string_view raw, std::size_t most = 4096);
 
 // Fills the template with `data`. {{key}} is escaped for HTML and XML. Null, false, "" and [] count
 // as false for sections; numbers are written as in JSON, so format them first.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/hosts/host_words.hpp"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "lib/base/descriptor.hpp"
+#include "lib/hosts/hostlist.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/report/verdict.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "lib/report/bench_checks.hpp"
+#include "lib/report/format.hpp"
 
 namespace muster {
 namespace {
@@ -78,6 +80,12 @@ TEST(VerdictTest, IsUnknownWithoutRequiredFacts) {
   report.findings.push_back(of("b.b", Outcome::fail));
   conclude(report, {"a.a", "b.b"});
   EXPECT_EQ(report.verdict, Verdict::unhealthy);
+}
+
+TEST(FormatTest, HasAWordPerRow) {
+  std::string words;
+  for (const auto& row : kFormatTable) words += fmt::format("|{}", row.name);
+  EXPECT_EQ(words.substr(1), kFormats);
 }
 
 TEST(BenchChecksTest, IncludeBandwidthChecks) {
