@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both programs do first, and what they know about themselves.
+// The startup of both programs: their environment, their folder and their signals.
 #pragma once
 
 #include <filesystem>

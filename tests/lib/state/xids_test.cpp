@@ -62,7 +62,7 @@ TEST(JobOfXidTest, IsTheJobOfTheProcess) {
 
 TEST(JobOfXidTest, IsTheEndingJobIfItHadBegun) {
   Snapshot snapshot = in_job(node({}), "42", "epilog_slurmd");
-  EXPECT_EQ(job_of(snapshot, event_at(9 * kHour)), "") << "nobody knows when the job began";
+  EXPECT_EQ(job_of(snapshot, event_at(9 * kHour)), "") << "the start of the job is unknown";
   snapshot.earlier.jobs = {{.id = "42", .boot_id = "boot-1", .since_s = 8 * kHour}};
   EXPECT_EQ(job_of(snapshot, event_at(9 * kHour)), "42");
   EXPECT_EQ(job_of(snapshot, event_at(7 * kHour)), "");
