@@ -27,7 +27,6 @@ struct CheckCommand {
   std::vector<std::string> only, skip;  // globs
   std::vector<std::string> settings;    // KEY=VALUE
   std::string nhc_conf;                 // empty: the context's checks
-  bool nhc_conf_strict = false;         // Azure's checks in it to the letter
   bool active = false;                  // run the benchmarks that its lines ask for
   Format format = Format::text;
   std::string output;                  // empty: standard output

@@ -56,7 +56,6 @@ Attempt<CheckedNode> check_node(const HookCommand& command, const std::string& d
                            .context = command.context,
                            .settings = command.settings,
                            .nhc_conf = command.nhc_conf,
-                           .nhc_conf_strict = command.nhc_conf_strict,
                            .root = command.root,
                            .nvml = command.nvml,
                            .state = command.state,

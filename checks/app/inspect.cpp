@@ -13,7 +13,6 @@
 #include "checks/app/commands.hpp"
 #include "checks/app/observe_node.hpp"
 #include "checks/app/run_benchmarks.hpp"
-#include "checks/nhc_conf/commands.hpp"
 #include "checks/nhc_conf/judge.hpp"
 #include "checks/run.hpp"
 #include "lib/base/root.hpp"
@@ -54,30 +53,6 @@ NvmlParts parts_for(const CheckCommand& command, const Lines& lines) {
   if (!command.save_snapshot.empty()) return NvmlParts::all();
   if (lines) return nhc::needs_of(*lines).parts;
   return parts_asked(select_checks(Profile{}, observed_for(command)));
-}
-
-// What lines about commands, processes and sockets ask for. Commands are run for this node's lines
-// alone, and only those that the site allows.
-Attempt<OnRequest> on_request(const CheckCommand& command, const Caller& caller,
-                              const Lines& lines) {
-  OnRequest wanted;
-  if (!lines) return wanted;
-  const auto needs = nhc::needs_of(*lines);
-  wanted.processes = needs.processes;
-  wanted.sockets = needs.sockets;
-  if (!nhc::names_commands(*lines)) return wanted;
-  const auto site = read_site(sources_of(caller.variables, command.root, command.settings));
-  if (!site) return bad_configuration(site.error());
-  nhc::SiteRules rules;
-  const auto read = read_block(*site, "nhc", site->nhc, rules, nhc::check_rules);
-  if (!read) return bad_configuration(read.error());
-  wanted.commands.allowed = std::move(rules.commands);
-  const auto root = open_root(command.root);
-  const auto node = root ? read_hostname(*root) : std::string();
-  for (auto& each : nhc::commands_on(*lines, node)) {
-    wanted.commands.commands.push_back({.words = std::move(each.words), .deadline = each.deadline});
-  }
-  return wanted;
 }
 
 // What the cloud calls this node, where that chooses the file of lines.
@@ -121,9 +96,7 @@ Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command,
   if (failure) return wrong(fmt::format(" {}: {}", file.string(), failure.message()));
   const auto text = Root().read(path.string(), nhc::kLargestConfig);
   if (!text) return wrong(fmt::format(": {}", text.error().message));
-  auto config = nhc::parse_config(file.string(), *text);
-  config.strict = command.nhc_conf_strict;
-  return config;
+  return nhc::parse_config(file.string(), *text);
 }
 
 Report judge_as_asked(const CheckCommand& command, const std::optional<nhc::Config>& config,
@@ -135,8 +108,6 @@ Report judge_as_asked(const CheckCommand& command, const std::optional<nhc::Conf
 
 Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, Deadline& deadline) {
   TRY_ASSIGN(const auto lines, nhc_conf_of(command, size_of(command)));
-  const auto needs = lines ? nhc::needs_of(*lines) : nhc::Needs();
-  TRY_ASSIGN(auto wanted, on_request(command, caller, lines));
   const ObservationRequest request{
       .profile = command.profile,
       .settings = command.settings,
@@ -146,9 +117,6 @@ Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, De
       .context = command.context,
       .deadline = command.deadline,
       .probes = [&](const Profile* known) { return probes_for(command, lines, known); },
-      .files = needs.files,
-      .contents = needs.contents,
-      .on_request = std::move(wanted),
       .parts = parts_for(command, lines)};
   TRY_ASSIGN(auto observed, observe_node(request, caller.variables, caller.started, deadline));
 

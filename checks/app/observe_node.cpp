@@ -49,19 +49,12 @@ void append(std::vector<std::string>& target, const std::vector<std::string>& mo
   target.insert(target.end(), more.begin(), more.end());
 }
 
-Wanted wanted_by(const ObservationRequest& request, const Profile& profile) {
-  auto wanted = wanted_of(profile);
-  append(wanted.files, request.files);
-  wanted.contents = request.contents;
-  return wanted;
-}
-
 // Some facts take long to read, and nobody waits for these.
 bool has_time(std::string_view context) { return context == "manual" || context == "boot"; }
 
 // What costs the firmware of each HCA a question is not asked while a job waits.
 OnRequest on_request_of(const ObservationRequest& request) {
-  OnRequest wanted = request.on_request;
+  OnRequest wanted;
   wanted.link_errors = request.context != "prolog" && request.context != "epilog";
   return wanted;
 }
@@ -159,7 +152,7 @@ Attempt<ObservedNode> observe_node(const ObservationRequest& request,
     take_deadline(request, choice->profile, started, deadline);
     return Plan{.probes = request.probes(&choice->profile) | Probe::identity,
                 .deadline = observe_until(started, deadline.when()),
-                .wanted = wanted_by(request, choice->profile)};
+                .wanted = wanted_of(choice->profile)};
   });
   if (!choice) return tl::unexpected(choice.error());
   return ObservedNode{

@@ -30,9 +30,6 @@ struct ObservationRequest {
   // Which probes to run by the profile, or, with null while it is not known yet, all that it may
   // want.
   std::function<ProbeSet(const Profile*)> probes;
-  std::vector<std::string> files = {};     // to look for, beside those of the profile
-  std::vector<std::string> contents = {};  // those of them to read
-  OnRequest on_request = {};
   NvmlParts parts = NvmlParts::all();  // what to ask GPUs for, if they are observed at all
 };
 

@@ -162,9 +162,6 @@ constexpr std::array kOptions<C>{
         "--nhc-conf", "FILE",
         "judge by the lines of NHC's configuration that are for this node, and no others; of a "
         "folder by the file for the node's size"),
-    option<&C::nhc_conf_strict>(
-        "--nhc-conf-strict", "",
-        "judge Azure's checks in it to the letter, without what muster knows better"),
     option<&C::active>(
         "--active", "",
         "run muster-bench for those of these lines that ask for a benchmark, each in a time of its "
@@ -237,8 +234,6 @@ constexpr std::array kOptions<H>{
         "--nhc-conf", "FILE",
         "judge by the lines of NHC's configuration that are for this node, and no others; of a "
         "folder by the file for the node's size"),
-    option<&H::nhc_conf_strict>("--nhc-conf-strict", "",
-                                "judge Azure's checks in it to the letter"),
     option<&H::check_setup>("--check-setup", "",
                             "say whether all that a hook will need is there, and do nothing"),
     kDryRun<H>,

@@ -42,8 +42,6 @@ Result<void> finish(CheckCommand& command, const Words& /*words*/) {
       {command.verbose && command.quiet, "-v and -q exclude each other"},
       {by_lines && !(command.only.empty() && command.skip.empty()),
        "--nhc-conf says which checks run, and goes with neither --only nor --skip"},
-      {command.nhc_conf_strict && !by_lines,
-       "--nhc-conf-strict is about the lines of --nhc-conf, which is missing"},
       // Benchmarks run on this machine, and need a line that asks for one.
       {command.active && !by_lines, "--active runs the benchmarks of --nhc-conf, which is missing"},
       {command.active && recorded,

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-#include "checks/nhc_conf/judging.hpp"
+#include "checks/nhc_conf/table.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/program.hpp"

@@ -12,7 +12,6 @@
 #include "checks/app/commands.hpp"
 #include "checks/app/inspect.hpp"
 #include "checks/names.hpp"
-#include "checks/nhc_conf/commands.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"
 #include "lib/profile/site.hpp"
@@ -53,10 +52,6 @@ class Validation {
     const auto before = said_.size();
     look_at_profile(site.profile.empty() ? "generic" : site.profile, site);
     look_at_slurm(site);
-    nhc::SiteRules rules;
-    if (const auto read = read_block(site, "nhc", site.nhc, rules, nhc::check_rules); !read) {
-      wrong(read.error().message);
-    }
     std::error_code failure;
     const bool is_there = std::filesystem::exists(site.shown, failure);
     if (!is_there) {

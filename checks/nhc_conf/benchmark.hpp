@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines that ask for a benchmark: the arguments of muster-bench for each, and the findings that
-// its answer amounts to. Pure: the caller runs it.
+// The lines that ask for a benchmark: the arguments of muster-bench for each, and the findings for
+// its report. Pure: the caller runs it.
 #pragma once
 
 #include <map>
@@ -17,36 +17,38 @@ namespace muster::nhc {
 
 struct Benchmark {
   std::vector<std::string> words;                  // the arguments of muster-bench
-  std::map<std::string, std::string> environment;  // beside the caller's own
-  std::string topology_file;                       // has to be there; empty for none
+  std::map<std::string, std::string> environment;  // in addition to the caller's
+  std::string topology_file;                       // must exist; empty for none
   int attempts = 1;                                // the first that does not fail decides
-  // The checks of muster-bench that answer the line: each has to be judged by a limit.
+  // The checks of muster-bench that decide; each must be judged by a limit.
   std::vector<std::string> checks = {"bench.min_busbw"};
-  std::string code = {};     // Azure's, of a failure
-  bool own_profile = false;  // the words name it: the caller's --profile and --set are left out
+  std::string code = {};  // Azure's, for a failure
+  bool own_profile =
+      false;  // the words name a profile: do not add the caller's --profile and --set
 
   bool operator==(const Benchmark&) const = default;
 };
 
 struct BenchmarkLine {
   int number = 0;
-  Result<Benchmark> benchmark;  // or why there is nothing to run
+  Result<Benchmark> benchmark;  // or why nothing can run
 };
 
 [[nodiscard]] std::vector<BenchmarkLine> benchmarks_on(const Config& config,
                                                        const Snapshot& snapshot);
 
-// How muster-bench ended. Its findings are one `unknown` where it printed no whole report, or one
-// that contradicts the exit status or itself; and one for each check of `asked` that was not
-// judged.
-struct Answer {
+struct BenchmarkOutput {
   int status = 0;
   std::string out, err;
 };
 
-[[nodiscard]] std::vector<Finding> findings_of(const Answer& answer, const Benchmark& asked = {});
+// Returns the findings of the report that muster-bench printed, or one `unknown` where it printed
+// no complete report, or one that contradicts itself or the exit status; and an `unknown` for each
+// check of `benchmark` that was not judged.
+[[nodiscard]] std::vector<Finding> findings_of(const BenchmarkOutput& output,
+                                               const Benchmark& benchmark = {});
 
-// The findings of the benchmarks that were run, by the number of the line.
+// The findings of the benchmarks that ran, by line number.
 using Measured = std::map<int, std::vector<Finding>>;
 
 }  // namespace muster::nhc

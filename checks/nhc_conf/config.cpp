@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <iterator>
 #include <utility>
 
 #include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/words.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
 
@@ -15,29 +17,25 @@ namespace {
 
 constexpr std::string_view kSeparator = "||";
 
-// NHC reads with bash's `read`, which takes backslashes away: before a line's end it joins the next
-// one, elsewhere the character behind it stays.
-struct Joined {
+struct JoinedLine {
   int number = 0;
   std::string text;
 };
 
-std::vector<Joined> join_lines(std::string_view text) {
-  std::vector<Joined> lines;
+// NHC reads lines with bash's `read`: a backslash at the end of a line joins the next one, and any
+// other backslash is dropped.
+std::vector<JoinedLine> join_lines(std::string_view text) {
+  std::vector<JoinedLine> lines;
   int number = 0;
-  bool open = false;
+  bool continues = false;
   for (const auto line : split_lines(text)) {
     ++number;
-    if (!open) lines.push_back({.number = number, .text = {}});
-    open = false;
+    if (!continues) lines.push_back({.number = number, .text = {}});
+    continues = false;
     for (std::size_t i = 0; i < line.size(); ++i) {
-      if (line[i] != '\\') {
-        lines.back().text.push_back(line[i]);
-      } else if (i + 1 == line.size()) {
-        open = true;
-      } else {
-        lines.back().text.push_back(line[++i]);
-      }
+      const bool escaped = line[i] == '\\';
+      continues = escaped && i + 1 == line.size();
+      if (!continues) lines.back().text.push_back(line[escaped ? ++i : i]);
     }
   }
   return lines;
@@ -53,11 +51,11 @@ Line parse_line(int number, std::string_view text) {
   line.target = trim(text.substr(0, separator));
   line.command = trim(text.substr(separator + kSeparator.size()));
   if (line.target.empty()) line.complaint = fmt::format("no target before {}", kSeparator);
-  if (line.command.empty()) line.complaint = fmt::format("no check behind {}", kSeparator);
+  if (line.command.empty()) line.complaint = fmt::format("no check after {}", kSeparator);
   return line;
 }
 
-// What NHC itself sets and documents.
+// The variables that NHC itself sets.
 Variables variables_of(std::string_view node) {
   return {{"HOSTNAME", std::string(node)},
           {"HOSTNAME_S", std::string(without_domain(node))},
@@ -67,47 +65,43 @@ Variables variables_of(std::string_view node) {
 
 Result<bool> is_for(const Line& line, std::string_view node) {
   if (line.target == "*") return true;
-  if (node.empty()) return make_error("the node's own name is not known");
+  if (node.empty()) return make_error("the name of this node is unknown");
   return matches(line.target, node);
 }
 
-void add_command(const Line& line, Variables& variables, std::vector<CheckLine>& check_lines) {
-  auto command = read_command(line.command, variables);
-  if (!command) {
-    check_lines.push_back({.number = line.number, .complaint = command.error().message});
-    return;
+using IsSelected = std::function<Result<bool>(const Line&)>;
+
+// Fills in the check, or updates the variables where the line has only settings.
+Result<void> evaluate(const Line& line, Variables& variables, CheckLine& check_line) {
+  TRY_ASSIGN(auto command, read_command(line.command, variables));
+  if (command.words.empty()) {
+    for (auto& setting : command.settings) variables[setting.name] = std::move(setting.value);
+    return {};
   }
-  for (auto& setting : command->settings) {
-    // Before a check it holds for that check alone.
-    if (command->words.empty()) variables[setting.name] = std::move(setting.value);
-  }
-  if (command->words.empty()) return;
-  CheckLine check_line{.number = line.number, .check = std::move(command->words.front())};
-  check_line.arguments.assign(std::make_move_iterator(command->words.begin() + 1),
-                              std::make_move_iterator(command->words.end()));
-  check_line.unresolved = std::move(command->unresolved);
-  check_lines.push_back(std::move(check_line));
+  check_line.check = std::move(command.words.front());
+  check_line.arguments.assign(std::make_move_iterator(command.words.begin() + 1),
+                              std::make_move_iterator(command.words.end()));
+  check_line.unresolved = std::move(command.unresolved);
+  return {};
 }
 
-using Chooses = std::function<Result<bool>(const Line&)>;
-
-std::vector<CheckLine> check_lines_of(const Config& config, std::string_view node,
-                                      const Chooses& chooses) {
+std::vector<CheckLine> select_lines(const Config& config, std::string_view node,
+                                    const IsSelected& is_selected) {
   auto variables = variables_of(node);
-  std::vector<CheckLine> check_lines;
+  std::vector<CheckLine> selected;
   for (const auto& line : config.lines) {
-    if (!line.complaint.empty()) {
-      check_lines.push_back({.number = line.number, .complaint = line.complaint});
-      continue;
+    CheckLine check_line{.number = line.number, .complaint = line.complaint};
+    const auto wanted = line.complaint.empty() ? is_selected(line) : Result<bool>(false);
+    if (!wanted) check_line.complaint = wanted.error().message;
+    if (wanted && *wanted) {
+      const auto evaluated = evaluate(line, variables, check_line);
+      if (!evaluated) check_line.complaint = evaluated.error().message;
     }
-    const auto chosen = chooses(line);
-    if (!chosen) {
-      check_lines.push_back({.number = line.number, .complaint = chosen.error().message});
-    } else if (*chosen) {
-      add_command(line, variables, check_lines);
+    if (!check_line.check.empty() || !check_line.complaint.empty()) {
+      selected.push_back(std::move(check_line));
     }
   }
-  return check_lines;
+  return selected;
 }
 
 }  // namespace
@@ -125,15 +119,15 @@ Config parse_config(std::string file, std::string_view text) {
 }
 
 std::string unknown_variable(const CheckLine& line) {
-  return fmt::format("the variable ${} is not known", printable(line.unresolved, 40));
+  return fmt::format("the variable ${} has no known value", printable(line.unresolved, 40));
 }
 
 std::vector<CheckLine> check_lines_on(const Config& config, std::string_view node) {
-  return check_lines_of(config, node, [&](const Line& line) { return is_for(line, node); });
+  return select_lines(config, node, [&](const Line& line) { return is_for(line, node); });
 }
 
 std::vector<CheckLine> all_check_lines(const Config& config) {
-  return check_lines_of(config, {}, [](const Line&) { return true; });
+  return select_lines(config, {}, [](const Line&) { return true; });
 }
 
 }  // namespace muster::nhc

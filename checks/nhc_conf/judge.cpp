@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -20,32 +20,24 @@
 namespace muster::nhc {
 namespace {
 
-constexpr std::string_view kGroup = "nhc.";
-constexpr std::string_view kLine = "nhc.line";  // of a line without a check
+constexpr std::string_view kProbes = "muster.probes";
 constexpr std::size_t kLongestCheck = 60;
 constexpr std::size_t kLongestDevice = 120;
 constexpr std::size_t kLongestMessage = 300;
 
 std::string id_of(const CheckLine& line) {
-  if (line.check.empty()) return std::string(kLine);
-  return fmt::format("{}{}", kGroup, printable(line.check, kLongestCheck));
+  return fmt::format("nhc.{}", line.check.empty() ? "line" : printable(line.check, kLongestCheck));
 }
 
-std::string unknown_check(std::string_view name) {
-  if (!name.starts_with("check_")) {
-    return fmt::format(
-        "{} is no check; muster runs commands by check_cmd_status and "
-        "check_cmd_output alone",
-        printable(name, kLongestCheck));
-  }
+std::string not_translated(std::string_view check) {
   std::vector<std::string> names;
   for (const auto& row : table()) names.emplace_back(row.name);
-  const auto near = nearest(name, names);
-  const auto hint = near.empty() ? std::string() : fmt::format("; did you mean {}?", near);
-  return fmt::format("there is no check {}{}", printable(name, kLongestCheck), hint);
+  const auto near = nearest(check, names);
+  return fmt::format("{} is not translated, let NHC run it{}", printable(check, kLongestCheck),
+                     near.empty() ? "" : fmt::format("; did you mean {}?", near));
 }
 
-// Of a section's own words: the child that asked NVML crashed.
+// The child that called NVML crashed, by the reason of its section.
 bool crashed(std::string_view reason) {
   constexpr std::array kCrashes{SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
   return std::ranges::any_of(kCrashes, [&](int number) {
@@ -53,168 +45,121 @@ bool crashed(std::string_view reason) {
   });
 }
 
-// What a line about GPUs comes to where there is none to judge; nothing where there is one, or
-// where muster.probes and the checks say for themselves what hindered them.
+// The finding of a line about GPUs on a node without any; nothing where the checks of GPUs report
+// it themselves.
 std::optional<Finding> without_gpus(const Snapshot& snapshot) {
   const auto& section = snapshot.nvml;
-  const auto fails = [](std::string_view what, std::string_view why) {
-    return failed(fmt::format("{}: {}", what, why), Remedy::reboot);
+  const auto fails = [](std::string message) {
+    return checks::failed(checks::kNode, std::move(message), Remedy::reboot);
   };
   if (section.status == Status::absent) {
-    const bool seen = section.asked() && !snapshot.identity->foreign_root;
-    if (!seen) return not_judged(fmt::format("GPUs were not observed: {}", section.reason));
-    return fails("there is no NVML", section.reason);
+    const bool observed = section.asked() && !snapshot.identity->foreign_root;
+    if (observed) return fails(fmt::format("no NVML: {}", section.reason));
+    return not_judged(fmt::format("GPUs were not observed: {}", section.reason));
   }
   if (section.status == Status::error && crashed(section.reason)) {
-    return fails("NVML crashed", section.reason);
+    return fails(fmt::format("NVML crashed: {}", section.reason));
   }
   if (!section.ok()) return std::nullopt;
   if (!section->trouble.empty() && section->trouble_code != 0) {
-    return fails("NVML cannot be used", section->trouble);
+    return fails(fmt::format("NVML does not work: {}", section->trouble));
   }
   if (!section->trouble.empty()) {
-    return not_judged(fmt::format("the GPUs are not known: {}", section->trouble));
+    return not_judged(fmt::format("GPUs were not observed: {}", section->trouble));
   }
-  if (section->gpus.empty()) return failed("NVML lists no GPU", Remedy::reboot);
-  return std::nullopt;
+  return section->gpus.empty() ? std::optional(fails("NVML lists no GPU")) : std::nullopt;
 }
 
-std::string wrong_arity(const Row& row, std::size_t given) {
-  std::string wanted;
-  if (row.least == row.most) {
-    wanted = checks::counted(row.least, "argument");
-  } else if (row.most == kAny) {
-    wanted = fmt::format("at least {}", checks::counted(row.least, "argument"));
-  } else {
-    wanted = fmt::format("{} to {} arguments", row.least, row.most);
-  }
-  return fmt::format("{} takes {}, got {}", row.name, wanted, given);
-}
-
-// Why the line cannot be judged at all; empty where it can.
-std::optional<std::string> obstacle(const Snapshot& snapshot, const Row& row, const CheckLine& line,
-                                    ProbeSet needs) {
-  if (!line.unresolved.empty()) return unknown_variable(line);
-  const auto given = line.arguments.size();
-  if (given < row.least || given > row.most) return wrong_arity(row, given);
+// The first section that the direct judgement needs and that was not observed.
+std::optional<std::string> missing_section(const Snapshot& snapshot, const Row& row) {
   std::optional<std::string> missing;
   for_each_section(snapshot, [&](Probe probe, const auto& section) {
-    const bool counts = row.absence_counts && section.status == Status::absent && section.asked();
-    if (!needs.contains(probe) || section.ok() || counts || missing) return;
+    const bool absent = row.judges_absence && section.status == Status::absent && section.asked();
+    if (missing || !row.needs.contains(probe) || section.ok() || absent) return;
     missing = why_missing(probe, section);
   });
   return missing;
+}
+
+std::vector<std::string> ids_of(const std::vector<std::string_view>& checks) {
+  return {checks.begin(), checks.end()};
+}
+
+std::vector<std::string_view> checks_of(const Row& row) {
+  auto checks = row.checks;
+  if (row.of_gpus && row.benchmark == nullptr) {
+    checks.insert(checks.begin(), {"gpu.driver", "gpu.present"});
+  }
+  return checks;
+}
+
+// muster's own checks. An empty selection would be all checks.
+std::vector<const Check*> own_checks(const Row& row) {
+  const auto checks = checks_of(row);
+  if (checks.empty()) return {};
+  return select_checks(Profile{}, {.only = ids_of(checks)});
 }
 
 void add_once(std::vector<std::string>& ids, std::string_view id) {
   if (std::ranges::find(ids, id) == ids.end()) ids.emplace_back(id);
 }
 
-// Checks of muster's own, with limits that do not contradict each other: two lines that set one
-// limit to two values are judged one after the other.
-struct Batch {
-  std::vector<std::string> checks;
-  std::vector<Preset> presets;
-
-  [[nodiscard]] bool contradicts(const std::vector<Preset>& others) const {
-    return std::ranges::any_of(others, [&](const Preset& other) {
-      const auto mine = std::ranges::find(presets, other.key, &Preset::key);
-      return mine != presets.end() && mine->value != other.value;
-    });
-  }
-
-  void add(const Row& row, const std::vector<Preset>& more) {
-    presets.insert(presets.end(), more.begin(), more.end());
-    for (const auto check : row.checks) add_once(checks, check);
-  }
-};
-
-// Without those that say whether there are GPUs at all, where the line asks for more.
-std::vector<std::string_view> own_checks(const Row& row) {
-  auto checks = row.checks;
-  if (!row.of_gpus || checks.size() <= 2) return checks;
-  std::erase_if(checks, [](std::string_view check) {
-    return check == "gpu.driver" || check == "gpu.present";
-  });
-  return checks;
-}
-
-// Those that answer a line; an empty selection would be all there are.
-std::vector<const Check*> checks_of(const Row& row) {
-  if (row.checks.empty()) return {};
-  std::vector<std::string> ids(row.checks.begin(), row.checks.end());
-  return select_checks(Profile{}, {.only = std::move(ids)});
-}
-
-ProbeSet needs_of_row(const Row& row) { return row.needs | probes_needed(checks_of(row)); }
-
-// Collects what the lines come to: the findings of those that are judged here, and for the others
-// which of muster's own checks run, with which limits.
-class Lines {
+// Collects the findings of the lines that are judged directly, and for the others the checks that
+// run, with their limits.
+class Translation {
  public:
-  Lines(const Snapshot& snapshot, const Config& config, const Measured& measured)
-      : snapshot_(snapshot), config_(config), measured_(measured) {}
+  Translation(const Snapshot& snapshot, Profile profile, const Config& config,
+              const Measured& measured)
+      : snapshot_(snapshot), profile_(std::move(profile)), config_(config), measured_(measured) {}
 
-  void take(const CheckLine& line) {
+  void translate(const CheckLine& line) {
     if (!line.complaint.empty()) return refuse(line, line.complaint);
     const Row* row = row_of(line);
-    if (row == nullptr) return refuse(line, unknown_check(line.check));
+    if (row == nullptr) return refuse(line, not_translated(line.check));
     if (const auto found = measured_.find(line.number); found != measured_.end()) {
-      return add(line, found->second);
+      return report(line, found->second);
     }
-    if (!row->why.empty()) {
-      auto finding = not_judged(row->why);
-      finding.outcome = row->otherwise;
-      return add(line, {std::move(finding)});
+    if (!row->skipped.empty()) {
+      return report(line, {checks::skipped(fmt::format("not judged: {}", row->skipped))});
     }
-    const bool literal = config_.strict && row->literal != nullptr;
-    needs_ = needs_ | (literal ? row->literal_needs : needs_of_row(*row));
-    if (row->of_gpus && !gpus_are_there(line)) return;
-    const auto judge = literal ? row->literal : row->judge;
-    const auto needs = literal ? row->literal_needs : row->needs;
-    if (const auto why = obstacle(snapshot_, *row, line, needs)) {
-      refuse(line, *why);
-    } else if (judge != nullptr) {
-      add(line, judge(snapshot_, line.arguments));
+    probes_ = probes_ | row->needs | probes_needed(own_checks(*row));
+    if (row->of_gpus && !gpus_are_present(line)) return;
+    const auto given = line.arguments.size();
+    if (!line.unresolved.empty()) return refuse(line, unknown_variable(line));
+    if (given < row->least || given > row->most) {
+      return refuse(line, fmt::format("invalid number of arguments: {}", given));
     }
-    if (!literal && !row->checks.empty()) translate(line, *row);
+    if (const auto limited = set_limits(line, *row); !limited) {
+      return refuse(line, limited.error().message);
+    }
+    judge_directly(line, *row);
+    for (const auto check : checks_of(*row)) {
+      profile_.policies[std::string(check)].enabled = true;
+      add_once(only_, check);
+      add_once(ids_, check);
+    }
+    translated_.emplace_back(line, row);
   }
 
-  // Where muster's own checks have nothing of the profile to judge by, Azure's reading stands; and
-  // without one the line is not healthy in silence.
-  void account_for(const Report& report, const Profile& profile) {
-    for (const auto& [line, row] : translated_) {
-      const auto checks = own_checks(*row);
-      const auto skipped = [&](std::string_view check) {
-        const auto found = std::ranges::find(report.checks, check, &CheckResult::id);
-        return found == report.checks.end() || found->outcome == Outcome::skip;
-      };
-      const bool limited = row->without_limit == nullptr || !row->without_limit(profile);
-      const bool judged = limited && !std::ranges::all_of(checks, skipped);
-      if (row->judge != nullptr || judged) continue;
-      if (row->literal == nullptr) {
-        const auto said = std::ranges::find(report.findings, checks.back(), &Finding::check);
-        refuse(line, said == report.findings.end() ? "nothing was observed" : said->message);
-      } else if (const auto why = obstacle(snapshot_, *row, line, row->literal_needs)) {
-        refuse(line, *why);
-      } else {
-        add(line, row->literal(snapshot_, line.arguments));
-      }
-    }
+  [[nodiscard]] Report conclude(const std::string& context) {
+    // A hanging driver drains a node under NHC as well, by its watchdog.
+    auto only = only_;
+    only.emplace_back(kProbes);
+    auto report = muster::judge(snapshot_, profile_, {.context = context, .only = std::move(only)});
+    for (const auto& [line, row] : translated_) refuse_if_skipped(report, line, *row);
+    keep_hangs(report);
+    report.findings.insert(report.findings.end(), findings_.begin(), findings_.end());
+    auto counting = profile_.contexts[context].count_unknown;
+    counting.insert(counting.end(), ids_.begin(), ids_.end());
+    muster::conclude(report, ids_, counting);
+    report.groups = fold(report.findings, snapshot_);
+    return report;
   }
-
-  [[nodiscard]] const std::vector<std::string>& ids() const { return ids_; }
-
-  [[nodiscard]] const std::vector<Batch>& batches() const { return batches_; }
-
-  [[nodiscard]] ProbeSet needs() const { return needs_; }
-
-  [[nodiscard]] const Findings& findings() const { return findings_; }
 
  private:
-  void refuse(const CheckLine& line, std::string_view why) { add(line, {not_judged(why)}); }
+  void refuse(const CheckLine& line, std::string_view why) { report(line, {not_judged(why)}); }
 
-  void add(const CheckLine& line, Findings findings) {
+  void report(const CheckLine& line, Findings findings) {
     const auto id = id_of(line);
     add_once(ids_, id);
     for (auto& finding : findings) {
@@ -226,121 +171,100 @@ class Lines {
     }
   }
 
-  // nvidia-smi fails where it finds no GPU, and so does a line that asks it. Said once.
-  [[nodiscard]] bool gpus_are_there(const CheckLine& line) {
+  // Fails the first line about GPUs where there are none, as nvidia-smi does; the others skip.
+  [[nodiscard]] bool gpus_are_present(const CheckLine& line) {
     auto finding = without_gpus(snapshot_);
     if (!finding) return true;
-    if (std::exchange(said_without_gpus_, true)) {
+    if (std::exchange(reported_without_gpus_, true)) {
       finding->outcome = Outcome::skip;
       finding->remedy = Remedy::none;
     }
-    add(line, {*std::move(finding)});
+    report(line, {*std::move(finding)});
     return false;
   }
 
-  void translate(const CheckLine& line, const Row& row) {
-    const auto presets = presets_of(row, line.arguments);
-    if (!presets) return refuse(line, presets.error().message);
-    auto batch = std::ranges::find_if(
-        batches_, [&](const Batch& each) { return !each.contradicts(*presets); });
-    if (batch == batches_.end()) batch = batches_.insert(batch, Batch{});
-    batch->add(row, *presets);
-    for (const auto check : row.checks) add_once(ids_, check);
-    translated_.emplace_back(line, &row);
+  // An empty or missing argument leaves the limit to the profile.
+  [[nodiscard]] Result<void> set_limits(const CheckLine& line, const Row& row) {
+    constexpr std::uint64_t kMost = 2'000'000'000;
+    for (std::size_t i = 0; i < row.limits.size(); ++i) {
+      const auto word = line.argument(i);
+      const auto& [key, set] = row.limits[i];
+      if (word.empty()) continue;
+      const auto value = parse_unsigned(word);
+      if (!value || *value > kMost) {
+        return make_error(fmt::format("\"{}\", expected a whole number", printable(word, 40)));
+      }
+      const auto number = static_cast<int>(*value);
+      if (const auto [limit, is_new] = limits_.emplace(key, number);
+          !is_new && limit->second != number) {
+        return make_error(fmt::format("{} is {} in an earlier line", key, limit->second));
+      }
+      set(profile_, number);
+      // Whatever the profile makes of its own limits, one of a line fails.
+      profile_.policies[std::string(key.substr(0, key.rfind('.')))].fail_as = Outcome::fail;
+    }
+    return {};
+  }
+
+  void judge_directly(const CheckLine& line, const Row& row) {
+    if (row.judge == nullptr) return;
+    if (const auto missing = missing_section(snapshot_, row)) return refuse(line, *missing);
+    auto findings = row.judge({snapshot_, profile_, line});
+    if (!findings.empty()) report(line, std::move(findings));
+  }
+
+  // A line must not be healthy because none of its checks had anything to judge.
+  void refuse_if_skipped(const Report& judged, const CheckLine& line, const Row& row) {
+    const auto& checks = row.checks;
+    const auto skips = [&](std::string_view check) {
+      const auto found = std::ranges::find(judged.checks, check, &CheckResult::id);
+      return found == judged.checks.end() || found->outcome == Outcome::skip;
+    };
+    if (checks.empty() || row.may_skip || row.judge != nullptr) return;
+    if (!std::ranges::all_of(checks, skips)) return;
+    const auto skip = std::ranges::find(judged.findings, checks.back(), &Finding::check);
+    refuse(line, skip == judged.findings.end() ? "nothing was observed" : skip->message);
+  }
+
+  // Of the probes, reports only those that the lines need and that hang.
+  void keep_hangs(Report& judged) {
+    std::set<std::string_view> hanging;
+    for_each_section(snapshot_, [&](Probe probe, const auto& section) {
+      if (probes_.contains(probe) && section.status == Status::timeout) {
+        hanging.insert(to_string(probe));
+      }
+    });
+    std::erase_if(judged.findings, [&](const Finding& finding) {
+      return finding.check == kProbes && !hanging.contains(finding.device);
+    });
+    if (!hanging.empty()) ids_.insert(ids_.begin(), std::string(kProbes));
   }
 
   const Snapshot& snapshot_;
+  Profile profile_;  // with the limits of the lines
   const Config& config_;
   const Measured& measured_;
-  std::vector<std::string> ids_;  // all, in the file's order
-  std::vector<Batch> batches_;
+  std::vector<std::string> ids_;   // in the order of the file
+  std::vector<std::string> only_;  // muster's own among them
+  std::map<std::string_view, int> limits_;
   std::vector<std::pair<CheckLine, const Row*>> translated_;
-  ProbeSet needs_;
-  bool said_without_gpus_ = false;
+  ProbeSet probes_;
+  bool reported_without_gpus_ = false;
   Findings findings_;
 };
-
-void adapt(Profile& profile, const Batch& batch) {
-  // The table's own tests hold every preset to a key that there is.
-  (void)apply(batch.presets, profile);
-  for (const auto& check : batch.checks) profile.policies[check].enabled = true;
-  // A limit that a line names is one to fail at.
-  for (const auto& preset : batch.presets) {
-    profile.policies[preset.key.substr(0, preset.key.rfind('.'))].fail_as = Outcome::fail;
-  }
-}
-
-bool is_in(const Findings& findings, const Finding& finding) {
-  return std::ranges::any_of(findings, [&](const Finding& each) {
-    return each.check == finding.check && each.device == finding.device &&
-           each.outcome == finding.outcome && each.message == finding.message;
-  });
-}
-
-Report judge_batch(const Snapshot& snapshot, Profile profile, const Batch& batch,
-                   const std::string& context) {
-  adapt(profile, batch);
-  // An empty selection would be all checks, so it is one that no check matches.
-  auto only = batch.checks;
-  if (only.empty()) only.emplace_back();
-  return muster::judge(snapshot, profile, {.context = context, .only = std::move(only)});
-}
-
-// Of one batch after the other, each finding once.
-Report judge_batches(const Snapshot& snapshot, const Profile& profile,
-                     const std::vector<Batch>& batches, const std::string& context) {
-  auto report =
-      judge_batch(snapshot, profile, batches.empty() ? Batch{} : batches.front(), context);
-  for (std::size_t i = 1; i < batches.size(); ++i) {
-    for (auto& finding : judge_batch(snapshot, profile, batches[i], context).findings) {
-      if (!is_in(report.findings, finding)) report.findings.push_back(std::move(finding));
-    }
-  }
-  return report;
-}
-
-// What hangs under NHC runs into its watchdog, and the node is drained.
-void add_hangs(const Snapshot& snapshot, const Profile& profile, ProbeSet needs,
-               std::vector<std::string>& ids, Report& report) {
-  const std::string probes = "muster.probes";
-  std::set<std::string_view> hanging;
-  for_each_section(snapshot, [&](Probe probe, const auto& section) {
-    if (!needs.contains(probe) || section.status != Status::timeout) return;
-    hanging.insert(to_string(probe));
-  });
-  if (hanging.empty()) return;
-  auto hangs = muster::judge(snapshot, profile, {.context = report.context, .only = {probes}});
-  for (auto& finding : hangs.findings) {
-    if (hanging.contains(finding.device)) report.findings.push_back(std::move(finding));
-  }
-  ids.insert(ids.begin(), probes);
-}
 
 }  // namespace
 
 Needs needs_of(const Config& config, bool active) {
-  Needs needs{.probes = Probe::identity};
+  Needs needs{.probes = Probe::identity, .parts = {}};
   for (const auto& line : all_check_lines(config)) {
     const Row* row = row_of(line);
     if (row == nullptr) continue;
-    const bool literal = config.strict && row->literal != nullptr;
-    needs.probes = needs.probes | (literal ? row->literal_needs : needs_of_row(*row));
-    needs.parts = needs.parts | (literal ? row->literal_parts : parts_asked(checks_of(*row)));
+    const auto checks = own_checks(*row);
+    needs.probes = needs.probes | row->needs | probes_needed(checks);
+    needs.parts = needs.parts | parts_asked(checks);
     if (active && row->benchmark != nullptr && row->of_gpus) {
       needs.probes = needs.probes | Probe::nvml;
-    }
-    needs.processes = needs.processes || row->all_processes;
-    if (row->asks_for_users != nullptr) {
-      needs.sockets = true;
-      const auto users = row->asks_for_users(line.arguments);
-      needs.processes = needs.processes || users;
-      if (users) needs.probes = needs.probes | Probe::processes;
-    }
-    if (row->files_of == nullptr) continue;
-    const auto files = row->files_of(line.arguments);
-    needs.files.insert(needs.files.end(), files.begin(), files.end());
-    if (row->reads_files) {
-      needs.contents.insert(needs.contents.end(), files.begin(), files.end());
     }
   }
   return needs;
@@ -349,24 +273,15 @@ Needs needs_of(const Config& config, bool active) {
 Report judge(const Snapshot& snapshot, Profile profile, const Config& config,
              const std::string& context, const Measured& measured) {
   const auto& node = snapshot.identity->hostname;
-  Lines lines(snapshot, config, measured);
-  const auto check_lines = check_lines_on(config, node);
-  for (const auto& line : check_lines) lines.take(line);
-  if (check_lines.empty()) {
-    lines.take({.number = static_cast<int>(config.lines.size()),
-                .complaint = fmt::format("no line is for {}", node.empty() ? "this node" : node)});
+  Translation translation(snapshot, std::move(profile), config, measured);
+  const auto lines = check_lines_on(config, node);
+  for (const auto& line : lines) translation.translate(line);
+  if (lines.empty()) {
+    translation.translate(
+        {.number = static_cast<int>(config.lines.size()),
+         .complaint = fmt::format("no line is for {}", node.empty() ? "this node" : node)});
   }
-  auto report = judge_batches(snapshot, profile, lines.batches(), context);
-  lines.account_for(report, profile);
-  auto ids = lines.ids();
-  add_hangs(snapshot, profile, lines.needs(), ids, report);
-  auto& counting = profile.contexts[context].count_unknown;
-  counting.insert(counting.end(), ids.begin(), ids.end());
-  const auto& own = lines.findings();
-  report.findings.insert(report.findings.end(), own.begin(), own.end());
-  conclude(report, ids, counting);
-  report.groups = fold(report.findings, snapshot);
-  return report;
+  return translation.conclude(context);
 }
 
 }  // namespace muster::nhc

@@ -7,9 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
@@ -17,69 +15,8 @@
 namespace muster::nhc {
 namespace {
 
-// What the C library takes apart by recursion, or tries in every combination, is refused before it
-// takes all of the stack, the memory or the time. Empty for what is not.
-std::string excess_in(std::string_view pattern) {
-  constexpr std::size_t kLongest = 4096;
-  constexpr int kDeepest = 64;
-  if (pattern.size() > kLongest) return fmt::format("longer than {} characters", kLongest);
-  int deep = 0;
-  for (const char each : pattern) {
-    if (each == '(' && ++deep > kDeepest) return fmt::format("{} brackets in each other", deep);
-    if (each == ')') --deep;
-  }
-  return {};
-}
-
-// What a number in braces stands for: the larger one of "{2,255}", and 1 for none.
-std::uint64_t count_in(std::string_view braces) {
-  const auto inside = braces.substr(0, braces.find('}'));
-  const auto comma = inside.find(',');
-  const auto last = comma == std::string_view::npos ? inside : inside.substr(comma + 1);
-  return std::max<std::uint64_t>(parse_unsigned(last).value_or(1), 1);
-}
-
-std::string excess_in_regex(std::string_view pattern) {
-  constexpr std::uint64_t kMostCopies = 100'000;
-  constexpr int kMostInARow = 8;
-  std::uint64_t copies = 1;
-  int in_a_row = 0;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    const char each = pattern[i];
-    in_a_row = each == '*' || each == '+' || each == '?' ? in_a_row + 1 : 0;
-    if (in_a_row > kMostInARow) return fmt::format("{} repetitions in a row", in_a_row);
-    if (each == '{') copies *= std::min(count_in(pattern.substr(i + 1)), kMostCopies);
-    if (copies > kMostCopies) return fmt::format("more than {} copies of a part", kMostCopies);
-    if (each == '\\' && ++i < pattern.size() && pattern[i] >= '1' && pattern[i] <= '9') {
-      return "a reference to a group";
-    }
-  }
-  return excess_in(pattern);
-}
-
-std::string excess_in_glob(std::string_view pattern) {
-  std::vector<bool> repeated;  // of the groups that are open: "*(" and "+("
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] == '(') {
-      const bool again = i > 0 && (pattern[i - 1] == '*' || pattern[i - 1] == '+');
-      if (again && std::ranges::count(repeated, true) > 0) return "repetitions in each other";
-      repeated.push_back(again);
-    } else if (pattern[i] == ')' && !repeated.empty()) {
-      repeated.pop_back();
-    }
-  }
-  return excess_in(pattern);
-}
-
-bool enclosed(std::string_view text, char first, char last) {
-  return text.size() >= 2 && text.front() == first && text.back() == last;
-}
-
-// POSIX extended expressions of the C library: those that bash takes, with the same words.
+// bash matches [[ … =~ … ]] with POSIX extended expressions of the C library, too.
 Result<bool> matches_regex(const std::string& pattern, const std::string& text) {
-  if (const auto excess = excess_in_regex(pattern); !excess.empty()) {
-    return make_error(fmt::format("the expression /{}/: {}", printable(pattern, 80), excess));
-  }
   regex_t compiled{};
   const int failure = ::regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB);
   if (failure != 0) {
@@ -103,29 +40,25 @@ Result<bool> matches_range(std::string_view range, std::string_view text) {
 
 }  // namespace
 
-bool matches_pattern(std::string_view pattern, std::string_view text) {
-  if (!excess_in_glob(pattern).empty()) return false;
-  return ::fnmatch(std::string(pattern).c_str(), std::string(text).c_str(), FNM_EXTMATCH) == 0;
-}
-
 Result<bool> matches(std::string_view expression, std::string_view text) {
   const bool negated = expression.starts_with('!');
   if (negated) expression.remove_prefix(1);
-  if (expression.empty()) return make_error("an empty match string");
+  if (expression.empty()) return make_error("empty match string");
+  const auto enclosed = [&](char first, char last) {
+    return expression.size() >= 2 && expression.front() == first && expression.back() == last;
+  };
   const auto inside = expression.substr(1, std::max<std::size_t>(expression.size(), 2) - 2);
   Result<bool> found = false;
-  if (enclosed(expression, '/', '/')) {
+  if (enclosed('/', '/')) {
     found = matches_regex(std::string(inside), std::string(text));
-  } else if (enclosed(expression, '{', '}')) {
+  } else if (enclosed('{', '}')) {
     found = matches_range(inside, text);
   } else {
-    if (const auto excess = excess_in_glob(expression); !excess.empty()) {
-      return make_error(fmt::format("the glob {}: {}", printable(expression, 80), excess));
-    }
-    found = matches_pattern(expression, text);
+    // The globs of bash's [[ … == … ]].
+    const std::string glob(expression);
+    found = ::fnmatch(glob.c_str(), std::string(text).c_str(), FNM_EXTMATCH) == 0;
   }
-  if (!found) return found;
-  return *found != negated;
+  return found ? Result<bool>(*found != negated) : found;
 }
 
 }  // namespace muster::nhc

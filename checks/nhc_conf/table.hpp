@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every check that NHC and Azure's checks for it document: judged here, or by checks of muster's
-// own, or named as what nobody judges. Adding one is one row, in the file of what judges it.
+// The table of the checks of NHC and of Azure that muster translates: to its own checks with limits
+// from the arguments, to a direct judgement, or to a run of muster-bench. Adding one is one row.
 #pragma once
 
 #include <cstddef>
@@ -9,87 +9,85 @@
 #include <string_view>
 #include <vector>
 
+#include "checks/check.hpp"
 #include "checks/nhc_conf/benchmark.hpp"
-#include "checks/nhc_conf/judging.hpp"
-#include "lib/profile/profile.hpp"
+#include "checks/nhc_conf/config.hpp"
+#include "checks/shared/support.hpp"
 
 namespace muster::nhc {
 
-// A value of the profile: "gpu.present.count" and "8".
-struct Preset {
-  std::string key;
-  std::string value;
+struct JudgedLine {
+  const Snapshot& snapshot;
+  const Profile& profile;
+  const CheckLine& line;
 
-  bool operator==(const Preset&) const = default;
+  [[nodiscard]] std::string_view argument(std::size_t index) const { return line.argument(index); }
 };
 
-// What muster-bench is asked for a line.
+// Returns no finding where the row's own checks are enough. The caller adds the id and the place of
+// the line.
+using JudgeLine = Findings (*)(const JudgedLine& line);
+
+// A limit of the profile that an argument sets.
+struct ArgumentLimit {
+  std::string_view key;  // "gpu.present.count"
+  void (*set)(Profile&, int value);
+};
+
+// Returns the arguments of muster-bench for a line, on a node with this many GPUs.
 using PlanBenchmark = Result<Benchmark> (*)(const CheckLine& line, std::size_t gpus);
 
 inline constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 
 struct Row {
   std::string_view name;
-  std::size_t least = 0, most = kAny;  // arguments
-  // Judged here, by these checks of muster's own, or by both …
-  Judge judge = nullptr;
-  ProbeSet needs = {};
-  bool absence_counts = false;  // a section that is absent is judged, too: there is nothing
-  std::vector<std::string_view> checks = {};
-  std::vector<std::string_view> keys = {};  // of the profile: what the arguments set, in order
-  Preset with_keys = {};  // set, too, where an argument sets a key; none where its key is empty
-  // … or by nobody, and why.
-  Outcome otherwise = Outcome::unknown;
-  std::string_view why = {};
-  PlanBenchmark benchmark = nullptr;  // where it was run, that answers
-  bool all_processes = false;         // the list of them has to be read
-  // The list of sockets has to be read; and where this says so of the arguments, the users' names.
-  bool (*asks_for_users)(const Arguments&) = nullptr;
-  // The files that the arguments name and that have to be observed; and whether their text is too.
-  std::vector<std::string> (*files_of)(const Arguments&) = nullptr;
-  bool reads_files = false;
-  bool of_gpus = false;  // without GPUs the line fails; a benchmark is run on them
-  // To the letter: in place of all above where that is asked for, else where the checks above have
-  // nothing to judge by.
-  Judge literal = nullptr;
-  ProbeSet literal_needs = {};
-  NvmlParts literal_parts = {};
-  // Whether the checks have no limit of this profile to judge by, and compare devices alone: then
-  // the letter holds beside them.
-  bool (*without_limit)(const Profile& profile) = nullptr;
+  std::size_t least = 0, most = 0;            // number of arguments
+  std::vector<std::string_view> checks = {};  // muster's own checks that run for the line
+  std::vector<ArgumentLimit> limits = {};     // of those checks, in the order of the arguments
+  bool of_gpus = false;   // gpu.driver and gpu.present run, too, and the line fails without a GPU
+  bool may_skip = false;  // the line is judged even if all its checks skip
+  JudgeLine judge = nullptr;
+  ProbeSet needs = {};          // the sections that `judge` reads
+  bool judges_absence = false;  // `judge` is called for an absent section, too
+  PlanBenchmark benchmark = nullptr;
+  std::string_view skipped = {};  // why a line of a benchmark is skipped
 };
 
-// A check that is judged here.
-[[nodiscard]] Row judged(std::string_view name, Judge judge, ProbeSet needs, std::size_t least,
-                         std::size_t most = kAny);
-// A check of processes, for which the probe `beside` is asked, too.
-[[nodiscard]] Row of_processes(std::string_view name, Judge judge, Probe beside, std::size_t least,
-                               std::size_t most = kAny);
-[[nodiscard]] Row unjudged(std::string_view name, std::string_view why);
-
-// The rows of each subject, in the file of what judges them.
-[[nodiscard]] std::vector<Row> azure_rows();
-[[nodiscard]] Row amd_count_row();  // of check_gpu_count where the GPUs are AMD's
-[[nodiscard]] std::vector<Row> benchmark_rows();
-[[nodiscard]] std::vector<Row> command_rows();
-[[nodiscard]] std::vector<Row> file_rows();
-[[nodiscard]] std::vector<Row> hardware_rows();
-[[nodiscard]] std::vector<Row> memory_rows();
-[[nodiscard]] std::vector<Row> mount_rows();
-[[nodiscard]] std::vector<Row> process_rows();
-[[nodiscard]] std::vector<Row> socket_rows();
-[[nodiscard]] std::vector<Row> space_rows();
-[[nodiscard]] std::vector<Row> task_rows();
-
 [[nodiscard]] std::span<const Row> table();
-[[nodiscard]] const Row* row_named(std::string_view name);  // null for none
-// The row of a line, which may be another for GPUs that are AMD's; null for none.
+// Returns null for a line that is not translated.
 [[nodiscard]] const Row* row_of(const CheckLine& line);
 
-// The values that the arguments of a line stand for.
-[[nodiscard]] Result<std::vector<Preset>> presets_of(const Row& row, const Arguments& arguments);
+[[nodiscard]] inline Finding not_judged(std::string_view why,
+                                        std::string_view device = checks::kNode) {
+  return checks::unknown(device, fmt::format("not judged: {}", why));
+}
 
-// Puts values into a profile. An error names a key that cannot be set so.
-[[nodiscard]] Result<void> apply(const std::vector<Preset>& presets, Profile& profile);
+// The direct judgements, in host_lines.cpp and device_lines.cpp.
+[[nodiscard]] Findings judge_cpuinfo(const JudgedLine& line);
+[[nodiscard]] Findings judge_physmem(const JudgedLine& line);
+[[nodiscard]] Findings judge_swap(const JudgedLine& line);
+[[nodiscard]] Findings judge_eth(const JudgedLine& line);
+[[nodiscard]] Findings judge_mount(const JudgedLine& line);
+[[nodiscard]] Findings judge_writable_mount(const JudgedLine& line);
+[[nodiscard]] Findings judge_read_only_mount(const JudgedLine& line);
+[[nodiscard]] Findings judge_free_space(const JudgedLine& line);
+[[nodiscard]] Findings judge_used_space(const JudgedLine& line);
+[[nodiscard]] Findings judge_free_inodes(const JudgedLine& line);
+[[nodiscard]] Findings judge_used_inodes(const JudgedLine& line);
+[[nodiscard]] Findings judge_load(const JudgedLine& line);
+[[nodiscard]] Findings judge_service(const JudgedLine& line);
+[[nodiscard]] Findings judge_ib_port(const JudgedLine& line);
+[[nodiscard]] Findings judge_link_flaps(const JudgedLine& line);
+[[nodiscard]] Findings judge_nvlinks(const JudgedLine& line);
+[[nodiscard]] Findings judge_vbios(const JudgedLine& line);
+[[nodiscard]] Findings judge_amd_count(const JudgedLine& line);
+
+// The benchmarks, in benchmark.cpp.
+[[nodiscard]] Result<Benchmark> plan_all_reduce(const CheckLine& line, std::size_t gpus);
+[[nodiscard]] Result<Benchmark> plan_loopback(const CheckLine& line, std::size_t gpus);
+[[nodiscard]] Result<Benchmark> plan_gpu_copy(const CheckLine& line, std::size_t gpus);
+[[nodiscard]] Result<Benchmark> plan_stream(const CheckLine& line, std::size_t gpus);
+[[nodiscard]] Result<Benchmark> plan_hca(const CheckLine& line, std::size_t gpus);
+[[nodiscard]] Result<Benchmark> plan_gpu_hca(const CheckLine& line, std::size_t gpus);
 
 }  // namespace muster::nhc

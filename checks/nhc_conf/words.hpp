@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits the command of a line of NHC's configuration into words as a shell would. Nothing is
-// carried out: what would need a shell is an error that names it.
+// Splits the command of a line into words as a shell does, without running anything.
 #pragma once
 
 #include <map>
@@ -13,7 +12,7 @@
 
 namespace muster::nhc {
 
-// A variable is empty where it is set to something that muster cannot know.
+// A variable without a value is set to something that muster cannot evaluate.
 using Variables = std::map<std::string, std::optional<std::string>, std::less<>>;
 
 struct Setting {
@@ -24,15 +23,15 @@ struct Setting {
 };
 
 struct Command {
-  std::vector<Setting> settings;   // NAME=VALUE before the first word, or behind `export`
+  std::vector<Setting> settings;   // NAME=VALUE before the first word, or after `export`
   std::vector<std::string> words;  // the check and its arguments; empty for settings alone
-  std::string unresolved;          // the first variable among the words whose value is not known
+  std::string unresolved;          // the first variable among the words without a value
 
   bool operator==(const Command&) const = default;
 };
 
-// Quotes, backslashes, $NAME, ${NAME} and comments, without expansion of file names, which NHC
-// switches off too. An error names what only a shell could do: "$(", ";", "|" …
+// Understands quotes, backslashes, $NAME, ${NAME} and comments. Returns an error that names the
+// construct for anything that only a shell can evaluate: "$(", ";", "|" …
 [[nodiscard]] Result<Command> read_command(std::string_view text, const Variables& variables);
 
 }  // namespace muster::nhc

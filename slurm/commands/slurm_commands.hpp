@@ -22,7 +22,6 @@ struct HookCommand {
   std::string profile;
   std::vector<std::string> settings;
   std::string nhc_conf;  // empty: what the site says
-  bool nhc_conf_strict = false;
   std::string root = "/";
   std::string nvml;
   std::string state;

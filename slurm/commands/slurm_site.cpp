@@ -36,7 +36,6 @@ HookCommand with_site(HookCommand command, const slurm::Rules& rules) {
   if (command.nhc_conf.empty() && !rules.nhc_conf.empty()) {
     command.nhc_conf = below_root(command.root, rules.nhc_conf);
   }
-  command.nhc_conf_strict = command.nhc_conf_strict || rules.nhc_conf_strict;
   return command;
 }
 

@@ -60,7 +60,6 @@ struct Rules {
   // Empty: none.
   MUSTER_FIELD(std::string, nhc_conf,
                "hooks judge by this configuration of NHC in place of the context's checks");
-  MUSTER_FIELD(bool, nhc_conf_strict, "judge Azure's checks in it to the letter") = false;
   // Tests of `muster-bench node`, as its --only has them, that a hook runs on an idle and healthy
   // node; empty: none. They end within `tests_budget`, which is beside the hook's own time.
   MUSTER_FIELD(std::string, epilog_tests,

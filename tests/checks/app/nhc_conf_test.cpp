@@ -21,7 +21,6 @@ class NhcConfTest : public ::testing::Test {
  protected:
   NhcConfTest() {
     dir_.write("root/proc/sys/kernel/hostname", "node-7\n");
-    dir_.write("root/etc/here", "x\n");
     dir_.write("root/sys/class/net/eth0/operstate", "up\n");
   }
 
@@ -59,27 +58,27 @@ class NhcConfTest : public ::testing::Test {
 };
 
 TEST_F(NhcConfTest, RunsTheLinesForThisNodeAndNothingElse) {
-  EXPECT_EQ(check("* || check_file_test -e /etc/here\nnode-8 || check_file_test -e /etc/gone\n"),
+  EXPECT_EQ(check("* || check_hw_eth eth0\nnode-8 || check_hw_eth eth9\n"),
             0);
-  EXPECT_THAT(outcomes(), ElementsAre("pass nhc.check_file_test"));
+  EXPECT_THAT(outcomes(), ElementsAre("pass nhc.check_hw_eth"));
   EXPECT_EQ(report_.node, "node-7");
   EXPECT_EQ(report_.profile, "generic");
 }
 
 TEST_F(NhcConfTest, AFailedLineIsUnhealthy) {
-  EXPECT_EQ(check("node-[0-9] || check_file_test -e /etc/gone\n"), 1);
+  EXPECT_EQ(check("node-[0-9] || check_hw_eth eth9\n"), 1);
   ASSERT_EQ(report_.findings.size(), 1U);
   EXPECT_EQ(report_.findings.front().message,
-            fmt::format("-e /etc/gone does not hold ({}:1)", path("nhc.conf")));
+            fmt::format("no interface eth9 ({}:1)", path("nhc.conf")));
 }
 
 TEST_F(NhcConfTest, ALineThatNobodyKnowsIsUndecided) {
-  EXPECT_EQ(check("* || check_file_test -e /etc/here\n* || check_this\n"), 2);
-  EXPECT_THAT(outcomes(), ElementsAre("pass nhc.check_file_test", "unknown nhc.check_this"));
+  EXPECT_EQ(check("* || check_hw_eth eth0\n* || check_this\n"), 2);
+  EXPECT_THAT(outcomes(), ElementsAre("pass nhc.check_hw_eth", "unknown nhc.check_this"));
 }
 
 TEST_F(NhcConfTest, ASavedSnapshotIsJudgedAlikeLater) {
-  constexpr std::string_view kLines = "* || check_file_test -e /etc/here\n* || check_hw_eth eth9\n";
+  constexpr std::string_view kLines = "* || check_hw_eth eth0\n* || check_hw_eth eth9\n";
   EXPECT_EQ(check(kLines, {.save_snapshot = path("node.json")}), 1);
   const auto first = outcomes();
   EXPECT_EQ(check(kLines, {.snapshots = {path("node.json")}}), 1);
@@ -101,8 +100,8 @@ TEST_F(NhcConfTest, AFileThatCannotBeReadIsBadConfiguration) {
 }
 
 TEST_F(NhcConfTest, OfAFolderTheFileForTheSizeIsTaken) {
-  dir_.write("conf/nd96isr_h100_v5.conf", "* || check_file_test -e /etc/here\n");
-  dir_.write("conf/hb120rs_v3.conf", "* || check_file_test -e /etc/gone\n");
+  dir_.write("conf/nd96isr_h100_v5.conf", "* || check_hw_eth eth0\n");
+  dir_.write("conf/hb120rs_v3.conf", "* || check_hw_eth eth9\n");
   const CheckCommand asked{.nhc_conf = path("conf"), .save_snapshot = path("sized.json")};
   EXPECT_EQ(check("", asked), kExitConfiguration);
   EXPECT_THAT(notes_, HasSubstr("which of its files is for this node is not known"));
@@ -110,9 +109,9 @@ TEST_F(NhcConfTest, OfAFolderTheFileForTheSizeIsTaken) {
       "root/run/cloud-init/instance-data.json",
       R"({"ds": {"meta_data": {"imds": {"compute": {"vmSize": "Standard_ND96isr_H100_v5"}}}}})");
   EXPECT_EQ(check("", asked), 0);
-  EXPECT_EQ(outcomes(), std::vector<std::string>{"pass nhc.check_file_test"});
+  EXPECT_EQ(outcomes(), std::vector<std::string>{"pass nhc.check_hw_eth"});
   EXPECT_EQ(check("", {.nhc_conf = path("conf"), .snapshots = {path("sized.json")}}), 0);
-  EXPECT_EQ(outcomes(), std::vector<std::string>{"pass nhc.check_file_test"});
+  EXPECT_EQ(outcomes(), std::vector<std::string>{"pass nhc.check_hw_eth"});
   dir_.remove("conf/nd96isr_h100_v5.conf");
   EXPECT_EQ(check("", asked), kExitConfiguration);
   EXPECT_THAT(notes_, HasSubstr("nd96isr_h100_v5.conf: No such file or directory"));

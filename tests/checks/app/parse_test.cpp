@@ -151,13 +151,6 @@ TEST(ParseTest, ANhcConfigurationSaysAloneWhichChecksRun) {
   }
 }
 
-TEST(ParseTest, ANhcConfigurationMayBeJudgedToTheLetter) {
-  EXPECT_FALSE(parsed<CheckCommand>({"check", "--nhc-conf", "a"}).nhc_conf_strict);
-  EXPECT_TRUE(
-      parsed<CheckCommand>({"check", "--nhc-conf", "a", "--nhc-conf-strict"}).nhc_conf_strict);
-  EXPECT_THAT(refusal({"check", "--nhc-conf-strict"}), HasSubstr("--nhc-conf, which is missing"));
-}
-
 TEST(ParseTest, BenchmarksRunForLinesOnThisNodeAlone) {
   EXPECT_FALSE(parsed<CheckCommand>({"check", "--nhc-conf", "a"}).active);
   EXPECT_TRUE(parsed<CheckCommand>({"check", "--nhc-conf", "a", "--active"}).active);

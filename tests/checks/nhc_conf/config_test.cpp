@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of a configuration, and which of them are for a node. Nothing in it is lost.
+// Lines of a configuration: how they are parsed, split into words and selected for a node.
 #include "checks/nhc_conf/config.hpp"
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/checks/nhc_conf/printers.hpp"
+#include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/words.hpp"
 
-namespace muster::nhc::config_test {
+namespace muster::nhc {
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
+inline void PrintTo(const Line& line, std::ostream* out) {
+  *out << fmt::format("{}: {} || {} {}", line.number, line.target, line.command, line.complaint);
+}
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
+inline void PrintTo(const CheckLine& line, std::ostream* out) {
+  *out << fmt::format("{}: {} {} {} {}", line.number, line.check, line.arguments, line.complaint,
+                      line.unresolved);
+}
 
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::vector<Line> lines_of(std::string_view text) { return parse_config("nhc.conf", text).lines; }
@@ -20,41 +34,36 @@ std::vector<CheckLine> check_lines(std::string_view text, std::string_view node 
   return check_lines_on(parse_config("nhc.conf", text), node);
 }
 
-TEST(NhcConfigTest, LeavesOutBlankLinesAndComments) {
+TEST(NhcConfig, SkipsBlankLinesAndComments) {
   EXPECT_THAT(lines_of("# a\n\n   \t\n   # b || c\n"), IsEmpty());
 }
 
-TEST(NhcConfigTest, SplitsAtTheFirstBars) {
-  EXPECT_THAT(lines_of("  n*  ||  check_a '||' \n*||check_b\n"),
+TEST(NhcConfig, SplitsAtTheFirstBars) {
+  EXPECT_THAT(lines_of("  n*  ||  check_a '||' \r\n*||check_b"),
               ElementsAre(Line{.number = 1, .target = "n*", .command = "check_a '||'"},
                           Line{.number = 2, .target = "*", .command = "check_b"}));
 }
 
-TEST(NhcConfigTest, ReadsALastLineWithoutItsEnd) {
-  EXPECT_THAT(lines_of("* || check_a"),
-              ElementsAre(Line{.number = 1, .target = "*", .command = "check_a"}));
-}
-
-TEST(NhcConfigTest, ReadsLinesAsDosEndsThem) {
-  EXPECT_THAT(lines_of("* || check_a\r\n"),
-              ElementsAre(Line{.number = 1, .target = "*", .command = "check_a"}));
-}
-
-TEST(NhcConfigTest, NamesWhatNhcSkipsInSilence) {
+TEST(NhcConfig, ReportsLinesThatNhcIgnoresSilently) {
   EXPECT_THAT(
       lines_of("check_a 1\n || check_b\n * ||\n"),
       ElementsAre(Line{.number = 1, .complaint = "no || in \"check_a 1\""},
                   Line{.number = 2, .command = "check_b", .complaint = "no target before ||"},
-                  Line{.number = 3, .target = "*", .complaint = "no check behind ||"}));
+                  Line{.number = 3, .target = "*", .complaint = "no check after ||"}));
 }
 
-TEST(NhcConfigTest, BackslashesJoinLinesAndLeaveTheCharacterBehindThem) {
+TEST(NhcConfig, BackslashesJoinLinesAndAreDropped) {
   EXPECT_THAT(lines_of("* || check_a \\\n  1\n/\\.gpu/ || check_b\n"),
               ElementsAre(Line{.number = 1, .target = "*", .command = "check_a   1"},
                           Line{.number = 3, .target = "/.gpu/", .command = "check_b"}));
 }
 
-TEST(NhcDemandsTest, AreThoseForTheNode) {
+TEST(NhcConfig, IgnoresAByteOrderMark) {
+  EXPECT_THAT(lines_of("\xEF\xBB\xBF* || check_a\n"),
+              ElementsAre(Line{.number = 1, .target = "*", .command = "check_a"}));
+}
+
+TEST(NhcCheckLines, AreThoseForTheNode) {
   EXPECT_THAT(check_lines("* || check_a 1\n"
                           "!n3* || check_b\n"
                           "{n[1-4].cluster} || check_c\n"
@@ -64,7 +73,7 @@ TEST(NhcDemandsTest, AreThoseForTheNode) {
                           CheckLine{.number = 3, .check = "check_c"}));
 }
 
-TEST(NhcDemandsTest, SettingsHoldForLaterLinesOfTheNodesTheyAreFor) {
+TEST(NhcCheckLines, SettingsApplyToLaterLinesOfTheNodesTheyAreFor) {
   EXPECT_THAT(
       check_lines("* || A=1\n"
                   "x* || A=2\n"
@@ -78,41 +87,108 @@ TEST(NhcDemandsTest, SettingsHoldForLaterLinesOfTheNodesTheyAreFor) {
           CheckLine{.number = 6, .check = "check_c", .arguments = {"11", "n3.cluster", "n3"}}));
 }
 
-TEST(NhcDemandsTest, TheSearchPathThatNhcSetsIsKnown) {
-  EXPECT_THAT(check_lines("* || export PATH=\"$PATH:/opt/bin\"\n* || check_a $PATH\n"),
-              ElementsAre(CheckLine{.number = 2,
-                                    .check = "check_a",
-                                    .arguments = {"/sbin:/usr/sbin:/bin:/usr/bin:/opt/bin"}}));
-}
-
-TEST(NhcDemandsTest, NameWhatIsNotKnown) {
+TEST(NhcCheckLines, NameAVariableWithoutAValue) {
   EXPECT_THAT(check_lines("* || A=$OTHER\n* || check_a $A\n"),
               ElementsAre(CheckLine{
                   .number = 2, .check = "check_a", .arguments = {"$A"}, .unresolved = "A"}));
 }
 
-TEST(NhcDemandsTest, KeepTheComplaintsOfLinesThatCannotBeRead) {
-  EXPECT_THAT(
-      check_lines("x\n* || A=$(date)\n/(/ || check_a\n"),
-      ElementsAre(
-          CheckLine{.number = 1, .complaint = "no || in \"x\""},
-          CheckLine{
-              .number = 2,
-              .complaint = "the command substitution $(…) needs a shell, and muster runs none"},
-          CheckLine{.number = 3, .complaint = "the expression /(/: Unmatched ( or \\("}));
+TEST(NhcCheckLines, KeepLinesThatCannotBeRead) {
+  const auto lines = check_lines("x\n* || A=$(date)\n/(/ || check_a\n");
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_THAT(lines[0].complaint, HasSubstr("no ||"));
+  EXPECT_THAT(lines[1].complaint, HasSubstr("needs a shell"));
+  EXPECT_THAT(lines[2].complaint, HasSubstr("the expression /(/: "));
 }
 
-TEST(NhcDemandsTest, OfANodeWithoutANameOnlyLinesForAllAreUnderstood) {
-  EXPECT_THAT(check_lines("* || check_a\nn* || check_b\n", ""),
-              ElementsAre(CheckLine{.number = 1, .check = "check_a"},
-                          CheckLine{.number = 2, .complaint = "the node's own name is not known"}));
+TEST(NhcCheckLines, ANodeWithoutANameHasOnlyLinesForAllNodes) {
+  const auto lines = check_lines("* || check_a\nn* || check_b\n", "");
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0].check, "check_a");
+  EXPECT_THAT(lines[1].complaint, HasSubstr("name of this node is unknown"));
 }
 
-TEST(NhcDemandsTest, AllDemandsAreThoseOfEveryNode) {
-  EXPECT_THAT(all_check_lines(parse_config("f", "a || check_a\nb || check_b\n")),
-              ElementsAre(CheckLine{.number = 1, .check = "check_a"},
-                          CheckLine{.number = 2, .check = "check_b"}));
+const Variables kVariables{{"DISK", "/scratch"}, {"TWO", "a b"}, {"EMPTY", ""}, {"LOST", {}}};
+
+TEST(NhcWords, AreSplitAsAShellSplitsThem) {
+  struct Case {
+    std::string_view text;
+    std::vector<std::string> words;
+  };
+
+  const std::vector<Case> cases{
+      {" check_hw_cpuinfo 2\t8  8 ", {"check_hw_cpuinfo", "2", "8", "8"}},
+      {R"(a 'b $DISK' "c  \"d\" \x" "" '')", {"a", "b $DISK", "c  \"d\" \\x", "", ""}},
+      {R"(a'b c'"d"\ e)", {"ab cd e"}},
+      {"a b#c # d", {"a", "b#c"}},
+      {R"(a $DISK/x ${DISK}y $TWO "$TWO" $EMPTY "$EMPTY")",
+       {"a", "/scratch/x", "/scratchy", "a", "b", "a b", ""}},
+      {R"(a '^x$' /y$/ "$")", {"a", "^x$", "/y$/", "$"}},
+      {"a !root * [ab]? {n[1-4]} !/^x/", {"a", "!root", "*", "[ab]?", "{n[1-4]}", "!/^x/"}}};
+  for (const auto& [text, words] : cases) {
+    const auto command = read_command(text, kVariables);
+    ASSERT_TRUE(command) << command.error().message;
+    EXPECT_EQ(command->words, words) << text;
+  }
+}
+
+TEST(NhcWords, NameTheFirstUnresolvedVariable) {
+  EXPECT_EQ(read_command("check_a $UNSET/x", kVariables)->unresolved, "UNSET");
+  EXPECT_EQ(read_command("check_a \"$LOST\"", kVariables)->unresolved, "LOST");
+}
+
+TEST(NhcWords, SettingsComeBeforeTheCheckOrAfterExport) {
+  const auto command = read_command("A=1 B='2 3' C=$UNSET check_a D=4", kVariables);
+  ASSERT_TRUE(command);
+  EXPECT_THAT(command->settings,
+              ElementsAre(Setting{"A", "1"}, Setting{"B", "2 3"}, Setting{"C", std::nullopt}));
+  EXPECT_THAT(command->words, ElementsAre("check_a", "D=4"));
+  const auto exported = read_command("export PATH=\"$DISK:/x\" OTHER", kVariables);
+  ASSERT_TRUE(exported);
+  EXPECT_THAT(exported->settings, ElementsAre(Setting{"PATH", "/scratch:/x"}));
+  EXPECT_THAT(exported->words, IsEmpty());
+}
+
+TEST(NhcWords, RefuseWhatNeedsAShell) {
+  for (const auto* text : {"a $(date)", "a \"$(date)\"", "a `date`", "a \"`date`\"", "a ${X:-y}",
+                           "a ${X", "a $1", "a $'x'", "a ~/x", "a /dev/{null,zero}", "a {1..3}",
+                           "a ; b", "a | b", "a & b", "a < b", "a > b", "(a)"}) {
+    const auto command = read_command(text, kVariables);
+    ASSERT_FALSE(command) << text;
+    EXPECT_THAT(command.error().message, HasSubstr("needs a shell: not translated")) << text;
+  }
+  for (const auto* text : {"a 'b", "a \"b", "a \\", "export A-B"}) {
+    EXPECT_FALSE(read_command(text, kVariables)) << text;
+  }
+}
+
+struct Match {
+  std::string_view expression, name;
+  bool expected;
+};
+
+TEST(NhcMatch, UnderstandsGlobsExpressionsAndRanges) {
+  for (const auto& [expression, name, expected] :
+       {Match{"*", "n1", true}, Match{"n*.viz", "n17.gpu", false}, Match{"n[!12]", "n2", false},
+        Match{"n?", "n12", false}, Match{"n1", "n12", false}, Match{"!ln*", "n1", true},
+        Match{"!ln*", "ln1", false}, Match{"@(n|m)+([0-9])?(-*)", "n012-ib", true},
+        Match{"/n000[0-9]/", "xn0001", true}, Match{"/^n00[0-5][0-9]$/", "n0083", false},
+        Match{"!/\\.(gpu|htc)/", "n1.gpu", false}, Match{"/a{2}/", "baab", true},
+        Match{"/^([0-9a-f]{8}-[0-9a-f]{4}|(n|m)[0-9]{3})$/", "n012", true},
+        Match{"{n[1-4],x[01-10]}", "n4", true}, Match{"{n[1-4],x[01-10]}", "x7", false},
+        Match{"{n00[00-99].phys,n1.bio}", "n0030.phys", true},
+        Match{"!{n03,n05,n0[7-9]}", "n08", false}}) {
+    const auto found = matches(expression, name);
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(*found, expected) << expression << " " << name;
+  }
+}
+
+TEST(NhcMatch, ReportsInvalidExpressions) {
+  EXPECT_THAT(matches("/(/", "n1").error().message, HasSubstr("the expression /(/: "));
+  EXPECT_THAT(matches("{n[1-}", "n1").error().message, HasSubstr("the range {n[1-}: "));
+  EXPECT_FALSE(matches("!", "n1"));
 }
 
 }  // namespace
-}  // namespace muster::nhc::config_test
+}  // namespace muster::nhc

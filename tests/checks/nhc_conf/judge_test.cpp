@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole configurations on literal nodes: which lines run, in which order, and what the verdict is.
+// Whole configurations on literal nodes, and the table of checks with the one in docs/nhc.md.
 #include "checks/nhc_conf/judge.hpp"
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
 
+#include "checks/catalogue.hpp"
+#include "checks/nhc_conf/table.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/ib.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster::nhc::judge_test {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+using ::testing::HasSubstr;
 
 Snapshot node() {
   return {.identity = observed(Identity{.hostname = "n3"}),
@@ -30,7 +40,7 @@ Report judged(std::string_view text, const Profile& profile = {}) {
   return judge(node(), profile, parse_config("nhc.conf", text), "manual");
 }
 
-std::vector<std::string> ids(const Report& report) {
+std::vector<std::string> checks_in(const Report& report) {
   std::vector<std::string> names;
   for (const auto& check : report.checks) {
     names.push_back(fmt::format("{} {}", to_string(check.outcome), check.id));
@@ -38,174 +48,152 @@ std::vector<std::string> ids(const Report& report) {
   return names;
 }
 
-// The only finding of a check.
-std::string said(const Report& report, std::string_view check) {
-  const auto found = std::ranges::find(report.findings, check, &Finding::check);
-  return found == report.findings.end()
-             ? ""
-             : fmt::format("{}: {}", to_string(found->outcome), found->message);
-}
-
-TEST(NhcJudgeTest, ReportsInTheFilesOrderWithThePlaceOfEachLine) {
+TEST(NhcJudge, ReportsInTheOrderOfTheFileWithTheLineNumber) {
   const auto report = judged(
       "# hardware\n* || check_hw_eth eth0\n* || check_nvme_count 1\nx* || check_hw_eth eth9\n"
       "{n[1-4]} || check_hw_cpuinfo 2 8 8\n* || check_hw_eth eth0\n");
-  EXPECT_THAT(ids(report),
+  EXPECT_THAT(checks_in(report),
               ElementsAre("pass nhc.check_hw_eth", "pass host.nvme", "pass nhc.check_hw_cpuinfo"));
-  EXPECT_EQ(said(report, "nhc.check_hw_cpuinfo"),
-            "pass: 2 sockets, 8 cores, 8 threads (nhc.conf:5)");
+  const auto found = std::ranges::find(report.findings, "nhc.check_hw_cpuinfo", &Finding::check);
+  EXPECT_EQ(found->message, "2 sockets, 8 cores, 8 threads (nhc.conf:5)");
   EXPECT_EQ(report.verdict, Verdict::healthy);
-  EXPECT_EQ(report.node, "n3");
 }
 
-TEST(NhcJudgeTest, AFailureIsUnhealthyWhateverIsUnknown) {
+TEST(NhcJudge, AFailureMakesTheNodeUnhealthyDespiteUnknowns) {
   const auto report = judged("* || check_hw_eth eth9\n* || check_whatever\n");
   EXPECT_EQ(report.verdict, Verdict::unhealthy);
   EXPECT_EQ(report.findings.front().check, "nhc.check_hw_eth");
 }
 
-TEST(NhcJudgeTest, TheLimitsOfALineAreThoseOfTheCheck) {
-  EXPECT_EQ(judged("* || check_nvme_count 2\n").verdict, Verdict::unhealthy);
-  EXPECT_EQ(judged("* || check_nvme_count 1\n").verdict, Verdict::healthy);
-}
-
-TEST(NhcJudgeTest, ALineRunsAChecksThatTheProfileDisabled) {
+TEST(NhcJudge, ALimitOfALineFailsWhateverTheProfileSays) {
   Profile profile;
+  EXPECT_EQ(judged("* || check_nvme_count 1\n").verdict, Verdict::healthy);
+  EXPECT_EQ(judged("* || check_nvme_count 2\n", profile).verdict, Verdict::unhealthy);
+  profile.policies["host.nvme"].fail_as = Outcome::warn;
+  EXPECT_EQ(judged("* || check_nvme_count 2\n", profile).verdict, Verdict::unhealthy);
   profile.policies["host.nvme"].enabled = false;
   EXPECT_EQ(judged("* || check_nvme_count 2\n", profile).verdict, Verdict::unhealthy);
 }
 
-TEST(NhcJudgeTest, TwoLinesWithDifferentLimitsAreBothJudged) {
-  for (const auto* lines : {"* || check_nvme_count 1\n* || check_nvme_count 2\n",
-                            "* || check_nvme_count 2\n* || check_nvme_count 1\n"}) {
-    const auto report = judged(lines);
-    EXPECT_THAT(ids(report), ElementsAre("fail host.nvme")) << lines;
-    EXPECT_EQ(report.verdict, Verdict::unhealthy);
-  }
+TEST(NhcJudge, ALineThatContradictsAnEarlierLimitIsUnknown) {
+  const auto report = judged("* || check_nvme_count 1\n* || check_nvme_count 2\n");
+  EXPECT_THAT(checks_in(report), ElementsAre("pass host.nvme", "unknown nhc.check_nvme_count"));
   EXPECT_EQ(judged("* || check_nvme_count 1\n* || check_nvme_count 1\n").verdict, Verdict::healthy);
 }
 
-TEST(NhcJudgeTest, ALimitOfALineFailsWhateverTheProfileMakesOfItsOwn) {
-  Profile profile;
-  profile.policies["host.nvme"].fail_as = Outcome::warn;
-  EXPECT_EQ(judged("* || check_nvme_count 2\n", profile).verdict, Verdict::unhealthy);
+TEST(NhcJudge, ALineThatIsNotTranslatedIsUnknownAndNamed) {
+  struct Case {
+    std::string_view command, check, reason;
+  };
+
+  for (const auto& [command, check, reason] :
+       {Case{"check_hw_ethh eth0", "nhc.check_hw_ethh", "did you mean check_hw_eth?"},
+        Case{"check_ps_cpu 50%", "nhc.check_ps_cpu", "not translated, let NHC run it"},
+        Case{"/usr/bin/true", "nhc./usr/bin/true", "not translated, let NHC run it"},
+        Case{"check_a | check_b", "nhc.line", "\"|\" needs a shell"},
+        Case{"check_hw_eth", "nhc.check_hw_eth", "invalid number of arguments: 0"},
+        Case{"check_hw_cpuinfo 1 2 3 4", "nhc.check_hw_cpuinfo", "invalid number of arguments: 4"},
+        Case{"check_nvme_count many", "nhc.check_nvme_count", "\"many\""},
+        Case{"check_hw_cpuinfo $COUNT", "nhc.check_hw_cpuinfo", "$COUNT has no known value"},
+        Case{"check_hw_physmem 1 2", "nhc.check_hw_physmem", "memory probe"},
+        Case{"check_hw_ib 400", "nhc.check_hw_ib", "infiniband probe"},
+        Case{"check_hw_topology", "nhc.check_hw_topology", ""}}) {
+    const auto report = judged(fmt::format("* || check_hw_eth eth0\n* || {}\n", command));
+    EXPECT_EQ(report.verdict, Verdict::unknown) << command;
+    const auto found = std::ranges::find(report.findings, check, &Finding::check);
+    ASSERT_NE(found, report.findings.end()) << command;
+    EXPECT_EQ(found->outcome, Outcome::unknown) << command;
+    EXPECT_THAT(found->message, HasSubstr(reason));
+    EXPECT_THAT(found->message, HasSubstr("(nhc.conf:2)"));
+  }
 }
 
-TEST(NhcJudgeTest, AByteOrderMarkHidesNoLine) {
-  EXPECT_EQ(judged("\xEF\xBB\xBF* || check_hw_eth eth9\n").verdict, Verdict::unhealthy);
-  EXPECT_EQ(judged("\xEF\xBB\xBF* || check_hw_eth eth0\n").verdict, Verdict::healthy);
-}
-
-struct Case {
-  std::string_view command, check, why;
-};
-
-class NhcUnjudgedTest : public ::testing::TestWithParam<Case> {};
-
-TEST_P(NhcUnjudgedTest, IsNamedAndLeavesTheNodeUndecided) {
-  const auto& [command, check, why] = GetParam();
-  const auto report = judged(fmt::format("* || check_hw_eth eth0\n* || {}\n", command));
-  EXPECT_EQ(said(report, check), fmt::format("unknown: not judged: {} (nhc.conf:2)", why));
-  EXPECT_EQ(report.verdict, Verdict::unknown);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Lines, NhcUnjudgedTest,
-    ::testing::Values(
-        Case{"check_hw_ethh eth0", "nhc.check_hw_ethh",
-             "there is no check check_hw_ethh; did you mean check_hw_eth?"},
-        Case{"check_zzz", "nhc.check_zzz", "there is no check check_zzz"},
-        Case{"/usr/bin/true", "nhc./usr/bin/true",
-             "/usr/bin/true is no check; muster runs commands by check_cmd_status and "
-             "check_cmd_output alone"},
-        Case{"check_a | check_b", "nhc.line", "\"|\" needs a shell, and muster runs none"},
-        Case{"check_cmd_status -r 0 true", "nhc.check_cmd_status",
-             "the environment probe says absent: not observed"},
-        Case{"check_hw_gm myri0", "nhc.check_hw_gm", "Myrinet is not observed"},
-        Case{"check_hw_eth", "nhc.check_hw_eth", "check_hw_eth takes 1 argument, got 0"},
-        Case{"check_hw_cpuinfo 1 2 3 4", "nhc.check_hw_cpuinfo",
-             "check_hw_cpuinfo takes 0 to 3 arguments, got 4"},
-        Case{"check_file_test -e", "nhc.check_file_test",
-             "check_file_test takes at least 2 arguments, got 1"},
-        Case{"check_nvme_count many", "nhc.check_nvme_count",
-             "expects a whole number, got \"many\""},
-        Case{"check_hw_cpuinfo $COUNT", "nhc.check_hw_cpuinfo", "the variable $COUNT is not known"},
-        Case{"check_hw_physmem 1 2", "nhc.check_hw_physmem",
-             "the memory probe says absent: not observed"}));
-
-TEST(NhcJudgeTest, BenchmarksAreLeftOutByNameWhateverTheirArguments) {
-  const auto report = judged(
-      "* || check_hw_eth eth0\n* || check_nccl_allreduce 460.0 1 16G $ROOT/topology.xml\n"
-      "* || check_rccl_allreduce 300\n* || check_gpu_bw 48 335\n");
-  EXPECT_EQ(said(report, "nhc.check_nccl_allreduce"),
-            "skip: not judged: a benchmark, which is run with --active only (nhc.conf:2)");
-  EXPECT_EQ(said(report, "nhc.check_gpu_bw"),
-            "skip: not judged: a benchmark, which is run with --active only (nhc.conf:4)");
-  EXPECT_EQ(said(report, "nhc.check_rccl_allreduce"),
-            "skip: not judged: a benchmark of a kind that muster-bench has none of: --active does "
-            "not run it either (nhc.conf:3)");
-  EXPECT_EQ(report.verdict, Verdict::healthy);
-}
-
-TEST(NhcJudgeTest, UnknownsCountEvenWhereTheProfileCountsNone) {
+TEST(NhcJudge, UnknownsCountEvenIfTheProfileCountsNone) {
   Profile profile;
   profile.contexts["manual"].count_unknown = {};
-  const auto report = judged("* || check_hw_eth eth0\n* || check_zzz\n", profile);
-  EXPECT_EQ(report.verdict, Verdict::unknown);
-}
-
-TEST(NhcJudgeTest, UnknownsCountOfTheChecksThatLinesStandForToo) {
+  EXPECT_EQ(judged("* || check_hw_eth eth0\n* || check_zzz\n", profile).verdict, Verdict::unknown);
   auto snapshot = node();
   snapshot.disks = {.status = Status::timeout, .reason = "it hung", .facts = {}};
-  Profile profile;
-  profile.contexts["manual"].count_unknown = {"pci.devices"};
   const auto config = parse_config("nhc.conf", "* || check_hw_eth eth0\n* || check_nvme_count 1\n");
   EXPECT_EQ(judge(snapshot, profile, config, "manual").verdict, Verdict::unknown);
 }
 
-// The others skip on such a node, and leave it to these.
-TEST(NhcJudgeTest, GpusWithoutADriverOrThatAreGoneAreNeverHealthy) {
-  auto snapshot = node();
-  for (const auto* line :
-       {"* || check_gpu_count 8\n", "* || check_gpu_count 8\n* || check_gpu_ecc\n"}) {
-    const auto config = parse_config("nhc.conf", line);
-    snapshot.nvml = {
-        .status = Status::absent, .reason = "libnvidia-ml.so.1 is not there", .facts = {}};
-    EXPECT_EQ(judge(snapshot, {}, config, "manual").verdict, Verdict::unhealthy) << line;
-    snapshot.nvml = observed(Nvml{.trouble = "nvmlInit: the driver is not loaded"});
-    EXPECT_EQ(judge(snapshot, {}, config, "manual").verdict, Verdict::unknown) << line;
-    snapshot.nvml = observed(Nvml{});
-    EXPECT_EQ(judge(snapshot, {}, config, "manual").verdict, Verdict::unhealthy) << line;
-  }
+TEST(NhcJudge, BenchmarksAreSkipped) {
+  const auto report = judged(
+      "* || check_hw_eth eth0\n* || check_nccl_allreduce 460.0 1 16G $ROOT/topology.xml\n"
+      "* || check_rccl_allreduce 300\n* || check_gpu_bw 48 335\n");
+  EXPECT_THAT(checks_in(report),
+              ElementsAre("pass nhc.check_hw_eth", "skip nhc.check_nccl_allreduce",
+                          "skip nhc.check_rccl_allreduce", "skip nhc.check_gpu_bw"));
+  EXPECT_EQ(report.verdict, Verdict::healthy);
 }
 
-TEST(NhcJudgeTest, ANodeWithoutRdmaDevicesHasNoPort) {
-  auto snapshot = node();
-  snapshot.infiniband.reason = "no /sys/class/infiniband";
-  const auto report =
-      judge(snapshot, {}, parse_config("nhc.conf", "* || check_hw_ib 400\n"), "manual");
-  EXPECT_EQ(said(report, "nhc.check_hw_ib"), "fail: there is no port (nhc.conf:1)");
-  EXPECT_EQ(judged("* || check_hw_ib 400\n").verdict, Verdict::unknown);
-}
-
-TEST(NhcJudgeTest, AFileWithoutALineForTheNodeJudgesNothing) {
+TEST(NhcJudge, AFileWithoutALineForTheNodeIsUnknown) {
   const auto report = judged("x* || check_hw_eth eth0\n");
-  EXPECT_EQ(said(report, "nhc.line"), "unknown: not judged: no line is for n3 (nhc.conf:1)");
+  EXPECT_THAT(checks_in(report), ElementsAre("unknown nhc.line"));
   EXPECT_EQ(report.verdict, Verdict::unknown);
 }
 
-TEST(NhcNeedsTest, AreThoseOfEveryLine) {
-  const auto needs = needs_of(parse_config("nhc.conf",
-                                           "a || check_hw_cpuinfo 1\nb || check_nvme_count 8\n"
-                                           "c || check_file_test -e /etc/x\n* || check_zzz\n"));
-  EXPECT_EQ(needs.probes, Probe::identity | Probe::cpu | Probe::disks | Probe::environment);
-  EXPECT_THAT(needs.files, ElementsAre("/etc/x"));
-  EXPECT_THAT(needs_of(parse_config("nhc.conf", "")).files, IsEmpty());
-  const auto contents =
-      needs_of(parse_config("nhc.conf", "* || check_file_contents /etc/y '*z*'\n"));
-  EXPECT_THAT(contents.contents, ElementsAre("/etc/y"));
-  EXPECT_THAT(contents.files, ElementsAre("/etc/y"));
-  EXPECT_TRUE(needs_of(parse_config("nhc.conf", "* || check_ps_service sshd\n")).processes);
+TEST(NhcNeeds, AreThoseOfEveryLine) {
+  const auto needs = needs_of(parse_config(
+      "nhc.conf", "a || check_hw_cpuinfo 1\nb || check_nvme_count 8\n* || check_zzz\n"));
+  EXPECT_EQ(needs.probes, Probe::identity | Probe::cpu | Probe::disks);
+}
+
+TEST(NhcTable, HasOneKindOfTranslationForEachCheck) {
+  std::set<std::string_view> names;
+  for (const auto& row : table()) {
+    EXPECT_TRUE(names.insert(row.name).second) << row.name;
+    EXPECT_EQ(row.judge == nullptr && row.checks.empty() && !row.of_gpus,
+              !row.skipped.empty() && !row.of_gpus)
+        << row.name;
+    EXPECT_EQ(row.judge != nullptr, row.needs != ProbeSet()) << row.name;
+    for (const auto check : row.checks) {
+      EXPECT_TRUE(std::ranges::any_of(checks::kAll, [&](const auto* c) { return c->id == check; }))
+          << row.name << " " << check;
+    }
+  }
+}
+
+TEST(NhcTable, SetsTheLimitsOfTheProfile) {
+  Profile profile;
+  const auto set = [&](std::string_view check, std::initializer_list<int> values) {
+    const auto* row = row_of({.check = std::string(check)});
+    ASSERT_GE(row->limits.size(), values.size());
+    const auto* value = values.begin();
+    for (const auto& limit : row->limits) limit.set(profile, *value++);
+  };
+  set("check_gpu_count", {8});
+  set("check_gpu_ecc", {20000000, 10000});
+  set("check_gpu_xid", {2});
+  set("check_ib_link_flapping", {24, 5});
+  set("check_nvme_count", {8});
+  EXPECT_EQ(profile.gpu->present.count, 8);
+  EXPECT_EQ(profile.gpu->ecc_corrected.dram_warn_above, 20000000);
+  EXPECT_EQ(profile.gpu->ecc_corrected.sram_warn_above, 10000);
+  EXPECT_EQ(profile.policies["gpu.ecc_corrected"].warn_as, Outcome::fail);
+  EXPECT_EQ(profile.gpu->xid.window, Seconds{7200});
+  EXPECT_EQ(profile.ib->flaps.window, Seconds{86400});
+  EXPECT_EQ(profile.ib->flaps.max, 4);  // five are too many
+  EXPECT_EQ(profile.host->nvme.count, 8);
+}
+
+// Each row of the tables in the document begins with the names of its checks.
+TEST(NhcTable, IsTheOneInTheDocument) {
+  std::ifstream stream(std::filesystem::path(MUSTER_SOURCE_DIR) / "docs/nhc.md");
+  std::set<std::string> documented;
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.starts_with("| `check_")) continue;
+    const auto cell = line.substr(0, line.find('|', 1));
+    for (auto at = cell.find("`check_"); at != std::string::npos; at = cell.find("`check_", at)) {
+      const auto name = cell.substr(at + 1, cell.find_first_of("` ", at + 1) - at - 1);
+      documented.insert(name);
+      at += name.size();
+    }
+  }
+  std::set<std::string> translated;
+  for (const auto& row : table()) translated.emplace(row.name);
+  EXPECT_EQ(documented, translated);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-constexpr std::string_view kLine = "* || check_file_test -e /etc/here\n";
+constexpr std::string_view kLine = "* || check_hw_eth eth0\n";
 constexpr std::string_view kUnknownLine = "* || check_this\n";
 
 class HookNhcConfTest : public ::testing::Test {
@@ -34,7 +34,8 @@ class HookNhcConfTest : public ::testing::Test {
     dir_.write("root/proc/uptime", "1000.00 2000.00\n");
     dir_.write("root/proc/sys/kernel/random/boot_id", "8c5d8d1e-3f3a-4a53-a5b5-5a8f3f5c1f00\n");
     site("");
-    dir_.write("root/etc/here", "x\n");
+    dir_.write("root/sys/class/net/eth0/operstate", "up\n");
+    dir_.write("root/sys/class/net/eth1/operstate", "up\n");
   }
 
   void site(std::string_view more) const {
@@ -85,16 +86,15 @@ class HookNhcConfTest : public ::testing::Test {
 
 TEST_F(HookNhcConfTest, ALineThatFailsDrainsAndResumesOnceItHolds) {
   lines(kLine);
-  dir_.remove("root/etc/here");
+  dir_.remove("root/sys/class/net/eth0");
   EXPECT_EQ(hook("prolog"), 1);
-  const auto failed =
-      fmt::format("-e /etc/here does not hold ({}:1)", path("root/etc/nhc/nhc.conf"));
+  const auto failed = fmt::format("no interface eth0 ({}:1)", path("root/etc/nhc/nhc.conf"));
   EXPECT_THAT(
       slurm_.node(),
       AllOf(StartsWith("n7|main|drained|root|"),
-            HasSubstr("|muster: nhc.check_file_test /etc/here: -e /etc/here does not hold")));
+            HasSubstr("|muster: nhc.check_hw_eth eth0: no interface eth0")));
   EXPECT_EQ(hook("periodic"), 0);
-  dir_.write("root/etc/here", "x\n");
+  dir_.write("root/sys/class/net/eth0/operstate", "up\n");
   EXPECT_EQ(hook("periodic"), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|drained|"));
   EXPECT_EQ(hook("periodic"), 0);
@@ -103,8 +103,8 @@ TEST_F(HookNhcConfTest, ALineThatFailsDrainsAndResumesOnceItHolds) {
       recorded(),
       ElementsAre(
           AllOf(StartsWith("drained prolog: "), HasSubstr(failed)), StartsWith("kept periodic: "),
-          "kept periodic: nhc.check_file_test /etc/here: clean run 1 of 2",
-          AllOf(StartsWith("resumed periodic: "), HasSubstr("nhc.check_file_test is well again"))));
+          "kept periodic: nhc.check_hw_eth eth0: clean run 1 of 2",
+          AllOf(StartsWith("resumed periodic: "), HasSubstr("nhc.check_hw_eth is well again"))));
 }
 
 // The profile's checks would find this node, of which next to nothing is known, undecided.
@@ -127,20 +127,19 @@ TEST_F(HookNhcConfTest, ALineThatNobodyKnowsKeepsTheNodeUnlessTheSiteSaysOtherwi
   EXPECT_THAT(caller_.out(), HasSubstr("nhc.check_this"));
   site("  unknown: {\"nhc.*\": drain}\n");
   EXPECT_THAT(would_do({.context = "periodic"}),
-              HasSubstr("muster: dry_run n7: would drain: nhc.check_this: not judged: there is no "
-                        "check check_this"));
+              HasSubstr("muster: dry_run n7: would drain: nhc.check_this: not judged: check_this"));
 }
 
 TEST_F(HookNhcConfTest, ADrainedNodeWaitsForTheLineThatItWasDrainedFor) {
   lines(kLine);
-  dir_.remove("root/etc/here");
+  dir_.remove("root/sys/class/net/eth0");
   EXPECT_EQ(hook("periodic"), 0);
-  dir_.write("root/sys/class/net/eth0/operstate", "up\n");
-  lines("* || check_hw_eth eth0\n");
+  dir_.write("root/proc/loadavg", "0.10 0.10 0.10 1/100 1000\n");
+  lines("* || check_ps_loadavg 100\n");
   for (int run = 0; run < 3; ++run) EXPECT_EQ(hook("boot"), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|drained|"));
   EXPECT_THAT(recorded(), ElementsAre(StartsWith("drained periodic: "),
-                                      "kept boot: context boot did not run nhc.check_file_test"));
+                                      "kept boot: context boot did not run nhc.check_hw_eth"));
 }
 
 TEST_F(HookNhcConfTest, AFileThatCannotBeReadIsMustersOwnTrouble) {
@@ -155,9 +154,9 @@ TEST_F(HookNhcConfTest, AFileThatCannotBeReadIsMustersOwnTrouble) {
 
 TEST_F(HookNhcConfTest, TheCommandLineIsHeardBeforeTheSite) {
   lines(kUnknownLine);
-  dir_.write("own.conf", "* || check_file_test -e /etc/gone\n");
+  dir_.write("own.conf", "* || check_hw_eth eth9\n");
   EXPECT_THAT(would_do({.context = "prolog", .nhc_conf = path("own.conf")}),
-              HasSubstr("muster: dry_run n7: would drain: nhc.check_file_test /etc/gone: "));
+              HasSubstr("muster: dry_run n7: would drain: nhc.check_hw_eth eth9: "));
 }
 
 TEST_F(HookNhcConfTest, ThePathInTheRulesIsWhole) {

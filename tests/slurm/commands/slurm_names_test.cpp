@@ -29,7 +29,8 @@ class SlurmNamesTest : public ::testing::Test {
     dir_.write("root/proc/sys/kernel/hostname", "gpu-7\n");
     dir_.write("root/proc/uptime", "1000.00 2000.00\n");
     slurm_.site("  nhc_conf: /etc/nhc/nhc.conf\n");
-    dir_.write("root/etc/nhc/nhc.conf", "* || check_file_test -e /etc/gone\n");
+    dir_.write("root/sys/class/net/eth0/operstate", "up\n");
+    dir_.write("root/etc/nhc/nhc.conf", "* || check_hw_eth eth9\n");
     slurm_.names(kTwoHosts);
   }
 
@@ -76,7 +77,7 @@ TEST_F(SlurmNamesTest, ANodeOfThisHostsNameOnAnotherHostIsNotTouched) {
   EXPECT_EQ(hook(), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("gpu-7|main|idle|"));
   EXPECT_THAT(caller_.out(),
-              HasSubstr("muster: refused gpu-7: nhc.check_file_test /etc/gone: Slurm could not be "
+              HasSubstr("muster: refused gpu-7: nhc.check_hw_eth eth9: Slurm could not be "
                         "asked: Slurm knows no node on "
                         "the host gpu-7.example.org"));
 }

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges the lines about InfiniBand ports and GPUs for which muster's own checks have no limit.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "checks/nhc_conf/table.hpp"
+#include "checks/shared/gpus.hpp"
+#include "checks/shared/link_log.hpp"
+#include "lib/base/text.hpp"
+#include "lib/base/units.hpp"
+#include "lib/profile/limits/gpu.hpp"
+
+namespace muster::nhc {
+namespace {
+
+using checks::counted;
+
+struct NamedPort {
+  std::string name;  // mlx5_ib0:1
+  const IbPort* port = nullptr;
+};
+
+// Nothing where a fact that decides is unknown.
+std::optional<bool> is_up(const IbPort& port, std::optional<double> rate) {
+  if (!port.state || !port.physical_state || (rate && !port.rate_gbps)) return std::nullopt;
+  constexpr unsigned kActive = 4;
+  constexpr unsigned kLinkUp = 5;
+  return *port.state == kActive && *port.physical_state == kLinkUp &&
+         (!rate || std::abs(*port.rate_gbps - *rate) < 0.01);
+}
+
+std::string describe(const NamedPort& seen) {
+  return fmt::format("{}: state {}, physical state {}, {:g} Gb/s", seen.name,
+                     seen.port->state.value_or(0), seen.port->physical_state.value_or(0),
+                     seen.port->rate_gbps.value_or(0));
+}
+
+// The ports that "mlx5_0:1" or "mlx5_0" names, both globs. HCAs whose ports were not read go to
+// `unread`.
+std::vector<NamedPort> ports_named(const Infiniband& infiniband, std::string_view wanted,
+                                   std::vector<std::string>& unread) {
+  const auto device = wanted.substr(0, wanted.find(':'));
+  std::vector<NamedPort> ports;
+  for (const auto& hca : infiniband.hcas) {
+    if (!wanted.empty() && !matches_glob(device, hca.name)) continue;
+    if (!hca.ports) {
+      unread.push_back(hca.name);
+      continue;
+    }
+    for (const auto& port : *hca.ports) {
+      auto name = fmt::format("{}:{}", hca.name, port.number);
+      const bool any_port = device.size() == wanted.size();
+      if (any_port || matches_glob(wanted, name)) ports.push_back({std::move(name), &port});
+    }
+  }
+  return ports;
+}
+
+// grep -w: a match ends where a character that is not part of a word follows.
+bool has_words(std::string_view text, std::string_view words) {
+  const auto is_word = [&](std::size_t at) {
+    return at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+  };
+  for (auto at = text.find(words); at != std::string_view::npos; at = text.find(words, at + 1)) {
+    if (!is_word(at - 1) && !is_word(at + words.size())) return true;
+  }
+  return false;
+}
+
+// "HOURS [COUNT]", of which each may be missing.
+Result<std::uint64_t> number_in(std::string_view word, std::uint64_t otherwise) {
+  constexpr std::uint64_t kMost = 100'000;
+  if (word.empty()) return otherwise;
+  const auto number = parse_unsigned(word);
+  if (number && *number <= kMost) return *number;
+  return make_error(fmt::format("\"{}\", expected a whole number", printable(word, 40)));
+}
+
+}  // namespace
+
+// [RATE [DEVICE[:PORT]]]: a port is ACTIVE, LinkUp and at the rate.
+Findings judge_ib_port(const JudgedLine& line) {
+  const auto word = line.argument(0);
+  const auto wanted = line.argument(1);
+  std::optional<double> rate;
+  if (!word.empty()) {
+    const auto number = parse_number(word);
+    if (!number) {
+      return {not_judged(fmt::format("\"{}\", expected a rate in Gb/s", printable(word, 40)))};
+    }
+    rate = *number;
+  }
+  const auto& infiniband = line.snapshot.infiniband;
+  // An older snapshot lacks this fact.
+  if (infiniband.ok() && infiniband->umad.is_absent() && infiniband->umad != Fact<std::string>()) {
+    return {checks::failed(checks::kNode,
+                           "ib_umad is not loaded: no /sys/class/infiniband_mad/abi_version",
+                           Remedy::fix_config)};
+  }
+  const auto device = wanted.empty() ? checks::kNode : wanted;
+  std::vector<std::string> unread;
+  const auto ports = ports_named(*infiniband, wanted, unread);
+  for (const auto& seen : ports) {
+    const auto up = is_up(*seen.port, rate);
+    if (!up) unread.push_back(seen.name);
+    if (!up.value_or(false)) continue;
+    return {checks::passed(fmt::format("{} is ACTIVE (LinkUp) at {:g} Gb/s", seen.name,
+                                       seen.port->rate_gbps.value_or(0)),
+                           device)};
+  }
+  if (!unread.empty()) {
+    return {not_judged(fmt::format("{}: cannot read its state or rate", unread.front()),
+                       unread.front())};
+  }
+  const auto expected =
+      fmt::format("ACTIVE (4), LinkUp (5){}", rate ? fmt::format(", {:g} Gb/s", *rate) : "");
+  const auto seen = ports.empty() ? std::string("no such port") : describe(ports.front());
+  return {checks::failed(device, fmt::format("{}, expected {}", seen, expected),
+                         checks::hardware_remedy(line.snapshot))};
+}
+
+// [HOURS [COUNT]]: links that went down, by the kernel's log.
+Findings judge_link_flaps(const JudgedLine& line) {
+  const auto hours = number_in(line.argument(0), 24);
+  const auto limit = number_in(line.argument(1), 5);
+  if (!hours || !limit) return {not_judged((hours ? limit : hours).error().message)};
+  const auto& uptime = line.snapshot.identity->uptime_s;
+  if (!uptime) return {checks::not_known(checks::kNode, "the time since boot", uptime)};
+  const double begin_us = (*uptime - kHour * static_cast<double>(*hours)) * kMicrosecondsPerSecond;
+  Findings findings;
+  for (const auto& [adapter, times] : checks::link_downs_by_adapter(line.snapshot, begin_us)) {
+    if (times < *limit) continue;
+    findings.push_back(checks::failed(
+        adapter,
+        fmt::format("the link went down {} in {} h by the kernel log, expected fewer than {}",
+                    counted(times, "time"), *hours, *limit),
+        checks::hardware_remedy(line.snapshot),
+        {checks::count_value(times), checks::count_value(*limit)}));
+  }
+  return checks::or_pass(std::move(findings),
+                         fmt::format("no link went down {} or more in {} h by the kernel log",
+                                     counted(*limit, "time"), *hours));
+}
+
+// Without a number of links in the profile, gpu.nvlink_state only compares the GPUs.
+Findings judge_nvlinks(const JudgedLine& line) {
+  if (line.profile.gpu->nvlink_state.links) return {};
+  return checks::gpu::each(
+      line.snapshot,
+      [](const Gpu& gpu) -> std::optional<Finding> {
+        if (!gpu.nvlinks) return std::nullopt;
+        const auto inactive = std::ranges::count_if(
+            *gpu.nvlinks, [](const NvLink& link) { return link.state && *link.state == 0; });
+        if (inactive == 0) return std::nullopt;
+        const auto count = static_cast<std::uint64_t>(inactive);
+        return checks::gpu::failed(gpu, fmt::format("{} inactive", counted(count, "NVLink")),
+                                   Remedy::none);
+      },
+      "without an inactive NVLink");
+}
+
+// VERSION, of which each GPU has all or the leading words.
+Findings judge_vbios(const JudgedLine& line) {
+  const auto wanted = line.argument(0);
+  return checks::gpu::each(
+      line.snapshot,
+      [&](const Gpu& gpu) -> std::optional<Finding> {
+        const auto& version = gpu.firmware.vbios;
+        if (!version) {
+          return checks::not_known(checks::gpu::name_of(gpu), "the VBIOS version", version);
+        }
+        if (has_words(*version, wanted)) return std::nullopt;
+        const auto expected = printable(wanted, 80);
+        return checks::gpu::failed(gpu, fmt::format("VBIOS {}, expected {}", *version, expected),
+                                   Remedy::fix_config, {*version, expected});
+      },
+      "with the expected VBIOS");
+}
+
+// COUNT rocm, as rocm-smi lists them: the GPUs of the amdgpu driver.
+Findings judge_amd_count(const JudgedLine& line) {
+  const auto wanted = number_in(line.argument(0), 0);
+  if (!wanted) return {not_judged(wanted.error().message)};
+  const auto seen = line.snapshot.pci->amd_gpus.size();
+  auto message = fmt::format("{} with the amdgpu driver", counted(seen, "GPU"));
+  if (seen == *wanted) return {checks::passed(std::move(message))};
+  auto finding =
+      checks::failed(checks::kNode, fmt::format("{}, expected {}", message, *wanted),
+                     Remedy::reboot, {checks::count_value(seen), checks::count_value(*wanted)});
+  finding.code = "NHC2009";
+  return {std::move(finding)};
+}
+
+}  // namespace muster::nhc

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges the lines about processors, memory, interfaces, file systems, load and services as NHC
+// does.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "checks/nhc_conf/match.hpp"
+#include "checks/nhc_conf/table.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::nhc {
+namespace {
+
+using checks::count_value;
+using checks::counted;
+using checks::kNode;
+
+enum class Unit { bytes, inodes };
+
+struct Amount {
+  double value = 0;
+  bool percent = false;
+};
+
+// "5%"; "1915071MB" in powers of 1024, in kB without a unit; "10k" inodes in powers of 1000.
+Result<Amount> parse_amount(std::string_view text, Unit unit) {
+  constexpr std::string_view kPowers = "kmgtpe";
+  auto number = text;
+  const bool percent = number.ends_with('%');
+  if (percent) number.remove_suffix(1);
+  const bool bytes = unit == Unit::bytes;
+  if (bytes && (number.ends_with('b') || number.ends_with('B'))) number.remove_suffix(1);
+  const auto last = number.empty() ? '\0' : number.back();
+  const auto found =
+      kPowers.find(static_cast<char>(std::tolower(static_cast<unsigned char>(last))));
+  const bool scaled = found != std::string_view::npos;
+  if (scaled) number.remove_suffix(1);
+  const auto value = parse_unsigned(number);
+  if (!value || (percent && (*value > 100 || scaled))) {
+    return make_error(fmt::format("\"{}\", expected an amount such as {} or 5%",
+                                  printable(text, 40), bytes ? "512MB" : "10k"));
+  }
+  if (percent) return Amount{static_cast<double>(*value), true};
+  const auto power = scaled ? static_cast<int>(found) + 1 : bytes ? 1 : 0;
+  return Amount{static_cast<double>(*value) * std::pow(bytes ? 1024.0 : 1000.0, power)};
+}
+
+// "512 kB", "1870.2 GiB".
+std::string size_in_words(double bytes) {
+  return bytes < 1024.0 * 1024 * 1024 ? fmt::format("{:.0f} kB", bytes / 1024)
+                                      : checks::in_gib(bytes);
+}
+
+// The options that getopts of bash reads, up to the first other word.
+struct Options {
+  std::map<char, std::vector<std::string>> given;  // a flag has empty values
+  std::vector<std::string> rest;
+};
+
+// `known`: the letters, each with a colon where it takes a value.
+Result<Options> read_options(const std::vector<std::string>& arguments, std::string_view known) {
+  Options options;
+  std::size_t next = 0;
+  for (; next < arguments.size() && arguments[next].size() > 1 && arguments[next][0] == '-';
+       ++next) {
+    const std::string_view word = arguments[next];
+    if (word == "--") {
+      ++next;
+      break;
+    }
+    for (std::size_t i = 1; i < word.size(); ++i) {
+      const auto place = word[i] == ':' ? std::string_view::npos : known.find(word[i]);
+      if (place == std::string_view::npos) {
+        return make_error(
+            fmt::format("-{} is not translated, let NHC run it", printable(word.substr(i, 1), 8)));
+      }
+      const bool takes_value = known.substr(place + 1).starts_with(':');
+      auto value = takes_value ? word.substr(i + 1) : std::string_view();
+      if (takes_value && value.empty()) {
+        if (++next == arguments.size()) {
+          return make_error(fmt::format("-{}: missing value", word[i]));
+        }
+        value = arguments[next];
+      }
+      options.given[word[i]].emplace_back(value);
+      if (takes_value) break;
+    }
+  }
+  options.rest.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());
+  return options;
+}
+
+// Where /proc/cpuinfo names no sockets, as on Arm, NHC counts every processor as a socket.
+bool counts_threads_as_sockets(const Cpu& cpu, const JudgedLine& line) {
+  constexpr std::uint64_t kManySockets = 32;
+  const auto sockets = parse_unsigned(line.argument(0));
+  return sockets && *sockets > kManySockets && cpu.threads && *cpu.threads == *sockets &&
+         line.argument(1) == line.argument(0) && line.argument(2) == line.argument(0);
+}
+
+// MIN [MAX [TOLERANCE]]. As in NHC, a tolerance in percent is one of the observed size.
+Result<Finding> judge_size(const JudgedLine& line, std::string_view what,
+                           const Fact<std::uint64_t>& size, Remedy too_small) {
+  if (!size) return checks::not_known(kNode, fmt::format("the size of {}", what), size);
+  const auto seen = static_cast<double>(*size);
+  const auto word = [&](std::size_t index) {
+    return line.argument(index).empty() ? "0" : line.argument(index);
+  };
+  TRY_ASSIGN(const auto least, parse_amount(word(0), Unit::bytes));
+  TRY_ASSIGN(const auto most, parse_amount(word(1), Unit::bytes));
+  TRY_ASSIGN(const auto tolerance, parse_amount(word(2), Unit::bytes));
+  const double band = tolerance.percent ? seen * tolerance.value / 100 : tolerance.value;
+  const bool low = seen + band < least.value;
+  const bool high = !line.argument(1).empty() && seen - band > most.value;
+  auto message = fmt::format("{} of {}", size_in_words(seen), what);
+  if (!low && !high) return checks::passed(std::move(message));
+  const double limit = low ? least.value : most.value;
+  message += fmt::format(", expected at {} {}", low ? "least" : "most", size_in_words(limit));
+  if (band > 0) message += fmt::format(" within {}", line.argument(2));
+  return checks::failed(kNode, std::move(message), low ? too_small : Remedy::fix_config,
+                        {count_value(*size), count_value(static_cast<std::uint64_t>(limit)), "B"});
+}
+
+// The finding, or one that names the invalid argument.
+Findings or_not_judged(Result<Finding> finding, std::string_view device = kNode) {
+  if (!finding) return {not_judged(finding.error().message, device)};
+  return {*std::move(finding)};
+}
+
+const Mount* mount_at(const Snapshot& snapshot, std::string_view point) {
+  const auto on_top = snapshot.mounts->on_top();
+  const auto found = on_top.find(point);
+  return found == on_top.end() ? nullptr : found->second;
+}
+
+struct WantedMount {
+  std::vector<std::string> points;
+  std::vector<std::string> sources, types, options;  // match strings
+};
+
+// "/point [source [type [options]]]", or the same as options.
+Result<WantedMount> wanted_mount(const CheckLine& line) {
+  if (line.argument(0).starts_with('/')) {
+    const auto words = [&](std::size_t index) {
+      const auto word = line.argument(index);
+      return word.empty() ? std::vector<std::string>() : std::vector{std::string(word)};
+    };
+    return WantedMount{words(0), words(1), words(2), words(3)};
+  }
+  TRY_ASSIGN(auto options, read_options(line.arguments, "f:o:s:t:"));
+  auto& given = options.given;
+  WantedMount wanted{given['f'], given['s'], given['t'], given['o']};
+  wanted.points.insert(wanted.points.end(), options.rest.begin(), options.rest.end());
+  if (wanted.points.empty()) return make_error("no mount point given");
+  return wanted;
+}
+
+// What /proc/mounts shows at the point: a file system with data, else one of the kernel.
+std::optional<KernelMount> shown_at(const Snapshot& snapshot, const std::string& point) {
+  if (const Mount* mount = mount_at(snapshot, point); mount != nullptr) {
+    return KernelMount{mount->point, mount->type, mount->source, mount->read_only, mount->options};
+  }
+  const auto& kernel = snapshot.mounts->kernel;
+  if (!kernel) return std::nullopt;
+  const auto found = std::ranges::find(*kernel, point, &KernelMount::point);
+  return found == kernel->end() ? std::nullopt : std::optional(*found);
+}
+
+// The first match string that the mount does not match.
+std::optional<Finding> mismatch(const KernelMount& mount, const WantedMount& wanted) {
+  const auto options = mount.options ? fmt::format("{}", fmt::join(*mount.options, ","))
+                                     : std::string(mount.read_only ? "ro" : "rw");
+  const std::array<std::pair<std::string, const std::vector<std::string>*>, 3> rules{
+      {{mount.source, &wanted.sources}, {mount.type, &wanted.types}, {options, &wanted.options}}};
+  for (const auto& [seen, expressions] : rules) {
+    for (const auto& expression : *expressions) {
+      const auto found = matches(expression, seen);
+      if (!found) return not_judged(found.error().message, mount.point);
+      if (*found) continue;
+      return checks::failed(mount.point,
+                            fmt::format("{} is mounted: {}, expected {}", printable(mount.point),
+                                        printable(seen, 80), printable(expression, 80)),
+                            Remedy::fix_config, {seen, expression});
+    }
+  }
+  return std::nullopt;
+}
+
+Finding judge_point(const Snapshot& snapshot, const WantedMount& wanted, const std::string& point) {
+  const auto unused = not_judged(
+      fmt::format("{} is mounted on first use and was not used yet", printable(point)), point);
+  const auto mount = shown_at(snapshot, point);
+  if (!mount) {
+    if (snapshot.mounts->automount_of(point) != nullptr) return unused;
+    if (!snapshot.mounts->kernel) {
+      return not_judged(fmt::format("{} was not observed", printable(point)), point);
+    }
+    return checks::failed(point, fmt::format("{} is not mounted", printable(point)),
+                          Remedy::fix_config, {false, true});
+  }
+  auto wrong = mismatch(*mount, wanted);
+  // An automount point becomes another file system once it is used.
+  if (mount->type == "autofs" && (wrong || !wanted.options.empty())) return unused;
+  if (wrong) return *std::move(wrong);
+  return checks::passed(fmt::format("{} is mounted ({} from {})", printable(point),
+                                    printable(mount->type), printable(mount->source)),
+                        point);
+}
+
+Findings judge_mounts(const JudgedLine& line, std::string_view option) {
+  auto wanted = wanted_mount(line.line);
+  if (!wanted) return {not_judged(wanted.error().message)};
+  if (!option.empty()) wanted->options.emplace_back(option);
+  Findings findings;
+  for (const auto& point : wanted->points) {
+    findings.push_back(judge_point(line.snapshot, *wanted, point));
+  }
+  return findings;
+}
+
+// The use of space or inodes, as df counts it.
+struct Usage {
+  Unit unit;
+  double used = 0, available = 0;
+
+  // df rounds up.
+  [[nodiscard]] double used_percent() const { return std::ceil(100 * used / (used + available)); }
+
+  [[nodiscard]] std::string in_words(double amount) const {
+    return unit == Unit::bytes ? size_in_words(amount) : fmt::format("{:.0f} inodes", amount);
+  }
+};
+
+Usage usage_of(const Space& space, Unit unit) {
+  if (unit == Unit::bytes) {
+    return {unit, static_cast<double>(space.used_bytes),
+            static_cast<double>(space.available_bytes)};
+  }
+  const auto free = static_cast<double>(space.inodes_free);
+  return {unit, static_cast<double>(space.inodes_total) - free, free};
+}
+
+// Free space must reach the limit, used space must stay below it.
+Result<Finding> judge_usage(const std::string& point, std::string_view word, const Usage& usage,
+                            bool free) {
+  TRY_ASSIGN(const auto limit, parse_amount(word, usage.unit));
+  const double amount = free ? usage.available : usage.used;
+  const double percent = free ? 100 - usage.used_percent() : usage.used_percent();
+  const double seen = limit.percent ? percent : amount;
+  auto message = fmt::format("{} {} on {} ({:g}%)", usage.in_words(amount), free ? "free" : "used",
+                             point, percent);
+  if (free ? seen >= limit.value : seen < limit.value) {
+    return checks::passed(std::move(message), point);
+  }
+  message += fmt::format(", expected {} {}", free ? "at least" : "less than", word);
+  return checks::failed(point, std::move(message), Remedy::fix_config);
+}
+
+// POINT LIMIT. NHC passes a point without a file system, and one that counts nothing.
+Findings judge_space(const JudgedLine& line, Unit unit, bool free) {
+  const std::string point = printable(line.argument(0));
+  const Mount* mount = mount_at(line.snapshot, line.argument(0));
+  if (mount == nullptr) {
+    return {checks::skipped(fmt::format("nothing is mounted on {}", point), point)};
+  }
+  if (mount->hung) {
+    return {
+        checks::failed(point, fmt::format("{} does not answer", point), Remedy::restart_service)};
+  }
+  if (!mount->space) {
+    return {checks::not_known(point, fmt::format("the space of {}", point), mount->space)};
+  }
+  const auto usage = usage_of(*mount->space, unit);
+  if (usage.used + usage.available <= 0) {
+    return {checks::skipped(fmt::format("{} reports no size", point), point)};
+  }
+  return or_not_judged(judge_usage(point, line.argument(1), usage, free), point);
+}
+
+constexpr std::string_view kWritable = "/(^|,)rw($|,)/";
+constexpr std::string_view kReadOnly = "/(^|,)ro($|,)/";
+
+// Services that distributions run as units of another name.
+constexpr std::array kUnits{
+    std::pair{"sshd", "ssh"},       std::pair{"crond", "cron"},
+    std::pair{"nfs", "nfs-server"}, std::pair{"nfs", "nfs-mountd"},
+    std::pair{"httpd", "apache2"},  std::pair{"nfslock", "rpc-statd"},
+    std::pair{"mysqld", "mariadb"}, std::pair{"ntpd", "ntp"},
+    std::pair{"chronyd", "chrony"}, std::pair{"munged", "munge"},
+};
+
+// The active unit of a service, else the unit that carries its name.
+std::string unit_of(const Services& services, std::string_view name) {
+  const auto unit_named = [](std::string_view word) {
+    return word.ends_with(".service") ? std::string(word) : fmt::format("{}.service", word);
+  };
+  const auto is_active = [&](const std::string& unit) {
+    return std::ranges::find(*services.active, unit) != services.active->end();
+  };
+  for (const auto& [service, unit] : kUnits) {
+    if (name == service && is_active(unit_named(unit))) return unit_named(unit);
+  }
+  return unit_named(name);
+}
+
+}  // namespace
+
+Findings judge_cpuinfo(const JudgedLine& line) {
+  const auto& cpu = *line.snapshot.cpu;
+  if (counts_threads_as_sockets(cpu, line)) {
+    return {checks::passed(
+        fmt::format("{}, which NHC counts as sockets", counted(*cpu.threads, "thread")))};
+  }
+  const std::array<std::pair<std::string_view, const Fact<unsigned>*>, 3> counts{
+      {{"socket", &cpu.sockets}, {"core", &cpu.cores}, {"thread", &cpu.threads}}};
+  Findings findings;
+  std::vector<std::string> seen;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const auto& [noun, count] = counts.at(i);
+    if (*count) seen.push_back(counted(**count, noun));
+    const auto word = line.argument(i);
+    if (word.empty()) continue;
+    const auto expected = parse_unsigned(word);
+    if (!expected) {
+      findings.push_back(
+          not_judged(fmt::format("\"{}\", expected a number of {}s", printable(word, 40), noun)));
+    } else if (!*count) {
+      findings.push_back(checks::not_known(kNode, fmt::format("the number of {}s", noun), *count));
+    } else if (**count != *expected) {
+      findings.push_back(checks::failed(
+          kNode, fmt::format("{}, expected {}", counted(**count, noun), *expected),
+          **count < *expected ? checks::hardware_remedy(line.snapshot) : Remedy::fix_config,
+          {count_value(**count), count_value(*expected)}));
+    }
+  }
+  return checks::or_pass(std::move(findings), fmt::format("{}", fmt::join(seen, ", ")));
+}
+
+Findings judge_physmem(const JudgedLine& line) {
+  return or_not_judged(judge_size(line, "memory", line.snapshot.memory->total_bytes,
+                                  checks::hardware_remedy(line.snapshot)));
+}
+
+Findings judge_swap(const JudgedLine& line) {
+  return or_not_judged(
+      judge_size(line, "swap", line.snapshot.memory->swap_total_bytes, Remedy::fix_config));
+}
+
+Findings judge_eth(const JudgedLine& line) {
+  const auto name = line.argument(0);
+  // The probe leaves out lo: every network namespace has one.
+  if (name == "lo") return {checks::passed("lo exists in every network", name)};
+  for (const auto& interface : line.snapshot.network->interfaces) {
+    const auto found = matches(name, interface.name);
+    if (!found) return {not_judged(found.error().message)};
+    if (*found) return {checks::passed(fmt::format("the interface {} exists", name), name)};
+  }
+  return {checks::failed(name, fmt::format("no interface {}", printable(name, 80)),
+                         Remedy::fix_config, {false, true})};
+}
+
+Findings judge_mount(const JudgedLine& line) { return judge_mounts(line, {}); }
+
+Findings judge_writable_mount(const JudgedLine& line) { return judge_mounts(line, kWritable); }
+
+Findings judge_read_only_mount(const JudgedLine& line) { return judge_mounts(line, kReadOnly); }
+
+Findings judge_free_space(const JudgedLine& line) { return judge_space(line, Unit::bytes, true); }
+
+Findings judge_used_space(const JudgedLine& line) { return judge_space(line, Unit::bytes, false); }
+
+Findings judge_free_inodes(const JudgedLine& line) { return judge_space(line, Unit::inodes, true); }
+
+Findings judge_used_inodes(const JudgedLine& line) {
+  return judge_space(line, Unit::inodes, false);
+}
+
+// [LOAD1 [LOAD5 [LOAD15]]].
+Findings judge_load(const JudgedLine& line) {
+  const auto& tasks = *line.snapshot.processes;
+  const std::array<std::pair<int, const Fact<double>*>, 3> loads{
+      {{1, &tasks.load1}, {5, &tasks.load5}, {15, &tasks.load15}}};
+  Findings findings;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    const auto& [minutes, load] = loads.at(i);
+    const auto word = line.argument(i);
+    if (word.empty()) continue;
+    const auto what = fmt::format("the {}-minute load average", minutes);
+    const auto limit = parse_number(word);
+    if (!limit) {
+      findings.push_back(not_judged(fmt::format("\"{}\", expected a load", printable(word, 40))));
+    } else if (!*load) {
+      findings.push_back(checks::not_known(kNode, what, *load));
+    } else if (**load >= *limit) {
+      findings.push_back(checks::failed(
+          kNode, fmt::format("{} is {:g}, expected less than {:g}", what, **load, *limit),
+          Remedy::watch, {**load, *limit}));
+    }
+  }
+  return checks::or_pass(std::move(findings), "the load is below the limits");
+}
+
+// By the systemd unit of that name. NHC looks for a process: of -d and -m, only NHC knows more.
+Findings judge_service(const JudgedLine& line) {
+  const auto options = read_options(line.line.arguments, "Scd:ru:");
+  if (!options) return {not_judged(options.error().message)};
+  if (options->rest.size() != 1) return {not_judged("expected one service")};
+  const auto& services = *line.snapshot.services;
+  if (!services.active) {
+    return {checks::not_known(kNode, "the list of active services", services.active)};
+  }
+  const auto lists = [](const Fact<std::vector<std::string>>& units, const std::string& unit) {
+    return units && std::ranges::find(*units, unit) != units->end();
+  };
+  const auto& name = options->rest.front();
+  const auto unit = unit_of(services, name);
+  if (!lists(services.active, unit)) {
+    return {checks::failed(unit, fmt::format("{} is not active", printable(unit, 80)),
+                           Remedy::restart_service)};
+  }
+  const auto owner = options->given.find('u');
+  const bool of_root = owner == options->given.end() || lists(services.of_root, unit);
+  const bool known = owner == options->given.end() || owner->second.back() == "root" ||
+                     owner->second.back() == "0";
+  if (!of_root || !known) {
+    return {not_judged(fmt::format("the user of {} is not known", printable(unit, 80)), unit)};
+  }
+  return {checks::passed(fmt::format("{} is active", printable(unit, 80)), unit)};
+}
+
+}  // namespace muster::nhc
