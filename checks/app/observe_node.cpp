@@ -52,11 +52,9 @@ void append(std::vector<std::string>& target, const std::vector<std::string>& mo
 // Some facts take long to read, and nobody waits for these.
 bool has_time(std::string_view context) { return context == "manual" || context == "boot"; }
 
-// What costs the firmware of each HCA a question is not asked while a job waits.
-OnRequest on_request_of(const ObservationRequest& request) {
-  OnRequest wanted;
-  wanted.link_errors = request.context != "prolog" && request.context != "epilog";
-  return wanted;
+// A job waits for a prolog and an epilog: do not query the firmware of each HCA there.
+bool wants_link_errors(std::string_view context) {
+  return context != "prolog" && context != "epilog";
 }
 
 NvmlParts parts_for(const ObservationRequest& request) {
@@ -140,7 +138,7 @@ Attempt<ObservedNode> observe_node(const ObservationRequest& request,
                                .probes = request.probes(nullptr),
                                .deadline = observe_until(started, deadline.when()),
                                .nvml = {.library = request.nvml, .parts = parts_for(request)},
-                               .on_request = on_request_of(request),
+                               .link_errors = wants_link_errors(request.context),
                                .state_file = state_file,
                                .variables = variables_of(*root, variables),
                                .meanwhile = name ? std::function<void()>() : read_them};

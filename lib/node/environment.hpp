@@ -12,7 +12,7 @@
 
 namespace muster {
 
-// A file that the profile or a line of NHC's configuration names.
+// A file that the profile names.
 struct FileFact {
   MUSTER_DESCRIBED(FileFact);
   MUSTER_FIELD(std::string, path, "as written in the profile");
@@ -20,20 +20,7 @@ struct FileFact {
   MUSTER_FIELD(bool, executable, "a regular file with an execute bit") = false;
   MUSTER_FIELD(bool, directory, "it is a directory") = false;
   MUSTER_FIELD(Fact<bool>, writable, "a write bit is set and the file system is not read-only");
-  MUSTER_FIELD(Fact<std::string>, type,
-               "regular, directory, character, block, fifo or socket; of the target of a link");
-  MUSTER_FIELD(Fact<unsigned>, mode,
-               "permissions with set-user-id, set-group-id and sticky bit, in decimal");
-  MUSTER_FIELD(Fact<std::uint64_t>, size_bytes, "size");
-  MUSTER_FIELD(Fact<bool>, read_only, "its file system is read-only");
-  MUSTER_FIELD(Fact<bool>, link, "it is a symbolic link");
-  MUSTER_FIELD(Fact<std::uint64_t>, owner, "user id, of the target of a link, like the times");
-  MUSTER_FIELD(Fact<std::uint64_t>, group, "group id");
-  MUSTER_FIELD(Fact<std::uint64_t>, accessed_s, "last access, seconds since 1970");
-  MUSTER_FIELD(Fact<std::uint64_t>, modified_s, "last change of its contents");
-  MUSTER_FIELD(Fact<std::uint64_t>, changed_s, "last change of its inode");
   MUSTER_FIELD(Fact<Space>, space, "of its file system");
-  MUSTER_FIELD(Fact<std::string>, contents, "its text; absent unless requested");
 };
 
 struct NcclSetting {
@@ -59,16 +46,6 @@ struct Library {
   MUSTER_FIELD(std::string, version, "empty if the library does not report it");
 };
 
-// A command in a line of NHC's configuration that the site allows muster to run.
-struct CommandFact {
-  MUSTER_DESCRIBED(CommandFact);
-  MUSTER_FIELD(std::vector<std::string>, words, "the command and its arguments");
-  MUSTER_FIELD(std::string, program, "the program that was run; empty if none was");
-  MUSTER_FIELD(Fact<int>, status, "exit status as in shells; absent if the site does not allow it");
-  MUSTER_FIELD(bool, timed_out, "it exceeded the time that the line allows") = false;
-  MUSTER_FIELD(Fact<std::string>, output, "its standard output");
-};
-
 struct Environment {
   MUSTER_DESCRIBED(Environment);
   MUSTER_FIELD(Fact<std::vector<NcclSetting>>, nccl,
@@ -77,8 +54,6 @@ struct Environment {
   MUSTER_FIELD(std::vector<FileFact>, files, "files and programs that the profile names");
   MUSTER_FIELD(Fact<std::vector<Library>>, libraries,
                "libraries that jobs need; absent below a foreign root");
-  MUSTER_FIELD(std::vector<CommandFact>, commands,
-               "commands that lines of NHC's configuration name");
   MUSTER_FIELD(ByName<std::string>, job,
                "variables of the current job: SLURM_JOB_ID, CUDA_VISIBLE_DEVICES …");
 };

@@ -25,23 +25,9 @@ struct Interface {
   MUSTER_FIELD(std::string, hca, "verbs device on the same PCI function; empty for none");
 };
 
-struct Socket {
-  MUSTER_DESCRIBED(Socket);
-  MUSTER_FIELD(std::string, protocol, "tcp, tcp6, udp, udp6, unix");
-  MUSTER_FIELD(std::string, type, "STREAM, DGRAM or SEQPACKET of a unix socket; else empty");
-  MUSTER_FIELD(std::string, state, "LISTEN, ESTABLISHED …; empty for unconnected UDP");
-  MUSTER_FIELD(std::string, local, "address and port (0.0.0.0:22), or the path of a unix socket");
-  MUSTER_FIELD(std::string, remote, "the same of the other end");
-  MUSTER_FIELD(Fact<std::uint64_t>, user, "user id of its owner; absent for unix");
-  MUSTER_FIELD(Fact<std::vector<std::string>>, programs,
-               "names of the processes that have it open");
-};
-
 struct Network {
   MUSTER_DESCRIBED(Network);
   MUSTER_FIELD(std::vector<Interface>, interfaces, "network interfaces except the loopback");
-  MUSTER_FIELD(Fact<std::vector<Socket>>, sockets,
-               "TCP, UDP and unix sockets; absent unless requested");
 };
 
 }  // namespace muster

@@ -35,20 +35,6 @@ struct FuseUser {
   MUSTER_FIELD(std::uint64_t, waiting, "unanswered requests to them") = 0;
 };
 
-// A process, as shown by ps.
-struct RunningProcess {
-  MUSTER_DESCRIBED(RunningProcess);
-  MUSTER_FIELD(std::uint64_t, pid, "process id") = 0;
-  MUSTER_FIELD(std::uint64_t, parent, "pid of the parent") = 0;
-  MUSTER_FIELD(Fact<std::uint64_t>, user, "real user id");
-  MUSTER_FIELD(std::string, name, "comm");
-  MUSTER_FIELD(std::string, command, "with arguments, up to 256 bytes; [name] for kernel threads");
-  MUSTER_FIELD(double, cpu_s, "processor time used") = 0;
-  MUSTER_FIELD(Fact<double>, age_s, "time since it was started");
-  MUSTER_FIELD(std::uint64_t, resident_bytes, "resident memory") = 0;
-  MUSTER_FIELD(std::uint64_t, virtual_bytes, "mapped memory") = 0;
-};
-
 struct Processes {
   MUSTER_DESCRIBED(Processes);
   MUSTER_FIELD(Fact<double>, load1, "load average, 1 minute");
@@ -60,9 +46,6 @@ struct Processes {
   MUSTER_FIELD(Fact<std::vector<Task>>, zombies, "zombie processes");
   MUSTER_FIELD(Fact<std::vector<FuseUser>>, fuse,
                "users, except root, whose FUSE file systems have unanswered requests");
-  MUSTER_FIELD(Fact<std::vector<RunningProcess>>, all, "all processes; absent unless requested");
-  MUSTER_FIELD(Fact<ByName<std::uint64_t>>, users,
-               "user ids by name from etc/passwd; absent unless requested");
 };
 
 }  // namespace muster

@@ -65,17 +65,6 @@ Result<struct stat> read_status(const Root& root, std::string_view path, int fla
   });
 }
 
-std::string printable_lines(std::string_view text, std::size_t most) {
-  std::string lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find_first_of("\n\t"), text.size());
-    lines += printable(text.substr(0, end), most);
-    if (end < text.size()) lines += text[end];
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 Result<double> read_uptime(const Root& root) {
   return read_and_parse(root, "/proc/uptime", [](std::string_view line) -> Result<double> {
     auto seconds = parse_number(line.substr(0, line.find(' ')));

@@ -70,10 +70,6 @@ template <class Parse>
 [[nodiscard]] Result<struct stat> read_status(const Root& root, std::string_view path,
                                               int flags = 0);
 
-// The text with tabs and ends of lines as they are, and at most `most` printable bytes between two
-// of them: JSON takes no bytes that are no text.
-[[nodiscard]] std::string printable_lines(std::string_view text, std::size_t most);
-
 // Seconds since the node was started.
 [[nodiscard]] Result<double> read_uptime(const Root& root);
 

@@ -34,7 +34,6 @@ namespace {
 constexpr std::string_view kNcclConf = "/etc/nccl.conf";
 constexpr std::size_t kMaxTopology = 1024UL * 1024;
 constexpr std::size_t kLongestValue = 4096;
-constexpr std::size_t kMaxContents = 256UL * 1024;
 constexpr std::array<std::string_view, 8> kJobVariables{
     "SLURM_JOB_ID",       "SLURM_JOB_START_TIME", "SLURM_SCRIPT_CONTEXT", "SLURM_JOB_GPUS",
     "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES",  "SLURM_JOB_PARTITION",  "CUDA_VISIBLE_DEVICES"};
@@ -107,26 +106,9 @@ Fact<Space> read_space(int descriptor, bool& read_only) {
   return space_of(status);
 }
 
-std::string type_of(mode_t mode) {
-  if (S_ISREG(mode)) return "regular";
-  if (S_ISDIR(mode)) return "directory";
-  if (S_ISCHR(mode)) return "character";
-  if (S_ISBLK(mode)) return "block";
-  if (S_ISFIFO(mode)) return "fifo";
-  return S_ISSOCK(mode) ? "socket" : "other";
-}
-
-// One that leads nowhere is a link, too.
-Fact<bool> is_link(const Root& root, const std::string& path) {
-  return read_status(root, path, O_NOFOLLOW).map([](const struct stat& status) -> bool {
-    return S_ISLNK(status.st_mode);
-  });
-}
-
 FileFact read_file(const Root& root, const std::string& path) {
   FileFact file;
   file.path = path;
-  file.link = is_link(root, path);
   const auto opened = root.open(path, O_PATH);
   const auto status = opened ? status_of(*opened, path) : tl::unexpected(opened.error());
   if (!status) {
@@ -140,20 +122,11 @@ FileFact read_file(const Root& root, const std::string& path) {
   file.exists = true;
   file.directory = S_ISDIR(status->st_mode);
   file.executable = S_ISREG(status->st_mode) && (status->st_mode & kAnyExecute) != 0;
-  file.type = type_of(status->st_mode);
-  file.mode = static_cast<unsigned>(status->st_mode & 07777);
-  file.size_bytes = static_cast<std::uint64_t>(status->st_size);
-  file.owner = std::uint64_t{status->st_uid};
-  file.group = std::uint64_t{status->st_gid};
-  file.accessed_s = static_cast<std::uint64_t>(status->st_atim.tv_sec);
-  file.modified_s = static_cast<std::uint64_t>(status->st_mtim.tv_sec);
-  file.changed_s = static_cast<std::uint64_t>(status->st_ctim.tv_sec);
   file.space = read_space(opened->get(), read_only);
   if (file.space) {
     file.writable = !read_only && (status->st_mode & kAnyWrite) != 0;
-    file.read_only = read_only;
   } else {
-    file.writable = file.read_only = Fact<bool>::unreadable(file.space.why());
+    file.writable = Fact<bool>::unreadable(file.space.why());
   }
   return file;
 }
@@ -198,25 +171,17 @@ Fact<std::vector<Library>> read_libraries(const Root& root, const std::vector<st
 }  // namespace
 
 Section<Environment> probe_environment(const Root& root, const Wanted& wanted,
-                                       const Variables& variables, const WantedCommands& commands,
-                                       Clock::time_point deadline) {
+                                       const Variables& variables) {
   Environment environment;
   environment.nccl = read_nccl(root, variables);
   environment.nccl_topology = read_topology(root, topology_file(wanted, environment.nccl));
-  for (const auto& path : wanted.files) {
-    environment.files.push_back(read_file(root, path));
-    if (std::ranges::find(wanted.contents, path) == wanted.contents.end()) continue;
-    auto& contents = environment.files.back().contents;
-    contents = Fact<std::string>(root.read(path, kMaxContents));
-    if (contents) contents = printable_lines(*contents, kMaxContents);
-  }
+  for (const auto& path : wanted.files) environment.files.push_back(read_file(root, path));
   environment.libraries = read_libraries(root, wanted.libraries);
   for (const auto name : kJobVariables) {
     const auto found = variables.find(std::string(name));
     if (found != variables.end())
       environment.job.emplace(found->first, printable(found->second, kLongestValue));
   }
-  environment.commands = run_commands(root, commands, deadline);
   return observed(std::move(environment));
 }
 

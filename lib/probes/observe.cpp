@@ -144,7 +144,7 @@ class Observation {
       case Probe::disks:
         return section_to_json(probe_disks(root_));
       case Probe::processes:
-        return section_to_json(probe_processes(root_, options_.on_request.processes));
+        return section_to_json(probe_processes(root_));
       case Probe::kernel:
         return section_to_json(probe_kernel(root_, wanted_.sysctls));
       case Probe::kernel_log:
@@ -152,18 +152,17 @@ class Observation {
       case Probe::services:
         return section_to_json(probe_services(root_));
       case Probe::network:
-        return section_to_json(probe_network(root_, options_.on_request.sockets));
+        return section_to_json(probe_network(root_));
       case Probe::pci:
         return section_to_json(probe_pci(root_));
       case Probe::infiniband:
-        return section_to_json(probe_infiniband(root_, options_.on_request.link_errors));
+        return section_to_json(probe_infiniband(root_, options_.link_errors));
       case Probe::verbs:
         return section_to_json(probe_verbs(root_));
       case Probe::topology:
         return section_to_json(probe_topology(root_));
       case Probe::environment:
-        return section_to_json(probe_environment(root_, wanted_, options_.variables,
-                                                 options_.on_request.commands, deadline));
+        return section_to_json(probe_environment(root_, wanted_, options_.variables));
       case Probe::nvml:
         return section_to_json(probe_nvml(root_, options_.nvml, deadline));
     }

@@ -30,7 +30,7 @@ struct ObserveOptions {
   ProbeSet probes = ProbeSet::all();  // those that the plan may want
   Clock::time_point deadline;         // until there is a plan
   NvmlOptions nvml;
-  OnRequest on_request = {};
+  bool link_errors = false;  // query the firmware of each HCA for them
   std::optional<std::filesystem::path>
       state_file;                                // of earlier runs; without it there are no rates
   std::map<std::string, std::string> variables;  // the environment

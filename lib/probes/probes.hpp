@@ -19,37 +19,9 @@ namespace muster {
 struct Wanted {
   std::vector<std::string> sysctls;    // "vm.zone_reclaim_mode"
   std::vector<std::string> files;      // programs and paths whose existence and space matter
-  std::vector<std::string> contents;   // those of them whose text matters
   std::vector<std::string> libraries;  // sonames to open
   std::string nccl_topology;           // the topology file the profile names; empty when none
   std::chrono::milliseconds statfs_deadline{2000};
-};
-
-// A command that a line of NHC's configuration names.
-struct WantedCommand {
-  std::vector<std::string> words;
-  std::chrono::milliseconds deadline{5000};
-};
-
-// The commands, and which of them the site allows: globs for the program's path and its arguments,
-// joined by blanks.
-struct WantedCommands {
-  std::vector<WantedCommand> commands;
-  std::vector<std::string> allowed;
-};
-
-// One fact for each command, in order: run without a shell, side by side. What may not be run has a
-// status that is absent, and what could not be run, or did not end before `deadline`, one that is
-// unreadable. Below a foreign root nothing is run.
-[[nodiscard]] std::vector<CommandFact> run_commands(const Root& root, const WantedCommands& wanted,
-                                                    Clock::time_point deadline);
-
-// Facts that cost time or tell of users' work, and are read only where somebody asks for them.
-struct OnRequest {
-  bool processes = false;  // all of them
-  bool sockets = false;
-  bool link_errors = false;  // of HCAs: the firmware is asked for each
-  WantedCommands commands = {};
 };
 
 // How NVML is asked.
@@ -68,20 +40,19 @@ struct NvmlOptions {
                                            std::chrono::milliseconds statfs_deadline,
                                            const std::vector<LeftBehind>& left = {});
 [[nodiscard]] Section<Disks> probe_disks(const Root& root);
-[[nodiscard]] Section<Processes> probe_processes(const Root& root, bool all = false);
+[[nodiscard]] Section<Processes> probe_processes(const Root& root);
 [[nodiscard]] Section<Kernel> probe_kernel(const Root& root,
                                            const std::vector<std::string>& sysctls);
 [[nodiscard]] Section<KernelLog> probe_kernel_log(const Root& root);
 [[nodiscard]] Section<Services> probe_services(const Root& root);
-[[nodiscard]] Section<Network> probe_network(const Root& root, bool sockets = false);
+[[nodiscard]] Section<Network> probe_network(const Root& root);
 [[nodiscard]] Section<Pci> probe_pci(const Root& root);
 [[nodiscard]] Section<Infiniband> probe_infiniband(const Root& root, bool link_errors = false);
 [[nodiscard]] Section<Verbs> probe_verbs(const Root& root);
 [[nodiscard]] Section<Topology> probe_topology(const Root& root);
 // `variables` is the caller's environment; only what the section names is kept of it.
-[[nodiscard]] Section<Environment> probe_environment(
-    const Root& root, const Wanted& wanted, const Variables& variables,
-    const WantedCommands& commands = {}, Clock::time_point deadline = Clock::time_point::max());
+[[nodiscard]] Section<Environment> probe_environment(const Root& root, const Wanted& wanted,
+                                                     const Variables& variables);
 // A GPU that does not answer by the deadline costs its own facts only.
 [[nodiscard]] Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options,
                                        Clock::time_point deadline);

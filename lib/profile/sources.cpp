@@ -135,7 +135,7 @@ Result<void> check_schema(const Yaml& document, std::string_view expected, std::
 }
 
 Result<void> check_site_keys(const Yaml& document, std::string_view file) {
-  static const std::vector<std::string> known{"schema", "profile", "overrides", "slurm", "nhc"};
+  static const std::vector<std::string> known{"schema", "profile", "overrides", "slurm"};
   for (const auto& [key, line, value] : document.entries) {
     if (std::ranges::count(known, key) > 0) continue;
     const std::string near = nearest(key, known);
@@ -247,7 +247,6 @@ Result<SiteFile> read_site(const ProfileSources& sources) {
   if (const Yaml* named = document.find("profile")) site.profile_line = named->line;
   if (const Yaml* overrides = document.find("overrides")) site.overrides = *overrides;
   if (const Yaml* slurm = document.find("slurm")) site.slurm = *slurm;
-  if (const Yaml* nhc = document.find("nhc")) site.nhc = *nhc;
   return site;
 }
 

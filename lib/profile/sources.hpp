@@ -66,7 +66,6 @@ struct SiteFile {
   int profile_line = 0;  // where it does
   Yaml overrides;
   Yaml slurm;  // what muster may do to nodes
-  Yaml nhc;    // what NHC's configurations may do
 };
 
 [[nodiscard]] Result<SiteFile> read_site(const ProfileSources& sources);

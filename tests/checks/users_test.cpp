@@ -184,19 +184,6 @@ const std::vector<Act>& acts() {
            for (auto& pages : *node.memory->huge_pages) pages.free = 0U;
          }
        }},
-      {"sockets on every port that is free",
-       [](Snapshot& node) {
-         std::vector<Socket> all;
-         for (unsigned port = 1024; port < 65536; port += 64) {
-           all.push_back({.protocol = "tcp",
-                          .state = "LISTEN",
-                          .local = fmt::format("0.0.0.0:{}", port),
-                          .remote = "0.0.0.0:0",
-                          .user = kUser,
-                          .programs = std::vector<std::string>{"slurmd"}});
-         }
-         node.network->sockets = std::move(all);
-       }},
       {"kernel modules that a socket or a mount loads",
        [](Snapshot& node) {
          if (!node.kernel->modules) return;

@@ -72,47 +72,6 @@ TEST_F(NetworkProbeTest, AnInterfaceThatDisappearsIsUnreadable) {
   EXPECT_TRUE(gone.carrier.is_unreadable());
 }
 
-TEST_F(NetworkProbeTest, ReadsSocketsWhereTheyAreAskedFor) {
-  constexpr std::string_view kHeading = "  sl  local_address rem_address   st tx_queue rx_queue\n";
-  tree_.write("proc/net/tcp",
-              fmt::format("{}   0: 0100007F:0016 00000000:0000 0A 00000000:00000000 00:00000000 "
-                          "00000000  1000        0 20481 1\n",
-                          kHeading));
-  tree_.write("proc/net/udp",
-              fmt::format("{}  71: 00000000:007B 00000000:0000 07 00000000:00000000 00:00000000 "
-                          "00000000     0        0 301 2\n",
-                          kHeading));
-  tree_.write("proc/net/unix",
-              "Num       RefCount Protocol Flags    Type St Inode Path\n"
-              "0000000000000000: 00000002 00000000 00010000 0001 01 77 /run/munge/a b\n");
-  tree_.write("proc/812/comm", "sshd\n");
-  tree_.link("proc/812/fd/3", "socket:[20481]");
-  tree_.link("proc/812/fd/4", "/dev/null");
-  EXPECT_FALSE(probe_network(root_of(tree_))->sockets.known());
-  const auto nobody = std::vector<std::string>();
-  EXPECT_EQ(probe_network(root_of(tree_), true)->sockets,
-            (std::vector<Socket>{
-                {.protocol = "tcp",
-                 .state = "LISTEN",
-                 .local = "127.0.0.1:22",
-                 .remote = "0.0.0.0:0",
-                 .user = 1000U,
-                 .programs = std::vector<std::string>{"sshd"}},
-                {.protocol = "udp",
-                 .local = "0.0.0.0:123",
-                 .remote = "0.0.0.0:0",
-                 .user = 0U,
-                 .programs = nobody},
-                {.protocol = "unix",
-                 .type = "STREAM",
-                 .state = "LISTENING",
-                 .local = "/run/munge/a b",
-                 .user = Fact<std::uint64_t>::absent("the kernel does not list it for unix"),
-                 .programs = nobody}}));
-  tree_.write("proc/net/tcp", fmt::format("{}  garbled\n", kHeading));
-  EXPECT_TRUE(probe_network(root_of(tree_), true)->sockets.is_unreadable());
-}
-
 TEST(EmptyRootTest, IsAnErrorForTheNetworkProbe) {
   const TempDir empty;
   EXPECT_EQ(probe_network(root_of(empty)),

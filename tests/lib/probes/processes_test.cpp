@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -119,22 +118,6 @@ TEST_F(ProcessesProbeTest, ReadsThousandsOfProcesses) {
     tree_.write(fmt::format("proc/{}/stat", pid), stat_line(pid, "worker", 'Z', pid));
   }
   EXPECT_EQ(probe()->zombies->size(), 1000U);
-}
-
-TEST_F(ProcessesProbeTest, ListsAllProcessesOnRequest) {
-  EXPECT_FALSE(probe()->all.known());
-  const auto here = probe_processes(Root(), true);
-  ASSERT_TRUE(here->all) << here->all.why();
-  const auto mine =
-      std::ranges::find(*here->all, static_cast<std::uint64_t>(::getpid()), &RunningProcess::pid);
-  ASSERT_NE(mine, here->all->end());
-  EXPECT_EQ(mine->parent, static_cast<std::uint64_t>(::getppid()));
-  EXPECT_EQ(mine->user, Fact<std::uint64_t>(std::uint64_t{::getuid()}));
-  EXPECT_THAT(mine->command, ::testing::HasSubstr("test_probes"));
-  EXPECT_GT(mine->resident_bytes, 0U);
-  EXPECT_GE(mine->virtual_bytes, mine->resident_bytes);
-  ASSERT_TRUE(here->users) << here->users.why();
-  EXPECT_EQ(here->users->at("root"), 0U);
 }
 
 TEST(EmptyRootTest, IsAnErrorForTheProcessesProbe) {
