@@ -296,18 +296,13 @@ constexpr std::array kUnits{
     std::pair{"chronyd", "chrony"}, std::pair{"munged", "munge"},
 };
 
-// The active unit of a service, else the unit that carries its name.
+// The active unit of a service, else the unit of the same name.
 std::string unit_of(const Services& services, std::string_view name) {
-  const auto unit_named = [](std::string_view word) {
-    return word.ends_with(".service") ? std::string(word) : fmt::format("{}.service", word);
-  };
-  const auto is_active = [&](const std::string& unit) {
-    return std::ranges::find(*services.active, unit) != services.active->end();
-  };
   for (const auto& [service, unit] : kUnits) {
-    if (name == service && is_active(unit_named(unit))) return unit_named(unit);
+    auto other = fmt::format("{}.service", unit);
+    if (name == service && std::ranges::count(*services.active, other) > 0) return other;
   }
-  return unit_named(name);
+  return name.ends_with(".service") ? std::string(name) : fmt::format("{}.service", name);
 }
 
 }  // namespace
@@ -407,7 +402,7 @@ Findings judge_load(const JudgedLine& line) {
   return checks::or_pass(std::move(findings), "the load is below the limits");
 }
 
-// By the systemd unit of that name. NHC looks for a process: of -d and -m, only NHC knows more.
+// Judges the systemd unit of the service, where NHC looks for a process.
 Findings judge_service(const JudgedLine& line) {
   const auto options = read_options(line.line.arguments, "Scd:ru:");
   if (!options) return {not_judged(options.error().message)};
@@ -416,23 +411,19 @@ Findings judge_service(const JudgedLine& line) {
   if (!services.active) {
     return {checks::not_known(kNode, "the list of active services", services.active)};
   }
-  const auto lists = [](const Fact<std::vector<std::string>>& units, const std::string& unit) {
-    return units && std::ranges::find(*units, unit) != units->end();
-  };
-  const auto& name = options->rest.front();
+  const auto name = printable(options->rest.front(), 80);
   const auto unit = unit_of(services, name);
-  if (!lists(services.active, unit)) {
-    return {checks::failed(unit, fmt::format("{} is not active", printable(unit, 80)),
-                           Remedy::restart_service)};
+  if (std::ranges::count(*services.active, unit) == 0) {
+    return {checks::failed(name, fmt::format("{} is not active", unit), Remedy::restart_service)};
   }
-  const auto owner = options->given.find('u');
-  const bool of_root = owner == options->given.end() || lists(services.of_root, unit);
-  const bool known = owner == options->given.end() || owner->second.back() == "root" ||
-                     owner->second.back() == "0";
-  if (!of_root || !known) {
-    return {not_judged(fmt::format("the user of {} is not known", printable(unit, 80)), unit)};
+  if (const auto owner = options->given.find('u'); owner != options->given.end()) {
+    const bool wants_root = owner->second.back() == "root" || owner->second.back() == "0";
+    const auto& of_root = services.of_root;
+    if (!wants_root || !of_root || std::ranges::count(*of_root, unit) == 0) {
+      return {not_judged(fmt::format("the user of {} is not known", unit), name)};
+    }
   }
-  return {checks::passed(fmt::format("{} is active", printable(unit, 80)), unit)};
+  return {checks::passed(fmt::format("{} is active", unit), name)};
 }
 
 }  // namespace muster::nhc

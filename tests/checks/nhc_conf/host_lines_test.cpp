@@ -187,12 +187,12 @@ TEST(NhcService, LooksForTheUnit) {
   const std::vector<std::string> active{"ssh.service", "munge.service", "ntp.service"};
   const Snapshot node{.services = observed(Services{
                           .active = active, .of_root = std::vector<std::string>{"ssh.service"}})};
-  expect_outcomes(node, {{"check_ps_service munge", "pass munge.service"},
-                         {"check_ps_service -S -u root sshd", "pass ssh.service"},
-                         {"check_ps_service -S -d qmgr postfix", "fail postfix.service"},
+  expect_outcomes(node, {{"check_ps_service munge", "pass munge"},
+                         {"check_ps_service -S -u root sshd", "pass sshd"},
+                         {"check_ps_service -S -d qmgr postfix", "fail postfix"},
                          {"check_ps_service -r munge.service", "pass munge.service"},
-                         {"check_ps_service -u root munge", "unknown munge.service"},
-                         {"check_ps_service -u ntp ntpd", "unknown ntp.service"},
+                         {"check_ps_service -u root munge", "unknown munge"},
+                         {"check_ps_service -u ntp ntpd", "unknown ntpd"},
                          {"check_ps_service -k sshd", "unknown node"},
                          {"check_ps_service munge sshd", "unknown node"}});
   EXPECT_EQ(outcome_of({.services = observed(Services{})}, "check_ps_service x"), "unknown node");
