@@ -4,10 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
-#include <iterator>
-#include <memory>
 #include <regex>
 #include <set>
 #include <string>
@@ -16,39 +12,17 @@
 
 #include "bench/command/bench_command.hpp"
 #include "lib/base/text.hpp"
+#include "tests/support/documents.hpp"
 
 namespace muster::bench {
 namespace {
 
 using ::testing::HasSubstr;
 
-std::string text_of(const std::string& name) {
-  std::ifstream file(name);
-  EXPECT_TRUE(file) << name;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::string source_file(std::string_view name) {
-  return text_of(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
-}
-
-// A generated document.
-std::string made_file(std::string_view name) {
-  return text_of(fmt::format("{}/{}", MUSTER_DOCUMENTS, name));
-}
-
-// The output of a shell command, with the program in its path.
+// The output of a shell command with the program in its path.
 std::string output_of(const std::string& command) {
-  const auto script = fmt::format("PATH={}:$PATH\nunset ${{!NCCL_*}}\nexec 2>&1\n{}\n",
-                                  MUSTER_BENCH_FOLDER, command);
-  const std::string quoted = std::regex_replace(script, std::regex("'"), "'\\''");
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
-      ::popen(fmt::format("bash --norc -c '{}'", quoted).c_str(), "r"), ::pclose);
-  std::string text;
-  for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get())) {
-    text.push_back(static_cast<char>(c));
-  }
-  return text;
+  return output_of_script(fmt::format("PATH={}:$PATH\nunset ${{!NCCL_*}}\nexec 2>&1\n{}\n",
+                                      MUSTER_BENCH_FOLDER, command));
 }
 
 // A command in a document, with its output.
@@ -69,31 +43,8 @@ std::vector<Sample> samples_of(const std::string& document) {
   return samples;
 }
 
-// Durations differ from run to run.
-std::string without_durations(const std::string& text) {
-  return std::regex_replace(text, std::regex(" in [0-9.]+ ms"), " in N ms");
-}
-
-std::set<std::string> option_names() {
-  std::set<std::string> names;
-  for (const auto& option : command_text().options) {
-    for (const auto name : split(option.name, ',')) names.emplace(name);
-  }
-  return names;
-}
-
-// The offers of the completion for the last of `words`.
 std::set<std::string> offered(std::string_view words) {
-  const auto output =
-      output_of(fmt::format("source {}/muster-bench.bash; "
-                            "muster() {{ printf \"%s\\n\" \"generic Any\" \"trainer Ours\"; }}; "
-                            "COMP_WORDS=({}); "
-                            "COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); "
-                            "_muster_bench; printf \"%s\\n\" \"${{COMPREPLY[@]}}\"",
-                            MUSTER_DOCUMENTS, words));
-  std::set<std::string> offers;
-  for (const auto line : split_lines(output)) offers.emplace(line);
-  return offers;
+  return completions("muster-bench", R"("generic Any" "trainer Ours")", words);
 }
 
 using Words = std::set<std::string>;
@@ -113,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Documents, BenchDocsTest,
                          ::testing::Values("README.md", "docs/benchmark.md"));
 
 TEST(BenchManPageTest, NamesEveryOptionWithItsArgument) {
-  const auto page = made_file("muster-bench.1");
+  const auto page = generated_file("muster-bench.1");
   for (const auto& option : command_text().options) {
     for (const auto name : split(option.name, ',')) {
       const auto escaped = std::regex_replace(std::string(name), std::regex("-"), "\\-");
@@ -124,14 +75,14 @@ TEST(BenchManPageTest, NamesEveryOptionWithItsArgument) {
 }
 
 TEST(BenchManPageTest, NamesEveryCollective) {
-  const auto page = made_file("muster-bench.1");
+  const auto page = generated_file("muster-bench.1");
   for (std::size_t i = 0; i < kCollectives; ++i) {
     EXPECT_THAT(page, HasSubstr(std::string(to_string(static_cast<Collective>(i)))));
   }
 }
 
 TEST(BenchCompletionTest, OffersEveryOption) {
-  EXPECT_EQ(offered("muster-bench all_reduce -"), option_names());
+  EXPECT_EQ(offered("muster-bench all_reduce -"), option_names(command_text()));
 }
 
 TEST(BenchCompletionTest, OffersTheCollectives) {

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents that are made from the code equal what the code makes; documents that are written by
-// hand name every option.
+// Generated documents are up to date; documents that are written by hand name every option.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
-#include <iterator>
-#include <memory>
-#include <regex>
 #include <set>
 
 #include "checks/app/commands.hpp"
@@ -18,69 +12,27 @@
 #include "lib/report/format.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/lib/report/sample_report.hpp"
+#include "tests/support/documents.hpp"
 
 namespace muster::app {
 namespace {
 
 using ::testing::HasSubstr;
 
-std::string text_of(const std::string& name) {
-  std::ifstream file(name);
-  EXPECT_TRUE(file) << name;
-  return {std::istreambuf_iterator<char>(file), {}};
+std::set<std::string> offered(std::string_view words) {
+  return completions("muster", R"("ib.rate A rate" "ib.state A state" "pci.acs ACS")", words);
 }
 
-std::string source_file(std::string_view name) {
-  return text_of(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
-}
-
-// One that is made when muster is built.
-std::string made_file(std::string_view name) {
-  return text_of(fmt::format("{}/{}", MUSTER_DOCUMENTS, name));
-}
-
-// What a shell prints, without its last newline.
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  std::string text;
-  for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get()))
-    text.push_back(static_cast<char>(c));
-  return text;
-}
-
-std::set<std::string> names_of(const CommandText& command) {
-  std::set<std::string> names;
-  for (const auto& option : command.options) {
-    for (const auto name : split(option.name, ',')) names.emplace(name);
-  }
-  return names;
-}
-
-// What the completion offers for the last of `words`.
-std::set<std::string> offered(const std::string& words) {
-  const auto script = fmt::format(
-      "bash --norc -c 'source {}/muster.bash; "
-      "muster() {{ printf \"%s\\n\" \"ib.rate A rate\" \"ib.state A state\" \"pci.acs ACS\"; }}; "
-      "COMP_WORDS=({}); "
-      "COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); "
-      "_muster; printf \"%s\\n\" \"${{COMPREPLY[@]}}\"'",
-      MUSTER_DOCUMENTS, words);
-  const auto output = output_of(script);
-  std::set<std::string> offers;
-  for (const auto line : split_lines(output)) offers.emplace(line);
-  return offers;
-}
-
-TEST(DocsTest, ChecksAreThoseOfTheCatalogue) {
+TEST(DocsTest, ChecksAreUpToDate) {
   TestCaller caller;
   ASSERT_EQ(run_list({.form = ListCommand::Form::markdown}, caller.caller()), 0);
   EXPECT_EQ(source_file("docs/checks.md"), caller.out())
-      << "muster list --format markdown >docs/checks.md makes it anew";
+      << "muster list --format markdown >docs/checks.md updates it";
 }
 
-TEST(DocsTest, SnapshotIsThatOfTheCode) {
+TEST(DocsTest, SnapshotIsUpToDate) {
   EXPECT_EQ(source_file("docs/snapshot.md"), describe_snapshot())
-      << "muster snapshot --describe >docs/snapshot.md makes it anew";
+      << "muster snapshot --describe >docs/snapshot.md updates it";
 }
 
 TEST(DocsTest, ReportShowsEveryKey) {
@@ -93,12 +45,7 @@ TEST(DocsTest, ReportShowsEveryKey) {
   }
 }
 
-// How long a run took is nobody's contract.
-std::string without_durations(const std::string& text) {
-  return std::regex_replace(text, std::regex(" in [0-9.]+ ms"), " in N ms");
-}
-
-TEST(DocsTest, ReadmeShowsWhatTheProgramPrints) {
+TEST(DocsTest, ReadmeShowsTheOutputOfTheProgram) {
   constexpr std::string_view kSick = "tests/nodes/simulated/nd96isr_h100_v5_sick.json";
   TestCaller caller;
   (void)run_replay({.snapshots = {fmt::format("{}/{}", MUSTER_SOURCE_DIR, kSick)}},
@@ -114,12 +61,12 @@ TEST(DocsTest, ReadmeShowsWhatTheProgramPrints) {
 }
 
 TEST(ManPageTest, NamesEveryCommandAndOption) {
-  const auto page = made_file("muster.1");
+  const auto page = generated_file("muster.1");
   for (const auto& command : command_texts()) {
     const auto begin = page.find(fmt::format(".SS muster {}", command.name));
     ASSERT_NE(begin, std::string::npos) << command.name;
     const auto section = page.substr(begin, page.find("\n.S", begin + 1) - begin);
-    for (const auto& name : names_of(command)) {
+    for (const auto& name : option_names(command)) {
       if (name == "-h" || name == "--help") continue;
       std::string escaped;
       for (const char c : name) escaped += c == '-' ? std::string("\\-") : std::string(1, c);
@@ -130,7 +77,8 @@ TEST(ManPageTest, NamesEveryCommandAndOption) {
 
 TEST(CompletionTest, OffersEveryOptionOfEachCommand) {
   for (const auto& command : command_texts()) {
-    EXPECT_EQ(offered(fmt::format("muster {} -", command.name)), names_of(command)) << command.name;
+    EXPECT_EQ(offered(fmt::format("muster {} -", command.name)), option_names(command))
+        << command.name;
   }
 }
 
@@ -140,17 +88,17 @@ TEST(CompletionTest, OffersTheCommands) {
   EXPECT_EQ(offered("muster \"\""), commands);
 }
 
-TEST(CompletionTest, OffersWhatTakesNoCommand) {
+TEST(CompletionTest, OffersTheOptionsWithoutACommand) {
   EXPECT_EQ(offered("muster --"), (std::set<std::string>{"--help", "--version"}));
 }
 
-TEST(CompletionTest, OffersTheNamesOfChecksBehindTheLastComma) {
+TEST(CompletionTest, OffersTheNamesOfChecksAfterTheLastComma) {
   EXPECT_EQ(offered("muster check --only ib."), (std::set<std::string>{"ib.rate", "ib.state"}));
   EXPECT_EQ(offered("muster check --skip pci.acs,ib.s"),
             (std::set<std::string>{"pci.acs,ib.state"}));
 }
 
-TEST(CompletionTest, TakesAnEqualsSignForABlank) {
+TEST(CompletionTest, TreatsAnEqualsSignAsABlank) {
   EXPECT_EQ(offered("muster check --format = j"), (std::set<std::string>{"json", "junit"}));
   EXPECT_EQ(offered("muster list --format ="), (std::set<std::string>{"json", "markdown", "text"}));
   EXPECT_EQ(offered("muster check --only = ib.rate,pci."),
@@ -162,7 +110,7 @@ TEST(CompletionTest, OffersNothingWithinASetting) {
   EXPECT_EQ(offered("muster check --set a.b = 1"), std::set<std::string>{""});
 }
 
-TEST(CompletionTest, OffersTheChecksToExplainWhereverTheyStand) {
+TEST(CompletionTest, OffersTheChecksToExplainAnywhere) {
   const std::set<std::string> checks{"ib.rate", "ib.state", "pci.acs"};
   EXPECT_EQ(offered("muster explain \"\""), checks);
   EXPECT_EQ(offered("muster explain --profile x \"\""), checks);

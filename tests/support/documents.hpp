@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tests of documents share: the documents of the source tree and of the build (in
+// MUSTER_DOCUMENTS), the output of shell commands, and what the completion offers.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "lib/base/text.hpp"
+#include "lib/command/command_line.hpp"
+
+namespace muster {
+
+inline std::string text_of_file(const std::string& name) {
+  std::ifstream file(name);
+  EXPECT_TRUE(file) << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline std::string source_file(std::string_view name) {
+  return text_of_file(fmt::format("{}/{}", MUSTER_SOURCE_DIR, name));
+}
+
+inline std::string generated_file(std::string_view name) {
+  return text_of_file(fmt::format("{}/{}", MUSTER_DOCUMENTS, name));
+}
+
+// The standard output of a script of bash.
+inline std::string output_of_script(const std::string& script) {
+  const auto quoted = std::regex_replace(script, std::regex("'"), "'\\''");
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
+      ::popen(fmt::format("bash --norc -c '{}'", quoted).c_str(), "r"), ::pclose);
+  std::string text;
+  for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get())) {
+    text.push_back(static_cast<char>(c));
+  }
+  return text;
+}
+
+inline std::string without_durations(const std::string& text) {
+  return std::regex_replace(text, std::regex(" in [0-9.]+ ms"), " in N ms");
+}
+
+inline std::set<std::string> option_names(const CommandText& command) {
+  std::set<std::string> names;
+  for (const auto& option : command.options) {
+    for (const auto name : split(option.name, ',')) names.emplace(name);
+  }
+  return names;
+}
+
+// What the completion of `program` offers for the last of `words`. `listed`: the lines that
+// `muster list` and `muster profiles` print, each in quotes.
+inline std::set<std::string> completions(std::string_view program, std::string_view listed,
+                                         std::string_view words) {
+  const auto function = std::regex_replace(std::string(program), std::regex("-"), "_");
+  const auto output =
+      output_of_script(fmt::format("source {}/{}.bash\n"
+                                   "muster() {{ printf \"%s\\n\" {}; }}\n"
+                                   "COMP_WORDS=({})\n"
+                                   "COMP_CWORD=$((${{#COMP_WORDS[@]}}-1))\n"
+                                   "_{}; printf \"%s\\n\" \"${{COMPREPLY[@]}}\"",
+                                   MUSTER_DOCUMENTS, program, listed, words, function));
+  std::set<std::string> offers;
+  for (const auto line : split_lines(output)) offers.emplace(line);
+  return offers;
+}
+
+}  // namespace muster
