@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster profiles make NAME`: a profile from this node, or from recorded ones by majority. Sick
-// nodes make no profile: what is wrong with them would become what is expected.
+// `muster profiles make NAME`: makes a profile from this node, or from the majority of snapshots.
+// Leaves out sick nodes: their faults would become the expected values.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Result<void> check_name(const ProfileSources& sources, const std::string& name) 
                      });
   if (!plain || name.ends_with(".yaml")) {
     return make_error(fmt::format(
-        "\"{}\" is no name for a profile: letters, digits, _, - and . only, as trainer_h100",
+        "invalid profile name \"{}\", expected letters, digits, _, - and ., such as trainer_h100",
         printable(name, 80)));
   }
   ProfileSources shipped = sources;
@@ -44,23 +44,22 @@ Result<void> check_name(const ProfileSources& sources, const std::string& name) 
   const bool taken = std::ranges::any_of(
       known, [&](const std::string& each) { return plain_profile_name(each) == wanted; });
   if (wanted == kDefaults || taken) {
-    return make_error(
-        fmt::format("muster ships a profile that is called {}; choose another name", name));
+    return make_error(fmt::format("muster ships a profile named {}; choose another name", name));
   }
   return {};
 }
 
-// Why nothing can be made of this node; empty where something can.
+// Why this node is unfit for making a profile; empty if it is fit.
 std::string why_unfit(const Source& source, const Profile& generic) {
   const auto& node = source.snapshot;
   for (const auto& [probe, ok, reason] :
        {std::tuple("cpu", node.cpu.ok(), node.cpu.reason),
         std::tuple("memory", node.memory.ok(), node.memory.reason),
         std::tuple("pci", node.pci.ok(), node.pci.reason)}) {
-    if (!ok) return fmt::format("the {} probe did not observe it: {}", probe, reason);
+    if (!ok) return fmt::format("the {} probe failed: {}", probe, reason);
   }
   if (gpu_count(node).value_or(0) == 0 && node.nvml.ok() && !node.nvml->gpus.empty()) {
-    return "NVML lists GPUs, and the bus none";
+    return "NVML lists GPUs, but the PCI bus none";
   }
   const auto report = judge(node, generic, {});
   if (report.verdict != Verdict::unhealthy) return {};
@@ -84,7 +83,7 @@ Attempt<std::vector<Source>> observed_here(const ProfilesCommand& command, const
   return sources;
 }
 
-Attempt<std::vector<Source>> recorded(const ProfilesCommand& command) {
+Attempt<std::vector<Source>> read_snapshots(const ProfilesCommand& command) {
   const auto files = snapshot_files(command.snapshots);
   if (!files) return undecided(files.error());
   std::vector<Source> sources;
@@ -96,7 +95,7 @@ Attempt<std::vector<Source>> recorded(const ProfilesCommand& command) {
   return sources;
 }
 
-// The healthy ones, where they are most of them.
+// Returns the healthy nodes if they are the majority.
 Attempt<std::vector<Snapshot>> fit_nodes(std::vector<Source> sources, const Profile& generic,
                                          const Caller& caller) {
   std::vector<Snapshot> fit;
@@ -108,12 +107,12 @@ Attempt<std::vector<Snapshot>> fit_nodes(std::vector<Source> sources, const Prof
       continue;
     }
     last = fmt::format("{}: {}", source.name, why);
-    caller.console.note(fmt::format("muster: left out {}", last));
+    caller.console.note(fmt::format("muster: skipping {}", last));
   }
   if (fit.size() * 2 > sources.size()) return fit;
   return tl::unexpected(
       Failure{.status = kExitUnhealthy,
-              .message = fmt::format("a profile is made from healthy nodes: {}", last)});
+              .message = fmt::format("most nodes are unfit to make a profile: {}", last)});
 }
 
 }  // namespace
@@ -125,13 +124,13 @@ int run_make_profile(const ProfilesCommand& command, const Caller& caller, Deadl
   }
   const auto generic = read_profile_of(sources, "generic");
   if (!generic) return fail(caller, bad_configuration(generic.error()).value());
-  auto nodes =
-      command.snapshots.empty() ? observed_here(command, caller, deadline) : recorded(command);
+  auto nodes = command.snapshots.empty() ? observed_here(command, caller, deadline)
+                                         : read_snapshots(command);
   if (!nodes) return fail(caller, nodes.error());
   const auto fit = fit_nodes(std::move(*nodes), *generic, caller);
   if (!fit) return fail(caller, fit.error());
   const auto made = make_profile(command.make, *fit);
-  for (const auto& each : made.untold) {
+  for (const auto& each : made.missing) {
     caller.console.note(fmt::format("muster: not set: {}", printable(each)));
   }
   constexpr unsigned kReadable = 0644;

@@ -19,51 +19,51 @@ namespace {
 constexpr std::string_view kNvidia = "10de:";
 constexpr std::string_view kAmd = "1002:";
 
-Told above_zero(const std::optional<int>& count) {
-  return count.value_or(0) > 0 ? told(count) : std::nullopt;
+YamlValue above_zero(const std::optional<int>& count) {
+  return count.value_or(0) > 0 ? yaml_value(count) : std::nullopt;
 }
 
-// What each device says, where all that there are say the same.
-class Unanimous {
+// The value that all devices share, if any.
+class CommonValue {
  public:
-  void say(const Told& value) {
+  void add_value(const YamlValue& value) {
     if (!value || (value_ && *value_ != *value)) agreed_ = false;
     if (value && !value_) value_ = value;
   }
 
-  [[nodiscard]] Told value() const { return agreed_ ? value_ : std::nullopt; }
+  [[nodiscard]] YamlValue value() const { return agreed_ ? value_ : std::nullopt; }
 
  private:
-  Told value_;
+  YamlValue value_;
   bool agreed_ = true;
 };
 
-// What all GPUs of a node say.
-ProfileDraft::ValueOf of_gpus(std::function<Told(const Gpu&)> value_of) {
-  return [value_of = std::move(value_of)](const Snapshot& node) -> Told {
-    if (!asks_nvml(node)) return std::nullopt;
-    Unanimous all;
-    for (const auto& gpu : node.nvml->gpus) all.say(value_of(gpu));
+// The value that all GPUs of a node share.
+ProfileDraft::ValueOf of_gpus(std::function<YamlValue(const Gpu&)> value_of) {
+  return [value_of = std::move(value_of)](const Snapshot& node) -> YamlValue {
+    if (!has_nvml_gpus(node)) return std::nullopt;
+    CommonValue all;
+    for (const auto& gpu : node.nvml->gpus) all.add_value(value_of(gpu));
     return all.value();
   };
 }
 
-Told links_of(const Gpu& gpu) {
+YamlValue links_of(const Gpu& gpu) {
   const auto up = checks::gpu::links_where(gpu, checks::gpu::is_up);
   if (up.empty() || !checks::gpu::hides_links(gpu).empty()) return std::nullopt;
   return fmt::format("{}", up.size());
 }
 
-Told link_speed_of(const Gpu& gpu) {
-  Unanimous all;
+YamlValue link_speed_of(const Gpu& gpu) {
+  CommonValue all;
   for (const auto* link : checks::gpu::links_where(gpu, checks::gpu::is_up)) {
     if (link->speed_mbps.value_or(0) == 0) return std::nullopt;
-    all.say(fmt::format("{} MB/s", *link->speed_mbps));
+    all.add_value(fmt::format("{} MB/s", *link->speed_mbps));
   }
   return all.value();
 }
 
-Told compute_mode_of(const Gpu& gpu) {
+YamlValue compute_mode_of(const Gpu& gpu) {
   const auto mode = gpu.modes.compute.value_or(1);
   if (mode == 0) return "default";
   if (mode == 3) return "exclusive_process";
@@ -71,46 +71,46 @@ Told compute_mode_of(const Gpu& gpu) {
 }
 
 void add_gpus(ProfileDraft& draft) {
-  draft.add_if_told("gpu.present.count",
-                    [](const Snapshot& node) { return above_zero(gpu_count(node)); });
-  draft.add_if_told("gpu.present.vendor", [](const Snapshot& node) -> Told {
+  draft.add_if_known("gpu.present.count",
+                     [](const Snapshot& node) { return above_zero(gpu_count(node)); });
+  draft.add_if_known("gpu.present.vendor", [](const Snapshot& node) -> YamlValue {
     const auto ids = compute_gpus(node);
     if (!ids || ids->empty()) return std::nullopt;
     return ids->begin()->first.starts_with(kNvidia) ? "nvidia" : "amd";
   });
-  draft.add_if_told("gpu.present.model", of_gpus([](const Gpu& gpu) -> Told {
-                      if (!gpu.model) return std::nullopt;
-                      return yaml_text(*gpu.model);
-                    }));
-  draft.add_if_told("gpu.present.memory", of_gpus([](const Gpu& gpu) -> Told {
-                      if (!gpu.memory) return std::nullopt;
-                      return fmt::format("{} KiB", gpu.memory->total / 1024);
-                    }));
-  draft.add_if_told("gpu.ecc_mode.expected",
-                    of_gpus([](const Gpu& gpu) { return told(gpu.modes.ecc); }));
-  draft.add_if_told("gpu.nvlink_state.links", of_gpus(links_of));
-  draft.add_if_told("gpu.nvlink_state.speed", of_gpus(link_speed_of));
-  draft.add_if_told("gpu.clocks.application_sm", of_gpus([](const Gpu& gpu) {
-                      return told(gpu.clocks.application_sm_mhz, "{} MHz");
-                    }));
-  draft.add_if_told("gpu.power.limit", of_gpus([](const Gpu& gpu) -> Told {
-                      if (!gpu.power.enforced_mw) return std::nullopt;
-                      return fmt::format("{} W", *gpu.power.enforced_mw / 1000);
-                    }));
-  draft.add_if_told("gpu.mig.expected",
-                    of_gpus([](const Gpu& gpu) { return told(gpu.modes.mig); }));
-  draft.add_if_told("gpu.persistence.expected",
-                    of_gpus([](const Gpu& gpu) { return told(gpu.modes.persistence); }));
-  draft.add_if_told("gpu.p2p.expected", of_gpus([](const Gpu& gpu) -> Told {
-                      if (!gpu.peers || gpu.peers->empty()) return std::nullopt;
-                      const bool all = std::ranges::all_of(
-                          *gpu.peers, [](const auto& peer) { return peer.second == 0; });
-                      return all ? Told("true") : std::nullopt;
-                    }));
-  draft.add_if_told("gpu.compute_mode.expected", of_gpus(compute_mode_of));
+  draft.add_if_known("gpu.present.model", of_gpus([](const Gpu& gpu) -> YamlValue {
+                       if (!gpu.model) return std::nullopt;
+                       return yaml_text(*gpu.model);
+                     }));
+  draft.add_if_known("gpu.present.memory", of_gpus([](const Gpu& gpu) -> YamlValue {
+                       if (!gpu.memory) return std::nullopt;
+                       return fmt::format("{} KiB", gpu.memory->total / 1024);
+                     }));
+  draft.add_if_known("gpu.ecc_mode.expected",
+                     of_gpus([](const Gpu& gpu) { return yaml_value(gpu.modes.ecc); }));
+  draft.add_if_known("gpu.nvlink_state.links", of_gpus(links_of));
+  draft.add_if_known("gpu.nvlink_state.speed", of_gpus(link_speed_of));
+  draft.add_if_known("gpu.clocks.application_sm", of_gpus([](const Gpu& gpu) {
+                       return yaml_value(gpu.clocks.application_sm_mhz, "{} MHz");
+                     }));
+  draft.add_if_known("gpu.power.limit", of_gpus([](const Gpu& gpu) -> YamlValue {
+                       if (!gpu.power.enforced_mw) return std::nullopt;
+                       return fmt::format("{} W", *gpu.power.enforced_mw / 1000);
+                     }));
+  draft.add_if_known("gpu.mig.expected",
+                     of_gpus([](const Gpu& gpu) { return yaml_value(gpu.modes.mig); }));
+  draft.add_if_known("gpu.persistence.expected",
+                     of_gpus([](const Gpu& gpu) { return yaml_value(gpu.modes.persistence); }));
+  draft.add_if_known("gpu.p2p.expected", of_gpus([](const Gpu& gpu) -> YamlValue {
+                       if (!gpu.peers || gpu.peers->empty()) return std::nullopt;
+                       const bool all = std::ranges::all_of(
+                           *gpu.peers, [](const auto& peer) { return peer.second == 0; });
+                       return all ? YamlValue("true") : std::nullopt;
+                     }));
+  draft.add_if_known("gpu.compute_mode.expected", of_gpus(compute_mode_of));
 }
 
-// The ports that are ACTIVE, of HCAs that are the node's own.
+// The ACTIVE InfiniBand ports.
 std::vector<std::pair<const Hca*, const IbPort*>> active_ports(const Snapshot& node) {
   constexpr unsigned kActive = 4;
   std::vector<std::pair<const Hca*, const IbPort*>> ports;
@@ -134,75 +134,79 @@ bool has_spare_ports(const Snapshot& node) {
   return active_ports(node).size() < all;
 }
 
-ProfileDraft::ValueOf of_ports(std::function<Told(const IbPort&)> value_of) {
-  return [value_of = std::move(value_of)](const Snapshot& node) -> Told {
-    Unanimous all;
-    for (const auto& [hca, port] : active_ports(node)) all.say(value_of(*port));
+ProfileDraft::ValueOf of_ports(std::function<YamlValue(const IbPort&)> value_of) {
+  return [value_of = std::move(value_of)](const Snapshot& node) -> YamlValue {
+    CommonValue all;
+    for (const auto& [hca, port] : active_ports(node)) all.add_value(value_of(*port));
     return all.value();
   };
 }
 
-Told pkeys_of(const IbPort& port) {
+YamlValue pkeys_of(const IbPort& port) {
   constexpr unsigned kFullMember = 0x8000;
   constexpr unsigned kDefault = 0xffff;
   if (!port.pkeys) return std::nullopt;
   const bool own = std::ranges::any_of(
       *port.pkeys, [](unsigned key) { return (key & kFullMember) != 0 && key != kDefault; });
   if (own) return "non_default_full_member";
-  return std::ranges::count(*port.pkeys, kDefault) > 0 ? Told("default_full_member") : std::nullopt;
+  return std::ranges::count(*port.pkeys, kDefault) > 0 ? YamlValue("default_full_member")
+                                                       : std::nullopt;
 }
 
 void add_infiniband(ProfileDraft& draft) {
-  // Where a number is expected, each port must be ACTIVE.
-  draft.add_if_told("ib.present.count", [](const Snapshot& node) -> Told {
+  // A profile with a number of HCAs requires every port to be ACTIVE.
+  draft.add_if_known("ib.present.count", [](const Snapshot& node) -> YamlValue {
     return has_spare_ports(node) ? std::nullopt : above_zero(hardware_of(node).infiniband_hcas);
   });
-  draft.add_if_told("ib.rate.expected",
-                    of_ports([](const IbPort& port) { return told(port.rate_gbps, "{:g} Gb/s"); }));
-  draft.add_if_told("ib.rate.width", of_ports([](const IbPort& port) {
-                      return port.width.value_or(0) > 4 ? std::nullopt : told(port.width, "{}X");
-                    }));
-  draft.add_if_told("ib.rate.speed", of_ports([](const IbPort& port) { return told(port.speed); }));
-  draft.add_if_told("ib.pkey.require", of_ports(pkeys_of));
-  draft.add_if_told("ib.mtu.active", [](const Snapshot& node) -> Told {
+  draft.add_if_known("ib.rate.expected", of_ports([](const IbPort& port) {
+                       return yaml_value(port.rate_gbps, "{:g} Gb/s");
+                     }));
+  draft.add_if_known("ib.rate.width", of_ports([](const IbPort& port) {
+                       return port.width.value_or(0) > 4 ? std::nullopt
+                                                         : yaml_value(port.width, "{}X");
+                     }));
+  draft.add_if_known("ib.rate.speed",
+                     of_ports([](const IbPort& port) { return yaml_value(port.speed); }));
+  draft.add_if_known("ib.pkey.require", of_ports(pkeys_of));
+  draft.add_if_known("ib.mtu.active", [](const Snapshot& node) -> YamlValue {
     constexpr unsigned kActive = 4;
-    Unanimous all;
+    CommonValue all;
     for (const auto& device : node.verbs->devices) {
       if (!device.ports) continue;
       for (const auto& port : *device.ports) {
-        const bool told = port.state == kActive && port.active_mtu_bytes > 0 && port.lid > 0;
-        if (told) all.say(fmt::format("{} B", port.active_mtu_bytes));
+        const bool usable = port.state == kActive && port.active_mtu_bytes > 0 && port.lid > 0;
+        if (usable) all.add_value(fmt::format("{} B", port.active_mtu_bytes));
       }
     }
     return all.value();
   });
 }
 
-// The link that all devices of a kind have.
+// The link speed or width that all devices of a kind share.
 ProfileDraft::ValueOf of_links(PciKind kind, bool width) {
-  return [kind, width](const Snapshot& node) -> Told {
-    Unanimous all;
+  return [kind, width](const Snapshot& node) -> YamlValue {
+    CommonValue all;
     for (const auto* device : devices_of(node, kind)) {
       const auto& speed =
           kind == PciKind::gpu ? device->link_speed_max_gts : device->link_speed_gts;
-      if (width && device->link_width) all.say(fmt::format("{}", *device->link_width));
-      if (!width && speed) all.say(fmt::format("{:g} GT/s", *speed));
+      if (width && device->link_width) all.add_value(fmt::format("{}", *device->link_width));
+      if (!width && speed) all.add_value(fmt::format("{:g} GT/s", *speed));
     }
     return all.value();
   };
 }
 
 void add_bus(ProfileDraft& draft) {
-  draft.add_if_told("pci.devices.nvswitches",
-                    [](const Snapshot& node) { return above_zero(hardware_of(node).nvswitches); });
-  draft.add_if_told("pci.link.gpu.speed", of_links(PciKind::gpu, false));
-  draft.add_if_told("pci.link.gpu.width", of_links(PciKind::gpu, true));
-  draft.add_if_told("pci.link.hca.speed", of_links(PciKind::hca, false));
-  draft.add_if_told("pci.link.hca.width", of_links(PciKind::hca, true));
+  draft.add_if_known("pci.devices.nvswitches",
+                     [](const Snapshot& node) { return above_zero(hardware_of(node).nvswitches); });
+  draft.add_if_known("pci.link.gpu.speed", of_links(PciKind::gpu, false));
+  draft.add_if_known("pci.link.gpu.width", of_links(PciKind::gpu, true));
+  draft.add_if_known("pci.link.hca.speed", of_links(PciKind::hca, false));
+  draft.add_if_known("pci.link.hca.width", of_links(PciKind::hca, true));
 }
 
 ProfileDraft::ValueOf numa_of(PciKind kind) {
-  return [kind](const Snapshot& node) -> Told {
+  return [kind](const Snapshot& node) -> YamlValue {
     std::vector<std::string> places;
     for (const auto* device : devices_of(node, kind)) {
       if (device->numa_node.value_or(-1) < 0) continue;
@@ -212,8 +216,8 @@ ProfileDraft::ValueOf numa_of(PciKind kind) {
   };
 }
 
-// The one HCA below the same root port as each GPU.
-Told pairs_of(const Snapshot& node) {
+// For each GPU, the only HCA below the same root port.
+YamlValue pairs_of(const Snapshot& node) {
   std::vector<std::string> pairs;
   for (const auto* gpu : devices_of(node, PciKind::gpu)) {
     if (gpu->upstream.empty()) continue;
@@ -230,23 +234,23 @@ Told pairs_of(const Snapshot& node) {
 }
 
 void add_places(ProfileDraft& draft) {
-  draft.add_if_told("topo.numa.gpu", numa_of(PciKind::gpu));
-  draft.add_if_told("topo.numa.hca", numa_of(PciKind::hca));
-  draft.add_if_told("topo.pairing.nearest", [](const Snapshot& node) -> Told {
-    return pairs_of(node) ? Told("same_switch") : std::nullopt;
+  draft.add_if_known("topo.numa.gpu", numa_of(PciKind::gpu));
+  draft.add_if_known("topo.numa.hca", numa_of(PciKind::hca));
+  draft.add_if_known("topo.pairing.nearest", [](const Snapshot& node) -> YamlValue {
+    return pairs_of(node) ? YamlValue("same_switch") : std::nullopt;
   });
-  draft.add_if_told("topo.pairing.pairs", pairs_of);
-  draft.add_if_told("topo.nvlink_matrix.ends_in", of_gpus([](const Gpu& gpu) -> Told {
-                      Unanimous all;
-                      using checks::gpu::LinkPeer;
-                      for (const auto* link : checks::gpu::links_where(gpu, checks::gpu::is_up)) {
-                        const bool to_switch = checks::gpu::leads_to(*link, LinkPeer::nvswitch);
-                        const bool to_gpu = checks::gpu::leads_to(*link, LinkPeer::gpu);
-                        if (!to_switch && !to_gpu) return std::nullopt;
-                        all.say(to_switch ? "switch" : "gpu");
-                      }
-                      return all.value();
-                    }));
+  draft.add_if_known("topo.pairing.pairs", pairs_of);
+  draft.add_if_known("topo.nvlink_matrix.ends_in", of_gpus([](const Gpu& gpu) -> YamlValue {
+                       CommonValue all;
+                       using checks::gpu::LinkPeer;
+                       for (const auto* link : checks::gpu::links_where(gpu, checks::gpu::is_up)) {
+                         const bool to_switch = checks::gpu::leads_to(*link, LinkPeer::nvswitch);
+                         const bool to_gpu = checks::gpu::leads_to(*link, LinkPeer::gpu);
+                         if (!to_switch && !to_gpu) return std::nullopt;
+                         all.add_value(to_switch ? "switch" : "gpu");
+                       }
+                       return all.value();
+                     }));
 }
 
 }  // namespace
@@ -275,13 +279,13 @@ std::optional<int> gpu_count(const Snapshot& node) {
   return count;
 }
 
-bool asks_nvml(const Snapshot& node) {
+bool has_nvml_gpus(const Snapshot& node) {
   return node.nvml.ok() && node.nvml->trouble.empty() && !node.nvml->gpus.empty();
 }
 
 std::string summary_of(const Snapshot& node) {
   std::string text = fmt::format("{} cores", node.cpu->cores.value_or(0));
-  if (asks_nvml(node)) {
+  if (has_nvml_gpus(node)) {
     text += fmt::format(", {} x {}", node.nvml->gpus.size(),
                         node.nvml->gpus.front().model.value_or("GPU"));
   }

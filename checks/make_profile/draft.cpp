@@ -11,6 +11,7 @@
 #include "lib/base/text.hpp"
 
 namespace muster::app {
+
 std::string yaml_text(std::string_view text) {
   std::string result = "\"";
   for (const char c : printable(text, 200)) {
@@ -21,12 +22,12 @@ std::string yaml_text(std::string_view text) {
   return result;
 }
 
-Told flow_list(const std::vector<std::string>& words) {
+YamlValue flow_list(const std::vector<std::string>& words) {
   if (words.empty()) return std::nullopt;
   return fmt::format("[{}]", fmt::join(words, ", "));
 }
 
-Told flow_map(const std::vector<std::string>& entries) {
+YamlValue flow_map(const std::vector<std::string>& entries) {
   if (entries.empty()) return std::nullopt;
   return fmt::format("{{{}}}", fmt::join(entries, ", "));
 }
@@ -35,11 +36,11 @@ void ProfileDraft::add(std::string_view path, const ValueOf& value_of) {
   add(path, value_of, true);
 }
 
-void ProfileDraft::add_if_told(std::string_view path, const ValueOf& value_of) {
+void ProfileDraft::add_if_known(std::string_view path, const ValueOf& value_of) {
   add(path, value_of, false);
 }
 
-void ProfileDraft::add(std::string_view path, const ValueOf& value_of, bool must_tell) {
+void ProfileDraft::add(std::string_view path, const ValueOf& value_of, bool must_know) {
   std::map<std::string, std::size_t> counts;
   for (const auto& node : nodes_) {
     if (const auto value = value_of(node)) ++counts[*value];
@@ -47,13 +48,14 @@ void ProfileDraft::add(std::string_view path, const ValueOf& value_of, bool must
   const auto most =
       std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; });
   if (most == counts.end()) {
-    if (must_tell) untold_.push_back(fmt::format("{}: not told by the hardware", path));
+    if (must_know) missing_.push_back(fmt::format("{}: unknown", path));
     return;
   }
   if (most->second * 2 <= nodes_.size()) {
-    std::vector<std::string> said;
-    for (const auto& [value, count] : counts) said.push_back(fmt::format("{} x {}", count, value));
-    untold_.push_back(fmt::format("{}: the nodes do not agree ({})", path, fmt::join(said, "; ")));
+    std::vector<std::string> values;
+    for (const auto& [value, count] : counts)
+      values.push_back(fmt::format("{} x {}", count, value));
+    missing_.push_back(fmt::format("{}: the nodes differ ({})", path, fmt::join(values, "; ")));
     return;
   }
   auto from = nodes_.size() == 1 ? std::string("this node")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of a profile that is being made from nodes.
+// Collects the lines of a profile made from nodes.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,39 +14,39 @@
 
 namespace muster::app {
 
-// A text in YAML, in quotes.
+// Returns a text as a quoted YAML string.
 [[nodiscard]] std::string yaml_text(std::string_view text);
 
-// A value as YAML; nothing where a node does not tell it.
-using Told = std::optional<std::string>;
+// A value as YAML; nothing if it is unknown on a node.
+using YamlValue = std::optional<std::string>;
 
-// A fact, or an optional value, in this form.
+// Formats a fact or an optional value.
 template <class Maybe>
-[[nodiscard]] Told told(const Maybe& value, std::string_view form = "{}") {
+[[nodiscard]] YamlValue yaml_value(const Maybe& value, std::string_view form = "{}") {
   if (!value) return std::nullopt;
   return fmt::format(fmt::runtime(form), *value);
 }
 
-// "[a, b]" of texts that need no quotes, and "{a: b}" of entries; nothing without any.
-[[nodiscard]] Told flow_list(const std::vector<std::string>& words);
-[[nodiscard]] Told flow_map(const std::vector<std::string>& entries);
+// "[a, b]" and "{a: b}"; nothing for an empty list. The words are not quoted.
+[[nodiscard]] YamlValue flow_list(const std::vector<std::string>& words);
+[[nodiscard]] YamlValue flow_map(const std::vector<std::string>& entries);
 
 class ProfileDraft {
  public:
-  using ValueOf = std::function<Told(const Snapshot& node)>;
+  using ValueOf = std::function<YamlValue(const Snapshot& node)>;
 
   explicit ProfileDraft(const std::vector<Snapshot>& nodes) : nodes_(nodes) {}
 
-  // Sets the key at `path` to what more than half of the nodes say, and says how many those are;
-  // where there is no such value, that is noted. Keys of one block follow each other.
+  // Sets the key at `path` to the value of more than half of the nodes, with their number in a
+  // comment, and records a key without such a value. Keys of one block must be added together.
   void add(std::string_view path, const ValueOf& value_of);
 
-  // As add(), for what many nodes do not tell: nothing is noted where none of them does.
-  void add_if_told(std::string_view path, const ValueOf& value_of);
+  // As add(), but does not record a key that is unknown on all nodes.
+  void add_if_known(std::string_view path, const ValueOf& value_of);
 
   [[nodiscard]] std::string yaml() const;
 
-  [[nodiscard]] const std::vector<std::string>& untold() const { return untold_; }
+  [[nodiscard]] const std::vector<std::string>& missing() const { return missing_; }
 
  private:
   struct Line {
@@ -55,11 +55,11 @@ class ProfileDraft {
     std::string from;
   };
 
-  void add(std::string_view path, const ValueOf& value_of, bool must_tell);
+  void add(std::string_view path, const ValueOf& value_of, bool must_know);
 
   const std::vector<Snapshot>& nodes_;
   std::vector<Line> lines_;
-  std::vector<std::string> untold_;
+  std::vector<std::string> missing_;
 };
 
 }  // namespace muster::app

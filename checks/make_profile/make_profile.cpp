@@ -18,14 +18,14 @@
 namespace muster::app {
 namespace {
 
-Told kibibytes(const Fact<std::uint64_t>& bytes) {
+YamlValue kibibytes(const Fact<std::uint64_t>& bytes) {
   constexpr std::uint64_t kKibi = 1024;
   if (!bytes) return std::nullopt;
   return fmt::format("{} KiB", *bytes / kKibi);
 }
 
-// The median: it differs a little from node to node.
-Told usual_memory(const std::vector<Snapshot>& nodes) {
+// The median, because the size varies a little between nodes.
+YamlValue usual_memory(const std::vector<Snapshot>& nodes) {
   constexpr std::uint64_t kMebi = 1024UL * 1024;
   std::vector<std::uint64_t> totals;
   for (const auto& node : nodes) {
@@ -37,8 +37,8 @@ Told usual_memory(const std::vector<Snapshot>& nodes) {
   return fmt::format("{} MiB", *middle / kMebi);
 }
 
-// A text as a glob that matches it: makers leave blanks and brackets where they like.
-Told glob(const std::optional<std::string>& text) {
+// Returns a glob that matches the text.
+YamlValue glob(const std::optional<std::string>& text) {
   if (!text || trim(*text).empty()) return std::nullopt;
   std::string pattern(trim(*text));
   std::ranges::replace_if(
@@ -46,38 +46,39 @@ Told glob(const std::optional<std::string>& text) {
   return yaml_text(pattern);
 }
 
-void add_recognise(ProfileDraft& draft, const Told& memory) {
-  draft.add_if_told("recognise.dmi_vendor",
-                    [](const Snapshot& node) { return glob(hardware_of(node).dmi_vendor); });
-  draft.add_if_told("recognise.dmi_product",
-                    [](const Snapshot& node) { return glob(hardware_of(node).dmi_product); });
-  draft.add_if_told("recognise.gpu_pci_ids", [](const Snapshot& node) -> Told {
+void add_recognise(ProfileDraft& draft, const YamlValue& memory) {
+  draft.add_if_known("recognise.dmi_vendor",
+                     [](const Snapshot& node) { return glob(hardware_of(node).dmi_vendor); });
+  draft.add_if_known("recognise.dmi_product",
+                     [](const Snapshot& node) { return glob(hardware_of(node).dmi_product); });
+  draft.add_if_known("recognise.gpu_pci_ids", [](const Snapshot& node) -> YamlValue {
     std::vector<std::string> ids;
     for (const auto& [id, count] : compute_gpus(node).value_or(GpuIds{})) {
       ids.push_back(yaml_text(id));
     }
     return flow_list(ids);
   });
-  draft.add("recognise.infiniband", [](const Snapshot& node) -> Told {
+  draft.add("recognise.infiniband", [](const Snapshot& node) -> YamlValue {
     const auto hcas = hardware_of(node).infiniband_hcas;
     if (!hcas) return std::nullopt;
     return *hcas > 0 ? "true" : "false";
   });
-  draft.add_if_told("recognise.gpus", [](const Snapshot& node) { return told(gpu_count(node)); });
+  draft.add_if_known("recognise.gpus",
+                     [](const Snapshot& node) { return yaml_value(gpu_count(node)); });
   draft.add("recognise.hcas",
-            [](const Snapshot& node) { return told(hardware_of(node).infiniband_hcas); });
-  draft.add("recognise.cores", [](const Snapshot& node) { return told(node.cpu->cores); });
+            [](const Snapshot& node) { return yaml_value(hardware_of(node).infiniband_hcas); });
+  draft.add("recognise.cores", [](const Snapshot& node) { return yaml_value(node.cpu->cores); });
   draft.add("recognise.memory", [&](const Snapshot& /*node*/) { return memory; });
 }
 
-Told numa_nodes(const Snapshot& node) {
+YamlValue numa_nodes(const Snapshot& node) {
   if (!node.cpu->numa_nodes) return std::nullopt;
   return fmt::format("{}", std::ranges::count_if(*node.cpu->numa_nodes, [](const NumaNode& each) {
                        return each.cpus && !each.cpus->empty();
                      }));
 }
 
-Told huge_pages(const Snapshot& node) {
+YamlValue huge_pages(const Snapshot& node) {
   if (!node.memory->huge_pages) return std::nullopt;
   std::vector<std::string> pages;
   for (const auto& each : *node.memory->huge_pages) {
@@ -87,10 +88,10 @@ Told huge_pages(const Snapshot& node) {
   return flow_list(pages);
 }
 
-// Those of `known` that are among the node's.
+// The names of `known` that the node has.
 template <std::size_t kSize>
-Told known_among(const Fact<std::vector<std::string>>& names,
-                 const std::array<std::string_view, kSize>& known) {
+YamlValue known_among(const Fact<std::vector<std::string>>& names,
+                      const std::array<std::string_view, kSize>& known) {
   if (!names) return std::nullopt;
   std::vector<std::string> found;
   for (const auto name : known) {
@@ -108,7 +109,7 @@ constexpr std::array<std::string_view, 6> kServices{"slurmd.service",
 constexpr std::array<std::string_view, 7> kModules{
     "nvidia_uvm", "nvidia_peermem", "mlx5_ib", "ib_uverbs", "ib_umad", "amdgpu", "lustre"};
 
-Told interfaces(const Snapshot& node) {
+YamlValue interfaces(const Snapshot& node) {
   if (!node.network.ok()) return std::nullopt;
   constexpr unsigned kEthernet = 1;
   std::vector<std::string> names;
@@ -124,30 +125,30 @@ Told interfaces(const Snapshot& node) {
   return flow_list(names);
 }
 
-void add_host(ProfileDraft& draft, const Told& memory) {
-  draft.add("host.cpu.sockets", [](const Snapshot& node) { return told(node.cpu->sockets); });
-  draft.add("host.cpu.cores", [](const Snapshot& node) { return told(node.cpu->cores); });
-  draft.add("host.cpu.threads", [](const Snapshot& node) { return told(node.cpu->threads); });
+void add_host(ProfileDraft& draft, const YamlValue& memory) {
+  draft.add("host.cpu.sockets", [](const Snapshot& node) { return yaml_value(node.cpu->sockets); });
+  draft.add("host.cpu.cores", [](const Snapshot& node) { return yaml_value(node.cpu->cores); });
+  draft.add("host.cpu.threads", [](const Snapshot& node) { return yaml_value(node.cpu->threads); });
   draft.add("host.cpu.numa_nodes", numa_nodes);
   draft.add("host.memory.total", [&](const Snapshot& /*node*/) { return memory; });
   draft.add("host.swap.total",
             [](const Snapshot& node) { return kibibytes(node.memory->swap_total_bytes); });
-  draft.add_if_told("host.hugepages.pages", huge_pages);
-  draft.add_if_told("host.nvme.count", [](const Snapshot& node) -> Told {
+  draft.add_if_known("host.hugepages.pages", huge_pages);
+  draft.add_if_known("host.nvme.count", [](const Snapshot& node) -> YamlValue {
     if (!node.disks.ok() || node.disks->nvme.empty()) return std::nullopt;
     return fmt::format("{}", node.disks->nvme.size());
   });
-  draft.add_if_told("host.services.active", [](const Snapshot& node) {
+  draft.add_if_known("host.services.active", [](const Snapshot& node) {
     return known_among(node.services->active, kServices);
   });
-  draft.add_if_told("host.modules.required", [](const Snapshot& node) {
+  draft.add_if_known("host.modules.required", [](const Snapshot& node) {
     return known_among(node.kernel->modules, kModules);
   });
-  draft.add_if_told("host.limits.memlock_unlimited", [](const Snapshot& node) -> Told {
+  draft.add_if_known("host.limits.memlock_unlimited", [](const Snapshot& node) -> YamlValue {
     if (node.kernel->limits.memlock_bytes.value_or("") != "unlimited") return std::nullopt;
     return "true";
   });
-  draft.add_if_told("host.ethernet.interfaces", interfaces);
+  draft.add_if_known("host.ethernet.interfaces", interfaces);
 }
 
 std::string first_lines(std::string_view name, const std::vector<Snapshot>& nodes) {
@@ -156,7 +157,7 @@ std::string first_lines(std::string_view name, const std::vector<Snapshot>& node
   const bool hcas = hardware_of(first).infiniband_hcas.value_or(0) > 0;
   std::vector<std::string> groups{"host"};
   if (gpus || hcas) groups.emplace_back("pci");
-  if (gpus && asks_nvml(first)) groups.emplace_back("gpu");
+  if (gpus && has_nvml_gpus(first)) groups.emplace_back("gpu");
   if (hcas) groups.emplace_back("ib");
   const auto from =
       nodes.size() == 1 ? first.identity->hostname : fmt::format("{} nodes", nodes.size());
@@ -178,15 +179,15 @@ MadeProfile make_profile(std::string_view name, const std::vector<Snapshot>& nod
   add_devices(draft);
   std::string text = first_lines(name, nodes);
   text += draft.yaml();
-  auto untold = draft.untold();
-  if (gpu_count(nodes.front()).value_or(0) > 0 && !asks_nvml(nodes.front())) {
-    untold.emplace_back("gpu: NVML told nothing about the GPUs, so that only their number is set");
+  auto missing = draft.missing();
+  if (gpu_count(nodes.front()).value_or(0) > 0 && !has_nvml_gpus(nodes.front())) {
+    missing.emplace_back("gpu: NVML reports no GPUs, so only their number is set");
   }
-  if (!untold.empty()) {
-    text += "\n# What the nodes could not tell; set it by hand where it matters:\n";
-    for (const auto& each : untold) text += fmt::format("# - {}\n", printable(each));
+  if (!missing.empty()) {
+    text += "\n# Unknown values; set them by hand if they matter:\n";
+    for (const auto& each : missing) text += fmt::format("# - {}\n", printable(each));
   }
-  return {.yaml = std::move(text), .untold = std::move(untold)};
+  return {.yaml = std::move(text), .missing = std::move(missing)};
 }
 
 }  // namespace muster::app

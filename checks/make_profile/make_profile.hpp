@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profile made from healthy nodes of one kind: what most of them show is what each must be.
+// Makes a profile from healthy nodes of one kind: the values of most nodes become the expected
+// ones.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@
 namespace muster::app {
 
 struct MadeProfile {
-  std::string yaml;                 // a whole profile on top of defaults.yaml
-  std::vector<std::string> untold;  // what the nodes did not tell, or do not agree on
+  std::string yaml;                  // a complete profile on top of defaults.yaml
+  std::vector<std::string> missing;  // keys that are unknown, or differ between nodes
 };
 
 [[nodiscard]] MadeProfile make_profile(std::string_view name, const std::vector<Snapshot>& nodes);

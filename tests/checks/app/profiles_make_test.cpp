@@ -26,7 +26,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Snapshot recorded(const std::string& name) {
+Snapshot simulated(const std::string& name) {
   std::ifstream file(std::string(MUSTER_SOURCE_DIR) + "/tests/nodes/simulated/" + name + ".json");
   std::ostringstream text;
   text << file.rdbuf();
@@ -41,14 +41,14 @@ Result<Profile> loaded(const MadeProfile& made) {
   return read_profile_of({}, (folder.path() / "made.yaml").string());
 }
 
-TEST(MakeProfileTest, IsAWholeProfileThatTheNodeSatisfies) {
-  const auto node = recorded("nd96isr_h100_v5");
+TEST(MakeProfileTest, IsACompleteProfileThatTheNodeSatisfies) {
+  const auto node = simulated("nd96isr_h100_v5");
   const auto made = make_profile("made", {node});
   const auto profile = loaded(made);
   ASSERT_TRUE(profile) << profile.error().message << "\n" << made.yaml;
   EXPECT_EQ(profile->gpu->present.count, 8);
   EXPECT_EQ(profile->pci->link.gpu.width, 16);
-  EXPECT_THAT(made.untold, Contains(HasSubstr("NVML told nothing")));
+  EXPECT_THAT(made.missing, Contains(HasSubstr("NVML reports no GPUs")));
   EXPECT_EQ(profile->ib->rate.width, IbWidth::x4);
   EXPECT_EQ(profile->host->cpu.cores, 96);
   const auto report = judge(node, *profile, {});
@@ -58,27 +58,27 @@ TEST(MakeProfileTest, IsAWholeProfileThatTheNodeSatisfies) {
   EXPECT_THAT(made.yaml, HasSubstr("count: 8  # this node"));
 }
 
-TEST(MakeProfileTest, MostOfTheNodesDecide) {
-  const auto node = recorded("nd96isr_h100_v5");
+TEST(MakeProfileTest, TheMajorityOfNodesDecides) {
+  const auto node = simulated("nd96isr_h100_v5");
   auto odd = node;
   odd.cpu->threads = 95U;
   const auto made = make_profile("made", {node, odd, node});
   EXPECT_THAT(made.yaml, HasSubstr("threads: 96  # 2 of 3 nodes"));
   const auto half = make_profile("made", {node, odd});
-  EXPECT_THAT(half.untold, Contains(HasSubstr("host.cpu.threads: the nodes do not agree")));
+  EXPECT_THAT(half.missing, Contains(HasSubstr("host.cpu.threads: the nodes differ")));
   EXPECT_TRUE(loaded(half));
 }
 
-TEST(MakeProfileTest, WhatDevicesDoNotAgreeOnIsNotSet) {
-  auto node = recorded("nd96isr_h100_v5");
+TEST(MakeProfileTest, AValueThatDiffersBetweenDevicesIsNotSet) {
+  auto node = simulated("nd96isr_h100_v5");
   node.infiniband->hcas.at(7).ports->at(0).rate_gbps = 200.0;
   const auto profile = loaded(make_profile("made", {node}));
   ASSERT_TRUE(profile);
   EXPECT_FALSE(profile->ib->rate.expected);
 }
 
-TEST(MakeProfileTest, AMakersWordsStayWithinTheirQuotes) {
-  auto node = recorded("nd96isr_h100_v5");
+TEST(MakeProfileTest, AVendorsTextIsQuoted) {
+  auto node = simulated("nd96isr_h100_v5");
   node.identity->hypervisor = false;
   node.identity->dmi_product = std::string("GX \"8\" \\ [rev: *] # {x}");
   const auto made = make_profile("made", {node});
@@ -87,11 +87,11 @@ TEST(MakeProfileTest, AMakersWordsStayWithinTheirQuotes) {
   EXPECT_EQ(profile->recognise.dmi_product, "GX \"8\" ? ?rev: ?? # {x}");
 }
 
-TEST(MakeProfileTest, ABareNodeMakesAProfileToo) {
+TEST(MakeProfileTest, ANodeWithoutDevicesMakesAProfile) {
   Snapshot bare;
   const auto made = make_profile("made", {bare});
   EXPECT_TRUE(loaded(made)) << made.yaml;
-  EXPECT_FALSE(made.untold.empty());
+  EXPECT_FALSE(made.missing.empty());
 }
 
 class MakeProfileCommandTest : public ::testing::Test {
@@ -109,7 +109,7 @@ class MakeProfileCommandTest : public ::testing::Test {
   }
 
   static Snapshot sick() {
-    auto node = recorded("nd96isr_h100_v5");
+    auto node = simulated("nd96isr_h100_v5");
     auto& port = node.infiniband->hcas.at(2).ports->at(0);
     port.rate_gbps = 200.0;
     port.width = 2U;
@@ -120,8 +120,8 @@ class MakeProfileCommandTest : public ::testing::Test {
   TestCaller caller_;
 };
 
-TEST_F(MakeProfileCommandTest, WritesAProfileFromRecordedNodes) {
-  const auto node = file("a.json", recorded("nd96isr_h100_v5"));
+TEST_F(MakeProfileCommandTest, WritesAProfileFromSnapshots) {
+  const auto node = file("a.json", simulated("nd96isr_h100_v5"));
   EXPECT_EQ(run("trainer", {node}), kExitHealthy) << caller_.notes();
   EXPECT_THAT(caller_.out(), HasSubstr("name: \"trainer\""));
 }
@@ -132,22 +132,22 @@ TEST_F(MakeProfileCommandTest, RefusesASickNodeAndNamesItsFault) {
   EXPECT_THAT(caller_.out(), IsEmpty());
 }
 
-TEST_F(MakeProfileCommandTest, LeavesOutTheSickOfMany) {
-  const auto node = recorded("nd96isr_h100_v5");
+TEST_F(MakeProfileCommandTest, SkipsSickNodes) {
+  const auto node = simulated("nd96isr_h100_v5");
   EXPECT_EQ(run("trainer", {file("a.json", node), file("b.json", sick()), file("c.json", node)}),
             kExitHealthy);
-  EXPECT_THAT(caller_.notes(), HasSubstr("left out "));
+  EXPECT_THAT(caller_.notes(), HasSubstr("skipping "));
   EXPECT_THAT(caller_.out(), HasSubstr("# 2 of 2 nodes"));
 }
 
-TEST_F(MakeProfileCommandTest, RefusesWhatIsNoSnapshot) {
+TEST_F(MakeProfileCommandTest, RefusesAFileThatIsNotASnapshot) {
   folder_.write("a.json", "{\"schema\": ");
   EXPECT_EQ(run("trainer", {(folder_.path() / "a.json").string()}), kExitUndecided);
   EXPECT_THAT(caller_.notes(), HasSubstr("a.json: "));
   EXPECT_EQ(run("trainer", {(folder_.path() / "none.json").string()}), kExitUndecided);
 }
 
-TEST_F(MakeProfileCommandTest, RefusesNamesThatAreNoneOrTaken) {
+TEST_F(MakeProfileCommandTest, RefusesInvalidAndShippedNames) {
   for (const auto* name :
        {"", "../x", "a b", "-x", ".x", "x.yaml", "generic", "defaults", "nd96isr_h100_v5"}) {
     EXPECT_EQ(run(name, {}), kExitUsage) << name;
