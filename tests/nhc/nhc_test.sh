@@ -127,11 +127,11 @@ undecided() {
     expect_logged "unknown: gpu.ecc gpu3: no answer"
   done
 
-  begin "a program that is not there"
+  begin "a program that is missing or not executable"
   conf '* || export MUSTER_PROGRAM=/nonexistent/muster' '* || check_muster'
   run_on n1
   expect_left
-  expect_logged "/nonexistent/muster is not there"
+  expect_logged "/nonexistent/muster is missing or not executable"
 
   begin "undecided, and the site wants it drained"
   fake 'echo "unknown: nothing"' 'exit 2'
@@ -285,7 +285,7 @@ $wanted boot --only topo.*" ]] || fail "called with: $(text_of calls)"
     conf "* || check_muster $word"
     run_on n1
     expect_left
-    expect_logged "is no name"
+    expect_logged "invalid name in the configuration"
     [[ -z $(text_of calls) ]] || fail "called with: $(text_of calls)"
   done
 }
