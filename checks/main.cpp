@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster`: inspects this node and says whether it is fit for work.
+// `muster`: inspects this node and reports whether it is fit for work.
 #include <fmt/format.h>
 
 #include <exception>

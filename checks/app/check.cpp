@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster check`: inspect, report, remember.
+// `muster check`: observes and judges this node, prints the report and keeps the state.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 namespace muster::app {
 namespace {
 
-// The verdict is what the run is for: a snapshot that cannot be kept costs a healthy one only.
+// A snapshot that cannot be saved changes only a healthy status.
 int save(const CheckCommand& command, const Caller& caller, const Snapshot& snapshot, int status) {
   if (command.save_snapshot.empty()) return status;
   const auto text = to_json(snapshot);
@@ -19,7 +19,7 @@ int save(const CheckCommand& command, const Caller& caller, const Snapshot& snap
   return status == kExitHealthy ? saved : status;
 }
 
-// The first probe that was not allowed to look; empty where all were.
+// The first probe or check without permission; empty if all had it.
 std::string not_allowed(const Report& report) {
   const auto denied = [](const std::string& reason) {
     return reason.find("Permission denied") != std::string::npos ||
@@ -34,13 +34,13 @@ std::string not_allowed(const Report& report) {
   return "";
 }
 
-// An ordinary user sees less of the node, and takes that for a fault of its.
-void say_run_as_root(const CheckCommand& command, const Caller& caller, const Report& report) {
+// An ordinary user sees less of the node.
+void suggest_root(const CheckCommand& command, const Caller& caller, const Report& report) {
   if (::geteuid() == 0 || command.root != "/") return;
   const auto which = not_allowed(report);
   if (which.empty()) return;
-  caller.console.note(fmt::format(
-      "muster: run as root: not everything may be read by an ordinary user (see {})", which));
+  caller.console.note(
+      fmt::format("muster: run as root: an ordinary user cannot read everything (see {})", which));
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ int run_check(const CheckCommand& command, const Caller& caller, Deadline& deadl
   const auto inspected = inspect(command, caller, deadline);
   if (!inspected) return fail(caller, inspected.error());
   const auto& report = inspected->report;
-  say_run_as_root(command, caller, report);
+  suggest_root(command, caller, report);
   const auto text = render(report, command, caller.console, false);
   const int status = deliver(caller, command.output, text, exit_status(report.verdict));
   const int saved = save(command, caller, inspected->observed.snapshot, status);

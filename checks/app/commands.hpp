@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands: what the command line asks of each, and the function that does it. Each function
-// returns an exit status and keeps nothing.
+// The commands of muster: the options of each, and the function that runs it and returns an exit
+// status.
 #pragma once
 
 #include <optional>
@@ -22,23 +22,23 @@ namespace muster::app {
 struct CheckCommand {
   static constexpr std::string_view kName = "check";
 
-  std::string profile;  // empty: the site names it, or the hardware tells
+  std::string profile;  // empty: the site's, or by hardware
   std::string context = "manual";
   std::vector<std::string> only, skip;  // globs
   std::vector<std::string> settings;    // KEY=VALUE
   std::string nhc_conf;                 // empty: the context's checks
-  bool active = false;                  // run the benchmarks that its lines ask for
+  bool active = false;                  // run the benchmarks of its lines
   Format format = Format::text;
   std::string output;                  // empty: standard output
-  std::vector<std::string> snapshots;  // files and directories; empty: this node is observed
+  std::vector<std::string> snapshots;  // files and directories; empty: this node
   std::string save_snapshot;
   std::string root = "/";
   std::string nvml;                 // empty: the driver's library
-  std::string state;                // empty: the usual place, on the host's own root only
+  std::string state;                // empty: the default folder, on the host's own root only
   std::optional<Seconds> deadline;  // else the context's
   bool verbose = false;
   bool quiet = false;
-  std::string also;  // a check whose facts are observed, too, for judge_drained(): see inspect.hpp
+  std::string also;  // a check to observe as well, for judge_drained() in inspect.hpp
 };
 
 struct SnapshotCommand {
@@ -51,7 +51,7 @@ struct SnapshotCommand {
   std::string nvml;
   std::string state;
   std::optional<Seconds> deadline;
-  bool describe = false;  // the fields of a snapshot, as Markdown, and nothing observed
+  bool describe = false;  // print the fields of a snapshot as Markdown, observe nothing
 };
 
 struct ListCommand {
@@ -74,7 +74,7 @@ struct ProfilesCommand {
   static constexpr std::string_view kName = "profiles";
 
   std::string show;                    // empty: list them
-  bool changed = false;                // show only what is not as by default
+  bool changed = false;                // show only values that are not the default
   std::string export_to;               // the folder for the shipped files; empty: none
   std::string make;                    // name of the profile to make; empty: none
   std::vector<std::string> snapshots;  // to make it from; empty: this node
@@ -90,23 +90,22 @@ struct ValidateCommand {
   std::string root = "/";
 };
 
-// --help and --version: the text is the answer.
-struct SayCommand {
+// --help and --version.
+struct PrintCommand {
   std::string text;
 };
 
 using Invocation =
-    std::variant<SayCommand, CheckCommand, SnapshotCommand, ListCommand, ExplainCommand,
+    std::variant<PrintCommand, CheckCommand, SnapshotCommand, ListCommand, ExplainCommand,
                  ProfilesCommand, ValidateCommand, HookCommand, DrainCommand, ResumeCommand,
                  StatusCommand, HistoryCommand, EventsCommand, HostfileCommand, SweepCommand>;
 
 [[nodiscard]] int run_check(const CheckCommand& command, const Caller& caller, Deadline& deadline);
-// `muster check --snapshot`: recorded nodes in place of this one.
+// `muster check --snapshot`.
 [[nodiscard]] int run_replay(const CheckCommand& command, const Caller& caller);
 [[nodiscard]] int run_snapshot(const SnapshotCommand& command, const Caller& caller,
                                Deadline& deadline);
-// What its --describe prints: the fields of a snapshot as Markdown, from the same lists that its
-// JSON is made of.
+// Returns the fields of a snapshot as Markdown, for --describe.
 [[nodiscard]] std::string describe_snapshot();
 [[nodiscard]] int run_list(const ListCommand& command, const Caller& caller);
 [[nodiscard]] int run_explain(const ExplainCommand& command, const Caller& caller,
@@ -117,11 +116,10 @@ using Invocation =
                                    Deadline& deadline);
 [[nodiscard]] int run_validate(const ValidateCommand& command, const Caller& caller);
 
-// Turns the command line, without the program's name, into a plain struct. Everything that can be
-// wrong with the usage itself is found here, before any file is opened: an error is bad usage.
+// Parses the command line without the program's name. An error is bad usage; no file is opened.
 [[nodiscard]] Result<Invocation> parse(std::span<const char* const> arguments);
 
-// Runs what the command line asked for, and gives up on it at its deadline.
+// Runs a command within its deadline.
 [[nodiscard]] int run(const Invocation& invocation, const Caller& caller);
 
 }  // namespace muster::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what the command line asks for to the command, within its deadline.
+// Runs a command within its deadline.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@
 namespace muster::app {
 namespace {
 
-// The last resort: a library's exception that nobody expected is not the node's fault.
+// An unexpected exception of a library says nothing about the node.
 int guarded(const Caller& caller, const std::function<int()>& work) {
   try {
     return work();
@@ -32,7 +32,7 @@ int guarded(const Caller& caller, const std::function<int()>& work) {
   }
 }
 
-// The commands that reach for the machine, or for files of the caller's choice, can hang.
+// Runs a command that can hang: on the machine, or on files that the caller names.
 template <class Work>
 int in_time(const Caller& caller, std::optional<Seconds> allowed, const Work& work,
             Input input = Input::none) {
@@ -43,14 +43,14 @@ int in_time(const Caller& caller, std::optional<Seconds> allowed, const Work& wo
       [&](Deadline& shared) { return guarded(caller, [&] { return work(shared); }); }, input));
 }
 
-// The commands that take as long as they take.
-constexpr std::tuple kAtOnce{&run_list,   &run_validate, &run_drain,  &run_resume,
-                             &run_status, &run_history,  &run_events, &run_hostfile};
+// The commands without a deadline.
+constexpr std::tuple kUnlimited{&run_list,   &run_validate, &run_drain,  &run_resume,
+                                &run_status, &run_history,  &run_events, &run_hostfile};
 
-struct Run {
+struct CommandRunner {
   const Caller& caller;
 
-  // What libraries ask the environment for is not there for a hook, either.
+  // Clears the environment, as slurmd does for a hook.
   [[nodiscard]] int check_setup(const HookCommand& command) const {
     const Seconds budget{static_cast<double>(kCheckSetupBudget.count())};
     return in_time(caller, budget, [&](Deadline& deadline) {
@@ -59,7 +59,7 @@ struct Run {
     });
   }
 
-  int operator()(const SayCommand& command) const {
+  int operator()(const PrintCommand& command) const {
     return deliver(caller, "", command.text, kExitHealthy);
   }
 
@@ -68,7 +68,7 @@ struct Run {
     const auto work = [&](Deadline& deadline) {
       return replay ? run_replay(command, caller) : run_check(command, caller, deadline);
     };
-    // A fleet of snapshots takes as long as it takes, unless a deadline is asked for.
+    // A fleet of snapshots has no default deadline.
     if (replay && !command.deadline) {
       return guarded(caller, [&] { return run_replay(command, caller); });
     }
@@ -91,7 +91,7 @@ struct Run {
                    [&](Deadline& deadline) { return run_make_profile(command, caller, deadline); });
   }
 
-  // Whoever reads what a hook says, or does not, changes nothing about its status.
+  // The status of a hook does not depend on whether its output can be written.
   int operator()(const HookCommand& command) const {
     if (command.check_setup) return check_setup(command);
     constexpr auto kLongest = std::chrono::milliseconds(700);
@@ -114,11 +114,11 @@ struct Run {
 
   template <class Command>
   int operator()(const Command& command) const {
-    const auto run = std::get<int (*)(const Command&, const Caller&)>(kAtOnce);
+    const auto run = std::get<int (*)(const Command&, const Caller&)>(kUnlimited);
     return guarded(caller, [&] { return run(command, caller); });
   }
 
-  // The folder with the results may be on a file server that does not answer.
+  // The folder of results may be on a file server that does not answer.
   int operator()(const SweepCommand& command) const {
     const Seconds budget{static_cast<double>(kSweepBudget.count())};
     return in_time(caller, budget,
@@ -129,7 +129,7 @@ struct Run {
 }  // namespace
 
 int run(const Invocation& invocation, const Caller& caller) {
-  return std::visit(Run{caller}, invocation);
+  return std::visit(CommandRunner{caller}, invocation);
 }
 
 }  // namespace muster::app

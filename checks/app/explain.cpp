@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster explain CHECK`: what it looks at, why, what to do, and the limits in force on this node
-// with the place and the source of each.
+// `muster explain CHECK`: what it looks at, why, what to do, and its limits on this node with the
+// file and the source of each.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -22,37 +22,37 @@
 namespace muster::app {
 namespace {
 
-// Lines of at most 80 columns, all but the first indented by two more.
+// Wraps at 80 columns.
 std::string wrapped_at(std::size_t indent, std::string_view text) {
   return fmt::format("{:{}}{}\n", "", indent, wrapped(text, indent == 0 ? 2 : indent));
 }
 
 std::string paragraph(std::string_view text) { return wrapped_at(2, text); }
 
-// One line of the limits: a value, or a remark where there is none.
-struct Row {
+// A line of the limits: a value, or a note that it is not set.
+struct LimitRow {
   std::string key;
   std::string value;
   std::string place;
   std::string source;
 };
 
-// What is said of one key: a row, or those of a list or map.
-struct Group {
-  std::vector<Row> rows;
-  std::string remark;  // behind the rows
+// The rows of one key: several for a list or map.
+struct LimitGroup {
+  std::vector<LimitRow> rows;
+  std::string remark;  // after the rows
 };
 
-// "3" of "3.class"; empty where it is no item of a list.
+// "3" of "3.class"; empty unless it is an item of a list.
 std::string_view index_of(std::string_view below) {
   const auto digits = below.find_first_not_of("0123456789");
   return digits != 0 && digits < below.size() && below[digits] == '.' ? below.substr(0, digits)
                                                                       : std::string_view();
 }
 
-// A value on a row of its own, or together with the others of its item: "class fatal, xids [79]".
-void add(const LimitValue& value, std::string_view below, std::string_view key,
-         std::vector<Row>& rows) {
+// Adds a row, or appends to the row of the same item: "class fatal, xids [79]".
+void add_row(const LimitValue& value, std::string_view below, std::string_view key,
+             std::vector<LimitRow>& rows) {
   const auto index = index_of(below);
   auto shown = shown_value(value.value);
   auto name = printable(fmt::format("{}{}{}", key, below.empty() ? "" : ".", below));
@@ -68,14 +68,14 @@ void add(const LimitValue& value, std::string_view below, std::string_view key,
       {std::move(name), std::move(shown), place_of(value.origin), source_of(value.origin)});
 }
 
-// One value, or the first of many with their number.
-Group group_of(const Profile& profile, std::string_view check, const LimitKey& key) {
+// The value, or the first of many with their number.
+LimitGroup group_of(const Profile& profile, std::string_view check, const LimitKey& key) {
   constexpr std::size_t kMost = 12;
   const auto path = fmt::format("{}.{}", check, key.name);
   const auto values = values_at(profile, path);
-  Group group;
+  LimitGroup group;
   if (values.empty()) {
-    // What is judged by something else then says so: "; else the GPU's own default".
+    // "; else the GPU's own default": it is judged by something else.
     const bool otherwise = key.about.find("; else ") != std::string::npos;
     const auto* unset = key.optional && !otherwise ? "not set: not judged" : "not set";
     group.rows.push_back({key.name, fmt::format("{} ({})", unset, key.about), "", ""});
@@ -83,7 +83,7 @@ Group group_of(const Profile& profile, std::string_view check, const LimitKey& k
   for (const auto& value : values) {
     const auto below =
         std::string_view(value.first).substr(std::min(value.first.size(), path.size() + 1));
-    add(value.second, below, key.name, group.rows);
+    add_row(value.second, below, key.name, group.rows);
   }
   if (group.rows.size() > kMost) {
     group.remark =
@@ -93,18 +93,18 @@ Group group_of(const Profile& profile, std::string_view check, const LimitKey& k
   return group;
 }
 
-bool shares_its_source(const Group& group) {
+bool shares_its_source(const LimitGroup& group) {
   return std::ranges::all_of(
-      group.rows, [&](const Row& row) { return row.source == group.rows.front().source; });
+      group.rows, [&](const LimitRow& row) { return row.source == group.rows.front().source; });
 }
 
-// Columns as wide as what is in them; a long value pushes only its own place aside.
+// The widths of the columns; a long value moves only its own place.
 struct Widths {
   std::size_t key = 0;
   std::size_t value = 0;
 };
 
-Widths widths_of(const std::vector<Group>& groups) {
+Widths widths_of(const std::vector<LimitGroup>& groups) {
   constexpr std::size_t kWidestValue = 32;
   Widths widths;
   for (const auto& group : groups) {
@@ -117,8 +117,8 @@ Widths widths_of(const std::vector<Group>& groups) {
   return widths;
 }
 
-// Within 80 columns: a long value is wrapped, and then its place is below it.
-std::string line_of(const Row& row, const Widths& widths, bool shared) {
+// Wraps a long value at 80 columns, with its place below.
+std::string line_of(const LimitRow& row, const Widths& widths, bool shared) {
   constexpr std::size_t kWidth = 80;
   const auto column = widths.key + 4;
   std::string end = row.place;
@@ -128,7 +128,7 @@ std::string line_of(const Row& row, const Widths& widths, bool shared) {
     if (!end.empty()) line += fmt::format("  {}", end);
   } else {
     line = fmt::format("  {:{}}  {}", row.key, widths.key, wrapped(row.value, column));
-    // Behind a long key there is no room for a place.
+    // After a long key, the place needs more room.
     const auto below = std::min<std::size_t>(column, 20);
     if (!end.empty()) line += fmt::format("\n{:{}}{}", "", below, wrapped(end, below));
   }
@@ -137,24 +137,24 @@ std::string line_of(const Row& row, const Widths& widths, bool shared) {
   return line;
 }
 
-// A source that all rows share, also with the groups around, stands once below them.
-std::string limit_lines(const std::vector<Group>& groups) {
+// Prints a source that consecutive groups share once, below them.
+std::string limit_lines(const std::vector<LimitGroup>& groups) {
   const auto widths = widths_of(groups);
   std::string lines;
   std::string pending;
-  const auto say_source = [&] {
+  const auto end_source = [&] {
     if (!pending.empty())
       lines += fmt::format("    {}\n", wrapped(fmt::format("source: {}", pending), 6));
     pending.clear();
   };
   for (const auto& group : groups) {
     const bool shared = shares_its_source(group);
-    if (!shared || group.rows.front().source != pending) say_source();
+    if (!shared || group.rows.front().source != pending) end_source();
     for (const auto& row : group.rows) lines += line_of(row, widths, shared);
     if (!group.remark.empty()) lines += fmt::format("  {}\n", group.remark);
     if (shared) pending = group.rows.front().source;
   }
-  say_source();
+  end_source();
   return lines;
 }
 
@@ -171,8 +171,7 @@ std::string when_it_runs(const Profile& profile, const Check& check) {
                      : "It is off.");
 }
 
-// What a check is, of muster or of muster-bench, what to do, and by whose limits. `about`: lines on
-// when it runs.
+// `about`: when the check of muster or muster-bench runs.
 template <class AnyCheck>
 std::string explanation(const AnyCheck& check, std::string_view about, const Choice& choice) {
   const auto& profile = choice.profile;
@@ -185,7 +184,7 @@ std::string explanation(const AnyCheck& check, std::string_view about, const Cho
       about);
   const auto keys = limit_keys(check.id);
   text += keys.empty() ? "\nIt has no limits of its own.\n" : "\nLimits\n";
-  std::vector<Group> groups;
+  std::vector<LimitGroup> groups;
   groups.reserve(keys.size());
   for (const auto& key : keys) groups.push_back(group_of(profile, check.id, key));
   return fmt::format("{}{}", text, limit_lines(groups));
@@ -200,11 +199,11 @@ int run_explain(const ExplainCommand& command, const Caller& caller, Deadline& d
     auto ids = check_ids();
     for (const auto& check : kBenchChecks) ids.emplace_back(check.id);
     return fail(caller, {.status = kExitUsage,
-                         .message = fmt::format(
-                             "no check is called \"{}\"{} (muster list names them)",
-                             printable(command.check, 80), suggestion(command.check, ids))});
+                         .message = fmt::format("unknown check \"{}\"{} (see muster list)",
+                                                printable(command.check, 80),
+                                                suggestion(command.check, ids))});
   }
-  // Recognition asks the hardware, and nothing else is observed.
+  // Only recognition observes the hardware.
   const ObservationRequest request{.profile = command.profile,
                                    .settings = command.settings,
                                    .root = command.root,

@@ -23,8 +23,8 @@ constexpr std::size_t kIndent = 9;
 
 using Names = std::vector<std::string>;
 
-// What a node is compared by: each value that its devices have, once, by what it is called.
-class Facts {
+// The distinct values of each fact of a node and its devices.
+class FactValues {
  public:
   template <class T>
   void add(const std::string& name, const Fact<T>& fact) {
@@ -43,7 +43,7 @@ class Facts {
   std::map<std::string, std::set<std::string>> values_;
 };
 
-void add_gpus(const Nvml& nvml, Facts& facts) {
+void add_gpus(const Nvml& nvml, FactValues& facts) {
   facts.add("driver", nvml.driver);
   facts.add("GPUs", Fact<std::size_t>(nvml.gpus.size()));
   for (const auto& gpu : nvml.gpus) {
@@ -56,8 +56,8 @@ void add_gpus(const Nvml& nvml, Facts& facts) {
   }
 }
 
-// Adapters of different types have firmware of their own.
-void add_hcas(const Infiniband& infiniband, Facts& facts) {
+// Adapters of different types have different firmware.
+void add_hcas(const Infiniband& infiniband, FactValues& facts) {
   facts.add("HCAs", Fact<std::size_t>(infiniband.hcas.size()));
   for (const auto& hca : infiniband.hcas) {
     const auto type = hca.type.value_or("");
@@ -68,13 +68,13 @@ void add_hcas(const Infiniband& infiniband, Facts& facts) {
 
 std::map<std::string, std::string> facts_of(const Snapshot& snapshot) {
   constexpr double kGib = 1024.0 * 1024 * 1024;
-  Facts facts;
+  FactValues facts;
   if (snapshot.nvml.ok() && snapshot.nvml->trouble.empty()) add_gpus(*snapshot.nvml, facts);
   if (snapshot.infiniband.ok()) add_hcas(*snapshot.infiniband, facts);
   facts.add("kernel", snapshot.kernel->release);
   facts.add("cores", snapshot.cpu->cores);
   if (const auto& total = snapshot.memory->total_bytes) {
-    // Firmware takes a little more or less of it.
+    // The firmware reserves a varying part of it.
     const double rounded = 8 * std::round(static_cast<double>(*total) / kGib / 8);
     facts.add("memory", Fact<std::string>(fmt::format("{:.0f} GiB", rounded)));
   }
@@ -112,15 +112,15 @@ std::string totals(const std::vector<FleetNode>& nodes, std::size_t unread) {
   return fmt::format("{}\n", text);
 }
 
-struct Sick {
+struct FleetCause {
   Outcome outcome = Outcome::fail;
   std::string what;
   Names nodes;
 };
 
-// By cause, the gravest and then the most frequent first.
-std::vector<Sick> sick_by_cause(const std::vector<FleetNode>& nodes) {
-  std::vector<Sick> all;
+// Worst outcome first, then most nodes.
+std::vector<FleetCause> causes_of_fleet(const std::vector<FleetNode>& nodes) {
+  std::vector<FleetCause> all;
   std::map<std::pair<Outcome, std::string>, std::size_t> places;
   for (const auto& node : nodes) {
     for (const auto& cause : node.causes) {
@@ -129,7 +129,7 @@ std::vector<Sick> sick_by_cause(const std::vector<FleetNode>& nodes) {
       all[place->second].nodes.push_back(node.name);
     }
   }
-  std::ranges::stable_sort(all, [](const Sick& a, const Sick& b) {
+  std::ranges::stable_sort(all, [](const FleetCause& a, const FleetCause& b) {
     if (a.outcome != b.outcome) return rank(a.outcome) < rank(b.outcome);
     return a.nodes.size() > b.nodes.size();
   });
@@ -141,28 +141,28 @@ std::string counted_nodes(std::size_t count) {
 }
 
 std::string causes_table(const std::vector<FleetNode>& nodes) {
-  const auto all = sick_by_cause(nodes);
+  const auto all = causes_of_fleet(nodes);
   std::string text;
   for (std::size_t i = 0; i < all.size() && i < kMostCauses; ++i) {
-    const auto& sick = all[i];
-    // One line, and one for the nodes.
-    text += fmt::format("{:7}  {}\n{:9}{}: {}\n", to_string(sick.outcome), printable(sick.what, 71),
-                        "", counted_nodes(sick.nodes.size()), some_of(sick.nodes));
+    const auto& cause = all[i];
+    text +=
+        fmt::format("{:7}  {}\n{:9}{}: {}\n", to_string(cause.outcome), printable(cause.what, 71),
+                    "", counted_nodes(cause.nodes.size()), some_of(cause.nodes));
   }
   if (all.size() > kMostCauses) {
-    text += fmt::format("{:9}and {} causes more\n", "", all.size() - kMostCauses);
+    text += fmt::format("{:9}and {} more causes\n", "", all.size() - kMostCauses);
   }
   return text;
 }
 
-struct Odd {
+struct OddValue {
   std::string fact, usual, value;
   Names nodes;
 };
 
-// Nodes of one profile whose value is not that of more than half of them.
-std::vector<Odd> odd_ones(const std::vector<FleetNode>& nodes) {
-  constexpr std::size_t kFewest = 3;  // of two nodes nobody is the odd one
+// The nodes of a profile whose value differs from the one of the majority.
+std::vector<OddValue> odd_values(const std::vector<FleetNode>& nodes) {
+  constexpr std::size_t kFewest = 3;  // of two nodes, neither is odd
   using Key = std::pair<std::string, std::string>;
   std::map<Key, std::map<std::string, Names>> by_fact;
   for (const auto& node : nodes) {
@@ -170,7 +170,7 @@ std::vector<Odd> odd_ones(const std::vector<FleetNode>& nodes) {
       by_fact[{node.profile, fact}][value].push_back(node.name);
     }
   }
-  std::vector<Odd> odd;
+  std::vector<OddValue> odd;
   for (const auto& [key, values] : by_fact) {
     std::size_t all = 0;
     for (const auto& [value, names] : values) all += names.size();
@@ -181,12 +181,12 @@ std::vector<Odd> odd_ones(const std::vector<FleetNode>& nodes) {
       if (value != most->first) odd.push_back({key.second, most->first, value, names});
     }
   }
-  std::ranges::stable_sort(odd, {}, [](const Odd& each) { return each.nodes.size(); });
+  std::ranges::stable_sort(odd, {}, [](const OddValue& each) { return each.nodes.size(); });
   return odd;
 }
 
 std::string odd_table(const std::vector<FleetNode>& nodes) {
-  const auto odd = odd_ones(nodes);
+  const auto odd = odd_values(nodes);
   std::string text;
   for (std::size_t i = 0; i < odd.size() && i < kMostOdd; ++i) {
     const auto& each = odd[i];

@@ -17,7 +17,7 @@
 namespace muster::app {
 namespace {
 
-// UUIDs of GPUs and GUIDs of HCAs, sorted: who this hardware is.
+// Identifies the hardware: the sorted UUIDs of GPUs and GUIDs of HCAs.
 std::string identity_of(const Snapshot& snapshot) {
   std::set<std::string> members;
   for (const auto& gpu : snapshot.nvml->gpus) {
@@ -70,7 +70,7 @@ Attempt<CheckedNode> check_node(const HookCommand& command, const std::string& d
   }
   const auto shared = std::make_shared<const Inspected>(std::move(inspected));
   const auto& snapshot = shared->observed.snapshot;
-  // Process ids of another root are not of this machine.
+  // Below --root, process ids are those of another machine.
   const bool is_here = command.context == "epilog" && command.root == "/";
   return CheckedNode{.report = shared->report,
                      .boot_id = snapshot.identity->boot_id ? *snapshot.identity->boot_id : "",
@@ -85,7 +85,7 @@ Attempt<CheckedNode> check_node(const HookCommand& command, const std::string& d
 
 Result<Report> sweep_node(const HookCommand& command, const std::string& level,
                           const Caller& caller, Clock::time_point until) {
-  if (command.root != "/") return make_error("below --root there is nothing to measure");
+  if (command.root != "/") return make_error("cannot measure a node below --root");
   auto bench = bench_for({.profile = command.profile, .settings = command.settings}, caller);
   bench.most_output = 8UL * 1024 * 1024;
   const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - Clock::now());
@@ -94,8 +94,7 @@ Result<Report> sweep_node(const HookCommand& command, const std::string& level,
                 {"node", fmt::format("--level={}", level),
                  fmt::format("--budget={}s", std::max<long>(left.count(), 1)), "--format=json"},
                 until);
-  if (!ended) return tl::unexpected(ended.error());
-  return parse_report(ended->out);
+  return ended ? parse_report(ended->out) : tl::unexpected(ended.error());
 }
 
 }  // namespace muster::app

@@ -14,12 +14,12 @@ namespace muster::app {
                                               const std::string& drained_for, const Caller& caller,
                                               Deadline& deadline);
 
-// See SweepNode. Below another root there is nothing to measure.
+// See SweepNode. An error below --root.
 [[nodiscard]] Result<Report> sweep_node(const HookCommand& command, const std::string& level,
                                         const Caller& caller, Clock::time_point until);
 
-// What users other than root have on the GPUs of the job that ends: processes that its cgroup
-// names, and those of no job on GPUs that were the job's alone.
+// Returns the processes of users that are still on the GPUs of the ending job: those of its cgroup,
+// and those of no job on GPUs that only this job had.
 [[nodiscard]] std::vector<LeftOnGpus> left_on_gpus(const Snapshot& snapshot);
 
 }  // namespace muster::app

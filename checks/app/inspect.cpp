@@ -37,7 +37,8 @@ Selection observed_for(const CheckCommand& command) {
   return selection;
 }
 
-// Before the profile is known, whatever it may run is observed; a snapshot that is kept is whole.
+// Observes everything for a snapshot that is saved, and everything that any profile may run before
+// the profile is known.
 ProbeSet probes_for(const CheckCommand& command, const Lines& lines, const Profile* profile) {
   if (!command.save_snapshot.empty()) return ProbeSet::all();
   if (lines) return nhc::needs_of(*lines, command.active).probes;
@@ -48,14 +49,14 @@ ProbeSet probes_for(const CheckCommand& command, const Lines& lines, const Profi
   return probes_needed(select_checks(Profile{}, observed_for(command)));
 }
 
-// A profile may select less, and is not known yet when the GPUs are asked.
+// The profile is not known yet when the GPUs are queried.
 NvmlParts parts_for(const CheckCommand& command, const Lines& lines) {
   if (!command.save_snapshot.empty()) return NvmlParts::all();
   if (lines) return nhc::needs_of(*lines).parts;
   return parts_asked(select_checks(Profile{}, observed_for(command)));
 }
 
-// What the cloud calls this node, where that chooses the file of lines.
+// The cloud's name for the size of this node, if it selects the configuration of NHC.
 Fact<std::string> size_of(const CheckCommand& command) {
   if (!nhc_conf_by_size(command)) return {};
   const auto root = open_root(command.root);
@@ -74,7 +75,7 @@ bool nhc_conf_by_size(const CheckCommand& command) {
   return std::filesystem::is_directory(command.nhc_conf, not_there);
 }
 
-// It is the caller's file, and not one of a foreign root.
+// The file is the caller's, not one below --root.
 Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command,
                                                 const Fact<std::string>& size) {
   if (command.nhc_conf.empty()) return std::nullopt;
@@ -85,8 +86,7 @@ Attempt<std::optional<nhc::Config>> nhc_conf_of(const CheckCommand& command,
   if (nhc_conf_by_size(command)) {
     if (!size) {
       return wrong(
-          fmt::format(" {} is a folder, and which of its files is for this node is not known: its "
-                      "cloud told no size ({}); name the file",
+          fmt::format(" {} is a folder, and the size of this node is unknown ({}): name a file",
                       command.nhc_conf, size.why()));
     }
     file /= fmt::format("{}.conf", plain_profile_name(*size));
@@ -156,7 +156,7 @@ void remember(const ObservedNode& observed, const Caller& caller, Deadline& dead
   if (!observed.state_file) return;
   constexpr auto kLongest = std::chrono::seconds(2);
   constexpr auto kReserve = std::chrono::milliseconds(50);
-  Children children;  // a file system that does not answer costs the memory of this run only
+  Children children;  // the file system may hang
   children.start("state", TimeLimit(kLongest).until(deadline.when() - kReserve), [&] {
     const auto written = write_state(*observed.state_file, observed.snapshot,
                                      observed.choice.profile.gpu->xid.of_programs);
@@ -165,7 +165,8 @@ void remember(const ObservedNode& observed, const Caller& caller, Deadline& dead
   const auto answer = children.next().second;
   const auto& trouble = answer.end == ChildAnswer::End::answered ? answer.bytes : answer.reason;
   if (trouble.empty()) return;
-  caller.console.note(fmt::format("muster: warning: this run is not remembered: {}", trouble));
+  caller.console.note(
+      fmt::format("muster: warning: cannot write the state of this run: {}", trouble));
 }
 
 }  // namespace muster::app

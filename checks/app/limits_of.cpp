@@ -76,7 +76,7 @@ bool comes_before(std::string_view a, std::string_view b) {
     if (digits.first > 0 && digits.second > 0) {
       const auto left = a.substr(0, digits.first);
       const auto right = b.substr(0, digits.second);
-      // A shorter number is a smaller one: keys have no leading zeros.
+      // Keys have no leading zeros, so a shorter number is smaller.
       if (left.size() != right.size()) return left.size() < right.size();
       if (left != right) return left < right;
       a.remove_prefix(left.size());

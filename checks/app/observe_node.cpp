@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kUsualState = "/var/lib/muster";
 
-// A snapshot of a foreign tree is nobody's history, unless its owner says where to keep it.
+// A foreign tree has no state, unless --state names a folder for it.
 std::optional<std::filesystem::path> state_file_of(const ObservationRequest& request,
                                                    const Root& root) {
   if (!request.state.empty()) return std::filesystem::path(request.state) / "state.json";
@@ -37,7 +37,7 @@ std::optional<std::filesystem::path> state_file_of(const ObservationRequest& req
   return std::filesystem::path(kUsualState) / "state.json";
 }
 
-// The caller's own settings are not those of a foreign node.
+// The caller's environment does not apply to a foreign node.
 std::map<std::string, std::string> variables_of(const Root& root,
                                                 std::map<std::string, std::string> variables) {
   if (!root.foreign()) return variables;
@@ -49,7 +49,7 @@ void append(std::vector<std::string>& target, const std::vector<std::string>& mo
   target.insert(target.end(), more.begin(), more.end());
 }
 
-// Some facts take long to read, and nobody waits for these.
+// Whether a run has time for facts that are slow to read.
 bool has_time(std::string_view context) { return context == "manual" || context == "boot"; }
 
 // A job waits for a prolog and an epilog: do not query the firmware of each HCA there.
@@ -63,14 +63,14 @@ NvmlParts parts_for(const ObservationRequest& request) {
   return parts;
 }
 
-// Judging and writing come after observing, and need a share of the time too.
+// Reserves time for judging and writing.
 Clock::time_point observe_until(Clock::time_point started, Clock::time_point deadline) {
   constexpr Clock::duration kLongestReserve = std::chrono::milliseconds(500);
   return deadline - std::min(kLongestReserve, (deadline - started) / 5);
 }
 
-// Whatever recognition has taken, enough is left to say which probe it was that hung.
-void take_deadline(const ObservationRequest& request, const Profile& profile,
+// Leaves at least a second after recognition, to report a probe that hangs.
+void move_deadline(const ObservationRequest& request, const Profile& profile,
                    Clock::time_point started, Deadline& deadline) {
   constexpr auto kLeast = std::chrono::seconds(1);
   if (request.deadline) return;
@@ -80,7 +80,7 @@ void take_deadline(const ObservationRequest& request, const Profile& profile,
   deadline.move(std::max(told, Clock::now() + kLeast));
 }
 
-// The *.json of a directory, sorted.
+// Returns the *.json of a directory in order.
 Result<std::vector<std::string>> json_files(const std::string& directory) {
   std::vector<std::string> files;
   std::error_code failure;
@@ -126,7 +126,7 @@ Attempt<ObservedNode> observe_node(const ObservationRequest& request,
   TRY_ASSIGN(const auto name, profile_name(sources, request.profile));
   const auto root = open_root(request.root);
   if (!root) {
-    // A profile that is wrong is said first: no root would help it.
+    // An invalid profile is reported first.
     TRY(name ? named_profile(sources, *name, read_profile_of) : Attempt<Choice>());
     return undecided(root.error());
   }
@@ -147,7 +147,7 @@ Attempt<ObservedNode> observe_node(const ObservationRequest& request,
     choice = name ? named_profile(sources, *name, read_profile_of)
                   : recognised_profile(sources, candidates, partial, read_profile_of);
     if (!choice) return std::nullopt;
-    take_deadline(request, choice->profile, started, deadline);
+    move_deadline(request, choice->profile, started, deadline);
     return Plan{.probes = request.probes(&choice->profile) | Probe::identity,
                 .deadline = observe_until(started, deadline.when()),
                 .wanted = wanted_of(choice->profile)};

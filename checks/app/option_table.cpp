@@ -17,8 +17,8 @@ namespace {
 using Text = std::string_view;
 using Words = std::vector<std::string>;
 
-// Without its group a name may be that of several.
-std::string meant(Text word) {
+// Suggests every check of this name, if several groups have one.
+std::string suggested_checks(Text word) {
   Words several;
   for (const auto& id : check_ids()) {
     if (id.substr(id.find('.') + 1) == word) several.push_back(id);
@@ -27,19 +27,17 @@ std::string meant(Text word) {
   return fmt::format("; did you mean {}?", fmt::join(several, " or "));
 }
 
-// A name that matches nothing is a slip: a check that was asked for would be missed, and one that
-// was not wanted would run.
+// Refuses a glob that matches nothing: a typo would skip or run the wrong checks.
 Result<void> take_checks(Words& target, Text value) {
   for (const auto glob : split(value, ',')) {
     if (names_check(trim(glob))) continue;
-    return make_error(
-        fmt::format("no check matches \"{}\"{}", printable(glob, 80), meant(trim(glob))));
+    return make_error(fmt::format("no check matches \"{}\"{}", printable(glob, 80),
+                                  suggested_checks(trim(glob))));
   }
   for (const auto glob : split(value, ',')) target.emplace_back(trim(glob));
   return {};
 }
 
-// The breaker names one check.
 Result<void> take_check(std::string& target, Text value) {
   const auto& ids = check_ids();
   if (std::ranges::find(ids, value) == ids.end()) {
@@ -52,9 +50,9 @@ Result<void> take_check(std::string& target, Text value) {
 template <bool kWithExample>
 Result<void> take_setting(Words& target, Text value) {
   if (!well_formed_setting(value)) {
-    return make_error(fmt::format("expects KEY=VALUE{}, got \"{}\"",
-                                  kWithExample ? " as host.memory.tolerance=3%" : "",
-                                  printable(value, 80)));
+    return make_error(fmt::format("invalid setting \"{}\", expected KEY=VALUE{}",
+                                  printable(value, 80),
+                                  kWithExample ? " such as host.memory.tolerance=3%" : ""));
   }
   target.emplace_back(value);
   return {};
@@ -69,34 +67,34 @@ Result<void> take_context(std::string& target, Text value) {
 }
 
 Result<void> take_library(std::string& target, Text value) {
-  if (value.empty()) return make_error("--nvml needs the file of a library");
+  if (value.empty()) return make_error("expected the file of a library");
   target = value;
   return {};
 }
 
 Result<void> take_nhc_conf(std::string& target, Text value) {
-  if (value.empty()) return make_error("--nhc-conf needs a file");
+  if (value.empty()) return make_error("expected a file");
   target = value;
   return {};
 }
 
-// As far as a history goes back.
+// A history goes back 400 days.
 Result<void> take_age(std::optional<Seconds>& target, Text value) {
   constexpr double kOldest = 400.0 * 24 * 3600;
   const auto age = parse_quantity<SecondsKind>(value);
   if (age && age->value > 0 && age->value <= kOldest) return put(target, age);
   return make_error(
-      fmt::format("expects a time above zero and up to 400 d, as 90s, 30min, 24h or 7d, got \"{}\"",
+      fmt::format("invalid time \"{}\", expected 90s, 30min, 24h or 7d, and at most 400 d",
                   printable(value, 40)));
 }
 
 Result<void> take_slots(std::optional<int>& target, Text value) {
   const auto slots = take_number(value, 1);
   if (slots && *slots <= 65536) return put(target, slots);
-  return make_error(fmt::format("expects a number of processes, got \"{}\"", printable(value, 40)));
+  return make_error(fmt::format("invalid number of processes \"{}\"", printable(value, 40)));
 }
 
-// Whatever the command, these mean the same.
+// The options that several commands share.
 template <class C>
 consteval Option<C> context(Text help) {
   return option<&C::context, take_context>("--context", kContexts, help);
@@ -106,30 +104,30 @@ template <class C>
 constexpr auto kSet = option<&C::settings, take_setting<true>>(
     "--set", "KEY=VALUE", "override one value of the profile; may be repeated");
 template <class C>
-constexpr auto kRoot = option<&C::root>("--root", "DIR",
-                                        "read this tree in place of the host's own /");
+constexpr auto kRoot = option<&C::root>("--root", "DIR", "read this tree instead of the host's /");
 template <class C>
 constexpr auto kNvml = option<&C::nvml, take_library>(
-    "--nvml", "FILE", "ask this library about GPUs, in place of the driver's libnvidia-ml.so.1");
+    "--nvml", "FILE", "query GPUs by this library instead of the driver's libnvidia-ml.so.1");
 template <class C>
 constexpr auto kState = option<&C::state>(
     "--state", "DIR",
-    "remember earlier runs in DIR/state.json (default /var/lib/muster; none below --root)");
+    "keep the state of earlier runs in DIR/state.json (default /var/lib/muster; none with --root)");
 template <class C>
 constexpr auto kDeadline = option<&C::deadline>(
-    "--deadline", "TIME", "end within this time, whatever hangs, as 20s (default: the context's)");
+    "--deadline", "TIME",
+    "end within this time, such as 20s, even if something hangs (default: the context's)");
 template <class C>
 constexpr auto kHistory = option<&C::state>("--state", "DIR",
                                             "folder of the history (default /var/lib/muster)");
 template <class C>
 constexpr auto kDryRun = option<&C::dry_run>("--dry-run", "",
-                                             "say what would be done, and do nothing");
+                                             "print what would be done, and do nothing");
 template <class C>
 constexpr auto kSince = option<&C::since, take_age>(
-    "--since", "TIME", "only what happened within this time, as 5m, 24h or 30d");
+    "--since", "TIME", "only events within this time, such as 5m, 24h or 30d");
 template <class C>
 constexpr auto kForm = option<&C::form>("--format", "text|json",
-                                        "a line of text or of JSON for each (default text)");
+                                        "print one line of text or JSON for each (default text)");
 
 using C = CheckCommand;
 using S = SnapshotCommand;
@@ -146,7 +144,7 @@ using E = EventsCommand;
 using F = HostfileCommand;
 using W = SweepCommand;
 
-// The rows of each command.
+// The options of each command.
 template <class C>
 constexpr std::nullptr_t kOptions = nullptr;
 
@@ -154,75 +152,74 @@ template <>
 constexpr std::array kOptions<C>{
     option<&C::profile>(
         "--profile", "NAME|FILE",
-        "judge by this profile; without it the site's muster.yaml or the hardware tells"),
-    context<C>("why this run takes place (default manual)"),
-    option<&C::only, take_checks>("--only", "GLOB,...", "run these checks and no others"),
-    option<&C::skip, take_checks>("--skip", "GLOB,...", "leave these checks out"),
+        "judge by this profile instead of the one of muster.yaml or of the hardware"),
+    context<C>("the reason for this run (default manual)"),
+    option<&C::only, take_checks>("--only", "GLOB,...", "run only these checks"),
+    option<&C::skip, take_checks>("--skip", "GLOB,...", "skip these checks"),
     option<&C::nhc_conf, take_nhc_conf>(
         "--nhc-conf", "FILE",
-        "judge by the lines of NHC's configuration that are for this node, and no others; of a "
-        "folder by the file for the node's size"),
-    option<&C::active>(
-        "--active", "",
-        "run muster-bench for those of these lines that ask for a benchmark, each in a time of its "
-        "own: on a node without jobs"),
+        "judge by the lines of this configuration of NHC instead of the context's checks; in a "
+        "folder, by the file for the node's size"),
+    option<&C::active>("--active", "",
+                       "run muster-bench for the lines that ask for a benchmark, each within its "
+                       "own time; only on "
+                       "a node without jobs"),
     kSet<C>,
-    option<&C::format>("--format", kFormats, "form of the report (default text)"),
-    option<&C::output>("--output", "FILE", "write the report to FILE, replacing it at once"),
+    option<&C::format>("--format", kFormats, "format of the report (default text)"),
+    option<&C::output>("--output", "FILE", "write the report to FILE, atomically"),
     option<&C::snapshots>(
         "--snapshot", "FILE|DIR",
-        "judge recorded nodes in place of this one; several, a directory's *.json, or - for "
-        "standard input",
+        "judge snapshots instead of this node: files, the *.json of a directory, or - for standard "
+        "input",
         Arity::many),
-    option<&C::save_snapshot>("--save-snapshot", "FILE", "also keep what was observed"),
+    option<&C::save_snapshot>("--save-snapshot", "FILE", "save the snapshot as well"),
     kRoot<C>,
     kNvml<C>,
     kState<C>,
     kDeadline<C>,
-    option<&C::verbose>("-v,--verbose", "", "passes, skips and all probes too"),
-    option<&C::quiet>("-q,--quiet", "", "only what is wrong and the verdict"),
+    option<&C::verbose>("-v,--verbose", "", "print passes, skips and all probes as well"),
+    option<&C::quiet>("-q,--quiet", "", "print only problems and the verdict"),
 };
 
 template <>
 constexpr std::array kOptions<S>{
     option<&S::profile>("--profile", "NAME|FILE",
-                        "look for what this profile names, too; without it as muster check"),
-    context<S>("whose deadline holds (default manual)"),
-    option<&S::output>("--output", "FILE", "write to FILE, replacing it at once"),
+                        "observe what this profile needs as well (default: as muster check)"),
+    context<S>("use the deadline of this context (default manual)"),
+    option<&S::output>("--output", "FILE", "write to FILE, atomically"),
     kRoot<S>,
     kNvml<S>,
     kState<S>,
     kDeadline<S>,
-    option<&S::describe>("--describe", "", "print what a snapshot holds, as Markdown"),
+    option<&S::describe>("--describe", "", "print the fields of a snapshot as Markdown"),
 };
 
 template <>
 constexpr std::array kOptions<L>{
-    option<&L::form>("--format", "text|json|markdown", "form of the list (default text)"),
+    option<&L::form>("--format", "text|json|markdown", "format of the list (default text)"),
 };
 
 template <>
 constexpr std::array kOptions<X>{
     option<&X::profile>("--profile", "NAME|FILE",
-                        "show the limits of this profile; without it as muster check"),
+                        "show the limits of this profile (default: as muster check)"),
     kSet<X>,
     kRoot<X>,
 };
 
 template <>
 constexpr std::array kOptions<V>{
-    option<&V::root>("--root", "DIR", "look for the site's files below this tree"),
+    option<&V::root>("--root", "DIR", "read the site's files below this tree"),
 };
 
 template <>
 constexpr std::array kOptions<P>{
-    option<&P::changed>("--changed", "", "show only what is not as in defaults.yaml"),
+    option<&P::changed>("--changed", "", "show only values that differ from defaults.yaml"),
     kSet<P>,
-    option<&P::output>("--output", "FILE", "write the profile that is made to FILE"),
+    option<&P::output>("--output", "FILE", "write the new profile to FILE"),
     kNvml<P>,
-    option<&P::root>(
-        "--root", "DIR",
-        "look for the site's profiles, and observe what make asks for, below this tree"),
+    option<&P::root>("--root", "DIR",
+                     "read the site's profiles, and observe the node for make, below this tree"),
 };
 
 template <>
@@ -232,23 +229,24 @@ constexpr std::array kOptions<H>{
                                               "override one value of the profile"),
     option<&H::nhc_conf>(
         "--nhc-conf", "FILE",
-        "judge by the lines of NHC's configuration that are for this node, and no others; of a "
-        "folder by the file for the node's size"),
+        "judge by the lines of this configuration of NHC instead of the context's checks; in a "
+        "folder, by the file for the node's size"),
     option<&H::check_setup>("--check-setup", "",
-                            "say whether all that a hook will need is there, and do nothing"),
+                            "check everything that a hook needs, and do nothing"),
     kDryRun<H>,
     kRoot<H>,
-    option<&H::nvml>("--nvml", "FILE", "ask this library about GPUs"),
+    option<&H::nvml>("--nvml", "FILE", "query GPUs by this library"),
     option<&H::state>("--state", "DIR",
-                      "folder of the history and of earlier runs (default /var/lib/muster)"),
+                      "folder of the history and the state (default /var/lib/muster)"),
 };
 
 template <>
 constexpr std::array kOptions<D>{
-    option<&D::reason>("--reason", "TEXT", "why, for everybody who looks at the node"),
-    option<&D::report>("--report", "FILE",
-                       "drain those that a report of muster-bench locate accuses, by the site's "
-                       "rules; of standard input by -"),
+    option<&D::reason>("--reason", "TEXT", "the reason, shown by Slurm"),
+    option<&D::report>(
+        "--report", "FILE",
+        "drain the nodes that a report of muster-bench locate accuses, by the site's "
+        "rules; - for standard input"),
     kDryRun<D>,
     kRoot<D>,
     kHistory<D>,
@@ -258,8 +256,8 @@ template <>
 constexpr std::array kOptions<R>{
     option<&R::check, take_check>(
         "--check", "CHECK",
-        "accept the drains of a check that was stopped, of all nodes where none is named: they "
-        "stay drained, and the check may drain again"),
+        "accept the drains of a check that muster stopped, on these nodes or on all: they stay "
+        "drained, and the check may drain again"),
     kDryRun<R>,
     kRoot<R>,
     kHistory<R>,
@@ -267,7 +265,7 @@ constexpr std::array kOptions<R>{
 
 template <>
 constexpr std::array kOptions<T>{
-    option<&T::form>("--format", "text|json", "one screen of text, or one document of JSON"),
+    option<&T::form>("--format", "text|json", "print one screen of text, or JSON (default text)"),
     kRoot<T>,
     kHistory<T>,
 };
@@ -282,23 +280,24 @@ constexpr std::array kOptions<Y>{
 template <>
 constexpr std::array kOptions<E>{
     kSince<E>,
-    option<&E::follow>("--follow", "", "go on as more happens"),
+    option<&E::follow>("--follow", "", "keep printing new events"),
     kForm<E>,
     kHistory<E>,
 };
 
 template <>
 constexpr std::array kOptions<F>{
-    option<&F::partition>("--partition", "NAME", "hosts of its nodes in service"),
-    option<&F::slots, take_slots>("--slots", "N", "processes of each node"),
-    option<&F::output>("--output", "FILE", "write to FILE, replacing it at once"),
+    option<&F::partition>("--partition", "NAME",
+                          "list the nodes of this partition that are in service"),
+    option<&F::slots, take_slots>("--slots", "N", "number of processes on each node"),
+    option<&F::output>("--output", "FILE", "write to FILE, atomically"),
     kRoot<F>,
 };
 
 template <>
 constexpr std::array kOptions<W>{
     option<&W::status>("--status", "",
-                       "how nodes stand: not swept in time, suspect, confirmed; and do nothing"),
+                       "print which nodes are overdue, suspect or confirmed, and do nothing"),
     kDryRun<W>,
     kForm<W>,
     kRoot<W>,
@@ -340,30 +339,30 @@ template std::span<const Option<SweepCommand>> options_of();
 
 std::vector<CommandText> command_texts() {
   return {
-      text_of<CheckCommand>("[OPTION]...", "Observe this node and judge whether it is fit for work",
+      text_of<CheckCommand>("[OPTION]...", "Check whether this node is fit for work",
                             "  muster check\n"
                             "  muster check --context prolog --format json\n"
                             "  muster check --only 'ib.*,gpu.nvlink_*' -v\n"
                             "  muster check --set host.disk.fail_above=95%\n"
                             "  muster check --snapshot snapshots/\n"),
-      text_of<SnapshotCommand>("[OPTION]...", "Observe this node and print what was seen, unjudged",
+      text_of<SnapshotCommand>("[OPTION]...",
+                               "Print everything observed on this node, without judging it",
                                "  muster snapshot --output node.json\n"),
       text_of<ListCommand>("[OPTION]...", "List the checks"),
       text_of<ExplainCommand>("CHECK [OPTION]...",
-                              "What a check looks at, why, its limits and where they come from",
+                              "Explain a check: what it looks at, why, its limits and their origin",
                               "  muster explain gpu.xid\n"
                               "  muster explain ib.rate --profile nd96isr_h100_v5\n"),
       text_of<ProfilesCommand>(
           "[show NAME | export DIR | make NAME [SNAPSHOT]...] [OPTION]...",
-          "List the profiles, show one merged with the origin of each value, write the shipped "
-          "files, or make one from this node or from recorded nodes",
+          "List the profiles, show one with the origin of each value, export the shipped files, or "
+          "make a profile from this node or from snapshots",
           "  muster profiles\n"
           "  muster profiles show nd96isr_h100_v5 --changed\n"
           "  muster profiles export /tmp/profiles\n"
           "  muster profiles make trainer snapshots/\n"),
       text_of<ValidateCommand>(
-          "[OPTION]...",
-          "Say what is wrong with the site's files in /etc/muster, and with what they name",
+          "[OPTION]...", "Check the site's files in /etc/muster, and the files that they name",
           "  muster validate\n"
           "  muster validate --root /srv/image\n"),
       text_of<HookCommand>("prolog|epilog|periodic|boot|--check-setup [OPTION]...",
@@ -371,39 +370,39 @@ std::vector<CommandText> command_texts() {
                            "  muster hook periodic --dry-run\n"
                            "  muster hook --check-setup\n"),
       text_of<DrainCommand>("HOSTLIST --reason TEXT | --report FILE [OPTION]...",
-                            "Take nodes out of service, until somebody resumes them",
+                            "Take nodes out of service until an admin resumes them",
                             "  muster drain gpu-[001-004] --reason 'swapping a switch'\n"
                             "  muster drain --report locate.json --dry-run\n"),
       text_of<ResumeCommand>("[HOSTLIST] [OPTION]...",
-                             "Put nodes that muster took out of service back",
+                             "Put nodes that muster drained back into service",
                              "  muster resume gpu-0007\n"
                              "  muster resume --check ib.rate\n"),
-      text_of<StatusCommand>(
-          "[HOSTLIST] [OPTION]...",
-          "How the cluster stands: who is drained by muster, why, and until when"),
+      text_of<StatusCommand>("[HOSTLIST] [OPTION]...",
+                             "Print which nodes muster drained, why, and until when"),
       text_of<HistoryCommand>("[HOSTLIST] [OPTION]...",
-                              "Which nodes were drained and resumed, when and why",
+                              "Print when and why nodes were drained and resumed",
                               "  muster history gpu-0007 --since 30d\n"),
       text_of<EventsCommand>("[HOSTLIST] [OPTION]...",
-                             "Everything muster did to nodes, and what it refused to do"),
-      text_of<HostfileCommand>("[HOSTLIST] [OPTION]...",
-                               "A host file for Open MPI: of a list, a partition, or this job",
-                               "  muster hostfile gpu-[001-004] --slots 8 --output hosts\n"),
+                             "Print everything that muster did to nodes, and what it refused"),
+      text_of<HostfileCommand>(
+          "[HOSTLIST] [OPTION]...",
+          "Print a host file for Open MPI, from a list, a partition or this job",
+          "  muster hostfile gpu-[001-004] --slots 8 --output hosts\n"),
       text_of<SweepCommand>("[OPTION]...",
-                            "Benchmark idle nodes by rotation: one pass, for a timer to call"),
+                            "Benchmark idle nodes in rotation; each call is one pass"),
   };
 }
 
 std::string overview_help() {
   std::string text =
       "Usage: muster COMMAND [OPTION]...\n\n"
-      "Inspects a node of a GPU cluster, says what is wrong and what to do.\n\n";
+      "Inspects a node of a GPU cluster, and reports what is wrong and how to fix it.\n\n";
   for (const auto& command : command_texts()) {
     text += fmt::format("  {:10}{}\n", command.name, wrapped(command.about, 12));
   }
   text +=
       "\n  -h, --help, --version\n\n"
-      "muster COMMAND --help says more about one command, with examples:\n"
+      "Examples (see also muster COMMAND --help):\n"
       "  muster check\n"
       "  muster explain gpu.xid\n"
       "  muster check --snapshot node.json\n\n"

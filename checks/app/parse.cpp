@@ -23,44 +23,41 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-struct Rule {
+struct UsageRule {
   bool broken;
-  std::string_view why;
+  std::string_view message;
 };
 
-// An error where a rule is broken: the first that is.
-Result<void> judge_usage(std::initializer_list<Rule> rules) {
-  const auto* const broken = std::ranges::find_if(rules, &Rule::broken);
+// Returns the message of the first broken rule as an error.
+Result<void> check_usage(std::initializer_list<UsageRule> rules) {
+  const auto* const broken = std::ranges::find_if(rules, &UsageRule::broken);
   if (broken == rules.end()) return {};
-  return make_error(std::string(broken->why));
+  return make_error(std::string(broken->message));
 }
 
 Result<void> finish(CheckCommand& command, const Words& /*words*/) {
   const bool by_lines = !command.nhc_conf.empty();
-  const bool recorded = !command.snapshots.empty();
-  return judge_usage({
+  const bool replay = !command.snapshots.empty();
+  return check_usage({
       {command.verbose && command.quiet, "-v and -q exclude each other"},
       {by_lines && !(command.only.empty() && command.skip.empty()),
-       "--nhc-conf says which checks run, and goes with neither --only nor --skip"},
-      // Benchmarks run on this machine, and need a line that asks for one.
-      {command.active && !by_lines, "--active runs the benchmarks of --nhc-conf, which is missing"},
-      {command.active && recorded,
-       "--active runs benchmarks, and on a snapshot nothing can be run"},
+       "--nhc-conf selects the checks, and excludes --only and --skip"},
+      {command.active && !by_lines, "--active needs --nhc-conf, whose benchmarks it runs"},
+      {command.active && replay, "--active runs benchmarks on this node, and excludes --snapshot"},
       {command.active && command.root != "/",
-       "--active runs benchmarks on this node, and --root names another"},
-      {recorded && !command.save_snapshot.empty(),
-       "--save-snapshot keeps what is observed, and --snapshot observes nothing"},
-      {recorded && !command.nvml.empty(),
-       "--nvml is for a node that is observed; a snapshot carries its own GPUs"},
-      {recorded && !command.state.empty(),
-       "--state is for a node that is observed; a snapshot carries its own"},
+       "--active runs benchmarks on this node, and excludes --root"},
+      {replay && !command.save_snapshot.empty(),
+       "--snapshot observes nothing, and excludes --save-snapshot"},
+      {replay && !command.nvml.empty(), "--snapshot observes no GPUs, and excludes --nvml"},
+      {replay && !command.state.empty(), "--snapshot has its own state, and excludes --state"},
       {std::ranges::count(command.snapshots, "-") > 1,
-       "--snapshot: standard input can be read once"},
+       "--snapshot: standard input can be read only once"},
   });
 }
 
 Result<void> finish(ExplainCommand& command, const Words& words) {
-  if (words.size() != 1) return make_error("expects one check, as muster explain host.memory");
+  if (words.size() != 1)
+    return make_error("expected one check, such as muster explain host.memory");
   command.check = words.front();
   return {};
 }
@@ -68,31 +65,32 @@ Result<void> finish(ExplainCommand& command, const Words& words) {
 Result<void> finish(ProfilesCommand& command, const Words& words) {
   const auto without_settings = [&]() -> Result<void> {
     if (command.settings.empty() && !command.changed) return {};
-    return make_error("--set and --changed go with show NAME");
+    return make_error("--set and --changed need show NAME");
   };
   if (!words.empty() && words.front() == "make") {
-    if (words.size() < 2) return make_error("make expects a name, as muster profiles make trainer");
+    if (words.size() < 2)
+      return make_error("make: expected a name, such as muster profiles make trainer");
     command.make = words[1];
     command.snapshots.assign(words.begin() + 2, words.end());
     return without_settings();
   }
   if (!command.output.empty() || !command.nvml.empty()) {
-    return make_error("--output and --nvml go with make NAME");
+    return make_error("--output and --nvml need make NAME");
   }
   if (words.empty()) return without_settings();
   if (words.front() == "export") {
     if (words.size() != 2)
-      return make_error("export expects one folder, as muster profiles export .");
+      return make_error("export: expected one folder, such as muster profiles export .");
     command.export_to = words.back();
     return without_settings();
   }
   if (words.front() != "show") {
     return make_error(fmt::format(
-        "expects show NAME, export DIR, make NAME or nothing, got \"{}\"{}",
+        "unexpected word \"{}\", expected show NAME, export DIR or make NAME{}",
         printable(words.front(), 80), suggestion(words.front(), {"show", "export", "make"})));
   }
   if (words.size() != 2)
-    return make_error("show expects one profile, as muster profiles show generic");
+    return make_error("show: expected one profile, such as muster profiles show generic");
   command.show = words.back();
   return {};
 }
@@ -101,40 +99,38 @@ Result<void> finish(HookCommand& command, const Words& words) {
   constexpr std::string_view kWhen = "prolog|epilog|periodic|boot";
   if (command.check_setup) {
     if (words.empty() && !command.dry_run) return {};
-    return make_error("--check-setup does nothing, and goes with neither a context nor --dry-run");
+    return make_error("--check-setup changes nothing, and excludes a context and --dry-run");
   }
   if (words.size() != 1) {
-    return make_error(fmt::format("expects one of {}, or --check-setup", kWhen));
+    return make_error(fmt::format("expected one of {}, or --check-setup", kWhen));
   }
-  if (const auto known = take_choice(kWhen, words.front()); !known) {
-    return tl::unexpected(known.error());
-  }
+  TRY(take_choice(kWhen, words.front()));
   command.context = words.front();
   return {};
 }
 
-Result<void> take_some_hosts(std::vector<std::string>& nodes, const Words& words) {
-  if (words.empty()) return make_error("expects nodes, as gpu-[001-004]");
+Result<void> take_hosts(std::vector<std::string>& nodes, const Words& words) {
+  if (words.empty()) return make_error("expected nodes, such as gpu-[001-004]");
   return put(nodes, hosts_of_words(words));
 }
 
 Result<void> finish(DrainCommand& command, const Words& words) {
   if (!command.report.empty()) {
     if (words.empty() && command.reason.empty()) return {};
-    return make_error("--report tells which nodes and why, and goes with neither");
+    return make_error("--report names nodes and reasons, and excludes both");
   }
-  if (trim(command.reason).empty()) return make_error("--reason is missing: say why");
-  return take_some_hosts(command.nodes, words);
+  if (trim(command.reason).empty()) return make_error("--reason is missing");
+  return take_hosts(command.nodes, words);
 }
 
 Result<void> finish(ResumeCommand& command, const Words& words) {
   if (!command.check.empty()) return put(command.nodes, hosts_of_words(words));
-  return take_some_hosts(command.nodes, words);
+  return take_hosts(command.nodes, words);
 }
 
 Result<void> finish(SweepCommand& command, const Words& /*words*/) {
-  return judge_usage(
-      {{command.status && command.dry_run, "--status does nothing, and needs no --dry-run"}});
+  return check_usage(
+      {{command.status && command.dry_run, "--status changes nothing, and excludes --dry-run"}});
 }
 
 Result<void> finish(HostfileCommand& command, const Words& words) {
@@ -144,7 +140,7 @@ Result<void> finish(HostfileCommand& command, const Words& words) {
   return put(command.nodes, hosts_of_words(words));
 }
 
-// Of the other commands the words are nodes, where they take any.
+// The words of the other commands are nodes, if they take any.
 template <class Command>
 Result<void> finish(Command& command, const Words& words) {
   if constexpr (requires { command.nodes; }) return put(command.nodes, hosts_of_words(words));
@@ -154,13 +150,10 @@ Result<void> finish(Command& command, const Words& words) {
 template <class Command>
 Result<Invocation> parse_command(const CommandText& text, Words arguments) {
   Command command;
-  const auto line =
-      take_line(std::move(arguments), text, takers_for<Command>(command, options_of<Command>()));
-  if (!line) return tl::unexpected(line.error());
-  if (line->help) return SayCommand{command_help(text)};
-  if (auto finished = finish(command, line->words); !finished) {
-    return tl::unexpected(finished.error());
-  }
+  TRY_ASSIGN(const auto line, take_line(std::move(arguments), text,
+                                        takers_for<Command>(command, options_of<Command>())));
+  if (line.help) return PrintCommand{command_help(text)};
+  TRY(finish(command, line.words));
   return command;
 }
 
@@ -170,11 +163,11 @@ struct CommandParser {
 };
 
 template <class... Command>
-constexpr auto parsers_of(const std::variant<SayCommand, Command...>* /*all of them*/) {
+constexpr auto parsers_of(const std::variant<PrintCommand, Command...>* /*all of them*/) {
   return std::array{CommandParser{Command::kName, parse_command<Command>}...};
 }
 
-// Null where no command is called so.
+// Returns null for an unknown command.
 const CommandParser* parser_of(std::string_view name) {
   static constexpr auto kParsers = parsers_of(static_cast<const Invocation*>(nullptr));
   const auto* const found = std::ranges::find(kParsers, name, &CommandParser::name);
@@ -189,7 +182,7 @@ CommandText text_of(std::string_view name) {
 constexpr std::string_view kHelp = "help";
 
 Result<Invocation> refuse_command(const Words& left) {
-  if (left.empty()) return make_error("expects a command");
+  if (left.empty()) return make_error("expected a command");
   const auto& word = left.front();
   if (word.starts_with('-')) {
     return make_error(fmt::format("unknown option {}{}", printable(word, 80),
@@ -201,27 +194,27 @@ Result<Invocation> refuse_command(const Words& left) {
       fmt::format("unknown command {}{}", printable(word, 80), suggestion(word, names)));
 }
 
-// `muster help`, `muster help check`: what people try first.
+// `muster help`, `muster help check`.
 Result<Invocation> answer_help(const Words& words) {
-  if (words.empty()) return SayCommand{overview_help()};
+  if (words.empty()) return PrintCommand{overview_help()};
   if (parser_of(words.front()) == nullptr) return refuse_command(words);
-  return SayCommand{command_help(text_of(words.front()))};
+  return PrintCommand{command_help(text_of(words.front()))};
 }
 
-// A usage error says where to read on.
+// Adds the command and its --help to a usage error.
 Result<Invocation> with_hint(Result<Invocation> result, std::string_view command) {
   if (result) return result;
   const auto* space = command.empty() ? "" : " ";
-  return make_error(fmt::format("{}{}{} (muster{}{} --help says more)", command,
+  return make_error(fmt::format("{}{}{} (see muster{}{} --help)", command,
                                 command.empty() ? "" : ": ", result.error().message, space,
                                 command));
 }
 
-// A line that begins with no command.
+// A line that does not begin with a command.
 Result<Invocation> parse_other(const Words& words) {
   if (words.empty()) return refuse_command({});
   const auto& first = words.front();
-  if (first == "--version") return SayCommand{fmt::format("muster {}\n", kVersion)};
+  if (first == "--version") return PrintCommand{fmt::format("muster {}\n", kVersion)};
   if (first == kHelp || first == "--help" || first == "-h") {
     return answer_help({words.begin() + 1, words.end()});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster profiles`: the names; `show NAME`: the merged profile, each value with the file and line
-// that set it; `export DIR`: the files that the program carries.
+// `muster profiles` lists the names; `show NAME` prints the merged profile, each value with the
+// file and line that set it; `export DIR` writes the shipped files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ int list_profiles(const ProfileSources& sources, const Caller& caller) {
   return deliver(caller, "", text, status);
 }
 
-// Muster-bench has no check for every limit that the profiles know.
+// Not every limit of a profile has a check of muster-bench.
 bool is_judged(std::string_view path) {
   constexpr std::string_view kBench = "bench.";
   constexpr std::string_view kEnvironment = "environment";
@@ -56,7 +56,7 @@ bool is_judged(std::string_view path) {
   return find_bench_check(block) != nullptr || block.substr(kBench.size()) == kEnvironment;
 }
 
-// Comments within 80 columns.
+// A comment, wrapped at 80 columns.
 std::string comment(std::string_view text) {
   const auto broken = wrapped(text, 2);
   std::string lines;
@@ -64,12 +64,12 @@ std::string comment(std::string_view text) {
   return lines;
 }
 
-// Within 80 columns: what is long stands above the place where it was set.
+// Wraps at 80 columns; the origin of a long value is on the next line.
 std::string line_of(std::string_view path, const LimitValue& limit) {
   constexpr std::size_t kWidth = 80;
   const auto begin = fmt::format("{}: {}", printable(path), shown_value(limit.value));
-  const auto end = fmt::format("# {}{}", place_of(limit.origin),
-                               is_judged(path) ? "" : "; nothing judges it yet");
+  const auto end =
+      fmt::format("# {}{}", place_of(limit.origin), is_judged(path) ? "" : "; not judged yet");
   if (begin.size() + 2 + end.size() <= kWidth) return fmt::format("{}  {}\n", begin, end);
   return fmt::format("{}\n    {}\n", begin.size() <= kWidth ? begin : wrapped(begin, 4), end);
 }
@@ -85,7 +85,7 @@ int show_profile(const ProfileSources& sources, const ProfilesCommand& command,
   auto text = fmt::format("# {}\n", wrapped(fmt::format("{}: {}", printable(profile->name, 120),
                                                         printable(profile->summary, 300)),
                                             2));
-  // A source holds until another is named.
+  // A source applies until the next one.
   std::string source;
   for (const auto& [path, value] : values_at(*profile, "")) {
     if (command.changed && is_default(value.origin)) continue;
@@ -106,7 +106,7 @@ Result<void> write_shipped(const std::filesystem::path& folder) {
     std::error_code failure;
     const auto status = std::filesystem::symlink_status(path, failure);
     if (!std::filesystem::exists(status)) continue;
-    return make_error(fmt::format("{} is there already, and nothing was written", path.string()));
+    return make_error(fmt::format("{} already exists; nothing was written", path.string()));
   }
   for (const auto& file : shipped_files()) {
     const auto path = folder / file.name;

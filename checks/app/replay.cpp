@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster check --snapshot`: judges recorded nodes, many of them side by side, and reports on them
-// in the order in which they were named.
+// `muster check --snapshot`: judges snapshots in parallel and reports on them in the order of the
+// command line.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -34,11 +34,10 @@ struct SharedChoice {
   std::vector<std::string> evidence;
 };
 
-// Profiles for many snapshots: what recognition chooses from is read once, and each profile is
-// loaded once. May be used by several threads at once.
+// Chooses the profiles of many snapshots. Reads the candidates and each profile once. Thread-safe.
 class ProfileCache {
  public:
-  // Where a profile is named every snapshot is judged by it.
+  // With a named profile, every snapshot is judged by it.
   ProfileCache(ProfileSources sources, std::optional<Choice> named)
       : sources_(std::move(sources)),
         candidates_(named ? Result<Candidates>() : read_candidates(sources_)) {
@@ -71,23 +70,23 @@ class ProfileCache {
   }
 
   ProfileSources sources_;
-  SharedChoice named_;  // without a profile where none is named
+  SharedChoice named_;  // without a profile if none was named
   Result<Candidates> candidates_;
   std::mutex guard_;
   std::map<std::string, Loaded> profiles_;  // by name
 };
 
-struct Judged {
+struct JudgedFile {
   int status = kExitUndecided;
   std::string text;               // the report
-  std::string complaint;          // or why there is none
-  std::optional<FleetNode> node;  // for the table of many nodes
+  std::string complaint;          // or why there is no report
+  std::optional<FleetNode> node;  // for the table of the fleet
 };
 
-// So many reports are read one by one; of more there is the table alone.
+// Above this number of nodes, only the table is printed.
 constexpr std::size_t kFewNodes = 16;
 
-// 1 (unhealthy) is worse than 2 (could not decide), and a bad configuration is worse than both.
+// 1 (unhealthy) is worse than 2 (undecided), and bad configuration is worse than both.
 int severity(int status) {
   constexpr std::array kAscending{kExitHealthy, kExitUndecided, kExitUnhealthy, kExitConfiguration};
   return static_cast<int>(std::ranges::find(kAscending, status) - kAscending.begin());
@@ -106,13 +105,13 @@ class Replay {
   [[nodiscard]] int run() {
     auto named = Destination::open(caller_.console, command_.output);
     const int lost = named ? kExitHealthy : fail(caller_, undecided(named.error()).value());
-    // Reports that have no place there are printed, and not lost.
+    // If the file cannot be opened, print the reports instead of losing them.
     auto destination = named ? std::move(named) : Destination::open(caller_.console, "");
-    InOrder<Judged> pieces(files_.size(), std::thread::hardware_concurrency());
+    InOrder<JudgedFile> pieces(files_.size(), std::thread::hardware_concurrency());
     Result<void> written;
     int status = kExitHealthy;
     pieces.run([&](std::size_t index) { return judge_file(files_[index]); },
-               [&](const Judged& judged) {
+               [&](const JudgedFile& judged) {
                  if (!judged.complaint.empty()) caller_.console.note(judged.complaint);
                  status = std::max(status, judged.status,
                                    [](int a, int b) { return severity(a) < severity(b); });
@@ -129,7 +128,7 @@ class Replay {
   }
 
  private:
-  [[nodiscard]] Judged judge_file(const std::string& file) const {
+  [[nodiscard]] JudgedFile judge_file(const std::string& file) const {
     const auto began = Clock::now();
     const auto snapshot =
         file == kStandardInput ? read_snapshot(STDIN_FILENO, file) : read_snapshot(file);
@@ -145,7 +144,7 @@ class Replay {
     report.muster = kVersion;
     report.snapshot = file;
     report.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began).count();
-    Judged judged{.status = exit_status(report.verdict)};
+    JudgedFile judged{.status = exit_status(report.verdict)};
     if (has_table()) judged.node = fleet_node(*snapshot, report);
     if (has_table() && files_.size() > kFewNodes && !command_.verbose) return judged;
     judged.text = render(report, command_, caller_.console, true);
@@ -153,7 +152,7 @@ class Replay {
     return judged;
   }
 
-  // Of a folder the lines for the node's size.
+  // In a folder, the file for the size of the node.
   [[nodiscard]] Attempt<std::optional<nhc::Config>> lines_for(const Snapshot& snapshot) const {
     if (!nhc_conf_by_size(command_)) return lines_;
     return nhc_conf_of(command_, snapshot.identity->instance_size);
@@ -163,7 +162,7 @@ class Replay {
     return command_.format == Format::text && files_.size() > 1;
   }
 
-  [[nodiscard]] static Judged refused(int status, std::string_view why) {
+  [[nodiscard]] static JudgedFile refused(int status, std::string_view why) {
     return {.status = status, .complaint = fmt::format("muster: {}", why)};
   }
 
@@ -193,7 +192,7 @@ int run_replay(const CheckCommand& command, const Caller& caller) {
   auto files = snapshot_files(command.snapshots);
   if (!files) return fail(caller, undecided(files.error()).value());
   if (row_of(command.format).one_report && files->size() > 1) {
-    return fail(caller, {.status = kExitUsage, .message = "this --format takes one snapshot only"});
+    return fail(caller, {.status = kExitUsage, .message = "this --format takes only one snapshot"});
   }
   ProfileCache profiles(sources, std::move(named));
   return Replay(command, caller, std::move(*lines), std::move(*files), profiles).run();

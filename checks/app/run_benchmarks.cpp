@@ -19,18 +19,18 @@
 namespace muster::app {
 namespace {
 
-class Runner {
+class BenchmarkRunner {
  public:
-  Runner(const Bench& bench, Deadline& deadline)
+  BenchmarkRunner(const Bench& bench, Deadline& deadline)
       : bench_(bench),
         deadline_(deadline),
         left_(std::max<Clock::duration>(deadline.when() - Clock::now(), std::chrono::seconds(1))) {}
 
   [[nodiscard]] Findings run(const nhc::Benchmark& benchmark) {
     const auto& file = benchmark.topology_file;
-    // NCCL would go on without it, and be slower.
+    // Without it NCCL would run, and be slower.
     if (!file.empty() && ::access(file.c_str(), R_OK) != 0) {
-      return {nhc::not_judged(fmt::format("the topology file {} cannot be read", file))};
+      return {nhc::not_judged(fmt::format("cannot read the topology file {}", file))};
     }
     Findings findings;
     for (int attempt = 0; attempt < benchmark.attempts; ++attempt) {
@@ -60,7 +60,7 @@ class Runner {
 
   const Bench& bench_;
   Deadline& deadline_;
-  Clock::duration left_;  // for what comes after the benchmarks
+  Clock::duration left_;  // for the work after the benchmarks
 };
 
 constexpr std::string_view kNoTests = "bench.completion";
@@ -72,22 +72,21 @@ Finding of_no_test(Outcome outcome, std::string message) {
           .message = std::move(message)};
 }
 
-// "python (4242) works on gpu3"; empty for nobody.
+// "python (4242) uses gpu3"; empty if no process does.
 std::string work_on_gpus(const Snapshot& snapshot) {
   for (const auto& gpu : snapshot.nvml->gpus) {
     if (!gpu.processes || gpu.processes->empty()) continue;
     const auto& process = gpu.processes->front();
-    return fmt::format("{} ({}) works on gpu{}", printable(process.name, 40), process.pid,
-                       gpu.index);
+    return fmt::format("{} ({}) uses gpu{}", printable(process.name, 40), process.pid, gpu.index);
   }
   return {};
 }
 
-// Of a run that printed no report: what it said first.
+// The finding for a run that printed no report.
 Finding of_failed_run(const Ended& ended) {
   const auto lines = split_lines(ended.err);
   return of_no_test(Outcome::unknown,
-                    fmt::format("muster-bench ended with status {} and without a report: {}",
+                    fmt::format("muster-bench exited with status {} without a report: {}",
                                 ended.status, printable(lines.empty() ? "" : lines.front(), 200)));
 }
 
@@ -97,8 +96,9 @@ std::vector<std::string> ids_of(const Report& report) {
   return ids;
 }
 
-// What is undecided already counts as it did, and so do the tests that the site asked for.
-void add(Report& report, std::vector<Finding> findings, const std::vector<std::string>& checks) {
+// The added checks count if they are unknown, as the undecided ones do.
+void add_findings(Report& report, std::vector<Finding> findings,
+                  const std::vector<std::string>& checks) {
   auto ids = ids_of(report);
   ids.insert(ids.end(), checks.begin(), checks.end());
   auto counting = report.undecided;
@@ -134,7 +134,7 @@ Result<Ended> run_bench(const Bench& bench, std::vector<std::string> words,
 
 nhc::Measured run_benchmarks(const nhc::Config& config, const Snapshot& snapshot,
                              const Bench& bench, Deadline& deadline) {
-  Runner runner(bench, deadline);
+  BenchmarkRunner runner(bench, deadline);
   nhc::Measured measured;
   for (const auto& [number, benchmark] : nhc::benchmarks_on(config, snapshot)) {
     measured[number] =
@@ -148,11 +148,13 @@ Clock::duration add_node_tests(Report& report, const Snapshot& snapshot, const s
   const TimeLimit limit(budget);
   if (report.verdict == Verdict::unhealthy) return {};
   if (const auto work = work_on_gpus(snapshot); !work.empty()) {
-    add(report, {of_no_test(Outcome::skip, fmt::format("the node's tests are not run: {}", work))},
+    add_findings(
+        report,
+        {of_no_test(Outcome::skip, fmt::format("the tests of the node do not run: {}", work))},
         {std::string(kNoTests)});
     return {};
   }
-  // Starting and ending take their part.
+  // Leaves a second for starting and ending.
   const auto own = std::chrono::duration<double>(budget).count() - 1;
   const auto ended =
       run_bench(bench,
@@ -161,13 +163,13 @@ Clock::duration add_node_tests(Report& report, const Snapshot& snapshot, const s
                 limit);
   auto answer = ended ? parse_report(ended->out) : Result<Report>(tl::unexpected(ended.error()));
   if (answer) {
-    add(report, std::move(answer->findings), ids_of(*answer));
+    add_findings(report, std::move(answer->findings), ids_of(*answer));
   } else {
-    add(report,
-        {ended ? of_failed_run(*ended)
-               : of_no_test(Outcome::unknown,
-                            fmt::format("muster-bench: {}", ended.error().message))},
-        {std::string(kNoTests)});
+    add_findings(report,
+                 {ended ? of_failed_run(*ended)
+                        : of_no_test(Outcome::unknown,
+                                     fmt::format("muster-bench: {}", ended.error().message))},
+                 {std::string(kNoTests)});
   }
   return Clock::now() - limit.started();
 }

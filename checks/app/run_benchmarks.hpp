@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The benchmarks that lines of NHC's configuration and a site's hooks ask for.
+// Runs muster-bench for the lines of NHC's configuration and for hooks.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace muster::app {
 
-// How muster-bench is run, whatever a line asks of it.
+// How to run muster-bench.
 struct Bench {
   std::filesystem::path program;
   std::vector<std::string> arguments;
@@ -23,22 +23,21 @@ struct Bench {
   std::size_t most_output = 4UL * 1024 * 1024;        // bytes
 };
 
-// How to run it with the profile and the settings that `command` names. A deadline above five
-// minutes holds for each benchmark, too.
+// Runs it with the profile and the settings of `command`. A deadline above five minutes applies to
+// each benchmark.
 [[nodiscard]] Bench bench_for(const CheckCommand& command, const Caller& caller);
 
-// Runs it with these words before its own.
+// Runs it with these words before `bench.arguments`.
 [[nodiscard]] Result<Ended> run_bench(const Bench& bench, std::vector<std::string> words,
                                       const TimeLimit& limit);
 
-// One after the other. Their time is their own: `deadline` is put off by as long as they take. What
-// cannot be run, hangs or makes no sense is unknown, with the reason.
+// Runs the benchmarks one after the other, and moves `deadline` by the time that they take. A
+// benchmark that cannot run, hangs or prints no report is unknown.
 [[nodiscard]] nhc::Measured run_benchmarks(const nhc::Config& config, const Snapshot& snapshot,
                                            const Bench& bench, Deadline& deadline);
 
-// Adds to the report what `muster-bench node` finds with these tests, as its --only has them,
-// within this time. They are not run on a node that is unhealthy already, or on whose GPUs somebody
-// works. Returns how long they took.
+// Runs `muster-bench node --only=TESTS` within this time and adds its findings to the report. Does
+// not run on an unhealthy node, or while a process uses the GPUs. Returns how long it took.
 Clock::duration add_node_tests(Report& report, const Snapshot& snapshot, const std::string& tests,
                                Clock::duration budget, const Bench& bench);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster validate`: the site's files and everything that they name, before a hook stumbles over
-// them.
+// `muster validate`: checks the site's files and everything that they name.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +32,7 @@ class Validation {
     if (site) {
       look_at(*site);
     } else {
-      wrong(site.error().message);  // and nothing can be read over it
+      wrong(site.error().message);
     }
     return deliver(caller_, "", right_, trouble_ ? kExitConfiguration : kExitHealthy);
   }
@@ -41,7 +40,7 @@ class Validation {
  private:
   void wrong(const std::string& message) {
     trouble_ = true;
-    if (std::ranges::count(said_, message) > 0) return;  // by each profile that is read over it
+    if (std::ranges::count(said_, message) > 0) return;  // several profiles may report it
     said_.push_back(message);
     caller_.console.note(fmt::format("muster: {}", message));
   }
@@ -55,7 +54,7 @@ class Validation {
     std::error_code failure;
     const bool is_there = std::filesystem::exists(site.shown, failure);
     if (!is_there) {
-      right(fmt::format("no {}: what is shipped holds", site.shown));
+      right(fmt::format("no {}: the shipped values apply", site.shown));
     } else if (said_.size() == before) {
       right(site.shown);
     }
@@ -80,8 +79,8 @@ class Validation {
     for (const auto& trouble : block.troubles) wrong(trouble);
     for (const auto& [glob, word] : block.rules.unknown) {
       if (names_check(glob)) continue;
-      wrong(fmt::format("{}: 'slurm.unknown' names \"{}\", and there is no such check{}",
-                        site.shown, printable(glob, 80), suggestion(glob, check_ids())));
+      wrong(fmt::format("{}: 'slurm.unknown': unknown check \"{}\"{}", site.shown,
+                        printable(glob, 80), suggestion(glob, check_ids())));
     }
     if (!block.rules.nhc_conf.empty()) look_at_nhc_conf(block.rules.nhc_conf);
   }
@@ -89,7 +88,7 @@ class Validation {
   void look_at_nhc_conf(const std::string& file) {
     const auto below = command_.root == "/" ? "" : command_.root;
     const auto config = nhc_conf_of({.nhc_conf = fmt::format("{}{}", below, file)});
-    if (!config || !*config) return;  // that it is not there was said
+    if (!config || !*config) return;  // already reported
     for (const auto& line : (*config)->lines) {
       if (line.complaint.empty()) continue;
       caller_.console.note(

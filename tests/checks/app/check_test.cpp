@@ -64,7 +64,7 @@ TEST_F(CheckTest, ReportsOnTheNodeBelowTheRoot) {
   EXPECT_EQ(caller_.notes(), "");
 }
 
-TEST_F(CheckTest, WithoutANameTheHardwareIsAsked) {
+TEST_F(CheckTest, ChoosesTheProfileByTheHardware) {
   auto asked = command();
   asked.profile.clear();
   (void)check(asked);
@@ -74,7 +74,7 @@ TEST_F(CheckTest, WithoutANameTheHardwareIsAsked) {
   EXPECT_FALSE(report->profile_evidence.empty());
 }
 
-TEST_F(CheckTest, RunsTheChecksThatWereAskedForAndNoOthers) {
+TEST_F(CheckTest, RunsOnlyTheSelectedChecks) {
   auto asked = command();
   asked.skip = {"muster.state"};
   (void)check(asked);
@@ -84,7 +84,7 @@ TEST_F(CheckTest, RunsTheChecksThatWereAskedForAndNoOthers) {
   EXPECT_EQ(report->checks[0].id, "muster.probes");
 }
 
-TEST_F(CheckTest, ASavedSnapshotIsJudgedAlikeLater) {
+TEST_F(CheckTest, ASavedSnapshotHasTheSameReport) {
   auto asked = command();
   asked.save_snapshot = path("node.json");
   const int status = check(asked);
@@ -99,7 +99,7 @@ TEST_F(CheckTest, ASavedSnapshotIsJudgedAlikeLater) {
   EXPECT_EQ(first->checks, second->checks);
 }
 
-TEST_F(CheckTest, SnapshotsAreForTheirOwnerAlone) {
+TEST_F(CheckTest, SnapshotsAreReadableByTheirOwnerOnly) {
   auto asked = command();
   asked.save_snapshot = path("kept.json");
   (void)check(asked);
@@ -114,7 +114,7 @@ TEST_F(CheckTest, SnapshotsAreForTheirOwnerAlone) {
   }
 }
 
-TEST_F(CheckTest, RemembersTheRunWhereItIsToldTo) {
+TEST_F(CheckTest, WritesTheStateToTheGivenFolder) {
   auto asked = command();
   asked.state = path("state");
   std::filesystem::create_directory(dir_.path() / "state");
@@ -123,12 +123,12 @@ TEST_F(CheckTest, RemembersTheRunWhereItIsToldTo) {
   EXPECT_EQ(caller_.notes(), "");
 }
 
-TEST_F(CheckTest, LeavesAForeignRootAsItWas) {
+TEST_F(CheckTest, WritesNothingBelowAForeignRoot) {
   (void)check(command());
   EXPECT_FALSE(std::filesystem::exists(dir_.path() / "root/var"));
 }
 
-TEST_F(CheckTest, ARunThatCannotBeRememberedIsAWarning) {
+TEST_F(CheckTest, AStateThatCannotBeWrittenIsAWarning) {
   (void)check(command());
   const auto without_state = parse_report(caller_.out());
   TestCaller other;
@@ -137,7 +137,7 @@ TEST_F(CheckTest, ARunThatCannotBeRememberedIsAWarning) {
   asked.state = path("file/below");
   Deadline deadline(Clock::now() + std::chrono::seconds(30));
   const int status = run_check(asked, other.caller(), deadline);
-  EXPECT_THAT(other.notes(), HasSubstr("muster: warning: this run is not remembered: "));
+  EXPECT_THAT(other.notes(), HasSubstr("muster: warning: cannot write the state of this run: "));
   ASSERT_TRUE(without_state);
   EXPECT_EQ(status, exit_status(without_state->verdict));
 }
@@ -169,7 +169,7 @@ TEST_F(CheckTest, AReportThatCannotBeWrittenIsUndecided) {
   EXPECT_THAT(caller_.notes(), HasSubstr("No space left on device"));
 }
 
-TEST_F(CheckTest, ASnapshotThatCannotBeKeptIsUndecidedUnlessTheNodeIsUnhealthy) {
+TEST_F(CheckTest, ASnapshotThatCannotBeSavedIsUndecidedUnlessTheNodeIsUnhealthy) {
   dir_.write("root/proc/meminfo", "MemTotal: 1024 kB\nSwapTotal: 0 kB\n");
   auto asked = command();
   asked.only = {"host.swap"};
@@ -182,7 +182,7 @@ TEST_F(CheckTest, ASnapshotThatCannotBeKeptIsUndecidedUnlessTheNodeIsUnhealthy) 
   EXPECT_THAT(caller_.notes(), HasSubstr("missing/node.json"));
 }
 
-TEST_F(CheckTest, BadConfigurationIsSaidWithoutObserving) {
+TEST_F(CheckTest, ReportsBadConfigurationWithoutObserving) {
   auto asked = command();
   asked.settings = {"host.memory.total=5"};
   EXPECT_EQ(check(asked), kExitConfiguration);
@@ -190,21 +190,21 @@ TEST_F(CheckTest, BadConfigurationIsSaidWithoutObserving) {
   EXPECT_THAT(caller_.notes(), HasSubstr("host.memory.total"));
 }
 
-TEST_F(CheckTest, BadConfigurationIsSaidWhenTheHardwareTellsTheProfile) {
+TEST_F(CheckTest, ReportsBadConfigurationOfARecognisedProfile) {
   auto asked = command();
   asked.profile.clear();
   asked.settings = {"host.memory.total=5"};
   EXPECT_EQ(check(asked), kExitConfiguration);
 }
 
-TEST_F(CheckTest, ARootThatIsNoDirectoryIsUndecided) {
+TEST_F(CheckTest, ARootThatIsNotADirectoryIsUndecided) {
   auto asked = command();
   asked.root = path("nowhere");
   EXPECT_EQ(check(asked), kExitUndecided);
   EXPECT_THAT(caller_.notes(), HasSubstr("nowhere"));
 }
 
-TEST_F(CheckTest, TheContextsDeadlineHoldsUnlessOneIsGiven) {
+TEST_F(CheckTest, TheDefaultDeadlineIsTheContexts) {
   const auto caller = caller_.caller();
   Deadline deadline(caller.started + std::chrono::seconds(20));
   auto asked = command();

@@ -32,7 +32,7 @@ expect 0 '^muster 0\.' "$muster" --version
 expect 0 'Usage: muster check' "$muster" check --help
 expect 64 'did you mean check' "$muster" chek
 expect 64 'did you mean --format' "$muster" check --fromat json
-expect 64 'expects a command' "$muster"
+expect 64 'expected a command' "$muster"
 
 # Usage is judged before configuration, and configuration before the node.
 expect 64 'no check matches' "$muster" check --profile /nonexistent.yaml --only nothing.at_all

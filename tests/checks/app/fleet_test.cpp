@@ -42,7 +42,7 @@ Report sick(int number, std::string message) {
   return report;
 }
 
-TEST(FleetTest, CountsTheNodesAndNamesTheSickByCause) {
+TEST(FleetTest, CountsTheNodesAndNamesTheSickOnesByCause) {
   const auto snapshot = node_with("28.39");
   std::vector<FleetNode> nodes;
   for (int i = 1; i <= 20; ++i) nodes.push_back(fleet_node(snapshot, healthy(i)));
@@ -61,7 +61,7 @@ TEST(FleetTest, CountsTheNodesAndNamesTheSickByCause) {
             "         1 node: n0024\n");
 }
 
-TEST(FleetTest, NamesTheNodesThatAreNotAsTheMost) {
+TEST(FleetTest, NamesTheNodesThatDifferFromMost) {
   std::vector<FleetNode> nodes;
   for (int i = 1; i <= 20; ++i) nodes.push_back(fleet_node(node_with("28.39"), healthy(i)));
   for (const int i : {21, 22}) nodes.push_back(fleet_node(node_with("28.36"), healthy(i)));
@@ -74,7 +74,7 @@ TEST(FleetTest, NamesTheNodesThatAreNotAsTheMost) {
             HasSubstr("odd      HCA firmware 28.36 and 28.39, most have 28.39: n0023\n")));
 }
 
-TEST(FleetTest, ComparesLikeWithLikeAndNobodyWithoutAMajority) {
+TEST(FleetTest, ComparesNodesOfOneProfileAndNeedsAMajority) {
   std::vector<FleetNode> nodes;
   for (int i = 1; i <= 4; ++i) nodes.push_back(fleet_node(node_with("1.0"), healthy(i)));
   for (int i = 5; i <= 8; ++i) {

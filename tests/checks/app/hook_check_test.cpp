@@ -25,7 +25,7 @@ Snapshot after_job(GpuProcess process, std::size_t gpu = 1) {
   return node;
 }
 
-TEST(LeftOnGpusTest, TheJobsOwnAndWhatBelongsToNoJobOnItsGpus) {
+TEST(LeftOnGpusTest, AreTheJobsOwnAndThoseOfNoJobOnItsGpus) {
   const GpuProcess jobs{.pid = 7, .name = "python", .user = 1000U, .job = "4242"};
   const GpuProcess nobodys{.pid = 7, .name = "python", .user = 1000U};
   for (const auto& node : {after_job(jobs), after_job(jobs, 0), after_job(nobodys)}) {
@@ -33,7 +33,7 @@ TEST(LeftOnGpusTest, TheJobsOwnAndWhatBelongsToNoJobOnItsGpus) {
   }
 }
 
-TEST(LeftOnGpusTest, NothingOfOtherJobsOfOtherGpusOfTheSystemOrOfNobodyKnown) {
+TEST(LeftOnGpusTest, AreNotThoseOfOtherJobsGpusOrTheSystem) {
   const GpuProcess others{.pid = 7, .name = "python", .user = 1000U, .job = "4243"};
   const GpuProcess nobodys{.pid = 7, .name = "python", .user = 1000U};
   const GpuProcess daemon{.pid = 7, .name = "dcgm-exporter", .user = 0U};
@@ -48,7 +48,7 @@ TEST(LeftOnGpusTest, NothingOfOtherJobsOfOtherGpusOfTheSystemOrOfNobodyKnown) {
 }
 
 // A line that holds on every machine is all that is judged, and a script stands for muster-bench.
-TEST(HookCheckTest, TheTestsThatASiteNamesAreJudgedWithTheNode) {
+TEST(HookCheckTest, TheTestsOfTheSiteAreJudgedWithTheNode) {
   const TempDir dir;
   dir.write("nhc.conf", "* || check_hw_eth lo\n");
   dir.write("muster-bench", "#!/bin/sh\nexit 3\n");

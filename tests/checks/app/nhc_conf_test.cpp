@@ -57,9 +57,8 @@ class NhcConfTest : public ::testing::Test {
   std::string notes_;
 };
 
-TEST_F(NhcConfTest, RunsTheLinesForThisNodeAndNothingElse) {
-  EXPECT_EQ(check("* || check_hw_eth eth0\nnode-8 || check_hw_eth eth9\n"),
-            0);
+TEST_F(NhcConfTest, RunsOnlyTheLinesForThisNode) {
+  EXPECT_EQ(check("* || check_hw_eth eth0\nnode-8 || check_hw_eth eth9\n"), 0);
   EXPECT_THAT(outcomes(), ElementsAre("pass nhc.check_hw_eth"));
   EXPECT_EQ(report_.node, "node-7");
   EXPECT_EQ(report_.profile, "generic");
@@ -72,12 +71,12 @@ TEST_F(NhcConfTest, AFailedLineIsUnhealthy) {
             fmt::format("no interface eth9 ({}:1)", path("nhc.conf")));
 }
 
-TEST_F(NhcConfTest, ALineThatNobodyKnowsIsUndecided) {
+TEST_F(NhcConfTest, ALineThatIsNotTranslatedIsUndecided) {
   EXPECT_EQ(check("* || check_hw_eth eth0\n* || check_this\n"), 2);
   EXPECT_THAT(outcomes(), ElementsAre("pass nhc.check_hw_eth", "unknown nhc.check_this"));
 }
 
-TEST_F(NhcConfTest, ASavedSnapshotIsJudgedAlikeLater) {
+TEST_F(NhcConfTest, ASavedSnapshotHasTheSameReport) {
   constexpr std::string_view kLines = "* || check_hw_eth eth0\n* || check_hw_eth eth9\n";
   EXPECT_EQ(check(kLines, {.save_snapshot = path("node.json")}), 1);
   const auto first = outcomes();
@@ -99,7 +98,7 @@ TEST_F(NhcConfTest, AFileThatCannotBeReadIsBadConfiguration) {
   }
 }
 
-TEST_F(NhcConfTest, OfAFolderTheFileForTheSizeIsTaken) {
+TEST_F(NhcConfTest, InAFolderReadsTheFileForTheSize) {
   dir_.write("conf/nd96isr_h100_v5.conf", "* || check_hw_eth eth0\n");
   dir_.write("conf/hb120rs_v3.conf", "* || check_hw_eth eth9\n");
   const CheckCommand asked{.nhc_conf = path("conf"), .save_snapshot = path("sized.json")};

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the caller brings with it, and what a site's choices are held to.
+// What is observed, with which environment, and the site's file.
 #include "checks/app/observe_node.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/profile/limits/environment.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -32,14 +35,14 @@ class ExamineTest : public ::testing::Test {
   TempDir dir_;
 };
 
-TEST_F(ExamineTest, TheCallersNcclVariablesAreNotThoseOfAForeignNode) {
+TEST_F(ExamineTest, IgnoresTheCallersNcclVariablesForAForeignNode) {
   const auto observed = examine_root("generic");
   ASSERT_TRUE(observed) << observed.error().message;
   ASSERT_TRUE(observed->snapshot.environment->nccl);
   EXPECT_THAT(*observed->snapshot.environment->nccl, IsEmpty());
 }
 
-TEST_F(ExamineTest, WhatTheForeignNodeItselfSaysIsTaken) {
+TEST_F(ExamineTest, ReadsTheSettingsOfTheForeignNode) {
   dir_.write("root/etc/nccl.conf", "NCCL_DEBUG=INFO\n");
   const auto observed = examine_root("generic");
   ASSERT_TRUE(observed) << observed.error().message;
@@ -48,7 +51,7 @@ TEST_F(ExamineTest, WhatTheForeignNodeItselfSaysIsTaken) {
               ElementsAre(Field(&NcclSetting::value, "INFO")));
 }
 
-TEST_F(ExamineTest, AMisspelledCheckOfTheSiteIsBadConfiguration) {
+TEST_F(ExamineTest, AnUnknownCheckInTheSiteFileIsBadConfiguration) {
   dir_.write("root/etc/muster/muster.yaml",
              "overrides:\n  contexts:\n    manual:\n      run: [ib.stat, host.mounts]\n");
   for (const auto* profile : {"generic", ""}) {
@@ -60,6 +63,23 @@ TEST_F(ExamineTest, AMisspelledCheckOfTheSiteIsBadConfiguration) {
                           "\"ib.stat\", and there is no such check; did you mean 'ib.state'?",
                           dir_.path().string()));
   }
+}
+
+TEST(WantedTest, IsNamedByTheProfile) {
+  Profile profile;
+  profile.host->sysctl.values = {{"vm.zone_reclaim_mode", "0"}};
+  profile.host->programs = {.executable = {"/usr/bin/enroot"}, .present = {"/etc/slurm"}};
+  profile.host->container_storage.paths = {"/mnt/nvme"};
+  profile.host->mounts.answer_within = Seconds{1.5};
+  profile.env->libraries.required = {"libibverbs.so.1"};
+  profile.env->libraries.optional = {"libnccl.so.2"};
+  profile.topo->nccl_file.path = "/opt/topo.xml";
+  const auto wanted = wanted_of(profile);
+  EXPECT_THAT(wanted.sysctls, ElementsAre("vm.zone_reclaim_mode"));
+  EXPECT_THAT(wanted.files, ElementsAre("/usr/bin/enroot", "/etc/slurm", "/mnt/nvme"));
+  EXPECT_THAT(wanted.libraries, ElementsAre("libibverbs.so.1", "libnccl.so.2"));
+  EXPECT_EQ(wanted.nccl_topology, "/opt/topo.xml");
+  EXPECT_EQ(wanted.statfs_deadline, std::chrono::milliseconds(1500));
 }
 
 }  // namespace

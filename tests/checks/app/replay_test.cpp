@@ -72,13 +72,13 @@ TEST_F(ReplayTest, KeepsTheOrderOfManySnapshots) {
   EXPECT_EQ(nodes(), expected);
 }
 
-TEST_F(ReplayTest, SaysTheVerdictOfTheSnapshotAsItsExitStatus) {
+TEST_F(ReplayTest, ExitsWithTheVerdictOfTheSnapshot) {
   dir_.write("a.json", written("a"));
   EXPECT_EQ(replay({.snapshots = {path("a.json")}}), kExitUndecided);
   EXPECT_THAT(caller_.out(), HasSubstr("verdict  a is unknown: "));
 }
 
-TEST_F(ReplayTest, OfSeveralNodesThereIsATableAndOfManyTheTableAlone) {
+TEST_F(ReplayTest, SeveralNodesGetATableAndManyOnlyTheTable) {
   for (int i = 100; i < 116; ++i)
     dir_.write(fmt::format("{}.json", i), written(fmt::format("n{}", i)));
   (void)replay({.snapshots = {dir_.path().string()}});
@@ -100,7 +100,7 @@ TEST_F(ReplayTest, ReportsThatCannotBeWrittenArePrinted) {
   EXPECT_THAT(caller_.notes(), HasSubstr("No such file or directory"));
 }
 
-TEST_F(ReplayTest, ASnapshotThatCannotBeReadIsNamedAndTheOthersAreJudged) {
+TEST_F(ReplayTest, NamesAnUnreadableSnapshotAndJudgesTheOthers) {
   dir_.write("bad.json", "{");
   dir_.write("good.json", written("good"));
   EXPECT_EQ(replay({.format = Format::json,
@@ -127,7 +127,7 @@ TEST_F(ReplayTest, FormatsOfOneDocumentTakeOneSnapshot) {
   EXPECT_THAT(caller_.out(), StartsWith("<?xml"));
 }
 
-TEST_F(ReplayTest, BadConfigurationIsSaidBeforeAnythingIsRead) {
+TEST_F(ReplayTest, ReportsBadConfigurationBeforeReadingSnapshots) {
   EXPECT_EQ(replay({.profile = "no_such_profile", .snapshots = {"/nonexistent"}}),
             kExitConfiguration);
   EXPECT_EQ(replay({.settings = {"host.memory.tolerence=3%"}, .snapshots = {"/nonexistent"}}),
@@ -135,7 +135,7 @@ TEST_F(ReplayTest, BadConfigurationIsSaidBeforeAnythingIsRead) {
   EXPECT_THAT(caller_.notes(), HasSubstr("tolerance"));
 }
 
-TEST_F(ReplayTest, StopsWhenItsReaderIsGone) {
+TEST_F(ReplayTest, StopsWhenThePipeIsClosed) {
   for (int i = 0; i < 50; ++i) dir_.write(fmt::format("{}.json", i), written("node"));
   caller_.break_output("");
   EXPECT_EQ(replay({.format = Format::json, .snapshots = {dir_.path().string()}}), kExitUndecided);
@@ -150,7 +150,7 @@ TEST_F(ReplayTest, WritesAllReportsIntoOneFile) {
   EXPECT_GT(std::filesystem::file_size(dir_.path() / "out"), 10U);
 }
 
-TEST_F(ReplayTest, AReportNamesTheFileItIsFrom) {
+TEST_F(ReplayTest, AReportNamesItsFile) {
   dir_.write("a.json", written("a"));
   (void)replay({.format = Format::json, .snapshots = {path("a.json")}});
   const auto report = parse_report(caller_.out());
@@ -167,7 +167,7 @@ TEST_F(ReplayTest, RecognisesTheProfileOfEachSnapshot) {
   EXPECT_EQ(report->profile, "generic");
 }
 
-TEST_F(ReplayTest, TheVersionThatJudgedIsInTheReport) {
+TEST_F(ReplayTest, AReportNamesTheVersionOfMuster) {
   dir_.write("a.json", written("a"));
   (void)replay({.format = Format::json, .snapshots = {path("a.json")}});
   EXPECT_THAT(caller_.out(), HasSubstr(R"("muster":"0.)"));

@@ -89,7 +89,7 @@ class MeasureTest : public ::testing::Test {
   Deadline deadline_{Clock::now() + seconds(20)};
 };
 
-TEST_F(MeasureTest, TheReportsWordIsTheLines) {
+TEST_F(MeasureTest, TheReportIsThatOfTheLine) {
   answering(Outcome::pass);
   EXPECT_EQ(finding("check_nccl_allreduce 460 1 16G").outcome, Outcome::pass);
   answering(Outcome::fail);
@@ -99,7 +99,7 @@ TEST_F(MeasureTest, TheReportsWordIsTheLines) {
   EXPECT_EQ(failed.device, "node");
 }
 
-TEST_F(MeasureTest, NoShellReadsWhatItIsAsked) {
+TEST_F(MeasureTest, RunsWithoutAShell) {
   answering(Outcome::pass, fmt::format("printf '%s\\n' \"$@\" >{}", path("words")));
   const CheckCommand command{.profile = "generic; echo x", .settings = {"a.b='$(c) d'"}};
   EXPECT_EQ(finding("check_nccl_allreduce 460 1 1M", command).outcome, Outcome::pass);
@@ -110,7 +110,7 @@ TEST_F(MeasureTest, NoShellReadsWhatItIsAsked) {
 }
 
 // The caller's limits are not the line's.
-TEST_F(MeasureTest, ATestOfTheNodeIsRunUnderTheLinesOwnLimit) {
+TEST_F(MeasureTest, ATestOfTheNodeRunsWithTheLimitOfTheLine) {
   answering(Outcome::pass, fmt::format("printf '%s\\n' \"$@\" >{}", path("words")));
   const CheckCommand command{.profile = "x", .settings = {"bench.stream.fail_below=1 GB/s"}};
   EXPECT_EQ(finding("check_cpu_stream 200000", command).outcome, Outcome::unknown);
@@ -120,7 +120,7 @@ TEST_F(MeasureTest, ATestOfTheNodeIsRunUnderTheLinesOwnLimit) {
             "--set=bench.stream.warn_below=200000 MB/s\n");
 }
 
-TEST_F(MeasureTest, TheCallersVariablesHoldButForThoseOfTheCheck) {
+TEST_F(MeasureTest, TheCallersVariablesApplyExceptThoseOfTheCheck) {
   answering(Outcome::pass, fmt::format("echo \"$NCCL_DEBUG $NCCL_SHM_DISABLE $NCCL_TOPO_FILE\" >{}",
                                        path("seen")));
   dir_.write("topology.xml", "<system/>");
@@ -130,14 +130,14 @@ TEST_F(MeasureTest, TheCallersVariablesHoldButForThoseOfTheCheck) {
   EXPECT_EQ(content("seen"), fmt::format("WARN 1 {}\n", file));
 }
 
-TEST_F(MeasureTest, ATopologyFileThatIsMissingIsNotRunWithout) {
+TEST_F(MeasureTest, DoesNotRunWithoutItsTopologyFile) {
   answering(Outcome::pass);
   const auto finding = this->finding("check_nccl_allreduce_ib_loopback 18 1 8G /nowhere/x.xml");
   EXPECT_EQ(finding.outcome, Outcome::unknown);
-  EXPECT_EQ(finding.message, "not judged: the topology file /nowhere/x.xml cannot be read");
+  EXPECT_EQ(finding.message, "not judged: cannot read the topology file /nowhere/x.xml");
 }
 
-TEST_F(MeasureTest, ARunThatDoesNotFailEndsTheRepeats) {
+TEST_F(MeasureTest, TheFirstRunThatDoesNotFailDecides) {
   answering(Outcome::fail, fmt::format("echo run >>{}", path("runs")));
   EXPECT_EQ(finding("check_nccl_allreduce 460 3 16G").outcome, Outcome::fail);
   EXPECT_EQ(content("runs"), "run\nrun\nrun\n");
@@ -156,17 +156,17 @@ TEST_F(MeasureTest, AProgramThatIsMissingIsUnknown) {
 TEST_F(MeasureTest, AProgramThatCrashesIsUnknown) {
   script("kill -SEGV $$");
   EXPECT_EQ(finding("check_nccl_allreduce 460").message,
-            "not judged: muster-bench ended with status 139 and without a report");
+            "not judged: muster-bench exited with status 139 without a report");
 }
 
-TEST_F(MeasureTest, AProgramThatWritesForEverIsUnknown) {
+TEST_F(MeasureTest, AProgramThatNeverStopsWritingIsUnknown) {
   script("while :; do echo 0123456789012345678901234567890123456789012345678901234567890123; done");
   const auto finding = this->finding("check_nccl_allreduce 460");
   EXPECT_EQ(finding.outcome, Outcome::unknown);
   EXPECT_THAT(finding.message, HasSubstr("wrote more than 4194304 bytes"));
 }
 
-TEST_F(MeasureTest, OneThatHangsIsKilledAndUnknown) {
+TEST_F(MeasureTest, AProgramThatHangsIsKilledAndUnknown) {
   longest_ = std::chrono::milliseconds(50);
   script("exec /bin/sleep 600");
   const auto finding = this->finding("check_nccl_allreduce 460");
@@ -175,14 +175,14 @@ TEST_F(MeasureTest, OneThatHangsIsKilledAndUnknown) {
 }
 
 // What comes after it has as much time as before.
-TEST_F(MeasureTest, TheTimeOfABenchmarkIsItsOwn) {
+TEST_F(MeasureTest, ABenchmarkDoesNotCountAgainstTheDeadline) {
   const auto before = deadline_.when();
   answering(Outcome::pass);
   EXPECT_EQ(finding("check_nccl_allreduce 460").outcome, Outcome::pass);
   EXPECT_GT(deadline_.when(), before);
 }
 
-TEST_F(MeasureTest, ALongDeadlineIsEachBenchmarksToo) {
+TEST_F(MeasureTest, ALongDeadlineAppliesToEachBenchmark) {
   TestCaller test;
   EXPECT_EQ(bench_for({}, test.caller()).longest, minutes(5));
   EXPECT_EQ(bench_for({.deadline = Seconds{2}}, test.caller()).longest, minutes(5));
@@ -237,7 +237,7 @@ TEST_F(NodeTestsTest, AGpuThatFailsItsTestMakesTheNodeUnhealthy) {
             "--verbose\n--profile=generic\n");
 }
 
-TEST_F(NodeTestsTest, TestsThatPassAreAmongTheChecksThatWereJudged) {
+TEST_F(NodeTestsTest, TestsThatPassAreInTheReport) {
   answering_about_copies(Outcome::pass);
   const auto report = after_tests();
   EXPECT_EQ(report.verdict, Verdict::healthy);
@@ -246,12 +246,12 @@ TEST_F(NodeTestsTest, TestsThatPassAreAmongTheChecksThatWereJudged) {
   EXPECT_EQ(report.checks[1].outcome, Outcome::pass);
 }
 
-TEST_F(NodeTestsTest, WhatCouldNotBeTestedIsUnknown) {
+TEST_F(NodeTestsTest, ATestThatCouldNotRunIsUnknown) {
   script("echo 'muster-bench: no test is called \"gpu.cpy\"' >&2\nexit 64");
   auto report = after_tests();
   EXPECT_EQ(report.verdict, Verdict::unknown);
   EXPECT_EQ(report.findings.front().message,
-            "muster-bench ended with status 64 and without a report: muster-bench: no test is "
+            "muster-bench exited with status 64 without a report: muster-bench: no test is "
             "called \"gpu.cpy\"");
   script("sleep 60");
   report = after_tests(Outcome::pass, std::chrono::milliseconds(300));
@@ -259,7 +259,7 @@ TEST_F(NodeTestsTest, WhatCouldNotBeTestedIsUnknown) {
   EXPECT_THAT(report.findings.front().message, HasSubstr("did not answer within"));
 }
 
-TEST_F(NodeTestsTest, NothingIsRunOnASickNodeOrWhereSomebodyWorks) {
+TEST_F(NodeTestsTest, NothingRunsOnASickNodeOrOnBusyGpus) {
   answering_about_copies(Outcome::fail);
   EXPECT_EQ(after_tests(Outcome::fail).findings.size(), 1U);
   nvml_.gpus.resize(2);
@@ -269,7 +269,7 @@ TEST_F(NodeTestsTest, NothingIsRunOnASickNodeOrWhereSomebodyWorks) {
   EXPECT_EQ(report.verdict, Verdict::healthy);
   EXPECT_EQ(report.findings.back().outcome, Outcome::skip);
   EXPECT_EQ(report.findings.back().message,
-            "the node's tests are not run: python (7) works on gpu1");
+            "the tests of the node do not run: python (7) uses gpu1");
   EXPECT_EQ(content("words"), "");
   EXPECT_EQ(took_, Clock::duration{});
 }

@@ -84,7 +84,7 @@ TEST_F(TextsTest, ExplainGivesEachLimitWithItsPlaceAndSource) {
                   "  tolerance +3% +profiles/defaults.yaml:[0-9]+\n    source: [^\n]+, as of "));
 }
 
-TEST_F(TextsTest, ExplainSaysWhichLimitsAreNotJudged) {
+TEST_F(TextsTest, ExplainNamesTheLimitsThatAreNotJudged) {
   EXPECT_EQ(explain({.check = "host.memory", .profile = "generic"}), 0);
   EXPECT_THAT(caller_.out(), ::testing::ContainsRegex("  total +not set: not judged"));
   EXPECT_EQ(explain({.check = "gpu.power", .profile = "generic"}), 0);
@@ -92,12 +92,12 @@ TEST_F(TextsTest, ExplainSaysWhichLimitsAreNotJudged) {
               ::testing::ContainsRegex("  limit +not set \\(enforced power limit; unset for"));
 }
 
-TEST_F(TextsTest, ExplainCutsLongTablesAndSaysWhereTheRestIs) {
+TEST_F(TextsTest, ExplainShortensLongTables) {
   EXPECT_EQ(explain({.check = "host.kernel_log", .profile = "generic"}), 0);
   EXPECT_THAT(caller_.out(), ::testing::ContainsRegex("more: muster profiles show generic\n"));
 }
 
-TEST_F(TextsTest, ExplainListsInNaturalOrderWithOneSourceForAll) {
+TEST_F(TextsTest, ExplainSortsNaturallyAndPrintsASharedSourceOnce) {
   EXPECT_EQ(explain({.check = "host.kernel_log", .profile = "generic"}), 0);
   EXPECT_THAT(caller_.out(), ::testing::ContainsRegex("\n  patterns 1 [^.]+pattern [^\n]+"));
   const auto limits = caller_.out().substr(caller_.out().find("\nLimits\n"));
@@ -109,7 +109,7 @@ TEST_F(TextsTest, ExplainListsInNaturalOrderWithOneSourceForAll) {
   EXPECT_EQ(sources, 1U) << limits;
 }
 
-TEST_F(TextsTest, ExplainKeepsColumnsBehindLongKeysAndQuotesWhatNeedsIt) {
+TEST_F(TextsTest, ExplainAlignsColumnsAndQuotesValues) {
   EXPECT_EQ(explain({.check = "env.nccl", .profile = "generic"}), 0);
   EXPECT_THAT(caller_.out(),
               AllOf(HasSubstr("\n  harmful.NCCL_ALGO         \"?*\"   profiles/defaults.yaml:"),
@@ -117,7 +117,7 @@ TEST_F(TextsTest, ExplainKeepsColumnsBehindLongKeysAndQuotesWhatNeedsIt) {
                     HasSubstr("\n  harmful.NCCL_TOPO_FILE    \"\"     profiles/defaults.yaml:")));
 }
 
-TEST_F(TextsTest, ExplainSaysInWhichContextsACheckRuns) {
+TEST_F(TextsTest, ExplainNamesTheContextsOfACheck) {
   EXPECT_EQ(
       explain({.check = "pci.acs", .profile = "generic", .settings = {"pci.acs.fail_as=warn"}}), 0);
   EXPECT_THAT(caller_.out(),
@@ -129,8 +129,7 @@ TEST_F(TextsTest, ExplainSaysInWhichContextsACheckRuns) {
 TEST_F(TextsTest, ExplainSuggestsTheNearestCheck) {
   EXPECT_EQ(explain({.check = "host.memry", .profile = "generic"}), kExitUsage);
   EXPECT_EQ(caller_.notes(),
-            "muster: no check is called \"host.memry\"; did you mean host.memory? (muster list "
-            "names them)\n");
+            "muster: unknown check \"host.memry\"; did you mean host.memory? (see muster list)\n");
 }
 
 TEST_F(TextsTest, ProfilesAreListedWithTheirSummaries) {
@@ -151,7 +150,7 @@ TEST_F(TextsTest, ProfilesAreListedWithTheirSummaries) {
   EXPECT_THAT(caller_.notes(), AllOf(HasSubstr("broken.yaml"), HasSubstr("hots")));
 }
 
-TEST_F(TextsTest, AShownProfileSaysWhereEachValueWasSet) {
+TEST_F(TextsTest, ShowPrintsTheOriginOfEachValue) {
   EXPECT_EQ(run_profiles({.show = "nd96isr_h100_v5", .settings = {"gpu.present.count=7"}},
                          caller_.caller()),
             0);
@@ -165,13 +164,13 @@ TEST_F(TextsTest, AShownProfileSaysWhereEachValueWasSet) {
   }
 }
 
-TEST_F(TextsTest, ShowSaysOfNoLimitThatNothingJudgesIt) {
+TEST_F(TextsTest, ShowMarksNoLimitAsNotJudged) {
   EXPECT_EQ(run_profiles({.show = "nd96isr_h100_v5"}, caller_.caller()), 0);
   EXPECT_THAT(caller_.out(), HasSubstr("\nbench.hca_write.fail_below: 380 Gb/s"));
-  EXPECT_THAT(caller_.out(), ::testing::Not(HasSubstr("nothing judges it yet")));
+  EXPECT_THAT(caller_.out(), ::testing::Not(HasSubstr("not judged yet")));
 }
 
-TEST_F(TextsTest, ShowChangedLeavesTheDefaultsOut) {
+TEST_F(TextsTest, ShowChangedOmitsTheDefaults) {
   EXPECT_EQ(
       run_profiles(
           {.show = "nd96isr_h100_v5", .changed = true, .settings = {"host.disk.fail_above=97%"}},
@@ -202,10 +201,10 @@ TEST_F(TextsTest, AnExportOverwritesNothing) {
   EXPECT_EQ(run_profiles({.export_to = dir.path().string()}, caller_.caller()), kExitUndecided);
   EXPECT_EQ(read_yaml_text(dir.path() / "profiles/generic.yaml"), "ours");
   EXPECT_FALSE(std::filesystem::exists(dir.path() / "xids.yaml"));
-  EXPECT_THAT(caller_.notes(), HasSubstr("generic.yaml is there already, and nothing was written"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("generic.yaml already exists; nothing was written"));
 }
 
-TEST_F(TextsTest, TheCarriedProfilesAreThoseOfTheFolder) {
+TEST_F(TextsTest, TheBuiltInProfilesAreThoseOfTheFolder) {
   const auto shown = [&](const std::string& folder) {
     TestCaller own;
     auto caller = own.caller();
@@ -235,7 +234,7 @@ TEST(LimitKeysTest, AreEmptyForACheckWithoutLimits) {
   EXPECT_THAT(limit_keys("nothing"), IsEmpty());
 }
 
-TEST(ShownValueTest, IsQuotedWhereItsEndsOrSignsWouldMislead) {
+TEST(ShownValueTest, IsQuotedIfNecessary) {
   EXPECT_EQ(shown_value("32 GT/s"), "32 GT/s");
   EXPECT_EQ(shown_value("[*, ib.*]"), "[*, ib.*]");
   EXPECT_EQ(shown_value(""), "\"\"");
@@ -252,7 +251,7 @@ TEST(NaturalOrderTest, CountsNumbersAsNumbers) {
   EXPECT_FALSE(comes_before("a.1", "a.1"));
 }
 
-TEST(ValuesAtTest, FindsTheValueAndWhatLiesBelow) {
+TEST(ValuesAtTest, FindsTheValueAndThoseBelow) {
   Profile profile;
   profile.values = {{"a.b", "1"}, {"a.b.c", "2"}, {"a.b_c", "3"}, {"a.b_c.d", "4"}, {"a.c", "5"}};
   EXPECT_THAT(values_at(profile, "a.b"), ElementsAre(Key("a.b"), Key("a.b.c")));

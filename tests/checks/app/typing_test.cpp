@@ -40,7 +40,7 @@ std::string answer(const std::vector<const char*>& typed) {
 
 const std::vector<Slip>& slips() {
   static const std::vector<Slip> all{
-      {{}, "expects a command"},
+      {{}, "expected a command"},
       {{"chekc"}, "unknown command chekc; did you mean check?"},
       {{"chek"}, "did you mean check?"},
       {{"Check"}, "did you mean check?"},
@@ -65,10 +65,10 @@ const std::vector<Slip>& slips() {
       {{"check", "--only", "gpu.temprature"}, "did you mean gpu.temperature?"},
       {{"check", "--only", "temperature"}, "did you mean host.temperature or gpu.temperature?"},
       {{"check", "--skip", "host.dsik"}, "did you mean host.disk?"},
-      {{"check", "--set", "host.disk.fail_above"}, "expects KEY=VALUE"},
+      {{"check", "--set", "host.disk.fail_above"}, "expected KEY=VALUE"},
       {{"check", "--deadline", "0"}, "has no unit; write one of us, ms, s, min, h, d"},
       {{"check", "-v", "-q"}, "-v and -q exclude each other"},
-      {{"explain"}, "expects one check"},
+      {{"explain"}, "expected one check"},
       {{"explain", "gpu.xids"}, "did you mean gpu.xid?"},
       {{"explain", "gpu.temp"}, "did you mean gpu.temperature?"},
       {{"explain", "bench.job_allreduce"}, "did you mean bench.job_all_reduce?"},
@@ -84,19 +84,19 @@ const std::vector<Slip>& slips() {
       {{"explain", "ib.rate", "--profile", "nd96isr_h100"}, "did you mean 'nd96isr_h100_v5'?"},
       {{"profiles", "shw", "generic"}, "did you mean show?"},
       {{"profiles", "show", "generc"}, "did you mean 'generic'?"},
-      {{"profiles", "--changed"}, "--set and --changed go with show NAME"},
+      {{"profiles", "--changed"}, "--set and --changed need show NAME"},
       {{"hook", "prologue"}, "did you mean prolog?"},
       {{"drain", "n1"}, "--reason is missing"},
-      {{"drain", "--reason", "x"}, "expects nodes"},
+      {{"drain", "--reason", "x"}, "expected nodes"},
       {{"resume", "--check", "ib.rates"}, "did you mean ib.rate?"},
-      {{"history", "--since", "yesterday"}, "as 90s, 30min, 24h or 7d"},
+      {{"history", "--since", "yesterday"}, "expected 90s, 30min, 24h or 7d"},
       {{"status", "--format", "jsno"}, "did you mean json?"},
-      {{"hostfile", "--slots", "0"}, "expects a number of processes"},
+      {{"hostfile", "--slots", "0"}, "invalid number of processes"},
   };
   return all;
 }
 
-TEST(TypingTest, EveryMistakeIsAnsweredWithTheWayOn) {
+TEST(TypingTest, EveryMistakeGetsAHint) {
   EXPECT_GE(slips().size(), 40U);
   for (const auto& slip : slips()) {
     std::string typed = "muster";
