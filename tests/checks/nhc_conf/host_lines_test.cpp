@@ -118,7 +118,7 @@ TEST(NhcMount, ComparesThePointSourceTypeAndOptions) {
                    {"check_fs_mount -r -f /net", "unknown node"},
                    {"check_fs_mount -t", "unknown node"},
                    {"check_fs_mount -t nfs", "unknown node"},
-                   {"check_fs_mount / /(/", "unknown /"}});
+                   {"check_fs_mount / '' '/(/'", "unknown /"}});
 }
 
 TEST(NhcMount, AnAutomountThatWasNotUsedIsUnknown) {

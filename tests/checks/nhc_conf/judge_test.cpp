@@ -178,11 +178,11 @@ TEST(NhcTable, SetsTheLimitsOfTheProfile) {
   EXPECT_EQ(profile.host->nvme.count, 8);
 }
 
-// Each row of the tables in the document begins with the names of its checks.
+// The rows of the two tables of the section begin with the names of the checks.
 TEST(NhcTable, IsTheOneInTheDocument) {
   std::ifstream stream(std::filesystem::path(MUSTER_SOURCE_DIR) / "docs/nhc.md");
   std::set<std::string> documented;
-  for (std::string line; std::getline(stream, line);) {
+  for (std::string line; std::getline(stream, line) && !line.starts_with("These tables cover");) {
     if (!line.starts_with("| `check_")) continue;
     const auto cell = line.substr(0, line.find('|', 1));
     for (auto at = cell.find("`check_"); at != std::string::npos; at = cell.find("`check_", at)) {
