@@ -103,7 +103,7 @@ TEST_F(NhcConfTest, InAFolderReadsTheFileForTheSize) {
   dir_.write("conf/hb120rs_v3.conf", "* || check_hw_eth eth9\n");
   const CheckCommand asked{.nhc_conf = path("conf"), .save_snapshot = path("sized.json")};
   EXPECT_EQ(check("", asked), kExitConfiguration);
-  EXPECT_THAT(notes_, HasSubstr("which of its files is for this node is not known"));
+  EXPECT_THAT(notes_, HasSubstr("the size of this node is unknown"));
   dir_.write(
       "root/run/cloud-init/instance-data.json",
       R"({"ds": {"meta_data": {"imds": {"compute": {"vmSize": "Standard_ND96isr_H100_v5"}}}}})");

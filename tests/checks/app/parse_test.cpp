@@ -183,7 +183,7 @@ TEST(ParseTest, RefusesContradictions) {
               HasSubstr("excludes --only and --skip"));
   EXPECT_THAT(refusal({"check", "--nhc-conf", "a", "--skip", "gpu.*"}),
               HasSubstr("excludes --only and --skip"));
-  EXPECT_THAT(refusal({"check", "--nhc-conf", ""}), HasSubstr("needs a file"));
+  EXPECT_THAT(refusal({"check", "--nhc-conf", ""}), HasSubstr("expected a file"));
   EXPECT_THAT(refusal({"check", "--snapshot", "a", "--save-snapshot", "b"}),
               HasSubstr("excludes --save-snapshot"));
   EXPECT_THAT(refusal({"check", "--snapshot", "a", "--state", "b"}), HasSubstr("excludes --state"));
@@ -200,7 +200,7 @@ TEST(ParseTest, RefusesStrayWords) {
   EXPECT_THAT(refusal({"profiles", "show"}), StartsWith("profiles: show: expected one profile"));
   EXPECT_THAT(refusal({"profiles", "export"}), StartsWith("profiles: export: expected one folder"));
   EXPECT_THAT(refusal({"profiles", "--set", "a.b=1"}),
-              StartsWith("profiles: --set and --changed go with show"));
+              StartsWith("profiles: --set and --changed need show"));
   EXPECT_THAT(refusal({"--root", "/", "check"}), StartsWith("unknown option --root"));
 }
 
