@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Azure's own configurations, if MUSTER_AZNHC_DIR names a checkout of its health checks: on nodes
 // that match each file, and with each fault that Azure's scripts find.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
