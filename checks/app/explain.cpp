@@ -75,8 +75,8 @@ LimitGroup group_of(const Profile& profile, std::string_view check, const LimitK
   const auto values = values_at(profile, path);
   LimitGroup group;
   if (values.empty()) {
-    // "; else the GPU's own default": it is judged by something else.
-    const bool otherwise = key.about.find("; else ") != std::string::npos;
+    // "; unset for the GPU's default": it is judged by something else.
+    const bool otherwise = key.about.find("; unset for ") != std::string::npos;
     const auto* unset = key.optional && !otherwise ? "not set: not judged" : "not set";
     group.rows.push_back({key.name, fmt::format("{} ({})", unset, key.about), "", ""});
   }
