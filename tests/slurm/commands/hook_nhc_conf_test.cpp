@@ -89,22 +89,19 @@ TEST_F(HookNhcConfTest, ALineThatFailsDrainsAndResumesOnceItHolds) {
   dir_.remove("root/sys/class/net/eth0");
   EXPECT_EQ(hook("prolog"), 1);
   const auto failed = fmt::format("no interface eth0 ({}:1)", path("root/etc/nhc/nhc.conf"));
-  EXPECT_THAT(
-      slurm_.node(),
-      AllOf(StartsWith("n7|main|drained|root|"),
-            HasSubstr("|muster: nhc.check_hw_eth eth0: no interface eth0")));
+  EXPECT_THAT(slurm_.node(), AllOf(StartsWith("n7|main|drained|root|"),
+                                   HasSubstr("|muster: nhc.check_hw_eth eth0: no interface eth0")));
   EXPECT_EQ(hook("periodic"), 0);
   dir_.write("root/sys/class/net/eth0/operstate", "up\n");
   EXPECT_EQ(hook("periodic"), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|drained|"));
   EXPECT_EQ(hook("periodic"), 0);
   EXPECT_EQ(slurm_.node(), "n7|main|idle|Unknown|Unknown|none\n");
-  EXPECT_THAT(
-      recorded(),
-      ElementsAre(
-          AllOf(StartsWith("drained prolog: "), HasSubstr(failed)), StartsWith("kept periodic: "),
-          "kept periodic: nhc.check_hw_eth eth0: clean run 1 of 2",
-          AllOf(StartsWith("resumed periodic: "), HasSubstr("nhc.check_hw_eth is well again"))));
+  EXPECT_THAT(recorded(), ElementsAre(AllOf(StartsWith("drained prolog: "), HasSubstr(failed)),
+                                      StartsWith("kept periodic: "),
+                                      "kept periodic: nhc.check_hw_eth eth0: clean run 1 of 2",
+                                      AllOf(StartsWith("resumed periodic: "),
+                                            HasSubstr("nhc.check_hw_eth is well again"))));
 }
 
 // The profile's checks would find this node, of which next to nothing is known, undecided.
