@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of cuBLASLt that muster calls. Products take the time of the scenario's hardware,
-// and of each the first column is computed. It is stricter than the real library: what muster need
-// not say it must not say.
+// and only their first column is computed. It is stricter than the real library.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -27,7 +26,7 @@ namespace node = muster::bench::node;
 
 namespace {
 
-// What a handle stands for; one of another kind is no handle.
+// The objects of one kind of handle.
 template <class Handle, class State>
 class Table {
  public:
@@ -108,7 +107,7 @@ node::NumberType numbers_of(int type) {
   }
 }
 
-// What the library can multiply, as profiles name it.
+// The products that the library supports, by their names in profiles.
 struct Known {
   std::string_view name;
   int in, out, compute, scale;
@@ -122,7 +121,7 @@ constexpr std::array kKnown{
     Known{"fp32", cublas::kFp32, cublas::kFp32, cublas::kComputeFp32, cublas::kFp32},
     Known{"fp64", cublas::kFp64, cublas::kFp64, cublas::kComputeFp64, cublas::kFp64}};
 
-// Empty where it is no product that the library has.
+// Empty if the library does not support the product.
 std::string_view name_of(const Operation& operation, int in, int out) {
   const auto* const found = std::ranges::find_if(kKnown, [&](const Known& known) {
     return known.in == in && known.out == out && known.compute == operation.compute &&
@@ -139,10 +138,10 @@ double tflops_of(int gpu, std::string_view name) {
   return found->second * (share == hardware.gemm_of.end() ? 1 : share->second);
 }
 
-// Of each algorithm; the library's own guess is not the best.
+// The speed of each algorithm; the library's first suggestion is not the best.
 constexpr std::array<double, 3> kShares{0.9, 1.0, 0.7};
 
-// The nearest number, where it is an ordinary one.
+// The nearest normal number.
 std::uint64_t bits_of(const node::NumberType& type, double value) {
   if (value == 0) return 0;
   int exponent = 0;
@@ -184,7 +183,7 @@ std::string beginning_of(const void* memory) {
   return {static_cast<const char*>(memory), kEnough};
 }
 
-// Computed once for matrices that begin alike.
+// Computed once for matrices with the same beginning.
 const std::vector<unsigned char>& first_column(const Product& product) {
   using Key = std::tuple<int, int, std::uint64_t, std::uint64_t, std::string, std::string>;
   static std::map<Key, std::vector<unsigned char>> known;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of the fake CUDA driver for pinned memory and for copies between GPUs. Copies take
-// the time of the scenario's links.
+// The fake CUDA driver's functions for pinned memory and for copies between GPUs, which take the
+// time of the scenario's links.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ bool has_context(int gpu) {
   return found != fake::driver().devices.end() && found->second.retained > 0;
 }
 
-// 0 where the scenario lets the two have no way of their own.
+// 0 if the two have no direct path.
 double gbs_between(int reader, int other) {
   const auto& hardware = fake::scenario().node;
   const auto named = hardware.peer_of.find({reader, other});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of the CUDA driver that muster-bench uses, on host memory and a virtual clock. They
-// are stricter than NVIDIA's: what that may let pass is an error here.
+// are stricter than NVIDIA's.
 #include "tests/fakes/cuda/driver.hpp"
 
 #include <fmt/format.h>
@@ -90,8 +90,7 @@ FAKE_CUDA int cuDeviceGetCount(int* count) {
   return cuda::kSuccess;
 }
 
-// A device is the number of the GPU in its node, and not the ordinal: whoever takes one for the
-// other is found out.
+// A device is the number of the GPU in its node, not the ordinal, so that confusing the two fails.
 FAKE_CUDA int cuDeviceGet(int* device, int ordinal) {
   FAKE_BEGIN("cuDeviceGet")
   if (!fake::driver().started) return cuda::kNotInitialised;
@@ -166,7 +165,7 @@ FAKE_CUDA int cuMemAlloc_v2(Pointer* memory, std::size_t bytes) {
   return *memory == 0 ? cuda::kOutOfMemory : cuda::kSuccess;
 }
 
-// A handle of the whole of an allocation, in whole pages of a GPU.
+// For a whole allocation, in whole pages of a GPU.
 FAKE_CUDA int cuMemGetHandleForAddressRange(void* handle, Pointer memory, std::size_t bytes,
                                             int kind, unsigned long long flags) {
   FAKE_BEGIN_IN_CONTEXT("cuMemGetHandleForAddressRange")
@@ -188,7 +187,7 @@ FAKE_CUDA int cuMemFree_v2(Pointer memory) {
   return fake::give_back(memory) ? cuda::kSuccess : cuda::kInvalidValue;
 }
 
-// As where the GPU reads the host's pages itself: when the copy runs, and not when it is asked for.
+// The source is read when the copy runs, not when it is enqueued.
 FAKE_CUDA int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t bytes, Stream stream) {
   FAKE_BEGIN_IN_CONTEXT("cuMemcpyHtoDAsync_v2")
   if (from == nullptr || fake::reach(fake::pointer_to(to)) < bytes) return cuda::kInvalidValue;
@@ -200,8 +199,7 @@ FAKE_CUDA int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t byt
                    }));
 }
 
-// Would wait for all before it, to memory that is not pinned, and nobody would look round
-// meanwhile.
+// A copy to memory that is not pinned would block.
 FAKE_CUDA int cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, Stream stream) {
   FAKE_BEGIN_IN_CONTEXT("cuMemcpyDtoHAsync_v2")
   if (to == nullptr || fake::reach(fake::pointer_to(from)) < bytes) return cuda::kInvalidValue;

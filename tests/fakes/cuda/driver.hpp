@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions of the fake CUDA driver share.
+// The common parts of the fake CUDA driver's functions.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,7 @@
 
 namespace muster::fakes::gpu {
 
-// Owns what handles stand for; a handle is the address of what it stands for, and anything else is
-// no handle.
+// Owns the objects of handles. A handle is an object's address; other values are invalid.
 template <class Handle, class State>
 class Table {
  public:
@@ -61,18 +60,18 @@ struct Driver {
 [[nodiscard]] Driver& driver();
 [[nodiscard]] bench::cuda::Context context_of(int gpu);
 void set_context(bench::cuda::Context context);  // of the calling thread
-// Why a function that needs a start and a context cannot be called now.
+// The error of a function that needs an initialised driver and a context.
 [[nodiscard]] int usable(const char* function);
 [[nodiscard]] std::vector<int> visible_gpus();
 [[nodiscard]] bool is_device(int device);
-// Of memory that the GPU reads and writes itself.
+// Of pinned memory.
 [[nodiscard]] bool is_pinned(const void* memory, std::uint64_t bytes);
-// How long a copy between a GPU and the host takes; none where the host's memory is not pinned.
+// The time of a copy between a GPU and the host; empty if the host's memory is not pinned.
 [[nodiscard]] Time copy_time(int gpu, const void* host, std::uint64_t bytes);
-// Null where it is none of the current GPU.
+// Null if it is not memory of the current GPU.
 [[nodiscard]] StreamState* own_stream(bench::cuda::Stream stream);
 
-// A plain piece of work, which takes no time.
+// Work that takes no time.
 template <class Run>
 Work plain(Run run) {
   return [run]() -> Step {
@@ -86,7 +85,7 @@ Work plain(Run run) {
 }  // namespace muster::fakes::gpu
 
 #define FAKE_CUDA extern "C" MUSTER_FAKE_API
-// Every function runs alone, and begins with what may keep it from running at all.
+// Every function holds the lock and checks first whether it may run.
 #define FAKE_BEGIN(function)                                      \
   const std::scoped_lock fake_lock(::muster::fakes::gpu::lock()); \
   if (const int wanted = ::muster::fakes::gpu::answer(function); wanted != 0) return wanted;

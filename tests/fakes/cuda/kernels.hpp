@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of bench/backends/nccl/kernels.cu and of bench/node/kernels.cu, done by the host on
-// what memory holds.
+// The kernels of bench/backends/nccl/kernels.cu and bench/node/kernels.cu, run by the host.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,7 @@
 
 namespace muster::fakes::gpu {
 
-// Those of a node's tests.
+// Of the node tests.
 enum class NodeKernel { none, triad, pattern_write, pattern_check, product, compare };
 
 struct KernelKind {
@@ -21,13 +20,13 @@ struct KernelKind {
   NodeKernel node = NodeKernel::none;
 };
 
-// Nothing for any other name.
+// Empty for another name.
 [[nodiscard]] std::optional<KernelKind> kernel_named(std::string_view name);
 
-// With the kernel's arguments; empty where they lie outside of the GPU's memory.
+// Runs it with these arguments; empty if they are outside the GPU's memory.
 [[nodiscard]] Work kernel_work(const KernelKind& kind, unsigned blocks, void** arguments);
 
-// One of them, as cuLaunchKernel takes it.
+// An argument as cuLaunchKernel takes it.
 template <class T>
 T argument(void** arguments, std::size_t index) {
   T value{};

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the fake GPUs.
 #include "tests/fakes/cuda/memory.hpp"
 
 #include <sys/mman.h>
@@ -24,7 +23,7 @@ std::map<std::uint64_t, Allocation>& allocations() {
   return all;
 }
 
-// The allocation with this address, and the offset in it.
+// The allocation that contains an address, and the offset in it.
 std::pair<Allocation*, std::uint64_t> find(std::uint64_t address) {
   auto after = allocations().upper_bound(address);
   if (after == allocations().begin()) return {nullptr, 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the fake GPUs, as the driver's functions use it.
+// Memory of the fake GPUs.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace muster::fakes::gpu {
 // An address, or 0.
 [[nodiscard]] std::uint64_t reserve(int gpu, std::uint64_t size);
 
-// Bytes from there to the end of the allocation; 0 where it is no memory of that GPU.
+// Bytes from there to the end of the allocation; 0 if it is not memory of that GPU.
 [[nodiscard]] std::uint64_t reach_on(int gpu, const void* memory);
 
 // CUDA's addresses are numbers.
@@ -18,7 +18,7 @@ namespace muster::fakes::gpu {
   return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): that is the point
 }
 
-// Whether it was the address of an allocation.
+// Returns false if it was not the address of an allocation.
 [[nodiscard]] bool give_back(std::uint64_t address);
 
 }  // namespace muster::fakes::gpu

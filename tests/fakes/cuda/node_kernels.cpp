@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of bench/node/kernels.cu, done by the host on the part of memory that holds
-// something, with the time that the scenario's hardware takes, and its faults.
+// The kernels of bench/node/kernels.cu, run by the host on the real part of the memory, with the
+// times and faults of the scenario.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -56,7 +56,7 @@ Work triad(void** arguments) {
 
 Word pattern(Word i, Word seed, Word spread) { return seed ^ (i * spread); }
 
-// A bit that stays what it is.
+// A stuck bit.
 void apply_stuck(int gpu, Word* words, Word real) {
   const auto& stuck = scenario().node.stuck;
   if (stuck && stuck->gpu == gpu && stuck->index < real) words[stuck->index] |= 1UL << stuck->bit;
@@ -105,7 +105,7 @@ struct Product {
   Word repeats = 0;
 };
 
-// The rows of a product that memory holds, computed once for each pair of matrices.
+// The real rows of a product, computed once for each pair of matrices.
 const std::vector<float>& rows_of(const Product& product) {
   static std::map<std::string, std::vector<float>> known;
   const auto bytes = product.n * product.n * sizeof(float);
@@ -126,7 +126,7 @@ const std::vector<float>& rows_of(const Product& product) {
   return rows;
 }
 
-// Seconds at the speed that the GPU has by then.
+// Seconds at the GPU's current speed.
 double seconds_of(int gpu, const Product& product) {
   const auto& hardware = scenario().node;
   const auto n = static_cast<double>(product.n);

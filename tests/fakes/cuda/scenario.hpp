@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fake CUDA driver and the fake NCCL present: a small cluster with named faults. It comes
-// from the JSON file that MUSTER_FAKE_GPU names; docs of each key stand at its member.
+// What the fake CUDA driver and the fake NCCL simulate: a small cluster with named faults. It is
+// read from the JSON file MUSTER_FAKE_GPU. Each key is documented at its member.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace muster::fakes::gpu {
 
-// On one rank, at one operation of the communicator (counted from 0) or, without it, at each.
+// A rank, and an operation of its communicator (counted from 0), or all of them.
 struct When {
   int rank = 0;
   std::optional<std::uint64_t> operation;
@@ -41,14 +41,14 @@ struct Slow {
   double us = 0;  // that the rank comes late
 };
 
-// A GPU that works more slowly after a time.
+// A GPU that slows down after a time.
 struct Throttle {
   int gpu = 0;
   double after_s = 0;  // of products
   double share = 1;    // of its speed that is left
 };
 
-// One bit of a result that is turned over.
+// A flipped bit of a result.
 struct Flip {
   int gpu = 0;
   std::uint64_t product = 1;  // the launch, from 1
@@ -56,7 +56,7 @@ struct Flip {
   unsigned bit = 0;
 };
 
-// How fast the parts of a node are, and what is wrong with them: the key "node".
+// The speeds and faults of a node: the key "node".
 struct NodeHardware {
   double pcie_gbs = 55;                           // "pcie_gbs"
   std::map<int, double> pcie_of;                  // "pcie": {"3": 27.5}
@@ -65,7 +65,7 @@ struct NodeHardware {
   double memory_gbs = 3000;                       // "memory_gbs"
   std::map<int, double> memory_of;                // "memory": {"2": 2000}
   double tflops = 40;                             // "tflops": of products by muster's kernel
-  // "gemm": {"bf16": 770}: of products by cuBLASLt; a type with 0 is none that the chip has
+  // "gemm": {"bf16": 770}: of products by cuBLASLt; 0 if the chip does not support the type
   std::map<std::string, double> gemm{{"bf16", 770}, {"fp16", 760}, {"fp8", 1400},
                                      {"tf32", 390}, {"fp32", 50},  {"fp64", 60}};
   std::map<int, double> gemm_of;  // "gemm_share": {"3": 0.9}: of that, on one GPU
@@ -80,9 +80,9 @@ struct NodeHardware {
   std::optional<std::pair<int, int>> lost_pair;    // "lost_pair": "1-4": so do those of the pair
 };
 
-// A part of one node that makes all operations of NCCL slow that use it: "slow_part": {"of": "hca",
-// "host": 2, "gpu": 1, "share": 0.5}. An HCA is used between nodes only, a GPU always, and a node's
-// own links by whatever has two of its GPUs.
+// A part of a node that slows down all operations that use it: "slow_part": {"of": "hca", "host":
+// 2, "gpu": 1, "share": 0.5}. An HCA is used between nodes only, a GPU always, and a node's links
+// by operations with two of its GPUs.
 struct SlowPart {
   std::string of = "hca";  // hca, gpu, links
   int host = 0;
@@ -99,8 +99,8 @@ struct Scenario {
   double latency_us = 0;                    // "latency_us": of each operation
   std::optional<Slow> slow;                 // "slow": {"rank": 3, "us": 500}
   std::optional<Wrong> wrong;               // "wrong": {"rank": 5, "operation": 0, "index": 7}
-  // "hang": {"rank": 2, "operation": 3}: its GPU stops before that, or in it where more was put on
-  // the stream before
+  // "hang": {"rank": 2, "operation": 3}: its GPU stops before that operation, or in it if earlier
+  // ones are still on the stream
   std::optional<When> hang;
   std::optional<std::pair<int, int>>
       hang_between;  // "hang_between": "1-4": no operation ends that both nodes are in

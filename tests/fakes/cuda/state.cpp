@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the fake CUDA driver, and what the fake NCCL may know of it.
+// The state of the fake CUDA driver.
 #include "tests/fakes/cuda/state.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 
 namespace cuda = bench::cuda;
 
-// A context is a thread's own.
+// Each thread has its own context.
 thread_local cuda::Context t_context = nullptr;
 
 Scenario load_scenario() {
@@ -45,7 +45,7 @@ cuda::Context context_of(int gpu) {
   return reinterpret_cast<cuda::Context>(pointer_to(static_cast<std::uintptr_t>(gpu) + 0x1000));
 }
 
-// Of a function that needs a start and a context.
+// For a function that needs an initialised driver and a context.
 int usable(const char* function) {
   const int wanted = answer(function);
   if (wanted != cuda::kSuccess) return wanted;

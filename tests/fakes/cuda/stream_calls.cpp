@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of the fake CUDA driver for streams, events and graphs.
+// The fake CUDA driver's functions for streams, events and graphs.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -71,7 +71,7 @@ FAKE_CUDA int cuEventRecord(Event event, Stream stream) {
                    }));
 }
 
-// An event that was never recorded is none to wait for.
+// Waiting for an event that was never recorded has no effect.
 FAKE_CUDA int cuStreamWaitEvent(Stream stream, Event event, unsigned flags) {
   FAKE_BEGIN_IN_CONTEXT("cuStreamWaitEvent")
   const auto* on = fake::own_stream(stream);

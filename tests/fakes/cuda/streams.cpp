@@ -8,7 +8,7 @@ namespace muster::fakes::gpu {
 
 bool advance(StreamState& stream) {
   if (stream.stopped) return stream.waiting.empty();
-  // Two streams may wait for each other's events, one after the other.
+  // Two streams may wait for each other's events in turn.
   if (std::exchange(stream.advancing, true)) return false;
   bool done = true;
   for (;;) {

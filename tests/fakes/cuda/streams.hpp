@@ -34,10 +34,10 @@ struct EventState {
   Time at = 0;
 };
 
-// Runs what can be run; whether nothing is left.
+// Runs all that can run. Returns whether nothing is left.
 [[nodiscard]] bool advance(StreamState& stream);
 
-// `elapsed` as the driver tells it, in milliseconds, never more than it was.
+// `elapsed` in the driver's milliseconds, rounded down.
 [[nodiscard]] float milliseconds(Time elapsed);
 
 }  // namespace muster::fakes::gpu

@@ -8,10 +8,10 @@
 
 namespace muster::fakes::gpu {
 
-// In bytes; 0 for a number that is no type, or none that the fake knows.
+// In bytes; 0 for an unknown type.
 [[nodiscard]] std::size_t width_of(int type);
 
-// Element by element over all inputs, each of `count` elements.
+// Reduces all inputs, each of `count` elements.
 void reduce(int type, int reduction, std::uint64_t count,
             const std::vector<const std::byte*>& inputs, std::byte* output);
 

@@ -18,7 +18,7 @@ namespace {
 
 namespace nccl = bench::nccl;
 
-// One run of a call on this rank.
+// A call on this rank.
 class Execution {
  public:
   Execution(std::shared_ptr<Member> member, Call call)
@@ -57,7 +57,7 @@ class Execution {
 
   [[nodiscard]] bool has_host(int host) const { return count(host) > 0; }
 
-  // What a slow part leaves of the bandwidth.
+  // The share of the bandwidth that a slow part leaves.
   [[nodiscard]] double share() const {
     const auto& part = scenario().slow_part;
     if (!part) return 1;
@@ -68,7 +68,7 @@ class Execution {
     return uses ? part->share : 1;
   }
 
-  // Gives what others need; false while this rank hangs, or others still read what lies there.
+  // Publishes this rank's data; false while it hangs or others still read the slot.
   bool publish(Time now) {
     const auto& faults = scenario();
     if (faults.dies && seat(own()).host == *faults.dies && count(*faults.dies) < ranks()) {
@@ -108,7 +108,7 @@ class Execution {
     return true;
   }
 
-  // All are there: takes what this rank gets, and moves the clock.
+  // All have arrived: takes this rank's data and advances the clock.
   bool finish(Time& now) {
     Time ready = 0;
     for (int rank = 0; rank < ranks(); ++rank) {
@@ -130,7 +130,7 @@ class Execution {
 
   [[nodiscard]] std::size_t width() const { return width_of(call_.request.type); }
 
-  // The part that a rank gave to this one, the n-th of them.
+  // The n-th part that a rank sends to this one.
   [[nodiscard]] const Part* part_from(int rank, std::uint64_t nth) const {
     const auto& theirs = slot(rank);
     for (std::uint64_t i = 0; i < theirs.parts; ++i) {
@@ -204,7 +204,7 @@ class Execution {
                        [&](const Part& part) { return part.bytes == slot.part.front().bytes; });
   }
 
-  // What this rank gives to others.
+  // The bytes that this rank sends to others.
   [[nodiscard]] long double given() const {
     std::uint64_t bytes = 0;
     const auto& mine = slot(own());
@@ -214,7 +214,7 @@ class Execution {
     return static_cast<long double>(bytes);
   }
 
-  // What a group of sends and receives of all ranks amounts to.
+  // The collective that a group of sends and receives implements.
   [[nodiscard]] std::string_view name_of_parts() const {
     std::uint64_t parts = 0;
     std::uint64_t most = 0;

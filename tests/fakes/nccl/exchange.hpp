@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One communicator of the fake NCCL, and how its operations run.
+// A communicator of the fake NCCL, and how its operations run.
 #pragma once
 
 #include <cstddef>
@@ -35,10 +35,10 @@ struct Member {
   std::set<void*> registered;  // memory
 };
 
-// How many of its ranks are on that node, or on that GPU of it.
+// The number of its ranks on a node, or on one GPU of it.
 [[nodiscard]] int ranks_on(const Member& member, int host, std::optional<int> gpu = {});
 
-// What a rank gives to a peer or takes from one; to and from all of them where the peer is -1.
+// Data that a rank sends to a peer or receives from it; with peer -1, to or from all.
 struct Gift {
   int peer = -1;
   const std::byte* from = nullptr;
@@ -58,7 +58,7 @@ struct Call {
   std::vector<Taking> takings;
 };
 
-// The operation as work of a stream.
+// The operation as work for a stream.
 [[nodiscard]] Work work_of(const std::shared_ptr<Member>& member, Call call);
 
 void fail(Member& member, int code, std::string text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of NCCL that muster-bench uses, between processes on host memory. They are stricter
-// than NVIDIA's: what that may let pass, or would hang in, is an error here.
+// than NVIDIA's: where that may ignore an error or hang, these fail.
 #include "tests/fakes/nccl/library.hpp"
 
 #include <thread>
@@ -15,7 +15,7 @@ using muster::bench::nccl::UniqueId;
 namespace fake = muster::fakes::gpu;
 namespace nccl = muster::bench::nccl;
 
-// Of the fake driver.
+// The fake driver's.
 extern "C" int cuMemAlloc_v2(Pointer* memory, std::size_t bytes);
 extern "C" int cuMemFree_v2(Pointer memory);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions of the fake NCCL share: its communicators, and how they move on.
+// The common parts of the fake NCCL: its communicators and their progress.
 #pragma once
 
 #include <chrono>
@@ -30,18 +30,18 @@ struct Library {
 
 [[nodiscard]] Library& library();
 [[nodiscard]] int version();
-// Null where the handle is none.
+// Null if the handle is invalid.
 [[nodiscard]] std::shared_ptr<Member> find(bench::nccl::Communicator handle);
-// The code, after its text was noted as the last error.
+// Records the text as the last error and returns the code.
 [[nodiscard]] int refuse(int code, std::string text);
 
-// Takes a seat in the meeting; "in progress" where nothing is wrong so far.
+// Takes a seat in the meeting. Returns "in progress" unless there is an error.
 [[nodiscard]] int begin(bench::nccl::Communicator* made, int ranks, const bench::nccl::UniqueId& id,
                         int rank, bool blocking);
-// Moves on what a call has begun.
+// Advances a call in progress.
 void progress(Member& member);
 [[nodiscard]] int state_of(const Member& member);
-// Until the communicator has done what was begun; others may call meanwhile.
+// Waits until the communicator has done its call; others may call meanwhile.
 [[nodiscard]] int wait_for(bench::nccl::Communicator handle);
 
 }  // namespace muster::fakes::gpu

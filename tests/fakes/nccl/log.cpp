@@ -36,7 +36,7 @@ std::FILE* open_log(int rank) {
   return opened == nullptr ? stdout : opened;
 }
 
-// Read once, at the first line, as NCCL does: what is set later does not count.
+// Read at the first line, as by NCCL; later changes have no effect.
 struct Settings {
   bool read = false;
   bool informs = false;
@@ -72,7 +72,7 @@ void write(const Writer& writer, std::string_view level, std::string_view text) 
   std::fflush(out);  // NOLINT(cert-err33-c): as much as a log can do
 }
 
-// NCCL's "AllReduce" for "all_reduce".
+// "all_reduce" becomes NCCL's "AllReduce".
 std::string function_name(std::string_view name) {
   std::string text;
   bool begins = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fake NCCL writes to its log, line for line as the real one does.
+// The log of the fake NCCL, in the format of the real one.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace muster::fakes::gpu {
 
-// Who writes.
+// The rank that writes.
 struct Writer {
   int rank = 0;
   int ranks = 1;
@@ -17,16 +17,16 @@ struct Writer {
 };
 
 void log_warning(const Writer& writer, std::string_view text);
-// When a rank comes to a communicator.
+// When a rank arrives at a communicator.
 void log_arrival(const Writer& writer);
-// While a communicator begins: the network, and that it is complete.
+// When a communicator is complete: the network.
 void log_begin(const Writer& writer);
-// At the first operation: how the ranks are connected.
+// At the first operation: the connections between ranks.
 void log_connections(const Writer& writer);
-// At every operation, where TUNING is asked for.
+// At every operation, if TUNING is enabled.
 void log_operation(const Writer& writer, std::string_view name, std::uint64_t bytes);
 
-// The environment is read at the first line, and again at the first after this.
+// The next line reads the environment again.
 void forget_log_settings();
 
 }  // namespace muster::fakes::gpu

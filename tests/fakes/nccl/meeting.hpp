@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of one fake communicator meet: memory that their processes share. The maker of
-// the unique id holds it as a file without a name, which the others open through /proc, so that
-// nothing is left behind however the processes end.
+// The shared memory in which the ranks of a fake communicator meet. The maker of the unique id
+// holds it as an unnamed file, which the others open through /proc, so that nothing is left behind.
 #pragma once
 
 #include <array>
@@ -17,7 +16,7 @@ namespace muster::fakes::gpu {
 inline constexpr std::size_t kMostRanks = 64;
 inline constexpr std::uint64_t kSlotBytes = kReal;
 
-// A part of what a rank gives to an operation: to one peer, or to all of them.
+// A part of a rank's input to an operation: for one peer, or for all.
 struct Part {
   std::int32_t peer = 0;
   std::uint64_t bytes = 0;
@@ -25,7 +24,7 @@ struct Part {
   std::uint64_t at = 0;    // where in the slot
 };
 
-// What a rank asks for; the same for all of them, or NCCL would hang or do worse.
+// The operation that a rank calls, which must be the same on all ranks.
 struct Request {
   std::int32_t kind = 0;
   std::int32_t type = 0;
@@ -58,9 +57,9 @@ struct Meeting {
   std::array<std::array<Slot, kMostRanks>, 2> slots;  // of two operations, by turns
 };
 
-// A new one, and the id under which others find it.
+// Makes a meeting and its id.
 [[nodiscard]] bool open_meeting(bench::nccl::UniqueId& id);
-// Null where the id is none of a living process.
+// Null if the id is not that of a living process.
 [[nodiscard]] Meeting* join_meeting(const bench::nccl::UniqueId& id);
 void leave_meeting(Meeting* meeting);
 

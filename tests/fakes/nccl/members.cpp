@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators of the fake NCCL: how ranks come together.
+// Communicators of the fake NCCL: how ranks join.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -29,7 +29,7 @@ Seat& seat_of(const Member& member, int rank) {
   return member.meeting->seats.at(static_cast<std::size_t>(rank));
 }
 
-// Whether all ranks have come; then also whether they fit together.
+// Once all ranks have arrived, checks that they fit together.
 void join(Member& member) {
   for (int rank = 0; rank < member.writer.ranks; ++rank) {
     if (seat_of(member, rank).taken.load(std::memory_order_acquire) != 2) return;
@@ -60,8 +60,8 @@ void join(Member& member) {
   for (const auto& line : scenario().diagnosis) std::printf("%s\n", line.c_str());
 }
 
-// In a communicator of some ranks the scenario's list of hosts does not hold: the node's name does,
-// where it ends with a number.
+// In a communicator of some ranks the scenario's list of hosts is not valid: uses the number at the
+// end of the node's name.
 int own_host(int rank) {
   const char* name =
       std::getenv("MUSTER_HOSTNAME");  // NOLINT(concurrency-mt-unsafe): nothing sets it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of the fake NCCL, and the groups that sends and receives are made in.
+// The operations of the fake NCCL, and groups of sends and receives.
 #include <fmt/format.h>
 
 #include <utility>
@@ -16,7 +16,7 @@ namespace {
 
 namespace nccl = bench::nccl;
 
-// What is wrong with the arguments that every operation has.
+// Checks the arguments that every operation has.
 int examine(const Member* member, int type, std::uint64_t count) {
   if (member == nullptr)
     return refuse(nccl::kInvalidArgument, "comm argument is NULL or corrupted");
@@ -78,7 +78,7 @@ int enqueue(Communicator handle, Stream stream, Call call) {
   return nccl::kInProgress;
 }
 
-// What all collectives have in common.
+// The common part of all collectives.
 struct Collective {
   Kind kind = Kind::all_reduce;
   const void* send = nullptr;
@@ -114,7 +114,7 @@ std::vector<Taking> takings_of(const Collective& asked, const Writer& writer, st
   return takings;
 }
 
-// What is called in one group is of one communicator and one stream.
+// A group has one communicator and one stream.
 int join_group(Communicator handle, Stream stream) {
   auto& group = library().group;
   if (group.communicator != nullptr && (group.communicator != handle || group.stream != stream)) {
@@ -151,7 +151,7 @@ int collective(const char* function, Communicator handle, Stream stream, const C
   return joined;
 }
 
-// One send or receive of a group; outside of one it is a group of its own.
+// A send or receive in a group.
 int in_group(Communicator handle, Stream stream, int peer, int type, std::uint64_t count) {
   auto& group = library().group;
   if (group.depth == 0) return refuse(nccl::kInvalidUsage, "this fake sends in groups only");
@@ -166,7 +166,7 @@ int in_group(Communicator handle, Stream stream, int peer, int type, std::uint64
     return code;
   }
   group.call.kind = Kind::parts;
-  // Counts of a group may differ; the largest stands for all.
+  // Counts in a group may differ; uses the largest.
   const auto most = std::max<std::uint64_t>(group.call.request.count, count);
   group.call.request = {.kind = static_cast<int>(Kind::parts), .type = type, .count = most};
   return nccl::kSuccess;

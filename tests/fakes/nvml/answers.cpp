@@ -40,7 +40,7 @@ State& state() {
   return the_one;
 }
 
-// Null, with a word on stderr, where there is none.
+// Null, after a message on stderr, if there is none.
 Script read_scenario() {
   std::ifstream file(scenario_file());
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions of the fake NVML share: the scenario they answer from, what stands in the way
-// of an answer, and how facts become answers. The library is stricter than the real one.
+// The common parts of the fake NVML's functions: the scenario, errors before an answer, and answers
+// from facts. The library is stricter than the real one.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@
 #include "lib/probes/gpu/abi.hpp"
 #include "tests/fakes/nvml/scenario.hpp"
 
-// NVML declares these; a fake needs no header of its own.
+// NVML declares these; a fake needs no header.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 #define FAKE_API extern "C" __attribute__((visibility("default")))
 
 namespace muster::nvml {
 
-// A handle is known by its place in a table.
+// A handle is an index in a table.
 struct DeviceHandle {
   char unused = 0;
 };
@@ -33,25 +33,25 @@ inline constexpr int kUninitialised = 1;
 inline constexpr int kInvalidArgument = 2;
 inline constexpr std::size_t kMostGpus = 64;
 
-// A call keeps its scenario to its end, though nvmlInit reads another one meanwhile; a call that
-// hangs keeps it for ever.
+// A call keeps its scenario until it ends, even if nvmlInit reads another one; a call that hangs
+// keeps it forever.
 using Script = std::shared_ptr<const Scenario>;
 
-// One nvmlInit and one nvmlShutdown; their return codes.
+// nvmlInit and nvmlShutdown; they return its codes.
 int start();
 int stop();
 
 // Null before nvmlInit.
 Script script();
 
-// What stands in the way of an answer: nothing, or a code.
+// The error that a call returns instead of an answer, if any.
 std::optional<int> obstacle(const Scenario& scenario, std::string_view call,
                             std::optional<unsigned> gpu);
 
 nvml::Device handle_of(unsigned index);
 std::optional<unsigned> index_of(const Scenario& scenario, nvml::Device device);
 
-// Runs `answer` with the facts about the driver, where nothing stands in the way.
+// Runs `answer` with the facts about the driver, unless there is an error.
 template <class Answer>
 int on_driver(std::string_view call, Answer answer) {
   const Script scenario = script();
@@ -60,7 +60,7 @@ int on_driver(std::string_view call, Answer answer) {
   return answer(scenario->nvml);
 }
 
-// Runs `answer` with the GPU's facts, where nothing stands in the way.
+// Runs `answer` with the GPU's facts, unless there is an error.
 template <class Answer>
 int on(std::string_view call, nvml::Device device, Answer answer) {
   const Script scenario = script();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libnvidia-ml.so.1 without GPUs: the functions about the driver as a whole. The scenario is the
-// file that MUSTER_FAKE_NVML names, else `scenario` beside the library; it is read at each
-// nvmlInit, so that counters can move between runs. MUSTER_FAKE_BRANCH is the driver branch whose
-// symbols the library offers.
+// A libnvidia-ml.so.1 without GPUs: the functions about the driver. The scenario is the file
+// MUSTER_FAKE_NVML, or `scenario` next to the library. Each nvmlInit reads it, so that counters can
+// change between runs. MUSTER_FAKE_BRANCH is the driver branch whose symbols the library exports.
 #include "tests/fakes/nvml/answers.hpp"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other clients of NVML ask of the fake and muster does not: nvtop, gpustat, exporters. Told
-// truly where the facts hold it, and "not supported" elsewhere, as data centre GPUs answer.
+// Functions that only other clients of NVML use: nvtop, gpustat, exporters. Answered from the
+// facts, or "not supported", as by data centre GPUs.
 #include "tests/fakes/nvml/answers.hpp"
 
 namespace {
@@ -9,7 +9,7 @@ using namespace muster;         // NOLINT(google-build-using-namespace): all of 
 using namespace muster::nvml;   // NOLINT(google-build-using-namespace): the same
 using namespace muster::fakes;  // NOLINT(google-build-using-namespace): the same
 
-// No process of this kind: graphics, or a client of MPS.
+// No processes of this kind: graphics, or clients of MPS.
 int give_none(std::string_view call, Device device, unsigned* count) {
   return on(call, device, [&](const Gpu& /*gpu*/) -> int {
     if (count == nullptr) return kInvalidArgument;
@@ -18,7 +18,7 @@ int give_none(std::string_view call, Device device, unsigned* count) {
   });
 }
 
-// A GPU that is not in the list.
+// No such GPU.
 constexpr int kNotFound = 6;
 
 template <class Matches>
@@ -62,7 +62,7 @@ FAKE_API int nvmlDeviceGetPcieThroughput(Device device, int /*direction*/, unsig
             [&](const Gpu& /*gpu*/) { return give(Fact<unsigned>(0U), kib_per_s); });
 }
 
-// What data centre GPUs do not have.
+// Not supported by data centre GPUs.
 FAKE_API int nvmlDeviceGetFanSpeed(Device device, unsigned* /*percent*/) {
   return on("nvmlDeviceGetFanSpeed", device, [](const Gpu& /*gpu*/) { return kNotSupported; });
 }
@@ -90,7 +90,7 @@ FAKE_API int nvmlDeviceGetMPSComputeRunningProcesses_v3(Device device, unsigned*
   return give_none("nvmlDeviceGetMPSComputeRunningProcesses_v3", device, count);
 }
 
-// Samples of each process since a time: none.
+// No samples.
 FAKE_API int nvmlDeviceGetProcessUtilization(Device device, void* /*samples*/, unsigned* count,
                                              Counter /*since*/) {
   return give_none("nvmlDeviceGetProcessUtilization", device, count);

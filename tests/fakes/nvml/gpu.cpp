@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fake NVML's functions about one GPU by itself.
+// The fake NVML's functions about a single GPU.
 #include <cstring>
 #include <utility>
 
@@ -136,7 +136,7 @@ FAKE_API int nvmlDeviceGetRetiredPages(Device device, int cause, unsigned* count
     const auto& fact =
         cause == kDoubleBit ? gpu.retired_pages.double_bit : gpu.retired_pages.single_bit;
     const int code = give(fact, count);
-    // Without room for the addresses only their number is told.
+    // Without room for the addresses, returns only their number.
     return code == kOk && out == nullptr && *count > 0 ? kInsufficientSize : code;
   });
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fake NVML's functions about links, the fabric and pairs of GPUs, and the fields, most of
-// which are about links.
+// The fake NVML's functions about links, the fabric, pairs of GPUs, and fields.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -54,7 +53,7 @@ Fact<std::uint64_t> link_field(const NvLink& link, unsigned field) {
       return link.integrity_errors;
     case kNvlinkEffectiveBer: {
       if (!link.ber) return wide(link.ber);
-      // One digit is enough: 1e-13 is mantissa 1, exponent 13.
+      // One digit is enough: 1e-13 has mantissa 1 and exponent 13.
       std::uint64_t exponent = 0;
       double mantissa = *link.ber;
       while (mantissa > 0 && mantissa < 0.95) {
@@ -68,7 +67,7 @@ Fact<std::uint64_t> link_field(const NvLink& link, unsigned field) {
   }
 }
 
-// Since Blackwell recoveries are counted in another field.
+// Blackwell and later count recoveries in another field.
 [[maybe_unused]] unsigned number_of(const Gpu& gpu, unsigned field) {
   constexpr unsigned kBlackwell = 10;
   if (field != kNvlinkRecoveries && field != kNvlinkAllRecoveries) return field;

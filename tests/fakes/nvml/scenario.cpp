@@ -14,7 +14,7 @@
 namespace muster::fakes {
 namespace {
 
-// The names under which a line may speak of a call, the most exact first.
+// The names by which a line may refer to a call, the most specific first.
 std::vector<std::string> names_of(std::string_view call, std::optional<unsigned> gpu) {
   if (!gpu) return {std::string(call)};
   return {fmt::format("{} gpu{}", call, *gpu), fmt::format("* gpu{}", *gpu), std::string(call)};

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fake NVML answers: the facts that a probe shall find, and what goes wrong on the way.
+//  What the fake NVML answers: the facts that a probe should find, and its errors.
 //
-// As a file: the first line is the section `nvml` of a snapshot as JSON. A fact that is absent
-// there is answered "not supported", one that is unreadable "unknown error". Each further line is
-// one of
-//   answer CALL [gpuN] CODE      this call (on this GPU) returns CODE
-//   hang CALL [gpuN]             this call never returns
-// and CALL is the name of a function, or * for every one that takes a GPU.
+//  In its file, the first line is the section `nvml` of a snapshot as JSON. An absent fact there is
+//  answered "not supported", an unreadable one "unknown error". Each further line is one of
+//    answer CALL [gpuN] CODE      this call (on this GPU) returns CODE
+//    hang CALL [gpuN]             this call never returns
+//  where CALL is the name of a function, or * for all that take a GPU.
 #pragma once
 
 #include <map>
@@ -25,7 +24,7 @@ struct Scenario {
   std::map<std::string, int> answers;  // by "CALL" or "CALL gpuN"
   std::set<std::string> hangs;
 
-  // What the file says of a call; `gpu` is none for a call that takes no GPU.
+  // The line about a call, if any; `gpu` is empty for a call that takes no GPU.
   [[nodiscard]] std::optional<int> answer(std::string_view call, std::optional<unsigned> gpu) const;
   [[nodiscard]] bool hangs_in(std::string_view call, std::optional<unsigned> gpu) const;
 };

@@ -31,7 +31,7 @@ double host_now() {
 double read_clock() {
   auto& clock = clock_of_thread;
   if (clock.transfers > 0) return clock.shown;
-  // Who asks right after the last transfer hears when it ended.
+  // A query right after the last transfer returns its end.
   if (clock.ended) clock.ahead = clock.shown - host_now();
   if (!clock.ended) clock.shown = host_now() + clock.ahead;
   clock.ended = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of the fake libibverbs. It is stricter than the real one: states in their order,
-// attributes that are needed, nothing freed that is in use.
+// The functions of the fake libibverbs. It is stricter than the real one: it checks the order of
+// states, required attributes, and that nothing in use is freed.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ FAKE_VERBS ibv_device** ibv_get_device_list(int* count) {
   return list;
 }
 
-// The devices stay, as those of the real library do while they are open.
+// The devices stay, as in the real library while they are open.
 FAKE_VERBS void ibv_free_device_list(ibv_device** list) { delete[] list; }
 
 FAKE_VERBS const char* ibv_get_device_name(ibv_device* device) {
@@ -99,7 +99,7 @@ FAKE_VERBS int ibv_query_port(ibv_context* context, std::uint8_t port, _compat_i
   attributes.lid = static_cast<std::uint16_t>(1 + number);
   attributes.link_layer = fake::scenario().ethernet.contains(number) ? IBV_LINK_LAYER_ETHERNET
                                                                      : IBV_LINK_LAYER_INFINIBAND;
-  // As much as programs of any age have room for.
+  // The part that programs of any age have room for.
   std::memcpy(static_cast<void*>(to), &attributes, offsetof(ibv_port_attr, port_cap_flags2));
   return 0;
 }
@@ -141,13 +141,13 @@ FAKE_VERBS ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, std::size_t bytes, 
   return &region->base;
 }
 
-// This HCA takes no relaxed order.
+// This HCA does not support relaxed ordering.
 FAKE_VERBS ibv_mr* ibv_reg_mr_iova2(ibv_pd* /*domain*/, void* /*address*/, std::size_t /*bytes*/,
                                     std::uint64_t /*iova*/, unsigned /*access*/) {
   return refuse<ibv_mr>(EOPNOTSUPP);
 }
 
-// Of the fake driver's GPUs, whose memory is the host's at the same address.
+// The fake driver's GPUs have host memory at the same address.
 FAKE_VERBS ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t bytes,
                                      std::uint64_t iova, int file, int access) {
   if (fake::scenario().no_dma_buf) return refuse<ibv_mr>(EOPNOTSUPP);

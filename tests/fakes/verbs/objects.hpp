@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions of the fake libibverbs hand out. Each begins with the library's own structure.
+// The objects of the fake libibverbs. Each begins with the library's own structure.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -45,8 +45,7 @@ struct Region {
   bool of_gpu = false;
 };
 
-// All that exists. Where something is left when the library is unloaded nobody minds: the tests'
-// processes end.
+// All objects. Leftovers do not matter, since the tests' processes end.
 struct Everything {
   std::mutex mutex;
   std::map<std::uint32_t, Pair*> pairs;      // by number
@@ -56,13 +55,13 @@ struct Everything {
 
 [[nodiscard]] Everything& everything();
 
-// What a real library does with its own.
+// Converts the library's pointer to the fake's.
 template <class T, class Base>
 [[nodiscard]] T* own(Base* base) {
   return reinterpret_cast<T*>(base);  // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
 }
 
-// Carries out what is posted.
+// Executes posted work.
 [[nodiscard]] int post_send(ibv_qp* pair, ibv_send_wr* request, ibv_send_wr** bad);
 [[nodiscard]] int poll_cq(ibv_cq* completions, int most, ibv_wc* done);
 

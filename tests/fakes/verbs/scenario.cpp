@@ -25,7 +25,7 @@ Scenario read() {
   const char* const name = std::getenv("MUSTER_FAKE_VERBS");
   if (name == nullptr) return scenario;
   std::ifstream file(name);
-  // What cannot be parsed ends the test that wrote it.
+  // An invalid scenario ends the test.
   const auto json = Json::parse(file);
   take(json, "hcas", scenario.hcas);
   take(json, "gbps", scenario.gbps);

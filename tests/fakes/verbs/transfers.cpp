@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RDMA writes and reads of the fake HCAs: they copy host memory when they are posted and complete
-// at a time of their own, which the calling thread's clock then shows (clock.hpp).
+// RDMA writes and reads of the fake HCAs. They copy host memory when they are posted, and complete
+// at a time that the calling thread's clock then shows (clock.hpp).
 #include <cerrno>
 #include <cstring>
 #include <random>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kEmptyPoll = 1e6;  // nanoseconds: who waits in vain waits for a while
 
-// One HCA's work for another, or for itself.
+// A transfer from one HCA to another, or to itself.
 struct Line {
   double free_at = 0;  // nanosecond
   double share = 1;    // of the speed, of this round
@@ -35,7 +35,7 @@ double gbps_of(int number) {
   return found == scenario().slow.end() ? scenario().gbps : found->second;
 }
 
-// When the bytes have come over.
+// The time at which the bytes have arrived.
 double take_time(int from, int to, double bytes) {
   auto& [lines, random] = lines_of_thread();
   auto& line = lines[{from, to}];
@@ -87,7 +87,7 @@ ibv_wc_status carry_out(const Pair& pair, const ibv_send_wr& request) {
       (scenario().apart && other->second->number != pair.number)) {
     return IBV_WC_RETRY_EXC_ERR;
   }
-  // Two limited members of a partition do not talk to each other.
+  // Two limited members of a partition cannot communicate.
   if (scenario().limited && pair.pkey_index == 0) return IBV_WC_RETRY_EXC_ERR;
   const bool allowed = (other->second->remote_access & remote_access) != 0;
   if (!allowed ||
