@@ -37,7 +37,7 @@ bool is_negative(std::uint64_t random) { return (random >> 60U & 1U) != 0; }
 
 int bits_in(std::uint64_t number) { return static_cast<int>(std::bit_width(number)); }
 
-// Of operations that only move data: any bits except NaN and those that mean "not written".
+// For operations that only move data: any bits except NaN and those that mean "not written".
 class Moved final : public Inputs {
  public:
   explicit Moved(Type type) : format_(format_of(type)) {}
@@ -60,7 +60,7 @@ class Moved final : public Inputs {
   NumberFormat format_;
 };
 
-// Of min and max. In every other element all ranks share the upper bits: otherwise the extremes of
+// For min and max. In every other element all ranks share the upper bits: otherwise the extremes of
 // many ranks would be close to the limits of the type.
 class Extremes final : public Inputs {
  public:

@@ -19,7 +19,7 @@ enum class Part : std::uint8_t {
   running,
 };
 
-// What a process is doing, and the part of the run that this belongs to.
+// The activity of a process, and the part of the run that it belongs to.
 struct Phase {
   Phase(const char* words) : name(words) {}  // NOLINT(google-explicit-constructor)
 
@@ -56,7 +56,7 @@ struct Trouble {
 // Why a rank ends the run.
 struct GivingUp {
   std::string why;
-  bool stopped = false;  // by a signal, which is no evidence against its node
+  bool stopped = false;  // by a signal, which is not evidence against its node
   bool broken = false;   // a device reports to be broken
 };
 
@@ -87,7 +87,7 @@ struct Stage {
 // "2.5 s".
 [[nodiscard]] std::string in_words(Clock::duration duration);
 
-// What is known of a rank when a phase takes too long.
+// The state of a rank when a phase takes too long.
 struct RankStage {
   int rank = 0;
   std::string name;

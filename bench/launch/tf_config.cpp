@@ -97,7 +97,7 @@ Detection detect_tf_config(const Environment& environment, const LaunchFlags& fl
   result.seen = kName;
   const auto config = parse_json(environment.text(kName)).value_or(Json());
   if (config.is_object() && member(config, "cluster").empty()) {
-    result.unsuited = "it names no cluster";
+    result.unsuited = "it has no cluster";
   }
   result.place = read_tf_place(config, flags.port_offset);
   return result;

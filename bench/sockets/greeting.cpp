@@ -48,7 +48,7 @@ Proof proof_of(const Greeting& greeting, std::string_view secret) {
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   const auto* bytes = reinterpret_cast<const unsigned char*>(&greeting);
   auto* result = reinterpret_cast<unsigned char*>(proof.data());
-  // If it fails, the proof stays zero, which nobody accepts.
+  // If it fails, the proof stays zero, which is never accepted.
   ::HMAC(::EVP_sha256(), secret.data(), static_cast<int>(secret.size()), bytes,
          offsetof(Greeting, proof), result, nullptr);
   return proof;

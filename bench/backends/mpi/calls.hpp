@@ -31,7 +31,7 @@ struct CallPlan {
   bool receive_in_place = false;
   std::uint64_t elements = 0;  // of `datatype`
   std::uint64_t part_bytes = 0;
-  // Of unequal parts, by rank, in units of `datatype`.
+  // The unequal parts of each rank, in units of `datatype`.
   std::vector<int> send_counts = {}, send_at = {}, receive_counts = {}, receive_at = {};
   MPI_Datatype datatype = MPI_DATATYPE_NULL;
   MPI_Op op = MPI_OP_NULL;

@@ -15,7 +15,7 @@ namespace muster::bench {
 // kept.
 void keep_nccl_log();
 
-// What happens to the user's NCCL_DEBUG, as a sentence; empty if it is not set.
+// A remark on the user's NCCL_DEBUG; empty if it is not set.
 [[nodiscard]] std::string nccl_log_remark();
 
 // Writes to standard error what a user's NCCL_DEBUG without a file would have printed since the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operation a back end on host memory offers, for tests that let it verify them all.
+// All operations of back ends on host memory.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 
 namespace muster::bench {
 
-// All collectives, types, reductions and placements of this size.
+// All collectives, types, reductions and placements.
 inline std::vector<Operation> all_operations(std::uint64_t bytes, int root) {
   std::vector<Operation> operations;
   for (std::size_t i = 0; i < kCollectives; ++i) {
@@ -41,14 +41,14 @@ inline std::string show(const Operation& operation) {
                      operation.in_place ? "in place" : "out of place", operation.bytes);
 }
 
-// Runs it once, and looks at every element.
+// Runs it once and verifies every element.
 inline Result<std::vector<Wrong>> verify_once(Backend& backend, const Operation& operation,
                                               const Pace& pace = {}) {
   Progress progress;
   return backend.verify(operation, pace, progress);
 }
 
-// What is wrong with one operation, as sentences. Nothing where so many ranks cannot run it.
+// The errors of one operation; none if this number of ranks cannot run it.
 inline std::vector<std::string> problems_of(Backend& backend, const Operation& operation) {
   if (!can_run(operation, backend.ranks())) return {};
   if (const auto ready = backend.reserve(operation); !ready) return {ready.error().message};
@@ -64,8 +64,8 @@ inline std::vector<std::string> problems_of(Backend& backend, const Operation& o
   return problems;
 }
 
-// Of these sizes and roots, all operations; empty when every element of every one was right. Every
-// rank calls this with the same arguments.
+// The errors of all operations with these sizes and roots. Every rank calls this with the same
+// arguments.
 inline std::vector<std::string> run_battery(Backend& backend,
                                             const std::vector<std::uint64_t>& sizes,
                                             const std::vector<int>& roots) {

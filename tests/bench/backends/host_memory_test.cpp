@@ -6,7 +6,7 @@
 namespace muster::bench {
 namespace {
 
-TEST(HostMemoryTest, TakesNoMoreThanItsShare) {
+TEST(HostMemoryTest, ReservesAtMostItsShare) {
   constexpr std::uint64_t kMib = 1UL << 20;
   HostMemory memory(0, 2, 9 * kMib);
   EXPECT_EQ(memory.room(), 9 * kMib);
@@ -20,7 +20,7 @@ TEST(HostMemoryTest, TakesNoMoreThanItsShare) {
   EXPECT_TRUE(HostMemory(0, 2).reserve({.bytes = 8 * kMib}));
 }
 
-TEST(HostMemoryTest, KnowsWhatThisMachineHas) {
+TEST(HostMemoryTest, ReadsTheAvailableMemory) {
   const auto available = host_memory_available();
   ASSERT_TRUE(available);
   EXPECT_GT(*available, 0);

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// What `work` of every rank says, in any order.
+// The results of all ranks, in any order.
 std::vector<std::string> with_backends(
     int ranks, const std::function<std::vector<std::string>(Backend&, int)>& work) {
   std::mutex mutex;
@@ -34,7 +34,7 @@ std::vector<std::string> with_backends(
 
 class TcpBackendTest : public ::testing::TestWithParam<int> {};
 
-TEST_P(TcpBackendTest, IsRightInEveryOperation) {
+TEST_P(TcpBackendTest, RunsEveryOperation) {
   const int ranks = GetParam();
   EXPECT_THAT(with_backends(ranks,
                             [ranks](Backend& backend, int /*rank*/) {
@@ -43,9 +43,9 @@ TEST_P(TcpBackendTest, IsRightInEveryOperation) {
               IsEmpty());
 }
 
-TEST_P(TcpBackendTest, IsRightWithLongVectors) {
+TEST_P(TcpBackendTest, RunsLongVectors) {
   const int ranks = GetParam();
-  // Two of them end in the middle of a block, and one is shorter than its ring's segments' blocks.
+  // Two sizes end inside a block.
   const auto work = [ranks](Backend& backend, int /*rank*/) {
     std::vector<std::string> problems;
     for (const std::uint64_t bytes : {70'000U, 1'500'000U}) {
@@ -64,7 +64,7 @@ TEST_P(TcpBackendTest, IsRightWithLongVectors) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, TcpBackendTest, ::testing::Values(1, 2, 3, 4, 5));
 
-TEST(TcpBackendTest, SaysWhoItIs) {
+TEST(TcpBackendTest, HasMembers) {
   with_backends(2, [](Backend& backend, int rank) {
     EXPECT_EQ(backend.ranks(), 2);
     EXPECT_EQ(backend.library(), "TCP of muster-bench");
@@ -100,8 +100,8 @@ TEST(TcpBackendTest, TimesEveryIteration) {
   EXPECT_THAT(problems, IsEmpty());
 }
 
-TEST(TcpBackendTest, FindsWhatIsWrong) {
-  // Rank 2 puts in integers where the others expect floating-point numbers.
+TEST(TcpBackendTest, FindsWrongElements) {
+  // Rank 2 sends integers, while the others expect floating-point numbers.
   with_backends(3, [](Backend& backend, int rank) {
     const Operation operation{.collective = Collective::all_gather,
                               .type = rank == 2 ? Type::i32 : Type::f32,
@@ -122,7 +122,7 @@ TEST(TcpBackendTest, EndsWhenAborted) {
     const Operation operation{.bytes = 1024};
     EXPECT_TRUE(backend.reserve(operation));
     if (rank == 1) {
-      // Never takes part; in its place, its watcher ends it.
+      // Never takes part.
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       backend.abort();
       return std::vector<std::string>{};

@@ -12,7 +12,7 @@
 
 namespace muster::bench::tcp {
 
-// How the threads tell each other their addresses.
+// The exchange of addresses between threads.
 class Blackboard {
  public:
   explicit Blackboard(int ranks) : texts_(static_cast<std::size_t>(ranks)), all_here_(ranks) {}

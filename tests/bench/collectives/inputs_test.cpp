@@ -43,7 +43,7 @@ TEST_P(InputsTest, AreRightInAnyOrder) {
     for (const auto reduction : every_reduction(type)) {
       const Operation operation{.type = type, .reduction = reduction};
       const auto inputs = inputs_of(operation, GetParam());
-      // Of many ranks some elements: a prime step meets all kinds.
+      // With many ranks, test some elements. A prime step covers all kinds.
       const std::uint64_t step = GetParam() > 9 ? 97 : 1;
       for (std::uint64_t element = 0; element < inputs->period(); element += step) {
         const auto [low, high] = inputs->result(element);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that are late, absent, stopped, killed, or give up: everybody is told of it, once.
+// Ranks that are late, absent, stopped, killed, or give up: every rank hears of it once.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ void expect_trouble(const Rank& rank, Trouble::Kind kind, std::string_view phase
   EXPECT_EQ(rank.trouble->ranks, ranks) << rank.trouble->what;
 }
 
-// Waits for what never comes; ends with the trouble.
+// Waits for a text that never comes, until there is trouble.
 void wait_for_trouble(Group& group) {
   if (group.rank() == 0) {
     EXPECT_FALSE(group.gather(""));
@@ -38,14 +38,14 @@ void wait_for_trouble(Group& group) {
   }
 }
 
-// Is busy, and waits for nobody, until there is trouble.
+// Works without waiting until there is trouble.
 void work_until_trouble(Group& group) {
   while (group.rank() == 0 ? group.broadcast("").has_value() : group.gather("").has_value()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
 
-// Once all are at work, rank 2 gets this signal; the others are busy until there is trouble.
+// Rank 2 receives the signal while all work.
 RankWork work_until_signal(int signal) {
   return [signal](Group& group) {
     group.enter("all_reduce", kLong);
@@ -55,7 +55,7 @@ RankWork work_until_signal(int signal) {
   };
 }
 
-TEST(LateTest, TheRankThatHangsInAnEarlierPhaseIsNamed) {
+TEST(LateTest, NamesARankThatHangsInAnEarlierPhase) {
   const auto ranks = run_threads({.world = 4}, [](Group& group) {
     group.enter("fill", kLong);
     // Rank 2 never enters the next phase. Rank 0 does once the others have.
@@ -80,7 +80,7 @@ ProgressCounters counters(const Count& count) {
           .finished = [count] { return count->load(); }};
 }
 
-// Works for 300 ms, an iteration every 15.
+// Works for 300 ms, with an iteration every 15.
 void work_on(std::atomic<std::uint64_t>& count) {
   for (int i = 0; i < 20; ++i) {
     std::this_thread::sleep_for(kShort / 10);
@@ -88,7 +88,7 @@ void work_on(std::atomic<std::uint64_t>& count) {
   }
 }
 
-TEST(LateTest, TheLimitBeginsAnewWhileThereIsHeadway) {
+TEST(LateTest, RestartsTheLimitWithEachOperation) {
   const auto ranks = run_threads({.world = 3}, [](Group& group) {
     const auto count = std::make_shared<std::atomic<std::uint64_t>>(0);
     group.enter("all_reduce", group.rank() == 2 ? kShort * 4 : kLong, counters(count));
@@ -100,7 +100,7 @@ TEST(LateTest, TheLimitBeginsAnewWhileThereIsHeadway) {
   for (const auto& rank : ranks) EXPECT_EQ(rank.troubles, 0) << rank.trouble->what;
 }
 
-TEST(LateTest, TheLimitEndsOnceTheHeadwayDoes) {
+TEST(LateTest, DetectsThatOperationsStop) {
   const auto ranks = run_threads({.world = 2}, [](Group& group) {
     const auto count = std::make_shared<std::atomic<std::uint64_t>>(0);
     group.enter("all_reduce", group.rank() == 1 ? kShort * 4 : kLong, counters(count));
@@ -115,7 +115,7 @@ TEST(LateTest, TheLimitEndsOnceTheHeadwayDoes) {
   }
 }
 
-TEST(LateTest, RankZeroCanBeTheLateOne) {
+TEST(LateTest, NamesRankZero) {
   const auto ranks = run_threads({.world = 3}, [](Group& group) {
     group.enter("fill", kLong);
     if (group.rank() == 2) group.enter("all_reduce", kLong);
@@ -126,7 +126,7 @@ TEST(LateTest, RankZeroCanBeTheLateOne) {
   for (const auto& rank : ranks) expect_trouble(rank, Trouble::Kind::late, "all_reduce", {0});
 }
 
-TEST(LateTest, NobodyIsNamedWhereAllHangInTheSamePhase) {
+TEST(LateTest, NamesNoRankIfAllHangInTheSamePhase) {
   const auto ranks = run_threads({.world = 3}, [](Group& group) {
     if (group.rank() != 0) group.enter("all_reduce", kLong);
     EXPECT_TRUE(group.barrier());
@@ -140,7 +140,7 @@ TEST(LateTest, NobodyIsNamedWhereAllHangInTheSamePhase) {
   }
 }
 
-TEST(LateTest, ASingleProcessIsWatchedToo) {
+TEST(LateTest, WatchesASingleProcess) {
   const auto ranks = run_threads({.world = 1}, [](Group& group) {
     group.enter("start NCCL", kShort);
     while (group.barrier()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -149,7 +149,7 @@ TEST(LateTest, ASingleProcessIsWatchedToo) {
   EXPECT_THAT(ranks.front().trouble->arrived, ElementsAre(0));
 }
 
-TEST(LateTest, PhasesEnteredInTimeAreNoTrouble) {
+TEST(LateTest, AcceptsPhasesInTime) {
   const auto ranks = run_threads({.world = 2}, [](Group& group) {
     for (int round = 0; round < 20; ++round) {
       group.enter(fmt::format("round {}", round), kLong);
@@ -160,7 +160,7 @@ TEST(LateTest, PhasesEnteredInTimeAreNoTrouble) {
   for (const auto& rank : ranks) EXPECT_EQ(rank.troubles, 0);
 }
 
-TEST(LateTest, AStoppedProcessIsNamedAsNotAnswering) {
+TEST(LateTest, NamesAStoppedProcess) {
   auto listener = listen_here();
   const Setting setting{.world = 3, .grace = std::chrono::milliseconds(500)};
   const auto work = work_until_signal(SIGSTOP);
@@ -180,7 +180,7 @@ TEST(LateTest, AStoppedProcessIsNamedAsNotAnswering) {
   EXPECT_EQ(second.wait(), Process::kTold);
 }
 
-TEST(LateTest, OthersDecideWhereRankZeroIsStopped) {
+TEST(LateTest, IsDecidedByOthersIfRankZeroIsStopped) {
   auto listener = listen_here();
   const Setting setting{.world = 2, .grace = std::chrono::milliseconds(100)};
   Process server(setting, listener, 0, [](Group& group) {
@@ -199,7 +199,7 @@ TEST(LateTest, OthersDecideWhereRankZeroIsStopped) {
   EXPECT_THAT(rank.trouble->what, HasSubstr("rank 0 does not answer"));
 }
 
-TEST(LostTest, AKilledProcessIsNamed) {
+TEST(LostTest, NamesAKilledProcess) {
   auto listener = listen_here();
   const Setting setting{.world = 3};
   const auto work = [](Group& group) {
@@ -222,8 +222,8 @@ TEST(LostTest, AKilledProcessIsNamed) {
   EXPECT_EQ(second.wait(), 128 + SIGKILL);
 }
 
-// What it said before counts.
-TEST(LostTest, ARunMayGoOnWithoutARankThatIsKilled) {
+// Its earlier texts are kept.
+TEST(LostTest, AllowsARunToContinue) {
   auto listener = listen_here();
   const Setting setting{.world = 3};
   const auto work = [](Group& group) {
@@ -262,7 +262,7 @@ TEST(LostTest, ARunMayGoOnWithoutARankThatIsKilled) {
   EXPECT_EQ(second.wait(), 128 + SIGKILL);
 }
 
-TEST(LostTest, ARunThatGoesOnStillSaysWhoIsLate) {
+TEST(LostTest, AllowsToDetectLateRanksAfterwards) {
   auto listener = listen_here();
   const Setting setting{.world = 3};
   const auto work = work_until_signal(SIGKILL);
@@ -282,12 +282,12 @@ TEST(LostTest, ARunThatGoesOnStillSaysWhoIsLate) {
   EXPECT_EQ(second.wait(), 128 + SIGKILL);
 }
 
-TEST(LostTest, ThoseThatDieTogetherAreNamedTogether) {
+TEST(LostTest, NamesRanksThatDieTogether) {
   auto listener = listen_here();
   const Setting setting{.world = 3};
   Rank rank{.rank = 0};
   auto options = options_for(setting, listener, rank);
-  // Two ranks in one process, as stands for a node.
+  // Two ranks in one process, like a node.
   Process node([&] {
     std::vector<Rank> ranks{{.rank = 1}, {.rank = 2}};
     std::vector<std::thread> threads;
@@ -306,7 +306,7 @@ TEST(LostTest, ThoseThatDieTogetherAreNamedTogether) {
   expect_trouble(rank, Trouble::Kind::lost, "start", {1, 2});
 }
 
-TEST(LostTest, EverybodyIsToldWhenRankZeroIsKilled) {
+TEST(LostTest, IsReportedByAllIfRankZeroIsKilled) {
   auto listener = listen_here();
   const Setting setting{.world = 3};
   Process server(setting, listener, 0, [](Group& group) {
@@ -325,7 +325,7 @@ TEST(LostTest, EverybodyIsToldWhenRankZeroIsKilled) {
   EXPECT_EQ(server.wait(), 128 + SIGKILL);
 }
 
-TEST(LostTest, AProcessKilledWhileOthersAreAwaitedIsNamedAtOnce) {
+TEST(LostTest, NamesAProcessKilledInTheRendezvous) {
   auto listener = listen_here();
   const Setting setting{.world = 3};
   Process dies(setting, listener, 1, [](Group& /*group*/) {});
@@ -340,7 +340,7 @@ TEST(LostTest, AProcessKilledWhileOthersAreAwaitedIsNamedAtOnce) {
   EXPECT_THAT(rank.error, HasSubstr("rank 1 (test) exited unexpectedly"));
 }
 
-TEST(AbsentTest, WhoDoesNotComeIsNamedToAllWhoCame) {
+TEST(AbsentTest, NamesTheMissingRanksToAllOthers) {
   auto listener = listen_here();
   const Setting setting{.world = 5, .patience = std::chrono::milliseconds(400)};
   std::vector<Rank> ranks{{.rank = 0}, {.rank = 1}, {.rank = 3}};
@@ -359,7 +359,7 @@ TEST(AbsentTest, WhoDoesNotComeIsNamedToAllWhoCame) {
   }
 }
 
-TEST(AbsentTest, WithoutRankZeroEachSaysSo) {
+TEST(AbsentTest, IsReportedByEachRankIfRankZeroIsMissing) {
   auto listener = listen_here();
   listener.socket = Descriptor();
   Rank rank{.rank = 1};
@@ -370,7 +370,7 @@ TEST(AbsentTest, WithoutRankZeroEachSaysSo) {
   EXPECT_THAT(rank.error, HasSubstr("Connection refused"));
 }
 
-TEST(GiveUpTest, TheOthersAreToldAndTheOneItselfIsNot) {
+TEST(GiveUpTest, IsReportedToTheOthersOnly) {
   for (const int giver : {0, 2}) {
     const auto ranks = run_threads({.world = 3}, [&](Group& group) {
       group.enter("start NCCL", kLong);
@@ -389,7 +389,7 @@ TEST(GiveUpTest, TheOthersAreToldAndTheOneItselfIsNot) {
   }
 }
 
-TEST(GiveUpTest, OneThatASignalHasStoppedSaysSo) {
+TEST(GiveUpTest, ReportsASignal) {
   for (const int giver : {0, 1}) {
     const auto ranks = run_threads({.world = 2}, [&](Group& group) {
       group.enter("all_reduce", kLong);
@@ -400,7 +400,7 @@ TEST(GiveUpTest, OneThatASignalHasStoppedSaysSo) {
   }
 }
 
-TEST(GiveUpTest, ASingleProcessGivesUpWithoutADelay) {
+TEST(GiveUpTest, HasNoDelayInASingleProcess) {
   const auto ranks = run_threads({.world = 1, .grace = kLong}, [](Group& group) {
     group.give_up({.why = "no GPU"});
     EXPECT_FALSE(group.barrier());
@@ -419,7 +419,6 @@ TEST(GroupTroubleTest, RankZeroReportsBeforeTheOthersEnd) {
   auto options = options_for(setting, listener, rank);
   bool alone = false;
   options.on_trouble = [&](const Trouble& /*trouble*/) {
-    // It ends only once this returns.
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     alone = other.has_ended();
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of this process' threads or of forked processes, and what they report.
+// Groups of threads or of forked processes, and what they report.
 #pragma once
 
 #include <sys/types.h>
@@ -17,22 +17,21 @@
 
 namespace muster::bench {
 
-// Against a hang of the test, and nothing else.
+// Only against a hang of the test.
 inline constexpr auto kLong = std::chrono::seconds(60);
 
-// One that listens on loopback, for rank 0 of a test.
+// A listener on loopback for rank 0.
 [[nodiscard]] Listener listen_here();
 
-// A rank on a thread of its own: joins, does `work`, leaves.
+// The results of a rank.
 struct Rank {
   int rank = 0;
   std::string error;               // of join
-  std::optional<Trouble> trouble;  // what on_trouble was told
-  int troubles = 0;                // how often
+  std::optional<Trouble> trouble;  // the argument of on_trouble
+  int troubles = 0;                // the number of its calls
   std::vector<std::string> notes;
 };
 
-// Ranks 0 and on.
 [[nodiscard]] std::vector<Rank> first_ranks(int count);
 
 struct Setting {
@@ -43,25 +42,24 @@ struct Setting {
   Clock::duration hello_limit = kLong;
 };
 
-// What rank `rank` of `setting` joins with; reports into `into`.
+// The options of rank `into.rank`, whose results go to `into`.
 [[nodiscard]] JoinOptions options_for(const Setting& setting, Listener& listener, Rank& into);
 
 using RankWork = std::function<void(Group& group)>;
 
-// Joins and works on the calling thread.
+// Joins and calls `work` on this thread.
 void live(JoinOptions options, Rank& into, const RankWork& work);
 
-// All ranks of `setting` as threads, each doing `work`.
+// Runs all ranks as threads.
 [[nodiscard]] std::vector<Rank> run_threads(const Setting& setting, const RankWork& work);
 
-// A rank in a process of its own, which ends with kTold once it is told of trouble, and with 0 when
-// its work is done.
+// A rank in a separate process, which exits with kTold on trouble, else with 0.
 class Process {
  public:
   static constexpr int kTold = 40;
 
   Process(const Setting& setting, Listener& listener, int rank, const RankWork& work);
-  // Any work; ends with 0.
+  // Exits with 0.
   explicit Process(const std::function<void()>& work);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -69,7 +67,7 @@ class Process {
 
   void signal(int number) const;
   [[nodiscard]] bool has_ended() const;
-  // The status it ended with; 128 and the signal where one killed it.
+  // The exit status, or 128 plus the signal.
   [[nodiscard]] int wait();
 
  private:

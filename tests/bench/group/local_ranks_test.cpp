@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks forked from one process meet, and none is left behind when one of them dies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -17,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 [[noreturn]] void be_rank(LocalRank& rank, const std::function<int(Group&)>& work) {
-  // The supervisor's word of a loss, which the program reads, comes after the group's or before.
+  // The supervisor's signal may come before the group detects the loss.
   static_cast<void>(std::signal(SIGTERM, SIG_IGN));
   auto group =
       Group::join({.rank = rank.place.rank,
@@ -32,7 +31,7 @@ using ::testing::HasSubstr;
   ::_exit(status);
 }
 
-// Forks `count` ranks, which join and end with what `work` returns, or with Process::kTold.
+// Forks ranks that join and exit with the result of `work`, or with Process::kTold.
 LocalEnd run_local(int count, const std::function<int(Group&)>& work) {
   auto result = fork_local_ranks({}, {.count = count, .grace = kLong});
   if (!result) {
@@ -43,7 +42,7 @@ LocalEnd run_local(int count, const std::function<int(Group&)>& work) {
   be_rank(std::get<LocalRank>(*result), work);
 }
 
-TEST(LocalRanksTest, ForkedRanksMeet) {
+TEST(LocalRanksTest, Meet) {
   const auto end = run_local(4, [](Group& group) {
     const auto texts = group.gather("x");
     const std::size_t wanted = group.rank() == 0 ? 4 : 0;
@@ -53,7 +52,7 @@ TEST(LocalRanksTest, ForkedRanksMeet) {
   EXPECT_TRUE(end.notes.empty());
 }
 
-TEST(LocalRanksTest, AllEndOnceOneIsKilled) {
+TEST(LocalRanksTest, EndOnceOneIsKilled) {
   for (const int victim : {0, 2}) {
     const auto end = run_local(3, [victim](Group& group) {
       if (!group.barrier()) return 1;

@@ -24,7 +24,7 @@ int option_of(const Descriptor& socket, int level, int name) {
   return ::getsockopt(socket.get(), level, name, &value, &size) == 0 ? value : -1;
 }
 
-// A listener on loopback, and where.
+// A listener on loopback.
 struct Here {
   Endpoint where{.host = "127.0.0.1"};
   Descriptor listener = listen_on(where).value();
@@ -61,7 +61,7 @@ TEST(EndpointTest, RejectsOtherTexts) {
   }
 }
 
-TEST(EndpointTest, LoopbackIsKnownByItsAddress) {
+TEST(EndpointTest, RecognisesLoopback) {
   EXPECT_TRUE(is_loopback({.host = "127.0.0.1"}));
   EXPECT_TRUE(is_loopback({.host = "127.1.2.3"}));
   EXPECT_TRUE(is_loopback({.host = "::1"}));
@@ -69,7 +69,7 @@ TEST(EndpointTest, LoopbackIsKnownByItsAddress) {
   EXPECT_FALSE(is_loopback({.host = "localhost"}));
 }
 
-TEST(SocketsTest, AConnectionIsMadeAndItsOtherEndIsNamed) {
+TEST(SocketsTest, ConnectAndNameTheirPeer) {
   const Here here;
   const auto caller = connected_to(here.where);
   EXPECT_EQ(error_of(caller.get()), 0);
@@ -83,20 +83,19 @@ TEST(SocketsTest, AConnectionIsMadeAndItsOtherEndIsNamed) {
   }
 }
 
-TEST(SocketsTest, NobodyThereIsNotWaitedFor) {
+TEST(SocketsTest, DoNotWaitForAConnection) {
   const Here here;
   Address from;
   EXPECT_FALSE(accept_one(here.listener.get(), from).is_open());
   EXPECT_EQ(errno, EAGAIN);
 }
 
-TEST(SocketsTest, AClosedPortRefuses) {
+TEST(SocketsTest, ReportAClosedPort) {
   Endpoint where;
   {
     const Here here;
     where = here.where;
   }
-  // The kernel may know at once, or a moment later.
   const auto socket = start_connecting(resolve(where).value().front());
   if (!socket) {
     EXPECT_EQ(socket.error().message, "Connection refused");
@@ -106,7 +105,7 @@ TEST(SocketsTest, AClosedPortRefuses) {
   EXPECT_EQ(error_of(socket->get()), ECONNREFUSED);
 }
 
-TEST(SocketsTest, APortThatIsTakenIsSaid) {
+TEST(SocketsTest, ReportAPortInUse) {
   const Here here;
   const auto second = listen_on(here.where);
   ASSERT_FALSE(second);
@@ -114,7 +113,7 @@ TEST(SocketsTest, APortThatIsTakenIsSaid) {
   EXPECT_THAT(second.error().message, HasSubstr("Address already in use"));
 }
 
-TEST(SocketsTest, WhereAListenerIsReachedLoopbackComesLast) {
+TEST(SocketsTest, ListLoopbackLast) {
   const auto listener = listen_anywhere();
   ASSERT_TRUE(listener);
   ASSERT_FALSE(listener->addresses.empty());
@@ -126,7 +125,7 @@ TEST(SocketsTest, WhereAListenerIsReachedLoopbackComesLast) {
   EXPECT_EQ(error_of(connected_to(listener->addresses.back()).get()), 0);
 }
 
-TEST(SocketsTest, ALostNodeIsNoticedWhereThatIsAskedFor) {
+TEST(SocketsTest, DetectALostNodeIfRequested) {
   const Here here;
   const auto caller = connected_to(here.where);
   notice_loss(caller.get());

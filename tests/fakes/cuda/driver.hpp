@@ -64,7 +64,7 @@ void set_context(bench::cuda::Context context);  // of the calling thread
 [[nodiscard]] int usable(const char* function);
 [[nodiscard]] std::vector<int> visible_gpus();
 [[nodiscard]] bool is_device(int device);
-// Of pinned memory.
+// Pinned memory.
 [[nodiscard]] bool is_pinned(const void* memory, std::uint64_t bytes);
 // The time of a copy between a GPU and the host; empty if the host's memory is not pinned.
 [[nodiscard]] Time copy_time(int gpu, const void* host, std::uint64_t bytes);

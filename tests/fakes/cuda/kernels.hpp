@@ -11,7 +11,7 @@
 
 namespace muster::fakes::gpu {
 
-// Of the node tests.
+// For the node tests.
 enum class NodeKernel { none, triad, pattern_write, pattern_check, product, compare };
 
 struct KernelKind {

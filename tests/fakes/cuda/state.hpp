@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//  The internals of the fake CUDA driver, which the fake NCCL uses. Work on a stream runs when the
-//  stream is queried, on a virtual clock.
+// The internals of the fake CUDA driver, which the fake NCCL uses. Work on a stream runs when the
+// stream is queried, on a virtual clock.
 //
-//  Memory is reserved but hardly used: only the first kReal bytes of each write are real. Fills and
-//  collectives write those, and verifying reads only those, so that many ranks with gigabytes each
-//  run on a small machine.
+// Memory is reserved but hardly used: only the first kReal bytes of each write are real. Fills and
+// collectives write those, and verifying reads only those, so that many ranks with gigabytes each
+// run on a small machine.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ struct StreamState {
   std::deque<Work> waiting;
   Step running;
   bool stopped = false;
-  bool advancing = false;               // by somebody who waits for it
+  bool advancing = false;               // by a wait for it
   std::unique_ptr<GraphWork> captured;  // while work is not run but kept
   bool capture_broken = false;
 };

@@ -118,7 +118,7 @@ FAKE_NCCL int ncclCommRegister(Communicator handle, void* memory, std::size_t by
   FAKE_BEGIN("ncclCommRegister")
   const auto member = fake::find(handle);
   if (member == nullptr || made == nullptr || fake::reach(memory) < bytes) {
-    return fake::refuse(nccl::kInvalidArgument, "what is registered is no memory of this GPU");
+    return fake::refuse(nccl::kInvalidArgument, "the registered memory is not memory of this GPU");
   }
   member->registered.insert(memory);
   *made = memory;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//  What the fake NVML answers: the facts that a probe should find, and its errors.
+// What the fake NVML answers: the facts that a probe should find, and its errors.
 //
-//  In its file, the first line is the section `nvml` of a snapshot as JSON. An absent fact there is
-//  answered "not supported", an unreadable one "unknown error". Each further line is one of
+// In its file, the first line is the section `nvml` of a snapshot as JSON. An absent fact there is
+// answered "not supported", an unreadable one "unknown error". Each further line is one of
 //    answer CALL [gpuN] CODE      this call (on this GPU) returns CODE
 //    hang CALL [gpuN]             this call never returns
-//  where CALL is the name of a function, or * for all that take a GPU.
+// where CALL is the name of a function, or * for all that take a GPU.
 #pragma once
 
 #include <map>

@@ -15,7 +15,7 @@ struct Clock {
   double shown = 0;             // what the thread read last; its time while transfers are under way
   double ahead = 0;             // of the host's clock
   std::uint32_t transfers = 0;  // under way
-  bool ended = false;           // they have, and nobody has read the clock since
+  bool ended = false;           // they have, and the clock has not been read since
 };
 
 thread_local constinit Clock clock_of_thread;

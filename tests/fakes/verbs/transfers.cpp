@@ -12,7 +12,7 @@
 namespace muster::fakes::verbs {
 namespace {
 
-constexpr double kEmptyPoll = 1e6;  // nanoseconds: who waits in vain waits for a while
+constexpr double kEmptyPoll = 1e6;  // nanoseconds
 
 // A transfer from one HCA to another, or to itself.
 struct Line {

@@ -6,7 +6,7 @@
 namespace muster::bench::mpi {
 namespace {
 
-TEST(MpiErrorsTest, NamesLibrariesInAFewWords) {
+TEST(MpiErrorsTest, ShortensTheNamesOfLibraries) {
   EXPECT_EQ(library_name("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1"),
             "Open MPI 4.1.4");
   EXPECT_EQ(library_name("MPICH Version:      4.0.2\nMPICH Release date: Thu Apr  7"),

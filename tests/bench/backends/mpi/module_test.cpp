@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What needs no running MPI job: names, and modules that are none.
+// Tests without an MPI job.
 #include "bench/backends/mpi/module.hpp"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(MpiModuleTest, IsMissingWhereThereIsNone) {
+TEST(MpiModuleTest, IsMissing) {
   const auto job = start_mpi("/nowhere/muster_mpi.so");
   ASSERT_FALSE(job);
   EXPECT_TRUE(job.error().missing);
@@ -19,14 +19,14 @@ TEST(MpiModuleTest, IsMissingWhereThereIsNone) {
   EXPECT_THAT(job.error().message, HasSubstr("/nowhere/muster_mpi.so"));
 }
 
-TEST(MpiModuleTest, RefusesALibraryThatIsAnother) {
+TEST(MpiModuleTest, RejectsAnotherLibrary) {
   const auto job = start_mpi("libm.so.6");
   ASSERT_FALSE(job);
   EXPECT_FALSE(job.error().missing);
   EXPECT_EQ(job.error().message, "libm.so.6 belongs to another version of this program");
 }
 
-TEST(MpiModuleTest, LiesBesideTheFolderOfTheProgram) {
+TEST(MpiModuleTest, IsNextToTheProgramsFolder) {
   ::unsetenv("MUSTER_MPI_MODULE");
   EXPECT_THAT(mpi_module_path().string(), HasSubstr("/lib/muster/muster_mpi.so"));
   ::setenv("MUSTER_MPI_MODULE", "/opt/muster_mpi.so", 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MPI module under mpirun: every rank runs the same tests in the same order.
+// The MPI module under mpirun: all ranks run the same tests in order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -22,7 +22,7 @@ std::unique_ptr<MpiJob>& job() {
   return the_job;
 }
 
-TEST(MpiModuleTest, KnowsItsPlaceInTheJob) {
+TEST(MpiModuleTest, HasRankAndSize) {
   int rank = -1;
   int size = -1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -32,7 +32,7 @@ TEST(MpiModuleTest, KnowsItsPlaceInTheJob) {
   EXPECT_GE(job()->library().size(), 5);
 }
 
-TEST(MpiModuleTest, TellsEverybodyTheTextOfRankZero) {
+TEST(MpiModuleTest, BroadcastsTheTextOfRankZero) {
   const std::string text = "10.0.0.4:5000 secret";
   const auto told = job()->broadcast(job()->rank() == 0 ? text : "not this");
   ASSERT_TRUE(told);
@@ -40,7 +40,7 @@ TEST(MpiModuleTest, TellsEverybodyTheTextOfRankZero) {
   EXPECT_EQ(job()->broadcast(""), "");
 }
 
-TEST(MpiBackendTest, SaysWhoItIs) {
+TEST(MpiBackendTest, HasMembers) {
   const auto backend = job()->make_backend();
   ASSERT_TRUE(backend);
   EXPECT_EQ((*backend)->ranks(), job()->size());
@@ -54,13 +54,13 @@ TEST(MpiBackendTest, SaysWhoItIs) {
   EXPECT_NE(member.host, "");
 }
 
-TEST(MpiBackendTest, IsRightInEveryOperation) {
+TEST(MpiBackendTest, RunsEveryOperation) {
   const auto backend = job()->make_backend();
   ASSERT_TRUE(backend);
   EXPECT_THAT(run_battery(**backend, {0, 64, 1000, 50000}, {0, job()->size() - 1}), IsEmpty());
 }
 
-TEST(MpiBackendTest, IsRightWhereOneCallCannotCountTheElements) {
+TEST(MpiBackendTest, SplitsCallsWithTooManyElements) {
   // As if an int could count to 4096 only: several calls, and blocks of 16 bytes. Two types.
   const auto backend = mpi::make_backend("MPI", MPI_COMM_WORLD, 4096).value();
   std::vector<Operation> operations;
@@ -76,7 +76,7 @@ TEST(MpiBackendTest, IsRightWhereOneCallCannotCountTheElements) {
   }
 }
 
-TEST(MpiBackendTest, RefusesWhatItCannotDo) {
+TEST(MpiBackendTest, ReportsUnsupportedOperations) {
   const auto backend = mpi::make_backend("MPI", MPI_COMM_WORLD, 4096).value();
   const Operation large{.collective = Collective::reduce_scatter,
                         .bytes = static_cast<std::uint64_t>(job()->size()) * 32768};
@@ -89,7 +89,7 @@ TEST(MpiBackendTest, RefusesWhatItCannotDo) {
             "MPI on host memory has no CUDA graphs");
 }
 
-TEST(MpiBackendTest, FindsWhatIsWrong) {
+TEST(MpiBackendTest, FindsWrongElements) {
   const auto backend = job()->make_backend();
   ASSERT_TRUE(backend);
   // The last rank puts in integers where the others expect floating-point numbers.
@@ -131,7 +131,7 @@ TEST(MpiBackendTest, TimesEveryIteration) {
             std::vector<double>(9, in_a_row->samples.front().seconds.front()));
 }
 
-TEST(MpiBackendTest, SaysThatMemoryWasNotReserved) {
+TEST(MpiBackendTest, NeedsReservedMemory) {
   const auto backend = job()->make_backend();
   ASSERT_TRUE(backend);
   ASSERT_TRUE((*backend)->reserve({.bytes = 64}));
@@ -139,7 +139,7 @@ TEST(MpiBackendTest, SaysThatMemoryWasNotReserved) {
             "all_reduce of 128 bytes needs more memory than was reserved");
 }
 
-TEST(MpiBackendTest, SaysWhatMpiSaysOfAnError) {
+TEST(MpiBackendTest, ReportsTheErrorsOfMpi) {
   const auto backend = job()->make_backend();
   ASSERT_TRUE(backend);
   const Operation operation{

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster's own declarations of CUDA and NCCL against NVIDIA's headers, where they are.
+// Compares muster's declarations of CUDA and NCCL with NVIDIA's headers, if they are installed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@
 namespace muster::bench {
 namespace {
 
-// How a value is handed to a function: only this must be the same in ours and in theirs.
+// How a value is passed to a function. Only this must be the same.
 enum class Way { integer, floating, pointer, memory };
 
 struct Passed {
@@ -49,7 +49,7 @@ constexpr Passed passed() {
   }
 }
 
-// The answer and the arguments of a function.
+// The result and the arguments of a function.
 template <class Answer, class... Arguments>
 std::vector<Passed> shape_of_call(Answer (* /*call*/)(Arguments...)) {
   return {passed<Answer>(), passed<Arguments>()...};
@@ -57,7 +57,7 @@ std::vector<Passed> shape_of_call(Answer (* /*call*/)(Arguments...)) {
 
 [[maybe_unused]] constexpr const char* kNoHeader = "the header is not on this machine";
 
-// The type is all that is asked for: nothing is linked.
+// Uses only the type; nothing is linked.
 #define EXPECT_SAME_CALL(member, theirs)                              \
   EXPECT_EQ(shape_of_call(library.member.call),                       \
             shape_of_call(static_cast<decltype(&(theirs))>(nullptr))) \
@@ -65,7 +65,7 @@ std::vector<Passed> shape_of_call(Answer (* /*call*/)(Arguments...)) {
 
 #ifdef MUSTER_HAS_CUDA_H
 
-TEST(NcclAbiTest, CudaFunctionsAreCalledAsTheHeaderSays) {
+TEST(NcclAbiTest, CallsCudaFunctionsAsDeclared) {
   const cuda::Library library;
   EXPECT_SAME_CALL(init, cuInit);
   EXPECT_SAME_CALL(version, cuDriverGetVersion);
@@ -107,8 +107,8 @@ TEST(NcclAbiTest, CudaFunctionsAreCalledAsTheHeaderSays) {
   EXPECT_SAME_CALL(graph_run_destroy, cuGraphExecDestroy);
 }
 
-// The names that the header's own names stand for.
-TEST(NcclAbiTest, CudaFunctionsHaveTheNamesOfTheHeader) {
+// The header defines names as macros.
+TEST(NcclAbiTest, UsesTheNamesOfTheCudaHeader) {
   const cuda::Library library;
 #define MUSTER_TEXT_OF(name) #name
 #define MUSTER_NAME_OF(name) MUSTER_TEXT_OF(name)
@@ -123,7 +123,7 @@ TEST(NcclAbiTest, CudaFunctionsHaveTheNamesOfTheHeader) {
   EXPECT_EQ(library.capture_begin.name, MUSTER_NAME_OF(cuStreamBeginCapture));
 }
 
-TEST(NcclAbiTest, CudaConstantsAreThoseOfTheHeader) {
+TEST(NcclAbiTest, HasTheConstantsOfTheCudaHeader) {
   EXPECT_EQ(cuda::kInvalidValue, CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuda::kOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(cuda::kNotInitialised, CUDA_ERROR_NOT_INITIALIZED);
@@ -156,7 +156,7 @@ TEST(NcclAbiTest, ComparesWithTheHeaderOfCuda) { GTEST_SKIP() << kNoHeader; }
 
 #ifdef MUSTER_HAS_NCCL_H
 
-TEST(NcclAbiTest, NcclFunctionsAreCalledAsTheHeaderSays) {
+TEST(NcclAbiTest, CallsNcclFunctionsAsDeclared) {
   const nccl::Library library;
   EXPECT_SAME_CALL(version, ncclGetVersion);
   EXPECT_SAME_CALL(unique_id, ncclGetUniqueId);
@@ -183,7 +183,7 @@ TEST(NcclAbiTest, NcclFunctionsAreCalledAsTheHeaderSays) {
   EXPECT_SAME_CALL(group_end, ncclGroupEnd);
 }
 
-TEST(NcclAbiTest, TheConfigurationBeginsAsThatOfTheHeader) {
+TEST(NcclAbiTest, HasTheConfigurationOfTheHeader) {
   EXPECT_LE(sizeof(nccl::Config), sizeof(ncclConfig_t));
   EXPECT_EQ(offsetof(nccl::Config, magic), offsetof(ncclConfig_t, magic));
   EXPECT_EQ(offsetof(nccl::Config, version), offsetof(ncclConfig_t, version));
@@ -198,7 +198,7 @@ TEST(NcclAbiTest, TheConfigurationBeginsAsThatOfTheHeader) {
   EXPECT_EQ(sizeof(nccl::UniqueId), sizeof(ncclUniqueId));
 }
 
-TEST(NcclAbiTest, NcclConstantsAreThoseOfTheHeader) {
+TEST(NcclAbiTest, HasTheConstantsOfTheNcclHeader) {
   EXPECT_EQ(nccl::kUnhandledCuda, ncclUnhandledCudaError);
   EXPECT_EQ(nccl::kSystem, ncclSystemError);
   EXPECT_EQ(nccl::kInternal, ncclInternalError);
@@ -233,7 +233,7 @@ TEST(NcclAbiTest, ComparesWithTheHeaderOfNccl) { GTEST_SKIP() << kNoHeader; }
 
 #ifdef MUSTER_HAS_CUBLAS_H
 
-TEST(NcclAbiTest, CublasFunctionsAreCalledAsTheHeaderSays) {
+TEST(NcclAbiTest, CallsCublasFunctionsAsDeclared) {
   const cublas::Library library;
   EXPECT_SAME_CALL(create, cublasLtCreate);
   EXPECT_SAME_CALL(destroy, cublasLtDestroy);
@@ -250,7 +250,7 @@ TEST(NcclAbiTest, CublasFunctionsAreCalledAsTheHeaderSays) {
   EXPECT_SAME_CALL(multiply, cublasLtMatmul);
 }
 
-TEST(NcclAbiTest, CublasStructuresAndConstantsAreThoseOfTheHeader) {
+TEST(NcclAbiTest, HasTheStructuresAndConstantsOfTheCublasHeader) {
   EXPECT_EQ(sizeof(cublas::Algorithm), sizeof(cublasLtMatmulAlgo_t));
   EXPECT_EQ(sizeof(cublas::Choice), sizeof(cublasLtMatmulHeuristicResult_t));
   EXPECT_EQ(offsetof(cublas::Choice, workspace),
@@ -280,7 +280,7 @@ TEST(NcclAbiTest, ComparesWithTheHeaderOfCublas) { GTEST_SKIP() << kNoHeader; }
 
 #endif
 
-TEST(NcclAbiTest, NvidiasCublasHasEveryFunction) {
+TEST(NcclAbiTest, FindsEveryFunctionInNvidiasCublas) {
   if (std::string_view(MUSTER_REAL_CUBLAS).empty()) GTEST_SKIP() << "cuBLASLt is not here";
   const auto missing = run_alone("{}", []() -> std::string {
     const auto library = cublas::open_library(MUSTER_REAL_CUBLAS);
@@ -290,8 +290,8 @@ TEST(NcclAbiTest, NvidiasCublasHasEveryFunction) {
   EXPECT_EQ(missing, "");
 }
 
-// What describes a product needs no GPU.
-TEST(NcclAbiTest, NvidiasCublasTakesTheDescriptionsOfProducts) {
+// Descriptions of products work without a GPU.
+TEST(NcclAbiTest, DescribesProductsToNvidiasCublas) {
   if (std::string_view(MUSTER_REAL_CUBLAS).empty()) GTEST_SKIP() << "cuBLASLt is not here";
   const auto refused = run_alone("{}", []() -> std::string {
     const auto library = cublas::open_library(MUSTER_REAL_CUBLAS);
@@ -319,9 +319,8 @@ TEST(NcclAbiTest, NvidiasCublasTakesTheDescriptionsOfProducts) {
   EXPECT_EQ(refused, "");
 }
 
-// NVIDIA's own libraries have every function that is looked up, the optional ones included. The
-// driver's is the one that programs are linked with: it has the names, and does nothing.
-TEST(NcclAbiTest, NvidiasLibrariesHaveEveryFunction) {
+// Including optional functions. The driver's library is the stub for linking.
+TEST(NcclAbiTest, FindsEveryFunctionInNvidiasLibraries) {
   if (std::string_view(MUSTER_REAL_CUDA).empty() || std::string_view(MUSTER_REAL_NCCL).empty()) {
     GTEST_SKIP() << "NVIDIA's libraries are not on this machine";
   }

@@ -27,7 +27,7 @@ using ::testing::StartsWith;
 
 constexpr std::string_view kGpu = "0001:0a:00.0";
 
-// Those of the calling thread.
+// The CPUs of the calling thread.
 std::string own_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -39,7 +39,7 @@ std::string own_cpus() {
   return to_cpu_list(cpus);
 }
 
-// The sysfs of a node with these CPUs, and one GPU to which some are local.
+// The sysfs of a node with these CPUs and one GPU.
 class BindingTest : public ::testing::Test {
  protected:
   BindingTest() {
@@ -65,7 +65,7 @@ class BindingTest : public ::testing::Test {
   std::string first = std::to_string(all.front());
 };
 
-TEST_F(BindingTest, ARankRunsOnTheCpusThatAreLocalToItsGpu) {
+TEST_F(BindingTest, BindsARankToTheCpusNearItsGpu) {
   if (all.size() < 2) GTEST_SKIP() << "one CPU alone";
   EXPECT_EQ(
       bind(),
@@ -73,7 +73,7 @@ TEST_F(BindingTest, ARankRunsOnTheCpusThatAreLocalToItsGpu) {
                   first));
 }
 
-TEST_F(BindingTest, ThreadsThatExistAlreadyAreBoundToo) {
+TEST_F(BindingTest, BindsExistingThreads) {
   if (all.size() < 2) GTEST_SKIP() << "one CPU alone";
   const auto seen = run_alone("{}", [&] {
     std::atomic<bool> bound{false};
@@ -91,7 +91,7 @@ TEST_F(BindingTest, ThreadsThatExistAlreadyAreBoundToo) {
   EXPECT_EQ(seen, first);
 }
 
-TEST_F(BindingTest, WhoseLauncherBoundItIsLeftAlone) {
+TEST_F(BindingTest, LeavesABoundProcessAlone) {
   folder.write("sys/devices/system/cpu/online", "0-95\n");
   if (all.size() >= 96) GTEST_SKIP() << "more CPUs than the node that is written";
   EXPECT_EQ(bind(), fmt::format("this rank is not bound to CPUs: it may run only on {0} of "
@@ -99,17 +99,17 @@ TEST_F(BindingTest, WhoseLauncherBoundItIsLeftAlone) {
                                 to_cpu_list(all)));
 }
 
-TEST_F(BindingTest, WhereAllAreLocalThereIsNothingToDo) {
+TEST_F(BindingTest, DoesNothingIfAllAreLocal) {
   make_local("0-1023");
   EXPECT_THAT(bind(), AllOf(HasSubstr("all are local to"), EndsWith("|" + to_cpu_list(all))));
 }
 
-TEST_F(BindingTest, WhereNoneIsLocalNothingIsDone) {
+TEST_F(BindingTest, DoesNothingIfNoneIsLocal) {
   make_local(std::to_string(all.back() + 1));
   EXPECT_THAT(bind(), AllOf(HasSubstr("none is local to"), EndsWith("|" + to_cpu_list(all))));
 }
 
-TEST_F(BindingTest, WhatSysfsDoesNotSayOrSaysWronglyIsTold) {
+TEST_F(BindingTest, ReportsMissingOrMalformedSysfs) {
   make_local("x");
   EXPECT_THAT(bind(), AllOf(StartsWith("this rank is not bound to CPUs: "), HasSubstr("\"x\"")));
   std::filesystem::remove_all(folder.path() / "sys/bus");
@@ -117,8 +117,8 @@ TEST_F(BindingTest, WhatSysfsDoesNotSayOrSaysWronglyIsTold) {
                             EndsWith("|" + to_cpu_list(all))));
 }
 
-// Each rank is bound by its own GPU; the fake's are 0001:0a:00.0, 0002:0a:00.0 and so on.
-TEST_F(BindingTest, EachRankOfNcclIsBoundByItsOwnGpu) {
+// The fake's GPUs are 0001:0a:00.0, 0002:0a:00.0 and so on.
+TEST_F(BindingTest, BindsEachRankByItsOwnGpu) {
   if (all.size() < 2) GTEST_SKIP() << "one CPU alone";
   const auto second = std::to_string(all[1]);
   folder.write("sys/bus/pci/devices/0002:0a:00.0/local_cpulist", second + "\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NCCL back end on the fake libraries: what is moved is right, and what is wrong is found.
+// The NCCL back end on the fake libraries: it is right, and finds wrong elements.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::string text_of(const std::vector<Wrong>& wrongs) {
   return text;
 }
 
-// Runs one operation; empty where all is right.
+// Runs one operation. Empty if all elements are right.
 std::string trouble_with(Backend& backend, const Operation& operation) {
   if (!can_run(operation, backend.ranks()) || !backend.supports(operation, {})) return {};
   const auto wrongs = verify_once(backend, operation);
@@ -74,20 +74,20 @@ std::string verify_all(Backend& backend) {
   return trouble;
 }
 
-TEST(NcclCollectivesTest, MovesEveryTypeByEveryCollective) {
+TEST(NcclCollectivesTest, RunsEveryTypeAndCollective) {
   EXPECT_THAT(run_ranks({.ranks = 4}, verify_all), Each(IsEmpty()));
 }
 
-TEST(NcclCollectivesTest, MovesThemWithBlockingCallsToo) {
+TEST(NcclCollectivesTest, RunsThemWithBlockingCalls) {
   EXPECT_THAT(run_ranks({.ranks = 3, .blocking = true}, verify_all), Each(IsEmpty()));
 }
 
-TEST(NcclCollectivesTest, MovesWhatAnOldLibraryCan) {
+TEST(NcclCollectivesTest, RunsThoseOfAnOldLibrary) {
   EXPECT_THAT(run_ranks({.ranks = 3, .cuda = "cuda_old", .nccl = "nccl_old"}, verify_all),
               Each(IsEmpty()));
 }
 
-TEST(NcclCollectivesTest, MovesThingsWithinOneRank) {
+TEST(NcclCollectivesTest, RunsWithOneRank) {
   EXPECT_THAT(run_ranks({.ranks = 1}, verify_all), Each(IsEmpty()));
 }
 
@@ -99,8 +99,8 @@ std::string verify_all_reduce(Backend& backend, std::uint64_t bytes) {
   return wrongs ? text_of(*wrongs) : wrongs.error().message;
 }
 
-// The fake takes no memory back that is registered, and is not left with such.
-TEST(NcclCollectivesTest, MovesThemInRegisteredMemory) {
+// The fake checks that all memory is deregistered and freed.
+TEST(NcclCollectivesTest, RunsThemInRegisteredMemory) {
   EXPECT_THAT(run_ranks({.ranks = 3, .registered = true}, verify_all), Each(IsEmpty()));
   const auto answers = run_ranks({.ranks = 2, .registered = true}, [](Backend& backend) {
     for (const std::uint64_t bytes : {64U, 4096U}) {
@@ -111,23 +111,22 @@ TEST(NcclCollectivesTest, MovesThemInRegisteredMemory) {
   EXPECT_THAT(answers, Each(IsEmpty()));
 }
 
-TEST(NcclCollectivesTest, AnOldLibraryRegistersNothing) {
+TEST(NcclCollectivesTest, ReportsThatAnOldLibraryCannotRegister) {
   const auto answers =
       run_ranks({.ranks = 1, .cuda = "cuda_old", .nccl = "nccl_old", .registered = true},
                 [](Backend& /*backend*/) { return std::string("made"); });
   EXPECT_THAT(answers, ElementsAre(HasSubstr("NCCL 2.8.4 has no registered memory: needs 2.19")));
 }
 
-// Of 11 collectives: 12 types each, by 5 reductions where there are any, 4 of the types of 8 bits,
-// 2 roots where there are any, and 2 placements but for alltoall, alltoallv and sendrecv. Rank 1 is
-// no root, or the last one, of 2.
-TEST(NcclCollectivesTest, LooksAtEveryOneOfThem) {
+// 11 collectives with 12 types each, 5 reductions (4 of the 8-bit floating-point types), 2 roots,
+// and 2 placements except for alltoall, alltoallv and sendrecv. Rank 1 is once the root and once
+// not.
+TEST(NcclCollectivesTest, VerifiesAllOfThem) {
   const auto answers =
       run_ranks({.ranks = 2, .scenario = R"({"wrong": {"rank": 1, "index": 5}})"}, verify_all);
   EXPECT_THAT(answers[0], IsEmpty());
   const std::size_t without_root = 2 * 58 + 2 * 12 + 2 * 58 + 12 + 12 + 12 + 2 * 12;
-  const std::size_t with_root =
-      4 * 12 + 2 * 58 + 2 * 12 + 4 * 12;  // nobody but a root gets anything
+  const std::size_t with_root = 4 * 12 + 2 * 58 + 2 * 12 + 4 * 12;  // only a root receives data
   EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(answers[1], '\n')),
             without_root + with_root);
 }
@@ -147,8 +146,8 @@ std::string verify_in_graph(Backend& backend) {
   return wrongs ? text_of(*wrongs) : wrongs.error().message;
 }
 
-// The first operation is not of the graph.
-TEST(NcclCollectivesTest, LooksAtWhatAGraphDid) {
+// The first operation is not part of the graph.
+TEST(NcclCollectivesTest, VerifiesAGraph) {
   EXPECT_THAT(run_ranks({.ranks = 3}, verify_in_graph), Each(IsEmpty()));
   const auto with_wrong = [](int operation) {
     return run_ranks({.ranks = 2,
@@ -162,7 +161,7 @@ TEST(NcclCollectivesTest, LooksAtWhatAGraphDid) {
               Each("the CUDA driver is older than CUDA 11.4 and has no graphs"));
 }
 
-TEST(NcclCollectivesTest, FindsOneWrongElementFarBehind) {
+TEST(NcclCollectivesTest, FindsOneWrongElementAtTheEnd) {
   const auto answers = run_ranks(
       {.ranks = 2, .scenario = R"({"wrong": {"rank": 1, "operation": 0, "index": 1610612736}})"},
       [](Backend& backend) { return verify_all_reduce(backend, 8UL << 30); });
@@ -182,7 +181,7 @@ TEST(NcclCollectivesTest, NamesTheGpuOfAnAsynchronousError) {
                           "process exited or there was a network error (NCCL 6): peer closed"));
 }
 
-TEST(NcclCollectivesTest, HearsWhatNcclQuotesOfABrokenGpu) {
+TEST(NcclCollectivesTest, RecognisesABrokenGpuInNcclsMessage) {
   const auto broken = [](std::string_view words) {
     const auto scenario = fmt::format(
         R"({{"async_error": {{"rank": 0, "operation": 0, "code": 1, "text": "{}"}}}})", words);
@@ -200,7 +199,7 @@ TEST(NcclCollectivesTest, HearsWhatNcclQuotesOfABrokenGpu) {
   EXPECT_EQ(broken("Call to ibv_modify_qp failed with 110"), "not");
 }
 
-// What every rank says after it was stopped from another thread.
+// The errors of all ranks after another thread aborts them.
 std::string stop_while_it_hangs(Backend& backend) {
   std::thread stopper([&backend] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -211,13 +210,13 @@ std::string stop_while_it_hangs(Backend& backend) {
   return said;
 }
 
-TEST(NcclCollectivesTest, EndsAHangWhenItIsGivenUp) {
+TEST(NcclCollectivesTest, EndsAHangWhenItIsAborted) {
   const auto answers =
       run_ranks({.ranks = 3, .scenario = R"({"hang": {"rank": 1}})"}, stop_while_it_hangs);
   EXPECT_THAT(answers, Each(HasSubstr("NCCL's communicator was aborted")));
 }
 
-TEST(NcclCollectivesTest, EndsThoughNcclHangsInGivingUp) {
+TEST(NcclCollectivesTest, EndsEvenIfTheAbortHangs) {
   const auto answers =
       run_ranks({.ranks = 2, .scenario = R"({"hang": {"rank": 1}, "abort_hangs": true})"},
                 stop_while_it_hangs);

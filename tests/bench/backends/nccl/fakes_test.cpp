@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fake CUDA driver and the fake NCCL refuse what is wrong: else they would prove nothing.
+// The fake CUDA driver and the fake NCCL reject invalid calls.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ std::vector<std::string> words_of(const std::string& scenario,
   return {text};
 }
 
-TEST(FakeCudaTest, NeedsItsStartAndAContext) {
+TEST(FakeCudaTest, NeedsInitialisationAndAContext) {
   const auto codes = [](Bench& bench) -> Codes {
     int count = 0;
     int device = 0;
@@ -75,7 +75,7 @@ TEST(FakeCudaTest, NeedsItsStartAndAContext) {
   EXPECT_THAT(words_of("{}", codes), ElementsAre("3 3 1 0 201 101 101 1"));
 }
 
-TEST(FakeCudaTest, RefusesHandlesThatAreNone) {
+TEST(FakeCudaTest, RejectsInvalidHandles) {
   const auto codes = [](Bench& bench) -> Codes {
     bench.start();
     cuda::Event event = nullptr;
@@ -98,7 +98,7 @@ TEST(FakeCudaTest, RefusesHandlesThatAreNone) {
   EXPECT_THAT(words_of("{}", codes), ElementsAre("400 400 400 600 0 0 400"));
 }
 
-TEST(FakeCudaTest, AStreamWaitsForAnothersEvent) {
+TEST(FakeCudaTest, WaitsForAnotherStreamsEvent) {
   const auto codes = [](Bench& bench) -> Codes {
     bench.start();
     cuda::Stream second = nullptr;
@@ -121,7 +121,7 @@ TEST(FakeCudaTest, AStreamWaitsForAnothersEvent) {
   EXPECT_THAT(words_of("{}", codes), ElementsAre("400 1 0 0 0 0 600 0 0"));
 }
 
-TEST(FakeCudaTest, RefusesMemoryThatIsNotThere) {
+TEST(FakeCudaTest, RejectsInvalidMemory) {
   const auto codes = [](Bench& bench) -> Codes {
     bench.start();
     const std::array<char, 8> text{};
@@ -138,7 +138,7 @@ TEST(FakeCudaTest, RefusesMemoryThatIsNotThere) {
   EXPECT_THAT(words_of("{}", codes), ElementsAre("1 1 2 1 1 0 1"));
 }
 
-TEST(FakeCudaTest, KnowsTheKernelsOfTheModuleOnly) {
+TEST(FakeCudaTest, HasOnlyTheKernelsOfItsModule) {
   const auto codes = [](Bench& bench) -> Codes {
     bench.start();
     cuda::Module module = nullptr;
@@ -166,7 +166,7 @@ TEST(FakeCudaTest, KnowsTheKernelsOfTheModuleOnly) {
   EXPECT_THAT(words_of("{}", codes), ElementsAre("218 500 500 0 700 1 0"));
 }
 
-TEST(FakeCudaTest, BreaksACaptureThatIsAskedForItsProgress) {
+TEST(FakeCudaTest, InvalidatesACaptureThatIsQueried) {
   const auto codes = [](Bench& bench) -> Codes {
     bench.start();
     cuda::Graph graph = nullptr;
@@ -180,7 +180,7 @@ TEST(FakeCudaTest, BreaksACaptureThatIsAskedForItsProgress) {
   EXPECT_THAT(words_of("{}", codes), ElementsAre("1 0 900 901 0"));
 }
 
-TEST(FakeNcclTest, RefusesArgumentsThatAreWrong) {
+TEST(FakeNcclTest, RejectsInvalidArguments) {
   const auto codes = [](Bench& bench) -> Codes {
     bench.start();
     auto* const one = bench.communicator();
@@ -208,7 +208,7 @@ TEST(FakeNcclTest, RefusesArgumentsThatAreWrong) {
   EXPECT_THAT(words_of(R"({"nccl_version": 20900})", codes), ElementsAre("0 4 4 4 4 4 4 5 4"));
 }
 
-TEST(FakeNcclTest, BeginsOnlyAsItMay) {
+TEST(FakeNcclTest, RejectsAnInvalidStart) {
   const auto codes = [](Bench& bench) -> Codes {
     nccl::UniqueId id{};
     nccl::Communicator made = nullptr;
@@ -238,7 +238,7 @@ TEST(FakeNcclTest, BeginsOnlyAsItMay) {
   EXPECT_THAT(words_of("{}", codes), ElementsAre("1 4 4 7 7 4 5 2"));
 }
 
-// Each rank reduces as many elements as its number says.
+// The number of elements depends on the rank.
 std::string reduce_by_rank(Backend& backend) {
   const auto rank = static_cast<std::uint64_t>(backend.members().front().rank);
   const Operation operation{.bytes = 64 + 4 * rank};
@@ -248,14 +248,14 @@ std::string reduce_by_rank(Backend& backend) {
   return wrongs ? "no error" : wrongs.error().message;
 }
 
-TEST(FakeNcclTest, TellsRanksThatDoNotCallTheSame) {
+TEST(FakeNcclTest, DetectsDifferentCalls) {
   for (const auto& answer : run_ranks({.ranks = 2}, reduce_by_rank)) {
     EXPECT_THAT(answer, HasSubstr("(NCCL 5): rank "));
     EXPECT_THAT(answer, HasSubstr("do not call the same operation with the same count"));
   }
 }
 
-TEST(FakeNcclTest, AnswersAsItIsTold) {
+TEST(FakeNcclTest, ReturnsTheErrorsOfTheScenario) {
   const auto answers =
       run_ranks({.ranks = 1, .scenario = R"({"answers": {"ncclAllReduce": 3}})"}, reduce_by_rank);
   EXPECT_THAT(answers, ElementsAre(HasSubstr("internal error")));

@@ -18,7 +18,7 @@
 namespace muster::bench {
 namespace {
 
-// Where rank 0 leaves a text for the others.
+// A text that rank 0 leaves for the others.
 struct Board {
   std::atomic<std::size_t> length{0};
   std::array<char, 4096> text{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks as processes of their own, each with the NCCL back end on the fake libraries.
+// Ranks in separate processes, with the NCCL back end on the fake libraries.
 #pragma once
 
 #include <chrono>
@@ -26,16 +26,16 @@ struct World {
   std::chrono::milliseconds patience{20000};
 };
 
-// What each rank's work returned, or why its back end could not be made: "error: …". A rank that
-// came to no end within the world's patience says so: "no answer within …".
+// The results of all ranks' work, or "error: …" of a back end. A rank that does not end within the
+// world's patience returns "no answer within …".
 [[nodiscard]] std::vector<std::string> run_ranks(const World& world,
                                                  const std::function<std::string(Backend&)>& work);
 
-// The file of a fake.
+// The paths of the fakes.
 [[nodiscard]] std::string fake_cuda(std::string_view folder = "cuda");
 [[nodiscard]] std::string fake_nccl(std::string_view folder = "nccl");
 
-// What one process of its own returns, with the scenario in its environment.
+// The result of a separate process with this scenario.
 [[nodiscard]] std::string run_alone(const std::string& scenario,
                                     const std::function<std::string()>& work);
 

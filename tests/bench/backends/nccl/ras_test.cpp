@@ -43,7 +43,7 @@ class RasTest : public ::testing::Test {
   }
 };
 
-TEST_F(RasTest, SaysWhoIsMissingAndWhoIsBehind) {
+TEST_F(RasTest, ReportsMissingAndLateRanks) {
   fakes::Ras service(std::string(kHead) + kBehind);
   set_address(service.address());
   EXPECT_EQ(ask_ras(kPatience),
@@ -56,38 +56,38 @@ TEST_F(RasTest, SaysWhoIsMissingAndWhoIsBehind) {
   EXPECT_EQ(service.asked(), "CLIENT PROTOCOL 2\nTIMEOUT 1\nSTATUS\n");
 }
 
-TEST_F(RasTest, TheNamesOfThisMachineAreKnown) {
+TEST_F(RasTest, AcceptsLocalhost) {
   fakes::Ras service(std::string(kHead) + kBehind);
   set_address("localhost" + service.address().substr(service.address().find(':')));
   EXPECT_THAT(ask_ras(kPatience), StartsWith("Missing"));
 }
 
-TEST_F(RasTest, NothingIsWrongWhereTheServiceFindsNothing) {
+TEST_F(RasTest, IsEmptyWithoutErrors) {
   const fakes::Ras service(kHead);
   set_address(service.address());
   EXPECT_EQ(ask_ras(kPatience), "");
 }
 
-TEST_F(RasTest, WhatWasSaidBeforeTheServiceHungCounts) {
+TEST_F(RasTest, KeepsTheAnswerOfAServiceThatHangs) {
   const fakes::Ras service(std::string(kHead) + kBehind, true);
   set_address(service.address());
   EXPECT_THAT(ask_ras(std::chrono::seconds(1)), HasSubstr("Rank 11 has launched"));
 }
 
-TEST_F(RasTest, AnotherServiceAtThatAddressIsNotBelieved) {
+TEST_F(RasTest, IgnoresAnotherService) {
   const fakes::Ras service(std::string("HTTP/1.1 400 Bad Request\n") + kBehind);
   set_address(service.address());
   EXPECT_EQ(ask_ras(kPatience), "");
 }
 
-TEST_F(RasTest, NobodyIsAskedWhereNobodyAnswersOrANameServerWouldBe) {
+TEST_F(RasTest, IsEmptyForOtherAddresses) {
   for (const auto* address : {"127.0.0.1:1", "ras.example:28028", "nowhere", ":", "[::1]:x", ""}) {
     set_address(address);
     EXPECT_EQ(ask_ras(kPatience), "") << address;
   }
 }
 
-TEST_F(RasTest, AFreePortIsChosenUnlessTheUserHas) {
+TEST_F(RasTest, ChoosesAFreePortUnlessTheUserHas) {
   ::unsetenv("NCCL_RAS_ADDR");
   choose_ras_address();
   EXPECT_THAT(std::getenv("NCCL_RAS_ADDR"), StartsWith("127.0.0.1:"));
@@ -97,11 +97,11 @@ TEST_F(RasTest, AFreePortIsChosenUnlessTheUserHas) {
   EXPECT_STREQ(std::getenv("NCCL_RAS_ADDR"), "localhost:28028");
 }
 
-TEST_F(RasTest, OfManySentencesTheFirstAreTold) {
+TEST_F(RasTest, KeepsOnlyTheFirstSentences) {
   std::string answer = "SERVER PROTOCOL 2\nErrors\n======\n";
   for (int rank = 0; rank < 40; ++rank) answer += "  Rank \x1b -- GPU 0\n";
-  const auto told = trouble_in_ras_answer(answer);
-  EXPECT_THAT(told, AllOf(HasSubstr("; and 28 more lines"), Not(HasSubstr("\x1b"))));
+  const auto text = trouble_in_ras_answer(answer);
+  EXPECT_THAT(text, AllOf(HasSubstr("; and 28 more lines"), Not(HasSubstr("\x1b"))));
 }
 
 }  // namespace

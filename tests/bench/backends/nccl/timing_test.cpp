@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seconds that the NCCL back end measures, on the fake libraries' virtual clock.
+// The times that the NCCL back end measures, on the fake libraries' virtual clock.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using ::testing::SizeIs;
 
 constexpr std::uint64_t kGib = 1UL << 30;
 
-// The seconds, one behind the other; or what is wrong.
+// The seconds as text, or the error.
 std::string measure(Backend& backend, const Operation& operation, const Pace& pace) {
   const auto reserved = backend.reserve(operation);
   if (!reserved) return reserved.error().message;
@@ -60,7 +60,7 @@ struct Case {
 
 class NcclTimingTest : public ::testing::TestWithParam<Case> {};
 
-TEST_P(NcclTimingTest, TellsTheBandwidthOf16RanksExactly) {
+TEST_P(NcclTimingTest, MeasuresTheBandwidthOf16Ranks) {
   const auto& now = GetParam();
   const Operation operation{.bytes = 8 * kGib};
   const auto answers = run_ranks(
@@ -74,7 +74,7 @@ TEST_P(NcclTimingTest, TellsTheBandwidthOf16RanksExactly) {
   }
 }
 
-TEST(NcclTimingCpuTest, TheCpuTimeOfStartingEachOperationIsTakenWhereItIsAskedFor) {
+TEST(NcclTimingCpuTest, MeasuresTheCpuTimeOfStartingIfRequested) {
   const auto answers = run_ranks({.ranks = 2}, [](Backend& backend) {
     const Operation operation{.bytes = 64};
     std::string counts;
@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
                            {.warm_up = 1, .iterations = 3, .pipelined = true, .graph = true}}),
     [](const auto& param) { return param.param.name; });
 
-TEST(NcclTimingOfTest, TellsTheBandwidthOfEveryCollective) {
+TEST(NcclTimingOfTest, MeasuresTheBandwidthOfEveryCollective) {
   for (std::size_t i = 0; i < kCollectives; ++i) {
     const Operation operation{.collective = static_cast<Collective>(i), .bytes = 1 << 20};
     const auto& use = definition_of(operation.collective).nccl;
@@ -126,7 +126,7 @@ TEST(NcclTimingOfTest, TellsTheBandwidthOfEveryCollective) {
   }
 }
 
-TEST(NcclTimingOfTest, OfAGroupOfOperationsTheTimeIsThatOfOne) {
+TEST(NcclTimingOfTest, MeasuresOneOperationOfAGroup) {
   const Operation operation{.bytes = 1 << 20};
   for (const bool graph : {false, true}) {
     const auto answers =
@@ -140,7 +140,7 @@ TEST(NcclTimingOfTest, OfAGroupOfOperationsTheTimeIsThatOfOne) {
   }
 }
 
-TEST(NcclTimingOfTest, ARankThatComesLateCostsTheOthersTime) {
+TEST(NcclTimingOfTest, IncludesTheWaitForALateRank) {
   const Operation operation{.bytes = 1 << 20};
   const auto answers = run_ranks(
       {.ranks = 3, .scenario = R"({"busbw": {"*": 100}, "slow": {"rank": 1, "us": 500}})"},
@@ -151,8 +151,8 @@ TEST(NcclTimingOfTest, ARankThatComesLateCostsTheOthersTime) {
   EXPECT_NEAR(*parse_number(answers[0]), expected, 1e-9);
 }
 
-// The third of these operations is the one in which the ranks meet, and the fourth is timed.
-TEST(NcclTimingOfTest, NoRanksDelayBeforeTheFirstIsTimedBackToBack) {
+// The ranks synchronise in the third operation, and the fourth is timed.
+TEST(NcclTimingOfTest, ExcludesADelayBeforeTheFirstPipelinedOperation) {
   const Operation operation{.bytes = 1 << 20};
   const auto first = [&](int late) {
     const auto answers = run_ranks(
@@ -170,7 +170,7 @@ TEST(NcclTimingOfTest, NoRanksDelayBeforeTheFirstIsTimedBackToBack) {
   EXPECT_NEAR(first(3), expected + 500e-6, 1e-9);
 }
 
-TEST(NcclTimingOfTest, NobodySleepsWhenTheEndIsNear) {
+TEST(NcclTimingOfTest, StaysAwakeNearTheExpectedEnd) {
   using std::chrono::milliseconds;
   const auto naps = [](int waited, int expected) {
     return may_nap(milliseconds(waited), milliseconds(expected));
@@ -186,7 +186,7 @@ TEST(NcclTimingOfTest, NobodySleepsWhenTheEndIsNear) {
   EXPECT_TRUE(naps(200, 100));
 }
 
-TEST(NcclTimingOfTest, PartsOfNothingTakeNoTime) {
+TEST(NcclTimingOfTest, MeasuresEmptyParts) {
   for (const bool graph : {false, true}) {
     const Operation operation{.collective = Collective::all_gather, .bytes = 8};
     const auto answers = run_ranks({.ranks = 2}, [&](Backend& backend) {
@@ -205,8 +205,8 @@ TEST(NcclTimingOfTest, NeedsReservedMemory) {
   EXPECT_THAT(answers, Each(HasSubstr("needs buffers of 1024 and 1024 B, but 0 and 0 B are")));
 }
 
-// Of 20 GiB, NCCL needs one; two buffers of 12 GiB are too many, and one is not.
-TEST(NcclTimingOfTest, SaysWhatIsFreeAndReservesWhatIsNeeded) {
+// NCCL needs 1 of 20 GiB, so two buffers of 12 GiB do not fit, but one does.
+TEST(NcclTimingOfTest, ReportsAndReservesFreeMemory) {
   const auto answers =
       run_ranks({.ranks = 1, .scenario = R"({"memory_gib": 20})"}, [](Backend& backend) {
         const auto gib = [&] { return (*backend.memory_free() + kGib / 2) / kGib; };
@@ -218,7 +218,7 @@ TEST(NcclTimingOfTest, SaysWhatIsFreeAndReservesWhatIsNeeded) {
   EXPECT_THAT(answers, Each("19 false true 19"));
 }
 
-TEST(NcclTimingOfTest, SaysHowMuchMemoryIsFreeWhenItIsTooLittle) {
+TEST(NcclTimingOfTest, ReportsFreeMemoryIfItIsTooLittle) {
   const auto answers =
       run_ranks({.ranks = 1, .scenario = R"({"memory_gib": 10})"}, [](Backend& backend) {
         const auto reserved = backend.reserve({.bytes = 8 * kGib});
