@@ -6,18 +6,22 @@
 #include <nlohmann/json.hpp>
 
 namespace muster::fakes::gpu {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Throttle, gpu, after_s, share)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Flip, gpu, product, index, bit)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SlowPart, of, host, gpu, share)
+
 namespace {
 
 using Json = nlohmann::json;
 
-When when_of(const Json& json) {
-  When when{.rank = json.at("rank").get<int>(), .operation = {}};
-  if (json.contains("operation")) when.operation = json.at("operation").get<std::uint64_t>();
-  return when;
+template <class T>
+void take(const Json& json, const char* key, T& value) {
+  if (json.contains(key)) value = json.at(key).get<T>();
 }
 
 template <class T>
-void take(const Json& json, const char* key, T& value) {
+void take(const Json& json, const char* key, std::optional<T>& value) {
   if (json.contains(key)) value = json.at(key).get<T>();
 }
 
@@ -25,6 +29,21 @@ void take(const Json& json, const char* key, T& value) {
 std::pair<int, int> pair_of(const std::string& text) {
   const auto dash = text.find('-');
   return {std::stoi(text.substr(0, dash)), std::stoi(text.substr(dash + 1))};
+}
+
+void take_pair(const Json& json, const char* key, std::optional<std::pair<int, int>>& value) {
+  if (json.contains(key)) value = pair_of(json.at(key).get<std::string>());
+}
+
+void take_by_gpu(const Json& json, const char* key, std::map<int, double>& values) {
+  if (!json.contains(key)) return;
+  for (const auto& [gpu, value] : json.at(key).items()) values[std::stoi(gpu)] = value;
+}
+
+When when_of(const Json& json) {
+  When when{.rank = json.at("rank").get<int>(), .operation = {}};
+  take(json, "operation", when.operation);
+  return when;
 }
 
 void take_faults(const Json& json, Scenario& scenario) {
@@ -36,76 +55,37 @@ void take_faults(const Json& json, Scenario& scenario) {
     const auto& wrong = json.at("wrong");
     scenario.wrong = Wrong{.when = when_of(wrong), .index = wrong.at("index").get<std::uint64_t>()};
   }
-  if (json.contains("hang")) scenario.hang = when_of(json.at("hang"));
-  if (json.contains("dies")) scenario.dies = json.at("dies").get<int>();
-  if (json.contains("apart")) {
-    scenario.apart = pair_of(json.at("apart").get<std::string>());
-  }
-  if (json.contains("hang_between")) {
-    scenario.hang_between = pair_of(json.at("hang_between").get<std::string>());
-  }
-  if (json.contains("slow_part")) {
-    const auto& part = json.at("slow_part");
-    auto& slow = scenario.slow_part.emplace();
-    take(part, "of", slow.of);
-    take(part, "host", slow.host);
-    take(part, "gpu", slow.gpu);
-    take(part, "share", slow.share);
-  }
-  if (json.contains("absent")) scenario.absent = json.at("absent").get<int>();
   if (json.contains("async_error")) {
     const auto& error = json.at("async_error");
     scenario.async_error = AsyncError{.when = when_of(error), .code = 6, .text = {}};
     take(error, "code", scenario.async_error->code);
     take(error, "text", scenario.async_error->text);
   }
-}
-
-void take_of(const Json& json, const char* key, std::map<int, double>& values) {
-  if (!json.contains(key)) return;
-  for (const auto& [gpu, value] : json.at(key).items()) values[std::stoi(gpu)] = value;
-}
-
-Flip flip_of(const Json& json) {
-  Flip flip;
-  take(json, "gpu", flip.gpu);
-  take(json, "product", flip.product);
-  take(json, "index", flip.index);
-  take(json, "bit", flip.bit);
-  return flip;
+  if (json.contains("hang")) scenario.hang = when_of(json.at("hang"));
+  take(json, "dies", scenario.dies);
+  take_pair(json, "apart", scenario.apart);
+  take_pair(json, "hang_between", scenario.hang_between);
+  take(json, "slow_part", scenario.slow_part);
+  take(json, "absent", scenario.absent);
 }
 
 void take_node(const Json& json, NodeHardware& node) {
-  take(json, "pcie_gbs", node.pcie_gbs);
   take(json, "peer_gbs", node.peer_gbs);
-  take(json, "memory_gbs", node.memory_gbs);
-  take(json, "tflops", node.tflops);
   if (json.contains("gemm")) {
     for (const auto& [type, value] : json.at("gemm").items()) node.gemm[type] = value;
   }
-  take_of(json, "gemm_share", node.gemm_of);
-  if (json.contains("gemm_flip")) node.gemm_flip = flip_of(json.at("gemm_flip"));
-  take_of(json, "pcie", node.pcie_of);
-  take_of(json, "memory", node.memory_of);
+  take_by_gpu(json, "gemm_share", node.gemm_of);
+  take_by_gpu(json, "pcie", node.pcie_of);
+  take_by_gpu(json, "memory", node.memory_of);
   if (json.contains("peer")) {
     for (const auto& [pair, value] : json.at("peer").items()) node.peer_of[pair_of(pair)] = value;
   }
-  if (json.contains("throttle")) {
-    auto& throttle = node.throttle.emplace();
-    take(json.at("throttle"), "gpu", throttle.gpu);
-    take(json.at("throttle"), "after_s", throttle.after_s);
-    take(json.at("throttle"), "share", throttle.share);
-  }
-  if (json.contains("flip")) node.flip = flip_of(json.at("flip"));
-  if (json.contains("stuck")) node.stuck = flip_of(json.at("stuck"));
-  if (json.contains("spoilt_copy")) node.spoilt_copy = json.at("spoilt_copy").get<int>();
-  if (json.contains("spoilt_pair")) {
-    node.spoilt_pair = pair_of(json.at("spoilt_pair").get<std::string>());
-  }
-  if (json.contains("lost_copy")) node.lost_copy = json.at("lost_copy").get<int>();
-  if (json.contains("lost_pair")) {
-    node.lost_pair = pair_of(json.at("lost_pair").get<std::string>());
-  }
+  take(json, "gemm_flip", node.gemm_flip);
+  take(json, "throttle", node.throttle);
+  take(json, "flip", node.flip);
+  take(json, "stuck", node.stuck);
+  take(json, "spoilt_copy", node.spoilt_copy);
+  take_pair(json, "spoilt_pair", node.spoilt_pair);
 }
 
 Scenario scenario_of(const Json& json) {
@@ -125,7 +105,6 @@ Scenario scenario_of(const Json& json) {
   take(json, "diagnosis", scenario.diagnosis);
   take(json, "inside", scenario.inside);
   take(json, "log", scenario.log);
-  take(json, "cuda_version", scenario.cuda_version);
   take(json, "nccl_version", scenario.nccl_version);
   take(json, "abort_hangs", scenario.abort_hangs);
   take_faults(json, scenario);

@@ -58,13 +58,13 @@ struct Flip {
 
 // The speeds and faults of a node: the key "node".
 struct NodeHardware {
-  double pcie_gbs = 55;                           // "pcie_gbs"
+  double pcie_gbs = 55;
   std::map<int, double> pcie_of;                  // "pcie": {"3": 27.5}
   double peer_gbs = 350;                          // "peer_gbs"
   std::map<std::pair<int, int>, double> peer_of;  // "peer": {"1-4": 90}: GPU 1 reads from 4
-  double memory_gbs = 3000;                       // "memory_gbs"
-  std::map<int, double> memory_of;                // "memory": {"2": 2000}
-  double tflops = 40;                             // "tflops": of products by muster's kernel
+  double memory_gbs = 3000;
+  std::map<int, double> memory_of;  // "memory": {"2": 2000}
+  double tflops = 40;               // of products by muster's kernel
   // "gemm": {"bf16": 770}: of products by cuBLASLt; 0 if the chip does not support the type
   std::map<std::string, double> gemm{{"bf16", 770}, {"fp16", 760}, {"fp8", 1400},
                                      {"tf32", 390}, {"fp32", 50},  {"fp64", 60}};
@@ -119,10 +119,10 @@ struct Scenario {
   std::string cause = "no_device";     // "cause" of socket: no_device, disabled, net, plugin
   std::string inside = "p2p";          // "inside": p2p, shm, nvls
   std::vector<std::string> log;        // "log": further lines, without their prefix
-  int cuda_version = 13000;            // "cuda_version"
-  int nccl_version = 22809;            // "nccl_version"
-  NodeHardware node;                   // "node"
-  bool abort_hangs = false;            // "abort_hangs": ncclCommAbort never returns
+  int cuda_version = 13000;
+  int nccl_version = 22809;  // "nccl_version"
+  NodeHardware node;         // "node"
+  bool abort_hangs = false;  // "abort_hangs": ncclCommAbort never returns
 
   [[nodiscard]] int host_of(int rank) const;
   [[nodiscard]] double busbw_of(std::string_view collective) const;

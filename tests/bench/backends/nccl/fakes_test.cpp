@@ -63,14 +63,14 @@ TEST(FakeCudaTest, NeedsInitialisationAndAContext) {
     int count = 0;
     int device = 0;
     cuda::Pointer memory = 0;
-    Codes seen{bench.cuda.device_count.call(&count), bench.cuda.allocate.call(&memory, 64)};
-    seen.push_back(bench.cuda.init.call(7));
-    seen.push_back(bench.cuda.init.call(0));
-    seen.push_back(bench.cuda.allocate.call(&memory, 64));
-    seen.push_back(bench.cuda.device.call(&device, 8));
-    seen.push_back(bench.cuda.retain.call(&bench.context, 99));
-    seen.push_back(bench.cuda.device_count.call(nullptr));
-    return seen;
+    return {bench.cuda.device_count.call(&count),
+            bench.cuda.allocate.call(&memory, 64),
+            bench.cuda.init.call(7),
+            bench.cuda.init.call(0),
+            bench.cuda.allocate.call(&memory, 64),
+            bench.cuda.device.call(&device, 8),
+            bench.cuda.retain.call(&bench.context, 99),
+            bench.cuda.device_count.call(nullptr)};
   };
   EXPECT_THAT(words_of("{}", codes), ElementsAre("3 3 1 0 201 101 101 1"));
 }
@@ -83,9 +83,8 @@ TEST(FakeCudaTest, RejectsInvalidHandles) {
     float milliseconds = 0;
     bench.cuda.event_create.call(&event, 0);
     bench.cuda.event_create.call(&other, 0);
-    Codes seen{bench.cuda.stream_query.call(nullptr)};
-    seen.push_back(bench.cuda.event_record.call(event, nullptr));
-    seen.push_back(bench.cuda.event_elapsed.call(&milliseconds, event, other));
+    Codes seen{bench.cuda.stream_query.call(nullptr), bench.cuda.event_record.call(event, nullptr),
+               bench.cuda.event_elapsed.call(&milliseconds, event, other)};
     bench.cuda.event_record.call(event, bench.stream);
     bench.cuda.event_record.call(other, bench.stream);
     seen.push_back(bench.cuda.event_elapsed.call(&milliseconds, event, other));
@@ -107,16 +106,15 @@ TEST(FakeCudaTest, WaitsForAnotherStreamsEvent) {
     bench.cuda.stream_create.call(&second, 0);
     bench.cuda.event_create.call(&event, 0);
     bench.cuda.event_create.call(&back, 0);
-    Codes seen{bench.cuda.stream_wait.call(second, nullptr, 0)};
-    seen.push_back(bench.cuda.stream_wait.call(second, event, 7));
-    seen.push_back(bench.cuda.event_record.call(event, bench.stream));
-    seen.push_back(bench.cuda.stream_wait.call(second, event, 0));
-    seen.push_back(bench.cuda.event_record.call(back, second));
-    seen.push_back(bench.cuda.stream_wait.call(bench.stream, back, 0));
-    seen.push_back(bench.cuda.event_query.call(back));
-    seen.push_back(bench.cuda.stream_query.call(bench.stream));
-    seen.push_back(bench.cuda.event_query.call(back));
-    return seen;
+    return {bench.cuda.stream_wait.call(second, nullptr, 0),
+            bench.cuda.stream_wait.call(second, event, 7),
+            bench.cuda.event_record.call(event, bench.stream),
+            bench.cuda.stream_wait.call(second, event, 0),
+            bench.cuda.event_record.call(back, second),
+            bench.cuda.stream_wait.call(bench.stream, back, 0),
+            bench.cuda.event_query.call(back),
+            bench.cuda.stream_query.call(bench.stream),
+            bench.cuda.event_query.call(back)};
   };
   EXPECT_THAT(words_of("{}", codes), ElementsAre("400 1 0 0 0 0 600 0 0"));
 }
@@ -126,14 +124,13 @@ TEST(FakeCudaTest, RejectsInvalidMemory) {
     bench.start();
     const std::array<char, 8> text{};
     cuda::Pointer more = 0;
-    Codes seen{bench.cuda.copy_in.call(bench.memory + 4090, text.data(), 8, bench.stream)};
-    seen.push_back(bench.cuda.set_bytes.call(bench.memory, 0, 4097, bench.stream));
-    seen.push_back(bench.cuda.allocate.call(&more, 80UL << 30));
-    seen.push_back(bench.cuda.allocate.call(&more, 0));
-    seen.push_back(bench.cuda.free.call(bench.memory + 1));
-    seen.push_back(bench.cuda.free.call(bench.memory));
-    seen.push_back(bench.cuda.free.call(bench.memory));
-    return seen;
+    return {bench.cuda.copy_in.call(bench.memory + 4090, text.data(), 8, bench.stream),
+            bench.cuda.set_bytes.call(bench.memory, 0, 4097, bench.stream),
+            bench.cuda.allocate.call(&more, 80UL << 30),
+            bench.cuda.allocate.call(&more, 0),
+            bench.cuda.free.call(bench.memory + 1),
+            bench.cuda.free.call(bench.memory),
+            bench.cuda.free.call(bench.memory)};
   };
   EXPECT_THAT(words_of("{}", codes), ElementsAre("1 1 2 1 1 0 1"));
 }
@@ -170,12 +167,11 @@ TEST(FakeCudaTest, InvalidatesACaptureThatIsQueried) {
   const auto codes = [](Bench& bench) -> Codes {
     bench.start();
     cuda::Graph graph = nullptr;
-    Codes seen{bench.cuda.capture_end.call(bench.stream, &graph)};
-    seen.push_back(bench.cuda.capture_begin.call(bench.stream, cuda::kCaptureThreadLocal));
-    seen.push_back(bench.cuda.stream_query.call(bench.stream));
-    seen.push_back(bench.cuda.capture_end.call(bench.stream, &graph));
-    seen.push_back(bench.cuda.stream_query.call(bench.stream));
-    return seen;
+    return {bench.cuda.capture_end.call(bench.stream, &graph),
+            bench.cuda.capture_begin.call(bench.stream, cuda::kCaptureThreadLocal),
+            bench.cuda.stream_query.call(bench.stream),
+            bench.cuda.capture_end.call(bench.stream, &graph),
+            bench.cuda.stream_query.call(bench.stream)};
   };
   EXPECT_THAT(words_of("{}", codes), ElementsAre("1 0 900 901 0"));
 }
@@ -192,14 +188,14 @@ TEST(FakeNcclTest, RejectsInvalidArguments) {
       return bench.nccl.all_reduce.call(bench.buffer(), bench.buffer(), 8, nccl::kFloat32,
                                         reduction, one, bench.stream);
     };
-    Codes seen{broadcast(1024, nccl::kFloat32, 0, one)};
-    seen.push_back(broadcast(1025, nccl::kFloat32, 0, one));
-    seen.push_back(broadcast(8, 77, 0, one));
-    seen.push_back(broadcast(8, nccl::kFloat32, 1, one));
-    seen.push_back(broadcast(8, nccl::kFloat32, 0, nullptr));
-    seen.push_back(reduce(nccl::kAvg));
-    seen.push_back(reduce(9));
-    seen.push_back(bench.nccl.group_end.call());
+    Codes seen{broadcast(1024, nccl::kFloat32, 0, one),
+               broadcast(1025, nccl::kFloat32, 0, one),
+               broadcast(8, 77, 0, one),
+               broadcast(8, nccl::kFloat32, 1, one),
+               broadcast(8, nccl::kFloat32, 0, nullptr),
+               reduce(nccl::kAvg),
+               reduce(9),
+               bench.nccl.group_end.call()};
     bench.nccl.destroy.call(one);
     seen.push_back(reduce(nccl::kSum));
     return seen;
