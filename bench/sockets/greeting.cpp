@@ -171,10 +171,13 @@ void Doorkeeper::accept_all() {
       paused_until_ = Clock::now() + std::chrono::milliseconds(50);
       return;
     }
-    if (newcomers_.size() >= static_cast<std::size_t>(self_.ranks) + kRoomForStrangers) {
+    const auto oldest = std::ranges::find_if(
+        newcomers_, [](const Newcomer& newcomer) { return newcomer.socket.is_open(); });
+    const auto room = static_cast<std::size_t>(self_.ranks) + kRoomForStrangers;
+    if (newcomers_.size() >= room && oldest != newcomers_.end()) {
       // The oldest is the least likely to be a rank, and a rank tries again.
-      drop(newcomers_.front(), "too many connect at once");
-      newcomers_.erase(newcomers_.begin());
+      drop(*oldest, "too many connect at once");
+      newcomers_.erase(oldest);
     }
     newcomers_.push_back(
         {.socket = std::move(socket), .address = to_text(from), .deadline = after(limit_)});
