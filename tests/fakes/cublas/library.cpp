@@ -72,25 +72,16 @@ struct Preference {
   std::uint64_t workspace = 0;
 };
 
-Table<cublas::Handle, Blas>& handles() {
-  static Table<cublas::Handle, Blas> all;
+template <class Handle, class State>
+Table<Handle, State>& table() {
+  static Table<Handle, State> all;
   return all;
 }
 
-Table<cublas::Operation, Operation>& operations() {
-  static Table<cublas::Operation, Operation> all;
-  return all;
-}
-
-Table<cublas::Layout, Layout>& layouts() {
-  static Table<cublas::Layout, Layout> all;
-  return all;
-}
-
-Table<cublas::Preference, Preference>& preferences() {
-  static Table<cublas::Preference, Preference> all;
-  return all;
-}
+constexpr auto handles = table<cublas::Handle, Blas>;
+constexpr auto operations = table<cublas::Operation, Operation>;
+constexpr auto layouts = table<cublas::Layout, Layout>;
+constexpr auto preferences = table<cublas::Preference, Preference>;
 
 node::NumberType numbers_of(int type) {
   switch (type) {
