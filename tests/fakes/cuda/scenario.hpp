@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fake CUDA driver and the fake NCCL simulate: a small cluster with named faults. It is
+// The scenario of the fake CUDA driver and the fake NCCL: a small cluster with named faults. It is
 // read from the JSON file MUSTER_FAKE_GPU. Each key is documented at its member.
 #pragma once
 

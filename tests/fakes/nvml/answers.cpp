@@ -19,7 +19,7 @@ namespace muster::fakes {
 namespace {
 
 std::filesystem::path scenario_file() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets variables meanwhile
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): variables do not change
   if (const char* named = std::getenv("MUSTER_FAKE_NVML"); named != nullptr) return named;
   Dl_info self{};
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): any address of this library

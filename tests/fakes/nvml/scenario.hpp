@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fake NVML answers: the facts that a probe should find, and its errors.
+// The answers of the fake NVML: the facts that a probe should find, and its errors.
 //
 // In its file, the first line is the section `nvml` of a snapshot as JSON. An absent fact there is
 // answered "not supported", an unreadable one "unknown error". Each further line is one of

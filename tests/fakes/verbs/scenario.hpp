@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fake libibverbs simulates: HCAs with named faults, from the JSON file MUSTER_FAKE_VERBS.
-// Without one there are no faults.
+// The scenario of the fake libibverbs: HCAs with named faults, from the JSON file
+// MUSTER_FAKE_VERBS. Without one there are no faults.
 #pragma once
 
 #include <map>

@@ -241,7 +241,7 @@ TEST(RequirementsTest, DoNotApplyWithoutSuchPairs) {
   EXPECT_EQ(only(across("NET/IB"), Requirement::p2p, {0, 1, 2, 3}).state, State::not_applicable);
 }
 
-// Of two nodes with two GPUs each.
+// Two nodes with two GPUs each.
 std::vector<RequirementResult> results_of_run(const std::string& scenario,
                                               const std::vector<Requirement>& requirements) {
   const auto logs = run_ranks({.ranks = 4, .scenario = scenario, .gpus = 2}, [](Backend& backend) {
