@@ -75,7 +75,7 @@ class Reader {
     return *this;
   }
 
-  // Everything was there, and nothing is left.
+  // Whether all bytes were read, and none was missing.
   [[nodiscard]] bool complete() const { return good_ && bytes_.empty(); }
 
  private:

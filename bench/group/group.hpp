@@ -46,7 +46,7 @@ struct JoinOptions {
   std::function<void(std::string_view)> note;
   // Rank 0: called with the missing ranks whenever some have arrived.
   std::function<void(const std::vector<int>&)> missing;
-  // After trouble: how long a process may take to say where it is, and rank 0 to report.
+  // After trouble: how long a process may take to report its phase, and rank 0 to report.
   Clock::duration grace = std::chrono::seconds(2);
   // How long a process that has connected may take to identify itself.
   Clock::duration hello_limit = std::chrono::seconds(5);
@@ -74,7 +74,7 @@ class Group {
   [[nodiscard]] virtual Result<void> barrier() = 0;
 
   // Records that this process is now in `phase` and must enter the next one within `limit`;
-  // otherwise every `on_trouble` is called with who came how far. Sends nothing. All ranks enter
+  // otherwise every `on_trouble` is called. Sends nothing. All ranks enter
   // the same phases in the same order. With `counters`, each finished operation restarts the limit.
   virtual void enter(Phase phase, Clock::duration limit, ProgressCounters counters = {}) = 0;
 

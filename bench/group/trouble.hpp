@@ -48,7 +48,7 @@ struct Trouble {
   std::string what;          // a sentence
   std::vector<int> ranks;    // those missing, gone or late; may be empty
   std::vector<int> arrived;  // of absent and late: the others
-  // Rank 0 is gone or silent, and this process found that out by itself: rank 0 reports nothing.
+  // This process itself found that rank 0 is gone or silent, so rank 0 reports nothing.
   bool without_rank_0 = false;
   bool broken = false;  // the rank that gave up has a device that reports to be broken
 };

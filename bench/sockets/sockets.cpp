@@ -20,14 +20,14 @@
 namespace muster::bench {
 namespace {
 
-constexpr int kBacklog = 4096;  // the kernel takes what it allows
+constexpr int kBacklog = 4096;  // the kernel limits it
 
 void set_option(int socket, int level, int name, int value) {
-  // One that a kernel does not know makes a connection slower, or a loss noticed later.
+  // Without an option a connection is slower, or a loss is detected later.
   [[maybe_unused]] const int ignored = ::setsockopt(socket, level, name, &value, sizeof value);
 }
 
-// Small texts, and the last part of a large one, are not kept back.
+// Do not delay small messages.
 void send_at_once(int socket) { set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1); }
 
 Result<Descriptor> listen_at(const Address& address) {
@@ -82,25 +82,25 @@ bool is_bridge(std::string_view interface) {
   return std::ranges::any_of(kNames, [&](auto name) { return interface.starts_with(name); });
 }
 
-struct Found {
-  int order = 0;  // what others are most likely to reach comes first
+struct FoundAddress {
+  int order = 0;  // the most reachable addresses come first
   std::string host;
 };
 
-Result<Found> describe(const ifaddrs& each) {
+Result<FoundAddress> describe(const ifaddrs& each) {
   constexpr unsigned kUp = IFF_UP | IFF_RUNNING;
   if (each.ifa_addr == nullptr || (each.ifa_flags & kUp) != kUp) return make_missing("down");
   const auto family = each.ifa_addr->sa_family;
-  if (family != AF_INET && family != AF_INET6) return make_missing("no address of IP");
+  if (family != AF_INET && family != AF_INET6) return make_missing("not an IP address");
   Address address;
   address.length =
       static_cast<socklen_t>(family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
   std::memcpy(&address.storage, each.ifa_addr, address.length);
   auto host = to_text(address);
   if (host.starts_with("fe80")) return make_missing("valid on one link only");
-  if ((each.ifa_flags & IFF_LOOPBACK) != 0) return Found{3, host};
-  if (is_bridge(each.ifa_name)) return Found{2, host};
-  return Found{family == AF_INET ? 0 : 1, host};
+  if ((each.ifa_flags & IFF_LOOPBACK) != 0) return FoundAddress{3, host};
+  if (is_bridge(each.ifa_name)) return FoundAddress{2, host};
+  return FoundAddress{family == AF_INET ? 0 : 1, host};
 }
 
 }  // namespace
@@ -136,13 +136,13 @@ std::string to_text(const Address& address) {
   const int error = ::getnameinfo(address.get(), address.length, host.data(),
                                   static_cast<socklen_t>(host.size()), nullptr, 0, NI_NUMERICHOST);
   if (error != 0) return "an unknown address";
-  constexpr std::string_view kMapped = "::ffff:";  // a peer of IPv4 on a socket for both
+  constexpr std::string_view kMapped = "::ffff:";  // IPv4 on a socket for both families
   const std::string_view text(host.data());
   return std::string(text.starts_with(kMapped) ? text.substr(kMapped.size()) : text);
 }
 
 Result<std::vector<Address>> resolve(const Endpoint& where) {
-  // Addresses need no name server.
+  // Numeric addresses need no name server.
   if (auto numeric = look_up(where, AI_NUMERICHOST)) return numeric;
   return look_up(where, 0);
 }
@@ -167,9 +167,9 @@ Result<Descriptor> listen_on(const Endpoint& where) {
 Result<std::uint16_t> port_of(const Descriptor& listener) {
   Address address{.length = sizeof(sockaddr_storage)};
   if (::getsockname(listener.get(), address.get(), &address.length) != 0) {
-    return make_error(fmt::format("ask for the port: {}", std::strerror(errno)));
+    return make_error(fmt::format("getsockname: {}", std::strerror(errno)));
   }
-  // The port lies at the same place for both families.
+  // The port has the same offset in both families.
   sockaddr_in inside{};
   std::memcpy(&inside, &address.storage, sizeof inside);
   return ::ntohs(inside.sin_port);
@@ -184,11 +184,11 @@ Result<Listener> listen_anywhere() {
     return make_error(fmt::format("list interfaces: {}", std::strerror(errno)));
   }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
-  std::vector<Found> found;
+  std::vector<FoundAddress> found;
   for (const auto* each = list; each != nullptr; each = each->ifa_next) {
     if (auto described = describe(*each)) found.push_back(*std::move(described));
   }
-  std::ranges::stable_sort(found, {}, &Found::order);
+  std::ranges::stable_sort(found, {}, &FoundAddress::order);
   Listener result{.socket = std::move(socket)};
   for (auto& each : found) result.addresses.push_back({.host = std::move(each.host), .port = port});
   if (result.addresses.empty()) return make_error("no network interface has an address");
@@ -238,7 +238,8 @@ Result<void> allow_descriptors(std::string_view who, std::size_t wanted) {
   }
   limit.rlim_cur = limit.rlim_max;
   if (::setrlimit(RLIMIT_NOFILE, &limit) == 0) return {};
-  return make_error(fmt::format("ask for {} file descriptors: {}", wanted, std::strerror(errno)));
+  return make_error(
+      fmt::format("raise the limit to {} file descriptors: {}", wanted, std::strerror(errno)));
 }
 
 }  // namespace muster::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP sockets that do not block: for the ranks' meeting and for the data of the TCP back end.
+// Non-blocking TCP sockets, for the rendezvous of the ranks and for the TCP back end.
 #pragma once
 
 #include <sys/socket.h>
@@ -29,7 +29,7 @@ struct Endpoint {
 
 [[nodiscard]] bool is_loopback(const Endpoint& endpoint);
 
-// An address as the kernel takes it.
+// A socket address.
 struct Address {
   sockaddr_storage storage{};
   socklen_t length = 0;
@@ -42,15 +42,15 @@ struct Address {
 // "10.0.0.4".
 [[nodiscard]] std::string to_text(const Address& address);
 
-// All that a name stands for. May ask name servers, and take as long as they do.
+// All addresses of a host name. May wait for a name server.
 [[nodiscard]] Result<std::vector<Address>> resolve(const Endpoint& where);
 
-// Listens on the port of `where` (0: any): on loopback alone where that is what it says, else on
-// every interface, as a name may be that of a service in front of this machine.
+// Listens on the port of `where` (0: any). It listens on loopback if `where` is a loopback address,
+// else on every interface, since a name may be that of a service in front of this machine.
 [[nodiscard]] Result<Descriptor> listen_on(const Endpoint& where);
 [[nodiscard]] Result<std::uint16_t> port_of(const Descriptor& listener);
 
-// A socket that listens on any free port of every interface, and how others may reach it.
+// A listener on a free port of every interface, and the addresses at which others may reach it.
 struct Listener {
   Descriptor socket;
   std::vector<Endpoint> addresses;  // loopback last
@@ -58,20 +58,19 @@ struct Listener {
 
 [[nodiscard]] Result<Listener> listen_anywhere();
 
-// A connection that is being made; it is there once it can be written to.
+// A connection in progress; it is established once the socket is writable.
 [[nodiscard]] Result<Descriptor> start_connecting(const Address& address);
-// The errno that says why such a connection was not made; 0 if it was.
+// The errno of a connection that has failed, or 0.
 [[nodiscard]] int error_of(int descriptor);
 
-// The next one that waits; nothing open, and errno, where there is none.
+// The next waiting connection. If there is none, the descriptor is closed and errno is set.
 [[nodiscard]] Descriptor accept_one(int listener, Address& from);
 
-// The other side's node being gone ends a connection after about 15 s, whether it was last heard or
-// last spoken to. Not for data: a rank that computes for long reads nothing meanwhile.
+// Ends the connection about 15 s after the other node goes down. Not for data: a rank may compute
+// for long without reading.
 void notice_loss(int socket);
 
-// Lets this process have as many descriptors as it may, where fewer than `wanted` are allowed now.
-// `who` needs them, for the message.
+// Raises the limit on descriptors if fewer than `wanted` are allowed. `who` is for the message.
 [[nodiscard]] Result<void> allow_descriptors(std::string_view who, std::size_t wanted);
 
 }  // namespace muster::bench
