@@ -86,6 +86,8 @@ void take_node(const Json& json, NodeHardware& node) {
   take(json, "stuck", node.stuck);
   take(json, "spoilt_copy", node.spoilt_copy);
   take_pair(json, "spoilt_pair", node.spoilt_pair);
+  take(json, "lost_copy", node.lost_copy);
+  take_pair(json, "lost_pair", node.lost_pair);
 }
 
 Scenario scenario_of(const Json& json) {
