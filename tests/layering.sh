@@ -39,15 +39,16 @@ checks/muster: lib/profile checks checks/shared
 checks/pci   : lib/base lib/profile checks checks/shared
 checks/topo  : lib/base lib/profile checks checks/shared
 bench/collectives : lib/base
+bench/model  : lib/base lib/profile bench/collectives
 bench/sockets : lib/base
 bench/launch : lib/base lib/process lib/hosts bench/sockets
 bench/group  : lib/base bench/launch bench/sockets
-bench/backends : lib/base lib/process bench/collectives bench/sockets
+bench/backends : lib/base lib/process bench/collectives bench/model bench/sockets
 bench/results : lib/base lib/profile lib/report lib/statistics bench/collectives bench/backends bench/group
-bench/command : lib/base lib/command lib/profile lib/report bench/collectives bench/launch bench/backends
-bench/run    : lib/base lib/process lib/command lib/choice lib/profile lib/report lib/probes bench/collectives bench/launch bench/sockets bench/group bench/backends bench/results bench/command
+bench/command : lib/base lib/command lib/profile lib/report bench/collectives bench/model bench/launch bench/backends
+bench/run    : lib/base lib/process lib/command lib/choice lib/profile lib/report lib/probes bench/collectives bench/model bench/launch bench/sockets bench/group bench/backends bench/results bench/command
 bench/node   : lib/base lib/process lib/command lib/node lib/profile lib/report lib/probes lib/statistics bench/launch bench/backends bench/results bench/command bench/run
-bench/locate : lib/base lib/process lib/command lib/hosts lib/profile lib/report bench/group bench/backends bench/command bench/results bench/run bench/node
+bench/locate : lib/base lib/command lib/hosts lib/profile lib/report lib/statistics bench/model bench/backends bench/command bench/results bench/run bench/node
 bench/train  : lib/base lib/command lib/report lib/statistics bench/backends bench/command bench/results bench/run bench/node
 bench        : lib/process lib/command lib/report bench/run bench/node bench/locate bench/train
 bench/micro  : lib/node lib/profile lib/report lib/probes checks

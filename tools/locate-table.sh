@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the table of docs/locate.md: what `muster-bench locate` finds on models of clusters, how often it accuses a
+# Prints what `muster-bench locate` finds on simulated clusters, how often it accuses a
 # healthy part, and in how many rounds.
 #
 #   tools/locate-table.sh [RUNS [SEED]]

@@ -9,8 +9,8 @@
 #include <cctype>
 #include <utility>
 
-#include "bench/backends/sim/cluster.hpp"
 #include "bench/command/shared_options.hpp"
+#include "bench/model/cluster.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/command_line.hpp"
 #include "lib/command/version.hpp"
@@ -136,7 +136,7 @@ Result<void> check_command(const BenchCommand& command) {
                    "--each-iteration requires --format json"},
                   {!command.sim.empty() && command.backend != BackendKind::sim,
                    "--sim requires --backend sim"}}));
-  TRY(parse_sim(command.sim));
+  TRY(check_sim(command.sim));
   const bool is_split = command.split.has_value();
   const bool types = !command.types.empty() || !command.reductions.empty();
   const bool collectives = !command.collectives.empty();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search found: who is slow, what shows it, and what it is not.
+// The result of a search: what is slow, the evidence, and what was ruled out.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,12 @@
 #include "bench/locate/measurer.hpp"
 #include "bench/locate/rounds.hpp"
 #include "bench/locate/rule.hpp"
-#include "bench/locate/schedule.hpp"
 
 namespace muster::bench::locate {
 
 // The part of a slow node that is slow.
-enum class Part {
-  untold,   // no measurement tells
+enum class SlowPart {
+  unknown,
   hca,      // one HCA
   gpu,      // one GPU
   inside,   // the links between its GPUs
@@ -26,56 +25,55 @@ enum class Part {
 struct Culprit {
   enum class Kind {
     node,             // slow with every partner
-    link,             // these two with one another, and with nobody else
-    leaf,             // the nodes of one leaf switch, by what they share
-    level,            // all that crosses the switches of one level
+    link,             // these two nodes are slow with each other alone
+    leaf,             // a leaf switch, with its nodes
+    level,            // all traffic that crosses one level of switches
     rail,             // the same device of most nodes
     group,            // these nodes together, and no smaller part of them
-    congestion,       // what was slow only while all nodes worked
-    everyone,         // no outlier, and less than is expected
-    not_enough_data,  // nothing can be said; `evidence` says why
+    congestion,       // slow only while all nodes worked
+    everyone,         // there is no outlier, and all are slower than expected
+    not_enough_data,  // nothing can be decided; `evidence` has the reason
   };
   Kind kind = Kind::not_enough_data;
   std::vector<Node> nodes{};
-  Part part = Part::untold;
-  std::vector<int> devices{};  // of a node: those that are slow, where it is not all of them
-  int leaf = kNoLeaf;          // of a switch that nobody named, too
-  std::size_t together = 2;    // the fewest nodes in whose all-reduce it shows
+  SlowPart part = SlowPart::unknown;
+  std::vector<int> devices{};  // the slow devices of a node, unless all of them are
+  int leaf = kNoLeaf;          // also kNoLeaf for a switch without a name
+  std::size_t together = 2;    // the smallest number of nodes that shows it
   bool hung = false;           // it did not finish
-  std::string loss{};      // of a node whose processes have ended: how; says nothing of its parts
-  bool of_device = false;  // what follows are rates of one device, not of all of a node
-  double gbps = 0;         // the best that was measured
-  double share = 0;        // of what the healthy reach
+  std::string loss{};          // how the processes of a node ended; says nothing about its parts
+  bool of_device = false;      // the rates are those of one device, not of a whole node
+  double gbps = 0;             // the best measurement
+  double share = 0;            // of what healthy ones reach
   double probability = 0;
   std::vector<std::string> evidence{};
   std::vector<std::string> ruled_out{};
 };
 
-// What two nodes reached together; empty where they did not finish.
+// The rate of two nodes; empty if they did not finish.
 struct PairRate {
   Pair pair;
   std::optional<double> gbps;
 };
 
-// What those nodes reach in one all-reduce that a next job has; empty where it did not finish.
+// The rate of these nodes in one all-reduce; empty if it did not finish.
 struct Together {
   std::vector<Node> nodes;
   std::optional<double> gbps;
 };
 
-struct Search {
-  std::vector<Culprit> culprits;
-  std::vector<PairRate> pairs;  // all that were measured, in the order of time
-  std::optional<Scale> scale;   // of healthy pairs; of their devices where `pairs` is empty
-  std::optional<Together> together;
+struct SearchResult {
+  std::vector<Culprit> culprits{};
+  std::vector<PairRate> pairs{};  // all measured pairs, in the order of time
+  std::optional<Scale> scale{};   // of healthy pairs, or of devices if no pair was measured
+  std::optional<Together> together{};
   int rounds = 0;
   std::uint64_t operations = 0;
 
-  // Adds the pairs of a round.
-  void keep(const Round& round);
+  void keep_pairs(const Round& round);
 };
 
-// What one pair of nodes reached, and what its equals did.
+// A rate that one node reached with a partner, and the scale of that round.
 struct Meeting {
   Node partner = 0;
   std::optional<double> gbps;
@@ -93,14 +91,14 @@ struct SlowPair {
   Scale scale;
 };
 
-// What is left to be explained once pairs have been measured.
+// Nodes and pairs that are slow in the measurements of pairs, still without a cause.
 struct Suspicion {
-  std::vector<Suspect> slow;    // with every partner
-  std::vector<SlowPair> pairs;  // both of them fine with others
-  std::vector<Node> proven;     // fine
-  Scale scale;
-  bool of_device = false;      // all rates are of one device, not of all of a node
-  std::vector<int> devices{};  // that are slow on most nodes, which is no node's fault
+  std::vector<Suspect> slow{};    // slow with every partner
+  std::vector<SlowPair> pairs{};  // both nodes are fine with other partners
+  std::vector<Node> proven{};     // fine
+  Scale scale{};
+  bool of_device = false;      // the rates are those of one device, not of a whole node
+  std::vector<int> devices{};  // slow on most nodes, which is not the fault of a node
 };
 
 }  // namespace muster::bench::locate

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// From slow nodes and slow pairs to causes: a few more rounds in which hardly anybody else works.
+// From slow nodes and slow pairs to causes, in a few more rounds in which hardly any other node
+// works.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "bench/locate/locate.hpp"
-#include "bench/results/statistics.hpp"
 #include "lib/base/units.hpp"
+#include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::locate {
 namespace {
@@ -28,142 +28,123 @@ class Explanation {
  public:
   Explanation(const Suspicion& suspicion, const Nodes& nodes, Rounds& rounds)
       : suspicion_(suspicion), nodes_(nodes), rounds_(rounds) {
-    for (const auto& each : suspicion.slow) slow_.push_back(evidence_of(each));
-    std::ranges::sort(slow_, {}, [](const Slow& each) { return each.suspect->node; });
+    for (const auto& suspect : suspicion.slow) {
+      auto& slow = slow_.emplace_back();
+      slow.suspect = &suspect;
+      for (const auto& [partner, gbps, scale] : suspect.meetings) {
+        slow.odds.push_back(odds_of(gbps, scale));
+        slow.evidence.push_back(
+            fmt::format("with {}: {}", nodes.names[partner], rate(gbps, scale)));
+      }
+    }
+    std::ranges::sort(slow_, {}, [](const SlowNode& each) { return each.suspect->node; });
   }
 
   [[nodiscard]] Result<std::vector<Culprit>> run() {
-    const bool parts = nodes_.devices > 1 && !slow_.empty();
-    if (parts || !suspicion_.pairs.empty()) {
-      if (auto done = measure_quiet(parts); !done) return tl::unexpected(done.error());
-    }
-    if (parts) {
-      if (auto done = measure_inside(); !done) return tl::unexpected(done.error());
-    }
-    if (auto done = measure_alone(); !done) return tl::unexpected(done.error());
-    for (auto& each : slow_) culprits_.push_back(each.jammed ? jam_of(each) : conclude(each));
+    const bool devices = nodes_.devices > 1 && !slow_.empty();
+    if (devices || !suspicion_.pairs.empty()) TRY(measure_quiet(devices));
+    if (devices) TRY(measure_inside());
+    TRY(measure_alone());
+    for (auto& each : slow_) culprits_.push_back(conclude(each));
     return std::move(culprits_);
   }
 
  private:
-  struct Slow {
+  struct SlowNode {
     const Suspect* suspect = nullptr;
-    std::vector<int> low{};  // devices that are slow by themselves
-    bool rails = false;      // were they measured?
-    bool inside_low = false, inside = false;
-    bool jammed = false;  // fine with another partner while nobody else works
+    std::vector<int> devices{};  // that are slow by themselves
+    bool devices_measured = false;
+    bool inside_measured = false, inside_low = false;
+    bool congested = false;  // fine with another partner while no other node works
     std::vector<double> odds{};
     std::vector<std::string> evidence{};
   };
 
-  static void take(Culprit& culprit, const Meeting& meeting) {
-    if (!meeting.gbps) return;
-    culprit.hung = false;
-    culprit.gbps = std::max(culprit.gbps, *meeting.gbps);
-    culprit.share = std::max(culprit.share, meeting.scale.share(*meeting.gbps));
+  [[nodiscard]] SlowNode& slow_node(Node node) {
+    return *std::ranges::find_if(slow_,
+                                 [&](const SlowNode& each) { return each.suspect->node == node; });
   }
 
-  [[nodiscard]] Slow evidence_of(const Suspect& suspect) const {
-    Slow slow{.suspect = &suspect};
-    for (const auto& meeting : suspect.meetings) {
-      slow.odds.push_back(odds_of(meeting.gbps, meeting.scale));
-      slow.evidence.push_back(fmt::format("with {}: {}", nodes_.names[meeting.partner],
-                                          rate(meeting.gbps, meeting.scale)));
-    }
-    return slow;
-  }
+  // So few nodes at a time do not fill the switches.
+  [[nodiscard]] std::size_t few() const { return std::max<std::size_t>(2, nodes_.count() / 2); }
 
-  // While few others work: pairs that were slow, and the rails of slow nodes, each with controls of
-  // its kind. All groups are of different nodes.
-  [[nodiscard]] Result<void> measure_quiet(bool parts) {
+  // Slow pairs, and the devices of slow nodes, each with controls of its kind.
+  [[nodiscard]] Result<void> measure_quiet(bool devices) {
     std::vector<Node> slow;
     for (const auto& each : slow_) slow.push_back(each.suspect->node);
     auto left = suspicion_.proven;
-    // Of a slow pair both are proven, and they are measured with each other.
-    for (const auto& each : suspicion_.pairs) {
-      std::erase(left, each.pair.first);
-      std::erase(left, each.pair.second);
+    std::vector<NodeGroup> groups;
+    for (const auto& [pair, gbps, scale] : suspicion_.pairs) {
+      std::erase(left, pair.first);
+      std::erase(left, pair.second);
+      groups.push_back({.nodes = {pair.first, pair.second}});
     }
-    if (parts) prefer_fresh(left);
-    const auto rails = parts ? pair_with(slow, left, nodes_) : std::vector<Pair>{};
-    const auto rail_controls = parts ? take_controls(left, kControls / 2, nodes_) : rails;
-    std::vector<Group> groups;
-    for (const auto& each : suspicion_.pairs) {
-      groups.push_back({.nodes = {each.pair.first, each.pair.second}});
-    }
+    if (devices) prefer_fresh(left);
+    const auto rails = devices ? pair_with(slow, left, nodes_) : std::vector<Pair>{};
+    const auto rail_controls = devices ? take_controls(left, kControls / 2, nodes_) : rails;
     const auto controls = groups.size();
-    if (!groups.empty()) {
-      std::ranges::move(groups_of(take_controls(left, kControls, nodes_)),
-                        std::back_inserter(groups));
-    }
+    if (!groups.empty()) append(groups, groups_of(take_controls(left, kControls, nodes_)));
     const auto first_rail = groups.size();
-    for (const auto* list : {&rails, &rail_controls}) {
-      std::ranges::move(device_groups_of(*list, nodes_.devices), std::back_inserter(groups));
-    }
-    TRY_ASSIGN(const auto round,
-               rounds_.measure_in_turns("suspects alone", std::move(groups), few()));
-    judge_rails(round, first_rail, rails);
-    return judge_pairs(round, controls, first_rail);
+    append(groups, device_groups_of(rails, nodes_.devices));
+    append(groups, device_groups_of(rail_controls, nodes_.devices));
+    TRY_ASSIGN(auto round, rounds_.measure_in_turns("suspects alone", std::move(groups), few()));
+    judge_devices(round, first_rail, rails);
+    round.groups.resize(first_rail);
+    round.gbps.resize(first_rail);
+    return judge_pairs(std::move(round), controls);
   }
 
-  // So many nodes at a time do not fill the switches.
-  [[nodiscard]] std::size_t few() const { return std::max<std::size_t>(2, nodes_.count() / 2); }
-
-  // Where neither a device nor the node by itself is slow: the node with a partner, alone.
+  // If neither a device nor the node by itself is slow: the node with one partner, alone.
   [[nodiscard]] Result<void> measure_alone() {
     std::vector<Node> unexplained;
     for (const auto& each : slow_) {
-      if (each.low.empty() && !each.inside_low) unexplained.push_back(each.suspect->node);
+      if (each.devices.empty() && !each.inside_low) unexplained.push_back(each.suspect->node);
     }
     auto left = suspicion_.proven;
     prefer_fresh(left);
     auto pairs = pair_with(unexplained, left, nodes_);
     if (pairs.empty()) return {};
     const auto count = pairs.size();
-    std::ranges::move(take_controls(left, kControls, nodes_), std::back_inserter(pairs));
-    const auto round =
-        rounds_.measure_in_turns("suspects with a partner, alone", groups_of(pairs), few());
-    if (!round) return tl::unexpected(round.error());
-    const auto scale = scale_from(*round, count, suspicion_.scale, rounds_.rule());
+    append(pairs, take_controls(left, kControls, nodes_));
+    TRY_ASSIGN(const auto round,
+               rounds_.measure_in_turns("suspects with a partner, alone", groups_of(pairs), few()));
+    const auto scale = scale_from(round, count, suspicion_.scale);
     for (std::size_t i = 0; i < count; ++i) {
-      const auto slow = of(pairs[i].first);
-      slow->jammed = !scale.low(round->gbps[i]);
-      slow->evidence.push_back(fmt::format("alone, with {}: {}", nodes_.names[pairs[i].second],
-                                           rate(round->gbps[i], scale)));
+      auto& slow = slow_node(pairs[i].first);
+      slow.congested = !scale.low(round.gbps[i]);
+      slow.evidence.push_back(fmt::format("alone, with {}: {}", nodes_.names[pairs[i].second],
+                                          rate(round.gbps[i], scale)));
     }
     return {};
   }
 
-  [[nodiscard]] std::vector<Slow>::iterator of(Node node) {
-    return std::ranges::find_if(slow_,
-                                [&](const Slow& each) { return each.suspect->node == node; });
-  }
-
-  [[nodiscard]] Result<void> judge_pairs(const Round& round, std::size_t controls,
-                                         std::size_t end) {
-    auto part = round;
-    part.groups.resize(end);
-    part.gbps.resize(end);
-    const auto scale = scale_from(part, controls, suspicion_.scale, rounds_.rule());
-    if (auto done = measure_by_itself(part, scale); !done) return done;
+  // The first groups of the round are the slow pairs, those from `controls` on the controls.
+  [[nodiscard]] Result<void> judge_pairs(Round round, std::size_t controls) {
+    const auto scale = scale_from(round, controls, suspicion_.scale);
+    TRY(measure_by_itself(round, scale));
     Culprit jam{.kind = Culprit::Kind::congestion};
     for (std::size_t i = 0; i < suspicion_.pairs.size(); ++i) {
-      judge_pair(suspicion_.pairs[i], part.gbps[i], scale, jam);
+      const auto& pair = suspicion_.pairs[i];
+      if (scale.low(round.gbps[i])) {
+        culprits_.push_back(slow_link(pair, round.gbps[i], scale));
+      } else {
+        add_to_jam(jam, pair, round.gbps[i], scale);
+      }
     }
     if (!jam.nodes.empty()) culprits_.push_back(std::move(jam));
     return {};
   }
 
-  // Below a small leaf switch even a few pairs may be a crowd. A pair that is slow among few, and
-  // less so than among all, is measured once more, while no other works.
+  // Below a small leaf switch a few pairs are a crowd: a pair that is slow, but less so than among
+  // all, is measured once more while no other node works.
   [[nodiscard]] Result<void> measure_by_itself(Round& round, const Scale& scale) {
     std::vector<std::size_t> low;
-    std::vector<Group> groups;
+    std::vector<NodeGroup> groups;
     for (std::size_t i = 0; i < suspicion_.pairs.size(); ++i) {
-      const auto& few = round.gbps[i];
-      if (!few || !scale.low(few)) continue;
-      const double among_all = suspicion_.pairs[i].scale.share(suspicion_.pairs[i].gbps);
-      if (scale.share(*few) <= among_all + rounds_.rule().tolerance) continue;
+      const auto& [pair, among_all, usual] = suspicion_.pairs[i];
+      const auto& among_few = round.gbps[i];
+      if (!among_few || !scale.low(among_few)) continue;
+      if (scale.share(among_few) <= usual.share(among_all) + kTolerance) continue;
       low.push_back(i);
       groups.push_back(round.groups[i]);
     }
@@ -174,7 +155,7 @@ class Explanation {
     return {};
   }
 
-  // Where there are enough of them, those with whom no slow node was measured yet.
+  // Keeps only partners that no slow node has met, if there are enough of them.
   void prefer_fresh(std::vector<Node>& partners) const {
     auto fresh = partners;
     for (const auto& slow : slow_) {
@@ -183,136 +164,130 @@ class Explanation {
     if (fresh.size() >= slow_.size() + kControls) partners = std::move(fresh);
   }
 
-  void judge_pair(const SlowPair& pair, const std::optional<double>& again, const Scale& scale,
-                  Culprit& jam) {
-    const auto [a, b] = pair.pair;
-    const auto names = fmt::format("{} with {}", nodes_.names[a], nodes_.names[b]);
-    if (!scale.low(again)) {
-      jam.nodes.insert(jam.nodes.end(), {a, b});
-      jam.gbps = pair.gbps.value_or(0);
-      jam.share = pair.scale.share(jam.gbps);
-      jam.probability = probability_of({odds_of(pair.gbps, pair.scale)});
-      jam.evidence.push_back(fmt::format("{}: {} while all nodes worked; alone {}", names,
-                                         rate(pair.gbps, pair.scale), rate(again, scale)));
-      return;
-    }
-    culprits_.push_back(
-        {.kind = Culprit::Kind::link,
-         .nodes = {a, b},
-         .hung = !again && !pair.gbps,
-         .gbps = again.value_or(0),
-         .share = scale.share(again),
-         .probability = probability_of({odds_of(pair.gbps, pair.scale), odds_of(again, scale)}),
-         .evidence = {fmt::format("{}: {}", names, rate(pair.gbps, pair.scale)),
-                      fmt::format("alone again: {}", rate(again, scale))},
-         .ruled_out = {"the two nodes: each reaches its bandwidth with another partner",
-                       "congestion: it is slow while nobody else works"}});
+  [[nodiscard]] std::string names_of_pair(const SlowPair& pair) const {
+    return fmt::format("{} with {}", nodes_.names[pair.pair.first], nodes_.names[pair.pair.second]);
   }
 
-  void judge_rails(const Round& round, std::size_t first, const std::vector<Pair>& pairs) {
-    const auto devices = static_cast<std::size_t>(nodes_.devices);
-    const auto controls = first + pairs.size() * devices;
+  void add_to_jam(Culprit& jam, const SlowPair& pair, const std::optional<double>& again,
+                  const Scale& scale) const {
+    append(jam.nodes, {pair.pair.first, pair.pair.second});
+    jam.gbps = pair.gbps.value_or(0);
+    jam.share = pair.scale.share(jam.gbps);
+    jam.probability = probability_of({odds_of(pair.gbps, pair.scale)});
+    jam.evidence.push_back(fmt::format("{}: {} while all nodes worked; alone {}",
+                                       names_of_pair(pair), rate(pair.gbps, pair.scale),
+                                       rate(again, scale)));
+  }
+
+  [[nodiscard]] Culprit slow_link(const SlowPair& pair, const std::optional<double>& again,
+                                  const Scale& scale) const {
+    return {.kind = Culprit::Kind::link,
+            .nodes = {pair.pair.first, pair.pair.second},
+            .hung = !again && !pair.gbps,
+            .gbps = again.value_or(0),
+            .share = scale.share(again),
+            .probability = probability_of({odds_of(pair.gbps, pair.scale), odds_of(again, scale)}),
+            .evidence = {fmt::format("{}: {}", names_of_pair(pair), rate(pair.gbps, pair.scale)),
+                         fmt::format("alone again: {}", rate(again, scale))},
+            .ruled_out = {"the two nodes: each reaches its bandwidth with another partner",
+                          "congestion: it is slow while no other node works"}};
+  }
+
+  void judge_devices(const Round& round, std::size_t first, const std::vector<Pair>& pairs) {
     if (pairs.empty()) return;
-    const auto scale = scale_from(round, controls, share_of_device(), rounds_.rule());
+    const auto devices = static_cast<std::size_t>(nodes_.devices);
+    // Without controls, a device of a healthy pair reaches its part of the whole.
+    const auto usual =
+        suspicion_.of_device ? suspicion_.scale : suspicion_.scale.times(1.0 / nodes_.devices);
+    const auto scale = scale_from(round, first + pairs.size() * devices, usual);
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      const auto slow = of(pairs[i].first);
-      slow->rails = true;
-      std::vector<std::string> lines;
+      auto& slow = slow_node(pairs[i].first);
       const auto& partner = nodes_.names[pairs[i].second];
+      slow.devices_measured = true;
+      std::vector<std::string> lines;
       for (std::size_t device = 0; device < devices; ++device) {
         const auto& gbps = round.gbps[first + i * devices + device];
-        const bool common = std::ranges::count(suspicion_.devices, static_cast<int>(device)) > 0;
-        if (common || !scale.low(gbps)) continue;
-        slow->low.push_back(static_cast<int>(device));
-        if (lines.empty()) slow->odds.push_back(odds_of(gbps, scale));
+        const auto number = static_cast<int>(device);
+        if (std::ranges::count(suspicion_.devices, number) > 0 || !scale.low(gbps)) continue;
+        slow.devices.push_back(number);
+        if (lines.empty()) slow.odds.push_back(odds_of(gbps, scale));
         lines.push_back(fmt::format("device {} alone, with that of {}: {}", device, partner,
                                     rate(gbps, scale)));
       }
       if (lines.size() == devices) {
-        lines = {fmt::format("each of its devices alone, with those of {}, too", partner)};
+        lines = {fmt::format("each of its devices alone, with those of {}", partner)};
       }
-      std::ranges::move(lines, std::back_inserter(slow->evidence));
+      append(slow.evidence, std::move(lines));
     }
   }
 
-  // What a device of a healthy pair reaches, where there is none to compare with: its part of the
-  // whole, of which anything nearer to that than to nothing of a loss is fine.
-  [[nodiscard]] Scale share_of_device() const {
-    if (suspicion_.of_device) return suspicion_.scale;
-    auto scale = suspicion_.scale;
-    for (auto* value : {&scale.median, &scale.deviation, &scale.limit}) *value /= nodes_.devices;
-    return scale;
-  }
-
   [[nodiscard]] Result<void> measure_inside() {
-    std::vector<Group> groups;
+    std::vector<NodeGroup> groups;
     for (const auto& each : slow_) groups.push_back({.nodes = {each.suspect->node}});
-    const auto controls = groups.size();
     for (std::size_t i = 0; i < std::min(kControls, suspicion_.proven.size()); ++i) {
       groups.push_back({.nodes = {suspicion_.proven[i]}});
     }
     TRY_ASSIGN(const auto round, rounds_.measure("each suspect by itself", std::move(groups)));
-    const auto scale = scale_inside(finished(round, controls), round.noise);
+    const auto scale = scale_inside(finished(round, slow_.size()), round.noise);
     if (!scale) return {};
     for (std::size_t i = 0; i < slow_.size(); ++i) {
-      slow_[i].inside = true;
+      slow_[i].inside_measured = true;
       slow_[i].inside_low = scale->low(round.gbps[i]);
-      if (slow_[i].inside_low) {
-        slow_[i].evidence.push_back(
-            fmt::format("by itself, over its own links: {}", rate(round.gbps[i], *scale)));
-      }
+      if (!slow_[i].inside_low) continue;
+      slow_[i].evidence.push_back(
+          fmt::format("by itself, over its own links: {}", rate(round.gbps[i], *scale)));
     }
     return {};
   }
 
-  // Few are enough here: what is slow inside is far behind.
+  // A few values are enough: a node that is slow inside is far behind.
   [[nodiscard]] std::optional<Scale> scale_inside(const std::vector<double>& proven,
                                                   double noise) const {
     constexpr double kFar = 0.9;
-    if (proven.size() >= rounds_.rule().enough || proven.empty()) {
-      return scale_of(proven, noise, rounds_.rule());
-    }
+    if (proven.size() >= kEnough || proven.empty()) return scale_of(proven, noise);
     const double median = median_of(proven);
-    return Scale{
-        .count = proven.size(),
-        .median = median,
-        .deviation = std::max(noise, suspicion_.scale.deviation / suspicion_.scale.median) * median,
-        .limit = kFar * median};
+    const double usual = suspicion_.scale.deviation / suspicion_.scale.median;
+    return Scale{.count = proven.size(),
+                 .median = median,
+                 .deviation = std::max(noise, usual) * median,
+                 .limit = kFar * median};
   }
 
-  [[nodiscard]] Part part_of(const Slow& slow) const {
-    const auto low = slow.low.size();
-    if (low == 1 && slow.inside) return slow.inside_low ? Part::gpu : Part::hca;
-    if (low == 0 && slow.rails && slow.inside_low) return Part::inside;
-    if (low > 1 && slow.inside && !slow.inside_low) return Part::network;
-    return Part::untold;
+  [[nodiscard]] static SlowPart part_of(const SlowNode& slow) {
+    const auto low = slow.devices.size();
+    if (low == 1 && slow.inside_measured) return slow.inside_low ? SlowPart::gpu : SlowPart::hca;
+    if (low == 0 && slow.devices_measured && slow.inside_low) return SlowPart::inside;
+    if (low > 1 && slow.inside_measured && !slow.inside_low) return SlowPart::network;
+    return SlowPart::unknown;
   }
 
-  [[nodiscard]] Culprit jam_of(Slow& slow) const {
-    Culprit culprit{.kind = Culprit::Kind::congestion,
+  [[nodiscard]] Culprit conclude(SlowNode& slow) const {
+    Culprit culprit{.kind = slow.congested ? Culprit::Kind::congestion : Culprit::Kind::node,
                     .nodes = {slow.suspect->node},
                     .evidence = std::move(slow.evidence)};
-    for (const auto& meeting : slow.suspect->meetings) take(culprit, meeting);
-    culprit.hung = false;
-    return culprit;
-  }
-
-  [[nodiscard]] Culprit conclude(Slow& slow) const {
-    Culprit culprit{.kind = Culprit::Kind::node,
-                    .nodes = {slow.suspect->node},
-                    .part = part_of(slow),
-                    .hung = true,
-                    .of_device = suspicion_.of_device,
-                    .probability = probability_of(slow.odds),
-                    .evidence = std::move(slow.evidence)};
-    for (const auto& meeting : slow.suspect->meetings) take(culprit, meeting);
-    auto& not_it = culprit.ruled_out;
-    not_it.push_back(fmt::format("its partners and the paths to them: it is slow with {}",
-                                 slow.suspect->meetings.size()));
-    if (slow.rails && slow.low.empty()) not_it.emplace_back("each of its HCAs by itself");
-    if (slow.inside && !slow.inside_low) not_it.emplace_back("the links between its GPUs");
-    if (slow.low.size() < static_cast<std::size_t>(nodes_.devices)) {
-      culprit.devices = std::move(slow.low);
+    bool finished = false;
+    for (const auto& [partner, gbps, scale] : slow.suspect->meetings) {
+      if (!gbps) continue;
+      finished = true;
+      culprit.gbps = std::max(culprit.gbps, *gbps);
+      culprit.share = std::max(culprit.share, scale.share(gbps));
+    }
+    if (slow.congested) return culprit;
+    culprit.part = part_of(slow);
+    culprit.hung = !finished;
+    culprit.of_device = suspicion_.of_device;
+    culprit.probability = probability_of(slow.odds);
+    auto& ruled_out = culprit.ruled_out;
+    ruled_out.push_back(fmt::format("its partners and the paths to them: it is slow with {}",
+                                    slow.suspect->meetings.size()));
+    if (slow.devices_measured && slow.devices.empty()) {
+      ruled_out.emplace_back("each of its HCAs by itself");
+    }
+    if (slow.inside_measured && !slow.inside_low) {
+      ruled_out.emplace_back("the links between its GPUs");
+    }
+    if (slow.devices.size() < static_cast<std::size_t>(nodes_.devices)) {
+      culprit.devices = std::move(slow.devices);
     }
     return culprit;
   }
@@ -320,7 +295,7 @@ class Explanation {
   const Suspicion& suspicion_;
   const Nodes& nodes_;
   Rounds& rounds_;
-  std::vector<Slow> slow_;
+  std::vector<SlowNode> slow_;
   std::vector<Culprit> culprits_;
 };
 

@@ -18,159 +18,143 @@
 namespace muster::bench::locate {
 namespace {
 
-constexpr double kBitsOfByte = 8;
+using Cells = std::vector<std::vector<std::optional<double>>>;
 
-// What the HCAs of a node carry together by the profile, in GB/s.
-struct Ceiling {
+// The lowest rate of each pair, 0 if it did not finish; empty if it was not measured.
+Cells lowest_rates(const SearchResult& result, const Nodes& nodes) {
+  Cells cells(nodes.count(), Cells::value_type(nodes.count()));
+  for (const auto& [pair, gbps] : result.pairs) {
+    auto& cell = cells[pair.first][pair.second];
+    cell = std::min(cell.value_or(gbps.value_or(0)), gbps.value_or(0));
+    cells[pair.second][pair.first] = cell;
+  }
+  return cells;
+}
+
+// The rate of all HCAs of a node together, by the profile.
+struct HcaCeiling {
   double gbps = 0;
-  std::string of;    // "8 HCAs of 200 Gb/s"
-  std::string pcie;  // what PCIe leaves of it, in words; empty where the profile does not tell
+  std::string text;  // "8 HCAs of 200 Gb/s", and what their PCIe links carry
 };
 
-std::optional<Ceiling> ceiling_of(const Profile& profile) {
+std::optional<HcaCeiling> ceiling_of(const Profile& profile) {
+  constexpr double kBitsPerByte = 8;
   constexpr double kEncoding = 128.0 / 130.0;  // of PCIe from its third generation on
-  if (!profile.ib->present.count || !profile.ib->rate.expected) return {};
-  const int count = *profile.ib->present.count;
-  const double each = profile.ib->rate.expected->value / kGiga;
-  Ceiling ceiling{.gbps = count * each / kBitsOfByte,
-                  .of = fmt::format("{} HCAs of {:.0f} Gb/s", count, each),
-                  .pcie = {}};
-  if (profile.pci->link.hca.speed && profile.pci->link.hca.width) {
-    const auto& [speed, width] = profile.pci->link.hca;
+  const auto& [count, rate] = std::pair(profile.ib->present.count, profile.ib->rate.expected);
+  if (!count || !rate) return {};
+  const double each = rate->value / kGiga;
+  HcaCeiling ceiling{.gbps = *count * each / kBitsPerByte,
+                     .text = fmt::format("{} HCAs of {:.0f} Gb/s", *count, each)};
+  if (const auto& [speed, width] = profile.pci->link.hca; speed && width) {
     const double bits = speed->value * *width * kEncoding;
-    ceiling.pcie =
-        fmt::format(", whose PCIe links carry {:.0f} GB/s", count * bits / kBitsOfByte / kGiga);
+    ceiling.text +=
+        fmt::format(", whose PCIe links carry {:.0f} GB/s", *count * bits / kBitsPerByte / kGiga);
   }
   return ceiling;
 }
 
-// Those that make a job slow, the slowest first.
-std::vector<const Culprit*> slow_ones(const Search& search, double usual) {
+// The culprits that make a job slow, the slowest first.
+std::vector<const Culprit*> slow_culprits(const SearchResult& result) {
+  using Kind = Culprit::Kind;
   std::vector<const Culprit*> slow;
-  for (const auto& culprit : search.culprits) {
-    const bool somebody =
-        culprit.kind == Culprit::Kind::node || culprit.kind == Culprit::Kind::link ||
-        culprit.kind == Culprit::Kind::leaf || culprit.kind == Culprit::Kind::group;
-    if (somebody && culprit.gbps < usual) slow.push_back(&culprit);
+  for (const auto& culprit : result.culprits) {
+    const auto kind = culprit.kind;
+    if ((kind == Kind::node || kind == Kind::link || kind == Kind::leaf || kind == Kind::group) &&
+        culprit.gbps < result.scale->median) {
+      slow.push_back(&culprit);
+    }
   }
   std::ranges::sort(slow, {}, [](const Culprit* each) { return each->gbps; });
   return slow;
 }
 
-constexpr std::size_t kMostShownNodes = 32;
-
-// A share of the median to a sign: "." at 95% and more.
-char sign_of(const std::optional<double>& gbps, const Scale& scale) {
-  if (!gbps) return 'X';
-  const double share = scale.share(*gbps);
-  if (share >= 0.95) return '.';
-  if (share >= 0.85) return '+';
-  return share >= 0.6 ? 'o' : '#';
-}
-
 }  // namespace
 
-std::optional<Matrix> matrix_of(const Search& search, const Nodes& nodes) {
-  if (!search.scale || search.pairs.empty()) return {};
-  using Row = std::vector<std::optional<double>>;
+std::optional<Matrix> matrix_of(const SearchResult& result, const Nodes& nodes) {
+  if (!result.scale || result.pairs.empty()) return {};
   Matrix matrix{.title = "Bus bandwidth of each pair of nodes that was measured",
                 .unit = "GB/s",
                 .names = nodes.names,
                 .cells = {},
-                .usual = search.scale->median};
-  if (nodes.count() > kMostDrawn) return matrix;
-  matrix.cells.assign(nodes.count(), Row(nodes.count()));
-  for (const auto& [pair, gbps] : search.pairs) {
-    const auto [a, b] = pair;
-    auto& cell = matrix.cells[a][b];
-    cell = std::min(cell.value_or(gbps.value_or(0)), gbps.value_or(0));
-    matrix.cells[b][a] = cell;
-  }
+                .usual = result.scale->median};
+  if (nodes.count() <= kMostDrawn) matrix.cells = lowest_rates(result, nodes);
   return matrix;
 }
 
-std::optional<Breakdown> breakdown_of(const Search& search, const Nodes& nodes, const Rule& rule,
-                                      const Profile& profile) {
-  if (!search.scale || search.pairs.empty()) return {};
-  const double usual = search.scale->median;
-  const auto slow = slow_ones(search, usual);
-  if (std::ranges::any_of(slow, [](const Culprit* each) { return each->hung; })) return {};
+std::optional<Breakdown> breakdown_of(const SearchResult& result, const Nodes& nodes,
+                                      const Floor& floor, const Profile& profile) {
+  if (!result.scale || result.pairs.empty()) return {};
+  const double usual = result.scale->median;
+  const auto slow = slow_culprits(result);
   const auto ceiling = ceiling_of(profile);
-  if (!ceiling && slow.empty()) return {};
+  if (std::ranges::any_of(slow, &Culprit::hung) || (!ceiling && slow.empty())) return {};
+  // The rate without the culprits.
+  const double rest = result.together && result.together->gbps ? *result.together->gbps : usual;
+  double reached = slow.empty() ? rest : std::min(rest, slow.front()->gbps);
   Breakdown breakdown{.title = {}, .unit = "GB/s", .parts = {}};
   auto& parts = breakdown.parts;
-  // Without those that make it slow all others reach this.
-  const double rest = search.together && search.together->gbps ? *search.together->gbps : usual;
-  double reached = slow.empty() ? rest : std::min(rest, slow.front()->gbps);
   parts.push_back(
       {.what = "reached where all nodes work together", .value = reached, .reached = true});
-  for (std::size_t i = 0; i < slow.size(); ++i) {
-    const double next = i + 1 < slow.size() ? slow[i + 1]->gbps : std::max(rest, reached);
-    parts.push_back({.what = name_of(*slow[i], nodes), .value = next - reached});
+  const auto lose = [&](std::string what, double next) {
+    parts.push_back({.what = std::move(what), .value = next - reached});
     reached = next;
+  };
+  for (std::size_t i = 0; i < slow.size(); ++i) {
+    lose(name_of(*slow[i], nodes),
+         i + 1 < slow.size() ? slow[i + 1]->gbps : std::max(rest, reached));
   }
-  if (falls_behind(rest, *search.scale)) {
-    parts.push_back({.what = "healthy pairs reach it, and all nodes together do not",
-                     .value = usual - reached});
-    reached = usual;
+  if (falls_behind(rest, *result.scale)) {
+    lose("healthy pairs reach it, all nodes together do not", usual);
   }
-  if (rule.floor_gbps && *rule.floor_gbps > reached) {
-    parts.push_back({.what = "less than is expected of healthy nodes, on all of them",
-                     .value = *rule.floor_gbps - reached});
-    reached = *rule.floor_gbps;
-  }
+  if (floor && *floor > reached) lose("all nodes are slower than expected", *floor);
   if (!ceiling || ceiling->gbps <= reached) {
     breakdown.title = fmt::format("Why not {} GB/s, which healthy pairs reach", rate_text(usual));
     return breakdown;
   }
-  breakdown.title =
-      fmt::format("Why not {} GB/s: {}{}", rate_text(ceiling->gbps), ceiling->of, ceiling->pcie);
-  parts.push_back({.what = "protocol and algorithm: what healthy pairs leave, too",
-                   .value = ceiling->gbps - reached});
+  breakdown.title = fmt::format("Why not {} GB/s: {}", rate_text(ceiling->gbps), ceiling->text);
+  lose("protocol and algorithm: healthy pairs do not reach it either", ceiling->gbps);
   return breakdown;
 }
 
-std::string pairs_json(const Search& search, const Nodes& nodes) {
+std::string pairs_json(const SearchResult& result, const Nodes& nodes) {
   auto pairs = nlohmann::ordered_json::array();
-  for (const auto& [pair, gbps] : search.pairs) {
+  for (const auto& [pair, gbps] : result.pairs) {
     nlohmann::ordered_json each{{"a", nodes.names[pair.first]}, {"b", nodes.names[pair.second]}};
     each["gbps"] = gbps ? nlohmann::ordered_json(*gbps) : nlohmann::ordered_json(nullptr);
     pairs.push_back(std::move(each));
   }
-  nlohmann::ordered_json json{{"schema", "muster.pairs/1"}, {"unit", "GB/s"}};
-  json["nodes"] = nodes.names;
-  json["pairs"] = std::move(pairs);
+  const nlohmann::ordered_json json{{"schema", "muster.pairs/1"},
+                                    {"unit", "GB/s"},
+                                    {"nodes", nodes.names},
+                                    {"pairs", std::move(pairs)}};
   return json.dump(2).append("\n");
 }
 
-std::string pairs_csv(const Search& search, const Nodes& nodes) {
+std::string pairs_csv(const SearchResult& result, const Nodes& nodes) {
   std::string text = "a,b,gbps\n";
-  for (const auto& [pair, gbps] : search.pairs) {
+  for (const auto& [pair, gbps] : result.pairs) {
     text += fmt::format("{},{},{}\n", nodes.names[pair.first], nodes.names[pair.second],
                         gbps ? fmt::format("{:.3f}", *gbps) : "");
   }
   return text;
 }
 
-std::string heat_map(const Search& search, const Nodes& nodes) {
-  const auto count = nodes.count();
-  if (count > kMostShownNodes || !search.scale) return "";
-  std::vector<std::string> squares(count, std::string(count, ' '));
-  std::vector<double> rates(count * count, -1);
-  for (const auto& [pair, gbps] : search.pairs) {
-    const auto [a, b] = pair;
-    auto& lowest = rates[a * count + b];
-    if (lowest >= 0 && gbps.value_or(0) > lowest) continue;
-    lowest = gbps.value_or(0);
-    squares[a][b] = squares[b][a] = sign_of(gbps, *search.scale);
-  }
-  std::size_t width = 0;
-  for (const auto& name : nodes.names) width = std::max(width, name.size());
+std::string heat_map(const SearchResult& result, const Nodes& nodes) {
+  constexpr std::size_t kMostShownNodes = 32;
+  if (nodes.count() > kMostShownNodes || !result.scale) return "";
+  const auto sign_of = [&](const std::optional<double>& gbps) {
+    if (!gbps) return ' ';
+    if (*gbps == 0) return 'X';
+    const double share = result.scale->share(gbps);
+    return share >= 0.95 ? '.' : share >= 0.85 ? '+' : share >= 0.6 ? 'o' : '#';
+  };
+  const auto cells = lowest_rates(result, nodes);
+  const auto width = std::ranges::max(nodes.names, {}, &std::string::size).size();
   std::string text =
-      "Pairs: . 95% of the median and more, + 85%, o 60%, # less, X did not finish\n";
-  for (std::size_t i = 0; i < count; ++i) {
+      "Pairs: . at least 95% of the median, + 85%, o 60%, # less, X did not finish\n";
+  for (std::size_t i = 0; i < cells.size(); ++i) {
     text += fmt::format("{:<{}} ", nodes.names[i], width);
-    for (const char square : squares[i]) text += fmt::format(" {}", square);
+    for (const auto& cell : cells[i]) text += fmt::format(" {}", sign_of(cell));
     text.erase(text.find_last_not_of(' ') + 1);
     text += '\n';
   }

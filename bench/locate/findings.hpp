@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search found, as findings of a report.
+// The result of a search as findings of a report.
 #pragma once
 
 #include <optional>
@@ -14,31 +14,30 @@ namespace muster::bench::locate {
 
 inline constexpr std::string_view kLocateCheck = "bench.locate";
 
-// One for each culprit, or one pass of the job. Of a slow node the device is the node's name, of a
-// link "a-b", of a leaf switch its name; congestion is a warning, and what cannot be told is
-// unknown.
-[[nodiscard]] std::vector<Finding> findings_of(const Search& search, const Nodes& nodes,
-                                               const Rule& rule);
+// One for each culprit, or a pass of the job. The device is the name of a slow node or leaf switch,
+// or "a-b" for a link.
+[[nodiscard]] std::vector<Finding> findings_of(const SearchResult& result, const Nodes& nodes,
+                                               const Floor& floor);
 
-// Who a culprit is: "gpu-0017: HCA 3", "the path gpu-0003-gpu-0009", "leaf switch leaf4".
+// "gpu-0017: HCA 3", "the path gpu-0003-gpu-0009", "leaf switch leaf4".
 [[nodiscard]] std::string name_of(const Culprit& culprit, const Nodes& nodes);
 
 [[nodiscard]] std::vector<std::string> names_of(const std::vector<Node>& which, const Nodes& nodes);
 
-// The nodes that are accused, in the order of `nodes`: each slow node whose finding fails. Neither
-// the nodes of a link or of a switch, nor those whose processes have ended.
-[[nodiscard]] std::vector<std::string> accused_of(const Search& search, const Nodes& nodes,
-                                                  const Rule& rule);
+// Each slow node whose finding fails; not the nodes of a link or a switch, nor those whose
+// processes have ended.
+[[nodiscard]] std::vector<std::string> accused_of(const SearchResult& result, const Nodes& nodes,
+                                                  const Floor& floor);
 
-// The nodes to leave out: each slow node, all of a slow leaf switch, and one of the two of a link.
+// The nodes that a job should avoid: slow nodes, all of a slow leaf switch, and one of a slow link.
 [[nodiscard]] std::vector<Node> left_out(const std::vector<Culprit>& culprits);
 
-// The nodes that the next job is better off without: those to leave out for findings that fail.
-[[nodiscard]] std::vector<Node> excluded(const Search& search, const Nodes& nodes,
-                                         const Rule& rule);
+// The same for culprits whose findings fail.
+[[nodiscard]] std::vector<Node> excluded(const SearchResult& result, const Nodes& nodes,
+                                         const Floor& floor);
 
-// What all others reach together, as a finding of the job. Nothing where it was not measured.
-[[nodiscard]] std::optional<Finding> together_finding(const Search& search, const Nodes& nodes,
-                                                      const Rule& rule);
+// The rate of the other nodes together; nothing if it was not measured.
+[[nodiscard]] std::optional<Finding> together_finding(const SearchResult& result,
+                                                      const Nodes& nodes, const Floor& floor);
 
 }  // namespace muster::bench::locate

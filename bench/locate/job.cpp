@@ -5,49 +5,48 @@
 
 #include <algorithm>
 #include <atomic>
-#include <iterator>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
-#include "bench/group/bytes.hpp"
+#include "bench/locate/schedule.hpp"
 #include "bench/run/messages.hpp"
 #include "bench/run/operation_timer.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/json.hpp"
 #include "lib/base/units.hpp"
 
 namespace muster::bench::locate {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeGroup, nodes, device)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobStep, kind, repeats, groups)
+
 namespace {
 
-constexpr int kWarmUp = 2;
-const std::string kTooLong = "did not finish an operation within its deadline";
-constexpr std::size_t kHungWith = 3;
-constexpr unsigned kSmall = 4;  // bytes of a small number
-
-// Aborts a back end once it has finished no operation for `limit`: the back end is given up, the
-// process goes on. All must live longer.
-class Patience {
+// Aborts a back end that finishes no operation for `limit`. The process goes on.
+class OperationWatchdog {
  public:
-  Patience(Backend& backend, const Progress& progress, Clock::duration limit)
+  OperationWatchdog(Backend& backend, const Progress& progress, Clock::duration limit)
       : thread_([this, &backend, &progress, limit](const std::stop_token& stop) {
           auto finished = progress.finished.load();
           while (sleep_for(stop, limit)) {
             const auto before = std::exchange(finished, progress.finished.load());
             if (finished != before) continue;
-            over_ = true;
+            aborted_ = true;
             backend.abort();
             return;
           }
         }) {}
 
-  [[nodiscard]] bool is_over() const { return over_; }
+  [[nodiscard]] bool has_aborted() const { return aborted_; }
 
  private:
-  std::atomic<bool> over_{false};
+  std::atomic<bool> aborted_{false};
   std::jthread thread_;
 };
 
-// The samples of the repeat with this index.
+// The samples of one repeat.
 std::vector<Samples> samples_of(const std::vector<Samples>& all, int repeat, int per_repeat) {
   std::vector<Samples> some;
   for (const auto& each : all) {
@@ -55,6 +54,17 @@ std::vector<Samples> samples_of(const std::vector<Samples>& all, int repeat, int
     some.push_back({.rank = each.rank, .seconds = {first, first + per_repeat}});
   }
   return some;
+}
+
+// All ranks run the same version of this program.
+template <class T>
+Result<T> parse_message(const std::string& text, std::string_view sender) {
+  TRY_ASSIGN(const auto json, parse_json(text));
+  try {
+    return json.template get<T>();
+  } catch (const nlohmann::json::exception& error) {
+    return make_error(fmt::format("invalid message from {}: {}", sender, error.what()));
+  }
 }
 
 }  // namespace
@@ -67,7 +77,7 @@ Result<Nodes> nodes_of(const Agreement& agreed) {
     const auto name = [&](auto at) {
       return agreed.hosts[static_cast<std::size_t>(at - ranks.begin())];
     };
-    return make_error(fmt::format("{} has {} ranks and {} has {}: start as many on each node",
+    return make_error(fmt::format("{} has {} ranks and {} has {}, expected as many on each node",
                                   name(least), *least, name(most), *most));
   }
   return Nodes{.names = agreed.hosts, .devices = *most, .leaves = {}, .leaf_names = {}, .pods = {}};
@@ -79,53 +89,24 @@ Job::Job(RankContext& self, const Operation& operation, const LocateCommand& com
       command_(command),
       records_(self.membership.agreed.hosts.size()) {}
 
-std::string Job::to_text(const Task& task) {
-  Writer writer;
-  writer.number(static_cast<int>(task.kind), 1);
-  writer.number(task.repeats, kSmall).number(task.groups.size(), kSmall);
-  for (const auto& group : task.groups) {
-    writer.ranks({group.nodes.begin(), group.nodes.end()}).number(group.device, kSmall);
-  }
-  return writer.take();
-}
-
-Result<Job::Task> Job::parse_task(std::string_view text) {
-  Task task;
-  std::uint32_t groups = 0;
-  Reader reader(text);
-  reader.number(task.kind, 1).number(task.repeats, kSmall).number(groups, kSmall);
-  for (std::uint32_t i = 0; i < std::min<std::size_t>(groups, text.size()); ++i) {
-    std::vector<int> members;
-    std::uint32_t device = 0;
-    reader.ranks(members).number(device, kSmall);
-    auto& group = task.groups.emplace_back();
-    group.nodes.assign(members.begin(), members.end());
-    group.device = static_cast<int>(device);
-  }
-  if (!reader.complete()) return make_error("rank 0 asked for something that was not whole");
-  return task;
-}
-
 std::string Job::to_text(const RankResult& result) {
-  Writer writer;
-  writer.number(result.finished ? 1 : 0, 1).text(result.trouble).text(to_message(result.batch));
-  return writer.take();
+  return json_line(nlohmann::json{{"finished", result.finished},
+                                  {"trouble", result.trouble},
+                                  {"batch", to_message(result.batch)}});
 }
 
-Result<Job::RankResult> Job::parse_result(std::string_view text, int rank) {
+Result<Job::RankResult> Job::parse_result(const std::string& text, int rank) {
+  if (text.empty()) return RankResult{.finished = false};  // the rank is lost
+  const auto sender = fmt::format("rank {}", rank);
+  TRY_ASSIGN(const auto json, parse_message<nlohmann::json>(text, sender));
   RankResult result;
-  if (text.empty()) return RankResult{.finished = false, .trouble = {}, .batch = {}};  // it is lost
-  std::string batch;
-  Reader reader(text);
-  reader.number(result.finished, 1).text(result.trouble).text(batch);
-  if (!reader.complete()) {
-    return make_error(fmt::format("the answer of rank {} was not whole", rank));
-  }
-  TRY(put(result.batch, from_message<Batch>(batch, rank)));
+  result.finished = json.value("finished", false);
+  result.trouble = json.value("trouble", std::string());
+  TRY_ASSIGN(result.batch, from_message<Batch>(json.value("batch", std::string()), rank));
   return result;
 }
 
-std::vector<int> Job::ranks_of(const Group& group) const {
+std::vector<int> Job::ranks_of(const NodeGroup& group) const {
   const auto& agreed = self_.membership.agreed;
   std::vector<int> ranks;
   for (std::size_t rank = 0; rank < agreed.nodes.size(); ++rank) {
@@ -138,7 +119,7 @@ std::vector<int> Job::ranks_of(const Group& group) const {
   return ranks;
 }
 
-std::vector<RankPart> Job::parts_of(const std::vector<Group>& groups) const {
+std::vector<RankPart> Job::parts_of(const std::vector<NodeGroup>& groups) const {
   std::vector<RankPart> parts;
   std::vector<bool> taken(self_.membership.agreed.nodes.size());
   for (const auto& group : groups) {
@@ -151,55 +132,58 @@ std::vector<RankPart> Job::parts_of(const std::vector<Group>& groups) const {
   return parts;
 }
 
-Job::RankResult Job::failed(std::string_view why) const {
-  return {.finished = false, .trouble = fmt::format("{}: {}", self_.name(), why), .batch = {}};
+Job::RankResult Job::failure(std::string_view why) const {
+  return {.finished = false, .trouble = fmt::format("{}: {}", self_.name(), why)};
 }
 
-// An error is an answer here: a node that cannot finish is what is searched for.
-Job::RankResult Job::run(Backend& backend, int repeats) {
+// An error is a result: the search is for nodes that cannot finish.
+Job::RankResult Job::run_backend(Backend& backend, int repeats) {
+  constexpr int kWarmUp = 2;
   const Pace pace{.warm_up = kWarmUp, .iterations = repeats * command_.per_repeat};
   progress_->reset();
-  const Patience patience(backend, *progress_, to_duration(self_.command.operation_deadline));
+  const OperationWatchdog watchdog(backend, *progress_,
+                                   to_duration(self_.command.operation_deadline));
   auto batch = verified_batch(backend, operation_, pace, *progress_);
-  if (!batch) return failed(patience.is_over() ? kTooLong : batch.error().message);
-  return {.finished = true, .trouble = {}, .batch = *std::move(batch)};
+  if (batch) return {.batch = *std::move(batch)};
+  return failure(watchdog.has_aborted() ? "did not finish an operation within its deadline"
+                                        : batch.error().message);
 }
 
-Result<std::vector<std::string>> Job::take_part(const Task& task) {
-  return task.kind == Task::Kind::test ? test_part(task) : measure_part(task);
+Result<std::vector<std::string>> Job::take(const JobStep& step) {
+  return step.kind == JobStep::Kind::test ? take_test(step) : take_measurement(step);
 }
 
-// The first rank of each of these nodes starts its tests; the others wait.
-Result<std::vector<std::string>> Job::test_part(const Task& task) {
+// The first rank of each of these nodes runs its tests.
+Result<std::vector<std::string>> Job::take_test(const JobStep& step) {
   auto& group = *self_.membership.group;
   self_.enter("tests of nodes", 2 * kInsideBudget);
   std::string text;
-  for (const auto& tested : task.groups) {
-    const auto ranks = ranks_of(tested);
-    if (ranks.front() == group.rank())
-      text = locate::to_text(test_inside(self_, command_.tests(self_.kind)));
+  for (const auto& tested : step.groups) {
+    if (ranks_of(tested).front() != group.rank()) continue;
+    text = locate::to_text(test_inside(self_, command_.tests(self_.kind)));
   }
   return group.gather(text);
 }
 
-Result<std::vector<std::string>> Job::measure_part(const Task& task) {
+Result<std::vector<std::string>> Job::take_measurement(const JobStep& step) {
   auto& group = *self_.membership.group;
-  const auto parts = parts_of(task.groups);
+  const auto parts = parts_of(step.groups);
   const auto limit = to_duration(self_.command.operation_deadline);
-  TRY(put(self_.backend, make_part_backend(self_, parts, limit)));
+  TRY_ASSIGN(self_.backend, make_part_backend(self_, parts, limit));
   self_.emergency.watch(self_.backend.get());
   if (!std::exchange(introduced_, true)) {
-    auto done = introduce(self_, *self_.backend);
-    // Rank 0 has waited for communicators that do not form. Its partner would wait for it in vain.
-    if (done) done = group.barrier();
-    if (!done) return tl::unexpected(done.error());
+    TRY(introduce(self_, *self_.backend));
+    // Rank 0 has waited for communicators that do not form. Without this barrier its partner would
+    // wait for it forever.
+    TRY(group.barrier());
   }
-  // A back end that can be aborted ends sooner. Others may still wait for their communicator.
+  // An aborted back end returns sooner, but other ranks may still wait for their communicator.
   self_.enter(describe(operation_), 2 * limit, counters_of(progress_));
   RankResult result;
   if (self_.backend->ranks() > 1) {
     const auto reserved = self_.backend->reserve(operation_);
-    result = reserved ? run(*self_.backend, task.repeats) : failed(reserved.error().message);
+    result =
+        reserved ? run_backend(*self_.backend, step.repeats) : failure(reserved.error().message);
   }
   self_.emergency.watch(static_cast<Backend*>(nullptr));
   self_.backend.reset();
@@ -210,16 +194,16 @@ Result<void> Job::serve() {
   for (;;) {
     self_.enter("search", to_duration(self_.command.join_deadline));
     TRY_ASSIGN(const auto text, self_.membership.group->broadcast(""));
-    TRY_ASSIGN(const auto task, parse_task(text));
-    if (task.kind == Task::Kind::end) return {};
-    if (const auto done = take_part(task); !done) return tl::unexpected(done.error());
+    TRY_ASSIGN(const auto step, parse_message<JobStep>(text, "rank 0"));
+    if (step.kind == JobStep::Kind::end) return {};
+    TRY(take(step));
   }
 }
 
 Result<void> Job::end() {
   self_.enter("search", to_duration(self_.command.join_deadline));
-  const auto sent = self_.membership.group->broadcast(to_text(Task{}));
-  return sent ? Result<void>() : tl::unexpected(sent.error());
+  TRY(self_.membership.group->broadcast(json_line(JobStep{})));
+  return {};
 }
 
 void Job::note_losses() {
@@ -234,7 +218,8 @@ void Job::note_losses() {
   }
 }
 
-bool Job::is_dead(const Group& group) const {
+bool Job::is_dead(const NodeGroup& group) const {
+  constexpr std::size_t kHungWith = 3;
   const auto has_loss = [this](Node node) { return !records_[node].loss.empty(); };
   if (std::ranges::any_of(group.nodes, has_loss)) return true;
   return group.nodes.size() > 1 && std::ranges::any_of(group.nodes, [this](Node node) {
@@ -242,7 +227,7 @@ bool Job::is_dead(const Group& group) const {
          });
 }
 
-void Job::note_end(const Group& group, bool finished) {
+void Job::note_end(const NodeGroup& group, bool finished) {
   for (const auto node : group.nodes) {
     auto& record = records_[node];
     record.finished = record.finished || finished;
@@ -254,76 +239,74 @@ void Job::note_end(const Group& group, bool finished) {
   }
 }
 
-Answer Job::answer_of(const std::vector<int>& ranks, const std::vector<RankResult>& results,
-                      int repeats) {
-  Answer answer;
+GroupRates Job::rates_of(const std::vector<int>& ranks, const std::vector<RankResult>& results,
+                         int repeats) {
+  GroupRates rates;
   Timing timing;
   std::vector<Samples> samples;
   for (const int rank : ranks) {
     const auto& own = results[static_cast<std::size_t>(rank)];
-    answer.finished = answer.finished && own.finished;
+    rates.finished = rates.finished && own.finished;
     if (!own.trouble.empty()) troubles_.push_back(own.trouble);
-    std::ranges::copy(own.batch.samples, std::back_inserter(samples));
+    append(samples, own.batch.samples);
     for (auto wrong : own.batch.wrong) {
       wrong.rank = rank;
       timing.wrong.push_back(wrong);
     }
   }
+  if (!rates.finished) return rates;
   const auto count = static_cast<int>(ranks.size());
-  if (!answer.finished) return answer;
   timing.checked = true;
   auto row = row_of(operation_, count);
   placement_of(row, operation_) = std::move(timing);
   received_.push_back(std::move(row));
   for (int repeat = 0; repeat < repeats; ++repeat) {
     const auto one = timing_of(operation_, count, samples_of(samples, repeat, command_.per_repeat));
-    if (one) answer.gbps.push_back(one->judged.bus / kGiga);
+    if (one) rates.gbps.push_back(one->judged.bus / kGiga);
   }
-  return answer;
+  return rates;
 }
 
-Result<std::vector<std::string>> Job::order(const Task& task) {
+Result<std::vector<std::string>> Job::order(const JobStep& step) {
   self_.enter("search", to_duration(self_.command.join_deadline));
-  if (auto sent = self_.membership.group->broadcast(to_text(task)); !sent) {
-    return tl::unexpected(sent.error());
-  }
-  return take_part(task);
+  TRY(self_.membership.group->broadcast(json_line(step)));
+  return take(step);
 }
 
-Result<std::vector<Inside>> Job::test(const std::vector<Node>& nodes) {
-  Task task{.kind = Task::Kind::test, .repeats = 0, .groups = {}};
-  for (const auto node : nodes) task.groups.push_back({.nodes = {node}});
-  TRY_ASSIGN(const auto texts, order(task));
-  std::vector<Inside> said;
-  for (const auto& group : task.groups) {
-    said.push_back(inside_in(texts[static_cast<std::size_t>(ranks_of(group).front())]));
+Result<std::vector<NodeTests>> Job::test(const std::vector<Node>& nodes) {
+  JobStep step{.kind = JobStep::Kind::test};
+  for (const auto node : nodes) step.groups.push_back({.nodes = {node}});
+  TRY_ASSIGN(const auto texts, order(step));
+  std::vector<NodeTests> tests;
+  for (const auto& group : step.groups) {
+    tests.push_back(parse_node_tests(texts[static_cast<std::size_t>(ranks_of(group).front())]));
   }
-  return said;
+  return tests;
 }
 
-Result<std::vector<Answer>> Job::measure(const std::vector<Group>& groups, int repeats) {
-  std::vector<Answer> answers(groups.size(), Answer{.gbps = {}, .finished = false});
-  Task task{.kind = Task::Kind::measure, .repeats = repeats, .groups = {}};
-  std::vector<std::size_t> of;
+Result<std::vector<GroupRates>> Job::measure(const std::vector<NodeGroup>& groups, int repeats) {
+  std::vector<GroupRates> rates(groups.size(), GroupRates{.gbps = {}, .finished = false});
+  JobStep step{.kind = JobStep::Kind::measure, .repeats = repeats};
+  std::vector<std::size_t> places;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (is_dead(groups[i])) continue;
-    task.groups.push_back(groups[i]);
-    of.push_back(i);
+    step.groups.push_back(groups[i]);
+    places.push_back(i);
   }
-  if (of.empty()) return answers;
-  TRY_ASSIGN(const auto texts, order(task));
+  if (places.empty()) return rates;
+  TRY_ASSIGN(const auto texts, order(step));
   std::vector<RankResult> results;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    TRY_ASSIGN(auto one, parse_result(texts[rank], static_cast<int>(rank)));
-    results.push_back(std::move(one));
+    TRY_ASSIGN(auto result, parse_result(texts[rank], static_cast<int>(rank)));
+    results.push_back(std::move(result));
   }
   note_losses();
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    auto& answer = answers[of[i]];
-    answer = answer_of(ranks_of(task.groups[i]), results, repeats);
-    note_end(task.groups[i], answer.finished);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    auto& own = rates[places[i]];
+    own = rates_of(ranks_of(step.groups[i]), results, repeats);
+    note_end(step.groups[i], own.finished);
   }
-  return answers;
+  return rates;
 }
 
 }  // namespace muster::bench::locate

@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search for the slow node asks of the cluster: the bandwidth of several groups of nodes at
-// once. A job of real ranks and a model of a cluster both answer it.
+// The interface between a search and a cluster: measures several groups of nodes at once.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/base/result.hpp"
 
 namespace muster::bench::locate {
 
-using Node = std::size_t;  // its index in the list of nodes
+using Node = std::size_t;  // index in the list of nodes
+using Pair = std::pair<Node, Node>;
 
 inline constexpr int kAllDevices = -1;
 inline constexpr int kNoLeaf = -1;
 
-// The nodes among which a slow one is searched for, and the switches that they hang from.
+// The nodes of a search, and the switches that they hang from.
 struct Nodes {
   std::vector<std::string> names;
   int devices = 1;          // GPUs of a node, each with its HCA
-  std::vector<int> leaves;  // each node's leaf switch, or kNoLeaf; empty where none is known
+  std::vector<int> leaves;  // leaf switch of each node, or kNoLeaf; empty if unknown
   std::vector<std::string> leaf_names;
-  std::vector<int> pods;  // of each leaf switch: the switch above it; empty where none is known
-  // Only nodes of one zone are measured with each other; empty where all are. The paths between
-  // zones are known to be slow.
+  std::vector<int> pods;  // of each leaf switch, the switch above it; empty if unknown
+  // Only nodes of one zone are measured together, since paths between zones are known to be slow.
+  // Empty if there is only one.
   std::vector<int> zones{};
 
   [[nodiscard]] std::size_t count() const { return names.size(); }
@@ -43,21 +45,24 @@ struct Nodes {
   }
 };
 
-// Nodes that run one all-reduce among themselves; of a single node, its own GPUs do.
-struct Group {
-  std::vector<Node> nodes;
-  // With this index alone each node takes part: one GPU and its HCA.
-  int device = kAllDevices;
-  bool without_nvlink = false;  // even inside a node the data go through the HCAs
+// Sets the switches of `nodes` from Slurm's topology.conf ("SwitchName=leaf0 Nodes=gpu-[01-16]"),
+// or from plain lines "leaf0 gpu-[01-16]". Ignores other nodes; a node that no line names has no
+// leaf switch. An error names `file` and the line.
+[[nodiscard]] Result<void> set_topology(Nodes& nodes, std::string_view text, std::string_view file);
 
-  bool operator==(const Group&) const = default;
+// Nodes that run one all-reduce; a single node runs it among its own GPUs.
+struct NodeGroup {
+  std::vector<Node> nodes;
+  int device = kAllDevices;  // the only GPU of each node that takes part, with its HCA
+
+  bool operator==(const NodeGroup&) const = default;
 };
 
-struct Answer {
+struct GroupRates {
   std::vector<double> gbps;  // bus bandwidth of each repeat
-  bool finished = true;      // within its deadline; else there are no numbers
+  bool finished = true;      // within the deadline; otherwise there are no numbers
 
-  bool operator==(const Answer&) const = default;
+  bool operator==(const GroupRates&) const = default;
 };
 
 class Measurer {
@@ -69,12 +74,12 @@ class Measurer {
   Measurer& operator=(Measurer&&) = delete;
   virtual ~Measurer() = default;
 
-  // Runs all groups at once, each so many times: one answer for each group, in their order. No two
-  // groups share a device. An error ends the search; a group that does not finish is no error.
-  [[nodiscard]] virtual Result<std::vector<Answer>> measure(const std::vector<Group>& groups,
-                                                            int repeats) = 0;
+  // Runs all groups at once, `repeats` times, and returns the rates of each. No two groups share a
+  // device. An error ends the search; a group that does not finish is not an error.
+  [[nodiscard]] virtual Result<std::vector<GroupRates>> measure(
+      const std::vector<NodeGroup>& groups, int repeats) = 0;
 
-  // Why a node takes part no longer: a sentence; empty where it does.
+  // How the processes of a node ended, as a sentence; empty while they run.
   [[nodiscard]] virtual std::string loss_of(Node /*node*/) const { return {}; }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures round after round, and repeats each one until its noise is small enough to tell a slow
-// group from a healthy one.
+// Measures rounds, and repeats each one until its noise is small enough to tell a slow group from a
+// healthy one.
 #pragma once
 
 #include <cstdint>
@@ -16,57 +16,56 @@
 namespace muster::bench::locate {
 
 struct Round {
-  std::vector<Group> groups;
-  std::vector<std::optional<double>> gbps;  // the median of each group; empty: it did not finish
+  std::vector<NodeGroup> groups;
+  std::vector<std::optional<double>> gbps;  // the median of each group; empty if it did not finish
   double noise = 0;                         // the deviation of such a median, as a share
 
   [[nodiscard]] std::size_t size() const { return groups.size(); }
 };
 
-// The medians of those groups that finished, from the group with index `from` on.
+// The medians of the groups that finished, from the group with index `from` on.
 [[nodiscard]] std::vector<double> finished(const Round& round, std::size_t from = 0);
 
-// The scale of the groups from index `from` on, with at least the deviation of `usual`; where they
-// are too few, `usual`.
-[[nodiscard]] Scale scale_from(const Round& round, std::size_t from, const Scale& usual,
-                               const Rule& rule);
+// The scale of the groups from index `from` on, with at least the deviation of `usual`; `usual` if
+// they are too few.
+[[nodiscard]] Scale scale_from(const Round& round, std::size_t from, const Scale& usual);
 
 class Rounds {
  public:
+  // Called before each round; may be empty.
   using Watch = std::function<void(const std::string& title, std::size_t groups)>;
 
-  Rounds(Measurer& measurer, const Rule& rule, Watch watch)
-      : measurer_(measurer), rule_(rule), watch_(std::move(watch)) {}
+  Rounds(Measurer& measurer, const Floor& floor, Watch watch)
+      : measurer_(measurer), floor_(floor), watch_(std::move(watch)) {}
 
-  // Repeats the round as often as the noise needs, or `fixed` times.
-  [[nodiscard]] Result<Round> measure(std::string_view title, std::vector<Group> groups,
+  // Repeats the round as often as its noise requires, or `fixed` times.
+  [[nodiscard]] Result<Round> measure(std::string_view title, std::vector<NodeGroup> groups,
                                       std::optional<int> fixed = {});
 
-  // One group of these nodes.
+  // Measures one group of these nodes.
   [[nodiscard]] Result<std::optional<double>> measure_one(std::string_view title,
                                                           const std::vector<Node>& nodes);
 
-  // Measures the groups in one round where no more than `most_nodes` work in it, else turn after
-  // turn.
-  [[nodiscard]] Result<Round> measure_in_turns(std::string_view title, std::vector<Group> groups,
+  // Measures the groups in as few rounds as `most_nodes` nodes of each allow.
+  [[nodiscard]] Result<Round> measure_in_turns(std::string_view title,
+                                               std::vector<NodeGroup> groups,
                                                std::size_t most_nodes);
 
-  // What they reach all together; empty where they do not finish. No round, since nobody is
-  // compared.
-  [[nodiscard]] Result<std::optional<double>> together(const std::vector<Node>& nodes);
+  // The rate of all these nodes together. Does not count as a round.
+  [[nodiscard]] Result<std::optional<double>> measure_together(const std::vector<Node>& nodes);
 
-  [[nodiscard]] const Rule& rule() const { return rule_; }
+  [[nodiscard]] const Floor& floor() const { return floor_; }
 
   [[nodiscard]] int count() const { return count_; }
 
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
 
  private:
-  [[nodiscard]] Result<void> add(const std::vector<Group>& groups, int repeats,
-                                 std::vector<Answer>& answers);
+  [[nodiscard]] Result<void> repeat(const std::vector<NodeGroup>& groups, int repeats,
+                                    std::vector<GroupRates>& rates);
 
   Measurer& measurer_;
-  const Rule& rule_;
+  Floor floor_;
   Watch watch_;
   int count_ = 0;
   std::uint64_t operations_ = 0;

@@ -5,18 +5,49 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <numbers>
 
-#include "bench/results/statistics.hpp"
+#include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::locate {
 namespace {
 
-constexpr double kMostOdds = 1e4;
-
-// A median of normal values varies by this much more than their mean.
+// A median of normal values varies by this factor more than their mean.
 const double kOfMedian = std::sqrt(std::numbers::pi / 2);
+
+std::optional<Scale> scale_of_spread(const Spread& spread) {
+  constexpr double kFamilyError = 0.01;  // chance that any of a round's healthy values is low
+  if (spread.count < kEnough || spread.center <= 0) return {};
+  const double deviations = std::max(kDeviations, deviations_for(spread.count, kFamilyError));
+  return Scale{.count = spread.count,
+               .median = spread.center,
+               .deviation = spread.deviation,
+               .limit = outlier_limit(spread, {.share = kTolerance, .deviations = deviations})};
+}
+
+std::optional<Scale> scale_with_noise(const std::vector<double>& values, double noise) {
+  if (values.size() < kEnough) return {};
+  auto spread = spread_of(values);
+  spread.deviation = std::max(spread.deviation, noise * spread.center);
+  return scale_of_spread(spread);
+}
+
+// The rates that reach the floor, if they are the minority and far above the others: the median of
+// all would be neither.
+std::vector<double> clearly_good(const std::vector<double>& values, const Floor& floor) {
+  constexpr double kApart = 0.9;
+  std::vector<double> good;
+  double best_of_bad = 0;
+  for (const double value : values) {
+    if (floor && value >= *floor) {
+      good.push_back(value);
+    } else {
+      best_of_bad = std::max(best_of_bad, value);
+    }
+  }
+  if (good.empty() || good.size() * 2 > values.size()) return {};
+  return best_of_bad < kApart * std::ranges::min(good) ? good : std::vector<double>{};
+}
 
 }  // namespace
 
@@ -31,46 +62,43 @@ double deviations_for(std::size_t values, double chance) {
   return high;
 }
 
-Rule rule_of_device(Rule rule, int devices) {
-  if (rule.floor_gbps) *rule.floor_gbps /= devices;
-  return rule;
+Floor floor_of_device(const Floor& floor, int devices) {
+  return floor ? Floor(*floor / devices) : floor;
 }
 
-std::optional<Scale> scale_around(const std::vector<double>& values, double deviation,
-                                  const Rule& rule) {
-  if (values.size() < rule.enough) return {};
+std::optional<Scale> scale_around(const std::vector<double>& values, double deviation) {
+  if (values.size() < kEnough) return {};
   const double median = median_of(values);
-  if (median <= 0) return {};
-  const double away = std::max(rule.deviations, deviations_for(values.size(), rule.family_error));
-  return Scale{.count = values.size(),
-               .median = median,
-               .deviation = deviation * median,
-               .limit = median * (1 - std::max(away * deviation, rule.tolerance))};
+  return scale_of_spread(
+      {.count = values.size(), .center = median, .deviation = deviation * median});
 }
 
-std::optional<Scale> scale_of(const std::vector<double>& values, double noise, const Rule& rule) {
-  const auto among = [&](const std::vector<double>& some) -> std::optional<Scale> {
-    if (some.size() < rule.enough) return {};
-    const auto spread = spread_of(some);
-    if (spread.center <= 0) return {};
-    return scale_around(some, std::max(spread.deviation / spread.center, noise), rule);
-  };
-  const auto all = among(values);
+std::optional<Scale> scale_of(const std::vector<double>& values, double noise) {
+  const auto all = scale_with_noise(values, noise);
   if (!all) return {};
-  std::vector<double> rest;
-  std::ranges::copy_if(values, std::back_inserter(rest),
-                       [&](double value) { return !all->low(value); });
+  auto rest = values;
+  std::erase_if(rest, [&](double value) { return all->low(value); });
   if (rest.size() == values.size()) return all;
-  const auto better = among(rest);
+  const auto better = scale_with_noise(rest, noise);
   return better ? better : all;
 }
 
 Scale scale_about(double usual, double noise, double limit, std::size_t count) {
-  constexpr double kLeastDeviation = 0.005;
   return {.count = count,
           .median = usual,
           .deviation = std::max(noise, kLeastDeviation) * usual,
           .limit = limit};
+}
+
+std::optional<Scale> first_scale(const std::vector<double>& values, double noise,
+                                 const Floor& floor) {
+  if (const auto good = clearly_good(values, floor); !good.empty()) {
+    const auto scale = scale_of(good, noise);
+    return scale ? scale : scale_about(median_of(good), noise, *floor, good.size());
+  }
+  if (const auto scale = scale_of(values, noise)) return scale;
+  if (!floor || values.empty()) return {};
+  return scale_about(*floor, noise, *floor, values.size());
 }
 
 double noise_of(const std::vector<std::vector<double>>& repeats) {
@@ -84,10 +112,10 @@ double noise_of(const std::vector<std::vector<double>>& repeats) {
   return steps.empty() ? 0 : deviation_of(steps, 0) / std::numbers::sqrt2;
 }
 
-int repeats_for(double noise, const Rule& rule) {
-  const double needed = std::pow(kOfMedian * rule.deviations * noise / rule.tolerance, 2);
-  const double most = rule.most_repeats;
-  return std::max(rule.first_repeats, static_cast<int>(std::ceil(std::min(needed, most))));
+int repeats_for(double noise) {
+  constexpr double kMostRepeats = 16;
+  const double needed = std::pow(kOfMedian * kDeviations * noise / kTolerance, 2);
+  return std::max(kFirstRepeats, static_cast<int>(std::ceil(std::min(needed, kMostRepeats))));
 }
 
 double noise_of_median(double noise, std::size_t repeats) {
@@ -95,13 +123,14 @@ double noise_of_median(double noise, std::size_t repeats) {
 }
 
 double odds_of(const std::optional<double>& value, const Scale& scale) {
+  constexpr double kMostOdds = 1e4;
   const double away = (scale.median - value.value_or(0)) / scale.deviation;
   if (away <= 0) return 1;
   return std::min(kMostOdds, std::exp(std::min(away * away / 2, 100.0)));
 }
 
 double probability_of(const std::vector<double>& odds) {
-  constexpr double kPrior = 0.005;  // of nodes are bad on a usual day
+  constexpr double kPrior = 0.005;  // share of nodes that are bad on a usual day
   double all = kPrior / (1 - kPrior);
   for (const double each : odds) all *= each;
   return all / (1 + all);

@@ -9,32 +9,30 @@
 
 namespace muster::bench::locate {
 
-struct Rule {
-  double deviations = 5;       // the least that a low value is below the median, in deviations
-  double tolerance = 0.05;     // and the least share of the median
-  double family_error = 0.01;  // chance that any of a round's healthy values is low
-  std::size_t enough = 4;      // values to compare
-  int first_repeats = 3;
-  int most_repeats = 16;
-  std::optional<double> floor_gbps;  // what a healthy pair reaches at least
-};
+// A low value is below the median of its equals by this many deviations, and by this share of it.
+inline constexpr double kDeviations = 5;
+inline constexpr double kTolerance = 0.05;
+inline constexpr std::size_t kEnough = 4;  // values to compare
 
-// The rule for one of so many devices that make up a node's rate.
-[[nodiscard]] Rule rule_of_device(Rule rule, int devices);
+// The least rate of a healthy pair of nodes, in GB/s; empty if unknown.
+using Floor = std::optional<double>;
 
-// The values of a round that are compared with one another.
+// The same for one of `devices` that share the rate of a node.
+[[nodiscard]] Floor floor_of_device(const Floor& floor, int devices);
+
+// The healthy values of a round.
 struct Scale {
   std::size_t count = 0;
   double median = 0;
-  double deviation = 0;  // of a healthy value
-  double limit = 0;      // below it a value is low
+  double deviation = 0;  // of one value
+  double limit = 0;      // lower values are low
 
-  // What did not finish is low, too.
+  // A group that did not finish is low.
   [[nodiscard]] bool low(const std::optional<double>& value) const {
     return !value || *value < limit;
   }
 
-  // Nearer to the median than to the limit. What is neither low nor fine is measured again.
+  // Nearer to the median than to the limit. A value that is neither low nor fine is measured again.
   [[nodiscard]] bool fine(const std::optional<double>& value) const {
     return value && 2 * *value >= median + limit;
   }
@@ -42,42 +40,52 @@ struct Scale {
   [[nodiscard]] double share(const std::optional<double>& value) const {
     return value.value_or(0) / median;
   }
+
+  // For rates that are this factor of those of the scale.
+  [[nodiscard]] Scale times(double factor) const {
+    return {count, factor * median, factor * deviation, factor * limit};
+  }
 };
 
-// `noise`: the deviation of a value that its own repeats make, as a share of it. What is low does
-// not count for the deviation of the rest. Nothing where too few are there to compare.
-[[nodiscard]] std::optional<Scale> scale_of(const std::vector<double>& values, double noise,
-                                            const Rule& rule);
+// `noise` is the deviation of a value that follows from its repeats, as a share. Low values do not
+// count for the deviation. Empty if there are too few values.
+[[nodiscard]] std::optional<Scale> scale_of(const std::vector<double>& values, double noise);
 
-// The scale with a deviation that is known, as a share of the median: that of few values is luck.
-[[nodiscard]] std::optional<Scale> scale_around(const std::vector<double>& values, double deviation,
-                                                const Rule& rule);
+// With a known deviation, as a share of the median.
+[[nodiscard]] std::optional<Scale> scale_around(const std::vector<double>& values,
+                                                double deviation);
 
-// A scale from what is usual, where there are too few values to compare.
+// For too few values to compare, from what is usual.
 [[nodiscard]] Scale scale_about(double usual, double noise, double limit, std::size_t count);
 
-// A rate in GB/s: "93.5", "187.0", "0.0118".
+// The scale of the first values of a search. If most of them are too slow, it is that of the good
+// ones; if there are too few, it follows from the floor, or is empty without one.
+[[nodiscard]] std::optional<Scale> first_scale(const std::vector<double>& values, double noise,
+                                               const Floor& floor);
+
+// "93.5", "187.0", "0.0118": a rate in GB/s.
 [[nodiscard]] std::string rate_text(double gbps);
 
-// How much two repeats in a row differ, as a share: the deviation of one repeat, from all groups
-// together. 0 where nothing was repeated.
+// The deviation of one repeat as a share, from how much consecutive repeats of all groups differ. 0
+// if nothing was repeated.
 [[nodiscard]] double noise_of(const std::vector<std::vector<double>>& repeats);
 
-// How many repeats give a median known well enough for the tolerance; at most `most_repeats`.
-[[nodiscard]] int repeats_for(double noise, const Rule& rule);
+// How many repeats make the noise of a median small enough for the tolerance.
+[[nodiscard]] int repeats_for(double noise);
 
-// The deviation of the median of so many repeats.
+inline constexpr int kFirstRepeats = 3;
+
 [[nodiscard]] double noise_of_median(double noise, std::size_t repeats);
 
-// How many deviations below the median a limit must be, so that the probability that any of so many
-// healthy values lies below it is `chance`.
+// With a limit this many deviations below the median, the probability that any of so many healthy
+// values is low is `chance`.
 [[nodiscard]] double deviations_for(std::size_t values, double chance);
 
-// How much more likely this value is for a slow unit than for a healthy one. Measurements are no
-// bell curve far out, so no single one counts for more than 10,000.
+// How much more likely the value is for a slow unit than for a healthy one, at most 10,000: the
+// tails of measurements are not normal.
 [[nodiscard]] double odds_of(const std::optional<double>& value, const Scale& scale);
 
-// The probability that a unit is slow, from the odds (see odds_of) of all its measurements.
+// The probability that a unit is slow, from the odds of all its measurements.
 [[nodiscard]] double probability_of(const std::vector<double>& odds);
 
 }  // namespace muster::bench::locate

@@ -7,8 +7,8 @@
 namespace muster::bench::locate {
 
 std::vector<Pair> pairs_across(const Nodes& nodes) {
-  // By leaf, a node is half the list away from its partner: they share a leaf only where that leaf
-  // has more than half of all nodes.
+  // Half of the list sorted by leaf switch apart, two nodes share one only if it has more than half
+  // of all nodes.
   std::map<int, std::vector<Node>> zones;
   for (Node node = 0; node < nodes.count(); ++node) zones[nodes.zone(node)].push_back(node);
   std::vector<Pair> pairs;
@@ -24,9 +24,9 @@ std::vector<Pair> pairs_across(const Nodes& nodes) {
 std::size_t tournament_rounds(std::size_t nodes) { return nodes < 2 ? 0 : nodes - 1 + nodes % 2; }
 
 std::vector<Pair> tournament_round(std::size_t nodes, std::size_t round) {
-  const auto players = nodes + nodes % 2;  // the last one of an odd number is nobody
+  const auto players = nodes + nodes % 2;  // the partner of the last one of an odd number rests
   const auto others = players - 1;
-  // Player 0 stays, the others move on by one place in each round.
+  // Player 0 stays, the others move by one place in each round.
   const auto at = [&](std::size_t place) {
     return place == 0 ? 0 : 1 + (place - 1 + round) % others;
   };
@@ -51,13 +51,13 @@ std::vector<Node>::iterator partner_of(Node node, std::vector<Node>& partners,
 }
 
 std::vector<Pair> pair_with(const std::vector<Node>& seekers, std::vector<Node>& partners,
-                            const Nodes& nodes,
-                            const std::function<std::vector<Node>(Node)>& met_by) {
+                            const Nodes& nodes, const std::vector<std::vector<Node>>& met) {
   std::vector<Pair> pairs;
-  for (const auto node : seekers) {
-    const auto partner = partner_of(node, partners, met_by(node), nodes);
+  for (std::size_t i = 0; i < seekers.size(); ++i) {
+    const auto known = met.empty() ? std::vector<Node>() : met[i];
+    const auto partner = partner_of(seekers[i], partners, known, nodes);
     if (partner == partners.end()) continue;
-    pairs.emplace_back(node, *partner);
+    pairs.emplace_back(seekers[i], *partner);
     partners.erase(partner);
   }
   return pairs;
@@ -72,15 +72,15 @@ std::vector<Pair> take_controls(std::vector<Node>& proven, std::size_t most, con
   return pair_with(some, proven, nodes);
 }
 
-std::vector<Group> groups_of(const std::vector<Pair>& pairs) {
-  std::vector<Group> groups;
+std::vector<NodeGroup> groups_of(const std::vector<Pair>& pairs) {
+  std::vector<NodeGroup> groups;
   groups.reserve(pairs.size());
   for (const auto& [a, b] : pairs) groups.push_back({.nodes = {a, b}});
   return groups;
 }
 
-std::vector<Group> device_groups_of(const std::vector<Pair>& pairs, int devices) {
-  std::vector<Group> groups;
+std::vector<NodeGroup> device_groups_of(const std::vector<Pair>& pairs, int devices) {
+  std::vector<NodeGroup> groups;
   for (const auto& [a, b] : pairs) {
     for (int device = 0; device < devices; ++device) {
       groups.push_back({.nodes = {a, b}, .device = device});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which switches are slow: pairs below each leaf switch, and then one node of each with one of
-// others, while nobody else works.
+// Which switches are slow: measures pairs below each leaf switch, then one node of each leaf switch
+// with one of others, while no other node works.
 #pragma once
 
 #include <span>
@@ -11,29 +11,30 @@
 
 namespace muster::bench::locate {
 
-struct Switches {
-  std::vector<Culprit> culprits;  // slow leaf switches, or a slow level
-  // The zone of each node, where there are culprits: the paths between nodes of one zone avoid
-  // them.
+struct SwitchVerdict {
+  std::vector<Culprit> culprits;  // slow leaf switches, a slow level, or congestion
+  // The zone of each node if there is a slow switch: paths between nodes of one zone avoid it.
   std::vector<int> zones;
-  std::vector<bool> cross;  // of each leaf switch: fine with others, while nobody else worked
-  std::vector<bool> below;  // of each node: fine with one of its leaf switch
-  double base = 0;          // what pairs below a leaf switch reach; 0: nothing was measured
+  std::vector<bool> cross;  // of each leaf switch: fine with others while no other node works
+  std::vector<bool> below;  // of each node: fine with a node of its leaf switch
+  double base = 0;          // the rate of pairs below a leaf switch; 0 if nothing was measured
 };
 
-// `pairs`: what was measured while all nodes worked. Where `suspicious` is not set and they reach
-// no less than pairs below leaf switches do, it ends after a round.
-[[nodiscard]] Result<Switches> judge_switches(const Nodes& nodes, Rounds& rounds,
-                                              std::span<const PairRate> pairs, bool suspicious);
+// `pairs` were measured while all nodes worked. Unless `suspicious`, the first round ends it if
+// they reach what pairs below leaf switches do.
+[[nodiscard]] Result<SwitchVerdict> judge_switches(const Nodes& nodes, Rounds& rounds,
+                                                   std::span<const PairRate> pairs,
+                                                   bool suspicious);
 
-// Whether a switch is to blame more likely than the suspects: most nodes of a leaf switch are slow,
-// or several pairs that have a node of it.
+// Whether a switch is a likelier culprit than the suspects: most nodes of a leaf switch are slow,
+// or several pairs with a node of it.
 [[nodiscard]] bool points_to_a_switch(const Suspicion& suspicion, const Nodes& nodes);
 
-// Where the leaf switches are not known: groups of nodes that are fine among themselves and slow
-// with the others, as if each hung from a leaf switch of its own. Empty where there are none.
+// Without a topology: groups of nodes that are fine among themselves and slow with the others, as
+// if each had a leaf switch of its own. Empty if there are none.
 [[nodiscard]] Result<std::vector<std::vector<Node>>> groups_apart(const Suspicion& suspicion,
                                                                   const Nodes& nodes,
-                                                                  Rounds& rounds, Search& search);
+                                                                  Rounds& rounds,
+                                                                  SearchResult& result);
 
 }  // namespace muster::bench::locate

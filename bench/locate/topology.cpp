@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/locate/topology.hpp"
-
+// Reads which leaf switch each node hangs from.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,21 +7,21 @@
 #include <string>
 #include <utility>
 
+#include "bench/locate/measurer.hpp"
 #include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
 
 namespace muster::bench::locate {
 namespace {
 
-// Of one line: a switch, and the list of its nodes or of the switches below it.
-struct Switch {
+// One line: a switch with the list of its nodes, or of the switches below it.
+struct SwitchLine {
   std::string name;
-  std::string_view nodes, switches;
+  std::string_view nodes{}, switches{};
 };
 
-// Slurm's keys, in whatever case.
-Result<Switch> parse_slurm(const std::vector<std::string_view>& words) {
-  Switch found;
+Result<SwitchLine> parse_slurm(const std::vector<std::string_view>& words) {
+  SwitchLine found;
   for (const auto word : words) {
     const auto equals = word.find('=');
     const auto key = lower_case(word.substr(0, equals));
@@ -37,30 +36,28 @@ Result<Switch> parse_slurm(const std::vector<std::string_view>& words) {
       return make_error(fmt::format("unknown word \"{}\"", printable(word, 80)));
     }
   }
-  if (found.name.empty()) return make_error("there is no SwitchName");
-  if (found.nodes.empty() && found.switches.empty()) {
-    return make_error("neither Nodes nor Switches");
-  }
+  if (found.name.empty()) return make_error("no SwitchName");
+  if (found.nodes.empty() && found.switches.empty()) return make_error("no Nodes or Switches");
   return found;
 }
 
-Result<Switch> parse_line(std::string_view line) {
+Result<SwitchLine> parse_line(std::string_view line) {
   const auto words = split_words(line);
   if (words.front().find('=') != std::string_view::npos) return parse_slurm(words);
-  if (words.size() != 2) return make_error("expects a switch and the list of its nodes");
-  return Switch{.name = std::string(words[0]), .nodes = words[1], .switches = {}};
+  if (words.size() != 2) return make_error("expected a switch and the list of its nodes");
+  return SwitchLine{.name = std::string(words[0]), .nodes = words[1]};
 }
 
-class Reader {
+class TopologyReader {
  public:
-  explicit Reader(Nodes& nodes) : nodes_(nodes) {
+  explicit TopologyReader(Nodes& nodes) : nodes_(nodes) {
     for (Node node = 0; node < nodes.count(); ++node) known_[nodes.names[node]] = node;
     nodes_.leaves.assign(nodes.count(), kNoLeaf);
     nodes_.leaf_names.clear();
     nodes_.pods.clear();
   }
 
-  [[nodiscard]] Result<void> take(std::string_view line) {
+  [[nodiscard]] Result<void> read_line(std::string_view line) {
     TRY_ASSIGN(const auto found, parse_line(line));
     TRY_ASSIGN(auto names, expand_hostlist(found.nodes.empty() ? found.switches : found.nodes));
     if (!found.nodes.empty()) return add_leaf(found.name, names);
@@ -68,16 +65,15 @@ class Reader {
     return {};
   }
 
-  // Once all lines are read: a switch may be named before those below it.
+  // Call it after the last line: a switch may be named before those below it.
   void finish() {
-    std::map<std::string, std::size_t> leaves;
-    for (std::size_t i = 0; i < nodes_.leaf_names.size(); ++i) leaves[nodes_.leaf_names[i]] = i;
     for (std::size_t i = 0; i < above_.size(); ++i) {
       for (const auto& name : above_[i]) {
-        const auto leaf = leaves.find(name);
-        if (leaf == leaves.end()) continue;
-        nodes_.pods.resize(leaves.size(), kNoLeaf);
-        nodes_.pods[leaf->second] = static_cast<int>(i);
+        const auto leaf = std::ranges::find(nodes_.leaf_names, name);
+        if (leaf == nodes_.leaf_names.end()) continue;
+        nodes_.pods.resize(nodes_.leaf_names.size(), kNoLeaf);
+        nodes_.pods[static_cast<std::size_t>(leaf - nodes_.leaf_names.begin())] =
+            static_cast<int>(i);
       }
     }
   }
@@ -86,7 +82,7 @@ class Reader {
   [[nodiscard]] Result<void> add_leaf(const std::string& leaf,
                                       const std::vector<std::string>& names) {
     if (std::ranges::find(nodes_.leaf_names, leaf) != nodes_.leaf_names.end()) {
-      return make_error(fmt::format("the switch {} stands there twice", printable(leaf, 80)));
+      return make_error(fmt::format("duplicate switch \"{}\"", printable(leaf, 80)));
     }
     const auto index = static_cast<int>(nodes_.leaf_names.size());
     nodes_.leaf_names.push_back(leaf);
@@ -95,7 +91,7 @@ class Reader {
       if (known == known_.end()) continue;
       auto& own = nodes_.leaves[known->second];
       if (own != kNoLeaf) {
-        return make_error(fmt::format("{} hangs from {} already", name,
+        return make_error(fmt::format("{} already hangs from {}", name,
                                       nodes_.leaf_names[static_cast<std::size_t>(own)]));
       }
       own = index;
@@ -105,33 +101,33 @@ class Reader {
 
   Nodes& nodes_;
   std::map<std::string, Node> known_;
-  std::vector<std::vector<std::string>> above_;  // what hangs from each switch of switches
+  std::vector<std::vector<std::string>> above_;  // the switches below each switch of switches
 };
 
 }  // namespace
 
 Result<void> set_topology(Nodes& nodes, std::string_view text, std::string_view file) {
-  Reader reader(nodes);
+  TopologyReader reader(nodes);
   std::size_t number = 0;
-  std::string content;  // a line, and those before it that it goes on from
-  for (const auto line : split_lines(text)) {
+  std::string line;  // with the lines that it continues
+  for (const auto part : split_lines(text)) {
     ++number;
-    content += line.substr(0, line.find('#'));
-    content.erase(content.find_last_not_of(" \t\r") + 1);
-    if (content.ends_with('\\')) {
-      content.pop_back();
+    line += part.substr(0, part.find('#'));
+    line.erase(line.find_last_not_of(" \t\r") + 1);
+    if (line.ends_with('\\')) {
+      line.pop_back();
       continue;
     }
-    const auto whole = std::exchange(content, {});
+    const auto whole = std::exchange(line, {});
     if (trim(whole).empty()) continue;
-    if (auto done = reader.take(trim(whole)); !done) {
-      return make_error(fmt::format("{}:{}: {}", file, number, done.error().message));
+    if (const auto read = reader.read_line(trim(whole)); !read) {
+      return make_error(fmt::format("{}:{}: {}", file, number, read.error().message));
     }
   }
-  if (!content.empty()) return make_error(fmt::format("{}: the last line goes on", file));
+  if (!line.empty()) return make_error(fmt::format("{}: the last line is incomplete", file));
   reader.finish();
   if (std::ranges::all_of(nodes.leaves, [](int leaf) { return leaf == kNoLeaf; })) {
-    return make_error(fmt::format("{}: it names none of the nodes of this run", file));
+    return make_error(fmt::format("{}: names none of the nodes of this run", file));
   }
   return {};
 }

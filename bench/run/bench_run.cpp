@@ -10,7 +10,7 @@
 
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
-#include "bench/backends/sim/cluster.hpp"
+#include "bench/backends/sim/sim.hpp"
 #include "bench/launch/local.hpp"
 #include "bench/run/measuring.hpp"
 #include "bench/run/meeting.hpp"
@@ -31,7 +31,9 @@ Attempt<void> prepare(RankContext& self) {
              choose_profile(self.command.profile, self.command.settings, self.variables));
   TRY_ASSIGN(self.kind,
              pick_backend(self.command, self.place, choice.profile, self.place.evidence));
-  if (self.kind != BackendKind::sim) {
+  if (self.kind == BackendKind::sim) {
+    TRY_ASSIGN(self.cluster, choose_cluster(self.command.sim, choice.profile, self.variables));
+  } else {
     if (self.command.environment == VariableSource::profile) {
       self.settings = apply_settings(choice.profile, self.kind, self.variables);
     }
@@ -59,10 +61,10 @@ Result<void> start_part_backends(RankContext& self) {
     self.part_backends.push_back({.part = part, .backend = std::move(backend)});
     return {};
   }
-  TRY_ASSIGN(const auto cluster, parse_sim(self.command.sim));
   for (std::size_t part = 0; part < self.parts.size(); ++part) {
-    TRY_ASSIGN(const auto of_part, part_of(cluster, self.parts[part].ranks));
-    self.part_backends.push_back({.part = part, .backend = make_sim_backend(of_part)});
+    TRY_ASSIGN(auto group, group_of(self.cluster, self.parts[part].ranks));
+    self.part_backends.push_back(
+        {.part = part, .backend = make_sim_backend(self.cluster, std::move(group))});
   }
   return {};
 }

@@ -129,6 +129,18 @@ Attempt<Choice> choose_profile(const std::string& named, const std::vector<std::
   return recognise_node(sources, variables);
 }
 
+Attempt<SimCluster> choose_cluster(const std::string& sim, const Profile& judging,
+                                   const Variables& variables) {
+  auto hardware = sim_cluster_of(judging);
+  if (const auto name = profile_of_sim(sim); !name.empty()) {
+    TRY_ASSIGN(const auto choice, choose_profile(name, {}, variables));
+    hardware = sim_cluster_of(choice.profile);
+  }
+  return parse_sim(sim, hardware).map_error([](const Error& error) {
+    return Failure{.status = kExitUsage, .message = error.message};
+  });
+}
+
 Settings apply_settings(const Profile& profile, BackendKind kind, Variables& variables,
                         const std::filesystem::path& root) {
   Settings settings;

@@ -9,6 +9,7 @@
 
 #include "bench/command/bench_command.hpp"
 #include "bench/launch/place.hpp"
+#include "bench/model/cluster.hpp"
 #include "lib/choice/choice.hpp"
 
 namespace muster::bench {
@@ -17,6 +18,11 @@ namespace muster::bench {
 [[nodiscard]] Attempt<Choice> choose_profile(const std::string& named,
                                              const std::vector<std::string>& settings,
                                              const Variables& variables);
+
+// The cluster that --sim describes: of its `profile=`, else of the hardware of the profile that
+// judges.
+[[nodiscard]] Attempt<SimCluster> choose_cluster(const std::string& sim, const Profile& judging,
+                                                 const Variables& variables);
 
 struct Settings {
   std::vector<std::string> applied;   // NAME=value

@@ -11,7 +11,7 @@
 
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
-#include "bench/backends/sim/cluster.hpp"
+#include "bench/backends/sim/sim.hpp"
 #include "bench/backends/tcp/mesh.hpp"
 #include "bench/run/splitting.hpp"
 #include "bench/sockets/greeting.hpp"
@@ -104,7 +104,7 @@ Result<std::unique_ptr<Backend>> make_backend(RankContext& self, const RankScope
     case BackendKind::automatic:
       break;
   }
-  return parse_sim(self.command.sim).map(make_sim_backend);
+  return make_sim_backend(self.cluster);
 }
 
 }  // namespace

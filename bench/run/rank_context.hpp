@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/backends/mpi/module.hpp"
+#include "bench/model/cluster.hpp"
 #include "bench/run/bench_run.hpp"
 #include "bench/run/messages.hpp"
 #include "bench/run/reporting.hpp"
@@ -86,7 +87,8 @@ struct RankContext {
   Variables variables;
   Place place;
   BackendKind kind = BackendKind::sim;
-  Settings settings;  // of the profile, as applied
+  Settings settings;   // of the profile, as applied
+  SimCluster cluster;  // of --sim
   Emergency emergency;
   Reporter reporter;
   CurrentPhase phase;

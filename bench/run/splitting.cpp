@@ -9,8 +9,8 @@
 #include <numeric>
 #include <utility>
 
-#include "bench/backends/sim/cluster.hpp"
 #include "bench/group/bytes.hpp"
+#include "bench/model/cluster_model.hpp"
 #include "bench/run/measuring.hpp"
 #include "bench/run/operation_timer.hpp"
 #include "lib/base/clock.hpp"
@@ -179,12 +179,12 @@ Result<std::vector<RankPart>> split_ranks(const RankContext& self) {
     }
     return parts_of(split, places, agreed.hosts);
   }
-  TRY_ASSIGN(const auto cluster, parse_sim(self.command.sim));
+  const auto& cluster = self.cluster;
   std::vector<std::string> hosts;
   for (int rank = 0; rank < ranks_of(cluster); ++rank) {
     places.push_back({rank / cluster.gpus, rank % cluster.gpus});
   }
-  for (int node = 0; node < cluster.nodes; ++node) hosts.push_back(fmt::format("sim{}", node));
+  for (const auto node : whole(cluster).nodes) hosts.push_back(sim_node_name(node));
   return parts_of(split, places, hosts);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What past sweeps say about each node.
+// The standing of each node after the past sweeps.
 #pragma once
 
 #include <optional>

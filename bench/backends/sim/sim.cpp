@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/sim/sim.hpp"
+
 #include <fmt/format.h>
 
 #include <condition_variable>
@@ -7,47 +9,18 @@
 #include <set>
 #include <utility>
 
-#include "bench/backends/sim/cluster.hpp"
-
 namespace muster::bench {
 namespace {
 
-std::string log_line(int rank, int gpus, std::string_view text) {
-  return fmt::format("sim{}:{}:{} [{}] NCCL INFO {}\n", rank / gpus, rank, rank, rank % gpus, text);
-}
-
-// What NCCL would log about the way from each rank to the next.
-std::string first_log(const SimCluster& cluster) {
-  const int ranks = ranks_of(cluster);
-  const bool tcp = uses_tcp(cluster);
-  std::string log;
-  for (int node = 0; node < cluster.nodes; ++node) {
-    const int rank = node * cluster.gpus;
-    const auto add = [&](std::string_view text) { log += log_line(rank, cluster.gpus, text); };
-    add(tcp ? "NET/IB : No device found." : "NET/IB : Using [0]mlx5_ib0:1/IB ; OOB eth0");
-    add(tcp ? "Using network Socket" : "Using network IB");
-  }
-  for (int rank = 0; rank < ranks && ranks > 1; ++rank) {
-    const int next = (rank + 1) % ranks;
-    const bool inside = rank / cluster.gpus == next / cluster.gpus;
-    const std::string_view between = tcp ? "[send] via NET/Socket/0" : "[send] via NET/IB/0/GDRDMA";
-    log += log_line(rank, cluster.gpus,
-                    fmt::format("Channel 00/0 : {}[{}] -> {}[{}] {}", rank, rank % cluster.gpus,
-                                next, next % cluster.gpus, inside ? "via P2P/CUMEM" : between));
-  }
-  return log;
-}
-
-// Of a floating-point number the highest bit of its fraction, of an integer the lowest one: the
-// number is visibly another one.
+// A bit that changes a number visibly: the highest of the fraction, or the lowest of an integer.
 std::uint64_t visible_bit(Type type) {
   const auto format = format_of(type);
   return format.is_floating() ? std::uint64_t{1} << (format.fraction_bits() - 1) : 1;
 }
 
-// What is wrong with this element; nothing where the rank receives no such element.
-std::optional<Wrong> spoiled(const Operation& operation, int rank, int ranks,
-                             std::uint64_t element) {
+// Nothing if the rank does not receive this element.
+std::optional<Wrong> wrong_element(const Operation& operation, int rank, int ranks,
+                                   std::uint64_t element) {
   for (const auto& [first, count, shift, low, high] : expected_of(operation, rank, ranks)) {
     if (element < first || element - first >= count) continue;
     const auto entry = (element - first + shift) % low.size();
@@ -63,20 +36,22 @@ std::optional<Wrong> spoiled(const Operation& operation, int rank, int ranks,
 
 class Sim final : public Backend {
  public:
-  explicit Sim(SimCluster cluster) : cluster_(std::move(cluster)), log_(first_log(cluster_)) {}
+  Sim(const SimCluster& cluster, SimGroup group)
+      : model_(cluster), group_(std::move(group)), hang_(model_.hang_of(group_)) {
+    log_paths();
+  }
 
   [[nodiscard]] std::string library() const override { return "a model of a cluster"; }
 
-  [[nodiscard]] int ranks() const override { return ranks_of(cluster_); }
+  [[nodiscard]] int ranks() const override { return model_.ranks_of(group_); }
 
   [[nodiscard]] std::vector<Member> members() const override {
     std::vector<Member> all;
-    all.reserve(static_cast<std::size_t>(ranks()));
     for (int rank = 0; rank < ranks(); ++rank) {
       all.push_back({.rank = rank,
-                     .host = fmt::format("sim{}", rank / cluster_.gpus),
+                     .host = sim_node_name(node_of(rank)),
                      .device = "model of a GPU",
-                     .device_id = fmt::format("gpu{}", rank % cluster_.gpus)});
+                     .device_id = fmt::format("gpu{}", gpu_of(rank))});
     }
     return all;
   }
@@ -96,18 +71,18 @@ class Sim final : public Backend {
 
   [[nodiscard]] Result<Batch> measure(const Operation& operation, const Pace& pace,
                                       Progress& progress) override {
-    note(operation);
+    log_choice(operation);
     progress.reset();
-    const double seconds = seconds_of(cluster_, operation) * run_factor(cluster_, run_);
+    const auto& cluster = model_.cluster();
+    const double seconds = model_.seconds(group_, operation) * run_factor(cluster, run_);
     std::vector<double> times;
     for (int i = 0; i < pace.warm_up + pace.iterations; ++i) {
       ++progress.started;
-      if (auto came = come(); !came) return tl::unexpected(came.error());
-      if (i >= pace.warm_up) times.push_back(seconds * noise_factor(cluster_, operations_));
+      TRY(start_operation());
+      if (i >= pace.warm_up) times.push_back(seconds * noise_factor(cluster, operations_));
       ++progress.finished;
     }
-    Batch batch{.samples = {}, .wrong = wrong_elements(operation)};
-    batch.samples.reserve(static_cast<std::size_t>(ranks()));
+    Batch batch{.samples = {}, .wrong = wrong_elements(model_, group_, operation)};
     for (int rank = 0; rank < ranks(); ++rank) {
       batch.samples.push_back({.rank = rank, .seconds = times});
     }
@@ -118,9 +93,9 @@ class Sim final : public Backend {
                                                   Progress& progress) override {
     progress.reset();
     ++progress.started;
-    if (auto came = come(); !came) return tl::unexpected(came.error());
+    TRY(start_operation());
     ++progress.finished;
-    return wrong_elements(operation);
+    return wrong_elements(model_, group_, operation);
   }
 
   [[nodiscard]] std::string log() const override { return log_; }
@@ -132,41 +107,64 @@ class Sim final : public Backend {
   }
 
  private:
-  [[nodiscard]] std::vector<Wrong> wrong_elements(const Operation& operation) const {
-    std::vector<Wrong> all;
-    for (const auto& fault : cluster_.faults) {
-      if (fault.kind != SimFault::Kind::wrong) continue;
-      const auto wrong = spoiled(operation, static_cast<int>(fault.first), ranks(), fault.second);
-      if (wrong) all.push_back(*wrong);
-    }
-    return all;
+  [[nodiscard]] std::size_t node_of(int rank) const {
+    return static_cast<std::size_t>(model_.global_rank(group_, rank) / model_.cluster().gpus);
   }
 
-  // Every rank comes to the next operation; where one hangs, nobody goes on.
-  Result<void> come() {
-    const auto at = operations_++;
-    for (const auto& fault : cluster_.faults) {
-      if (fault.kind != SimFault::Kind::hang || fault.second != at) continue;
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return aborted_; });
-      return make_error(fmt::format("rank {} did not come to operation {}", fault.first, at));
-    }
-    return {};
+  [[nodiscard]] int gpu_of(int rank) const {
+    return model_.global_rank(group_, rank) % model_.cluster().gpus;
   }
 
-  // Once for each size, as NCCL logs what it chose.
-  void note(const Operation& operation) {
+  // Waits until abort() in the operation at which a rank hangs.
+  Result<void> start_operation() {
+    const auto operation = operations_++;
+    if (!hang_ || hang_->operation != operation) return {};
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return aborted_; });
+    const auto rank = model_.rank_in(group_, static_cast<std::uint64_t>(hang_->rank));
+    return make_error(
+        fmt::format("rank {} did not start operation {}", rank.value_or(0), operation));
+  }
+
+  void log_line(int rank, std::string_view text) {
+    log_ += fmt::format("{}:{}:{} [{}] NCCL INFO {}\n", sim_node_name(node_of(rank)), rank, rank,
+                        gpu_of(rank), text);
+  }
+
+  // Logs the path from each rank to the next, as NCCL does.
+  void log_paths() {
+    const bool tcp = uses_tcp(model_.cluster());
+    for (int rank = 0; rank < ranks(); ++rank) {
+      if (rank > 0 && node_of(rank) == node_of(rank - 1)) continue;
+      log_line(rank,
+               tcp ? "NET/IB : No device found." : "NET/IB : Using [0]mlx5_ib0:1/IB ; OOB eth0");
+      log_line(rank, tcp ? "Using network Socket" : "Using network IB");
+    }
+    for (int rank = 0; rank < ranks() && ranks() > 1; ++rank) {
+      const int next = (rank + 1) % ranks();
+      const bool inside = node_of(rank) == node_of(next);
+      const std::string_view path = inside ? "via P2P/CUMEM"
+                                    : tcp  ? "[send] via NET/Socket/0"
+                                           : "[send] via NET/IB/0/GDRDMA";
+      log_line(rank, fmt::format("Channel 00/0 : {}[{}] -> {}[{}] {}", rank, gpu_of(rank), next,
+                                 gpu_of(next), path));
+    }
+  }
+
+  // NCCL logs its choice of an algorithm once for each size.
+  void log_choice(const Operation& operation) {
     if (operation.collective != Collective::all_reduce || ranks() < 2) return;
-    if (!noted_.insert(operation.bytes).second) return;
-    log_ += log_line(
-        0, cluster_.gpus,
-        fmt::format("AllReduce: {} Bytes -> Algo {} proto SIMPLE channel{{Lo..Hi}}={{0..15}}",
-                    operation.bytes, cluster_.tree ? "TREE" : "RING"));
+    if (!logged_.insert(operation.bytes).second) return;
+    log_line(0,
+             fmt::format("AllReduce: {} Bytes -> Algo {} proto SIMPLE channel{{Lo..Hi}}={{0..15}}",
+                         operation.bytes, model_.cluster().tree ? "TREE" : "RING"));
   }
 
-  SimCluster cluster_;
+  ClusterModel model_;
+  SimGroup group_;
+  std::optional<SimHang> hang_;
   std::string log_;
-  std::set<std::uint64_t> noted_;
+  std::set<std::uint64_t> logged_;
   std::uint64_t operations_ = 0;
   std::uint64_t run_ = 0;
   std::mutex mutex_;
@@ -176,8 +174,26 @@ class Sim final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_sim_backend(SimCluster cluster) {
-  return std::make_unique<Sim>(std::move(cluster));
+std::vector<Wrong> wrong_elements(const ClusterModel& model, const SimGroup& group,
+                                  const Operation& operation) {
+  std::vector<Wrong> all;
+  for (const auto& fault : model.cluster().faults) {
+    if (fault.kind != SimFault::Kind::wrong) continue;
+    const auto rank = model.rank_in(group, fault.first);
+    if (!rank) continue;
+    if (const auto wrong = wrong_element(operation, *rank, model.ranks_of(group), fault.second)) {
+      all.push_back(*wrong);
+    }
+  }
+  return all;
+}
+
+std::unique_ptr<Backend> make_sim_backend(const SimCluster& cluster, SimGroup group) {
+  return std::make_unique<Sim>(cluster, std::move(group));
+}
+
+std::unique_ptr<Backend> make_sim_backend(const SimCluster& cluster) {
+  return make_sim_backend(cluster, whole(cluster));
 }
 
 }  // namespace muster::bench

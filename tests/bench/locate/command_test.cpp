@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of `muster-bench locate`, its files and its report.
+// The command line of `muster-bench locate`, its report and its other files.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/locate/locate_command.hpp"
-#include "bench/locate/topology.hpp"
+#include "bench/locate/simulation.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "lib/report/report.hpp"
 #include "tests/bench/command/command_run.hpp"
@@ -40,74 +40,76 @@ TEST(LocateCommandTest, NamesTheSlowHca) {
               AllOf(HasSubstr("HCA 3: "), HasSubstr("48%"), HasSubstr("ruled out")));
 }
 
-TEST(LocateCommandTest, TellsWhatTheOthersReachAndWhyAllDoNot) {
-  auto ended = ended_of(run, {"--backend", "sim", "--profile", "nd96asr_v4", "--sim",
-                              "nodes=32,fault=slow_hca:17:3:0.5,fault=slow_node:4:0.8"});
+TEST(LocateCommandTest, ReportsWhatTheOtherNodesReachAndWhatEachCulpritCosts) {
+  const auto ended = ended_of(run, {"--backend", "sim", "--profile", "nd96asr_v4", "--sim",
+                                    "nodes=32,fault=slow_hca:17:3:0.5,fault=slow_node:4:0.8"});
   EXPECT_EQ(ended.status, kExitUnhealthy);
   EXPECT_THAT(
       ended.out,
-      AllOf(HasSubstr("without sim[4,17] the other 30 nodes together reach 186.1 GB/s\n"),
+      AllOf(HasSubstr("without sim[4,17] the other 30 nodes together reach 186.6 GB/s\n"),
             HasSubstr("Why not 200.0 GB/s: 8 HCAs of 200 Gb/s, whose PCIe links carry 252 GB/s\n"),
-            HasSubstr("93.03 GB/s  reached where all nodes work together\n"),
+            HasSubstr("93.28 GB/s  reached where all nodes work together\n"),
             HasSubstr("GB/s  sim17: HCA 3\n"), HasSubstr("GB/s  sim4\n"),
-            HasSubstr("GB/s  protocol and algorithm: what healthy pairs leave, too\n")));
-  // A hang is left out, too.
-  ended = run_locate({"--sim", "nodes=64,rate=150 GB/s,fault=hang:6", "--min-busbw", "140 GB/s"});
-  EXPECT_THAT(ended.out, HasSubstr("without sim6 the other 63 nodes together reach"));
+            HasSubstr("GB/s  protocol and algorithm: ")));
 }
 
-TEST(LocateCommandTest, DrawsItForABrowser) {
+TEST(LocateCommandTest, DrawsTheMatrixAsHtml) {
   const auto ended = run_locate(
       {"--sim", "nodes=8,fault=slow_node:2:0.5,fault=hang_link:5:6", "--format", "html"});
   EXPECT_EQ(ended.status, kExitUnhealthy);
-  EXPECT_THAT(ended.out, AllOf(HasSubstr("<title>sim2 - sim7: 93.5 GB/s</title>"),
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("<title>sim2 - sim7: 93.75 GB/s</title>"),
                                HasSubstr("<title>sim5 - sim6: did not finish</title>")));
 }
 
-TEST(LocateCommandTest, HealthyTooFewAndSlowAreToldApart) {
-  EXPECT_EQ(run_locate({"--sim", "nodes=64,noise=3%"}).status, kExitHealthy);
-  EXPECT_EQ(run_locate({"--sim", "nodes=2"}).status, kExitUndecided);
-  const auto slow = run_locate({"--sim", "nodes=64,rate=120 GB/s", "--min-busbw", "185 GB/s"});
-  EXPECT_EQ(slow.status, kExitUnhealthy);
-  EXPECT_THAT(slow.out, HasSubstr("no node stands out, and the median of all pairs is"));
-  EXPECT_THAT(slow.out, Not(HasSubstr("--exclude=")));
-  const auto jam = run_locate({"--sim", "nodes=128,leaf=16,fault=congestion:2:0.7"});
-  EXPECT_EQ(jam.status, kExitHealthy);
-  EXPECT_THAT(jam.out, HasSubstr("slow only while all nodes work"));
+struct StatusCase {
+  std::vector<const char*> words;
+  int status;
+  const char* text;
+};
+
+TEST(LocateCommandTest, TheExitStatusIsThatOfTheVerdict) {
+  std::string large = "nodes=32,noise=1%";
+  for (int node = 0; node < 32; ++node) large += fmt::format(",fault=slow_large:{}:32:0.7", node);
+  for (const auto& [words, status, text] :
+       {StatusCase{{"nodes=64,noise=3%"}, kExitHealthy, "all 64 nodes together reach 18"},
+        {{"nodes=2"}, kExitUndecided, "not enough data"},
+        {{"nodes=64,rate=120 GB/s", "--min-busbw", "185 GB/s"},
+         kExitUnhealthy,
+         "no node stands out, and the median of all pairs is"},
+        {{"nodes=128,fault=congestion:2:0.7"}, kExitHealthy, "slow only while all nodes work"},
+        {{"nodes=64,noise=1%,fault=slow_link:3:60:0.5", "--min-busbw", "170 GB/s"},
+         kExitUnhealthy,
+         "--exclude=sim3\n"},
+        {{"nodes=64,fault=hang:6", "--min-busbw", "140 GB/s"},
+         kExitUnhealthy,
+         "without sim6 the other 63 nodes together reach"},
+        {{large.c_str(), "--min-busbw", "100 GB/s"},
+         kExitHealthy,
+         "GB/s, 70% of what healthy pairs reach"},
+        {{large.c_str(), "--min-busbw", "170 GB/s"}, kExitUnhealthy, "all 32 nodes together"},
+        {{"nodes=40,noise=1%,fault=slow_large:3:40:0.5"}, kExitUndecided, "(--min-busbw)"},
+        {{"nodes=8,fault=wrong:9:100"}, kExitUnhealthy, "bench.data"}}) {
+    std::vector<const char*> all{"--sim"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto ended = run_locate(all);
+    EXPECT_EQ(ended.status, status) << words.front() << ended.notes;
+    EXPECT_THAT(ended.out, HasSubstr(text)) << words.front();
+  }
 }
 
-// What the report says of causes that no pair shows.
-TEST(LocateCommandTest, TellsWhatOnlyManyNodesOrAllOfThemShow) {
-  const auto out = [](const char* model) {
-    const auto ended = run_locate({"--sim", model, "--min-busbw", "170 GB/s"});
-    EXPECT_EQ(ended.status, kExitUnhealthy);
-    return ended.out;
+TEST(LocateCommandTest, SimulatesTheProfileThatJudges) {
+  const auto rate_by = [](const char* profile, const char* sim) {
+    const auto ended = ended_of(
+        run, {"--backend", "sim", "--profile", profile, "--sim", sim, "--format", "json", "-v"});
+    EXPECT_EQ(ended.status, kExitHealthy) << ended.notes;
+    return nlohmann::json::parse(ended.out)["findings"][0]["observed"].get<double>();
   };
-  const auto link = out("nodes=64,noise=1%,fault=slow_link:3:60:0.5");
-  EXPECT_THAT(link, AllOf(HasSubstr("the path between the two is slow"),
-                          HasSubstr("without sim3 the other 63 nodes together reach 18"),
-                          HasSubstr("--exclude=sim3\n")));
-  EXPECT_THAT(out("nodes=64,noise=1%,fault=slow_large:9:16:0.5"),
-              HasSubstr("in an all-reduce of 16 nodes and more: 9"));
-  EXPECT_THAT(out("nodes=64,noise=1%,fault=slow_rail:6:0.5"),
-              AllOf(HasSubstr("device 6"), HasSubstr("on most nodes: 11.")));
-  EXPECT_THAT(out("nodes=64,noise=1%,fault=slow_level:1:0.5"),
-              HasSubstr("what crosses leaf switches reaches"));
+  EXPECT_NEAR(rate_by("nd96isr_h100_v5", "nodes=16"), 370, 10);
+  EXPECT_NEAR(rate_by("nd96asr_v4", "nodes=16"), 187, 2);
+  EXPECT_NEAR(rate_by("nd96asr_v4", "nodes=16,profile=nd96isr_h100_v5"), 370, 10);
 }
 
-// A limit that all reach, and no part of them to blame for what they do not.
-TEST(LocateCommandTest, WhatAllTogetherLoseIsSaid) {
-  std::string model = "nodes=32,noise=1%";
-  for (int node = 0; node < 32; ++node) model += fmt::format(",fault=slow_large:{}:32:0.7", node);
-  const auto ended = run_locate({"--sim", model.c_str(), "--min-busbw", "100 GB/s"});
-  EXPECT_EQ(ended.status, kExitHealthy);
-  EXPECT_THAT(ended.out, HasSubstr("all 32 nodes together reach 13"));
-  EXPECT_THAT(ended.out, HasSubstr("GB/s, 70% of what healthy pairs reach"));
-  const auto judged = run_locate({"--sim", model.c_str(), "--min-busbw", "170 GB/s"});
-  EXPECT_EQ(judged.status, kExitUnhealthy);
-}
-
-TEST(LocateCommandTest, ANodeThatReachesTheLimitIsOnlyWarnedOf) {
+TEST(LocateCommandTest, ANodeThatReachesTheLimitIsAWarning) {
   const auto ended =
       run_locate({"--sim", "nodes=64,fault=slow_node:5:0.8", "--min-busbw", "100 GB/s"});
   EXPECT_EQ(ended.status, kExitHealthy);
@@ -120,24 +122,17 @@ TEST(LocateCommandTest, ANodeThatReachesTheLimitIsOnlyWarnedOf) {
   EXPECT_THAT(ended.out, Not(HasSubstr("--exclude=")));
 }
 
-TEST(LocateCommandTest, RefusesWhatItDoesNotKnow) {
-  const auto refused = [](std::vector<const char*> words) {
-    const auto ended = run_locate(std::move(words));
+TEST(LocateCommandTest, RefusesInvalidOptions) {
+  for (const auto& [words, error] :
+       {std::pair<std::vector<const char*>, const char*>{{"--sim", "nods=4"}, "unknown key"},
+        {{"--sim", "nodes=4,fault=slow_node:4:0.5"}, "expected 0 to 3"},
+        {{"--strategy", "scren"}, "did you mean screen?"},
+        {{"--node-tests", "gpu.copi"}, "did you mean gpu.copy?"},
+        {{"--size", "1 MiB"}, "--size does not go with --backend sim"}}) {
+    const auto ended = run_locate(words);
     EXPECT_EQ(ended.status, kExitUsage);
-    return ended.notes;
-  };
-  EXPECT_THAT(refused({"--sim", "nods=4"}), HasSubstr("\"nods\" is unknown"));
-  EXPECT_THAT(refused({"--sim", "nodes=1"}), HasSubstr("from 2 to 4096"));
-  EXPECT_THAT(refused({"--sim", "nodes=4,fault=slow_node:4:0.5"}), HasSubstr("from 0 to 3"));
-  EXPECT_THAT(refused({"--sim", "fault=slow_node:1"}), HasSubstr("takes 2 numbers"));
-  EXPECT_THAT(refused({"--sim", "fault=slow_link:1:1:0.5"}), HasSubstr("between two nodes"));
-  EXPECT_THAT(refused({"--sim", "fault=slow_node:1:2"}), HasSubstr("at most 1"));
-  EXPECT_THAT(refused({"--sim", "noise=60%"}), HasSubstr("below 50%"));
-  EXPECT_THAT(refused({"--sim", "nodes=4,fault=slow_level:3:0.5"}), HasSubstr("from 1 to 2"));
-  EXPECT_THAT(refused({"--sim", "nodes=4,fault=slow_large:0:5:0.5"}), HasSubstr("from 2 to 4"));
-  EXPECT_THAT(refused({"--strategy", "scren"}), HasSubstr("did you mean screen?"));
-  EXPECT_THAT(refused({"--node-tests", "gpu.copi"}), HasSubstr("did you mean gpu.copy?"));
-  EXPECT_THAT(refused({"--size", "1 MiB"}), HasSubstr("--size goes with no model"));
+    EXPECT_THAT(ended.notes, HasSubstr(error));
+  }
   EXPECT_EQ(run_locate({"--topology", "/nowhere"}).status, kExitConfiguration);
 }
 
@@ -167,7 +162,7 @@ TEST(LocateCommandTest, HasACheckThatCanBeExplained) {
   EXPECT_NE(find_bench_check("bench.locate"), nullptr);
 }
 
-TEST(LocateTopologyTest, ReadsSlurmsFileAndPlainLines) {
+TEST(LocateTopologyTest, ReadsTopologyConfAndPlainLines) {
   auto nodes = nodes_of({.nodes = 6}, false);
   const auto done = set_topology(nodes,
                                  "# the fabric\n"
@@ -183,7 +178,7 @@ TEST(LocateTopologyTest, ReadsSlurmsFileAndPlainLines) {
   EXPECT_THAT(nodes.leaves, ElementsAre(0, 0, 1, 1, 1, 1));
 }
 
-TEST(LocateTopologyTest, ALineMayGoOnInTheNext) {
+TEST(LocateTopologyTest, ALineMayContinueInTheNext) {
   auto nodes = nodes_of({.nodes = 4}, false);
   const auto done = set_topology(nodes,
                                  "SwitchName=a \\\n  Nodes=sim[0-1]\n"
@@ -193,7 +188,7 @@ TEST(LocateTopologyTest, ALineMayGoOnInTheNext) {
   EXPECT_THAT(nodes.leaves, ElementsAre(0, 0, 1, kNoLeaf));
 }
 
-TEST(LocateTopologyTest, TheSwitchAboveALeafMayStandBeforeIt) {
+TEST(LocateTopologyTest, ASwitchMayPrecedeThoseBelowIt) {
   auto nodes = nodes_of({.nodes = 4}, false);
   ASSERT_TRUE(set_topology(nodes,
                            "SwitchName=core Switches=pod[0-1]\n"
@@ -215,19 +210,12 @@ TEST(LocateTopologyTest, ErrorsNameTheFileAndTheLine) {
   };
   EXPECT_EQ(error("a sim0\n\nb sim[1-\n").substr(0, 9), "t.conf:3:");
   EXPECT_EQ(error("SwitchName=a Node=sim0"), "t.conf:1: unknown word \"Node=sim0\"");
-  EXPECT_EQ(error("SwitchName=a"), "t.conf:1: neither Nodes nor Switches");
-  EXPECT_EQ(error("a sim0 sim1"), "t.conf:1: expects a switch and the list of its nodes");
-  EXPECT_EQ(error("a sim0\nb sim0"), "t.conf:2: sim0 hangs from a already");
-  EXPECT_EQ(error("a sim0\na sim1"), "t.conf:2: the switch a stands there twice");
-  EXPECT_EQ(error("a sim0\nb sim1 \\\n"), "t.conf: the last line goes on");
-  EXPECT_EQ(error("a gpu0"), "t.conf: it names none of the nodes of this run");
-}
-
-// Slow in large groups alone, and nobody can be told apart.
-TEST(LocateCommandTest, AJobAtHalfOfItsPairsIsNotHealthyWithoutALimit) {
-  const auto ran = run_locate({"--sim", "nodes=40,noise=1%,fault=slow_large:3:40:0.5"});
-  EXPECT_EQ(ran.status, kExitUndecided) << ran.out;
-  EXPECT_THAT(ran.out, HasSubstr("no limit tells whether that is enough (--min-busbw)"));
+  EXPECT_EQ(error("SwitchName=a"), "t.conf:1: no Nodes or Switches");
+  EXPECT_EQ(error("a sim0 sim1"), "t.conf:1: expected a switch and the list of its nodes");
+  EXPECT_EQ(error("a sim0\nb sim0"), "t.conf:2: sim0 already hangs from a");
+  EXPECT_EQ(error("a sim0\na sim1"), "t.conf:2: duplicate switch \"a\"");
+  EXPECT_EQ(error("a sim0\nb sim1 \\\n"), "t.conf: the last line is incomplete");
+  EXPECT_EQ(error("a gpu0"), "t.conf: names none of the nodes of this run");
 }
 
 }  // namespace

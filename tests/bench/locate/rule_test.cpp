@@ -7,13 +7,11 @@
 namespace muster::bench::locate {
 namespace {
 
-const Rule kRule;
-
 TEST(LocateRuleTest, ALowValueMissesTheDeviationsAndTheTolerance) {
-  const auto quiet = scale_of({100, 100, 100, 100}, 0, kRule);
+  const auto quiet = scale_of({100, 100, 100, 100}, 0);
   ASSERT_TRUE(quiet);
   EXPECT_DOUBLE_EQ(quiet->limit, 95);  // five deviations of 0.5% are less than 5%
-  const auto noisy = scale_of({100, 100, 100, 100}, 0.02, kRule);
+  const auto noisy = scale_of({100, 100, 100, 100}, 0.02);
   ASSERT_TRUE(noisy);
   EXPECT_DOUBLE_EQ(noisy->limit, 90);
   EXPECT_TRUE(noisy->low(89.9));
@@ -21,13 +19,13 @@ TEST(LocateRuleTest, ALowValueMissesTheDeviationsAndTheTolerance) {
 }
 
 TEST(LocateRuleTest, ABadMinorityMovesNothing) {
-  const auto scale = scale_of({100, 101, 99, 100, 100, 50, 40}, 0, kRule);
+  const auto scale = scale_of({100, 101, 99, 100, 100, 50, 40}, 0);
   ASSERT_TRUE(scale);
   EXPECT_DOUBLE_EQ(scale->median, 100);
   EXPECT_TRUE(scale->low(50));
 }
 
-TEST(LocateRuleTest, ThreeValuesAreTooFew) { EXPECT_FALSE(scale_of({100, 100, 50}, 0, kRule)); }
+TEST(LocateRuleTest, ThreeValuesAreTooFew) { EXPECT_FALSE(scale_of({100, 100, 50}, 0)); }
 
 TEST(LocateRuleTest, ManyValuesNeedMoreDeviations) {
   // One side of a normal distribution: 1e-3 is 3.09 deviations, 1e-9 is 6.00.
@@ -36,10 +34,10 @@ TEST(LocateRuleTest, ManyValuesNeedMoreDeviations) {
 }
 
 TEST(LocateRuleTest, RepeatsGrowWithNoiseAndEnd) {
-  EXPECT_EQ(repeats_for(0, kRule), 3);
-  EXPECT_EQ(repeats_for(0.01, kRule), 3);
-  EXPECT_EQ(repeats_for(0.02, kRule), 7);
-  EXPECT_EQ(repeats_for(0.5, kRule), 16);
+  EXPECT_EQ(repeats_for(0), 3);
+  EXPECT_EQ(repeats_for(0.01), 3);
+  EXPECT_EQ(repeats_for(0.02), 7);
+  EXPECT_EQ(repeats_for(0.5), 16);
 }
 
 TEST(LocateRuleTest, NoiseIsWhatNeighboursDifferBy) {

@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "bench/locate/model.hpp"
+#include "bench/locate/simulation.hpp"
 
 namespace muster::bench::locate {
 namespace {
@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(ScheduleTest, PairsCrossLeafSwitches) {
-  auto nodes = nodes_of({.nodes = 64, .nodes_per_leaf = 16}, true);
+  auto nodes = nodes_of({.nodes = 64}, true);
   std::swap(nodes.leaves[3], nodes.leaves[40]);
   std::set<Node> met;
   for (const auto& [a, b] : pairs_across(nodes)) {

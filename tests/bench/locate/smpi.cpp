@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search among the ranks of an MPI program, for SimGrid's SMPI, which runs it on simulated
-// hosts in simulated time: `smpirun ... locate_smpi [BYTES]`. Rank 0 writes a line for each
-// finding.
+// The search among the ranks of an MPI program, for SimGrid's SMPI, which simulates hosts and time:
+// `smpirun ... locate_smpi [BYTES]`. Rank 0 prints a line for each finding.
 #include <fmt/format.h>
 #include <mpi.h>
 
@@ -17,8 +16,9 @@
 namespace muster::bench::locate {
 namespace {
 
-// Each node has one rank. A task is: repeats, then each group's size and nodes.
-using Task = std::vector<int>;
+// Each node has one rank. A task is the number of repeats, then the size and the nodes of each
+// group.
+using RankTask = std::vector<int>;
 
 int size_of_world() {
   int size = 0;
@@ -33,7 +33,7 @@ int own_rank() {
 }
 
 // The group that this rank is in.
-int colour_in(const Task& task, int rank) {
+int colour_in(const RankTask& task, int rank) {
   int group = 0;
   for (std::size_t at = 1; at < task.size(); ++group) {
     const auto first = task.begin() + static_cast<std::ptrdiff_t>(at) + 1;
@@ -44,9 +44,9 @@ int colour_in(const Task& task, int rank) {
   return MPI_UNDEFINED;
 }
 
-// The seconds of each repeat of every rank on rank 0; 0 for those in no group. Only rank 0's task
-// counts; nothing where that is empty: the search is over.
-std::optional<std::vector<double>> take_part(Task task, int bytes) {
+// Takes part in the task of rank 0. Returns the seconds of each repeat of every rank on rank 0, 0
+// for ranks without a group; nothing once the search is over and the task is empty.
+std::optional<std::vector<double>> take_part(RankTask task, int bytes) {
   int length = static_cast<int>(task.size());
   MPI_Bcast(&length, 1, MPI_INT, 0, MPI_COMM_WORLD);
   if (length == 0) return std::nullopt;
@@ -79,17 +79,17 @@ class Ranks final : public Measurer {
  public:
   explicit Ranks(int bytes) : bytes_(bytes) {}
 
-  [[nodiscard]] Result<std::vector<Answer>> measure(const std::vector<Group>& groups,
-                                                    int repeats) override {
-    Task task{repeats};
+  [[nodiscard]] Result<std::vector<GroupRates>> measure(const std::vector<NodeGroup>& groups,
+                                                        int repeats) override {
+    RankTask task{repeats};
     for (const auto& group : groups) {
       task.push_back(static_cast<int>(group.nodes.size()));
       task.insert(task.end(), group.nodes.begin(), group.nodes.end());
     }
     const auto seconds = take_part(task, bytes_).value();
-    std::vector<Answer> answers;
+    std::vector<GroupRates> rates;
     for (const auto& group : groups) {
-      auto& answer = answers.emplace_back();
+      auto& own = rates.emplace_back();
       const auto n = static_cast<double>(group.nodes.size());
       for (int repeat = 0; repeat < repeats; ++repeat) {
         double slowest = 0;
@@ -98,10 +98,10 @@ class Ranks final : public Measurer {
               slowest,
               seconds[node * static_cast<std::size_t>(repeats) + static_cast<std::size_t>(repeat)]);
         }
-        answer.gbps.push_back(bytes_ * 2 * (n - 1) / n / slowest / 1e9);
+        own.gbps.push_back(bytes_ * 2 * (n - 1) / n / slowest / 1e9);
       }
     }
-    return answers;
+    return rates;
   }
 
  private:

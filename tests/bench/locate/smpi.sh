@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the search on simulated hosts of SimGrid, one of which is behind a link of half the rate, and looks whether
-# that one is named, and nobody else.
+# that one alone is named.
 #
 #   smpi.sh PROGRAM HOSTS SLOW
 set -euo pipefail

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "bench/backends/sim/cluster.hpp"
+#include "bench/backends/sim/sim.hpp"
 #include "bench/results/bandwidth.hpp"
 #include "bench/results/outcomes.hpp"
 #include "lib/profile/load.hpp"

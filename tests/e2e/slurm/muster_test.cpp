@@ -150,8 +150,8 @@ TEST_F(MusterInSlurm, DrainsASickNodeAndResumesItAfterCleanRuns) {
   for (const auto* other : {"n1", "n3", "n4"}) EXPECT_EQ(events_of(other), "") << other;
 }
 
-// What `muster-bench locate --drain` does with its report. Hooks that find nothing do not take it
-// back.
+// `muster-bench locate --format json | muster drain --report -`. Hooks that find nothing do not
+// take it back.
 TEST_F(MusterInSlurm, DrainsWhomASearchAccuses) {
   begin(1, ", most_drained: 100%, clean_runs: 1");
   ASSERT_TRUE(cluster().wait_until("n1", is_idle));

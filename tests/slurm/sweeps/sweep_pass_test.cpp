@@ -15,10 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/report/bench_checks.hpp"
 #include "lib/report/format.hpp"
 #include "lib/report/verdict.hpp"
-#include "slurm/sweeps/sweep_job.hpp"
 #include "tests/slurm/fake_controller.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -266,20 +264,6 @@ TEST_F(SweepPassTest, ASearchThatFindsALinkDecidesNothingAboutOtherNodes) {
   for (const auto& standing : pass().standings) EXPECT_EQ(standing.trust, Trust::good);
 }
 
-TEST_F(SweepPassTest, ANodeIsFoundByItsHost) {
-  const Report report{.verdict = Verdict::unhealthy,
-                      .accused = {"host3"},
-                      .findings = {{.check = "bench.locate",
-                                    .device = "host3",
-                                    .outcome = Outcome::fail,
-                                    .message = "slow"}}};
-  const SweepJob job{.kind = "locate", .nodes = {"n001", "n003"}};
-  const auto verdicts = sweep_verdicts(job, report, {{"n001", "host1"}, {"n003", "host3"}});
-  ASSERT_THAT(verdicts, SizeIs(2));
-  EXPECT_EQ(verdicts[0].verdict, Verdict::healthy);
-  EXPECT_EQ(verdicts[1].verdict, Verdict::unhealthy);
-}
-
 TEST_F(SweepPassTest, RepeatedUndecidedVerdictsAreReportedOnce) {
   rules.most_jobs = 1;
   for (const auto* node : {"n002", "n003", "n004"}) cluster.node(node).state = "allocated";
@@ -414,23 +398,6 @@ TEST_F(SweepPassTest, AReportIsNotTrusted) {
   EXPECT_TRUE(exists("node-2.json"));
 }
 
-TEST_F(SweepPassTest, AHealthyReportWithoutABandwidthIsUndecided) {
-  const SweepJob job{.kind = "node", .nodes = {"n001"}};
-  for (const auto& [check, outcome, verdict] :
-       {std::tuple{"bench.hca_write", Outcome::pass, Verdict::healthy},
-        {"bench.job_all_reduce", Outcome::warn, Verdict::healthy},
-        {"bench.job_all_reduce", Outcome::skip, Verdict::unknown},
-        {"bench.in_use", Outcome::pass, Verdict::unknown},
-        {"bench.data", Outcome::pass, Verdict::unknown},
-        {"gpu.present", Outcome::pass, Verdict::unknown}}) {
-    const Report report{.verdict = Verdict::healthy, .checks = {{check, outcome}}};
-    EXPECT_EQ(sweep_verdicts(job, report, {}).at(0).verdict, verdict) << check;
-  }
-  for (const auto id : kBandwidthChecks) {
-    EXPECT_TRUE(judges_nodes({.checks = {{std::string(id), Outcome::pass}}})) << id;
-  }
-}
-
 struct EndCase {
   std::string_view name;
   std::optional<QueuedJob> job;  // in the queue; `ended` is relative to kNow
@@ -487,28 +454,6 @@ TEST_F(SweepPassTest, AHeldJobIsGivenUp) {
   cluster.pass(1s);
   pass();
   EXPECT_THAT(printed, Contains("sweep n001 101: node: undecided: the job is held in the queue"));
-}
-
-TEST(SweepJobTest, HasLowPriorityAndADeadline) {
-  SweepJob job{.kind = "locate", .partition = "main", .nodes = {"n1", "n2"}, .token = "locate-1"};
-  SweepRules rules;
-  rules.results = "/shared/sweep";
-  rules.time = Seconds{90};
-  rules.account = "ops";
-  rules.qos = "low";
-  rules.options = {"--gpus-per-node=4"};
-  rules.bench = {"--size=1GiB"};
-  rules.script = "sweep.sbatch";
-  EXPECT_THAT(
-      sbatch_arguments(job, rules).value(),
-      ElementsAre("--parsable", "--job-name=muster-sweep-locate", "--comment=locate-1",
-                  "--nodelist=n1,n2", "--nodes=2", "--exclusive", "--nice=10000", "--time=2",
-                  "--deadline=now+12minutes", "--no-requeue", "--partition=main",
-                  "--chdir=/shared/sweep", "--output=/shared/sweep/locate-1.out", "--account=ops",
-                  "--qos=low", "--gpus-per-node=4", "sweep.sbatch", "locate", "--format=json",
-                  "--output=/shared/sweep/locate-1.json", "--size=1GiB"));
-  job.nodes = {"n1", "n[2-9]"};
-  EXPECT_EQ(sbatch_arguments(job, rules).error().message, "\"n[2-9]\" is not the name of one node");
 }
 
 }  // namespace

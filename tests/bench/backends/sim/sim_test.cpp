@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "bench/backends/sim/sim.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +8,6 @@
 #include <future>
 #include <thread>
 
-#include "bench/backends/sim/cluster.hpp"
 #include "tests/bench/backends/battery.hpp"
 
 namespace muster::bench {
@@ -47,17 +48,18 @@ TEST(SimTest, OneProcessIsAllRanks) {
   EXPECT_EQ(members[3].device_id, "gpu1");
 }
 
-TEST(SimTest, EveryRankHasItsSamples) {
+TEST(SimTest, EveryRankHasSamples) {
   const auto sim = sim_of("nodes=2,gpus=2");
   const auto samples = measured(*sim, {.warm_up = 2, .iterations = 3});
   ASSERT_THAT(samples, SizeIs(4));
   EXPECT_EQ(samples[3].rank, 3);
   EXPECT_THAT(samples[3].seconds, SizeIs(3));
+  const auto cluster = *parse_sim("nodes=2,gpus=2");
   EXPECT_THAT(samples[3].seconds,
-              Each(seconds_of(*parse_sim("nodes=2,gpus=2"), all_reduce_of(1 << 20))));
+              Each(ClusterModel(cluster).seconds(whole(cluster), all_reduce_of(1 << 20))));
 }
 
-TEST(SimTest, ARunIsTheSameAgainToTheBit) {
+TEST(SimTest, RunsAreReproducible) {
   const auto run = [] {
     const auto sim = sim_of("noise=5%,seed=3");
     auto seconds = measured(*sim)[0].seconds;
@@ -69,14 +71,14 @@ TEST(SimTest, ARunIsTheSameAgainToTheBit) {
   EXPECT_EQ(run(), run());
 }
 
-TEST(SimTest, HealthyDataAreRight) {
+TEST(SimTest, HealthyDataAreCorrect) {
   const auto sim = sim_of("");
   const auto wrong = verify_once(*sim, all_reduce_of(1024));
   ASSERT_TRUE(wrong);
   EXPECT_THAT(*wrong, IsEmpty());
 }
 
-TEST(SimTest, AWrongElementIsWhereTheFaultSays) {
+TEST(SimTest, AWrongElementIsWhereTheFaultPutsIt) {
   for (const auto type : every_type()) {
     const auto sim = sim_of("fault=wrong:13:100");
     auto operation = all_reduce_of(1024);
@@ -92,7 +94,7 @@ TEST(SimTest, AWrongElementIsWhereTheFaultSays) {
   }
 }
 
-TEST(SimTest, AnElementThatIsNotReceivedCannotBeWrong) {
+TEST(SimTest, OnlyReceivedElementsCanBeWrong) {
   const auto sim = sim_of("fault=wrong:13:256");
   EXPECT_THAT(verify_once(*sim, all_reduce_of(1024)).value(), IsEmpty());
   auto gather = all_reduce_of(1024);
@@ -100,7 +102,7 @@ TEST(SimTest, AnElementThatIsNotReceivedCannotBeWrong) {
   EXPECT_THAT(verify_once(*sim_of("fault=wrong:13:0"), gather).value(), IsEmpty());
 }
 
-TEST(SimTest, NobodyGoesOnWhereARankHangsUntilItIsGivenUp) {
+TEST(SimTest, AHungRankStopsAllUntilAbort) {
   const auto sim = sim_of("fault=hang:5:7");
   measured(*sim, {.warm_up = 0, .iterations = 4});
   Progress progress;
@@ -112,18 +114,39 @@ TEST(SimTest, NobodyGoesOnWhereARankHangsUntilItIsGivenUp) {
   sim->abort();
   const auto samples = call.get();
   ASSERT_FALSE(samples);
-  EXPECT_EQ(samples.error().message, "rank 5 did not come to operation 7");
+  EXPECT_EQ(samples.error().message, "rank 5 did not start operation 7");
   EXPECT_EQ(progress.finished, 3U);
 }
 
-TEST(SimTest, AVerificationMayHangToo) {
+TEST(SimTest, AVerificationMayHang) {
   const auto sim = sim_of("fault=hang:5:0");
   sim->abort();
   EXPECT_EQ(verify_once(*sim, all_reduce_of(64)).error().message,
-            "rank 5 did not come to operation 0");
+            "rank 5 did not start operation 0");
 }
 
-TEST(SimTest, RefusesARootThatIsNoRank) {
+TEST(SimTest, AHungNodeStopsTheFirstOperation) {
+  for (const auto* fault : {"fault=hang:1", "fault=hang_link:1:0"}) {
+    const auto sim = sim_of(fault);
+    sim->abort();
+    EXPECT_EQ(verify_once(*sim, all_reduce_of(64)).error().message,
+              "rank 8 did not start operation 0");
+  }
+}
+
+TEST(SimTest, AGroupHasItsOwnRanks) {
+  const auto cluster = *parse_sim("nodes=4,fault=wrong:20:3");
+  const auto sim = make_sim_backend(cluster, {.nodes = {2, 3}, .gpus = {4}});
+  EXPECT_EQ(sim->ranks(), 2);
+  EXPECT_EQ(sim->members()[0].host, "sim2");
+  EXPECT_EQ(sim->members()[1].device_id, "gpu4");
+  const auto wrong = verify_once(*sim, all_reduce_of(1024));
+  ASSERT_TRUE(wrong);
+  ASSERT_THAT(*wrong, SizeIs(1));
+  EXPECT_EQ(wrong->front().rank, 0);
+}
+
+TEST(SimTest, RefusesAnUnknownRoot) {
   const auto sim = sim_of("");
   auto operation = all_reduce_of(64);
   operation.root = 16;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/backends/sim/cluster.hpp"
+#include "bench/model/cluster_model.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cmath>
 #include <string>
 
 namespace muster::bench {
@@ -23,6 +23,10 @@ Operation operation_of(Collective collective, std::uint64_t bytes = 8 * kGibibyt
   operation.collective = collective;
   operation.bytes = bytes;
   return operation;
+}
+
+double seconds_of(const SimCluster& cluster, const Operation& operation) {
+  return ClusterModel(cluster).seconds(whole(cluster), operation);
 }
 
 // In GB/s.
@@ -51,24 +55,29 @@ class SimFaultTest : public ::testing::TestWithParam<Fault> {};
 
 INSTANTIATE_TEST_SUITE_P(
     All, SimFaultTest,
-    ::testing::Values(Fault{"fault=slow_hca:1:3:0.5", 93.7},
-                      Fault{"fault=slow_hca:1:3:0.5,fault=slow_hca:0:1:0.25", 46.9},
-                      Fault{"fault=slow_gpu:0:7:0.5", 116.2},
-                      // Its links are still faster than the HCAs.
-                      Fault{"fault=slow_gpu:0:7:0.9", 187.4}, Fault{"fault=slow_node:0:0.8", 149.9},
-                      Fault{"fault=slow_link:0:1:0.5", 93.7},
-                      Fault{"nodes=4,fault=slow_link:3:0:0.5", 93.7},
-                      // A ring of nodes does not use this edge.
-                      Fault{"nodes=4,fault=slow_link:0:2:0.5", 187.4},
-                      Fault{"fault=tcp_fallback", 10}, Fault{"fault=tcp_fallback,tcp=1GB/s", 1},
-                      Fault{"hcas=0", 10},
-                      // None of these makes anything slower.
-                      Fault{"fault=wrong:3:7,fault=hang:1:5", 187.4},
-                      Fault{"nodes=1,fault=slow_hca:0:3:0.5", 232.4},
-                      Fault{"nodes=1,fault=slow_gpu:0:3:0.5", 116.2},
-                      Fault{"nodes=1,fault=tcp_fallback", 232.4}));
+    ::testing::Values(
+        Fault{"fault=slow_hca:1:3:0.5", 93.7},
+        Fault{"fault=slow_hca:1:3:0.5,fault=slow_hca:0:1:0.25", 46.9},
+        Fault{"fault=slow_gpu:0:7:0.5", 93.7}, Fault{"fault=slow_node:0:0.8", 149.9},
+        Fault{"fault=slow_rail:3:0.5", 93.7}, Fault{"nodes=4,fault=slow_large:2:4:0.5", 93.7},
+        Fault{"nodes=3,fault=slow_large:2:3:0.5", 93.7},
+        Fault{"nodes=4,leaf=2,fault=slow_leaf:1:0.5", 93.2},
+        Fault{"nodes=4,leaf=4,fault=slow_leaf:0:0.5", 187.4},
+        Fault{"nodes=4,leaf=2,fault=slow_level:1:0.5", 93.2},
+        Fault{"nodes=4,leaf=2,fault=slow_level:2:0.5", 186.5},
+        Fault{"nodes=4,leaf=1,pod=2,fault=slow_level:2:0.5", 93.7},
+        Fault{"nodes=4,leaf=2,fault=congestion:1:0.5", 93.2},
+        Fault{"fault=slow_link:0:1:0.5", 93.7}, Fault{"nodes=4,fault=slow_link:3:0:0.5", 93.7},
+        // A ring of nodes does not use this edge.
+        Fault{"nodes=4,fault=slow_link:0:2:0.5", 187.4}, Fault{"fault=tcp_fallback", 10},
+        Fault{"fault=tcp_fallback,tcp=1GB/s", 1}, Fault{"hcas=0", 10},
+        // These make nothing slower.
+        Fault{"fault=wrong:3:7,fault=hang:1:5,fault=hang:1", 187.4},
+        Fault{"nodes=1,fault=slow_hca:0:3:0.5", 232.4},
+        Fault{"nodes=1,fault=slow_gpu:0:3:0.5", 116.2},
+        Fault{"nodes=1,fault=tcp_fallback", 232.4}));
 
-TEST_P(SimFaultTest, LeavesWhatItsSlowestPartCarries) {
+TEST_P(SimFaultTest, LeavesTheRateOfTheSlowestPart) {
   const auto& [words, gbps] = GetParam();
   EXPECT_NEAR(all_reduce(words), gbps, 0.3) << words;
 }
@@ -128,70 +137,62 @@ TEST(SimClusterTest, ALonelyRankSendsNothing) {
   EXPECT_GT(seconds_of(cluster, operation_of(Collective::all_reduce)), 0);
 }
 
-TEST(SimNoiseTest, IsTheSameOnEveryMachine) {
-  const auto cluster = cluster_of("noise=3%,seed=7");
-  EXPECT_EQ(noise_factor(cluster, 0), 0x1.fcbace48edcccp-1);
-  EXPECT_EQ(noise_factor(cluster, 1), noise_factor(cluster, 1));
-  EXPECT_NE(noise_factor(cluster, 0), noise_factor(cluster, 1));
-  EXPECT_NE(noise_factor(cluster, 0), noise_factor(cluster_of("noise=3%,seed=8"), 0));
-}
-
-TEST(SimNoiseTest, StaysWithinItsShareAndAroundOne) {
-  const auto cluster = cluster_of("noise=3%");
-  double sum = 0;
-  double least = 2;
-  double most = 0;
-  constexpr int kIterations = 10000;
-  for (int i = 0; i < kIterations; ++i) {
-    const double factor = noise_factor(cluster, static_cast<std::uint64_t>(i));
-    sum += factor;
-    least = std::min(least, factor);
-    most = std::max(most, factor);
+TEST(SimNoiseTest, FollowsFromTheSeed) {
+  const auto cluster = cluster_of("noise=3%,run_noise=1%,drift=1%,seed=7");
+  const auto other = cluster_of("noise=3%,run_noise=1%,drift=1%,seed=8");
+  for (const auto factor : {noise_factor, run_factor}) {
+    EXPECT_EQ(factor(cluster, 1), factor(cluster, 1));
+    EXPECT_NE(factor(cluster, 1), factor(cluster, 2));
+    EXPECT_NE(factor(cluster, 1), factor(other, 1));
+    EXPECT_EQ(factor(SimCluster(), 5), 1);
   }
-  EXPECT_GE(least, 0.97);
-  EXPECT_LT(least, 0.971);
-  EXPECT_LE(most, 1.03);
-  EXPECT_GT(most, 1.029);
-  EXPECT_NEAR(sum / kIterations, 1, 1e-3);
-  EXPECT_EQ(noise_factor(SimCluster(), 5), 1);
 }
 
-// 16 nodes of 8 GPUs, and the ranks of one rail.
-std::vector<int> rail(int gpu) {
-  std::vector<int> ranks;
-  for (int node = 0; node < 16; ++node) ranks.push_back(node * 8 + gpu);
-  return ranks;
+TEST(SimNoiseTest, HasItsStandardDeviation) {
+  const auto cluster = cluster_of("noise=3%");
+  constexpr int kIterations = 10000;
+  double sum = 0;
+  double squares = 0;
+  for (int i = 0; i < kIterations; ++i) {
+    const double away = noise_factor(cluster, static_cast<std::uint64_t>(i)) - 1;
+    sum += away;
+    squares += away * away;
+  }
+  EXPECT_NEAR(sum / kIterations, 0, 1e-3);
+  EXPECT_NEAR(std::sqrt(squares / kIterations), 0.03, 1e-3);
 }
 
-TEST(PartOfTest, ARailHasTheHcaOfItsGpu) {
+TEST(SimGroupTest, ARailHasTheFaultsOfItsGpu) {
   const auto cluster = cluster_of("nodes=16,fault=slow_hca:5:3:0.5,fault=slow_gpu:2:4:0.5");
-  const auto third = part_of(cluster, rail(3));
-  ASSERT_TRUE(third);
-  EXPECT_EQ(third->nodes, 16);
-  EXPECT_EQ(third->gpus, 1);
-  EXPECT_EQ(third->hcas, 1);
-  ASSERT_EQ(third->faults.size(), 1U);
-  EXPECT_EQ(third->faults[0].first, 5U);
-  EXPECT_EQ(third->faults[0].second, 0U);
-  EXPECT_EQ(part_of(cluster, rail(4))->faults[0].kind, SimFault::Kind::slow_gpu);
-  EXPECT_TRUE(part_of(cluster, rail(0))->faults.empty());
+  const ClusterModel model(cluster);
+  const auto rail = [&](int gpu) {
+    std::vector<int> ranks;
+    for (int node = 0; node < 16; ++node) ranks.push_back(node * 8 + gpu);
+    return model.bandwidth(group_of(cluster, ranks).value(), Collective::all_reduce, {}) / 1e9;
+  };
+  EXPECT_NEAR(rail(0), 23.4, 0.1);
+  EXPECT_NEAR(rail(3), 11.7, 0.1);
+  EXPECT_NEAR(rail(4), 11.7, 0.1);
 }
 
-TEST(PartOfTest, ANodeHasItsOwnFaults) {
-  const auto cluster = cluster_of("nodes=4,fault=slow_node:2:0.5,fault=wrong:17:9");
-  std::vector<int> ranks{16, 17, 18, 19, 20, 21, 22, 23};
-  const auto node = part_of(cluster, ranks);
-  ASSERT_TRUE(node);
-  EXPECT_EQ(node->nodes, 1);
-  EXPECT_EQ(node->gpus, 8);
-  ASSERT_EQ(node->faults.size(), 2U);
-  EXPECT_EQ(node->faults[1].first, 1U) << "its rank in the part";
+TEST(SimGroupTest, ANodeHasItsOwnFaults) {
+  const auto cluster = cluster_of("nodes=4,fault=slow_node:2:0.5,fault=hang:17:9,fault=hang:3");
+  const ClusterModel model(cluster);
+  const auto third = group_of(cluster, {16, 17, 18, 19, 20, 21, 22, 23}).value();
+  EXPECT_EQ(model.ranks_of(third), 8);
+  EXPECT_EQ(model.rank_in(third, 17), 1);
+  EXPECT_EQ(model.rank_in(third, 3), std::nullopt);
+  EXPECT_EQ(model.global_rank(third, 1), 17);
+  EXPECT_NEAR(model.bandwidth(third, Collective::all_reduce, {}) / 1e9, 116.2, 0.1);
+  EXPECT_EQ(model.hang_of(third)->operation, 9U);
+  EXPECT_FALSE(model.hang_of({.nodes = {0, 1}}));
+  EXPECT_EQ(model.hang_of({.nodes = {0, 3}})->rank, 24);
 }
 
-TEST(PartOfTest, WhatIsNoWholePartIsRefused) {
-  const auto part = part_of(cluster_of("nodes=2"), {0, 1, 8});
-  ASSERT_FALSE(part);
-  EXPECT_EQ(part.error().message.substr(0, 27), "the model can be split into");
+TEST(SimGroupTest, OtherRanksAreRefused) {
+  const auto group = group_of(cluster_of("nodes=2"), {0, 1, 8});
+  ASSERT_FALSE(group);
+  EXPECT_THAT(group.error().message, testing::HasSubstr("neither whole nodes"));
 }
 
 }  // namespace

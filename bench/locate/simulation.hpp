@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A simulated cluster on a fat tree as what a search measures: for tests, for the table of
+// docs/locate.md, and for --backend sim.
+#pragma once
+
+#include <random>
+#include <vector>
+
+#include "bench/locate/measurer.hpp"
+#include "bench/model/cluster_model.hpp"
+
+namespace muster::bench::locate {
+
+// The nodes of the cluster, and its leaf switches leaf0, leaf1, ... if `with_topology`.
+[[nodiscard]] Nodes nodes_of(const SimCluster& cluster, bool with_topology);
+
+class Simulation final : public Measurer {
+ public:
+  explicit Simulation(const SimCluster& cluster);
+
+  [[nodiscard]] Result<std::vector<GroupRates>> measure(const std::vector<NodeGroup>& groups,
+                                                        int repeats) override;
+
+ private:
+  [[nodiscard]] double rate_of(const NodeGroup& group, bool crowded) const;  // 0: it hangs
+  [[nodiscard]] double deviate(Percent deviation);
+  [[nodiscard]] double normal();
+
+  ClusterModel model_;
+  std::mt19937_64 random_;
+  double level_ = 1;  // of all rates, which drifts
+  double spare_ = 0;
+  bool has_spare_ = false;
+};
+
+}  // namespace muster::bench::locate

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/model/cluster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/ib.hpp"
+
+namespace muster::bench {
+namespace {
+
+constexpr std::uint64_t kMostNodes = 4096;
+constexpr std::uint64_t kMostPerNode = 64;
+constexpr double kBitsPerByte = 8;
+
+tl::unexpected<Error> sim_error(std::string_view what) {
+  return make_error(fmt::format("--sim: {}", printable(what)));
+}
+
+template <class Table>
+std::string unknown(std::string_view kind, std::string_view word, const Table& table) {
+  std::vector<std::string> known;
+  for (const auto& each : table) {
+    if (known.empty() || known.back() != each.name) known.emplace_back(each.name);
+  }
+  const auto near = nearest(word, known);
+  if (!near.empty()) return fmt::format("unknown {} \"{}\"; did you mean {}?", kind, word, near);
+  return fmt::format("unknown {} \"{}\", expected one of {}", kind, word, fmt::join(known, ", "));
+}
+
+// The result of the parser: `rate` and `inside` apply to the hardware that the other words give.
+struct ParsedSim {
+  SimCluster cluster;
+  std::optional<BytesPerSecond> rate{}, inside{};
+};
+
+Result<void> set_count(int& target, std::string_view text, std::uint64_t least,
+                       std::uint64_t most) {
+  const auto number = parse_unsigned(text);
+  if (!number || *number < least || *number > most) {
+    return make_error(fmt::format("invalid number \"{}\", expected {} to {}", text, least, most));
+  }
+  target = static_cast<int>(*number);
+  return {};
+}
+
+// Above 0, up to 1.
+Result<void> set_share(double& target, std::string_view text) {
+  const auto number = parse_number(text);
+  if (!number || *number <= 0 || *number > 1) {
+    return make_error(fmt::format("invalid share \"{}\", expected above 0 and at most 1", text));
+  }
+  target = *number;
+  return {};
+}
+
+Result<void> set_deviation(Percent& target, std::string_view text) {
+  TRY_ASSIGN(target, parse_quantity<PercentKind>(text));
+  if (target.value >= 50) return make_error("expected below 50%");
+  return {};
+}
+
+// A rate or a time.
+template <class Kind>
+Result<void> set_positive(Quantity<Kind>& target, std::string_view text) {
+  TRY_ASSIGN(target, parse_quantity<Kind>(text));
+  if (target.value <= 0) return make_error("expected above 0");
+  return {};
+}
+
+Result<void> set_positive(std::optional<BytesPerSecond>& target, std::string_view text) {
+  return set_positive(target.emplace(), text);
+}
+
+// "8x200Gb/s", or 0.
+Result<void> set_hcas(SimCluster& cluster, std::string_view text) {
+  const auto by = text.find('x');
+  TRY(set_count(cluster.hcas, text.substr(0, by), 0, kMostPerNode));
+  if (by == std::string_view::npos) return {};
+  return set_positive(cluster.hca_rate, text.substr(by + 1));
+}
+
+Result<void> set_algorithm(bool& tree, std::string_view text) {
+  if (text != "ring" && text != "tree") {
+    return make_error(fmt::format("unknown algorithm \"{}\", expected ring or tree", text));
+  }
+  tree = text == "tree";
+  return {};
+}
+
+Result<void> set_seed(std::uint64_t& target, std::string_view text) {
+  const auto number = parse_unsigned(text);
+  if (!number) return make_error(fmt::format("invalid number \"{}\"", text));
+  target = *number;
+  return {};
+}
+
+struct FaultForm {
+  std::string_view name;
+  SimFault::Kind kind;
+  std::string_view arguments;  // each is a FACTOR or has a range, see most_of()
+};
+
+using Kind = SimFault::Kind;
+constexpr std::array kFaults{FaultForm{"slow_node", Kind::slow_node, "NODE:FACTOR"},
+                             FaultForm{"slow_hca", Kind::slow_hca, "NODE:HCA:FACTOR"},
+                             FaultForm{"slow_gpu", Kind::slow_gpu, "NODE:GPU:FACTOR"},
+                             FaultForm{"slow_link", Kind::slow_link, "NODE:NODE:FACTOR"},
+                             FaultForm{"slow_large", Kind::slow_large, "NODE:COUNT:FACTOR"},
+                             FaultForm{"slow_rail", Kind::slow_rail, "HCA:FACTOR"},
+                             FaultForm{"slow_leaf", Kind::slow_leaf, "LEAF:FACTOR"},
+                             FaultForm{"slow_level", Kind::slow_level, "LEVEL:FACTOR"},
+                             FaultForm{"congestion", Kind::congestion, "LEAF:FACTOR"},
+                             FaultForm{"tcp_fallback", Kind::tcp_fallback, ""},
+                             FaultForm{"wrong", Kind::wrong, "RANK:ELEMENT"},
+                             FaultForm{"hang", Kind::hang_node, "NODE"},
+                             FaultForm{"hang", Kind::hang, "RANK:OPERATION"},
+                             FaultForm{"hang_link", Kind::hang_link, "NODE:NODE"}};
+
+std::vector<std::string_view> arguments_of(const FaultForm& form) {
+  return form.arguments.empty() ? std::vector<std::string_view>() : split(form.arguments, ':');
+}
+
+// The range of an argument; all numbers without one.
+std::optional<std::pair<int, int>> range_of(std::string_view argument, const SimCluster& cluster) {
+  if (argument == "NODE") return {{0, cluster.nodes - 1}};
+  if (argument == "HCA") return {{0, cluster.hcas - 1}};
+  if (argument == "GPU") return {{0, cluster.gpus - 1}};
+  if (argument == "RANK") return {{0, ranks_of(cluster) - 1}};
+  if (argument == "LEAF") return {{0, (cluster.nodes - 1) / cluster.nodes_per_leaf}};
+  if (argument == "LEVEL") return {{1, 2}};
+  if (argument == "COUNT") return {{2, cluster.nodes}};
+  return std::nullopt;
+}
+
+Result<void> add_fault(SimCluster& cluster, std::string_view text) {
+  const auto words = split(text, ':');
+  const auto* form = std::ranges::find(kFaults, words.front(), &FaultForm::name);
+  if (form == kFaults.end()) return make_error(unknown("fault", words.front(), kFaults));
+  const auto* const by_count = std::ranges::find_if(kFaults, [&](const FaultForm& each) {
+    return each.name == form->name && arguments_of(each).size() + 1 == words.size();
+  });
+  if (by_count == kFaults.end()) {
+    return make_error(fmt::format("invalid fault \"{}\", expected {}{}{}", text, form->name,
+                                  form->arguments.empty() ? "" : ":", form->arguments));
+  }
+  form = by_count;
+  SimFault fault{.kind = form->kind};
+  const auto arguments = arguments_of(*form);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto word = words[i + 1];
+    if (arguments[i] == "FACTOR") {
+      TRY(set_share(fault.factor, word));
+      continue;
+    }
+    const auto number = parse_unsigned(word);
+    if (!number) {
+      return make_error(fmt::format("invalid fault \"{}\": \"{}\" is not a number", text, word));
+    }
+    (i == 0 ? fault.first : fault.second) = *number;
+  }
+  cluster.faults.push_back(fault);
+  return {};
+}
+
+struct Key {
+  std::string_view name;
+  Result<void> (*set)(ParsedSim& sim, std::string_view text);
+};
+
+constexpr std::array kKeys{
+    Key{"profile", [](auto&, auto) { return Result<void>(); }},
+    Key{"nodes",
+        [](auto& s, auto text) { return set_count(s.cluster.nodes, text, 1, kMostNodes); }},
+    Key{"gpus",
+        [](auto& s, auto text) { return set_count(s.cluster.gpus, text, 1, kMostPerNode); }},
+    Key{"hcas", [](auto& s, auto text) { return set_hcas(s.cluster, text); }},
+    Key{"leaf", [](auto& s,
+                   auto text) { return set_count(s.cluster.nodes_per_leaf, text, 1, kMostNodes); }},
+    Key{"pod", [](auto& s,
+                  auto text) { return set_count(s.cluster.leaves_per_pod, text, 1, kMostNodes); }},
+    Key{"link", [](auto& s, auto text) { return set_positive(s.cluster.link_rate, text); }},
+    Key{"rate", [](auto& s, auto text) { return set_positive(s.rate, text); }},
+    Key{"inside", [](auto& s, auto text) { return set_positive(s.inside, text); }},
+    Key{"latency", [](auto& s, auto text) { return set_positive(s.cluster.latency, text); }},
+    Key{"efficiency", [](auto& s, auto text) { return set_share(s.cluster.efficiency, text); }},
+    Key{"link_efficiency",
+        [](auto& s, auto text) { return set_share(s.cluster.link_efficiency, text); }},
+    Key{"tcp", [](auto& s, auto text) { return set_positive(s.cluster.tcp_rate, text); }},
+    Key{"algorithm", [](auto& s, auto text) { return set_algorithm(s.cluster.tree, text); }},
+    Key{"noise", [](auto& s, auto text) { return set_deviation(s.cluster.noise, text); }},
+    Key{"run_noise", [](auto& s, auto text) { return set_deviation(s.cluster.run_noise, text); }},
+    Key{"drift", [](auto& s, auto text) { return set_deviation(s.cluster.drift, text); }},
+    Key{"seed", [](auto& s, auto text) { return set_seed(s.cluster.seed, text); }},
+    Key{"fault", [](auto& s, auto text) { return add_fault(s.cluster, text); }}};
+
+Result<void> set_word(ParsedSim& sim, std::string_view word) {
+  const auto equals = word.find('=');
+  const auto name = word.substr(0, equals);
+  const auto* const key = std::ranges::find(kKeys, name, &Key::name);
+  if (key == kKeys.end()) return sim_error(unknown("key", name, kKeys));
+  if (equals == std::string_view::npos) return sim_error(fmt::format("{}: no value", name));
+  const auto set = key->set(sim, word.substr(equals + 1));
+  return set ? set : sim_error(fmt::format("{}: {}", name, set.error().message));
+}
+
+Result<ParsedSim> parse_words(std::string_view text, const SimCluster& defaults) {
+  ParsedSim sim{.cluster = defaults};
+  if (trim(text).empty()) return sim;
+  for (const auto word : split(text, ',')) TRY(set_word(sim, trim(word)));
+  return sim;
+}
+
+void apply_rates(ParsedSim& sim) {
+  auto& cluster = sim.cluster;
+  if (sim.inside) cluster.link_rate.value = sim.inside->value / cluster.link_efficiency;
+  if (!sim.rate) return;
+  if (uses_tcp(cluster)) {
+    cluster.tcp_rate = *sim.rate;
+  } else {
+    cluster.hca_rate.value = sim.rate->value * kBitsPerByte / cluster.hcas / cluster.efficiency;
+  }
+}
+
+Result<void> check_fault(const SimFault& fault, const SimCluster& cluster) {
+  const auto* const form = std::ranges::find(kFaults, fault.kind, &FaultForm::kind);
+  const auto arguments = arguments_of(*form);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto range = range_of(arguments[i], cluster);
+    const auto number = i == 0 ? fault.first : fault.second;
+    if (!range) continue;
+    const auto [least, most] = *range;
+    if (std::cmp_greater_equal(number, least) && std::cmp_less_equal(number, most)) continue;
+    return sim_error(fmt::format("fault {}: unknown {} {}, expected {} to {}", form->name,
+                                 lower_case(arguments[i]), number, least, most));
+  }
+  if (form->arguments.starts_with("NODE:NODE") && fault.first == fault.second) {
+    return sim_error(fmt::format("fault {}: expected two different nodes", form->name));
+  }
+  return {};
+}
+
+}  // namespace
+
+int ranks_of(const SimCluster& cluster) { return cluster.nodes * cluster.gpus; }
+
+bool uses_tcp(const SimCluster& cluster) {
+  return cluster.hcas == 0 ||
+         std::ranges::count(cluster.faults, SimFault::Kind::tcp_fallback, &SimFault::kind) > 0;
+}
+
+std::string sim_node_name(std::size_t node) { return fmt::format("sim{}", node); }
+
+SimCluster sim_cluster_of(const Profile& profile) {
+  SimCluster cluster;
+  cluster.gpus = profile.gpu->present.count.value_or(cluster.gpus);
+  cluster.hcas = profile.ib->present.count.value_or(cluster.hcas);
+  cluster.hca_rate = profile.ib->rate.expected.value_or(cluster.hca_rate);
+  const auto& [links, speed] = profile.gpu->nvlink_state;
+  if (links && speed) {
+    cluster.link_rate = {*links * speed->value};
+  } else {
+    // Links of an unknown rate are not the bottleneck.
+    const double network = cluster.hcas * cluster.hca_rate.value / kBitsPerByte;
+    cluster.link_rate.value = std::max(cluster.link_rate.value, 2 * network);
+  }
+  return cluster;
+}
+
+Result<SimCluster> parse_sim(std::string_view text, const SimCluster& defaults) {
+  TRY_ASSIGN(auto sim, parse_words(text, defaults));
+  apply_rates(sim);
+  // Any word may change which parts the cluster has.
+  for (const auto& fault : sim.cluster.faults) TRY(check_fault(fault, sim.cluster));
+  return std::move(sim.cluster);
+}
+
+Result<void> check_sim(std::string_view text) {
+  TRY(parse_words(text, {}));
+  return {};
+}
+
+std::string profile_of_sim(std::string_view text) {
+  constexpr std::string_view kProfile = "profile=";
+  std::string profile;
+  for (const auto each : split(text, ',')) {
+    const auto word = trim(each);
+    if (word.starts_with(kProfile)) profile = word.substr(kProfile.size());
+  }
+  return profile;
+}
+
+}  // namespace muster::bench
