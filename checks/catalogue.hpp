@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every check, in the order of reports. Registering a check is one line in this list, and nothing
-// else: the declaration and the table are both made from it.
+// All checks, in the order of reports. The declarations and the table are generated from this list.
 #pragma once
 
 #include <array>

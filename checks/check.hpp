@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A check is a pure function from facts about one node to findings. It opens no file, reads no
-// clock and no environment, so a test calls it with a Snapshot written out by hand, and any node
-// can be judged again later, elsewhere, against another profile.
+// A check is a pure function from facts about one node to findings. It opens no file and reads no
+// clock or environment, so tests call it with a literal Snapshot, and any node can be judged again
+// later, elsewhere, against another profile.
 #pragma once
 
 #include <optional>
@@ -16,32 +16,31 @@ namespace muster {
 
 using Findings = std::vector<Finding>;
 
-// What the runner says when a section that a check needs is absent. Sections that timed out or
-// failed always make the check `unknown`, with the section's reason.
+// The outcome if a section that a check needs is absent. Sections that timed out or failed always
+// make the check `unknown`, with the section's reason.
 enum class WhenAbsent {
-  unknown,  // this kind of node should tell
-  skip,     // it cannot be told here (no such interface below a foreign root)
-  judge,    // the check itself knows what absence means (no RDMA stack: no HCA)
+  unknown,  // this kind of node should have the section
+  skip,     // the section does not exist here, such as below a foreign root
+  judge,    // the check itself judges the absence (no RDMA stack: no HCA)
 };
 
 struct Check {
-  std::string_view id;     // "<group>.<name>": the check in checks/<group>/<name>.cpp; a promise
-  std::string_view title;  // one line
-  std::string_view why;    // a paragraph for `muster explain`: what it looks at, why it matters
-  std::string_view fix;    // what an admin does about it
-  std::string_view code = {};  // Azure's fault code for its failures; empty where Azure has none
-  ProbeSet needs;              // the sections without which it cannot judge
-  ProbeSet looks_at = {};      // those it also reads: observed for it, and never in its way
-  NvmlParts asks = {};         // facts of GPUs that are read only where a check asks for them
+  std::string_view id;         // "<group>.<name>", defined in checks/<group>; a stable name
+  std::string_view title;      // one line
+  std::string_view why;        // a paragraph for `muster explain`: what it looks at, why it matters
+  std::string_view fix;        // what an admin should do
+  std::string_view code = {};  // Azure's fault code for failures, if any
+  ProbeSet needs;              // required sections
+  ProbeSet looks_at = {};      // optional sections
+  NvmlParts asks = {};         // GPU facts that are read only on request
   WhenAbsent when_absent = WhenAbsent::unknown;
-  // Why the check does not apply here, if so; `judge` is not asked then. It comes before a missing
-  // section makes the check `unknown`, so it goes by the profile and by sections that were
-  // observed. Optional.
+  // Optional: why the check does not apply, if so. Called before missing sections make the check
+  // `unknown`, so it must check that a section was observed.
   std::optional<Finding> (*not_here)(const Snapshot&, const Profile&) = nullptr;
-  // Returns at least one finding, a pass included: a check that looked at nothing must say so.
-  // The runner fills in `check`, and for a failure the `code` above where it has none of its own.
+  // Returns at least one finding, passes included. The runner fills in `check`, and `code` for a
+  // failure without one.
   Findings (*judge)(const Snapshot&, const Profile&) = nullptr;
-  // In place of `judge`, for a rule that means something else beside a running job than after it.
+  // Instead of `judge`, for rules that depend on the context.
   Findings (*judge_in)(const Snapshot&, const Profile&, const Context&) = nullptr;
 };
 

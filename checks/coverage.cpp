@@ -18,7 +18,7 @@ namespace {
 struct Subject {
   Probe probe;
   std::string_view what;
-  std::string_view group;  // of `must_observe`; empty where no profile can ask for it
+  std::string_view group;  // of `must_observe`, if any
 };
 
 // In the order of the probes.
@@ -44,7 +44,7 @@ constexpr std::array kSubjects{
 static_assert(kSubjects.size() == kProbeNames.size() &&
               std::ranges::is_sorted(kSubjects, {}, &Subject::probe));
 
-// What the bus says about hardware that nobody could ask.
+// Hardware on the bus that could not be observed otherwise.
 enum class Shown { none, of_another_driver, ours };
 
 Shown shown(const std::vector<const PciDevice*>& devices, bool (*ours)(const PciDevice&)) {
@@ -53,13 +53,13 @@ Shown shown(const std::vector<const PciDevice*>& devices, bool (*ours)(const Pci
   return any ? Shown::ours : Shown::of_another_driver;
 }
 
-// A GPU of another vendor, or one that is given to a guest or driven by nouveau, is not NVML's.
+// False for a GPU of another vendor, or one with another driver (vfio-pci, nouveau).
 bool is_nvmls(const PciDevice& device) {
   constexpr unsigned kNvidia = 0x10de;
   return device.vendor == kNvidia && (device.driver.empty() || device.driver == "nvidia");
 }
 
-// What the amdgpu driver tells of its GPUs is read with the bus.
+// GPUs with the amdgpu driver are observed with the bus.
 std::vector<const PciDevice*> gpus_to_ask(const Snapshot& snapshot) {
   auto gpus = devices_of(snapshot, PciKind::gpu);
   std::erase_if(gpus, [&](const PciDevice* gpu) {
@@ -76,7 +76,7 @@ Shown shown_by_bus(const Snapshot& snapshot, Probe probe) {
   return Shown::none;
 }
 
-// Nothing where the section was observed.
+// Empty if the section was observed.
 template <class T>
 std::optional<std::string> why_not(const Section<T>& section) {
   if (!section.asked()) return "no probe was run for it";
@@ -87,7 +87,7 @@ std::optional<std::string> why_not(const Section<T>& section) {
   return std::nullopt;
 }
 
-// An NVML that is not there is told as trouble only where it was named.
+// A missing NVML is an error only if its path was given.
 bool is_named(const Snapshot& snapshot) {
   constexpr int kLibraryNotFound = 12;
   constexpr int kFunctionNotFound = 13;
@@ -95,7 +95,7 @@ bool is_named(const Snapshot& snapshot) {
   return snapshot.nvml.ok() && (code == kLibraryNotFound || code == kFunctionNotFound);
 }
 
-// Whoever names a library counts on it, unless the profile says that there are no GPUs.
+// A library given by path is required, unless the profile expects no GPUs.
 bool counts_on_nvml(const Snapshot& snapshot, const Profile& profile) {
   return is_named(snapshot) && profile.gpu->present.count.value_or(1) > 0;
 }
@@ -129,8 +129,9 @@ std::vector<NotObserved> not_observed(const Snapshot& snapshot, const Profile& p
     const bool expected = std::ranges::count(profile.must_observe, subject.group) > 0 ||
                           on_bus == Shown::ours || (gpus && counts_on_nvml(snapshot, profile));
     const bool nothing_to_see = section.ok() || section.status == Status::absent;
-    const bool told = expected || on_bus != Shown::none || (gpus && is_named(snapshot));
-    if (nothing_to_see && !told) return;
+    const bool is_named_or_shown =
+        expected || on_bus != Shown::none || (gpus && is_named(snapshot));
+    if (nothing_to_see && !is_named_or_shown) return;
     gaps.push_back({.what = std::string(subject.what),
                     .reason = printable(*why),
                     .required = expected && needed(counting, probe)});

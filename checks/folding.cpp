@@ -18,19 +18,19 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kFew = 3;  // fewer stand for themselves, unless they are all
+constexpr std::size_t kFewest = 3;  // fewer are not grouped, unless they are all
 
-// What a finding is about, as far as there are more of the kind.
+// The devices of one kind.
 struct Family {
-  std::string name;       // "GPUs", "HCAs", "mounts of nfs1"; empty for what is never folded
-  std::size_t total = 0;  // of this node; 0 where that is not known
+  std::string name;  // "GPUs", "HCAs", "mounts of nfs1"; empty for devices that are not grouped
+  std::size_t total = 0;  // of this node; 0 if unknown
 
   auto operator<=>(const Family&) const = default;
 };
 
 using Devices = std::vector<const PciDevice*>;
 
-// Null for what is not on the bus.
+// Null for devices that are not on the bus.
 const PciDevice* on_bus(const Snapshot& snapshot, const std::string& name) {
   if (const auto* device = device_at(snapshot, name)) return device;
   for (const auto& gpu : snapshot.nvml->gpus) {
@@ -42,7 +42,7 @@ const PciDevice* on_bus(const Snapshot& snapshot, const std::string& name) {
   return nullptr;
 }
 
-// Empty for what is never folded.
+// Empty for devices that are not grouped.
 std::string_view plural_of(PciKind kind) {
   constexpr std::array kPlurals{
       std::pair{PciKind::gpu, "GPUs"}, std::pair{PciKind::nvswitch, "NVSwitches"},
@@ -93,7 +93,7 @@ std::string without_serial(std::string message) {
   return message;
 }
 
-// What the devices have in common and no other of their kind has; empty where that is nothing.
+// What only these devices of their kind have in common; may be empty.
 std::string shared_by(const Snapshot& snapshot, const Devices& devices) {
   if (std::ranges::count(devices, nullptr) > 0) return "";
   const auto others = [&] {
@@ -108,7 +108,7 @@ std::string shared_by(const Snapshot& snapshot, const Devices& devices) {
     const auto behind = [&](const PciDevice* each) {
       return std::ranges::count(each->upstream, bridge) > 0;
     };
-    if (only_these(behind)) return fmt::format("those behind the PCI bridge {}", bridge);
+    if (only_these(behind)) return fmt::format("those behind PCI bridge {}", bridge);
   }
   const auto& node = devices.front()->numa_node;
   const auto same_node = [&](const PciDevice* each) {
@@ -132,10 +132,10 @@ std::string message_of(const std::vector<const Finding*>& findings, const Family
   const bool alike = std::ranges::all_of(
       findings, [&](const Finding* each) { return without_serial(each->message) == first; });
   auto message =
-      alike ? first : fmt::format("{}: {}; the others alike", findings.front()->device, first);
+      alike ? first : fmt::format("{}: {}; the others likewise", findings.front()->device, first);
   if (findings.size() == family.total) {
     if (family.name != "GPUs") return message;
-    return fmt::format("{}; all of them: look first at what they share (driver, power, cooling)",
+    return fmt::format("{}; all of them: first check what they share (driver, power, cooling)",
                        message);
   }
   Devices devices;
@@ -157,7 +157,7 @@ FindingGroup group_of(const std::vector<const Finding*>& findings, std::string s
   return group;
 }
 
-// Findings that say the same of devices of one kind, in the order of their first.
+// Equal findings about devices of one kind, in the order of their first.
 std::vector<FindingGroup> fold_devices(const std::vector<Finding>& findings,
                                        const Snapshot& snapshot) {
   using Key = std::tuple<std::string, Outcome, Remedy, std::string, Family, std::string>;
@@ -177,14 +177,14 @@ std::vector<FindingGroup> fold_devices(const std::vector<Finding>& findings,
     const auto& members = alike[key];
     const auto& family = std::get<Family>(key);
     const bool all = members.size() > 1 && members.size() == family.total;
-    if (!all && members.size() < kFew) continue;
+    if (!all && members.size() < kFewest) continue;
     groups.push_back(group_of(members, subject_of(members.size(), family),
                               message_of(members, family, snapshot)));
   }
   return groups;
 }
 
-// "/proc" of "open /proc/meminfo: No such file or directory"; empty for any other trouble.
+// "/proc" of "open /proc/meminfo: No such file or directory"; empty for other errors.
 std::string missing_tree(std::string_view reason) {
   const auto path = reason.find('/');
   if (path == std::string_view::npos || reason.find("No such file") == std::string_view::npos) {
@@ -194,7 +194,7 @@ std::string missing_tree(std::string_view reason) {
   return end == std::string_view::npos ? "" : std::string(reason.substr(path, end - path));
 }
 
-// What keeps probes from observing: the trees that are not there, else the first one's reason.
+// Why probes failed: the missing trees, or else the first reason.
 std::string cause_of_silence(const Snapshot& snapshot) {
   std::vector<std::string> silent;
   std::set<std::string> trees;
@@ -217,7 +217,7 @@ std::string cause_of_silence(const Snapshot& snapshot) {
   return fmt::format("{} could not observe: {}", probes, first);
 }
 
-// All that could not be judged, as one.
+// Groups all checks that could not judge.
 std::vector<FindingGroup> fold_silence(const std::vector<Finding>& findings,
                                        const Snapshot& snapshot) {
   std::vector<const Finding*> members;
@@ -229,13 +229,13 @@ std::vector<FindingGroup> fold_silence(const std::vector<Finding>& findings,
     members.push_back(&finding);
     if (!of_probes) checks.insert(finding.check);
   }
-  if (checks.size() < kFew) return {};
+  if (checks.size() < kFewest) return {};
   return {group_of(members, fmt::format("{} checks", checks.size()),
                    fmt::format("not judged: {}", cause_of_silence(snapshot)))};
 }
 
-// Members are named by check and device, so a check that says two things of one device is left as
-// it is.
+// Members are identified by check and device, so a check with two findings about one device is not
+// grouped.
 bool is_clear(const FindingGroup& group, const std::vector<Finding>& findings) {
   return std::ranges::all_of(group.members, [&](const SeenBy& member) {
     return std::ranges::count_if(findings, [&](const Finding& each) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One cause over many devices, or over many checks, is read as one finding.
+// Groups findings with one cause over many devices or checks.
 #pragma once
 
 #include <string_view>
@@ -10,17 +10,16 @@
 
 namespace muster {
 
-// How the message of a check begins whose facts could not be observed.
+// The start of a message about facts that could not be observed.
 inline constexpr std::string_view kNotJudged = "not judged, ";
 
-// The groups among `findings`, in their order: the same said of three devices or more of one kind,
-// or of all of them; the same of the mounts of one server; and all that could not be judged because
-// probes could not observe. What the devices share, and no other of their kind, is in the message.
+// The groups among `findings`, in their order: the same finding about at least three devices of one
+// kind, or all of them; the same about the mounts of one server; and all checks that could not
+// judge because probes failed. The message names what only these devices share.
 [[nodiscard]] std::vector<FindingGroup> fold(const std::vector<Finding>& findings,
                                              const Snapshot& snapshot);
 
-// What a finding says, without what tells one device from the other: its name, its serial number,
-// numbers.
+// The message of a finding without the device's name, serial number and other numbers.
 [[nodiscard]] std::string form_of(const Finding& finding);
 
 }  // namespace muster

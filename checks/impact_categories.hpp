@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The impact category that a report to Azure files each fault code under. Codes and categories are
-// given to failures only: what could not be judged is never reported as a hardware fault.
+// The Azure impact category of each fault code. Only failures have codes and categories: a check
+// that could not judge is never reported as a hardware fault.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ inline constexpr std::array kImpactCategories{
     std::pair<std::string_view, std::string_view>{"NHC2023", "HpcGenericFailure"},
 };
 
-// The whole name; empty for a code that has none.
+// The full name; empty for an unknown code.
 [[nodiscard]] inline std::string impact_category(std::string_view code) {
   const auto* found =
       std::ranges::find(kImpactCategories, code, [](const auto& e) { return e.first; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of checks, and those in a profile: a misspelt one would switch its check off without a
-// word, so it is an error.
+// The names of checks in a profile. A misspelt name is an error, because it would silently disable
+// its check.
 #pragma once
 
 #include <string>
@@ -13,17 +13,17 @@
 
 namespace muster {
 
-// The first name that is wrong, with the file and line of the list that it stands in. A glob may
-// match nothing as long as it stays within a group of checks: they come with later versions.
+// An error for the first unknown name, with file and line of its list. A glob without matches is
+// allowed within a group of checks, for checks of later versions.
 [[nodiscard]] Result<void> check_names(const Profile& profile);
 
-// load_profile, and every check and probe that the profile names exists.
+// load_profile() and check_names().
 [[nodiscard]] Result<Profile> read_profile_of(const ProfileSources& sources, std::string_view name);
 
 // The ids of all checks, in the order of reports.
 [[nodiscard]] const std::vector<std::string>& check_ids();
 
-// Whether a glob stands for any check.
+// True if a glob matches any check.
 [[nodiscard]] bool names_check(std::string_view glob);
 
 }  // namespace muster

@@ -30,8 +30,7 @@ Outcome apply(const Policy& policy, Outcome outcome) {
   return outcome == Outcome::warn ? policy.warn_as : outcome;
 }
 
-// What stands in the way of judging: sections that the check needs and that are not there. One
-// cause or several, it is one finding.
+// One finding for all missing sections that the check needs.
 Findings obstacles(const Snapshot& snapshot, const Check& check) {
   std::vector<std::string> reasons;
   bool skip = true;
@@ -69,7 +68,7 @@ Findings judge_check(const Snapshot& snapshot, const Profile& profile, const Con
   Findings findings = findings_of(snapshot, profile, context, check);
   if (findings.empty()) {
     findings.push_back(
-        {.device = "node", .outcome = Outcome::unknown, .message = "the check looked at nothing"});
+        {.device = "node", .outcome = Outcome::unknown, .message = "the check judged nothing"});
   }
   const Policy policy = policy_of(profile, check.id);
   for (auto& finding : findings) {
@@ -97,7 +96,7 @@ bool is_same_fault(const Finding& finding, const Finding& other) {
   });
 }
 
-// The one of two remedies for the same hardware that does more.
+// The more drastic of two remedies for the same hardware.
 Remedy stronger(Remedy a, Remedy b) {
   constexpr std::array kLadder{Remedy::none,
                                Remedy::watch,
@@ -110,8 +109,8 @@ Remedy stronger(Remedy a, Remedy b) {
   return place_b != kLadder.end() && place_a < place_b ? b : a;
 }
 
-// One fault is one finding: where a check of the hardware's own counters and states found the same
-// fault and judges it no milder, its finding stays and this one becomes a skip.
+// One fault is one finding: if a check listed in `seen_by` reports the same fault at least as
+// severely, this finding becomes a skip.
 void merge_same_faults(Findings& findings) {
   for (Finding& finding : findings) {
     const bool concern = finding.outcome == Outcome::fail || finding.outcome == Outcome::warn;
@@ -153,7 +152,7 @@ std::vector<const Check*> select_checks(const Profile& profile, const Selection&
 ProbeSet probes_needed(const std::vector<const Check*>& checks) {
   ProbeSet needed;
   for (const Check* check : checks) needed = needed | check->needs | check->looks_at;
-  // muster.probes needs no section and is about all: alone, it has them all run.
+  // muster.probes alone needs all sections.
   const bool of_muster_alone = !checks.empty() && needed == ProbeSet();
   return of_muster_alone ? ProbeSet::all() : needed;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu.amd: AMD's GPUs are cool, their memory takes no damage, and they are set up alike.
+// AMD GPUs.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -15,7 +15,10 @@
 #include "checks/shared/rise.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks::gpu_amd {
+namespace muster::checks {
+
+// gpu.amd: AMD GPUs are cool, have no bad memory pages waiting, and are configured alike.
+namespace gpu_amd {
 namespace {
 
 using Gpus = std::vector<AmdGpu>;
@@ -28,7 +31,7 @@ Finding about(const AmdGpu& gpu, Outcome outcome, const std::string& message, Re
                        std::move(values));
 }
 
-// The hottest sensor, by its distance to what the GPU itself calls critical.
+// The sensor closest to its own critical temperature.
 std::optional<Finding> heat_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   constexpr double kMarginC = 5;
   if (!gpu.temperatures) return std::nullopt;
@@ -51,19 +54,17 @@ std::optional<Finding> pages_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   if (!gpu.bad_pages) return std::nullopt;
   const auto& pages = *gpu.bad_pages;
   if (pages.failed > 0) {
-    return about(
-        gpu, Outcome::fail,
-        fmt::format("has {} that could not be taken out of use", counted(pages.failed, "bad page")),
-        hardware_remedy(snapshot));
+    return about(gpu, Outcome::fail,
+                 fmt::format("has {} that could not be retired", counted(pages.failed, "bad page")),
+                 hardware_remedy(snapshot));
   }
   if (pages.pending == 0) return std::nullopt;
-  return about(
-      gpu, Outcome::fail,
-      fmt::format("has {} to be taken out of use by a reset", counted(pages.pending, "bad page")),
-      gpu::reset_remedy(snapshot));
+  return about(gpu, Outcome::fail,
+               fmt::format("has {} that a reset will retire", counted(pages.pending, "bad page")),
+               gpu::reset_remedy(snapshot));
 }
 
-// A link that is idle may be slow now: the fastest that it can be counts.
+// An idle link may be slow now, so the limit goes by its maximum speed.
 std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   const PciDevice* device = pci::device_at(snapshot, gpu.address);
   if (device == nullptr || !gpu.replays || !snapshot.identity->uptime_s) return std::nullopt;
@@ -77,13 +78,13 @@ std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   if (seen <= most) return std::nullopt;
   auto finding =
       about(gpu, Outcome::warn,
-            fmt::format("sends {:.1f} PCIe packets a minute again, limit {:.1f}", seen, most),
+            fmt::format("resends {:.1f} PCIe packets per minute, limit {:.1f}", seen, most),
             Remedy::watch, {seen, most, "per minute"});
   finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
   return finding;
 }
 
-// A limit that was set to the same for all GPUs is a site's own.
+// A power limit that all GPUs share is the site's choice.
 bool share_a_cap(const Gpus& gpus) {
   return gpus.size() > 1 && std::ranges::all_of(gpus, [&](const AmdGpu& each) {
            return each.power_cap_w && each.power_cap_w == gpus.front().power_cap_w;
@@ -95,30 +96,30 @@ std::optional<Finding> power_of(const AmdGpu& gpu) {
   if (!gpu.power_cap_w || !gpu.power_cap_default_w) return std::nullopt;
   if (std::abs(*gpu.power_cap_w - *gpu.power_cap_default_w) <= kRounding) return std::nullopt;
   return about(gpu, Outcome::warn,
-               fmt::format("has a power limit of {:.0f} W, by default it is {:.0f} W",
+               fmt::format("has a power limit of {:.0f} W, expected the default of {:.0f} W",
                            *gpu.power_cap_w, *gpu.power_cap_default_w),
                Remedy::fix_config, {*gpu.power_cap_w, *gpu.power_cap_default_w, "W"});
 }
 
-// What all GPUs should say alike. A GPU that does not tell what others tell says "nothing". Without
-// a clear majority nobody is proved to be at fault.
-template <class Tell>
+// Compares a value that all GPUs should share. A GPU that does not report it has the value
+// "nothing". Without a clear majority, differences only warn.
+template <class ValueOf>
 void compare(const Gpus& gpus, std::string_view what, Finding like, Findings& findings,
-             const Tell& tell) {
-  std::vector<Said> said;
+             const ValueOf& value_of) {
+  std::vector<DeviceValue> said;
   bool any = false;
   for (const auto& gpu : gpus) {
-    const Fact<std::string> value = std::invoke(tell, gpu);
+    const Fact<std::string> value = std::invoke(value_of, gpu);
     if (value.is_unreadable()) continue;
     any = any || value.known();
     said.push_back({.device = gpu.address, .value = value.value_or("nothing")});
   }
   if (!any) return;
-  if (!usual(said, &Said::value)) like.outcome = Outcome::warn;
+  if (!usual(said, &DeviceValue::value)) like.outcome = Outcome::warn;
   append(findings, disagreements(said, {.what = what, .devices = "GPUs"}, like));
 }
 
-// Those of one kind: a processor's own graphics are no sister of an accelerator.
+// By device id, because integrated graphics must not be compared with accelerators.
 std::map<unsigned, Gpus> by_kind(const Snapshot& snapshot) {
   std::map<unsigned, Gpus> kinds;
   for (const auto& gpu : snapshot.pci->amd_gpus) {
@@ -128,7 +129,7 @@ std::map<unsigned, Gpus> by_kind(const Snapshot& snapshot) {
   return kinds;
 }
 
-// gpu.ras judges the memory where the profile says how much it is.
+// gpu.ras judges the memory if the profile sets its size.
 bool has_a_limit_of_memory(const Profile& profile) {
   const auto& present = profile.gpu->present;
   return present.memory && present.vendor && *present.vendor == GpuVendor::amd;
@@ -154,13 +155,13 @@ void compare_all(const Snapshot& snapshot, const Profile& profile, const Gpus& g
   compare(gpus, "performance level", set, findings, &AmdGpu::performance_level);
 }
 
-// What NVML says of NVIDIA's own GPUs, gpu.processes and gpu.memory_used judge.
+// The counterpart of gpu.memory_used for AMD GPUs.
 std::optional<Finding> left_in_memory(const AmdGpu& gpu, const GpuMemoryUsedLimits& limits) {
   if (!gpu.memory_used_bytes || !limits.fail_above) return std::nullopt;
   const auto used = static_cast<double>(*gpu.memory_used_bytes);
   if (used <= limits.fail_above->value) return std::nullopt;
   return about(gpu, Outcome::warn,
-               fmt::format("has {} of memory in use with no job on the node", in_gib(used)),
+               fmt::format("has {} of memory in use without a job on the node", in_gib(used)),
                Remedy::restart_app, {used, limits.fail_above->value, "B"});
 }
 
@@ -180,28 +181,28 @@ Findings judge_in(const Snapshot& snapshot, const Profile& profile, const Contex
     compare_all(snapshot, profile, sisters, findings);
   }
   return or_pass(std::move(findings),
-                 fmt::format("{} cool, whole and set up alike", counted(gpus.size(), "AMD GPU")));
+                 fmt::format("{} cool, without bad memory and configured alike",
+                             counted(gpus.size(), "AMD GPU")));
 }
 
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& /*profile*/) {
   if (!snapshot.pci.ok() || !snapshot.pci->amd_gpus.empty()) return std::nullopt;
-  return skipped("no GPU here has the amdgpu driver");
+  return skipped("no GPU with the amdgpu driver");
 }
 
 }  // namespace
 
 constinit const Check check{
     .id = "gpu.amd",
-    .title = "AMD's GPUs are cool, whole and set up alike",
+    .title = "AMD GPUs are cool, without bad memory and configured alike",
     .why =
-        "The amdgpu driver tells the temperatures of a GPU with the limits that the GPU itself "
-        "has, the pages of memory that errors took out of use, power limits, and how the GPU is "
-        "divided. At its limit a GPU slows down; a page that waits for a reset is the next error. "
-        "The GPUs of one node are compared: one with another VBIOS, partition or performance level "
-        "is slow or unusable for a job that takes them all, one with less memory or in another "
-        "hive (the GPUs that xGMI links join) is broken. A PCIe link that sends packets again and "
-        "again is about to fail. Where GPUs should be idle, memory in use "
-        "warns. What the driver does not tell, as in virtual machines, is not judged.",
+        "The amdgpu driver reports temperatures with the GPU's own limits, retired memory pages, "
+        "power limits and partitions. At its limit a GPU slows down; a page that waits for a reset "
+        "causes the next error. The GPUs of one node are compared: one with another VBIOS, "
+        "partition or performance level is slow or unusable for a job that takes them all; one "
+        "with less memory or in another hive (the GPUs joined by xGMI links) is broken. A PCIe "
+        "link that keeps resending packets is about to fail. On idle nodes, memory in use warns. "
+        "Facts that the driver does not report, as in virtual machines, are not judged.",
     .fix =
         "Heat: look at fans and air flow. Pages: reset the GPU (amd-smi reset --gpureset) or "
         "reboot. Power limit, partition and performance level: amd-smi set, or amd-smi reset for "
@@ -211,4 +212,134 @@ constinit const Check check{
     .judge_in = judge_in,
 };
 
-}  // namespace muster::checks::gpu_amd
+}  // namespace gpu_amd
+
+// gpu.ras: AMD GPUs have their driver, all of their memory, and no uncorrectable errors.
+namespace gpu_ras {
+namespace {
+
+constexpr unsigned kAmd = 0x1002;
+
+bool expected_here(const Profile& profile) {
+  const auto& present = profile.gpu->present;
+  return present.count.value_or(0) > 0 && present.vendor && *present.vendor == GpuVendor::amd;
+}
+
+// GPUs on the bus that should have the driver but do not.
+Findings without_driver(const Snapshot& snapshot) {
+  Findings findings;
+  for (const auto& device : snapshot.pci->devices) {
+    const bool amd = device.kind == PciKind::gpu && device.vendor == kAmd;
+    if (!amd || device.driver == "amdgpu" || pci::is_silent(device)) continue;
+    findings.push_back(
+        failed(device.address,
+               fmt::format("the GPU at {} has {}, expected amdgpu", device.address,
+                           device.driver.empty() ? std::string("no driver")
+                                                 : fmt::format("the driver {}", device.driver)),
+               Remedy::reboot, {device.driver, "amdgpu"}));
+  }
+  return findings;
+}
+
+std::optional<Finding> uncorrected(const Snapshot& snapshot, const AmdGpu& gpu) {
+  std::uint64_t worst = 0;
+  std::string block;
+  for (const auto& [name, counts] : *gpu.ras) {
+    if (counts.uncorrected <= worst) continue;
+    worst = counts.uncorrected;
+    block = name;
+  }
+  if (worst == 0) return std::nullopt;
+  return failed(gpu.address,
+                fmt::format("the GPU at {} has {} in block {} since its driver was loaded",
+                            gpu.address, counted(worst, "uncorrectable error"), block),
+                gpu::reset_remedy(snapshot), {count_value(worst), 0});
+}
+
+std::optional<Finding> corrected(const AmdGpu& gpu, const Limit<int>& most) {
+  if (!most) return std::nullopt;
+  for (const auto& [name, counts] : *gpu.ras) {
+    if (counts.corrected <= static_cast<std::uint64_t>(*most)) continue;
+    return warned(gpu.address,
+                  fmt::format("the GPU at {} has {} in block {}, expected at most {}", gpu.address,
+                              counted(counts.corrected, "corrected error"), name, *most),
+                  Remedy::watch, {count_value(counts.corrected), *most});
+  }
+  return std::nullopt;
+}
+
+std::optional<Finding> wrong_memory(const Snapshot& snapshot, const AmdGpu& gpu,
+                                    const GpuPresentLimits& limits) {
+  if (!limits.memory || !gpu.memory_bytes) return std::nullopt;
+  const auto total = static_cast<double>(*gpu.memory_bytes);
+  const double band = limits.memory->value * limits.tolerance.value / 100;
+  if (std::abs(total - limits.memory->value) <= band) return std::nullopt;
+  return failed(gpu.address,
+                fmt::format("the GPU at {} has {} of memory, expected {}", gpu.address,
+                            in_gib(total), in_gib(limits.memory->value)),
+                hardware_remedy(snapshot), {total, limits.memory->value, "B"});
+}
+
+Finding not_counted(const AmdGpu& gpu) {
+  return about(gpu.address, gpu.ras.is_absent() ? Outcome::skip : Outcome::unknown,
+               fmt::format("the error counts of the GPU are not known: {}", gpu.ras.why()));
+}
+
+std::optional<Finding> judge_one(const Snapshot& snapshot, const AmdGpu& gpu,
+                                 const Profile& profile) {
+  const auto& present = profile.gpu->present;
+  if (expected_here(profile)) {
+    if (auto finding = wrong_memory(snapshot, gpu, present)) return finding;
+  }
+  if (!gpu.ras) return not_counted(gpu);
+  if (auto finding = uncorrected(snapshot, gpu)) return finding;
+  return corrected(gpu, profile.gpu->ras.corrected_warn_above);
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  Findings findings;
+  if (expected_here(profile)) findings = without_driver(snapshot);
+  std::size_t healthy = 0;
+  for (const auto& gpu : snapshot.pci->amd_gpus) {
+    auto finding = judge_one(snapshot, gpu, profile);
+    if (!finding) ++healthy;
+    append(findings, std::move(finding));
+  }
+  if (healthy > 0) {
+    findings.push_back(
+        passed(fmt::format("{} without uncorrectable errors", counted(healthy, "AMD GPU"))));
+  }
+  if (findings.empty()) return {skipped("no AMD GPU on the bus: see pci.devices")};
+  return findings;
+}
+
+std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+  const bool any = snapshot.pci.ok() && !snapshot.pci->amd_gpus.empty();
+  if (any || expected_here(profile)) return std::nullopt;
+  return skipped("no AMD GPU here");
+}
+
+}  // namespace
+
+constinit const Check check{
+    .id = "gpu.ras",
+    .title = "AMD GPUs counted no uncorrectable error",
+    .why =
+        "The amdgpu driver counts the errors of each block of a GPU (its memory umc, its caches "
+        "and processors gfx, its links xgmi_wafl) in sysfs. An uncorrected error cost a job its "
+        "result, and the affected memory is out of use only after a reset. If the profile expects "
+        "AMD GPUs, each must have that driver and all of its memory. Many corrected errors warn "
+        "(gpu.ras.corrected_warn_above). host.kernel_log reports such errors and resets in the "
+        "kernel log.",
+    .fix =
+        "Drain the node and reset the GPU (amd-smi reset --gpureset) or reboot. If the error comes "
+        "back, replace the GPU, or report it to the provider; amd-smi bad-pages shows the retired "
+        "pages.",
+    .needs = Probe::pci | Probe::identity,
+    .not_here = not_here,
+    .judge = judge,
+};
+
+}  // namespace gpu_ras
+
+}  // namespace muster::checks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu.clocks: nothing but the load holds the clocks of a GPU down, and nobody left them locked.
+// gpu.clocks: neither heat, power nor locked application clocks slow a GPU down.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 using Reasons = std::uint64_t;
 
-// Bits of NVML's mask. Not judged: 0x1 idle, 0x2 application clocks (whose value is), 0x4 software
+// Bits of NVML's mask. Not judged: 0x1 idle, 0x2 application clocks (judged by value), 0x4 software
 // power cap (normal under load), 0x10 sync boost, 0x100 display.
 constexpr Reasons kHardware = 0x8;  // set with each of the two below, or by a fast trigger alone
 constexpr Reasons kSoftwareThermal = 0x20;
@@ -31,7 +31,7 @@ constexpr Reasons kKnown = 0x1ff;
 
 constexpr std::string_view kThermalCode = "NHC2017";
 
-// What the hardware does to the clocks; empty where it does nothing.
+// Empty if the hardware does not limit the clocks.
 std::string hardware_words(Reasons reasons) {
   std::vector<std::string_view> words;
   if ((reasons & kHardwareThermal) != 0) words.emplace_back("hardware thermal slowdown");
@@ -40,7 +40,7 @@ std::string hardware_words(Reasons reasons) {
   return fmt::format("{}", fmt::join(words, " and "));
 }
 
-// "345 of 1980 MHz"; empty where NVML does not tell.
+// ", now at 345 of 1980 MHz"; empty if NVML does not report the clock.
 std::string clock_now(const GpuClocks& clocks) {
   if (!clocks.sm_mhz || !clocks.sm_max_mhz) return {};
   return fmt::format(", now at {} of {} MHz", *clocks.sm_mhz, *clocks.sm_max_mhz);
@@ -49,44 +49,45 @@ std::string clock_now(const GpuClocks& clocks) {
 Finding held_down(const Gpu& gpu, Outcome outcome, const std::string& words, Remedy remedy,
                   const std::string& when = {}) {
   return gpu::about(gpu, outcome,
-                    fmt::format("the clocks are held down by {}{}{}{}", words,
-                                when.empty() ? "" : ", ", when, clock_now(gpu.clocks)),
+                    fmt::format("clocks limited by {}{}{}{}", words, when.empty() ? "" : ", ", when,
+                                clock_now(gpu.clocks)),
                     remedy, {words, "none"});
 }
 
-// gpu.temperature goes by the same heat.
+// gpu.temperature reports the same heat.
 Finding too_hot(Finding finding) {
   finding.code = kThermalCode;
   finding.seen_by = {{.check = "gpu.temperature", .device = finding.device}};
   return finding;
 }
 
-// How long the hardware held the clocks of a GPU down.
-struct Slowed {
-  double part = 0;     // of the time, from 0 to 1
-  double seconds = 0;  // the time that this is a part of
+// For how long the hardware slowed a GPU down.
+struct SlowTime {
+  double part = 0;  // of `seconds`, from 0 to 1
+  double seconds = 0;
 };
 
-// Drivers before 580 tell other things in the fields of these times.
-bool tells_times(const Snapshot& snapshot) {
+// Drivers before 580 use these fields for other values.
+bool reports_times(const Snapshot& snapshot) {
   constexpr std::uint64_t kSince = 580;
   const std::string driver = snapshot.nvml->driver.value_or("");
   return parse_unsigned(driver.substr(0, driver.find('.'))).value_or(kSince) >= kSince;
 }
 
-// By one of the driver's times, in the last hour; where no earlier run is known, since the boot.
-std::optional<Slowed> part_of_time(const Snapshot& snapshot, const Gpu& gpu, std::string_view name,
-                                   const Fact<std::uint64_t>& nanoseconds) {
+// In the last hour, or since boot without an earlier run.
+std::optional<SlowTime> part_of_time(const Snapshot& snapshot, const Gpu& gpu,
+                                     std::string_view name,
+                                     const Fact<std::uint64_t>& nanoseconds) {
   constexpr double kNano = 1e9;
   const auto& uptime = snapshot.identity->uptime_s;
-  if (!nanoseconds || !uptime || *uptime <= 0 || !tells_times(snapshot)) return std::nullopt;
+  if (!nanoseconds || !uptime || *uptime <= 0 || !reports_times(snapshot)) return std::nullopt;
   const auto rise = rise_of(snapshot, fmt::format("gpu.{}.{}", gpu.address, name), *nanoseconds);
   const double seconds = rise ? rise->seconds : std::max(*uptime, kHour);
   const auto slowed = static_cast<double>(rise ? rise->increments : *nanoseconds) / kNano;
-  return Slowed{.part = std::min(1.0, slowed / seconds), .seconds = seconds};
+  return SlowTime{.part = std::min(1.0, slowed / seconds), .seconds = seconds};
 }
 
-// Whether an earlier run, long enough ago, saw it like this already.
+// True if a run at least five minutes ago saw the GPU slowed as well.
 bool seen_before(const Snapshot& snapshot, const Gpu& gpu) {
   constexpr double kLongEnoughS = 300;
   const auto& uptime = snapshot.identity->uptime_s;
@@ -97,14 +98,14 @@ bool seen_before(const Snapshot& snapshot, const Gpu& gpu) {
   return last.value != 0 && *uptime - last.uptime_s >= kLongEnoughS;
 }
 
-// What holds the clocks down for long, and not for a moment of a busy GPU.
-struct Lasting {
+// A slowdown that lasts, unlike the short ones of a busy GPU.
+struct LastingSlowdown {
   Reasons reason = 0;
   std::string words;
 };
 
-std::optional<Lasting> lasting(const Snapshot& snapshot, const Gpu& gpu,
-                               const GpuClockLimits& limits) {
+std::optional<LastingSlowdown> lasting(const Snapshot& snapshot, const Gpu& gpu,
+                                       const GpuClockLimits& limits) {
   const auto& clocks = gpu.clocks;
   const auto heat = part_of_time(snapshot, gpu, "hardware_thermal_ns", clocks.hardware_thermal_ns);
   const auto brake = part_of_time(snapshot, gpu, "power_brake_ns", clocks.power_brake_ns);
@@ -112,22 +113,23 @@ std::optional<Lasting> lasting(const Snapshot& snapshot, const Gpu& gpu,
   if (const auto& worst = by_heat ? heat : brake; worst && limits.slowed_fail_above) {
     const double percent = worst->part * 100;
     if (percent > limits.slowed_fail_above->value) {
-      return Lasting{.reason = by_heat ? kHardwareThermal : kPowerBrake,
-                     .words = fmt::format("{:.0f}% of {}", percent, in_time(worst->seconds))};
+      return LastingSlowdown{
+          .reason = by_heat ? kHardwareThermal : kPowerBrake,
+          .words = fmt::format("{:.0f}% of {}", percent, in_time(worst->seconds))};
     }
   }
-  // Older drivers tell no times, and none tells that of a fast trigger.
+  // Older drivers report no times, and none reports the time of a fast trigger.
   const Reasons now = clocks.reasons.value_or(0) & kHardwareSlowdown;
   const bool timed = (heat || brake) && now != kHardware;
   if (now == 0 || timed || !seen_before(snapshot, gpu)) return std::nullopt;
-  return Lasting{.reason = now, .words = "as an earlier run saw it, too"};
+  return LastingSlowdown{.reason = now, .words = "as in an earlier run"};
 }
 
 std::optional<Finding> judge_reasons(const Snapshot& snapshot, const Gpu& gpu,
-                                     const GpuClockLimits& limits, Reasons said_already) {
+                                     const GpuClockLimits& limits, Reasons already_reported) {
   const auto held = lasting(snapshot, gpu, limits);
   const Reasons reasons =
-      (gpu.clocks.reasons.value_or(0) | (held ? held->reason : 0)) & ~said_already;
+      (gpu.clocks.reasons.value_or(0) | (held ? held->reason : 0)) & ~already_reported;
   if (const auto words = hardware_words(reasons); !words.empty()) {
     Finding finding = held_down(gpu, held ? Outcome::fail : Outcome::warn, words,
                                 held ? hardware_remedy(snapshot) : Remedy::watch,
@@ -136,9 +138,8 @@ std::optional<Finding> judge_reasons(const Snapshot& snapshot, const Gpu& gpu,
   }
   if (const Reasons unknown = reasons & ~kKnown; unknown != 0) {
     return gpu::warned(gpu,
-                       fmt::format("the clocks are held down for a reason that this "
-                                   "muster does not know (bits {:#x}){}",
-                                   unknown, clock_now(gpu.clocks)),
+                       fmt::format("clocks limited for an unknown reason (bits {:#x}){}", unknown,
+                                   clock_now(gpu.clocks)),
                        Remedy::watch, {count_value(unknown)});
   }
   if ((reasons & kSoftwareThermal) == 0) return std::nullopt;
@@ -149,53 +150,53 @@ std::optional<Finding> judge_locked(const Gpu& gpu, const Limit<Hertz>& limit) {
   const auto& application = gpu.clocks.application_sm_mhz;
   const auto& by_default = gpu.clocks.default_sm_mhz;
   if (application.is_unreadable()) {
-    return gpu::not_told(gpu, "the clock for applications", application);
+    return gpu::not_reported(gpu, "the application clock", application);
   }
   if (!limit && by_default.is_unreadable()) {
-    return gpu::not_told(gpu, "the default clock for applications", by_default);
+    return gpu::not_reported(gpu, "the default application clock", by_default);
   }
-  // Newer drivers do without these clocks.
+  // Newer drivers have no application clocks.
   if (!application || (!limit && !by_default)) return std::nullopt;
   const double expected = limit ? limit->value / kMega : *by_default;
   if (std::abs(*application - expected) < 1) return std::nullopt;
   return gpu::warned(gpu,
-                     fmt::format("the clocks are locked: {} MHz for applications, {} {:g} MHz",
-                                 *application, limit ? "expected" : "by default it is", expected),
+                     fmt::format("application clock locked at {} MHz, expected {}{:g} MHz",
+                                 *application, limit ? "" : "the default of ", expected),
                      Remedy::fix_config, {static_cast<double>(*application), expected, "MHz"});
 }
 
-// A GPU at work whose clock stays low, though nothing is said to hold it down. One look at it: it
+// A busy GPU with a low clock for which the driver gives no reason. A single observation only
 // warns.
 std::optional<Finding> judge_slow(const Gpu& gpu) {
   constexpr unsigned kBusyPercent = 90;
-  constexpr Reasons kSaysWhy = 0x17;  // idle, application clocks, power cap, sync boost
+  constexpr Reasons kExplained = 0x17;  // idle, application clocks, power cap, sync boost
   const auto& clocks = gpu.clocks;
   if (!clocks.reasons || !clocks.sm_mhz || !clocks.sm_max_mhz) return std::nullopt;
   const bool low = *clocks.sm_mhz * 2 < *clocks.sm_max_mhz;
-  if (!low || (*clocks.reasons & kSaysWhy) != 0) return std::nullopt;
+  if (!low || (*clocks.reasons & kExplained) != 0) return std::nullopt;
   if (gpu.utilisation.value_or(0) < kBusyPercent) return std::nullopt;
   return gpu::warned(
       gpu,
-      fmt::format("works at {} of {} MHz, and the driver names nothing that "
-                  "holds the clocks down",
-                  *clocks.sm_mhz, *clocks.sm_max_mhz),
+      fmt::format("busy at {} of {} MHz without a reason from the driver", *clocks.sm_mhz,
+                  *clocks.sm_max_mhz),
       Remedy::watch,
       {static_cast<double>(*clocks.sm_mhz), static_cast<double>(*clocks.sm_max_mhz), "MHz"});
 }
 
 std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
-                                 const GpuClockLimits& limits, Reasons said_already) {
+                                 const GpuClockLimits& limits, Reasons already_reported) {
+  constexpr std::string_view kWhat = "the reason for limited clocks";
   const auto& reasons = gpu.clocks.reasons;
-  if (reasons.is_unreadable()) return gpu::not_told(gpu, "what holds the clocks down", reasons);
-  auto held = judge_reasons(snapshot, gpu, limits, said_already);
+  if (reasons.is_unreadable()) return gpu::not_reported(gpu, kWhat, reasons);
+  auto held = judge_reasons(snapshot, gpu, limits, already_reported);
   if (held && held->outcome != Outcome::warn) return held;
   auto locked = judge_locked(gpu, limits.application_sm);
   if (held || locked) return held ? held : locked;
-  if (reasons.is_absent()) return gpu::not_told(gpu, "what holds the clocks down", reasons);
+  if (reasons.is_absent()) return gpu::not_reported(gpu, kWhat, reasons);
   return judge_slow(gpu);
 }
 
-// The power brake of all GPUs at once is no fault of any of them: power is short for the node.
+// A power brake on all GPUs at once means that the node lacks power.
 bool all_braked(const std::vector<const Gpu*>& gpus) {
   return gpus.size() > 1 && std::ranges::all_of(gpus, [](const Gpu* each) {
            const Reasons reasons = each->clocks.reasons.value_or(0);
@@ -205,19 +206,19 @@ bool all_braked(const std::vector<const Gpu*>& gpus) {
 
 Finding short_of_power(const Snapshot& snapshot, const std::vector<const Gpu*>& gpus,
                        const GpuClockLimits& limits) {
-  std::optional<Lasting> held;
+  std::optional<LastingSlowdown> held;
   for (const Gpu* each : gpus) {
     if (!held) held = lasting(snapshot, *each, limits);
   }
   return about(kNode, held ? Outcome::fail : Outcome::warn,
-               fmt::format("the clocks of all {} GPUs are held down by the hardware power "
-                           "brake, {}: the node's power supply or its power shelf",
+               fmt::format("clocks of all {} GPUs limited by the hardware power brake, {}: check "
+                           "the power supplies or the power shelf",
                            gpus.size(), held ? held->words : "at this moment"),
                held ? hardware_remedy(snapshot) : Remedy::watch, {"hardware power brake", "none"});
 }
 
-// A GPU that can never run as fast as its sisters.
-Findings odd_highest(const Snapshot& snapshot) {
+// A GPU whose maximum clock is lower than that of its sisters.
+Findings compare_highest_clocks(const Snapshot& snapshot) {
   Sisters highest;
   for (const Gpu* each : gpu::answering(snapshot)) {
     if (!each->model || !each->clocks.sm_max_mhz) continue;
@@ -232,18 +233,20 @@ Findings odd_highest(const Snapshot& snapshot) {
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto gpus = gpu::answering(snapshot);
   Findings findings;
-  Reasons said_already = 0;
+  Reasons already_reported = 0;
   if (all_braked(gpus)) {
     findings.push_back(short_of_power(snapshot, gpus, profile.gpu->clocks));
-    said_already = kPowerBrake | kHardware;
+    already_reported = kPowerBrake | kHardware;
   }
   auto more = gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile.gpu->clocks, said_already); },
-      "with free clocks");
+      [&](const Gpu& gpu) {
+        return judge_one(snapshot, gpu, profile.gpu->clocks, already_reported);
+      },
+      "without limited clocks");
   if (!findings.empty()) drop_passes(more);
   append(findings, std::move(more));
-  append(findings, odd_highest(snapshot));
+  append(findings, compare_highest_clocks(snapshot));
   return findings;
 }
 
@@ -251,21 +254,20 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 constinit const Check check{
     .id = "gpu.clocks",
-    .title = "Neither heat, power nor a setting holds the clocks down",
+    .title = "Neither heat, power nor a setting limits the clocks",
     .why =
-        "A GPU that is slowed down holds back every job that it takes part in, and no error says "
-        "so. The driver tells why clocks are low, and how long the hardware held them down. The "
-        "hardware's own slowdown, for heat or for the power brake of the power supply, is a fault "
-        "where it took more than a part of the last hour (gpu.clocks.slowed_fail_above), or of the "
-        "time since the boot where no earlier run is known; where the driver tells no times, where "
-        "an earlier run saw it five minutes ago or more. A moment of it is a warning: busy GPUs "
-        "have such. So is the driver's slowdown for heat. An idle GPU, a power limit that is "
-        "reached under load and a synchronised boost are normal. Application clocks that somebody "
-        "set stay until they are reset: they are compared with the profile, or with the GPU's own "
-        "default, and the highest clocks of equal GPUs with each other.",
+        "A slowed GPU silently holds back every job it is part of. The driver reports why clocks "
+        "are low, and for how long the hardware limited them. A slowdown by the hardware, for heat "
+        "or by the power brake of the power supply, fails if it took more than a share of the last "
+        "hour (gpu.clocks.slowed_fail_above), or of the time since boot without an earlier run. If "
+        "the driver reports no times, it fails if a run at least five minutes ago saw it as well. "
+        "A short slowdown, which busy GPUs have, and the driver's own slowdown for heat warn. An "
+        "idle GPU, a power limit reached under load and synchronised boost are normal. Application "
+        "clocks stay until they are reset: they are compared with the profile or the GPU's "
+        "default, and the maximum clocks of equal GPUs with each other.",
     .fix =
-        "Heat: look at fans, air flow and coolant. Power brake: look at the power supplies; on all "
-        "GPUs of a node at once it is the node's power or its rack's. In a virtual machine report "
+        "Heat: look at fans, air flow and coolant. Power brake: look at the power supplies, and if "
+        "all GPUs are affected at the power of the node or its rack. In a virtual machine, report "
         "either to the provider. Locked clocks: nvidia-smi --reset-applications-clocks.",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,

@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu.driver: NVML can be used, agrees with the kernel's module, and is new enough.
+// The driver and the firmware of GPUs.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "checks/catalogue.hpp"
+#include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
-namespace muster::checks::gpu_driver {
+namespace muster::checks {
+
+// gpu.driver: NVML is usable, matches the kernel module, and has an allowed version.
+namespace gpu_driver {
 namespace {
 
 constexpr int kOk = 0;
@@ -19,7 +28,7 @@ constexpr int kNotLoaded = 9;
 constexpr int kNoLibrary = 12;
 constexpr int kMismatch = 18;
 
-// "535.161.08" as numbers; a part that is none counts as 0.
+// "535.161.08" as numbers; an invalid part is 0.
 std::vector<std::uint64_t> parts_of(std::string_view version) {
   std::vector<std::uint64_t> parts;
   for (const auto part : split(version, '.')) parts.push_back(parse_unsigned(part).value_or(0));
@@ -27,11 +36,11 @@ std::vector<std::uint64_t> parts_of(std::string_view version) {
 }
 
 Finding no_library(std::string_view why) {
-  return failed(kNode, fmt::format("there is no NVML: {}", why), Remedy::fix_config);
+  return failed(kNode, fmt::format("NVML is missing: {}", why), Remedy::fix_config);
 }
 
 Finding unusable(const Nvml& nvml) {
-  // Neither the node's fault nor the driver's: nothing was judged.
+  // Not a fault of the node or the driver.
   if (nvml.trouble_code == kOk) {
     return unknown(kNode, fmt::format("the GPUs are not known: {}", nvml.trouble));
   }
@@ -39,15 +48,15 @@ Finding unusable(const Nvml& nvml) {
   if (nvml.trouble_code == kMismatch) {
     return failed(
         kNode,
-        fmt::format("NVML and the kernel's module ({}) are of different versions, as after "
-                    "an upgrade of the driver: {}",
-                    nvml.module.value_or("version not known"), nvml.trouble),
+        fmt::format("NVML and the kernel module ({}) have different versions, as after a driver "
+                    "upgrade: {}",
+                    nvml.module.value_or("version unknown"), nvml.trouble),
         Remedy::reboot);
   }
   if (nvml.trouble_code == kNotLoaded) {
     return failed(kNode, fmt::format("the driver is not loaded: {}", nvml.trouble), Remedy::reboot);
   }
-  return failed(kNode, fmt::format("NVML cannot be used: {}", nvml.trouble), Remedy::reboot);
+  return failed(kNode, fmt::format("NVML is not usable: {}", nvml.trouble), Remedy::reboot);
 }
 
 Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
@@ -58,7 +67,7 @@ Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
     findings.push_back(failed(kNode, std::move(message), remedy, {driver, limit}));
   };
   if (nvml.module && *nvml.module != driver) {
-    wrong(fmt::format("NVML is of driver {}, the kernel's module of {}", driver, *nvml.module),
+    wrong(fmt::format("NVML has version {}, the kernel module {}", driver, *nvml.module),
           *nvml.module, Remedy::reboot);
   }
   if (limits.minimum && parts_of(driver) < parts_of(*limits.minimum)) {
@@ -72,7 +81,7 @@ Findings judge_versions(const Nvml& nvml, const GpuDriverLimits& limits) {
   if (nvml.confidential.value_or(false) && nvml.confidential_ready.known() &&
       !*nvml.confidential_ready) {
     findings.push_back(failed(
-        kNode, "confidential computing is on, and the GPUs take no work: nobody has set them ready",
+        kNode, "confidential computing is on, but the GPUs are not set ready and accept no work",
         Remedy::restart_service));
   }
   return or_pass(std::move(findings), fmt::format("driver {}", driver));
@@ -99,18 +108,17 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
 
 constinit const Check check{
     .id = "gpu.driver",
-    .title = "NVIDIA's driver is there, whole and of an allowed version",
+    .title = "NVIDIA's driver is installed, consistent and of an allowed version",
     .why =
-        "Opens NVIDIA's management library as every GPU tool does. A node that should have GPUs "
-        "and no library or no driver runs no GPU job. After an unattended upgrade the library is "
-        "newer than the module that is still in the kernel: nothing is broken, and nothing works "
-        "until the node is rebooted. With confidential computing GPUs take work only once they are "
-        "attested and set ready.",
+        "Opens NVIDIA's management library as every GPU tool does. Without the library or the "
+        "driver a node runs no GPU jobs. After an unattended upgrade the library is newer than the "
+        "loaded kernel module, and nothing works until the node is rebooted. With confidential "
+        "computing, GPUs accept work only after they are attested and set ready.",
     .fix =
         "Different versions: reboot. Driver not loaded: look at the kernel log for the module "
-        "nvidia, then reboot or reinstall the driver. A version that is not allowed: install the "
-        "site's. GPUs that are not ready: look at the service that attests them, or "
-        "nvidia-smi conf-compute -srs 1.",
+        "nvidia, then reboot or reinstall the driver. Version not allowed: install the site's "
+        "version. GPUs not ready: look at the service that attests them, or run nvidia-smi "
+        "conf-compute -srs 1.",
     .code = "NHC2015",
     .needs = Probe::nvml | Probe::identity,
     .when_absent = WhenAbsent::judge,
@@ -118,4 +126,198 @@ constinit const Check check{
     .judge = judge,
 };
 
-}  // namespace muster::checks::gpu_driver
+}  // namespace gpu_driver
+
+// gpu.firmware: the InfoROM of each GPU is valid, and GPUs of one model have the same firmware, or
+// one that the profile allows.
+namespace gpu_firmware {
+namespace {
+
+// A version that GPUs of one model share.
+struct FirmwarePart {
+  std::string_view name;
+  Fact<std::string> GpuFirmware::*version;
+  const Words* allowed;  // null if a profile has no such list
+};
+
+using FirmwareParts = std::array<FirmwarePart, 3>;
+
+FirmwareParts parts_of(const GpuFirmwareLimits& limits) {
+  return {{{"VBIOS", &GpuFirmware::vbios, &limits.vbios},
+           {"InfoROM", &GpuFirmware::inforom, &limits.inforom},
+           {"GSP firmware", &GpuFirmware::gsp, nullptr}}};
+}
+
+bool is_limited(const FirmwarePart& part) {
+  return part.allowed != nullptr && !part.allowed->empty();
+}
+
+// Differences by the name of the GPU; those of no particular GPU under "node".
+using Oddities = std::map<std::string, Findings>;
+
+// Compares GPUs where the profile has no list.
+void add_differences(const std::vector<const Gpu*>& gpus, const FirmwarePart& part,
+                     Oddities& oddities) {
+  if (is_limited(part)) return;
+  std::map<std::string, std::vector<DeviceValue>> by_model;
+  for (const Gpu* each : gpus) {
+    const auto& version = each->firmware.*part.version;
+    if (version) by_model[each->model.value_or("")].push_back({gpu::name_of(*each), *version});
+  }
+  for (const auto& [model, said] : by_model) {
+    for (const auto& odd : disagreements(said, {.what = part.name, .devices = "GPUs"}, {})) {
+      oddities[odd.device].push_back(odd);
+    }
+  }
+}
+
+void add_not_allowed(const std::vector<const Gpu*>& gpus, const FirmwarePart& part,
+                     Oddities& oddities) {
+  if (!is_limited(part)) return;
+  for (const Gpu* each : gpus) {
+    const auto& version = each->firmware.*part.version;
+    if (!version || matches_any(*part.allowed, *version)) continue;
+    const auto allowed = fmt::format("{}", fmt::join(*part.allowed, ", "));
+    oddities[gpu::name_of(*each)].push_back(
+        {.message = fmt::format("{} {}, allowed {}", part.name, *version, allowed),
+         .observed = *version,
+         .limit = allowed});
+  }
+}
+
+bool lacks_gsp(const Gpu& gpu) {
+  const auto& firmware = gpu.firmware;
+  return firmware.gsp_default.value_or(false) && !firmware.gsp_enabled.value_or(true);
+}
+
+void add_without_gsp(const std::vector<const Gpu*>& gpus, Oddities& oddities) {
+  const auto without = static_cast<std::size_t>(
+      std::ranges::count_if(gpus, [](const Gpu* each) { return lacks_gsp(*each); }));
+  // Off on all GPUs is a driver option.
+  if (without > 1 && without == gpus.size()) {
+    oddities[std::string(kNode)].push_back(
+        {.message = fmt::format("the GSP is off on all {} GPUs, but on by default", without),
+         .observed = false,
+         .limit = true});
+    return;
+  }
+  for (const Gpu* each : gpus) {
+    if (lacks_gsp(*each)) {
+      oddities[gpu::name_of(*each)].push_back(
+          {.message = "the GSP is off, but on by default", .observed = false, .limit = true});
+    }
+  }
+}
+
+Oddities oddities_of(const std::vector<const Gpu*>& gpus, const FirmwareParts& parts) {
+  Oddities oddities;
+  for (const FirmwarePart& part : parts) {
+    add_differences(gpus, part, oddities);
+    add_not_allowed(gpus, part, oddities);
+  }
+  add_without_gsp(gpus, oddities);
+  return oddities;
+}
+
+bool is_corrupt(const Gpu& gpu) {
+  return !gpu.firmware.inforom_valid.value_or(true) ||
+         std::ranges::any_of(gpu.troubles, [](const std::string& trouble) {
+           return gpu::has_nvml_code(trouble, gpu::NvmlCode::corrupt_inforom);
+         });
+}
+
+Finding corrupt(const Snapshot& snapshot, const Gpu& gpu) {
+  Finding finding =
+      gpu::failed(gpu, "the InfoROM is corrupt", hardware_remedy(snapshot), {false, true});
+  finding.code = "NHC2008";
+  return finding;
+}
+
+std::optional<Finding> unreadable(const Gpu& gpu, const FirmwareParts& parts) {
+  const auto& firmware = gpu.firmware;
+  if (firmware.inforom_valid.is_unreadable()) {
+    return gpu::not_reported(gpu, "whether the InfoROM is valid", firmware.inforom_valid);
+  }
+  for (const FirmwarePart& part : parts) {
+    const auto& version = firmware.*part.version;
+    if (version.is_unreadable()) {
+      return gpu::not_reported(gpu, fmt::format("the version of the {}", part.name), version);
+    }
+  }
+  if (firmware.gsp_enabled.is_unreadable()) {
+    return gpu::not_reported(gpu, "whether the GSP runs", firmware.gsp_enabled);
+  }
+  return std::nullopt;
+}
+
+// A replaced board differs in several parts: one finding with the values of the first.
+Finding odd(const Gpu& gpu, const Findings& oddities) {
+  std::vector<std::string_view> messages;
+  messages.reserve(oddities.size());
+  for (const auto& each : oddities) messages.emplace_back(each.message);
+  return gpu::warned(gpu, fmt::format("{}", fmt::join(messages, "; ")), Remedy::fix_config,
+                     {oddities.front().observed, oddities.front().limit});
+}
+
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
+                                 const FirmwareParts& parts, const Oddities& oddities) {
+  if (is_corrupt(gpu)) return corrupt(snapshot, gpu);
+  if (auto finding = unreadable(gpu, parts)) return finding;
+  if (const auto found = oddities.find(gpu::name_of(gpu)); found != oddities.end()) {
+    return odd(gpu, found->second);
+  }
+  const bool known =
+      gpu.firmware.inforom_valid || std::ranges::any_of(parts, [&](const FirmwarePart& part) {
+        return (gpu.firmware.*part.version).known();
+      });
+  if (known) return std::nullopt;
+  return gpu::not_reported(gpu, "the version of the VBIOS", gpu.firmware.vbios);
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const auto gpus = gpu::answering(snapshot);
+  const FirmwareParts parts = parts_of(profile.gpu->firmware);
+  const Oddities oddities = oddities_of(gpus, parts);
+  const bool validated = std::ranges::all_of(
+      gpus, [](const Gpu* each) { return each->firmware.inforom_valid.known(); });
+  auto findings = gpu::each(
+      snapshot, [&](const Gpu& gpu) { return judge_one(snapshot, gpu, parts, oddities); },
+      validated ? "with valid InfoROM and the expected firmware"
+                : "with the expected firmware; the InfoROM was not read");
+  if (const auto node = oddities.find(std::string(kNode)); node != oddities.end()) {
+    drop_passes(findings);
+    for (const Finding& each : node->second) {
+      findings.push_back(
+          warned(kNode, each.message, Remedy::fix_config, {each.observed, each.limit}));
+    }
+  }
+  return findings;
+}
+
+}  // namespace
+
+constinit const Check check{
+    .id = "gpu.firmware",
+    .title = "GPUs have a valid InfoROM and the same firmware",
+    .why =
+        "The InfoROM stores a GPU's settings and fault records, including remapped rows of memory. "
+        "A GPU whose InfoROM has a wrong checksum is replaced. Checking it takes long, so only the "
+        "contexts manual and boot do it. VBIOS, InfoROM and GSP versions are compared among GPUs "
+        "of "
+        "one model, or with the profile's list: a GPU that was replaced and not updated differs "
+        "from its neighbours in clocks, power and error reports. The GSP is a processor on the GPU "
+        "that runs most of the driver; if it is off although it is on by default, it was disabled "
+        "by a setting.",
+    .fix =
+        "Corrupt InfoROM: replace the GPU, or report its serial number to the provider. Another "
+        "version: update the odd GPU with the vendor's tool, or add the version to the profile's "
+        "list. GSP off: look for NVreg_EnableGpuFirmware=0 in /etc/modprobe.d.",
+    .needs = Probe::nvml | Probe::identity,
+    .asks = {.inforom = true},
+    .not_here = gpu::none_to_judge,
+    .judge = judge,
+};
+
+}  // namespace gpu_firmware
+
+}  // namespace muster::checks

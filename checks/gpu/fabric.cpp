@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu.fabric: GPUs behind NVSwitches are registered in one fabric, and it is sound.
+// gpu.fabric: GPUs behind NVSwitches are registered in one healthy fabric.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::string_view word_for(unsigned state) {
   return state == kNotStarted ? "not started" : "still in progress";
 }
 
-// A field of NVML's health mask that says 1 for bad, 2 for good and 0 where it is not offered.
+// A field of NVML's health mask: 0 not offered, 1 bad, 2 good.
 struct HealthFlag {
   unsigned shift;
   std::string_view bad;
@@ -48,7 +48,7 @@ constexpr std::array kHealthFlags{
     HealthFlag{0, "its bandwidth is degraded"}, HealthFlag{2, "its routes are being recovered"},
     HealthFlag{4, "a route is unhealthy"}, HealthFlag{6, "it recovers from an access time-out"}};
 
-// The field of the configuration, by its value: 0 not offered, 1 right.
+// Texts of the configuration field, by value: 0 not offered, 1 correct.
 constexpr std::array<std::string_view, 9> kConfigurations{"",
                                                           "",
                                                           "a wrong system GUID",
@@ -69,7 +69,7 @@ std::string configuration_fault(unsigned mask) {
 struct Health {
   Outcome outcome = Outcome::pass;
   std::vector<std::string> faults;
-  bool of_configuration = false;  // and of nothing else
+  bool of_configuration = false;  // the only fault is the configuration
 };
 
 Health health_of(const GpuFabric& fabric) {
@@ -95,7 +95,7 @@ Health health_of(const GpuFabric& fabric) {
   return health;
 }
 
-// Time that registration still has after the boot or the load of the driver; 0 where it is over.
+// Seconds left for registration after the boot or the load of the driver.
 double time_left(const Snapshot& snapshot, const GpuFabricLimits& limits) {
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime || !limits.register_within) return 0;
@@ -105,20 +105,20 @@ double time_left(const Snapshot& snapshot, const GpuFabricLimits& limits) {
   return std::max(0.0, begun_s + limits.register_within->value - *uptime);
 }
 
-// The GPUs of a rack are registered by the rack's NVLink switches, and by no service here.
+// NVLink switches of the rack register its GPUs, not a service of the node.
 bool is_of_rack(const Gpu& gpu, const GpuFabricLimits& limits) {
   const std::string model = gpu.model.value_or("");
   return limits.cluster.value_or(false) || model.find("GB200") != std::string::npos ||
          model.find("GB300") != std::string::npos;
 }
 
-// What to do about a GPU that is not registered, or not yet.
-void say_what_to_do(const Snapshot& snapshot, const Gpu& gpu, const GpuFabricLimits& limits,
-                    Finding& finding) {
+// Sets the remedy for a GPU that is not registered yet.
+void set_waiting_remedy(const Snapshot& snapshot, const Gpu& gpu, const GpuFabricLimits& limits,
+                        Finding& finding) {
   if (const double left_s = time_left(snapshot, limits); left_s > 0) {
     finding.outcome = Outcome::warn;
     finding.remedy = Remedy::watch;
-    finding.message += fmt::format("; it has {} more", in_time(left_s));
+    finding.message += fmt::format("; {} left", in_time(left_s));
   } else if (is_of_rack(gpu, limits)) {
     finding.remedy =
         snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::fix_config;
@@ -128,7 +128,7 @@ void say_what_to_do(const Snapshot& snapshot, const Gpu& gpu, const GpuFabricLim
   }
 }
 
-// Nobody came to any of them.
+// One finding if all GPUs wait for registration.
 std::optional<Finding> none_ready(const Snapshot& snapshot, const std::vector<const Gpu*>& gpus,
                                   const GpuFabricLimits& limits) {
   std::vector<const Gpu*> members;
@@ -139,13 +139,11 @@ std::optional<Finding> none_ready(const Snapshot& snapshot, const std::vector<co
   const unsigned least = std::ranges::min(members, {}, [](const Gpu* gpu) {
                            return gpu->fabric->state;
                          })->fabric->state;
-  // Which remedy depends on the time that is left.
-  Finding finding =
-      failed(kNode,
-             fmt::format("the registration of all {} GPUs in the NVSwitch fabric is {}",
-                         members.size(), word_for(least)),
-             Remedy::none, {std::string(word_for(least)), "completed"});
-  say_what_to_do(snapshot, *members.front(), limits, finding);
+  Finding finding = failed(kNode,
+                           fmt::format("registration of all {} GPUs in the NVSwitch fabric is {}",
+                                       members.size(), word_for(least)),
+                           Remedy::none, {std::string(word_for(least)), "completed"});
+  set_waiting_remedy(snapshot, *members.front(), limits, finding);
   return finding;
 }
 
@@ -153,67 +151,66 @@ Finding unfit(const Gpu& gpu, std::string message, std::string observed, Remedy 
               std::string limit = "completed") {
   Finding finding =
       gpu::failed(gpu, std::move(message), remedy, {std::move(observed), std::move(limit)});
-  // A lost link is why a GPU is refused or degraded.
+  // A lost link can be the reason.
   finding.seen_by = {{.check = "gpu.nvlink_state", .device = finding.device}};
   return finding;
 }
 
 Finding waiting(const Snapshot& snapshot, const Gpu& gpu, const GpuFabricLimits& limits) {
   const auto word = word_for(gpu.fabric->state);
-  Finding finding = unfit(gpu, fmt::format("the registration in the NVSwitch fabric is {}", word),
+  Finding finding = unfit(gpu, fmt::format("registration in the NVSwitch fabric is {}", word),
                           std::string(word), Remedy::restart_service);
-  say_what_to_do(snapshot, gpu, limits, finding);
+  set_waiting_remedy(snapshot, gpu, limits, finding);
   return finding;
 }
 
 Finding without_cluster(const Snapshot& snapshot, const Gpu& gpu) {
-  return unfit(
-      gpu, "is registered, and in no cluster: it cannot reach the GPUs of the rack's other nodes",
-      "no cluster", snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::fix_config,
-      "a cluster");
+  return unfit(gpu, "registered without a cluster: it cannot reach GPUs of other nodes in the rack",
+               "no cluster",
+               snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::fix_config,
+               "a cluster");
 }
 
 std::optional<Finding> judge_health(const Snapshot& snapshot, const Gpu& gpu) {
   const auto& fabric = *gpu.fabric;
   for (const auto* fact : {&fabric.health_mask, &fabric.health_summary}) {
-    if (fact->is_unreadable()) return gpu::not_told(gpu, "the health of the fabric", *fact);
+    if (fact->is_unreadable()) return gpu::not_reported(gpu, "the health of the fabric", *fact);
   }
   const Health health = health_of(fabric);
   if (health.outcome == Outcome::pass) return std::nullopt;
   const auto faults = fmt::format("{}", fmt::join(health.faults, ", "));
   Finding finding =
-      unfit(gpu, fmt::format("the fabric of this GPU is not sound: {}", faults), faults,
+      unfit(gpu, fmt::format("fabric is not healthy: {}", faults), faults,
             health.of_configuration ? Remedy::fix_config : gpu::reset_remedy(snapshot), "healthy");
   finding.outcome = health.outcome;
   if (health.outcome == Outcome::warn) finding.remedy = Remedy::watch;
   return finding;
 }
 
-// `others`: GPUs of this node are in a fabric.
+// `others`: other GPUs of this node are in a fabric.
 std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
                                  const GpuFabricLimits& limits, bool others) {
-  const bool left_out = gpu.fabric ? gpu.fabric->state == kNotSupported
-                                   : gpu::says(gpu.fabric.why(), gpu::NvmlCode::not_supported);
+  const bool left_out = gpu.fabric
+                            ? gpu.fabric->state == kNotSupported
+                            : gpu::has_nvml_code(gpu.fabric.why(), gpu::NvmlCode::not_supported);
   if (left_out && others && gpu::hides_links(gpu).empty()) {
-    return unfit(gpu, "takes no part in the NVSwitch fabric, other GPUs of this node do",
-                 "not supported", gpu::reset_remedy(snapshot));
+    return unfit(gpu, "not in the NVSwitch fabric, unlike other GPUs of this node", "not supported",
+                 gpu::reset_remedy(snapshot));
   }
-  if (!gpu.fabric) return gpu::not_told(gpu, "the state of the fabric", gpu.fabric);
+  if (!gpu.fabric) return gpu::not_reported(gpu, "the state of the fabric", gpu.fabric);
   const auto& fabric = *gpu.fabric;
   if (fabric.state == kNotSupported) {
-    return skipped("takes no part in an NVSwitch fabric", gpu::name_of(gpu));
+    return skipped("not in an NVSwitch fabric", gpu::name_of(gpu));
   }
   if (is_waiting(gpu)) return waiting(snapshot, gpu, limits);
   if (fabric.state != kCompleted) {
-    return unknown(
-        gpu::name_of(gpu),
-        fmt::format("the fabric is in state {}, which this muster does not know", fabric.state));
+    return unknown(gpu::name_of(gpu), fmt::format("unknown fabric state {}", fabric.state));
   }
   if (fabric.status != 0) {
-    return unfit(gpu,
-                 fmt::format("the registration in the NVSwitch fabric failed with NVML's code {}",
-                             fabric.status),
-                 fmt::format("code {}", fabric.status), gpu::reset_remedy(snapshot));
+    return unfit(
+        gpu,
+        fmt::format("registration in the NVSwitch fabric failed with NVML code {}", fabric.status),
+        fmt::format("code {}", fabric.status), gpu::reset_remedy(snapshot));
   }
   if (auto finding = judge_health(snapshot, gpu)) return finding;
   if (limits.cluster.value_or(false) && fabric.cluster.empty()) {
@@ -222,10 +219,10 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
   return std::nullopt;
 }
 
-// GPUs in another cluster or clique than the others; said once. On one board with NVSwitches the
-// cluster is empty everywhere, and that is right.
+// GPUs in another cluster or clique than the others, as one finding. On a single board with
+// NVSwitches the cluster is always empty.
 std::optional<Finding> apart(const std::vector<const Gpu*>& gpus) {
-  std::vector<Said> said;
+  std::vector<DeviceValue> said;
   for (const Gpu* each : gpus) {
     if (!is_registered(*each)) continue;
     const auto& cluster = each->fabric->cluster;
@@ -241,28 +238,27 @@ std::optional<Finding> apart(const std::vector<const Gpu*>& gpus) {
   return failed(kNode, differs(said, kFabric), Remedy::fix_config);
 }
 
-// Nodes of a rack reach each other's GPUs through the service nvidia-imex.
+// Nodes of a rack reach each other's GPUs through nvidia-imex.
 std::optional<Finding> judge_imex(const Snapshot& snapshot) {
   static constexpr std::string_view kService = "nvidia-imex.service";
-  const auto lacks = [](std::string message, Remedy remedy) {
+  const auto failure = [](std::string message, Remedy remedy) {
     Finding finding = failed(kService, std::move(message), remedy);
     finding.seen_by = {{.check = "host.services", .device = finding.device}};
     return finding;
   };
   const auto& services = snapshot.services;
   if (services.ok() && services->active && std::ranges::count(*services->active, kService) == 0) {
-    return lacks(
-        "nvidia-imex does not run: programs cannot share the memory of GPUs with other nodes",
-        Remedy::restart_service);
+    return failure("nvidia-imex is not running: programs cannot share GPU memory with other nodes",
+                   Remedy::restart_service);
   }
   const auto& nodes = snapshot.nvml->imex_nodes;
   if (!nodes || nodes->empty()) {
-    return lacks(fmt::format("nvidia-imex has no domain: {}",
-                             nodes ? "its list of nodes is empty" : nodes.why()),
-                 Remedy::fix_config);
+    return failure(fmt::format("nvidia-imex has no domain: {}",
+                               nodes ? "its list of nodes is empty" : nodes.why()),
+                   Remedy::fix_config);
   }
   if (snapshot.nvml->imex_channel.value_or(false)) return std::nullopt;
-  return lacks("there is no IMEX channel in /dev/nvidia-caps-imex-channels", Remedy::fix_config);
+  return failure("no IMEX channel in /dev/nvidia-caps-imex-channels", Remedy::fix_config);
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -271,11 +267,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const bool any = std::ranges::any_of(gpus, [](const Gpu* each) { return is_in_fabric(*each); });
   const bool none_to_ask =
       std::ranges::none_of(gpus, [](const Gpu* each) { return each->fabric.is_unreadable(); });
-  if (!any && none_to_ask) return {skipped("no GPU takes part in an NVSwitch fabric")};
+  if (!any && none_to_ask) return {skipped("no GPU is in an NVSwitch fabric")};
   if (auto finding = none_ready(snapshot, gpus, limits)) return {*std::move(finding)};
   auto findings = gpu::each(
       snapshot, [&](const Gpu& gpu) { return judge_one(snapshot, gpu, limits, any); },
-      "registered in one sound fabric");
+      "registered in one healthy fabric");
   if (auto finding = apart(gpus)) {
     drop_passes(findings);
     findings.push_back(*std::move(finding));
@@ -288,25 +284,25 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 constinit const Check check{
     .id = "gpu.fabric",
-    .title = "GPUs behind NVSwitches are registered in one sound fabric",
+    .title = "GPUs behind NVSwitches are registered in one healthy fabric",
     .why =
-        "On nodes with NVSwitches a GPU reaches its peers only after the Fabric Manager has "
-        "registered it in the fabric; until then programs that use several GPUs fail at their "
-        "start with an error of initialisation. The registration must be completed with success, "
-        "all GPUs must be in one cluster and clique, and the health that newer drivers tell must "
-        "be clean: bandwidth, routes, time-outs, configuration. On racks whose nodes share one "
-        "NVLink domain the cluster has a name (gpu.fabric.cluster wants one); on a single board it "
-        "has none. After a boot, or a load of the driver, registration has its time "
-        "(gpu.fabric.register_within), until which it only warns. Where gpu.fabric.imex is set, "
-        "nvidia-imex must run, with a domain and a channel. GPUs without such a "
-        "fabric, and A100, whose driver does not tell, are skipped. Too few NVLinks of one GPU "
-        "are gpu.nvlink_state's finding.",
+        "On nodes with NVSwitches, a GPU reaches its peers only after the Fabric Manager "
+        "registered "
+        "it in the fabric; until then programs that use several GPUs fail at start. Registration "
+        "must be completed, all GPUs must be in one cluster and clique, and the health that newer "
+        "drivers report must be clean: bandwidth, routes, time-outs, configuration. On racks whose "
+        "nodes share one NVLink domain the cluster has a name (required by gpu.fabric.cluster); on "
+        "a single board it has none. For some time after a boot or a load of the driver "
+        "(gpu.fabric.register_within) a missing registration only warns. If gpu.fabric.imex is "
+        "set, nvidia-imex must run, with a domain and a channel. GPUs without such a fabric are "
+        "skipped, and so is A100, whose driver does not report it. gpu.nvlink_state reports lost "
+        "NVLinks.",
     .fix =
         "Not started or in progress: look at nvidia-fabricmanager and its log, restart it, then "
-        "start the jobs anew; in a rack (GB200, GB300) look at its NVLink switches. Failed or "
-        "unhealthy: drain the node and reset the GPUs, or reboot "
-        "it. Another cluster or clique, or a wrong configuration: look at the partitions in the "
-        "Fabric Manager's or the rack's NVLink configuration.",
+        "restart the jobs; in a rack (GB200, GB300) look at its NVLink switches. Failed or "
+        "unhealthy: drain the node and reset the GPUs, or reboot it. Another cluster or clique, or "
+        "a wrong configuration: look at the partitions in the NVLink configuration of the Fabric "
+        "Manager or the rack.",
     .code = "NHC2016",
     .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::kernel_log | Probe::services,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu.nvlink_state: as many NVLinks of each GPU as expected are active, at their speed, each with
-// its peer.
+// gpu.nvlink_state: the expected number of NVLinks of each GPU is active, at full speed, each with
+// a peer.
 #include <utility>
 
 #include "checks/catalogue.hpp"
@@ -17,13 +17,13 @@ using gpu::LinkPeer;
 using gpu::Links;
 using gpu::LinkState;
 
-// The links of one GPU by what is known of their state. What the GPU does not offer is no link.
-struct Standing {
+// The links of one GPU by state. Links that the GPU does not offer are left out.
+struct LinksByState {
   Links up;
   Links inactive;
   Links unclear;
 
-  explicit Standing(const Gpu& gpu)
+  explicit LinksByState(const Gpu& gpu)
       : up(gpu::links_where(gpu, gpu::is_up)),
         inactive(gpu::links_where(
             gpu, [](const NvLink& link) { return gpu::is(link, LinkState::inactive); })),
@@ -34,22 +34,22 @@ struct Standing {
 };
 
 std::string why_unclear(const NvLink& link) {
-  return link.state ? fmt::format("NVML calls it {}", *link.state) : link.state.why();
+  return link.state ? fmt::format("unknown NVML state {}", *link.state) : link.state.why();
 }
 
-// NVML answers, and says that there are none: it does so for all GPUs where the driver was told not
-// to use NVLink.
+// NVML reports that there are no links: it does so for all GPUs if the driver was told not to use
+// NVLink.
 bool has_none(const Gpu& gpu) {
   return gpu.nvlinks ? gpu.nvlinks->empty()
                      : gpu.nvlinks.is_absent() &&
-                           gpu::says(gpu.nvlinks.why(), gpu::NvmlCode::not_supported);
+                           gpu::has_nvml_code(gpu.nvlinks.why(), gpu::NvmlCode::not_supported);
 }
 
 bool all_inactive(const Gpu& gpu) {
-  return has_none(gpu) || (gpu.nvlinks && Standing(gpu).inactive.size() == gpu.nvlinks->size());
+  return has_none(gpu) || (gpu.nvlinks && LinksByState(gpu).inactive.size() == gpu.nvlinks->size());
 }
 
-// No link of any GPU is up. GPUs do not break together: it is the switches or the driver.
+// No link of any GPU is up: the cause is the switches or the driver, not the GPUs.
 std::optional<Finding> none_at_all(const Snapshot& snapshot, const Profile& profile) {
   std::size_t gpus = 0;
   for (const Gpu* each : gpu::answering(snapshot)) {
@@ -61,19 +61,18 @@ std::optional<Finding> none_at_all(const Snapshot& snapshot, const Profile& prof
   const int wanted = *profile.gpu->nvlink_state.links;
   const bool switched = profile.topo->nvlink_matrix.ends_in == NvlinkEnd::nvswitch;
   Finding finding = failed(
-      kNode,
-      fmt::format("no NVLink is active on any of {} GPUs, expected {} on each", gpus, wanted),
+      kNode, fmt::format("no active NVLink on any of {} GPUs, expected {} on each", gpus, wanted),
       switched ? Remedy::restart_service : gpu::reset_remedy(snapshot), {0, wanted, "links"});
   finding.seen_by = {{.check = "gpu.fabric", .device = "node"},
                      {.check = "host.services", .device = "nvidia-fabricmanager*"}};
   return finding;
 }
 
-std::optional<Finding> lost(const Gpu& gpu, const Standing& links, int wanted, Remedy remedy) {
+std::optional<Finding> lost(const Gpu& gpu, const LinksByState& links, int wanted, Remedy remedy) {
   const auto most = links.up.size() + links.unclear.size();
   if (most >= static_cast<std::size_t>(wanted)) return std::nullopt;
   std::string message = has_none(gpu)
-                            ? fmt::format("no NVLink, expected {}", wanted)
+                            ? fmt::format("no NVLinks, expected {}", wanted)
                             : fmt::format("{} of {} expected NVLinks {} active", links.up.size(),
                                           wanted, links.up.size() == 1 ? "is" : "are");
   if (!links.inactive.empty()) {
@@ -89,7 +88,7 @@ std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit, 
   const double expected = limit->value / kGiga;
   double slowest = expected;
   const Links links = gpu::links_where(gpu, [&](const NvLink& link) {
-    // No link that is active has no speed: the driver does not tell.
+    // A driver that does not report the speed reports 0.
     if (!gpu::is(link, LinkState::active) || link.speed_mbps.value_or(0) == 0) return false;
     const double speed = static_cast<double>(*link.speed_mbps) * kMega / kGiga;
     slowest = std::min(slowest, speed);
@@ -103,22 +102,21 @@ std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit, 
       remedy, {slowest, expected, "GB/s"});
 }
 
-// Where NVML names no peer at all, it cannot see them: nothing is missing. Links that are not wired
-// need none.
+// If NVML names no peer at all, it cannot see them. Unwired links need no peer.
 std::optional<Finding> without_peer(const Snapshot& snapshot, const Gpu& gpu, int wanted,
                                     Remedy remedy) {
   const auto gpus = gpu::answering(snapshot);
-  const bool told = std::ranges::any_of(
+  const bool known = std::ranges::any_of(
       gpus, [](const Gpu* each) { return !gpu::links_where(*each, gpu::has_known_peer).empty(); });
   const Links links = gpu::links_where(gpu, [](const NvLink& link) {
     return gpu::is_up(link) && gpu::leads_to(link, LinkPeer::unknown);
   });
   const auto up = gpu::links_where(gpu, gpu::is_up).size();
   const bool enough = up - links.size() >= static_cast<std::size_t>(wanted);
-  if (!told || links.empty() || enough) return std::nullopt;
+  if (!known || links.empty() || enough) return std::nullopt;
   return gpu::failed(
       gpu,
-      fmt::format("{} active and {} no peer that NVML knows", gpu::named(links, "is", "are"),
+      fmt::format("{} active and {} no peer known to NVML", gpu::named(links, "is", "are"),
                   links.size() == 1 ? "has" : "have"),
       remedy, {count_value(links.size()), 0, "links"});
 }
@@ -128,7 +126,7 @@ Finding unclear(const Gpu& gpu, std::string_view what, const Links& links, const
                  fmt::format("the {} of {} is not known: {}", what, gpu::named(links), why));
 }
 
-// What NVML should have told about links that are up.
+// Facts that NVML should have reported about links that are up.
 std::optional<Finding> unreadable(const Gpu& gpu, const Limit<BytesPerSecond>& speed) {
   const Links speeds = gpu::links_where(gpu, [](const NvLink& link) {
     return gpu::is(link, LinkState::active) && link.speed_mbps.is_unreadable();
@@ -142,7 +140,7 @@ std::optional<Finding> unreadable(const Gpu& gpu, const Limit<BytesPerSecond>& s
   return unclear(gpu, "peer", peers, peers.front()->remote_type.why());
 }
 
-// Where links lead directly to other GPUs, one that is gone takes the links to it down.
+// If links lead directly to other GPUs, a lost GPU takes the links to it down.
 std::vector<SeenBy> gone_peers(const Snapshot& snapshot, const Profile& profile) {
   std::vector<SeenBy> gone;
   if (profile.topo->nvlink_matrix.ends_in != NvlinkEnd::gpu) return gone;
@@ -153,15 +151,14 @@ std::vector<SeenBy> gone_peers(const Snapshot& snapshot, const Profile& profile)
   return gone;
 }
 
-// Where no number is expected, GPUs of one model are sisters: what most of them have is expected of
-// each.
+// Without a limit, each GPU is compared with those of its model.
 class LinkSisters {
  public:
   explicit LinkSisters(const Snapshot& snapshot) {
     for (const Gpu* each : gpu::answering(snapshot)) {
       const Links up = gpu::links_where(*each, gpu::is_up);
-      const bool told = has_none(*each) || (each->nvlinks && Standing(*each).unclear.empty());
-      if (!each->model || !told || !gpu::hides_links(*each).empty()) continue;
+      const bool known = has_none(*each) || (each->nvlinks && LinksByState(*each).unclear.empty());
+      if (!each->model || !known || !gpu::hides_links(*each).empty()) continue;
       links_.add({*each->model, gpu::name_of(*each), static_cast<double>(up.size())});
       for (const NvLink* link : up) {
         if (link->speed_mbps.value_or(0) == 0) continue;
@@ -195,13 +192,13 @@ class LinkSisters {
 
 std::optional<Finding> judge_links(const Snapshot& snapshot, const Gpu& gpu, const Profile& profile,
                                    const GpuNvlinkLimits& limits) {
-  const Standing links(gpu);
+  const LinksByState links(gpu);
   const Remedy reset = gpu::reset_remedy(snapshot);
   for (auto finding : {lost(gpu, links, *limits.links, reset), slow(gpu, limits.speed, reset),
                        without_peer(snapshot, gpu, *limits.links, reset)}) {
     if (!finding) continue;
     finding->seen_by = gone_peers(snapshot, profile);
-    // Bridges may join some of the cards only.
+    // A bridge may join only some of the cards.
     const bool bridged = !profile.gpu->nvlink_state.links && links.up.empty();
     if (bridged) finding->outcome = Outcome::warn;
     return finding;
@@ -219,11 +216,11 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, const
     return skipped(fmt::format("NVLinks are not judged: {}", why), gpu::name_of(gpu));
   }
   if (!gpu.nvlinks && !has_none(gpu))
-    return gpu::not_told(gpu, "the state of NVLinks", gpu.nvlinks);
-  const bool told = has_none(gpu) || std::ranges::any_of(*gpu.nvlinks, [](const NvLink& link) {
-                      return !link.state.is_absent();
-                    });
-  if (!told) return gpu::not_told(gpu, "the state of NVLinks", gpu.nvlinks->front().state);
+    return gpu::not_reported(gpu, "the state of NVLinks", gpu.nvlinks);
+  const bool known = has_none(gpu) || std::ranges::any_of(*gpu.nvlinks, [](const NvLink& link) {
+                       return !link.state.is_absent();
+                     });
+  if (!known) return gpu::not_reported(gpu, "the state of NVLinks", gpu.nvlinks->front().state);
   return judge_links(snapshot, gpu, profile, limits);
 }
 
@@ -232,7 +229,7 @@ Findings judge_by_sisters(const Snapshot& snapshot, const Profile& profile) {
   auto findings = gpu::each(
       snapshot,
       [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile, sisters.limits_of(gpu)); },
-      "with as many NVLinks as those like it");
+      "with as many NVLinks as GPUs like it");
   auto undecided = sisters.undecided();
   if (!undecided.empty()) drop_passes(findings);
   append(findings, std::move(undecided));
@@ -264,19 +261,19 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
 
 constinit const Check check{
     .id = "gpu.nvlink_state",
-    .title = "As many NVLinks as expected are active, at their speed",
+    .title = "The expected number of NVLinks is active, at full speed",
     .why =
         "GPUs of one node exchange data over NVLink. When a link is lost, jobs do not fail at "
-        "once: collectives run at the speed of the slowest GPU, or stop with an error of NCCL when "
-        "a GPU cannot reach its peers at all. Counted are the links that are active or asleep; a "
-        "link that sleeps to save power wakes up by itself. A GPU may have more links than are "
-        "wired, so that only the number that the profile expects must be up. No active link on any "
-        "GPU points to the Fabric Manager, the switches or the driver, and is said once.",
+        "once: collectives run at the speed of the slowest GPU, or NCCL stops with an error if a "
+        "GPU cannot reach its peers at all. Links that are active or asleep count; a link that "
+        "sleeps to save power wakes up by itself. A GPU may have more links than are wired, so "
+        "only the number that the profile expects must be up. If no GPU has an active link, one "
+        "finding points to the Fabric Manager, the switches or the driver.",
     .fix =
-        "One GPU: drain the node and reset the GPU, or reboot where a virtual machine may not. A "
-        "link that is lost again is hardware: report the GPU's serial number and the link to the "
-        "provider, or run the field diagnostic and reseat the GPU or its bridge. All GPUs: look "
-        "at nvidia-fabricmanager and at its log.",
+        "One GPU: drain the node and reset the GPU, or reboot a virtual machine. A link that is "
+        "lost again is hardware: report the GPU's serial number and the link to the provider, or "
+        "run the field diagnostic and reseat the GPU or its bridge. All GPUs: look at "
+        "nvidia-fabricmanager and its log.",
     .code = "NHC2016",
     .needs = Probe::nvml | Probe::identity,
     .asks = {.links = true},

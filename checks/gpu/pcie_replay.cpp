@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu.pcie_replay: how often the PCIe link of a GPU sends packets again.
+// gpu.pcie_replay: how often the PCIe link of a GPU resends packets.
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -14,8 +14,8 @@
 namespace muster::checks::gpu_pcie_replay {
 namespace {
 
-// An idle GPU slows its link down, and the replays to be judged happened while it was busy: the
-// fastest that the link can be counts.
+// An idle GPU slows its link down, but the replays happened while it was busy, so the maximum speed
+// counts.
 std::optional<double> allowed_by_link(const GpuLink& link) {
   const auto& generation = link.generation_max ? link.generation_max : link.generation;
   const auto& width = link.width ? link.width : link.width_max;
@@ -25,10 +25,10 @@ std::optional<double> allowed_by_link(const GpuLink& link) {
   return pci::replays_allowed_per_minute(*speed_gts, *width);
 }
 
-struct Tally {
+struct ReplayFindings {
   Findings findings;
-  std::size_t judged = 0;
-  std::size_t first = 0;
+  std::size_t judged = 0;  // without a finding
+  std::size_t first = 0;   // without an earlier observation
 };
 
 Finding too_many(const Gpu& gpu, const Delta& delta, double most) {
@@ -36,40 +36,40 @@ Finding too_many(const Gpu& gpu, const Delta& delta, double most) {
                                 fmt::format("{:.1f} PCIe replays per minute in {}, limit {:.1f}",
                                             delta.per_minute(), in_time(delta.seconds), most),
                                 Remedy::watch, {delta.per_minute(), most, "per minute"});
-  // The kernel counts the damaged packets, too, where it sees the bus.
+  // The kernel counts the damaged packets as well.
   finding.seen_by = {{.check = "pci.errors", .device = gpu.address}};
   return finding;
 }
 
-// Why the limit is not known: the fact that is missing.
-Finding without_limit(const Gpu& gpu) {
+Finding limit_not_known(const Gpu& gpu) {
   const auto& link = gpu.link;
   if (!link.generation_max && !link.generation) {
-    return gpu::not_told(gpu, "the PCIe generation", link.generation);
+    return gpu::not_reported(gpu, "the PCIe generation", link.generation);
   }
-  if (!link.width && !link.width_max) return gpu::not_told(gpu, "the PCIe width", link.width);
+  if (!link.width && !link.width_max) return gpu::not_reported(gpu, "the PCIe width", link.width);
   return unknown(gpu::name_of(gpu),
                  fmt::format("the speed of PCIe generation {} is not known",
                              link.generation_max.value_or(link.generation.value_or(0))));
 }
 
-void judge_one(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& limit, Tally& tally) {
+void judge_one(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& limit,
+               ReplayFindings& tally) {
   const auto& replays = gpu.link.replays;
   if (!replays) {
-    tally.findings.push_back(gpu::not_told(gpu, "the number of PCIe replays", replays));
+    tally.findings.push_back(gpu::not_reported(gpu, "the number of PCIe replays", replays));
     return;
   }
   if (*replays >= std::numeric_limits<std::uint32_t>::max()) {
     tally.findings.push_back(about(gpu::name_of(gpu), Outcome::unknown,
                                    fmt::format("the counter of PCIe replays is saturated at {}: "
-                                               "loading the driver again clears it",
+                                               "reload the driver to clear it",
                                                *replays),
                                    Remedy::none, {count_value(*replays)}));
     return;
   }
   const auto most = limit ? std::optional<double>(*limit) : allowed_by_link(gpu.link);
   if (!most) {
-    tally.findings.push_back(without_limit(gpu));
+    tally.findings.push_back(limit_not_known(gpu));
     return;
   }
   const auto key = fmt::format("gpu.{}.pcie_replays", gpu.address);
@@ -85,8 +85,8 @@ void judge_one(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& li
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& uptime = snapshot.identity->uptime_s;
-  if (!uptime) return {not_known(kNode, "the time since boot, which rates need,", uptime)};
-  Tally tally;
+  if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
+  ReplayFindings tally;
   for (const Gpu* each : gpu::answering(snapshot)) {
     judge_one(snapshot, *each, profile.gpu->pcie_replay.warn_above_per_minute, tally);
   }
@@ -96,8 +96,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
   if (tally.first > 0) {
     tally.findings.push_back(skipped(
-        fmt::format("PCIe replays of {} seen for the first time in this boot, or cleared since: no "
-                    "rate yet",
+        fmt::format("no rate yet: PCIe replays of {} seen for the first time in this boot, or "
+                    "cleared since",
                     counted(tally.first, "GPU"))));
   }
   return std::move(tally.findings);
@@ -107,17 +107,17 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 constinit const Check check{
     .id = "gpu.pcie_replay",
-    .title = "PCIe links of GPUs seldom send packets again",
+    .title = "PCIe links of GPUs rarely resend packets",
     .why =
-        "A PCIe packet that arrives damaged is sent again, which the GPU counts as a replay. PCI "
-        "Express allows one wrong bit in 10^12, so that a link at full load may replay a few "
-        "packets per minute: as many as 1e-12 times its bit rate. More than that points to a bad "
-        "contact, riser or cable, and makes copies between host and GPU slow. The rate is the "
-        "average since the run an hour ago or before; the first run has none.",
+        "A damaged PCIe packet is resent, which the GPU counts as a replay. PCI Express allows one "
+        "wrong bit in 10^12, so a link at full load may replay 1e-12 times its bit rate: a few "
+        "packets per minute. More point to a bad contact, riser or cable, and slow down copies "
+        "between host and GPU. The rate is the average since a run at least an hour ago; the first "
+        "run has no rate.",
     .fix =
         "Watch the rate, and check the link's width and speed (pci.link) and the errors that the "
-        "kernel counts (pci.errors). If it stays, reseat the GPU or its riser, or report it to the "
-        "provider.",
+        "kernel counts (pci.errors). If it persists, reseat the GPU or its riser, or report it to "
+        "the provider.",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,
     .judge = judge,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu.present: as many GPUs answer as the profile expects, each of its model, whole and known by
-// name.
+// gpu.present: the expected number of GPUs responds, each with the expected model and memory, a
+// UUID and a serial number.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -17,22 +17,22 @@
 namespace muster::checks::gpu_present {
 namespace {
 
-// The bus says that it is gone, too; pci.devices leaves that to this check.
+// True if the GPU is gone from the bus as well; pci.devices leaves reporting it to this check.
 bool fell_off(const Snapshot& snapshot, const Gpu& gpu) {
   if (!snapshot.pci.ok() || gpu.address.empty()) return false;
   const PciDevice* device = pci::device_at(snapshot, gpu.address);
-  return device == nullptr || pci::silent(*device);
+  return device == nullptr || pci::is_silent(*device);
 }
 
-// A GPU that NVML refuses or that does not answer; nobody else reports it.
+// A GPU that NVML refuses or that does not respond. Only this check reports it.
 Finding missing(const Snapshot& snapshot, const Gpu& gpu) {
   const auto where = gpu.address.empty() ? "" : fmt::format(" at {}", gpu.address);
-  Finding finding = gpu::failed(
-      gpu,
-      gpu.stuck.empty()
-          ? fmt::format("the GPU{} does not answer: {}", where, gpu.lost)
-          : fmt::format("the GPU{} does not answer: {} did not return", where, gpu.stuck),
-      snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::reboot);
+  Finding finding =
+      gpu::failed(gpu,
+                  gpu.stuck.empty()
+                      ? fmt::format("GPU{} does not respond: {}", where, gpu.lost)
+                      : fmt::format("GPU{} does not respond: {} did not return", where, gpu.stuck),
+                  snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::reboot);
   if (fell_off(snapshot, gpu)) {
     finding.code = "NHC2013";
   } else if (!gpu.stuck.empty()) {
@@ -43,8 +43,8 @@ Finding missing(const Snapshot& snapshot, const Gpu& gpu) {
   return finding;
 }
 
-// The call in which all GPUs hang at once; empty where they do not. That is the driver, which holds
-// a lock for all of them, and not as many broken GPUs.
+// The call in which all GPUs hang at once, if any. Then the driver is at fault, which holds one
+// lock for all of them.
 std::string hanging_together(const std::vector<Gpu>& gpus) {
   if (gpus.size() < 2 || gpus.front().stuck.empty()) return {};
   const bool all = std::ranges::all_of(
@@ -54,8 +54,7 @@ std::string hanging_together(const std::vector<Gpu>& gpus) {
 
 Finding driver_hangs(const Snapshot& snapshot, const std::string& call) {
   Finding finding = failed(kNode,
-                           fmt::format("none of the {} GPUs answers: {} did not return for any, so "
-                                       "that the driver hangs",
+                           fmt::format("the driver hangs: {1} did not return for any of {0} GPUs",
                                        snapshot.nvml->gpus.size(), call),
                            Remedy::reboot, {call});
   finding.code = "NHC2015";
@@ -66,7 +65,7 @@ Finding driver_hangs(const Snapshot& snapshot, const std::string& call) {
 
 std::optional<Finding> wrong_model(const Gpu& gpu, const GpuPresentLimits& limits) {
   if (!limits.model) return std::nullopt;
-  if (!gpu.model) return gpu::not_told(gpu, "the model", gpu.model);
+  if (!gpu.model) return gpu::not_reported(gpu, "the model", gpu.model);
   if (*gpu.model == *limits.model) return std::nullopt;
   return gpu::failed(gpu, fmt::format("is a {}, expected {}", *gpu.model, *limits.model),
                      Remedy::fix_config, {*gpu.model, *limits.model});
@@ -75,7 +74,7 @@ std::optional<Finding> wrong_model(const Gpu& gpu, const GpuPresentLimits& limit
 std::optional<Finding> wrong_memory(const Snapshot& snapshot, const Gpu& gpu,
                                     const GpuPresentLimits& limits) {
   if (!limits.memory) return std::nullopt;
-  if (!gpu.memory) return gpu::not_told(gpu, "the size of the memory", gpu.memory);
+  if (!gpu.memory) return gpu::not_reported(gpu, "the size of the memory", gpu.memory);
   const auto total = static_cast<double>(gpu.memory->total);
   const double band = limits.memory->value * limits.tolerance.value / 100;
   if (std::abs(total - limits.memory->value) <= band) return std::nullopt;
@@ -86,24 +85,24 @@ std::optional<Finding> wrong_memory(const Snapshot& snapshot, const Gpu& gpu,
 
 std::optional<Finding> nameless(const Gpu& gpu) {
   if (!gpu.no_address.empty()) {
-    return gpu::not_told(gpu, "its PCI address", Fact<std::string>::unreadable(gpu.no_address));
+    return gpu::not_reported(gpu, "the PCI address", Fact<std::string>::unreadable(gpu.no_address));
   }
-  if (!gpu.uuid) return gpu::not_told(gpu, "the UUID", gpu.uuid);
-  // Boards without a serial number say so; a failed read does not.
+  if (!gpu.uuid) return gpu::not_reported(gpu, "the UUID", gpu.uuid);
+  // Boards without a serial number report that; a failed read is different.
   if (!gpu.serial && gpu.serial.is_unreadable()) {
-    return gpu::not_told(gpu, "the serial number", gpu.serial);
+    return gpu::not_reported(gpu, "the serial number", gpu.serial);
   }
   return std::nullopt;
 }
 
-// Where the profile names no model, the GPUs of a node that it knows have one model all the same.
+// Without an expected model, all GPUs of a node must have the same one.
 void add_other_models(const std::vector<const Gpu*>& gpus, const Profile& profile,
                       Findings& findings) {
   if (profile.gpu->present.model || !gpu::expected(profile)) return;
-  std::vector<Said> said;
+  std::vector<DeviceValue> said;
   for (const Gpu* each : gpus) {
     if (each->model) said.push_back({gpu::name_of(*each), *each->model});
-    if (!each->model) findings.push_back(gpu::not_told(*each, "the model", each->model));
+    if (!each->model) findings.push_back(gpu::not_reported(*each, "the model", each->model));
   }
   const Finding like{.outcome = Outcome::fail, .remedy = Remedy::fix_config};
   append(findings, disagreements(said, {.what = "model", .devices = "GPUs"}, like));
@@ -118,12 +117,12 @@ std::optional<Finding> wrong_count(const Snapshot& snapshot, const Profile& prof
       failed(kNode, fmt::format("NVML lists {}, expected {}", counted(listed, "GPU"), wanted),
              too_many ? Remedy::fix_config : hardware_remedy(snapshot),
              {count_value(listed), count_value(wanted)});
-  // Which one, and whether the bus has it, is said there.
+  // pci.devices reports which one is missing from the bus.
   if (!too_many) finding.seen_by = {{.check = "pci.devices", .device = "*"}};
   return finding;
 }
 
-// Where the profile names no size, GPUs of one model and mode have the same memory.
+// Without an expected size, GPUs of one model and mode must have the same memory.
 void add_other_sizes(const Snapshot& snapshot, const Profile& profile, Findings& findings) {
   constexpr double kGibi = 1024.0 * 1024 * 1024;
   if (profile.gpu->present.memory) return;
@@ -159,10 +158,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   }
   add_other_models(gpu::answering(snapshot), profile, findings);
   add_other_sizes(snapshot, profile, findings);
-  return or_pass(std::move(findings), fmt::format("{} answer", counted(gpus.size(), "GPU")));
+  return or_pass(std::move(findings), fmt::format("{} present", counted(gpus.size(), "GPU")));
 }
 
-// A driver that cannot be used is gpu.driver's finding.
+// gpu.driver reports an unusable driver.
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
   const bool listed = snapshot.nvml.ok() && snapshot.nvml->trouble.empty();
   if (listed && (gpu::expected(profile) || !snapshot.nvml->gpus.empty())) return std::nullopt;
@@ -173,18 +172,17 @@ std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile
 
 constinit const Check check{
     .id = "gpu.present",
-    .title = "As many GPUs answer as expected, each of the right model",
+    .title = "The expected number of GPUs responds, each of the right model",
     .why =
-        "Compares the GPUs that NVML lists with the profile: their number, model and memory, and "
-        "that each answers, with a UUID and a serial number. Where a profile names no model, all "
-        "must have the same. A GPU that NVML refuses, reports as lost, or whose calls never return "
-        "is named here, and the other gpu checks leave it alone; where one call returns for no GPU "
-        "at all, the driver hangs. A GPU that is on the PCI bus and not in NVML is pci.devices' "
-        "finding.",
+        "Compares the GPUs that NVML lists with the profile: their number, model and memory. Each "
+        "must respond and have a UUID and a serial number. If the profile names no model, all must "
+        "have the same. Only this check reports a GPU that NVML refuses or reports as lost, or "
+        "whose calls never return; if one call returns for no GPU, the driver hangs. pci.devices "
+        "reports a GPU that is on the PCI bus but not in NVML.",
     .fix =
-        "A lost GPU needs a reboot; one that stays lost is reseated or replaced, or "
-        "reported to the provider of the virtual machine together with its serial number. "
-        "A wrong model means the wrong profile or the wrong node.",
+        "Reboot to recover a lost GPU. If it stays lost, reseat or replace it, or report its "
+        "serial number to the provider of the virtual machine. A wrong model means the wrong "
+        "profile or the wrong node.",
     .code = "NHC2009",
     .needs = Probe::nvml | Probe::identity,
     .looks_at = Probe::pci,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu.xid: errors that the NVIDIA driver wrote to the kernel's log about GPUs.
+// Errors that the NVIDIA driver wrote to the kernel log: XIDs of GPUs and SXIDs of NVSwitches.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,13 +16,17 @@
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/kernel_window.hpp"
 #include "checks/shared/nvml_view.hpp"
+#include "checks/shared/pci_bus.hpp"
 #include "checks/xid/incidents.hpp"
-#include "checks/xid/nvlink_registers.hpp"
+#include "checks/xid/nvlink.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"
 
-namespace muster::checks::gpu_xid {
+namespace muster::checks {
+
+// gpu.xid: errors of GPUs that the NVIDIA driver wrote to the kernel log.
+namespace gpu_xid {
 namespace {
 
 constexpr unsigned kFallenOffTheBus = 79;
@@ -30,7 +34,7 @@ constexpr unsigned kCleanUp = 45;
 constexpr unsigned kNvlink = 74;
 constexpr std::size_t kRepeated = 3;  // clean-ups without another error, errors of one link
 
-// NVML's number for the GPU at an address; the address where NVML does not list it.
+// NVML's name for the GPU at an address; the address itself if NVML does not list it.
 std::string device_at(const Snapshot& snapshot, const std::string& address) {
   const Gpu* gpu = gpu_at(snapshot, address);
   return gpu == nullptr ? address : gpu::name_of(*gpu);
@@ -43,7 +47,7 @@ std::string serial_of(const Snapshot& snapshot, const XidLog& log, const std::st
   return subject == log.subjects.end() ? std::string() : subject->second.serial;
 }
 
-// GPUs whose driver can call for a recovery, and calls for none.
+// GPUs whose driver reports that no recovery is needed.
 std::set<std::string> without_call(const Snapshot& snapshot) {
   std::set<std::string> addresses;
   if (!snapshot.nvml.ok()) return addresses;
@@ -55,7 +59,7 @@ std::set<std::string> without_call(const Snapshot& snapshot) {
   return addresses;
 }
 
-// Every name that somebody may look for, also of a GPU that has left the bus.
+// Every name of a GPU, even of one that has left the bus.
 std::string names_of(const Snapshot& snapshot, const XidLog& log, const std::string& address) {
   std::vector<std::string> names{address};
   if (auto uuid = uuid_of(snapshot, log, address); !uuid.empty()) names.push_back(std::move(uuid));
@@ -65,7 +69,7 @@ std::string names_of(const Snapshot& snapshot, const XidLog& log, const std::str
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// What earlier runs saw of the same XID on the same GPU, over reboots too.
+// The same XID on the same GPU in earlier runs, across reboots.
 std::vector<RememberedXid> remembered(const Snapshot& snapshot, const XidLog& log,
                                       const xid::XidGroup& group, const XidLimits& limits) {
   std::vector<RememberedXid> xids;
@@ -79,7 +83,7 @@ std::vector<RememberedXid> remembered(const Snapshot& snapshot, const XidLog& lo
   return xids;
 }
 
-// The jobs that an XID happened to on one GPU lately.
+// The jobs that had this XID on this GPU recently.
 std::set<std::string> jobs_hit(const Snapshot& snapshot, const XidLog& log,
                                const xid::XidGroup& group, const XidLimits& limits) {
   std::set<std::string> jobs;
@@ -94,7 +98,7 @@ std::set<std::string> jobs_hit(const Snapshot& snapshot, const XidLog& log,
   return jobs;
 }
 
-// A program's own error that several jobs had on one GPU is hardly the programs'.
+// An application error that several jobs had on one GPU points to the GPU.
 void judge_repeats(const Snapshot& snapshot, const XidLog& log, const XidLimits& limits,
                    const xid::XidGroup& group, bool alone, Finding& finding) {
   if (group.newest().lead().meaning.kind != xid::kApplication) return;
@@ -104,16 +108,16 @@ void judge_repeats(const Snapshot& snapshot, const XidLog& log, const XidLimits&
     finding.outcome = degraded;
     finding.remedy = Remedy::watch;
     finding.message +=
-        fmt::format("; the same in {} jobs on this GPU: {}", jobs.size(), fmt::join(jobs, ", "));
+        fmt::format("; also in {} jobs on this GPU: {}", jobs.size(), fmt::join(jobs, ", "));
   } else if (alone && group.cause == kCleanUp && group.incidents.size() >= kRepeated) {
     finding.outcome = degraded;
     finding.remedy = Remedy::restart_service;
-    finding.message += "; repeated without another error: look at the Fabric Manager";
+    finding.message += "; repeated without another error: check the Fabric Manager";
   }
 }
 
-// How often an NVLink of this GPU had an XID 74, over resets and reboots: lines within seconds are
-// one time.
+// How often an NVLink of this GPU had an XID 74, across resets and reboots. Lines within seconds
+// count once.
 std::size_t times_on_link(const Snapshot& snapshot, const XidLog& log, const XidLimits& limits,
                           const xid::XidGroup& group) {
   const std::string& link = group.newest().lead().meaning.link;
@@ -136,7 +140,7 @@ std::size_t times_on_link(const Snapshot& snapshot, const XidLog& log, const Xid
   return times + static_cast<std::size_t>(in_other_boots);
 }
 
-// A reset clears the error and not its cause, where that is the link itself.
+// A reset clears the error but not a bad link.
 void judge_bad_link(const Snapshot& snapshot, const XidLog& log, const XidLimits& limits,
                     const xid::XidGroup& group, Finding& finding) {
   const auto& meaning = group.newest().lead().meaning;
@@ -147,7 +151,7 @@ void judge_bad_link(const Snapshot& snapshot, const XidLog& log, const XidLimits
   finding.message += fmt::format("; {} times on link {}", times, meaning.link);
 }
 
-// Nothing else happened to the GPU.
+// True if the GPU had no other error.
 bool alone(const std::vector<xid::XidGroup>& groups, const xid::XidGroup& group) {
   return std::ranges::count(groups, group.address, &xid::XidGroup::address) == 1;
 }
@@ -156,7 +160,7 @@ bool is_lost(const xid::XidGroup& group) {
   return group.cause == kFallenOffTheBus && group.newest().lead().meaning.kind == xid::kFatal;
 }
 
-// GPUs that fall off the bus together lost something that they share.
+// GPUs that fall off the bus together share a cause.
 std::optional<Finding> judge_shared_loss(const Snapshot& snapshot, const XidLimits& limits,
                                          std::vector<xid::XidGroup>& groups) {
   const auto first = std::ranges::find_if(groups, is_lost);
@@ -177,15 +181,15 @@ std::optional<Finding> judge_shared_loss(const Snapshot& snapshot, const XidLimi
   std::erase_if(groups, together);
   finding.device = kNode;
   finding.message = fmt::format(
-      "XID {} on {} at once: {} fell off the bus within {}; look at what they share, a "
-      "PCIe switch or a power supply",
+      "XID {} on {} at once: {} fell off the bus within {}; check the PCIe switch or power supply "
+      "that they share",
       kFallenOffTheBus, counted(devices.size(), "GPU"), fmt::join(devices, ", "),
       in_time(limits.coalesce.value));
   finding.seen_by.clear();
   return finding;
 }
 
-// What a GPU that fell off the bus reports after that says no more than that it is gone.
+// Errors after a GPU fell off the bus only repeat that it is gone.
 void drop_what_followed_a_loss(std::vector<xid::XidGroup>& groups) {
   std::map<std::string, std::uint64_t> lost_us;
   for (const auto& group : groups) {
@@ -198,10 +202,10 @@ void drop_what_followed_a_loss(std::vector<xid::XidGroup>& groups) {
   });
 }
 
-// Who else may tell of the same fault: gpu.present of a GPU that NVML refused, where this can be
-// its address, and gpu.sxid where an NVSwitch reported an error at the same time.
-void add_witnesses(const Snapshot& snapshot, const Profile& profile, const XidLog& log,
-                   const xid::XidGroup& group, Finding& finding) {
+// Other checks that may report the same fault: gpu.present for a GPU that NVML refused and that may
+// have this address, and gpu.sxid for an NVSwitch error at the same time.
+void add_same_fault_checks(const Snapshot& snapshot, const Profile& profile, const XidLog& log,
+                           const xid::XidGroup& group, Finding& finding) {
   if (is_lost(group) && gpu_at(snapshot, group.address) == nullptr) {
     pci::NvmlView(snapshot, profile).leave_to_gpu_present(group.address, finding);
   }
@@ -209,19 +213,19 @@ void add_witnesses(const Snapshot& snapshot, const Profile& profile, const XidLo
   const bool of_links =
       rule != nullptr && std::ranges::count(rule->seen_by, "gpu.nvlink_state") > 0;
   const bool with_switch = std::ranges::any_of(log.events, [&](const XidEvent& event) {
-    return event.nvswitch && xid::is_beside(group, event, profile.gpu->xid.coalesce);
+    return event.nvswitch && xid::is_near(group, event, profile.gpu->xid.coalesce);
   });
   if (of_links && with_switch) finding.seen_by.push_back({.check = "gpu.sxid", .device = "*"});
 }
 
-std::string all_well(const XidLog& xids, const KernelLog& log, const LogWindow& window) {
+std::string healthy_text(const XidLog& xids, const KernelLog& log, const LogWindow& window) {
   const auto others =
       std::ranges::count_if(xids.events, [](const auto& event) { return !event.nvswitch; });
   if (others == 0) {
     return fmt::format("no XID of a GPU {} ({} read)", what_was_read(log, window),
                        counted(log.seen, "line"));
   }
-  return fmt::format("no XID that counts against a GPU {} ({} read, {} ignored or over)",
+  return fmt::format("no relevant XID of a GPU {} ({} read, {} ignored or resolved)",
                      what_was_read(log, window), counted(log.seen, "line"),
                      counted(static_cast<std::uint64_t>(others), "XID"));
 }
@@ -256,33 +260,33 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                                      .now_us = window.now_us});
     judge_repeats(snapshot, log, limits, group, alone(groups, group), finding);
     judge_bad_link(snapshot, log, limits, group, finding);
-    add_witnesses(snapshot, profile, log, group, finding);
+    add_same_fault_checks(snapshot, profile, log, group, finding);
     findings.push_back(std::move(finding));
   }
   judge_gaps(*snapshot.kernel_log, "whether there were more XIDs", findings);
-  return or_pass(std::move(findings), all_well(log, *snapshot.kernel_log, window));
+  return or_pass(std::move(findings), healthy_text(log, *snapshot.kernel_log, window));
 }
 
 }  // namespace
 
 constinit const Check check{
     .id = "gpu.xid",
-    .title = "The driver reported no error of a GPU (XID) that makes it unfit",
+    .title = "The driver reported no GPU error (XID) that makes the node unfit",
     .why =
-        "XIDs are the NVIDIA driver's errors, written to the kernel's log with a number and the "
-        "GPU's address. Most are the fault of a program: those are told, and never fail a node. "
-        "Fatal ones mean that the GPU needs a reset, a reboot or a replacement, and count until "
-        "the node was rebooted, the driver loaded again or the GPU reset, however old they are. "
-        "What each number means stands in xids.yaml; 74 is read by its link's registers, 144 to "
-        "150 by unit and status, and 154 by the recovery that the driver calls for. XIDs of one "
-        "GPU within seconds are one incident, named by its cause. A program's error that comes in "
-        "several jobs on the same GPU is a warning about the GPU. Where another check finds the "
-        "same fault in the GPU's own facts, the log's word is skipped in favour of it.",
+        "XIDs are errors that the NVIDIA driver writes to the kernel log, with a number and the "
+        "GPU's address. Most are faults of a program: they are reported, but never fail a node. "
+        "Fatal ones mean that the GPU needs a reset, a reboot or a replacement; they count until "
+        "the node was rebooted, the driver reloaded or the GPU reset, however old they are. "
+        "xids.yaml defines what each number means; 74 is decoded by its link registers, 144 to 150 "
+        "by unit and status, and 154 by the recovery that the driver asks for. XIDs of one GPU "
+        "within seconds are one incident, named by its cause. A program error that several jobs "
+        "had on the same GPU warns about the GPU. If another check finds the same fault in the "
+        "GPU's own facts, only that check reports it.",
     .fix =
-        "Do what the remedy says, with the node drained, and read the lines around it with dmesg. "
-        "From driver 570 on a reset is seen by itself: the driver calls for no recovery any more. "
-        "Before, load the driver again or reboot after a reset: the log does not tell of it. A "
-        "class that does not suit your site is changed by gpu.xid.classes.",
+        "Drain the node, do what the remedy says, and read the lines around the error with dmesg. "
+        "From driver 570 on, a reset is noticed: the driver no longer asks for a recovery. With an "
+        "older driver, reload it or reboot after the reset, because the log does not mention it. "
+        "To change the class of an XID, use gpu.xid.classes.",
     .code = "NHC2001",
     .needs = Probe::kernel_log | Probe::identity,
     .looks_at = Probe::nvml | Probe::environment | Probe::pci,  // names, processes and jobs
@@ -291,4 +295,112 @@ constinit const Check check{
     .judge = judge,
 };
 
-}  // namespace muster::checks::gpu_xid
+}  // namespace gpu_xid
+
+// gpu.sxid: errors of NVSwitches that the NVIDIA driver wrote to the kernel log.
+namespace gpu_sxid {
+namespace {
+
+constexpr unsigned kLinkFault = 20034;
+constexpr unsigned kNvlinkXid = 74;
+
+// If the host owns the switches, their errors do not reach a guest's log.
+std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+  if (!snapshot.kernel_log.ok() || !snapshot.pci.ok()) return std::nullopt;
+  if (!pci::devices_of(snapshot, PciKind::nvswitch).empty()) return std::nullopt;
+  const XidLog& log = snapshot.xids.believed(profile.gpu->xid.of_programs);
+  if (std::ranges::any_of(log.events, &XidEvent::nvswitch)) return std::nullopt;
+  return skipped("no NVSwitch on this node's PCI bus, so its log has no NVSwitch errors");
+}
+
+// "nvswitch2" by position on the bus, or the address of a switch that has left it.
+std::string device_at(const Snapshot& snapshot, const std::string& address) {
+  const auto switches = pci::devices_of(snapshot, PciKind::nvswitch);
+  const auto found = std::ranges::find(switches, address, &PciDevice::address);
+  return found == switches.end() ? address : fmt::format("nvswitch{}", found - switches.begin());
+}
+
+bool any_link_down(const Snapshot& snapshot) {
+  return std::ranges::any_of(snapshot.nvml->gpus, [](const Gpu& gpu) {
+    return gpu.nvlinks && std::ranges::any_of(*gpu.nvlinks, [](const NvLink& link) {
+             return link.state && *link.state == 0;
+           });
+  });
+}
+
+// An XID 74 at the time of one of these incidents, since the driver was last loaded.
+bool any_nvlink_error(const XidLog& log, const xid::XidGroup& group, Seconds coalesce) {
+  return std::ranges::any_of(log.events, [&](const auto& event) {
+    return !event.nvswitch && event.code == kNvlinkXid && event.last_us >= log.loaded_us() &&
+           xid::is_near(group, event, coalesce);
+  });
+}
+
+// A reset of a GPU or an unload of the driver takes its links down, too. The driver logs that as
+// fatal, although nothing remains broken.
+bool is_over(const Snapshot& snapshot, const XidLog& log, const xid::XidGroup& group,
+             Seconds coalesce) {
+  return group.cause == kLinkFault && !any_link_down(snapshot) &&
+         !any_nvlink_error(log, group, coalesce);
+}
+
+void call_degraded(xid::XidGroup& group) {
+  xid::XidMeaning& meaning = group.incidents.back().parts.at(group.cause).meaning;
+  if (meaning.kind != xid::kFatal) return;
+  meaning.kind = xid::kDegraded;
+  meaning.remedy = Remedy::watch;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const SxidLimits& limits = profile.gpu->sxid;
+  const Fact<double>& uptime = snapshot.identity->uptime_s;
+  if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
+  const LogWindow window = window_of(*uptime, limits.window);
+  XidLog log = snapshot.xids.believed(profile.gpu->xid.of_programs);
+  add_remembered(snapshot, log, profile.gpu->xid.of_programs);
+
+  Findings findings;
+  for (auto& group :
+       xid::group_xids(log, xid::XidRules(limits), true, limits.coalesce, window.from_us)) {
+    const bool over = is_over(snapshot, log, group, limits.coalesce);
+    if (over) call_degraded(group);
+    Finding finding = xid::describe(snapshot, limits.kinds, group,
+                                    {.name = "SXID",
+                                     .device = device_at(snapshot, group.address),
+                                     .whose = group.address,
+                                     .now_us = window.now_us});
+    if (over) finding.message += "; no link is down and no GPU reported an NVLink error";
+    finding.seen_by.push_back({.check = "gpu.nvlink_state", .device = "*"});
+    findings.push_back(std::move(finding));
+  }
+  judge_gaps(*snapshot.kernel_log, "whether there were more SXIDs", findings);
+  return or_pass(std::move(findings), fmt::format("no SXID of an NVSwitch {} ({} read)",
+                                                  what_was_read(*snapshot.kernel_log, window),
+                                                  counted(snapshot.kernel_log->seen, "line")));
+}
+
+}  // namespace
+
+constinit const Check check{
+    .id = "gpu.sxid",
+    .title = "The driver reported no NVSwitch error (SXID) that makes the node unfit",
+    .why =
+        "SXIDs are NVSwitch errors in the kernel log. A fatal one ends every program that uses the "
+        "switch, and the fabric is unusable until GPUs and switches are reset. The line itself "
+        "says whether it is fatal; if not, xids.yaml does. Only a node that owns its switches logs "
+        "them: in a virtual machine, gpu.nvlink_state and gpu.fabric see the effects of switch "
+        "faults.",
+    .fix =
+        "Drain the node, stop the Fabric Manager, reset all GPUs and switches together or reboot. "
+        "If the error comes back, have the board replaced.",
+    .code = "NHC2016",
+    .needs = Probe::kernel_log | Probe::identity | Probe::pci,
+    .looks_at = Probe::nvml,
+    .asks = {.links = true},
+    .not_here = not_here,
+    .judge = judge,
+};
+
+}  // namespace gpu_sxid
+
+}  // namespace muster::checks

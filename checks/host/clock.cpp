@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.clock: the clock is synchronised and read from the expected source.
+// host.clock: the clock is synchronised and uses the expected clocksource.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,15 +25,15 @@ std::string in_ms(double seconds) { return fmt::format("{:.1f} ms", seconds * 10
 
 std::optional<Finding> judge_sync(const Snapshot& snapshot, const ClockLimits& limits) {
   const Fact<TimeSync>& clock = snapshot.kernel->clock;
-  if (!clock) return not_asked(snapshot, kClock, "the state of the clock", clock);
+  if (!clock) return not_known_here(snapshot, kClock, "the state of the clock", clock);
   if (limits.synchronised && !clock->synchronised) {
-    // The estimated error means nothing then, and is not judged.
-    return warned(kClock, "the clock is not synchronised", Remedy::restart_service, {false, true});
+    // The estimated error is meaningless then.
+    return warned(kClock, "clock is not synchronised", Remedy::restart_service, {false, true});
   }
   const double error_s = clock->estimated_error_s;
   if (!limits.error_warn_above || error_s <= limits.error_warn_above->value) return std::nullopt;
   return warned(kClock,
-                fmt::format("the clock may be wrong by {}, expected at most {}", in_ms(error_s),
+                fmt::format("clock may be wrong by {}, expected at most {}", in_ms(error_s),
                             in_ms(limits.error_warn_above->value)),
                 Remedy::restart_service, {error_s, limits.error_warn_above->value, "s"});
 }
@@ -43,7 +43,7 @@ std::optional<Finding> judge_source(const Fact<std::string>& source, const Words
   if (std::ranges::count(allowed, *source) > 0) return std::nullopt;
   const std::string expected = fmt::format("{}", fmt::join(allowed, " or "));
   return warned(kClocksource,
-                fmt::format("the clocksource is {}, expected {}", printable(*source), expected),
+                fmt::format("clocksource is {}, expected {}", printable(*source), expected),
                 Remedy::fix_config, {*source, expected});
 }
 
@@ -51,20 +51,13 @@ std::string describe(const Kernel& kernel, const ClockLimits& limits) {
   std::vector<std::string> parts;
   if (kernel.clock && kernel.clock->synchronised) {
     parts.push_back(
-        fmt::format("the clock is synchronised within {}", in_ms(kernel.clock->estimated_error_s)));
+        fmt::format("clock synchronised within {}", in_ms(kernel.clock->estimated_error_s)));
   }
   if (kernel.clocksource && !limits.clocksource.empty()) {
-    parts.push_back(fmt::format("the clocksource is {}", printable(*kernel.clocksource)));
+    parts.push_back(fmt::format("clocksource {}", printable(*kernel.clocksource)));
   }
-  return parts.empty() ? std::string("the clock is as expected")
+  return parts.empty() ? std::string("clock as expected")
                        : fmt::format("{}", fmt::join(parts, ", "));
-}
-
-std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const ClockLimits& limits = profile.host->clock;
-  if (!limits.synchronised && !limits.error_warn_above && limits.clocksource.empty())
-    return not_expected("clock state or clocksource");
-  return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -83,16 +76,22 @@ constinit const Check check{
     .id = "host.clock",
     .title = "The clock is synchronised and uses the expected clocksource",
     .why =
-        "Asks the kernel whether something keeps its clock right and how wrong it may be, and "
-        "which hardware it reads time from. Wrong clocks break Slurm's and MUNGE's authentication "
-        "and make logs of different nodes useless together; a slow clocksource (hpet, acpi_pm) "
-        "slows every program that measures time.",
+        "Reads from the kernel whether the clock is synchronised, its maximum error, and its "
+        "hardware source. Wrong clocks break the authentication of Slurm and MUNGE and make logs "
+        "of different nodes incomparable; a slow clocksource (hpet, acpi_pm) slows every program "
+        "that measures time.",
     .fix =
         "Look at chronyc tracking or timedatectl and restart chrony. Clocksource: see "
-        "/sys/devices/system/clocksource/clocksource0 and the kernel log for \"clocksource: … "
-        "marked unstable\".",
+        "/sys/devices/system/clocksource/clocksource0, and look in the kernel log for "
+        "\"clocksource: … marked unstable\".",
     .needs = Probe::kernel | Probe::identity,
-    .not_here = not_here,
+    .not_here =
+        [](const Snapshot&, const Profile& profile) {
+          const ClockLimits& limits = profile.host->clock;
+          return unless(
+              limits.synchronised || limits.error_warn_above || !limits.clocksource.empty(),
+              not_expected("clock state or clocksource"));
+        },
     .judge = judge,
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.ethernet: network interfaces that the profile names exist, are up and run at their speed.
+// host.ethernet: the network interfaces of the profile exist, are up and run at full speed.
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 namespace muster::checks::host_ethernet {
 namespace {
 
-// Empty where neither file could be read. Some drivers never leave "unknown" and have a carrier.
+// Empty if unknown. Some drivers always report the state "unknown" but have a carrier.
 std::optional<bool> is_up(const Interface& interface) {
   if (interface.operstate && *interface.operstate == "up") return true;
   if (interface.carrier) return *interface.carrier;
@@ -45,18 +45,14 @@ std::optional<Finding> judge_interface(const Interface& interface,
                 Remedy::fix_config, {state, "up"});
 }
 
-// Images name RDMA devices in their own ways: where any of them will do, the link layer decides.
-bool is_meant(const Interface& interface, const EthernetInterface& expected) {
+// Matches by name of the interface or its RDMA device; `rdma` matches any Ethernet RDMA device,
+// because images name them differently.
+bool matches_limit(const Interface& interface, const EthernetInterface& expected) {
   constexpr unsigned kEthernet = 1;
   if (matches_glob(expected.name, interface.name)) return true;
   if (interface.hca.empty()) return false;
   return matches_glob(expected.name, interface.hca) ||
          (expected.rdma && interface.type && *interface.type == kEthernet);
-}
-
-std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  if (profile.host->ethernet.interfaces.empty()) return not_expected("network interfaces");
-  return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -67,14 +63,14 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto& expected : limits) {
     bool found = false;
     for (const auto& interface : snapshot.network->interfaces) {
-      if (!is_meant(interface, expected)) continue;
+      if (!matches_limit(interface, expected)) continue;
       found = true;
       ++judged;
       append(findings, judge_interface(interface, expected));
     }
     if (!found)
       findings.push_back(failed(expected.name,
-                                fmt::format("there is no network interface {}", expected.name),
+                                fmt::format("network interface {} is missing", expected.name),
                                 Remedy::fix_config, {false, true}));
   }
   return or_pass(std::move(findings), fmt::format("{} up", counted(judged, "network interface")));
@@ -84,18 +80,21 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 constinit const Check check{
     .id = "host.ethernet",
-    .title = "Network interfaces exist, are up and run at their speed",
+    .title = "Network interfaces exist, are up and run at full speed",
     .why =
-        "Looks for the network interfaces that the profile names (by their own name or by that of "
-        "their RDMA device), whether they are up, and at what speed. NCCL, MPI and Slurm start "
-        "over this network; an interface that came up slow or not at all makes jobs hang at "
-        "start or checkpoints crawl.",
+        "Looks for the network interfaces that the profile lists (by their name or that of their "
+        "RDMA device), whether they are up, and at what speed. NCCL, MPI and Slurm start over this "
+        "network: without it jobs hang at start, and a slow interface delays checkpoints.",
     .fix =
-        "ip -s link show IFACE, ethtool IFACE and the kernel log say what the link does. Check the "
-        "cable, the switch port and the address configuration. On Azure a missing mlx5_an device "
-        "means that accelerated networking is off: stop and start the machine.",
+        "Look at ip -s link show IFACE, ethtool IFACE and the kernel log. Check the cable, the "
+        "switch port and the address configuration. On Azure a missing mlx5_an device means that "
+        "accelerated networking is off: stop and start the machine.",
     .needs = Probe::network,
-    .not_here = not_here,
+    .not_here =
+        [](const Snapshot&, const Profile& profile) {
+          return unless(!profile.host->ethernet.interfaces.empty(),
+                        not_expected("network interfaces"));
+        },
     .judge = judge,
 };
 

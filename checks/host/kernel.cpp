@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.kernel: the kernel's release and the parameters it was booted with.
-
+// The running kernel: its release, boot parameters, settings and modules.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,17 +17,17 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks::host_kernel {
+namespace muster::checks {
 namespace {
 
-// Dashes and underscores are the same in a parameter's name, and not in its value.
+// Dashes and underscores are equivalent in a parameter's name, but not in its value.
 std::string with_plain_name(std::string parameter) {
   const auto end = std::ranges::find(parameter, '=');
   std::replace(parameter.begin(), end, '-', '_');
   return parameter;
 }
 
-// Quotes keep blanks together and are not part of the value. What follows "--" is for init.
+// Quotes keep blanks together and are not part of the value. Parameters after "--" are for init.
 std::vector<std::string> parameters_of(std::string_view command_line) {
   std::vector<std::string> parameters;
   std::string current;
@@ -52,39 +54,30 @@ void judge_parameters(const Fact<std::string>& command_line, const KernelLimits&
                       Findings& findings) {
   if (limits.required.empty() && limits.forbidden.empty()) return;
   if (!command_line) {
-    findings.push_back(not_known(kNode, "the kernel's command line", command_line));
+    findings.push_back(not_known(kNode, "the kernel command line", command_line));
     return;
   }
   const auto parameters = parameters_of(*command_line);
   for (const auto& glob : limits.required) {
     if (!matching(parameters, with_plain_name(glob)).empty()) continue;
-    findings.push_back(warned(glob, fmt::format("the kernel was booted without {}", glob),
+    findings.push_back(warned(glob, fmt::format("booted without {}, which is required", glob),
                               Remedy::fix_config, {{}, glob}));
   }
   for (const auto& glob : limits.forbidden) {
     const auto found = matching(parameters, with_plain_name(glob));
     if (found.empty()) continue;
     const std::string names = printable(fmt::format("{}", fmt::join(found, " ")));
-    findings.push_back(warned(
-        glob, fmt::format("the kernel was booted with {}, which this profile forbids", names),
-        Remedy::fix_config, {names}));
+    findings.push_back(warned(glob, fmt::format("booted with {}, which is forbidden", names),
+                              Remedy::fix_config, {names}));
   }
 }
 
-std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const KernelLimits& limits = profile.host->kernel;
-  if (!limits.release && limits.required.empty() && limits.forbidden.empty())
-    return not_expected("kernel release or parameters");
-  return std::nullopt;
-}
-
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
+Findings judge_kernel(const Snapshot& snapshot, const Profile& profile) {
   const KernelLimits& limits = profile.host->kernel;
   const Kernel& kernel = *snapshot.kernel;
-
   Findings findings;
   if (limits.release && !kernel.release) {
-    findings.push_back(not_known(kNode, "the kernel's release", kernel.release));
+    findings.push_back(not_known(kNode, "the kernel release", kernel.release));
   } else if (limits.release && !matches_glob(*limits.release, *kernel.release)) {
     findings.push_back(warned(
         kNode, fmt::format("kernel {}, expected {}", printable(*kernel.release), *limits.release),
@@ -96,21 +89,170 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                                 : std::string("kernel parameters as expected"));
 }
 
+// The kernel separates numbers by tabs, profiles by blanks.
+std::string with_single_blanks(std::string_view value) {
+  return fmt::format("{}", fmt::join(split_words(value), " "));
+}
+
+// `expected`: the allowed values, separated by "|".
+std::optional<Finding> judge_setting(std::string_view key, const Fact<std::string>& fact,
+                                     const std::string& expected) {
+  if (fact.is_absent()) {
+    return skipped(fmt::format("this kernel has no {}: {}", key, fact.why()), key);
+  }
+  if (!fact) return not_known(key, key, fact);
+  const std::string seen = with_single_blanks(*fact);
+  const bool allowed = std::ranges::any_of(split(expected, '|'), [&](std::string_view word) {
+    return with_single_blanks(word) == seen;
+  });
+  if (allowed) return std::nullopt;
+  return warned(key, fmt::format("{} is {}, expected {}", key, printable(seen), expected),
+                Remedy::fix_config, {seen, expected});
+}
+
+const Fact<std::string>& setting_of(const Kernel& kernel, const std::string& key) {
+  static const auto kMissing = Fact<std::string>::unreadable("the snapshot does not include it");
+  const auto entry = kernel.sysctl.find(key);
+  return entry == kernel.sysctl.end() ? kMissing : entry->second;
+}
+
+Findings judge_sysctl(const Snapshot& snapshot, const Profile& profile) {
+  const SysctlLimits& limits = profile.host->sysctl;
+  const std::size_t settings = limits.values.size() + (limits.transparent_hugepage.empty() ? 0 : 1);
+  Findings findings;
+  for (const auto& [key, expected] : limits.values) {
+    append(findings, judge_setting(key, setting_of(*snapshot.kernel, key), expected));
+  }
+  if (!limits.transparent_hugepage.empty()) {
+    append(
+        findings,
+        judge_setting("transparent_hugepage", snapshot.kernel->transparent_hugepage,
+                      fmt::format("{}", fmt::join(words_for(limits.transparent_hugepage), "|"))));
+  }
+  const auto skips =
+      static_cast<std::size_t>(std::ranges::count(findings, Outcome::skip, &Finding::outcome));
+  if (skips == findings.size() && skips < settings) {
+    findings.push_back(
+        passed(fmt::format("{} as expected", counted(settings - skips, "kernel setting"))));
+  }
+  return findings;
+}
+
+// Dashes and underscores are equivalent in a module's name.
+std::string module_name(std::string_view name) {
+  std::string text(trim(name));
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
+
+// The kernel loads these protocols and ciphers for any user who opens such a socket. Names may have
+// a suffix (can_raw, algif_hash).
+bool may_be_loaded_by_user(std::string_view module) {
+  constexpr std::array<std::string_view, 31> kFamilies{
+      "af_alg", "af_key", "algif",  "appletalk",  "atm",   "ax25",  "bluetooth", "caif",
+      "can",    "dccp",   "decnet", "ieee802154", "ipx",   "kcm",   "l2tp",      "llc2",
+      "mctp",   "netrom", "nfc",    "phonet",     "pppoe", "pppox", "qrtr",      "rds",
+      "rose",   "rxrpc",  "sctp",   "smc",        "tipc",  "vsock", "x25"};
+  return std::ranges::any_of(kFamilies, [&](std::string_view family) {
+    return module == family ||
+           (module.starts_with(family) && module.substr(family.size()).starts_with('_'));
+  });
+}
+
+Findings judge_modules(const Snapshot& snapshot, const Profile& profile) {
+  const ModuleLimits& limits = profile.host->modules;
+  const Fact<std::vector<std::string>>& modules = snapshot.kernel->modules;
+  if (!modules) return {not_known(kNode, "the list of kernel modules", modules)};
+
+  std::set<std::string> loaded;
+  for (const auto& module : *modules) loaded.insert(module_name(module));
+  const auto is_loaded = [&](std::string_view name) { return loaded.contains(module_name(name)); };
+
+  Findings findings;
+  for (const auto& names : limits.required) {
+    const auto alternatives = split(names, '|');
+    if (std::ranges::any_of(alternatives, is_loaded)) continue;
+    findings.push_back(failed(
+        names, fmt::format("kernel module {} is not loaded", fmt::join(alternatives, " or ")),
+        Remedy::fix_config, {false, true}));
+  }
+  for (const auto& name : limits.forbidden) {
+    if (!is_loaded(name)) continue;
+    const bool by_user = may_be_loaded_by_user(module_name(name));
+    findings.push_back(about(name, by_user ? Outcome::warn : Outcome::fail,
+                             fmt::format("forbidden kernel module {} is loaded{}", name,
+                                         by_user ? "; any user can cause that" : ""),
+                             Remedy::fix_config, {true, false}));
+  }
+  return or_pass(
+      std::move(findings),
+      fmt::format("{} as expected",
+                  counted(limits.required.size() + limits.forbidden.size(), "kernel module")));
+}
+
 }  // namespace
 
-constinit const Check check{
+constinit const Check host_kernel::check{
     .id = "host.kernel",
     .title = "Kernel release and boot parameters are as expected",
     .why =
-        "Compares the release of the running kernel with the expected one, and the command line it "
-        "was booted with with the parameters that must and must not be there. A node that came up "
-        "with another kernel, or without iommu=pt, behaves and performs unlike its neighbours.",
+        "Compares the release of the running kernel, and its boot parameters, with the profile. A "
+        "node with another kernel, or without iommu=pt, behaves and performs differently from its "
+        "neighbours.",
     .fix =
         "Correct the boot loader's configuration (GRUB_CMDLINE_LINUX in /etc/default/grub, then "
         "update-grub) or the image, and reboot.",
     .needs = Probe::kernel,
-    .not_here = not_here,
-    .judge = judge,
+    .not_here =
+        [](const Snapshot&, const Profile& profile) {
+          const KernelLimits& limits = profile.host->kernel;
+          return unless(limits.release || !limits.required.empty() || !limits.forbidden.empty(),
+                        not_expected("kernel release or parameters"));
+        },
+    .judge = judge_kernel,
 };
 
-}  // namespace muster::checks::host_kernel
+constinit const Check host_sysctl::check{
+    .id = "host.sysctl",
+    .title = "Kernel settings have the expected values",
+    .why =
+        "Compares settings below /proc/sys, and the mode of transparent huge pages, with the "
+        "profile. Automatic NUMA balancing, zone reclaim and huge-page defragmentation slow "
+        "parallel jobs down at random times, on some nodes only.",
+    .fix =
+        "Set the value with sysctl -w and keep it in /etc/sysctl.d. Transparent huge pages: "
+        "/sys/kernel/mm/transparent_hugepage/enabled, or transparent_hugepage= at boot.",
+    .needs = Probe::kernel,
+    .not_here =
+        [](const Snapshot&, const Profile& profile) {
+          const SysctlLimits& limits = profile.host->sysctl;
+          return unless(!limits.values.empty() || !limits.transparent_hugepage.empty(),
+                        not_expected("kernel settings"));
+        },
+    .judge = judge_sysctl,
+};
+
+constinit const Check host_modules::check{
+    .id = "host.modules",
+    .title = "Kernel modules that jobs need are loaded",
+    .why =
+        "Looks for kernel modules that the profile requires, loaded or built in, and for forbidden "
+        "ones. CUDA does not start without nvidia_uvm, RDMA needs ib_uverbs, and without "
+        "nvidia_peermem (or dma-buf) GPUs and InfiniBand exchange data through slow host memory. A "
+        "forbidden module that the kernel loads for any user who opens such a socket (sctp, tipc, "
+        "can …) only warns.",
+    .fix =
+        "modprobe NAME; if that fails, look in dmesg for the reason (driver and kernel versions "
+        "that do not match, DKMS build missing after a kernel update). Keep it in "
+        "/etc/modules-load.d; forbid a module in /etc/modprobe.d.",
+    .needs = Probe::kernel,
+    .not_here =
+        [](const Snapshot&, const Profile& profile) {
+          const ModuleLimits& limits = profile.host->modules;
+          return unless(!limits.required.empty() || !limits.forbidden.empty(),
+                        not_expected("kernel modules"));
+        },
+    .judge = judge_modules,
+};
+
+}  // namespace muster::checks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.kernel_log: what the kernel reported about failing hardware, disks and file systems.
+// host.kernel_log: faults of hardware, disks and file systems in the kernel log.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,7 +20,7 @@
 namespace muster::checks::host_kernel_log {
 namespace {
 
-// "; with it pcie_recovery (1 line), io_error (12 lines)": what the cause brought about.
+// "; with it pcie_recovery (1 line), io_error (12 lines)".
 std::string consequences(const KernelFault& fault, const std::string& cause) {
   std::vector<std::string> others;
   for (const auto& [kind, lines] : fault.classes) {
@@ -36,7 +36,7 @@ Finding describe(const Snapshot& snapshot, const KernelLogLimits& limits, const 
   const double ago_s = std::max(0.0, window.now_us - static_cast<double>(lines.last_us)) / 1e6;
   Finding finding = about(
       fault.name, outcome_of(limits.kinds, cause),
-      fmt::format("{}: {} ({}) {}, the newest {} ago: \"{}\"{}", cause,
+      fmt::format("{}: {} ({}) {}, latest {} ago: \"{}\"{}", cause,
                   counted(lines.incidents, "incident"), counted(lines.lines, "line"), window.words,
                   in_time(ago_s), printable(lines.newest, 200), consequences(fault, cause)),
       remedy_here(snapshot, lines.remedy), {count_value(lines.incidents), 0, "incidents"});
@@ -44,14 +44,9 @@ Finding describe(const Snapshot& snapshot, const KernelLogLimits& limits, const 
   if (!fault.image.empty()) {
     finding.outcome = Outcome::warn;
     finding.remedy = Remedy::watch;
-    finding.message.append(fmt::format("; {}, which may be a user's", fault.image));
+    finding.message.append(fmt::format("; {}, which may belong to a user", fault.image));
   }
   return finding;
-}
-
-std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  if (profile.host->kernel_log.patterns.empty()) return not_limited("the kernel log");
-  return std::nullopt;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
@@ -77,24 +72,27 @@ constinit const Check check{
     .id = "host.kernel_log",
     .title = "The kernel reported no hardware, disk or file system faults",
     .why =
-        "Searches what the kernel itself wrote to its log, in a window that never reaches back "
-        "beyond the boot, for machine checks, PCIe errors, lockups, hung tasks, I/O and file "
-        "system errors and out-of-memory kills. The patterns, and what each class counts as, "
-        "stand in the profile. Lines of one class and device within seconds are one incident, and "
-        "all that one fault of a PCIe device, of memory or of a disk brings about is one finding, "
-        "named by its cause: the ports above a device, its partitions and file systems included. "
-        "Where pci.errors, pci.devices, host.edac or host.nvme find the same fault in the "
-        "hardware's own counters and states, the log's word is skipped in favour of theirs. Lines "
-        "written by programs are ignored, and XIDs of GPUs are gpu.xid's. Damage in a disk image "
-        "(a loop device, or one of the device mapper on it) only warns: it may be a user's.",
+        "Searches the kernel's own lines in its log, within a window that starts at boot at the "
+        "earliest, for machine checks, PCIe errors, lockups, hung tasks, I/O and file system "
+        "errors and out-of-memory kills. The profile defines the patterns and the outcome of each "
+        "class. Lines of one class and device within seconds are one incident, and all "
+        "consequences of one fault of a PCIe device, memory or a disk (in ports above the device, "
+        "partitions, file systems) are one finding, named by the cause. If pci.errors, "
+        "pci.devices, host.edac or host.nvme find the same fault in counters and states of the "
+        "hardware, only they report it. Lines written by programs are ignored, and gpu.xid judges "
+        "XIDs of GPUs. Damage in a disk image (a loop device, or a device mapper on it) only "
+        "warns: it may belong to a user.",
     .fix =
-        "Read the lines around the one shown with dmesg -T or journalctl -k. What to do depends on "
+        "Read the lines around the one shown with dmesg -T or journalctl -k. The action depends on "
         "the class: replace the part that a machine check or PCIe error names, repair the file "
-        "system, find who used up the memory. A fault that was repaired ages out of the window, "
-        "or ends with a reboot.",
+        "system, find out what used up the memory. A repaired fault ages out of the window or ends "
+        "with a reboot.",
     .needs = Probe::kernel_log | Probe::identity,
     .looks_at = Probe::pci | Probe::disks,  // what belongs together
-    .not_here = not_here,
+    .not_here =
+        [](const Snapshot&, const Profile& profile) {
+          return unless(!profile.host->kernel_log.patterns.empty(), not_limited("the kernel log"));
+        },
     .judge = judge,
 };
 

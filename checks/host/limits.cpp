@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.limits: the process that starts jobs may lock memory and open files as jobs need.
+// host.limits: the process that starts jobs may lock memory and open enough files.
 
 #include <fmt/format.h>
 
@@ -20,21 +20,21 @@ namespace {
 
 constexpr std::string_view kUnlimited = "unlimited";
 
-// Without a process that starts jobs, muster's own limits are all there is to look at. A timer or a
-// container gives it others than jobs get.
+// Without a process that starts jobs, muster's own limits are judged, which may differ from those
+// of jobs.
 Finding too_low(const Limits& seen, std::string_view device, std::string message, Values values) {
   if (seen.process != kOwnLimits)
     return failed(device, std::move(message), Remedy::fix_config, std::move(values));
-  return warned(device, fmt::format("no process that starts jobs was found, and {}", message),
+  return warned(device, fmt::format("no process that starts jobs found, and {}", message),
                 Remedy::fix_config, std::move(values));
 }
 
-// What `judge` says of a limit that is a number.
+// Calls `judge` for a numeric limit.
 template <class Judge>
 std::optional<Finding> judge_number(const Snapshot& snapshot, std::string_view device,
                                     const Fact<std::string>& limit, const Judge& judge) {
   const std::string what = fmt::format("the limit of {}", device);
-  if (!limit) return not_asked(snapshot, device, what, limit);
+  if (!limit) return not_known_here(snapshot, device, what, limit);
   if (*limit == kUnlimited) return std::nullopt;
   if (const auto number = parse_unsigned(*limit)) return judge(*number);
   return not_known(
@@ -67,12 +67,6 @@ std::optional<Finding> judge_open_files(const Snapshot& snapshot, int least) {
       });
 }
 
-std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const ResourceLimits& limits = profile.host->limits;
-  if (!limits.memlock_unlimited && !limits.open_files_min) return not_expected("resource limits");
-  return std::nullopt;
-}
-
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const ResourceLimits& limits = profile.host->limits;
 
@@ -87,18 +81,23 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 constinit const Check check{
     .id = "host.limits",
-    .title = "Jobs may lock memory and open files as they need",
+    .title = "Jobs may lock memory and open enough files",
     .why =
         "Reads the resource limits of the process that starts jobs (slurmd), which jobs inherit. "
         "RDMA registers memory by locking it: with a limit, InfiniBand programs fail to start or "
-        "fall back to TCP. Programs with many ranks or data files run out of open files. Where no "
-        "such process runs, muster's own limits are looked at, and they only warn.",
+        "fall back to TCP. Programs with many ranks or data files run out of open files. If no "
+        "such process runs, muster's own limits are judged, and only warn.",
     .fix =
         "For jobs of Slurm set LimitMEMLOCK=infinity and LimitNOFILE= in slurmd's unit (systemctl "
         "edit slurmd) and restart slurmd; for logins set memlock and nofile in "
         "/etc/security/limits.d.",
     .needs = Probe::kernel | Probe::identity,
-    .not_here = not_here,
+    .not_here =
+        [](const Snapshot&, const Profile& profile) {
+          const ResourceLimits& limits = profile.host->limits;
+          return unless(limits.memlock_unlimited || limits.open_files_min,
+                        not_expected("resource limits"));
+        },
     .judge = judge,
 };
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.mounts: required file systems are mounted, of the right type and writable, and every mount
-// answers.
-
+// Mounted file systems and their free space.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "checks/catalogue.hpp"
@@ -17,7 +17,11 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks::host_mounts {
+namespace muster::checks {
+
+// host.mounts: required file systems are mounted, of the right type and writable, and every mount
+// responds.
+namespace host_mounts {
 namespace {
 
 std::string name_of(const Mount& mount) {
@@ -29,26 +33,26 @@ Finding wrong(const Mount& mount, std::string message, Remedy remedy, Values val
   return failed(printable(mount.point), std::move(message), remedy, std::move(values));
 }
 
-// What a user has mounted is his, and says nothing of the node.
-Finding of_user(std::string_view device, const Mount& mount, std::string_view message) {
+// A mount made by a user is not a fault of the node.
+Finding user_mount(std::string_view device, const Mount& mount, std::string_view message) {
   return warned(device, fmt::format("{}; user {} mounted it", message, printable(*mount.user)),
                 Remedy::watch);
 }
 
-std::string how_it_hangs(const Mount& mount, Seconds deadline) {
+std::string hang_text(const Mount& mount, Seconds deadline) {
   if (mount.hung_for_s) {
-    return fmt::format("{} has not answered an earlier muster for {}, and is not asked again",
+    return fmt::format("{} has not responded to an earlier run of muster for {}; not tried again",
                        name_of(mount), in_time(*mount.hung_for_s));
   }
   return fmt::format(
-      "{} did not answer {}", name_of(mount),
+      "{} did not respond {}", name_of(mount),
       deadline.value > 0 ? fmt::format("within {:g} s", deadline.value) : std::string("in time"));
 }
 
 Finding hung(const Snapshot& snapshot, const Mount& mount, Seconds deadline) {
   Finding finding = mount.user
-                        ? of_user(printable(mount.point), mount, how_it_hangs(mount, deadline))
-                        : wrong(mount, how_it_hangs(mount, deadline), Remedy::restart_service);
+                        ? user_mount(printable(mount.point), mount, hang_text(mount, deadline))
+                        : wrong(mount, hang_text(mount, deadline), Remedy::restart_service);
   finding.limit = deadline.value;
   finding.unit = "s";
   if (finding.outcome == Outcome::fail && !mount.hung_for_s) leave_undecided(snapshot, finding);
@@ -57,7 +61,7 @@ Finding hung(const Snapshot& snapshot, const Mount& mount, Seconds deadline) {
 
 using ByPoint = std::map<std::string_view, const Mount*>;
 
-// A user's mount on the point or on a folder above it, which hides what the node has mounted there.
+// A user's mount on this point or a folder above it, which hides the node's mount.
 const Mount* hidden_by(const ByPoint& mounts, std::string_view point) {
   for (; !point.empty(); point = point.substr(0, point.rfind('/'))) {
     const auto found = mounts.find(point);
@@ -67,7 +71,7 @@ const Mount* hidden_by(const ByPoint& mounts, std::string_view point) {
 }
 
 std::optional<Finding> judge_state(const Mount& mount, const RequiredMount& required) {
-  if (mount.hung) return std::nullopt;  // Said for every mount, required or not.
+  if (mount.hung) return std::nullopt;  // reported for every mount
   if (!required.type.empty() && !matches_glob(required.type, mount.type)) {
     return wrong(mount,
                  fmt::format("{} is of type {}, expected {}", name_of(mount), printable(mount.type),
@@ -76,8 +80,7 @@ std::optional<Finding> judge_state(const Mount& mount, const RequiredMount& requ
   }
   if (mount.space.is_unreadable()) {
     return wrong(
-        mount,
-        fmt::format("{} answers with an error: {}", name_of(mount), printable(mount.space.why())),
+        mount, fmt::format("{} returns an error: {}", name_of(mount), printable(mount.space.why())),
         Remedy::restart_service);
   }
   if (!required.writable || !mount.read_only) return std::nullopt;
@@ -88,15 +91,14 @@ std::optional<Finding> judge_state(const Mount& mount, const RequiredMount& requ
 std::optional<Finding> judge_required(const Mounts& mounts, const ByPoint& points,
                                       const RequiredMount& required) {
   if (const Mount* above = hidden_by(points, required.point)) {
-    return of_user(required.point, *above,
-                   fmt::format("{} hides {}", name_of(*above), required.point));
+    return user_mount(required.point, *above,
+                      fmt::format("{} hides {}", name_of(*above), required.point));
   }
   const auto found = points.find(required.point);
   if (found != points.end()) return judge_state(*found->second, required);
   if (mounts.automount_of(required.point) != nullptr) {
-    return unknown(
-        required.point,
-        fmt::format("{} is mounted when it is used, and nobody has used it", required.point));
+    return unknown(required.point, fmt::format("{} is mounted on demand and has not been used yet",
+                                               required.point));
   }
   return failed(required.point, fmt::format("{} is not mounted", required.point),
                 Remedy::fix_config, {false, true});
@@ -107,9 +109,9 @@ bool is_required(const MountLimits& limits, std::string_view point) {
       limits.required, [&](const RequiredMount& required) { return required.point == point; });
 }
 
-// A mount that nobody requires: only that it answers at all.
+// A mount that is not required must only respond.
 std::optional<Finding> judge_other(const Mount& mount) {
-  // A FUSE mount of another user refuses everybody else, root too, by design.
+  // By design, a FUSE mount of a user refuses all others, including root.
   if (!mount.space.is_unreadable() || mount.user || mount.type.starts_with("fuse"))
     return std::nullopt;
   return not_known(printable(mount.point), fmt::format("whether {} works", name_of(mount)),
@@ -132,7 +134,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     }
   }
   if (mounts.mounts.empty() && findings.empty()) {
-    return {not_known(kNode, "what is mounted", Fact<int>::unreadable("no file system is listed"))};
+    return {not_known(kNode, "the list of mounts", Fact<int>::unreadable("it is empty"))};
   }
   return or_pass(std::move(findings),
                  fmt::format("{} in order, {} required", counted(mounts.mounts.size(), "mount"),
@@ -143,21 +145,139 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 constinit const Check check{
     .id = "host.mounts",
-    .title = "Required file systems are mounted and writable, and every mount answers",
+    .title = "Required file systems are mounted and writable, and every mount responds",
     .why =
-        "Looks for the mounts that the profile requires, with their type and whether they can be "
-        "written, and asks every mounted file system for its size. A file server that does not "
-        "answer blocks every process that touches it, and a root file system that turned read-only "
-        "breaks every job; both look fine in the list of mounts. A mount that a user made (FUSE "
-        "names him) only warns, whatever it does or hides. One in which a child of an earlier run "
-        "still hangs is not asked again.",
+        "Looks for the mounts that the profile requires, with their type and whether they are "
+        "writable, and queries the size of every mounted file system. A file server that does not "
+        "respond blocks every process that uses it, and a root file system that became read-only "
+        "breaks every job; both look normal in the list of mounts. Mounts of users (FUSE) only "
+        "warn. A mount on which a child of an earlier run still hangs is not tried again.",
     .fix =
-        "Not mounted: mount -a, and look at /etc/fstab or the automounter. No answer: bring the "
-        "file server or the network back; umount -l lets new processes go on. Read-only: the "
-        "kernel log says why (host.kernel_log); repair with fsck, replace the disk, or remount.",
+        "Not mounted: mount -a, and look at /etc/fstab or the automounter. No response: restore "
+        "the file server or the network; umount -l lets new processes continue. Read-only: look "
+        "for the reason in the kernel log (host.kernel_log); repair with fsck, replace the disk, "
+        "or remount.",
     .needs = Probe::mounts,
-    .looks_at = kTellsStarvation,
+    .looks_at = kShowsOverload,
     .judge = judge,
 };
 
-}  // namespace muster::checks::host_mounts
+}  // namespace host_mounts
+
+// host.disk: file systems have space and inodes left.
+namespace host_disk {
+namespace {
+
+// Like df: the share of the space available to users, who see a full disk at 100%.
+double space_percent(const Space& space) {
+  const auto used = static_cast<double>(space.used_bytes);
+  const double all = used + static_cast<double>(space.available_bytes);
+  return all > 0 ? 100.0 * used / all : 100.0;
+}
+
+double inode_percent(const Space& space) {
+  const auto total = static_cast<double>(space.inodes_total);
+  return 100.0 * (total - static_cast<double>(std::min(space.inodes_free, space.inodes_total))) /
+         total;
+}
+
+struct MountUse {
+  const Mount& mount;
+  std::string_view what;  // "space"
+  double percent = 0;
+  std::string left;  // "1.2 GiB"
+};
+
+// Why users may have filled the mount, which is not a fault of the node; empty if they cannot.
+std::string user_fault(const Mount& mount) {
+  if (mount.type == "tmpfs") return "; it is a tmpfs, which jobs may fill";
+  if (mount.user) return fmt::format("; user {} mounted it", printable(*mount.user));
+  if (mount.users_write) {
+    return fmt::format("; any user may fill {}, which is on it", printable(*mount.users_write));
+  }
+  return {};
+}
+
+std::optional<Finding> judge_use(const MountUse& use, const Limit<Percent>& warn,
+                                 const Limit<Percent>& fail) {
+  const bool too_full = fail && use.percent > fail->value;
+  if (!too_full && (!warn || use.percent <= warn->value)) return std::nullopt;
+  const std::string point = printable(use.mount.point);
+  const std::string whose = user_fault(use.mount);
+  const double limit = too_full ? fail->value : warn->value;
+  return about(point, too_full && whose.empty() ? Outcome::fail : Outcome::warn,
+               fmt::format("{:.1f}% of the {} on {} in use, {} left; expected at most {:g}%{}",
+                           use.percent, use.what, point, use.left, limit, whose),
+               Remedy::fix_config, {use.percent, limit, "%"});
+}
+
+std::optional<Finding> judge_mount(const Mount& mount, const DiskLimits& limits) {
+  const Space& space = *mount.space;
+  auto finding = judge_use(
+      {mount, "space", space_percent(space), in_gib(static_cast<double>(space.available_bytes))},
+      limits.warn_above, limits.fail_above);
+  if (finding || space.inodes_total == 0) return finding;
+  return judge_use({mount, "inodes", inode_percent(space), counted(space.inodes_free, "inode")},
+                   limits.inodes_warn_above, limits.inodes_fail_above);
+}
+
+// host.mounts reports mounts that hang or do not report their size. Read-only images are always
+// full.
+bool is_judged(const Mount& mount, const DiskLimits& limits) {
+  return !mount.hung && !mount.read_only && mount.space && mount.space->total_bytes > 0 &&
+         !matches_any(limits.ignore, mount.point) && !matches_any(limits.ignore, mount.type);
+}
+
+std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
+  const DiskLimits& limits = profile.host->disk;
+  if (!limits.warn_above && !limits.fail_above && !limits.inodes_warn_above &&
+      !limits.inodes_fail_above)
+    return not_limited("disk use");
+  return std::nullopt;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const DiskLimits& limits = profile.host->disk;
+  Findings findings;
+  std::size_t judged = 0;
+  // One file system mounted in several places is judged once, under its first name.
+  std::set<std::tuple<std::string, std::string, std::uint64_t>> seen;
+  const auto on_top = snapshot.mounts->on_top();
+  for (const auto& mount : snapshot.mounts->mounts) {
+    if (on_top.at(mount.point) != &mount || !is_judged(mount, limits)) continue;
+    const bool names_device = mount.source.find('/') != std::string::npos;
+    if (names_device && !seen.emplace(mount.source, mount.type, mount.space->total_bytes).second)
+      continue;
+    ++judged;
+    append(findings, judge_mount(mount, limits));
+  }
+  if (judged == 0) {
+    return {not_known(kNode, "disk use",
+                      Fact<int>::unreadable("no writable file system reports its size"))};
+  }
+  return or_pass(std::move(findings),
+                 fmt::format("{} with space left", counted(judged, "file system")));
+}
+
+}  // namespace
+
+constinit const Check check{
+    .id = "host.disk",
+    .title = "File systems have space and inodes left",
+    .why =
+        "Compares the used share of space and inodes of every writable file system with limits, "
+        "counted like df. A full /tmp, /var or scratch disk breaks running jobs, and a full "
+        "/var/spool/slurmd prevents new ones. File systems that users can fill only warn: a tmpfs "
+        "such as /dev/shm, and one with /home or a folder open to all, such as /tmp.",
+    .fix =
+        "Find out what fills it: du -xh --max-depth=2 MOUNT | sort -h, df -i for inodes; lsof +L1 "
+        "for files that are deleted but still open. Remove files that jobs left behind; look at "
+        "log rotation, container images and core dumps.",
+    .needs = Probe::mounts,
+    .not_here = not_here,
+    .judge = judge,
+};
+
+}  // namespace host_disk
+
+}  // namespace muster::checks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.nvme: local NVMe devices are all there and alive, and RAID arrays are whole.
+// host.nvme: local NVMe devices are present and live, and RAID arrays are complete.
 
 #include <fmt/format.h>
 
@@ -37,13 +37,13 @@ std::optional<Finding> judge_size(const Snapshot& snapshot, const Nvme& nvme,
       {count_value(*nvme.size_bytes), count_value(static_cast<std::uint64_t>(expected)), "B"});
 }
 
-// The first fault of a device is the cause of the others.
+// Reports only the first fault of a device: it causes the others.
 void judge_device(const Snapshot& snapshot, const Nvme& nvme, const NvmeLimits& limits,
                   Findings& findings) {
-  if (nvme.state && *nvme.state != "live") return;  // the controller's finding
+  if (nvme.state && *nvme.state != "live") return;  // reported for the controller
   if (nvme.read_only && *nvme.read_only) {
-    findings.push_back(failed(nvme.name, "the device allows reads only", hardware_remedy(snapshot),
-                              {"read-only", "writable"}));
+    findings.push_back(failed(nvme.name, "device is read-only, expected writable",
+                              hardware_remedy(snapshot), {"read-only", "writable"}));
     return;
   }
   if (nvme.read_only.is_unreadable()) {
@@ -53,7 +53,7 @@ void judge_device(const Snapshot& snapshot, const Nvme& nvme, const NvmeLimits& 
 }
 
 void judge_controllers(const Snapshot& snapshot, Findings& findings) {
-  std::set<std::string> judged;  // a controller has one state for all its namespaces
+  std::set<std::string> judged;  // namespaces share the state of their controller
   for (const auto& nvme : snapshot.disks->nvme) {
     if (!judged.insert(nvme.controller).second) continue;
     if (nvme.state && *nvme.state != "live") {
@@ -73,11 +73,11 @@ void judge_raid(const Snapshot& snapshot, const Raid& raid, Findings& findings) 
                                                   "read-auto"};
   constexpr std::array<std::string_view, 4> kBad{"inactive", "broken", "readonly", "suspended"};
   if (raid.degraded && *raid.degraded > 0) {
-    findings.push_back(
-        failed(raid.name,
-               fmt::format("the array misses {}{}", counted(*raid.degraded, "member"),
-                           raid.disks ? fmt::format(" of {}", *raid.disks) : ""),
-               hardware_remedy(snapshot), {count_value(*raid.degraded), 0, "members"}));
+    findings.push_back(failed(raid.name,
+                              fmt::format("array without {}{}", counted(*raid.degraded, "member"),
+                                          raid.disks ? fmt::format(" of {}", *raid.disks) : ""),
+                              hardware_remedy(snapshot),
+                              {count_value(*raid.degraded), 0, "members"}));
     return;
   }
   if (raid.degraded.is_unreadable())
@@ -86,28 +86,26 @@ void judge_raid(const Snapshot& snapshot, const Raid& raid, Findings& findings) 
     findings.push_back(not_known(raid.name, "the state of the array", raid.state));
   } else if (std::ranges::find(kBad, *raid.state) != kBad.end()) {
     findings.push_back(failed(raid.name,
-                              fmt::format("the array is {}, expected clean or active", *raid.state),
+                              fmt::format("array is {}, expected clean or active", *raid.state),
                               hardware_remedy(snapshot), {*raid.state, "clean"}));
   } else if (*raid.state != "clear" && std::ranges::find(kGood, *raid.state) == kGood.end()) {
-    // "clear" is a name without an array behind it.
+    // "clear" is a name without an array.
     findings.push_back(
-        not_known(raid.name, "the state of the array",
-                  Fact<int>::unreadable(fmt::format("\"{}\" is no state that muster knows",
-                                                    printable(*raid.state)))));
+        unknown(raid.name, fmt::format("unknown array state \"{}\"", printable(*raid.state))));
   }
 }
 
-// Controllers, not namespaces: one device may be split into several.
-std::size_t devices(const Disks& disks) {
+// Counts controllers, because a device may have several namespaces.
+std::size_t count_devices(const Disks& disks) {
   std::set<std::string> controllers;
   for (const auto& nvme : disks.nvme) controllers.insert(nvme.controller);
   return controllers.size();
 }
 
 std::optional<Finding> judge_count(const Snapshot& snapshot, int expected) {
-  const auto seen = static_cast<std::int64_t>(devices(*snapshot.disks));
+  const auto seen = static_cast<std::int64_t>(count_devices(*snapshot.disks));
   const auto dead = static_cast<std::int64_t>(snapshot.disks->dead_controllers.size());
-  // A dead controller has its own finding, which says why the count is short.
+  // Dead controllers have their own findings.
   if (seen == expected || seen + dead == expected) return std::nullopt;
   return failed(
       kNode,
@@ -117,9 +115,8 @@ std::optional<Finding> judge_count(const Snapshot& snapshot, int expected) {
       {seen, expected, "devices"});
 }
 
-// Drives of one model are sisters: the one that is smaller, slower to reach or of other firmware
-// stands out, and so does another model among drives of one size, as after a repair. What is split
-// into namespaces is the site's own doing.
+// Compares drives of one model by size, link and firmware, and drives of one size by model. Leaves
+// out drives that the site split into namespaces.
 class EqualDisks {
  public:
   explicit EqualDisks(const Snapshot& snapshot) : snapshot_(snapshot) {
@@ -132,12 +129,12 @@ class EqualDisks {
     }
   }
 
-  // `by_size`: no limit judges that.
+  // `by_size`: the size has no limit.
   [[nodiscard]] Findings differences(bool by_size) const {
     Findings findings;
 
     const Finding broken{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot_)};
-    // A hypervisor may give its guest disks of any size.
+    // A hypervisor may give its guests disks of any size.
     const bool virtual_disks = snapshot_.identity->hypervisor;
     const Finding other_size =
         virtual_disks ? Finding{.outcome = Outcome::warn, .remedy = Remedy::report_to_provider}
@@ -154,7 +151,7 @@ class EqualDisks {
     const auto speed = sisters_by([](const Nvme& nvme) { return nvme.link_speed_gts; });
     append(findings, speed.differences({"link speed", kDisks}, " GT/s", broken));
     append(findings, other_texts());
-    // Where no majority is clear nobody stands out.
+    // Without a clear majority no drive stands out.
     std::erase_if(findings, [](const Finding& finding) { return finding.device == kNode; });
     return findings;
   }
@@ -174,8 +171,8 @@ class EqualDisks {
 
   [[nodiscard]] Findings other_texts() const {
     const Finding odd{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
-    std::map<std::string, std::vector<Said>> firmware;
-    std::map<std::uint64_t, std::vector<Said>> models;
+    std::map<std::string, std::vector<DeviceValue>> firmware;
+    std::map<std::uint64_t, std::vector<DeviceValue>> models;
     for (const auto* nvme : disks_) {
       if (nvme->firmware) {
         firmware[*nvme->model].push_back({nvme->name, printable(*nvme->firmware)});
@@ -185,8 +182,9 @@ class EqualDisks {
       }
     }
     Findings findings;
-    const auto compare = [&](const std::vector<Said>& said, std::string_view what) {
-      if (usual(said, &Said::value)) append(findings, disagreements(said, {what, kDisks}, odd));
+    const auto compare = [&](const std::vector<DeviceValue>& said, std::string_view what) {
+      if (usual(said, &DeviceValue::value))
+        append(findings, disagreements(said, {what, kDisks}, odd));
     };
     for (const auto& [model, said] : firmware) compare(said, "firmware");
     for (const auto& [size, said] : models) compare(said, "model");
@@ -201,14 +199,12 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const NvmeLimits& limits = profile.host->nvme;
   const Disks& disks = *snapshot.disks;
   if (!limits.count && disks.nvme.empty() && disks.dead_controllers.empty() && disks.raid.empty()) {
-    return {
-        skipped("no local NVMe devices or RAID arrays here, and none expected by this profile")};
+    return {skipped("no local NVMe devices or RAID arrays, and none expected by this profile")};
   }
 
   Findings findings;
   for (const auto& controller : disks.dead_controllers) {
-    findings.push_back(failed(controller,
-                              fmt::format("NVMe controller {} offers no disk", controller),
+    findings.push_back(failed(controller, fmt::format("NVMe controller {} has no disk", controller),
                               hardware_remedy(snapshot), {"no namespace"}));
   }
   if (limits.count) append(findings, judge_count(snapshot, *limits.count));
@@ -216,26 +212,27 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto& nvme : disks.nvme) judge_device(snapshot, nvme, limits, findings);
   append(findings, EqualDisks(snapshot).differences(!limits.size));
   for (const auto& raid : disks.raid) judge_raid(snapshot, raid, findings);
-  return or_pass(std::move(findings),
-                 fmt::format("{} and {} in order", counted(devices(disks), "local NVMe device"),
-                             counted(disks.raid.size(), "RAID array")));
+  return or_pass(
+      std::move(findings),
+      fmt::format("{} and {} healthy", counted(count_devices(disks), "local NVMe device"),
+                  counted(disks.raid.size(), "RAID array")));
 }
 
 }  // namespace
 
 constinit const Check check{
     .id = "host.nvme",
-    .title = "Local NVMe devices are complete and writable, and RAID arrays are whole",
+    .title = "Local NVMe devices are present and writable, and RAID arrays are complete",
     .why =
-        "Counts local NVMe devices and looks at their size, the state of their controllers and "
-        "whether the kernel lets them be written, and at the state of md arrays. Drives of one "
-        "model are compared by size, PCIe link and firmware, those of one size by model, where "
-        "three or more agree. A device that dropped off the bus or an array that lost a member "
-        "leaves jobs without scratch space, or with data about to be lost.",
+        "Counts local NVMe devices and checks their size, the state of their controllers, whether "
+        "they are writable, and the state of md arrays. Drives of one model are compared by size, "
+        "PCIe link and firmware, and drives of one size by model, if three or more agree. If a "
+        "device dropped off the bus or an array lost a member, jobs have no scratch space or are "
+        "about to lose data.",
     .fix =
         "See nvme list, nvme smart-log and the kernel log for the device; mdadm --detail for an "
-        "array. Some controllers come back after a reboot; a device that fails again is replaced. "
-        "Then rebuild the array and its file system.",
+        "array. Some controllers recover after a reboot; replace a device that fails again. Then "
+        "rebuild the array and its file system.",
     .code = "NHC2023",
     .needs = Probe::disks | Probe::identity,
     .judge = judge,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.services: systemd units that must be active are, and those that must not be are not.
-
+// Services, programs, files and container storage that jobs need.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "checks/catalogue.hpp"
@@ -13,10 +14,10 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
 
-namespace muster::checks::host_services {
+namespace muster::checks {
 namespace {
 
-// Units may be named as systemctl takes them, without ".service".
+// Like systemctl, accepts names without ".service".
 std::string unit_name(std::string_view name) {
   constexpr std::string_view kKinds =
       "service socket timer mount automount target path slice scope swap device";
@@ -27,8 +28,12 @@ std::string unit_name(std::string_view name) {
   return complete ? std::string(name) : fmt::format("{}.service", name);
 }
 
-void judge_active(const Services& services, const Words& names, Findings& findings) {
-  for (const auto& name : names) {
+Findings judge_services(const Snapshot& snapshot, const Profile& profile) {
+  const ServiceLimits& limits = profile.host->services;
+  const Services& services = *snapshot.services;
+  if (!services.active) return {not_known(kNode, "the list of active services", services.active)};
+  Findings findings;
+  for (const auto& name : limits.active) {
     const std::string unit = unit_name(name);
     if (!matching(*services.active, unit).empty()) continue;
     const bool has_failed = services.failed && !matching(*services.failed, unit).empty();
@@ -37,53 +42,155 @@ void judge_active(const Services& services, const Words& names, Findings& findin
                               fmt::format("{} is {}, expected active", unit, state),
                               Remedy::restart_service, {state, "active"}));
   }
-}
-
-void judge_inactive(const Services& services, const Words& names, Findings& findings) {
-  for (const auto& name : names) {
+  for (const auto& name : limits.inactive) {
     for (const auto& unit : matching(*services.active, unit_name(name))) {
       findings.push_back(failed(printable(unit),
                                 fmt::format("{} is active, expected inactive", printable(unit)),
                                 Remedy::fix_config, {"active", "inactive"}));
     }
   }
-}
-
-std::optional<Finding> not_here(const Snapshot& /*snapshot*/, const Profile& profile) {
-  const ServiceLimits& limits = profile.host->services;
-  if (limits.active.empty() && limits.inactive.empty()) return not_expected("services");
-  return std::nullopt;
-}
-
-Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  const ServiceLimits& limits = profile.host->services;
-  const Services& services = *snapshot.services;
-  if (!services.active) return {not_known(kNode, "the list of active services", services.active)};
-
-  Findings findings;
-  judge_active(services, limits.active, findings);
-  judge_inactive(services, limits.inactive, findings);
   return or_pass(std::move(findings),
                  fmt::format("{} active or inactive as expected",
                              counted(limits.active.size() + limits.inactive.size(), "service")));
 }
 
+// Null if the snapshot does not include the file.
+const FileFact* find_file(const Environment& environment, const std::string& path) {
+  const auto found = std::ranges::find(environment.files, path, &FileFact::path);
+  return found == environment.files.end() ? nullptr : &*found;
+}
+
+Finding file_not_known(const std::string& path) {
+  return unknown(
+      path, fmt::format("whether {} exists is not known: the snapshot does not include it", path));
+}
+
+Finding wrong_file(const std::string& path, std::string seen, std::string limit) {
+  auto message = fmt::format("{} is {}, expected {}", path, seen, limit);
+  return warned(path, std::move(message), Remedy::fix_config, {std::move(seen), std::move(limit)});
+}
+
+std::optional<Finding> judge_program(const Environment& environment, const std::string& path,
+                                     bool executable) {
+  const FileFact* file = find_file(environment, path);
+  if (file == nullptr) return file_not_known(path);
+  if (!file->exists) return wrong_file(path, "missing", executable ? "executable" : "present");
+  if (!executable || file->executable) return std::nullopt;
+  return wrong_file(path, "not executable", "executable");
+}
+
+Findings judge_programs(const Snapshot& snapshot, const Profile& profile) {
+  const auto& [executable, present] = profile.host->programs;
+  Findings findings;
+  for (const auto& path : executable) {
+    append(findings, judge_program(*snapshot.environment, path, true));
+  }
+  for (const auto& path : present) {
+    append(findings, judge_program(*snapshot.environment, path, false));
+  }
+  return or_pass(std::move(findings),
+                 fmt::format("{} and {} in place", counted(executable.size(), "program"),
+                             counted(present.size(), "file")));
+}
+
+std::optional<Finding> judge_free_space(const FileFact& file, Bytes least) {
+  if (!file.space) return not_known(file.path, "the free space", file.space);
+  const auto free = static_cast<double>(file.space->available_bytes);
+  if (free >= least.value) return std::nullopt;
+  return warned(file.path,
+                fmt::format("{} free in {}, expected at least {}", in_gib(free), file.path,
+                            in_gib(least.value)),
+                Remedy::fix_config,
+                {count_value(file.space->available_bytes),
+                 count_value(static_cast<std::uint64_t>(least.value)), "B"});
+}
+
+std::optional<Finding> judge_directory(const Environment& environment, const std::string& path,
+                                       const ContainerStorageLimits& limits) {
+  const FileFact* file = find_file(environment, path);
+  if (file == nullptr) return file_not_known(path);
+  if (!file->exists) return wrong_file(path, "missing", "directory");
+  if (!file->directory) return wrong_file(path, "not a directory", "directory");
+  if (!file->writable) {
+    return not_known(path, fmt::format("whether {} is writable", path), file->writable);
+  }
+  if (!*file->writable) return wrong_file(path, "not writable", "writable");
+  return limits.free_min ? judge_free_space(*file, *limits.free_min) : std::nullopt;
+}
+
+Findings judge_container_storage(const Snapshot& snapshot, const Profile& profile) {
+  const ContainerStorageLimits& limits = profile.host->container_storage;
+  Findings findings;
+  for (const auto& path : limits.paths) {
+    append(findings, judge_directory(*snapshot.environment, path, limits));
+  }
+  return or_pass(std::move(findings),
+                 fmt::format("{} {} for containers writable{}", limits.paths.size(),
+                             limits.paths.size() == 1 ? "directory" : "directories",
+                             limits.free_min ? ", with free space" : ""));
+}
+
 }  // namespace
 
-constinit const Check check{
+constinit const Check host_services::check{
     .id = "host.services",
     .title = "Services that jobs need are active, and those that disturb them are not",
     .why =
         "Compares the active systemd units with those that the profile requires and forbids. "
-        "Without nvidia-fabricmanager the GPUs of an NVSwitch machine cannot be used, without "
-        "munge or slurmd the node takes no jobs; an update or a scan in the background makes one "
-        "node of a parallel job slow.",
+        "Without nvidia-fabricmanager the GPUs of an NVSwitch machine are unusable, and without "
+        "munge or slurmd the node accepts no jobs; an update or a scan in the background slows one "
+        "node of a parallel job down.",
     .fix =
-        "systemctl status UNIT and journalctl -u UNIT say why it stopped; then systemctl restart "
-        "UNIT. Turn off what must not run: systemctl disable --now UNIT.",
+        "Find out with systemctl status UNIT and journalctl -u UNIT why it stopped; then systemctl "
+        "restart UNIT. Disable a service that must not run: systemctl disable --now UNIT.",
     .needs = Probe::services,
-    .not_here = not_here,
-    .judge = judge,
+    .not_here =
+        [](const Snapshot&, const Profile& profile) {
+          const ServiceLimits& limits = profile.host->services;
+          return unless(!limits.active.empty() || !limits.inactive.empty(),
+                        not_expected("services"));
+        },
+    .judge = judge_services,
 };
 
-}  // namespace muster::checks::host_services
+constinit const Check host_programs::check{
+    .id = "host.programs",
+    .title = "Programs and files that jobs need are in place",
+    .why =
+        "Looks for the programs and files that the profile lists: the container runtime (enroot, "
+        "the pyxis plugin, nvidia-container-cli), topology files, health-check tools. On a node "
+        "that was set up only partly, every container job fails at its start.",
+    .fix =
+        "Install the missing package, or repeat the node's setup (cloud-init, Ansible, the image "
+        "build) and read its log.",
+    .needs = Probe::environment,
+    .not_here =
+        [](const Snapshot&, const Profile& profile) {
+          const ProgramLimits& limits = profile.host->programs;
+          return unless(!limits.executable.empty() || !limits.present.empty(),
+                        not_expected("programs or files"));
+        },
+    .judge = judge_programs,
+};
+
+constinit const Check host_container_storage::check{
+    .id = "host.container_storage",
+    .title = "Container storage exists, is writable and has free space",
+    .why =
+        "Looks at the directories where enroot, docker or containerd keep images and running "
+        "containers. Layers of 20 GB are common: if a disk was not mounted after a reboot, or is "
+        "full of old images, container jobs fail while they unpack.",
+    .fix =
+        "Mount or rebuild the local disk that belongs there (see host.nvme and host.mounts), "
+        "create the directory with the mode that the runtime requires, or remove old images "
+        "(enroot list, docker system prune).",
+    .needs = Probe::environment,
+    .not_here =
+        [](const Snapshot&, const Profile& profile) {
+          return unless(!profile.host->container_storage.paths.empty(),
+                        not_expected("container storage"));
+        },
+    .judge = judge_container_storage,
+};
+
+}  // namespace muster::checks

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error counters of ACTIVE ports as rates since earlier runs. Lifetime totals say nothing, and the
-// counters saturate: at its maximum a counter no longer counts.
+// Error counters and bit errors of links.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,38 +20,42 @@
 #include "lib/profile/limits/ib.hpp"
 #include "lib/state/counters.hpp"
 
-namespace muster::checks::ib_errors {
+namespace muster::checks {
+
+// ib.errors: error counters of ACTIVE ports as rates since earlier runs. Lifetime totals are
+// meaningless, and the counters saturate.
+namespace ib_errors {
 namespace {
 
-struct Width {
+struct CounterWidth {
   std::string_view counter;
   std::uint64_t most = 0;
 };
 
-// Where the InfiniBand architecture's port counters end; they stay there until they are cleared.
-constexpr std::array<Width, 12> kWidths{{{"VL15_dropped", 0xffff},
-                                         {"excessive_buffer_overrun_errors", 0xf},
-                                         {"link_downed", 0xff},
-                                         {"link_error_recovery", 0xff},
-                                         {"local_link_integrity_errors", 0xf},
-                                         {"port_rcv_constraint_errors", 0xff},
-                                         {"port_rcv_errors", 0xffff},
-                                         {"port_rcv_remote_physical_errors", 0xffff},
-                                         {"port_rcv_switch_relay_errors", 0xffff},
-                                         {"port_xmit_constraint_errors", 0xff},
-                                         {"port_xmit_discards", 0xffff},
-                                         {"symbol_error", 0xffff}}};
+// The maxima of the InfiniBand port counters, which stay there until they are cleared.
+constexpr std::array<CounterWidth, 12> kWidths{{{"VL15_dropped", 0xffff},
+                                                {"excessive_buffer_overrun_errors", 0xf},
+                                                {"link_downed", 0xff},
+                                                {"link_error_recovery", 0xff},
+                                                {"local_link_integrity_errors", 0xf},
+                                                {"port_rcv_constraint_errors", 0xff},
+                                                {"port_rcv_errors", 0xffff},
+                                                {"port_rcv_remote_physical_errors", 0xffff},
+                                                {"port_rcv_switch_relay_errors", 0xffff},
+                                                {"port_xmit_constraint_errors", 0xff},
+                                                {"port_xmit_discards", 0xffff},
+                                                {"symbol_error", 0xffff}}};
 
 bool is_saturated(std::string_view counter, std::uint64_t value) {
-  return std::ranges::any_of(
-      kWidths, [&](const Width& width) { return width.counter == counter && value >= width.most; });
+  return std::ranges::any_of(kWidths, [&](const CounterWidth& width) {
+    return width.counter == counter && value >= width.most;
+  });
 }
 
-// What came of all the counters that were looked at.
-struct Tally {
+struct JudgedCounters {
   Findings findings;
   std::size_t judged = 0;
-  std::size_t first = 0;  // nothing earlier to compare with
+  std::size_t first = 0;  // without an earlier observation
   bool virtual_function = false;
   bool refused = false;  // the registers of physical ports
 };
@@ -61,18 +65,18 @@ Remedy remedy_for(const Snapshot& snapshot, std::string_view counter, Outcome ou
   return outcome == Outcome::fail ? hardware_remedy(snapshot) : Remedy::watch;
 }
 
-// One limit of a counter: how far it may rise in how long.
-struct Rule {
+// How far a counter may rise in which time.
+struct RiseLimit {
   Outcome outcome = Outcome::warn;
   double most = 0;
   double within_s = kHour;
-  double over_s = kHour;  // the time that is looked at: more than `within_s` for an average
+  double over_s = kHour;  // observation time; longer than `within_s` for an average
 };
 
 // The worst first. A rate is judged over the last hour, which shows a burst, and over the whole
-// window, which remembers one.
-std::vector<Rule> rules_of(const CounterLimit& limit, double window_s) {
-  std::vector<Rule> rules;
+// window.
+std::vector<RiseLimit> rise_limits_of(const CounterLimit& limit, double window_s) {
+  std::vector<RiseLimit> rules;
   const auto per_hour = [&](Outcome outcome, const Limit<double>& most) {
     if (!most) return;
     rules.push_back({.outcome = outcome, .most = *most});
@@ -95,11 +99,11 @@ bool is_limited(const CounterLimit& limit) {
          limit.fail_above;
 }
 
-struct Unreadable {
+struct UnreadableCounters {
   std::vector<std::string> names;
   std::string why;  // of the first
 
-  void add(const std::string& name, const std::string& reason) {
+  void add_counter(const std::string& name, const std::string& reason) {
     names.push_back(name);
     if (why.empty()) why = reason;
   }
@@ -107,24 +111,24 @@ struct Unreadable {
 
 class PortJudge {
  public:
-  PortJudge(const Snapshot& snapshot, const Profile& profile, Tally& tally)
+  PortJudge(const Snapshot& snapshot, const Profile& profile, JudgedCounters& tally)
       : snapshot_(snapshot), limits_(profile.ib->errors), tally_(tally) {}
 
   void judge(const ib::PortOf& at) {
-    Unreadable unreadable;
-    Unreadable refused;
+    UnreadableCounters unreadable;
+    UnreadableCounters refused;
     bool port_answers = false;
     for (const auto& [name, limit] : limits_.counters) {
       if (!is_limited(limit)) continue;
-      // In the physical port's register, or else the function's.
+      // In the register of the physical port, or else of the function.
       const bool of_port = at.port->counters.contains(name);
       const auto& counters = of_port ? at.port->counters : at.port->hw_counters;
       const auto counter = counters.find(name);
       if (counter == counters.end()) {
-        unreadable.add(name, "the port does not offer it");
+        unreadable.add_counter(name, "the port does not offer it");
       } else if (const auto& fact = counter->second; !fact) {
         const bool by_nature = fact.is_absent() && of_port && at.hca->virtual_function;
-        (by_nature ? refused : unreadable).add(name, fact.why());
+        (by_nature ? refused : unreadable).add_counter(name, fact.why());
       } else {
         port_answers = port_answers || of_port;
         judge_value(at, name, *fact, limit);
@@ -134,13 +138,12 @@ class PortJudge {
   }
 
  private:
-  void report(const ib::PortOf& at, bool port_answers, Unreadable unreadable,
-              const Unreadable& refused) {
+  void report(const ib::PortOf& at, bool port_answers, UnreadableCounters unreadable,
+              const UnreadableCounters& refused) {
     tally_.virtual_function = tally_.virtual_function || at.hca->virtual_function;
-    // The port's register is refused as a whole: a single counter is not a virtual function's
-    // nature.
+    // A virtual function is refused the whole register, never a single counter.
     if (port_answers) {
-      for (const auto& name : refused.names) unreadable.add(name, refused.why);
+      for (const auto& name : refused.names) unreadable.add_counter(name, refused.why);
     } else {
       tally_.refused = tally_.refused || !refused.names.empty();
     }
@@ -155,7 +158,7 @@ class PortJudge {
     if (is_saturated(name, value)) {
       tally_.findings.push_back(
           ib::about(at, Outcome::unknown,
-                    fmt::format("{} is saturated at {}: clear with perfquery -R", name, value),
+                    fmt::format("{} is saturated at {}: clear it with perfquery -R", name, value),
                     Remedy::none, {count_value(value)}));
       return;
     }
@@ -165,7 +168,7 @@ class PortJudge {
       return;
     }
     ++tally_.judged;
-    for (const Rule& rule : rules_of(limit, limits_.window.value)) {
+    for (const RiseLimit& rule : rise_limits_of(limit, limits_.window.value)) {
       if (auto finding = judge_rule(at, name, *rise_of(snapshot_, key, value, rule.over_s), rule)) {
         tally_.findings.push_back(*std::move(finding));
         return;
@@ -174,7 +177,7 @@ class PortJudge {
   }
 
   [[nodiscard]] std::optional<Finding> judge_rule(const ib::PortOf& at, const std::string& name,
-                                                  const Delta& delta, const Rule& rule) const {
+                                                  const Delta& delta, const RiseLimit& rule) const {
     const double seen = delta.in_window(rule.within_s);
     if (seen <= rule.most) return std::nullopt;
     const bool rate = rule.within_s <= kHour;
@@ -192,24 +195,23 @@ class PortJudge {
 
   const Snapshot& snapshot_;
   const IbErrorLimits& limits_;
-  Tally& tally_;
+  JudgedCounters& tally_;
 };
 
-Finding summary(const Tally& tally) {
+Finding summary(const JudgedCounters& tally) {
   if (tally.judged == 0 && tally.first == 0) {
-    return skipped("the port's error counters are refused to virtual functions");
+    return skipped("virtual functions cannot read the port's error counters");
   }
   if (tally.judged == 0) {
     return skipped(
         "first observation in this boot, or counters cleared since: a rate needs an earlier one");
   }
-  std::string message =
-      fmt::format("{} within their limits", counted(tally.judged, "error counter"));
+  std::string message = fmt::format("{} within limits", counted(tally.judged, "error counter"));
   if (tally.first > 0) message += fmt::format(", {} seen for the first time", tally.first);
   if (tally.refused) {
-    message += "; the port's own counters are refused to virtual functions";
+    message += "; virtual functions cannot read the port's own counters";
   } else if (tally.virtual_function) {
-    message += "; on a virtual function a zero proves nothing";
+    message += "; zeros of a virtual function prove nothing";
   }
   return passed(std::move(message));
 }
@@ -217,11 +219,11 @@ Finding summary(const Tally& tally) {
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const bool limited = std::ranges::any_of(
       profile.ib->errors.counters, [](const auto& entry) { return is_limited(entry.second); });
-  if (!limited) return {not_expected("limit of InfiniBand errors")};
+  if (!limited) return {not_limited("InfiniBand errors")};
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
 
-  Tally tally;
+  JudgedCounters tally;
   PortJudge port_judge(snapshot, profile, tally);
   for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) port_judge.judge(at);
   if (tally.findings.empty()) return {summary(tally)};
@@ -235,11 +237,12 @@ constinit const Check check{
     .title = "InfiniBand error counters rise no faster than their limits",
     .why =
         "A link that corrects, retrains or drops packets is slow for every job and about to fail. "
-        "The counters count since they were last cleared, so only their rise between two runs says "
-        "anything, and they stop at their maximum. A virtual function may show zeros or nothing.",
+        "The counters count since they were last cleared, so only their rise between two runs is "
+        "meaningful, and they stop at their maximum. A virtual function may report zeros or "
+        "nothing.",
     .fix =
-        "Reseat or replace the cable or optic, clear the counters (perfquery -R) and watch. "
-        "Constraint errors point to partition keys, discards to congestion or a dead far end.",
+        "Reseat or replace the cable or optic, clear the counters (perfquery -R) and watch them. "
+        "Constraint errors point to partition keys, discards to congestion or a dead remote end.",
     .code = "NHC2003",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,
@@ -247,4 +250,155 @@ constinit const Check check{
     .judge = judge,
 };
 
-}  // namespace muster::checks::ib_errors
+}  // namespace ib_errors
+
+// ib.ber: bit errors of links, before and after error correction, from the counters of each HCA's
+// network interface.
+namespace ib_ber {
+namespace {
+
+constexpr std::string_view kCorrectedBits = "rx_corrected_bits_phy";
+constexpr std::string_view kSymbolErrors = "rx_pcs_symbol_err_phy";
+
+// Errors of a port per transmitted bit in the last hour.
+struct BitErrors {
+  ib::PortOf at;
+  std::optional<double> symbols;  // lost symbols
+  std::optional<double> raw;      // corrected bits
+};
+
+std::optional<std::uint64_t> count_of(const IbPort& port, std::string_view name) {
+  const auto errors = port.link_errors.find(std::string(name));
+  if (errors != port.link_errors.end()) return errors->second;
+  const auto counter = port.hw_counters.find(std::string(name));
+  if (counter == port.hw_counters.end() || !counter->second) return std::nullopt;
+  return *counter->second;
+}
+
+bool counts_bit_errors(const ib::PortOf& at) {
+  return count_of(*at.port, kCorrectedBits) || count_of(*at.port, kSymbolErrors);
+}
+
+std::optional<double> error_rate(const Snapshot& snapshot, const ib::PortOf& at,
+                                 std::string_view name) {
+  const auto count = count_of(*at.port, name);
+  if (!count || !at.port->rate_gbps || *at.port->rate_gbps <= 0) return std::nullopt;
+  const auto key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, name);
+  const auto rise = rise_of(snapshot, key, *count);
+  if (!rise) return std::nullopt;
+  return static_cast<double>(rise->increments) / (*at.port->rate_gbps * 1e9 * rise->seconds);
+}
+
+Finding too_many(const BitErrors& port, Outcome outcome, std::string_view what, double seen,
+                 double limit, Remedy remedy) {
+  return ib::about(port.at, outcome,
+                   fmt::format("{} {:.1e} per bit, limit {:.0e}", what, seen, limit), remedy,
+                   {seen, limit, "per bit"});
+}
+
+bool above(const std::optional<double>& seen, const Limit<double>& limit) {
+  return seen && limit && *seen > *limit;
+}
+
+// The (lower) median of each kind with at least three HCAs.
+std::map<std::string, double> medians_by_kind(const Snapshot& snapshot,
+                                              const std::vector<BitErrors>& ports) {
+  constexpr std::size_t kFewest = 3;
+  std::map<std::string, std::vector<double>> kinds;
+  for (const auto& port : ports) {
+    const auto kind = ib::active_kind_of(snapshot, port.at);
+    if (port.raw && !kind.empty()) kinds[kind].push_back(*port.raw);
+  }
+  std::map<std::string, double> medians;
+  for (auto& [kind, values] : kinds) {
+    if (values.size() < kFewest) continue;
+    std::ranges::sort(values);
+    medians[kind] = values[(values.size() - 1) / 2];
+  }
+  return medians;
+}
+
+std::optional<Finding> judge_port(const Snapshot& snapshot, const IbBerLimits& limits,
+                                  const std::map<std::string, double>& medians,
+                                  const BitErrors& port) {
+  constexpr std::string_view kSymbols = "symbol errors after correction:";
+  constexpr std::string_view kRaw = "corrected bits:";
+  if (above(port.symbols, limits.symbol_fail_above)) {
+    return too_many(port, Outcome::fail, kSymbols, *port.symbols, *limits.symbol_fail_above,
+                    hardware_remedy(snapshot));
+  }
+  if (above(port.symbols, limits.symbol_warn_above)) {
+    return too_many(port, Outcome::warn, kSymbols, *port.symbols, *limits.symbol_warn_above,
+                    Remedy::watch);
+  }
+  if (above(port.raw, limits.raw_warn_above)) {
+    return too_many(port, Outcome::warn, kRaw, *port.raw, *limits.raw_warn_above, Remedy::watch);
+  }
+  const auto median = medians.find(ib::active_kind_of(snapshot, port.at));
+  if (median == medians.end() || !above(port.raw, limits.sisters_warn_above)) return std::nullopt;
+  const double most = median->second * limits.sisters_times.value_or(1);
+  if (*port.raw <= most) return std::nullopt;
+  auto finding = too_many(port, Outcome::warn, kRaw, *port.raw, most, Remedy::watch);
+  finding.message += fmt::format("; the median of HCAs like it is {:.1e}", median->second);
+  return finding;
+}
+
+std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
+  if (auto nothing = ib::no_active_ports(snapshot, profile)) return nothing;
+  if (!ib::is_observed(snapshot)) return std::nullopt;
+  if (std::ranges::none_of(ib::active_ports(snapshot, profile), counts_bit_errors)) {
+    return skipped("neither the HCAs nor their network interfaces count bit errors");
+  }
+  return std::nullopt;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const auto& uptime = snapshot.identity->uptime_s;
+  if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
+  std::vector<BitErrors> ports;
+  for (const auto& at : ib::active_ports(snapshot, profile)) {
+    BitErrors port{.at = at,
+                   .symbols = error_rate(snapshot, at, kSymbolErrors),
+                   .raw = error_rate(snapshot, at, kCorrectedBits)};
+    if (port.symbols || port.raw) ports.push_back(std::move(port));
+  }
+  if (ports.empty()) {
+    return {skipped(
+        "first observation in this boot, or counters cleared since: a rate needs an earlier one")};
+  }
+  const auto medians = medians_by_kind(snapshot, ports);
+  Findings findings;
+  for (const auto& port : ports) {
+    append(findings, judge_port(snapshot, profile.ib->ber, medians, port));
+  }
+  return or_pass(std::move(findings),
+                 fmt::format("{} with few bit errors", counted(ports.size(), "link")));
+}
+
+}  // namespace
+
+constinit const Check check{
+    .id = "ib.ber",
+    .title = "InfiniBand links need little error correction and lose no symbols",
+    .why =
+        "Since HDR every link corrects bit errors all the time, and loses a symbol only if there "
+        "are too many: then packets are resent, and all ranks wait for them. The driver counts "
+        "corrected bits and lost symbols of the HCA's network interface (ethtool -S ib0: "
+        "rx_corrected_bits_phy, rx_pcs_symbol_err_phy); their rise in an hour, divided by the bits "
+        "that the link carries, is the bit error rate. An HCA that corrects a hundred times as "
+        "much as its sisters has a bad cable, even below the limits. Virtual functions do not "
+        "report these counters.",
+    .fix =
+        "mlxlink -d mlx5_0 -c shows more details. Clean, reseat or replace the cable or optic; "
+        "move it to another port to see whether the errors follow it.",
+    .code = "NHC2003",
+    .needs = Probe::infiniband | Probe::identity,
+    .looks_at = Probe::pci,
+    .when_absent = WhenAbsent::judge,
+    .not_here = not_here,
+    .judge = judge,
+};
+
+}  // namespace ib_ber
+
+}  // namespace muster::checks

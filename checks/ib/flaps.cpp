@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often the link of an ACTIVE port went down. The port's own counter tells best; on a virtual
-// function it may be hidden or zero, and the interface's carrier and the kernel log stand in.
+// ib.flaps: how often the link of an ACTIVE port went down. The port's own counter is the best
+// source; on a virtual function it may be hidden or zero, so the interface's carrier and the kernel
+// log count as well.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,33 +25,33 @@ namespace {
 constexpr std::string_view kCounter = "link_downed";
 constexpr std::uint64_t kSaturated = 255;  // the counter has 8 bits
 
-// The time that is looked at, in uptime.
-struct Window {
+// In uptime.
+struct FlapWindow {
   double now_s = 0;
   double length_s = 0;
-  double from_s = 0;  // nothing before counts: links come and go while a node boots
+  double from_s = 0;  // flaps while the node boots do not count
 };
 
-// How often the link went down, and who says so.
-struct Evidence {
-  Delta seen;  // in longer than the window where the last run is longer ago
+// How often the link went down.
+struct FlapEvidence {
+  Delta seen;  // over more than the window if the last run is longer ago
   std::string source;
 };
 
-// What a counter gained in the window, or since a last run that is longer ago.
-std::optional<Delta> gained(const Snapshot& snapshot, const Window& window, std::string_view key,
-                            std::uint64_t value) {
+// The rise of a counter in the window, or since the last run if that is longer ago.
+std::optional<Delta> rise_in(const Snapshot& snapshot, const FlapWindow& window,
+                             std::string_view key, std::uint64_t value) {
   auto delta = rise_of(snapshot, key, value, window.length_s, window.from_s);
-  // A rate is never that of less than an hour; a number of flaps may be.
+  // Unlike a rate, a number of flaps may be from less than an hour.
   const double since_last_s = window.now_s - snapshot.earlier.last_uptime_s;
   if (delta) delta->seconds = std::min(delta->seconds, std::max(window.length_s, since_last_s));
   return delta;
 }
 
-void keep_larger(const Window& window, std::optional<Evidence>& best, Delta seen,
+void keep_larger(const FlapWindow& window, std::optional<FlapEvidence>& best, Delta seen,
                  std::string source) {
   if (!best || seen.in_window(window.length_s) > best->seen.in_window(window.length_s)) {
-    best = Evidence{seen, std::move(source)};
+    best = FlapEvidence{seen, std::move(source)};
   }
 }
 
@@ -58,72 +60,71 @@ const Fact<std::uint64_t>* counter_of(const ib::PortOf& at) {
   return found == at.port->counters.end() ? nullptr : &found->second;
 }
 
-void look_at_interfaces(const Snapshot& snapshot, const ib::PortOf& at, const Window& window,
-                        std::optional<Evidence>& best) {
+void add_interfaces(const Snapshot& snapshot, const ib::PortOf& at, const FlapWindow& window,
+                    std::optional<FlapEvidence>& best) {
   if (!at.hca->netdevs) return;
   for (const Interface& interface : snapshot.network->interfaces) {
     if (std::ranges::count(*at.hca->netdevs, interface.name) == 0) continue;
     if (!interface.carrier_down_count) continue;
     const auto key = fmt::format("net.{}.carrier_down_count", interface.name);
-    const auto delta = gained(snapshot, window, key, *interface.carrier_down_count);
+    const auto delta = rise_in(snapshot, window, key, *interface.carrier_down_count);
     if (delta) {
       keep_larger(window, best, *delta, fmt::format("{} lost its carrier", interface.name));
     }
   }
 }
 
-// New kernels and recent drivers write that a link went down; that there are no such lines proves
-// nothing.
-void look_at_kernel_log(const Snapshot& snapshot, const ib::PortOf& at, const Window& window,
-                        std::optional<Evidence>& best) {
+// Only new kernels and recent drivers log that a link went down.
+void add_kernel_log(const Snapshot& snapshot, const ib::PortOf& at, const FlapWindow& window,
+                    std::optional<FlapEvidence>& best) {
   const double begin = std::max(window.now_s - window.length_s, window.from_s);
   const auto times = link_downs_by_adapter(snapshot, begin * 1e6);
   const auto found = times.find(at.hca->name);
   if (found != times.end()) {
-    keep_larger(window, best, {found->second, window.length_s}, "the kernel log says so");
+    keep_larger(window, best, {found->second, window.length_s}, "kernel log");
   }
 }
 
-std::optional<Evidence> evidence_of(const Snapshot& snapshot, const ib::PortOf& at,
-                                    const Window& window) {
-  std::optional<Evidence> best;
+std::optional<FlapEvidence> evidence_of(const Snapshot& snapshot, const ib::PortOf& at,
+                                        const FlapWindow& window) {
+  std::optional<FlapEvidence> best;
   const auto* counter = counter_of(at);
   const auto key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, kCounter);
   const auto delta =
-      counter != nullptr && *counter ? gained(snapshot, window, key, **counter) : std::nullopt;
+      counter != nullptr && *counter ? rise_in(snapshot, window, key, **counter) : std::nullopt;
   if (delta) {
     keep_larger(window, best, *delta, std::string(kCounter));
-    // Elsewhere the port's own counter is the truth; interfaces also go down by hand.
+    // On a physical function the port's counter decides: interfaces can also be shut down.
     if (!at.hca->virtual_function) {
-      // Its lines have their times, which a counter of long ago has not.
-      if (delta->seconds > window.length_s) look_at_kernel_log(snapshot, at, window, best);
+      // Unlike an old counter, log lines have times.
+      if (delta->seconds > window.length_s) add_kernel_log(snapshot, at, window, best);
       return best;
     }
   }
-  look_at_interfaces(snapshot, at, window, best);
-  look_at_kernel_log(snapshot, at, window, best);
+  add_interfaces(snapshot, at, window, best);
+  add_kernel_log(snapshot, at, window, best);
   return best;
 }
 
-// Why the port's own counter cannot be relied upon, where that is not its nature.
+// Why the port's own counter is unusable, unless virtual functions never have it.
 std::optional<std::string> counter_problem(const ib::PortOf& at) {
   const auto* counter = counter_of(at);
   if (counter == nullptr) return fmt::format("the port does not offer {}", kCounter);
   if (counter->known()) {
     if (**counter < kSaturated) return std::nullopt;
-    return fmt::format("{} is saturated at {}: clear with perfquery -R", kCounter, **counter);
+    return fmt::format("{} is saturated at {}: clear it with perfquery -R", kCounter, **counter);
   }
   if (counter->is_absent() && at.hca->virtual_function) return std::nullopt;
   return fmt::format("cannot read {}: {}", kCounter, counter->why());
 }
 
-struct Tally {
+struct FlapFindings {
   Findings findings;
   std::size_t judged = 0;
 };
 
-void judge_port(const Snapshot& snapshot, const ib::PortOf& at, const Window& window,
-                std::uint64_t most, Tally& tally) {
+void judge_port(const Snapshot& snapshot, const ib::PortOf& at, const FlapWindow& window,
+                std::uint64_t most, FlapFindings& tally) {
   const auto evidence = evidence_of(snapshot, at, window);
   if (evidence && evidence->seen.in_window(window.length_s) > static_cast<double>(most)) {
     const auto allowed = evidence->seen.seconds > window.length_s
@@ -131,7 +132,7 @@ void judge_port(const Snapshot& snapshot, const ib::PortOf& at, const Window& wi
                              : fmt::format("{}", most);
     tally.findings.push_back(ib::about(
         at, Outcome::fail,
-        fmt::format("the link went down {} in {}, at most {} allowed ({})",
+        fmt::format("link went down {} in {}, expected at most {} ({})",
                     counted(evidence->seen.increments, "time"),
                     in_time(std::max(evidence->seen.seconds, window.length_s)), allowed,
                     evidence->source),
@@ -145,21 +146,21 @@ void judge_port(const Snapshot& snapshot, const ib::PortOf& at, const Window& wi
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const IbFlapLimits& limits = profile.ib->flaps;
-  if (!limits.max) return {not_expected("limit of link flaps")};
+  if (!limits.max) return {not_limited("link flaps")};
   const auto& uptime = snapshot.identity->uptime_s;
   if (!uptime) return {not_known(kNode, "the time since boot", uptime)};
 
-  const Window window{.now_s = *uptime,
-                      .length_s = limits.window.value > 0 ? limits.window.value : *uptime,
-                      .from_s = limits.ignore_after_boot.value};
+  const FlapWindow window{.now_s = *uptime,
+                          .length_s = limits.window.value > 0 ? limits.window.value : *uptime,
+                          .from_s = limits.ignore_after_boot.value};
   const auto most = static_cast<std::uint64_t>(*limits.max);
-  Tally tally;
+  FlapFindings tally;
   for (const ib::PortOf& at : ib::active_ports(snapshot, profile)) {
     judge_port(snapshot, at, window, most, tally);
   }
   if (!tally.findings.empty()) return std::move(tally.findings);
   if (tally.judged == 0) {
-    return {skipped("first observation in this boot: flaps need an earlier one")};
+    return {skipped("first observation in this boot: counting flaps needs an earlier one")};
   }
   return {passed(fmt::format("{} went down at most {} in {}", counted(tally.judged, "link"),
                              counted(most, "time"), in_time(window.length_s)))};
@@ -171,15 +172,15 @@ constinit const Check check{
     .id = "ib.flaps",
     .title = "InfiniBand links do not flap",
     .why =
-        "A link that goes down and comes back kills the jobs that use it and looks healthy the "
-        "moment after. Counted is how often each link went down in a window, not counting the "
-        "first minutes after boot. A port that is down now is reported by ib.state.",
+        "A link that goes down and comes back kills the jobs that use it, and then looks healthy "
+        "again. This check counts how often each link went down in a window, without the first "
+        "minutes after boot. ib.state reports a port that is down now.",
     .fix =
-        "Reseat or replace the cable or optic; look at the switch port. In a cloud report the node "
-        "to the provider.",
+        "Reseat or replace the cable or optic; look at the switch port. In a cloud, report the "
+        "node to the provider.",
     .code = "NHC2005",
     .needs = Probe::infiniband | Probe::identity | Probe::network,
-    .looks_at = Probe::kernel_log,  // only what it does say proves anything
+    .looks_at = Probe::kernel_log,
     .when_absent = WhenAbsent::judge,
     .not_here = ib::no_active_ports,
     .judge = judge,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every InfiniBand port is ACTIVE with its link up. Why a port is not is told apart, because cable,
-// fabric and configuration are different people's work.
+// ib.state: every InfiniBand port is ACTIVE with its link up. The message names the cause, because
+// different people repair cables, the fabric and configurations.
 #include <fmt/format.h>
 
 #include <array>
@@ -35,19 +35,19 @@ std::string name_of(const std::array<std::string_view, kSize>& names, unsigned n
   return number < kSize ? std::string(names.at(number)) : fmt::format("{}", number);
 }
 
-struct Verdict {
+struct PortFault {
   std::string why;
   Remedy remedy = Remedy::none;
 };
 
-Verdict why_down(const Fact<unsigned>& physical_state, Remedy hardware) {
+PortFault why_down(const Fact<unsigned>& physical_state, Remedy hardware) {
   switch (physical_state.value_or(0)) {
     case 2:
-      return {"no partner answers: cable, optic or far end", hardware};
+      return {"no link partner: check cable, optic and remote end", hardware};
     case 3:
-      return {"switched off by an administrator or the firmware", Remedy::fix_config};
+      return {"disabled by an administrator or the firmware", Remedy::fix_config};
     case 4:
-      return {"stuck in training: a bad signal", hardware};
+      return {"stuck in training because of a bad signal", hardware};
     case 6:
       return {"retraining after errors", hardware};
     default:
@@ -55,17 +55,15 @@ Verdict why_down(const Fact<unsigned>& physical_state, Remedy hardware) {
   }
 }
 
-Verdict why_not_active(const IbPort& port, Remedy hardware) {
+PortFault why_not_active(const IbPort& port, Remedy hardware) {
   switch (*port.state) {
     case 2:
-      return {
-          "the link is up and no subnet manager has configured it: look at the fabric, not the "
-          "node",
-          Remedy::report_to_provider};
+      return {"the link is up but no subnet manager configured it: check the fabric, not the node",
+              Remedy::report_to_provider};
     case 3:
-      return {"between INIT and ACTIVE, which should last a moment: run again", Remedy::watch};
+      return {"between INIT and ACTIVE, which should be short: run again", Remedy::watch};
     case 5:
-      return {"the link was lost moments ago", hardware};
+      return {"the link was just lost", hardware};
     default:
       return why_down(port.physical_state, hardware);
   }
@@ -74,9 +72,8 @@ Verdict why_not_active(const IbPort& port, Remedy hardware) {
 Finding judge_port(const ib::PortOf& at, Remedy hardware) {
   const IbPort& port = *at.port;
   if (ib::link_layer_of(port) == ib::LinkLayer::unknown) {
-    return ib::about(
-        at, Outcome::unknown,
-        fmt::format("link layer is not known: got \"{}\"", printable(port.link_layer, 60)));
+    return ib::about(at, Outcome::unknown,
+                     fmt::format("unknown link layer \"{}\"", printable(port.link_layer, 60)));
   }
   if (!port.state) {
     return ib::about(at, Outcome::unknown,
@@ -86,9 +83,9 @@ Finding judge_port(const ib::PortOf& at, Remedy hardware) {
   const std::string physical =
       port.physical_state ? name_of(kPhysicalStates, *port.physical_state) : "not known";
   if (*port.state == 0 || *port.state >= kStates.size()) {
-    return ib::about(at, Outcome::unknown, fmt::format("state {} means nothing to muster", state));
+    return ib::about(at, Outcome::unknown, fmt::format("unknown port state {}", state));
   }
-  const auto fault = [&](const Verdict& verdict, Values values) {
+  const auto fault = [&](const PortFault& verdict, Values values) {
     return ib::about(at, Outcome::fail,
                      fmt::format("{}, physical state {}: {}", state, physical, verdict.why),
                      verdict.remedy, std::move(values));
@@ -100,14 +97,14 @@ Finding judge_port(const ib::PortOf& at, Remedy hardware) {
   }
   if (*port.physical_state != ib::kLinkUp) {
     const bool retraining = *port.physical_state == 6;
-    return fault({retraining ? "retraining after errors" : "the link is not up", hardware},
+    return fault({retraining ? "retraining after errors" : "the link is down", hardware},
                  {physical, "LinkUp"});
   }
   return ib::about(at, Outcome::pass, "ACTIVE, LinkUp");
 }
 
-// Where no number of HCAs is expected, a port may be one that nobody uses. Most ports of its kind
-// tell whether it is.
+// Without an expected number of HCAs, a port may be unused. It counts as used if most ports of its
+// kind are ACTIVE.
 class UsedPorts {
  public:
   UsedPorts(const Snapshot& snapshot, const Profile& profile)
@@ -125,7 +122,7 @@ class UsedPorts {
     }
   }
 
-  // A number of HCAs is expected, and each of them is to be used.
+  // With an expected number of HCAs, all are used.
   [[nodiscard]] bool all() const { return all_; }
 
   [[nodiscard]] bool contain(const ib::PortOf& at) const {
@@ -138,9 +135,9 @@ class UsedPorts {
   std::set<std::string> used_;
 };
 
-// A port without a link that may be a spare one, or that somebody switched off, is no fault that
-// is proved. One that is trained, or trains again after errors, has a partner.
-void may_be_unused(const IbPort& port, bool used, Finding& finding) {
+// Lowers to a warning the failure of a port that is disabled, or that may be unused because it
+// never had a link partner.
+void lower_if_unused(const IbPort& port, bool used, Finding& finding) {
   constexpr unsigned kDown = 1;
   constexpr unsigned kPolling = 2;
   constexpr unsigned kDisabled = 3;
@@ -150,7 +147,7 @@ void may_be_unused(const IbPort& port, bool used, Finding& finding) {
   if (!off && (used || physical > kPolling)) return;
   finding.outcome = Outcome::warn;
   if (!off) {
-    finding.message += "; too few HCAs like it are ACTIVE to tell whether it is used at all";
+    finding.message += "; too few HCAs like it are ACTIVE to know whether it is used";
     finding.remedy = Remedy::watch;
   }
 }
@@ -161,17 +158,17 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const UsedPorts used(snapshot, profile);
   for (const Hca* hca : ib::hcas_of(snapshot, profile)) {
     if (!hca->ports) {
-      findings.push_back(not_known(hca->name, "what ports it has", hca->ports));
+      findings.push_back(not_known(hca->name, "the list of ports", hca->ports));
       continue;
     }
     if (hca->ports->empty()) {
-      findings.push_back(unknown(hca->name, "it has no ports"));
+      findings.push_back(unknown(hca->name, "no ports"));
     }
     for (const IbPort& port : *hca->ports) {
       if (ib::link_layer_of(port) == ib::LinkLayer::ethernet) continue;
       ++ports;
       Finding finding = judge_port({hca, &port}, hardware_remedy(snapshot));
-      if (!used.all()) may_be_unused(port, used.contain({hca, &port}), finding);
+      if (!used.all()) lower_if_unused(port, used.contain({hca, &port}), finding);
       if (finding.outcome != Outcome::pass) findings.push_back(std::move(finding));
     }
   }
@@ -182,14 +179,14 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 constinit const Check check{
     .id = "ib.state",
-    .title = "InfiniBand ports are ACTIVE and their links up",
+    .title = "InfiniBand ports are ACTIVE and their links are up",
     .why =
         "A port that is not ACTIVE moves no data, and a job that needs it hangs or fails at start. "
-        "DOWN and Polling point to the cable or the far end, Disabled to the configuration, INIT "
-        "to the subnet manager: the link is trained and nobody has configured it.",
+        "DOWN and Polling point to the cable or the remote end, Disabled to the configuration, and "
+        "INIT (trained but not configured) to the subnet manager.",
     .fix =
         "DOWN: reseat or replace cable and optic, look at the switch port. INIT: look at the "
-        "subnet manager. In a cloud report the node to the provider.",
+        "subnet manager. In a cloud, report the node to the provider.",
     .code = "NHC2004",
     .needs = Probe::infiniband | Probe::identity,
     .when_absent = WhenAbsent::judge,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libibverbs, which every MPI and NCCL goes through, lists and opens every HCA, agrees with sysfs
-// about its ports, and can register memory.
+// ib.verbs: libibverbs, which MPI and NCCL use, opens every HCA, agrees with sysfs about its ports,
+// and can register memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,10 +18,10 @@ namespace {
 void compare(std::vector<std::string>& differences, std::string_view what, unsigned verbs,
              const Fact<unsigned>& sysfs) {
   if (!sysfs || *sysfs == verbs) return;
-  differences.push_back(fmt::format("{} is {} by verbs and {} by sysfs", what, verbs, *sysfs));
+  differences.push_back(fmt::format("{} is {} in verbs but {} in sysfs", what, verbs, *sysfs));
 }
 
-// The lane speed is ib.rate's: sysfs cannot name every speed.
+// Not the lane speed, which ib.rate judges: sysfs cannot name every speed.
 Findings judge_ports(const Hca& hca, const std::vector<VerbsPort>& verbs) {
   Findings findings;
   for (const IbPort& port : *hca.ports) {
@@ -29,7 +29,7 @@ Findings judge_ports(const Hca& hca, const std::vector<VerbsPort>& verbs) {
     const auto found = std::ranges::find(verbs, port.number, &VerbsPort::number);
     const ib::PortOf at{&hca, &port};
     if (found == verbs.end()) {
-      findings.push_back(ib::about(at, Outcome::fail, "verbs do not know the port"));
+      findings.push_back(ib::about(at, Outcome::fail, "verbs do not list the port"));
       continue;
     }
     std::vector<std::string> differences;
@@ -45,7 +45,7 @@ Findings judge_ports(const Hca& hca, const std::vector<VerbsPort>& verbs) {
   return findings;
 }
 
-// A limit of locked memory that is too low is host.limits' to report, once.
+// host.limits reports a low limit of locked memory.
 bool memlock_is_limited(const Snapshot& snapshot) {
   const auto& limit = snapshot.kernel->limits.memlock_bytes;
   return limit && *limit != "unlimited";
@@ -80,15 +80,15 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     if (device == nullptr) {
       findings.push_back(
           failed(hca->name,
-                 "libibverbs does not list it: its provider library or its character "
-                 "device below /dev/infiniband is missing",
+                 "libibverbs does not list it: its provider library or its character device below "
+                 "/dev/infiniband is missing",
                  Remedy::fix_config));
     } else {
       append(findings, judge_device(snapshot, *hca, *device));
     }
   }
   return or_pass(std::move(findings),
-                 fmt::format("{} opened, in agreement with sysfs", counted(hcas.size(), "HCA")));
+                 fmt::format("{} opened, consistent with sysfs", counted(hcas.size(), "HCA")));
 }
 
 }  // namespace
@@ -97,9 +97,11 @@ constinit const Check check{
     .id = "ib.verbs",
     .title = "libibverbs opens every HCA and agrees with sysfs",
     .why =
-        "Jobs reach an HCA through libibverbs. A missing provider library or character device "
-        "hides the HCA from them without an error, wrong permissions make opening fail, and memory "
-        "that cannot be registered stops every transfer.",
+        "Jobs use an HCA through libibverbs. A missing provider library or character device "
+        "silently "
+        "hides the HCA, wrong permissions prevent opening it, and without memory registration "
+        "every "
+        "transfer fails.",
     .fix =
         "Load ib_uverbs, install the provider libraries (ibverbs-providers, rdma-core), check the "
         "permissions of /dev/infiniband and the limit of locked memory.",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every GPU, NVSwitch and HCA that the profile expects is on the PCI bus and answers there, and
-// NVML lists the GPUs that the bus has.
+// pci.devices: every expected GPU, NVSwitch and HCA is on the PCI bus and responds, and NVML lists
+// the GPUs of the bus.
 
 #include <fmt/format.h>
 
@@ -27,17 +27,17 @@ using pci::devices_of;
 using pci::NvmlView;
 using pci::word_for;
 
-using Places = std::map<std::string, int>;  // PCI address to NUMA node, as topo.numa has them
+using Places = std::map<std::string, int>;  // PCI address to NUMA node, as in topo.numa
 
-// Azure's codes: a missing GPU or HCA is what gpu.present and ib.present would have said; one that
-// fell off the bus has a code of its own.
+// Azure's codes: those of gpu.present and ib.present for a missing GPU or HCA, and one for a GPU
+// that fell off the bus.
 std::string fault_code(PciKind kind, bool listed) {
   if (kind == PciKind::hca) return "NHC2002";
   if (kind == PciKind::nvswitch) return "NHC2016";
   return listed ? "NHC2013" : "NHC2009";
 }
 
-// The addresses the profile knows and the bus does not have; empty unless they explain the count.
+// Expected addresses that are not on the bus; empty unless they explain the count.
 std::vector<std::string> missing_addresses(const std::vector<const PciDevice*>& found,
                                            const Places& expected, std::size_t missing) {
   std::vector<std::string> absent;
@@ -48,14 +48,14 @@ std::vector<std::string> missing_addresses(const std::vector<const PciDevice*>& 
   return absent;
 }
 
-struct Expected {
+struct ExpectedDevices {
   PciKind kind = PciKind::gpu;
   const Limit<int>& count;
   const Places& places;
 };
 
-void judge_count(const Snapshot& snapshot, const Expected& expected,
-                 const NvmlView* nvml,  // of GPUs only
+void judge_count(const Snapshot& snapshot, const ExpectedDevices& expected,
+                 const NvmlView* nvml,  // for GPUs only
                  Findings& findings) {
   const PciKind kind = expected.kind;
   const auto found = devices_of(snapshot, kind);
@@ -85,16 +85,16 @@ void judge_count(const Snapshot& snapshot, const Expected& expected,
   }
 }
 
-std::optional<Finding> judge_answers(const PciDevice& device, const NvmlView& nvml) {
+std::optional<Finding> judge_response(const PciDevice& device, const NvmlView& nvml) {
   const auto word = word_for(device.kind);
   if (!device.responding) {
     return not_known(device.address,
-                     fmt::format("whether the {} at {} answers", word, device.address),
+                     fmt::format("whether the {} at {} responds", word, device.address),
                      device.responding);
   }
   if (*device.responding) return std::nullopt;
   Finding finding = failed(device.address,
-                           fmt::format("the {} at {} is on the PCI bus and does not answer: its "
+                           fmt::format("the {} at {} is on the PCI bus but does not respond: its "
                                        "configuration space reads all ones",
                                        word, device.address),
                            Remedy::reboot, {false, true});
@@ -104,19 +104,19 @@ std::optional<Finding> judge_answers(const PciDevice& device, const NvmlView& nv
 }
 
 Finding fallen_off(const PciDevice& device, bool expected) {
-  Finding finding = failed(
-      device.address,
-      fmt::format("the GPU at {} is on the PCI bus, and NVML does not list it", device.address),
-      Remedy::reboot, {false, true});
+  Finding finding =
+      failed(device.address,
+             fmt::format("the GPU at {} is on the PCI bus but not in NVML", device.address),
+             Remedy::reboot, {false, true});
   finding.code = fault_code(PciKind::gpu, true);
   if (!expected) {
     finding.outcome = Outcome::unknown;
-    finding.message += ": it fell off, or is hidden here, as in a container";
+    finding.message += ": it fell off the bus, or is hidden as in a container";
   } else if (device.driver.empty()) {
-    finding.message += ": no driver is bound to it";
+    finding.message += ": no driver is bound";
     finding.code = "NHC2015";
   } else if (device.driver != "nvidia") {
-    finding.message += fmt::format(": the driver {} is bound to it", device.driver);
+    finding.message += fmt::format(": driver {} is bound", device.driver);
     finding.remedy = Remedy::fix_config;
     finding.code = "NHC2015";
   }
@@ -130,17 +130,17 @@ void compare_with_nvml(const NvmlView& nvml, Findings& findings) {
   } else if (!unlisted.empty()) {
     findings.push_back(
         failed(kNode,
-               fmt::format("{} on the PCI bus that NVML does not list, and {} that it refuses "
-                           "(see gpu.present)",
+               fmt::format("{} on the PCI bus but not in NVML, and {} that NVML refuses (see "
+                           "gpu.present)",
                            counted_kind(unlisted.size(), PciKind::gpu), nvml.refused()),
                Remedy::reboot, {count_value(unlisted.size()), 0}));
     findings.back().code = fault_code(PciKind::gpu, true);
   }
   for (const Gpu* gpu : nvml.not_on_bus()) {
-    findings.push_back(
-        unknown(gpu->address, fmt::format("NVML lists {} at {}, and the PCI bus does not: one "
-                                          "of them is wrong",
-                                          gpu::name_of(*gpu), gpu->address)));
+    findings.push_back(unknown(
+        gpu->address, fmt::format("NVML lists {} at {}, which is not on the PCI bus: one of "
+                                  "them is wrong",
+                                  gpu::name_of(*gpu), gpu->address)));
   }
 }
 
@@ -158,31 +158,31 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   std::vector<std::string> present;
   for (const auto kind : {PciKind::gpu, PciKind::nvswitch, PciKind::hca}) {
     const auto devices = devices_of(snapshot, kind);
-    for (const auto* device : devices) append(findings, judge_answers(*device, nvml));
+    for (const auto* device : devices) append(findings, judge_response(*device, nvml));
     if (!devices.empty()) present.push_back(counted_kind(devices.size(), kind));
   }
   compare_with_nvml(nvml, findings);
-  if (findings.empty() && present.empty()) return {not_expected("GPU, NVSwitch or HCA is")};
+  if (findings.empty() && present.empty()) return {not_expected("GPU, NVSwitch or HCA")};
   return or_pass(std::move(findings),
-                 fmt::format("{} on the PCI bus, and all answer", fmt::join(present, ", ")));
+                 fmt::format("{} on the PCI bus, all responding", fmt::join(present, ", ")));
 }
 
 }  // namespace
 
 constinit const Check check{
     .id = "pci.devices",
-    .title = "Every expected GPU, NVSwitch and HCA is on the PCI bus and answers",
+    .title = "Every expected GPU, NVSwitch and HCA is on the PCI bus and responds",
     .why =
-        "Looks at the functions that the kernel lists on the PCI bus, by class and vendor, and "
-        "reads the start of each one's configuration space. A device that was not found at boot is "
-        "missing from the list; one that fell off the bus later stays listed and reads all ones, "
-        "and a driver that talks to it may hang. Where NVML was asked, the GPUs of the bus are "
-        "compared with its list: one that the bus has and NVML has not was given up by the driver, "
-        "or never taken. A GPU that NVML itself reports as lost is gpu.present's finding alone.",
+        "Looks at the functions on the PCI bus, by class and vendor, and reads the start of their "
+        "configuration space. A device that was not found at boot is missing from the list; one "
+        "that fell off the bus later is still listed but reads all ones, and its driver may hang. "
+        "The GPUs of the bus are compared with NVML's list: a GPU missing there was given up by "
+        "the driver, or never bound. Only gpu.present reports a GPU that NVML itself reports as "
+        "lost.",
     .fix =
-        "Reboot the node: a link that failed to train often comes back. If the device stays away, "
-        "a virtual machine is redeployed to other hardware and the fault reported to the "
-        "provider; on bare metal the device is reseated, then replaced.",
+        "Reboot the node: a link that failed to train often recovers. If the device stays missing, "
+        "redeploy a virtual machine to other hardware and report the fault to the provider; on "
+        "bare metal reseat the device, then replace it.",
     .code = "NHC2013",
     .needs = Probe::pci | Probe::identity,
     .looks_at = Probe::nvml,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PCIe errors that the kernel counted since earlier runs: any that was not corrected fails,
+// pci.errors: PCIe errors that the kernel counted since earlier runs. Uncorrected ones fail,
 // corrected ones above a rate warn.
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@
 namespace muster::checks::pci_errors {
 namespace {
 
-struct Errors {
+struct ErrorFindings {
   Findings findings;
   std::vector<const PciDevice*> without_counters;
   std::vector<const PciDevice*> first_seen;
@@ -28,19 +28,19 @@ struct Errors {
 };
 
 bool counts_errors(const PciDevice& device) {
-  if (device.virtual_function) return false;  // its physical function reports
+  if (device.virtual_function) return false;  // the physical function counts
   return device.kind == PciKind::gpu || device.kind == PciKind::hca ||
          device.kind == PciKind::nvswitch || device.kind == PciKind::bridge;
 }
 
-// The increments of one device's counters in the window.
-struct Increments {
+// The rise of one device's counters in the window.
+struct CounterRises {
   std::optional<Delta> fatal;
   std::optional<Delta> non_fatal;
   std::optional<Delta> correctable;
 };
 
-Increments increments_of(const Snapshot& snapshot, const PciDevice& device, double window_s) {
+CounterRises rises_of(const Snapshot& snapshot, const PciDevice& device, double window_s) {
   const auto delta = [&](std::string_view name, std::uint64_t value) {
     return rise_of(snapshot, fmt::format("pci.{}.{}", device.address, name), value, window_s);
   };
@@ -58,8 +58,8 @@ Finding uncorrected(const PciDevice& device, const Delta& delta, std::string_vie
                 remedy, {count_value(delta.increments), 0, "errors"});
 }
 
-// The worst of what a device reports: one incident raises several severities.
-std::optional<Finding> worst_of(const PciDevice& device, const Increments& seen,
+// Only the worst severity: one incident raises several.
+std::optional<Finding> worst_of(const PciDevice& device, const CounterRises& seen,
                                 const Limit<double>& correctable_limit, Remedy remedy) {
   if (seen.fatal && seen.fatal->increments > 0)
     return uncorrected(device, *seen.fatal, "fatal", remedy);
@@ -75,8 +75,8 @@ std::optional<Finding> worst_of(const PciDevice& device, const Increments& seen,
                 Remedy::watch, {seen.correctable->per_hour(), *correctable_limit, "errors/h"});
 }
 
-// Bits of AER's register of uncorrectable errors that mean lost or damaged data. Others are set by
-// harmless requests while devices are looked for.
+// Bits of AER's register of uncorrectable errors that mean lost or damaged data. Device discovery
+// sets others.
 constexpr std::array<std::pair<unsigned, std::string_view>, 8> kRecorded{{
     {4, "data link protocol error"},
     {12, "poisoned data"},
@@ -88,11 +88,11 @@ constexpr std::array<std::pair<unsigned, std::string_view>, 8> kRecorded{{
     {22, "internal error"},
 }};
 
-// What an HCA has on record. Nobody knows since when, so it warns.
-std::optional<Finding> recorded(const PciDevice& device) {
+// Warns about errors in an HCA's register, because their time is unknown.
+std::optional<Finding> recorded_errors(const PciDevice& device) {
   const auto& status = device.uncorrectable_status;
-  constexpr unsigned kNobodyAnswers = 0xffffffff;
-  if (!status || *status == kNobodyAnswers) return std::nullopt;
+  constexpr unsigned kNoResponse = 0xffffffff;
+  if (!status || *status == kNoResponse) return std::nullopt;
   std::vector<std::string_view> words;
   for (const auto& [bit, word] : kRecorded) {
     if ((*status >> bit & 1U) != 0) words.push_back(word);
@@ -105,9 +105,9 @@ std::optional<Finding> recorded(const PciDevice& device) {
 }
 
 void judge_device(const Snapshot& snapshot, const PciDevice& device, const PciErrorLimits& limits,
-                  Errors& errors) {
+                  ErrorFindings& errors) {
   if (device.aer.is_absent()) {
-    // Bridges that report nothing themselves are common; what is below them reports.
+    // Bridges often have no counters; the devices below them do.
     if (device.kind != PciKind::bridge) errors.without_counters.push_back(&device);
     return;
   }
@@ -117,7 +117,7 @@ void judge_device(const Snapshot& snapshot, const PciDevice& device, const PciEr
   }
   const double window_s =
       limits.window.value > 0 ? limits.window.value : *snapshot.identity->uptime_s;
-  const auto seen = increments_of(snapshot, device, window_s);
+  const auto seen = rises_of(snapshot, device, window_s);
   if (!seen.fatal && !seen.non_fatal && !seen.correctable) {
     errors.first_seen.push_back(&device);
     return;
@@ -130,26 +130,25 @@ void judge_device(const Snapshot& snapshot, const PciDevice& device, const PciEr
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (auto finding = pci::nothing_to_judge(snapshot, profile)) return {*finding};
   if (!snapshot.identity->uptime_s) {
-    return {
-        not_known(kNode, "the time since boot, which rates need,", snapshot.identity->uptime_s)};
+    return {not_known(kNode, "the time since boot", snapshot.identity->uptime_s)};
   }
-  Errors errors;
+  ErrorFindings errors;
   for (const auto& device : snapshot.pci->devices) {
-    if (!counts_errors(device) || pci::silent(device)) continue;
+    if (!counts_errors(device) || pci::is_silent(device)) continue;
     const auto before = errors.findings.size();
     judge_device(snapshot, device, profile.pci->errors, errors);
-    if (errors.findings.size() == before) append(errors.findings, recorded(device));
+    if (errors.findings.size() == before) append(errors.findings, recorded_errors(device));
   }
-  const bool all_well = errors.findings.empty() && errors.judged > 0;
+  const bool healthy = errors.findings.empty() && errors.judged > 0;
   pci::add_for_all(
       errors.findings, snapshot.identity->hypervisor ? Outcome::skip : Outcome::unknown,
       errors.without_counters,
-      snapshot.identity->hypervisor ? "the hypervisor keeps PCIe errors to itself"
-                                    : "the kernel counts no PCIe errors for it (no AER)");
+      snapshot.identity->hypervisor ? "the hypervisor hides PCIe errors"
+                                    : "the kernel does not count its PCIe errors (no AER)");
   pci::add_for_all(
       errors.findings, Outcome::skip, errors.first_seen,
-      "PCIe errors seen for the first time in this boot, or cleared since: no rate yet");
-  if (all_well) {
+      "no rate yet: PCIe errors seen for the first time in this boot, or cleared since");
+  if (healthy) {
     errors.findings.push_back(
         passed(fmt::format("no PCIe errors above limits at {}", counted(errors.judged, "device"))));
   }
@@ -162,12 +161,12 @@ constinit const Check check{
     .id = "pci.errors",
     .title = "No PCIe errors since earlier runs",
     .why =
-        "The kernel counts what devices report by Advanced Error Reporting: corrected errors, "
-        "which cost a retransmission, and uncorrected ones, non-fatal or fatal to the link, which "
-        "lost data. GPUs, HCAs, NVSwitches and the bridges above them are compared with earlier "
-        "runs of this boot; a first run has no rate. An HCA keeps a register of uncorrected errors "
-        "of its own, whose bits stay until somebody clears them: they warn. Under a hypervisor the "
-        "host keeps these errors to itself.",
+        "The kernel counts Advanced Error Reporting messages: corrected errors, which cost a "
+        "retransmission, and uncorrected ones, non-fatal or fatal to the link, which lost data. "
+        "The counters of GPUs, HCAs, NVSwitches and the bridges above them are compared with "
+        "earlier runs of this boot; a first run has no rate. The register of uncorrected errors of "
+        "an HCA keeps its bits until they are cleared, so they only warn. Below a hypervisor these "
+        "errors are hidden.",
     .fix =
         "Uncorrected errors: drain the node and reboot it; if they come back, reseat or replace "
         "the card, its riser or its cable, or report it to the provider. Corrected errors: watch "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices that should all say the same: which of them differ from most.
+// Finds devices that differ from the majority of devices like them.
 #pragma once
 
 #include <fmt/format.h>
@@ -21,14 +21,14 @@
 
 namespace muster::checks {
 
-// What one device says about something on which all devices should agree.
-struct Said {
+// A value of one device that should be the same on all devices.
+struct DeviceValue {
   std::string device;
   std::string value;
 };
 
-// The value that the others should have as well: most of them have it, and three at least. None
-// where no value has such a majority, because then nobody can say who is odd.
+// The value of the majority, and of at least three devices; empty without such a majority, because
+// then the odd one is unknown.
 template <class Range, class Projection = std::identity>
 [[nodiscard]] auto usual(const Range& all, Projection value_of = {}) {
   using Each = std::ranges::range_reference_t<const Range>;
@@ -47,17 +47,17 @@ template <class Range, class Projection = std::identity>
   return most;
 }
 
-// What is compared, as the sentence begins, and what the devices are: "firmware", "HCAs".
+// What is compared between which devices: "firmware", "HCAs".
 struct Comparison {
   std::string_view what;
   std::string_view devices;
 };
 
 // "firmware differs between HCAs: 28.35.1012 on mlx5_ib0, mlx5_ib1; 28.35.2000 on mlx5_ib2".
-[[nodiscard]] inline std::string differs(const std::vector<Said>& said,
+[[nodiscard]] inline std::string differs(const std::vector<DeviceValue>& said,
                                          const Comparison& comparison) {
   std::map<std::string, std::vector<std::string>> by_value;
-  for (const Said& each : said) by_value[each.value].push_back(each.device);
+  for (const DeviceValue& each : said) by_value[each.value].push_back(each.device);
   std::vector<std::string> parts;
   parts.reserve(by_value.size());
   for (const auto& [value, devices] : by_value) {
@@ -67,13 +67,13 @@ struct Comparison {
                      fmt::join(parts, "; "));
 }
 
-// One finding for each device that differs from most; one for the node where no value has a
-// majority, because then nobody can say who is wrong.
-[[nodiscard]] inline Findings disagreements(const std::vector<Said>& said,
+// One finding for each device that differs from the majority; one for the node if no value has a
+// majority, because then the wrong one is unknown.
+[[nodiscard]] inline Findings disagreements(const std::vector<DeviceValue>& said,
                                             const Comparison& comparison, const Finding& like) {
   const auto& [what, devices] = comparison;
   std::map<std::string, std::size_t> counts;
-  for (const Said& each : said) ++counts[each.value];
+  for (const DeviceValue& each : said) ++counts[each.value];
   if (counts.size() < 2) return {};
   const auto most =
       std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
@@ -84,7 +84,7 @@ struct Comparison {
     return {finding};
   }
   Findings findings;
-  for (const Said& each : said) {
+  for (const DeviceValue& each : said) {
     if (each.value == most->first) continue;
     Finding finding = like;
     finding.device = each.device;
@@ -97,8 +97,8 @@ struct Comparison {
   return findings;
 }
 
-// One number of one device. Devices of one kind, which do the same work, are sisters: one that
-// falls behind the others is at fault. They judge where a profile sets no limit.
+// A number of one device. Devices of one kind are sisters: if the profile sets no limit, one that
+// differs from its sisters is at fault.
 struct Sister {
   std::string kind;
   std::string device;
@@ -109,28 +109,28 @@ class Sisters {
  public:
   void add(Sister sister) { kinds_[sister.kind].push_back(std::move(sister)); }
 
-  // What most of this kind have; nothing where no majority is clear.
+  // The value of the majority of this kind, if any.
   [[nodiscard]] std::optional<double> usual_of(const std::string& kind) const {
     const auto found = kinds_.find(kind);
     return found == kinds_.end() ? std::nullopt : usual(found->second, &Sister::value);
   }
 
-  // A finding like `like` for each device that differs from most of its kind, and one for the node
-  // for each kind without such a majority.
+  // A finding like `like` for each device that differs from the majority of its kind, and a warning
+  // about the node for each kind without a majority.
   [[nodiscard]] Findings differences(const Comparison& comparison, std::string_view unit,
                                      const Finding& like) const {
     Findings findings;
     for (const auto& [kind, sisters] : kinds_) {
-      std::vector<Said> said;
+      std::vector<DeviceValue> said;
       for (const auto& each : sisters) {
         said.push_back({each.device, fmt::format("{:g}{}", each.value, unit)});
       }
       const bool differ = std::ranges::any_of(
-          said, [&](const Said& each) { return each.value != said.front().value; });
+          said, [&](const DeviceValue& each) { return each.value != said.front().value; });
       if (usual(sisters, &Sister::value)) {
         append(findings, disagreements(said, comparison, like));
       } else if (differ) {
-        // Nobody is proved to be at fault.
+        // No device is proved to be at fault.
         findings.push_back(warned(kNode, differs(said, comparison), like.remedy));
       }
     }

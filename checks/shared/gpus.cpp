@@ -17,18 +17,17 @@ std::optional<Finding> none_to_judge(const Snapshot& snapshot, const Profile& pr
   const auto& section = snapshot.nvml;
   if (section.status == Status::absent) {
     if (!expected(profile)) return not_expected("GPU");
-    return skipped(fmt::format("no NVML to ask: {}", section.reason));
+    return skipped(fmt::format("NVML is not available: {}", section.reason));
   }
   if (!section.ok()) return std::nullopt;
   if (!section->trouble.empty()) {
-    return skipped(expected(profile) ? "NVML cannot be used: gpu.driver says why"
-                                     : "no GPU expected by this profile, and NVML cannot be used");
+    return skipped(expected(profile) ? "NVML is not usable: see gpu.driver"
+                                     : "no GPU expected by this profile, and NVML is not usable");
   }
   if (section->gpus.empty()) {
-    return expected(profile) ? skipped("NVML lists no GPU: gpu.present says so")
-                             : not_expected("GPU");
+    return expected(profile) ? skipped("NVML lists no GPU: see gpu.present") : not_expected("GPU");
   }
-  if (answering(snapshot).empty()) return skipped("no GPU answers: gpu.present says so");
+  if (answering(snapshot).empty()) return skipped("no GPU responds: see gpu.present");
   return std::nullopt;
 }
 

@@ -27,31 +27,31 @@ constexpr std::string_view kGpuFirmware = "gpu_firmware";
 constexpr std::string_view kGpuNvlink = "gpu_nvlink";
 constexpr std::string_view kMachineCheck = "machine_check";
 
-struct Member {
+struct FamilyMember {
   std::string_view family;
   std::string_view kind;
 };
 
 // Within a family the cause comes first.
-constexpr std::array<Member, 19> kMembers{{{kPcie, "pcie_fatal"},
-                                           {kPcie, "pcie_recovery"},
-                                           {kPcie, "pcie_nonfatal"},
-                                           {kMemory, "memory_uncorrected"},
-                                           {kMemory, kMachineCheck},
-                                           {kStorage, "nvme_down"},
-                                           {kStorage, "medium_error"},
-                                           {kStorage, "io_error"},
-                                           {kStorage, "nvme_timeout"},
-                                           {kStorage, "disk_refusal"},
-                                           {kStorage, "filesystem"},
-                                           {kStorage, "filesystem_read_only"},
-                                           {kGpu, "gpu_bad_memory"},
-                                           {kGpu, "gpu_uncorrected"},
-                                           {kGpu, "gpu_reset_failed"},
-                                           {kGpu, kGpuInit},
-                                           {kGpu, kGpuFirmware},
-                                           {kGpu, kGpuNvlink},
-                                           {kGpu, "gpu_reset"}}};
+constexpr std::array<FamilyMember, 19> kMembers{{{kPcie, "pcie_fatal"},
+                                                 {kPcie, "pcie_recovery"},
+                                                 {kPcie, "pcie_nonfatal"},
+                                                 {kMemory, "memory_uncorrected"},
+                                                 {kMemory, kMachineCheck},
+                                                 {kStorage, "nvme_down"},
+                                                 {kStorage, "medium_error"},
+                                                 {kStorage, "io_error"},
+                                                 {kStorage, "nvme_timeout"},
+                                                 {kStorage, "disk_refusal"},
+                                                 {kStorage, "filesystem"},
+                                                 {kStorage, "filesystem_read_only"},
+                                                 {kGpu, "gpu_bad_memory"},
+                                                 {kGpu, "gpu_uncorrected"},
+                                                 {kGpu, "gpu_reset_failed"},
+                                                 {kGpu, kGpuInit},
+                                                 {kGpu, kGpuFirmware},
+                                                 {kGpu, kGpuNvlink},
+                                                 {kGpu, "gpu_reset"}}};
 
 const StackedDevice* stacked_at(const Snapshot& snapshot, std::string_view name) {
   if (!snapshot.disks.ok() || !snapshot.disks->stacked) return nullptr;
@@ -61,23 +61,23 @@ const StackedDevice* stacked_at(const Snapshot& snapshot, std::string_view name)
 }
 
 std::string_view family_of(std::string_view kind) {
-  const auto* const found = std::ranges::find(kMembers, kind, &Member::kind);
+  const auto* const found = std::ranges::find(kMembers, kind, &FamilyMember::kind);
   return found == kMembers.end() ? std::string_view() : found->family;
 }
 
-// What one line says: a fault of this family (or class) at this device.
-struct Subject {
+// The subject of one line: a fault of this family (or class) at this device.
+struct LineSubject {
   std::string_view family;
   std::string device;
   bool of_memory = false;
-  std::string name{};  // that the line uses for the device, or for a part of it
+  std::string name{};  // in the line, of the device or a part of it
 };
 
-// Firmware reports an error in several lines that begin alike; later ones tell what it is about:
+// Firmware reports an error in several lines with the same tag; later ones name the device:
 // "{1}[Hardware Error]:   section_type: PCIe error", "{1}[Hardware Error]:   device_id: 0000:…".
-Subject subject_of_firmware_record(std::span<const KernelRecord> from_here) {
+LineSubject subject_of_firmware_record(std::span<const KernelRecord> from_here) {
   constexpr std::size_t kMostLines = 40;
-  Subject subject{.family = kMemory, .device = std::string(kNode)};
+  LineSubject subject{.family = kMemory, .device = std::string(kNode)};
   const std::string& first = from_here.front().text;
   const std::string tag = first.substr(0, first.find('}') + 1);
   for (const KernelRecord& record : from_here.first(std::min(from_here.size(), kMostLines))) {
@@ -94,12 +94,12 @@ Subject subject_of_firmware_record(std::span<const KernelRecord> from_here) {
   return subject;
 }
 
-Subject subject_of(const std::string& kind, std::span<const KernelRecord> from_here) {
+LineSubject subject_of(const std::string& kind, std::span<const KernelRecord> from_here) {
   const std::string& text = from_here.front().text;
   if (kind == kMachineCheck && text.starts_with('{')) return subject_of_firmware_record(from_here);
-  Subject subject{.family = family_of(kind),
-                  .of_memory = kind == "memory_uncorrected",
-                  .name = device_of_line(text)};
+  LineSubject subject{.family = family_of(kind),
+                      .of_memory = kind == "memory_uncorrected",
+                      .name = device_of_line(text)};
   subject.device = line::whole_of(subject.name);
   return subject;
 }
@@ -108,30 +108,31 @@ double gap_s(std::uint64_t earlier_us, std::uint64_t later_us) {
   return (static_cast<double>(later_us) - static_cast<double>(earlier_us)) / 1e6;
 }
 
-// Puts lines to faults, in the log's order.
-class Collector {
+// Groups lines, in the log's order, into faults.
+class FaultCollector {
  public:
-  explicit Collector(const KernelLogLimits& limits) : limits_(limits) {}
+  explicit FaultCollector(const KernelLogLimits& limits) : limits_(limits) {}
 
-  void add(std::span<const KernelRecord> from_here, const KernelLogPattern& pattern) {
+  void add_line(std::span<const KernelRecord> from_here, const KernelLogPattern& pattern) {
     const KernelRecord& record = from_here.front();
-    const Subject subject = subject_of(pattern.kind, from_here);
+    const LineSubject subject = subject_of(pattern.kind, from_here);
     KernelFault& fault = fault_for(subject, pattern.kind, record.time_us);
     fault.last_us = std::max({fault.last_us, record.time_us, record.last_us});
     fault.of_memory = fault.of_memory || subject.of_memory;
-    // Several parts of a device: it is the device's fault.
+    // Several parts of a device count as the whole device.
     if (fault.name.empty()) fault.name = subject.name.empty() ? subject.device : subject.name;
     if (!subject.name.empty() && fault.name != subject.name) fault.name = subject.device;
     fault.classes[pattern.kind].add(record, pattern, limits_.coalesce);
   }
 
-  [[nodiscard]] std::vector<KernelFault> take() { return std::move(faults_); }
+  [[nodiscard]] std::vector<KernelFault> take_faults() { return std::move(faults_); }
 
  private:
-  KernelFault& fault_for(const Subject& subject, const std::string& kind, std::uint64_t time_us) {
+  KernelFault& fault_for(const LineSubject& subject, const std::string& kind,
+                         std::uint64_t time_us) {
     const std::string what = subject.family.empty() ? kind : std::string(subject.family);
     const auto [known, added] = newest_.try_emplace({what, subject.device}, faults_.size());
-    // Lines that name no device belong together only where they follow at once.
+    // Lines without a device belong together only within seconds.
     const bool loose = !subject.family.empty() && subject.device == kNode;
     if (!added && loose &&
         gap_s(faults_[known->second].last_us, time_us) > limits_.coalesce.value) {
@@ -148,12 +149,12 @@ class Collector {
   std::map<std::pair<std::string, std::string>, std::size_t> newest_;
 };
 
-bool at_the_same_time(const KernelFault& a, const KernelFault& b, Seconds coalesce) {
+bool are_simultaneous(const KernelFault& a, const KernelFault& b, Seconds coalesce) {
   return gap_s(a.last_us, b.first_us) <= coalesce.value &&
          gap_s(b.last_us, a.first_us) <= coalesce.value;
 }
 
-// The fault of the device farthest below this bridge that failed at the same time, if any.
+// The simultaneous fault of the device farthest below this bridge, if any.
 std::optional<std::size_t> fault_below(const Snapshot& snapshot,
                                        const std::vector<KernelFault>& faults,
                                        const KernelFault& bridge, Seconds coalesce) {
@@ -164,14 +165,14 @@ std::optional<std::size_t> fault_below(const Snapshot& snapshot,
         faults[i].family == kPcie ? pci::device_at(snapshot, faults[i].device) : nullptr;
     if (device == nullptr || device->upstream.size() <= depth) continue;
     const bool below = std::ranges::find(device->upstream, bridge.device) != device->upstream.end();
-    if (!below || !at_the_same_time(faults[i], bridge, coalesce)) continue;
+    if (!below || !are_simultaneous(faults[i], bridge, coalesce)) continue;
     best = i;
     depth = device->upstream.size();
   }
   return best;
 }
 
-// The ports above a device report its errors, too, and that they could not be recovered from.
+// The ports above a device also report its errors.
 void move_to_endpoints(const Snapshot& snapshot, std::vector<KernelFault>& faults,
                        Seconds coalesce) {
   for (std::size_t i = 0; i < faults.size();) {
@@ -188,7 +189,7 @@ void move_to_endpoints(const Snapshot& snapshot, std::vector<KernelFault>& fault
   }
 }
 
-// The same thing again, later: one fault with several incidents.
+// Merges repeated faults into one with several incidents.
 std::vector<KernelFault> by_cause_and_device(const KernelLogLimits& limits,
                                              std::vector<KernelFault> faults) {
   std::map<std::tuple<std::string, std::string, std::string_view>, KernelFault> sorted;
@@ -203,8 +204,9 @@ std::vector<KernelFault> by_cause_and_device(const KernelLogLimits& limits,
   return result;
 }
 
-// Set-uid programs mount the disk images of users (Apptainer), on loop devices and, where they are
-// encrypted, on the device mapper above those; what is gone by now was mounted for a while only.
+// Describes the disk image on a device. Set-uid programs (Apptainer) mount disk images of users on
+// loop devices, and encrypted ones on a device mapper above them. A device that is gone was mounted
+// only for a while.
 std::string image_on(const Snapshot& snapshot, std::string_view device) {
   if (device.starts_with("loop")) {
     const StackedDevice* loop = stacked_at(snapshot, device);
@@ -214,7 +216,7 @@ std::string image_on(const Snapshot& snapshot, std::string_view device) {
   }
   if (!device.starts_with("dm-") || !snapshot.disks.ok() || !snapshot.disks->stacked) return {};
   const StackedDevice* mapped = stacked_at(snapshot, device);
-  if (mapped == nullptr) return fmt::format("{} is gone: it was mounted for a while", device);
+  if (mapped == nullptr) return fmt::format("{} is gone and was mounted only for a while", device);
   for (const auto& below : mapped->on) {
     if (below == device) continue;
     if (auto image = image_on(snapshot, below); !image.empty()) return image;
@@ -222,13 +224,13 @@ std::string image_on(const Snapshot& snapshot, std::string_view device) {
   return {};
 }
 
-// What the driver of NVIDIA's GPUs says is over once it is loaded again.
-bool is_over(const Snapshot& snapshot, const KernelRecord& record) {
+// Lines of NVIDIA's driver are obsolete once the driver is reloaded.
+bool is_obsolete(const Snapshot& snapshot, const KernelRecord& record) {
   return record.text.starts_with("NVRM: ") &&
          std::max(record.time_us, record.last_us) < snapshot.xids.of_kernel.loaded_us();
 }
 
-// Of a GPU's faults, by what the log has of them.
+// Findings of other checks about a GPU's fault.
 std::vector<SeenBy> seen_on_gpu(const KernelFault& fault) {
   if (fault.classes.contains(std::string(kGpuInit)) && fault.device != kNode) {
     return {{.check = "pci.devices", .device = fault.device}};
@@ -277,7 +279,7 @@ void KernelFault::add(const KernelFault& other) {
 
 std::string cause_of(const KernelLogLimits& limits, const KernelFault& fault) {
   const auto place = [&](const std::string& kind) {
-    const auto* const found = std::ranges::find(kMembers, kind, &Member::kind);
+    const auto* const found = std::ranges::find(kMembers, kind, &FamilyMember::kind);
     return std::pair(rank(outcome_of(limits.kinds, kind)), found - kMembers.begin());
   };
   std::string cause = fault.classes.begin()->first;
@@ -289,23 +291,23 @@ std::string cause_of(const KernelLogLimits& limits, const KernelFault& fault) {
 
 std::vector<KernelFault> faults_of(const Snapshot& snapshot, const KernelLogLimits& limits,
                                    double from_us) {
-  Collector collector(limits);
+  FaultCollector collector(limits);
   const std::span<const KernelRecord> records(snapshot.kernel_log->records);
   for (std::size_t i = 0; i < records.size(); ++i) {
     const KernelRecord& record = records[i];
-    // Anybody who may write to /dev/kmsg can say anything there; only the kernel's own word counts.
+    // Programs can write any line to /dev/kmsg; only the kernel's own lines count.
     if (record.facility != 0) continue;
     if (static_cast<double>(std::max(record.time_us, record.last_us)) < from_us) continue;
     if (is_xid_line(record.text)) continue;  // gpu.xid and gpu.sxid judge these
-    if (is_over(snapshot, record)) continue;
+    if (is_obsolete(snapshot, record)) continue;
     const auto pattern = std::ranges::find_if(limits.patterns, [&](const KernelLogPattern& each) {
       return matches_pattern(each.pattern, record.text);
     });
     if (pattern == limits.patterns.end()) continue;
     if (outcome_of(limits.kinds, pattern->kind) == Outcome::pass) continue;
-    collector.add(records.subspan(i), *pattern);
+    collector.add_line(records.subspan(i), *pattern);
   }
-  std::vector<KernelFault> faults = collector.take();
+  std::vector<KernelFault> faults = collector.take_faults();
   for (KernelFault& fault : faults) fault.image = image_on(snapshot, fault.device);
   if (snapshot.pci.ok()) move_to_endpoints(snapshot, faults, limits.coalesce);
   return by_cause_and_device(limits, std::move(faults));
@@ -320,7 +322,7 @@ std::vector<SeenBy> seen_by(const Snapshot& snapshot, const KernelFault& fault) 
   if (fault.family != kStorage || !fault.device.starts_with("nvme")) return {};
   std::vector<SeenBy> seen{{.check = "host.nvme", .device = fault.device},
                            {.check = "host.nvme", .device = fmt::format("{}n*", fault.device)}};
-  // A controller that is gone has no finding of its own: the count is short.
+  // A controller that is gone has no finding: host.nvme reports a wrong count.
   if (snapshot.disks.ok() && !has_controller(*snapshot.disks, fault.device))
     seen.push_back({.check = "host.nvme", .device = std::string(kNode)});
   return seen;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The faults that the kernel log tells of. One fault makes lines of several classes, under several
-// names of the same hardware; they are one fault here, named by the class nearest to its cause.
+// Faults in the kernel log. Lines of several classes, under several names of the same hardware, are
+// one fault, named by the class closest to its cause.
 #pragma once
 
 #include <cstdint>
@@ -28,27 +28,26 @@ struct ClassLines {
 };
 
 struct KernelFault {
-  std::string_view family;  // of classes that one fault brings about; empty: the class stands alone
+  std::string_view family;  // of classes with a common cause; empty for a single class
   std::string device;
-  std::string name{};  // of the device, or of the one part of it that the lines are about
+  std::string name{};  // of the device, or of the only part of it that the lines name
   std::uint64_t first_us = 0;
   std::uint64_t last_us = 0;
-  std::string image{};     // where it is of a disk image, in words: it may be a user's; else empty
-  bool of_memory = false;  // beyond doubt: a machine check may be the processor's, too
-  std::map<std::string, ClassLines> classes;  // those that the profile does not let pass
+  std::string image{};                        // describes a disk image, which may belong to a user
+  bool of_memory = false;                     // certain; a machine check alone may be about the CPU
+  std::map<std::string, ClassLines> classes;  // that the profile does not ignore
 
   void add(const KernelFault& other);
 };
 
-// The cause of a fault: of the classes with the worst outcome the one that comes first in the
-// family.
+// The class that caused the fault: the first of its family among those with the worst outcome.
 [[nodiscard]] std::string cause_of(const KernelLogLimits& limits, const KernelFault& fault);
 
 // The faults since `from_us`, sorted by cause and device.
 [[nodiscard]] std::vector<KernelFault> faults_of(const Snapshot& snapshot,
                                                  const KernelLogLimits& limits, double from_us);
 
-// The findings of other checks that show the same fault in the hardware's own counters and states.
+// Findings of other checks about the same fault, from counters and states of the hardware.
 [[nodiscard]] std::vector<SeenBy> seen_by(const Snapshot& snapshot, const KernelFault& fault);
 
 }  // namespace muster::checks

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one line of the kernel log means to a check: does a pattern of the profile match it, and
-// which device is it about.
+// One line of the kernel log: whether a pattern of the profile matches it, and the device it is
+// about.
 #pragma once
 
 #include <algorithm>
@@ -13,24 +13,24 @@
 
 namespace muster::checks {
 
-// `*` in a pattern stands for anything, all else for itself; `^` first ties it to the start.
+// `*` in a pattern matches any text; a leading `^` anchors it at the start.
 [[nodiscard]] inline bool matches_pattern(std::string_view pattern, std::string_view text) {
-  bool tied = pattern.starts_with('^');
-  if (tied) pattern.remove_prefix(1);
+  bool anchored = pattern.starts_with('^');
+  if (anchored) pattern.remove_prefix(1);
   while (true) {
     const auto star = pattern.find('*');
     const auto piece = pattern.substr(0, star);
     const auto at =
-        tied ? (text.starts_with(piece) ? 0 : std::string_view::npos) : text.find(piece);
+        anchored ? (text.starts_with(piece) ? 0 : std::string_view::npos) : text.find(piece);
     if (at == std::string_view::npos) return false;
     if (star == std::string_view::npos) return true;
     text.remove_prefix(at + piece.size());
     pattern.remove_prefix(star + 1);
-    tied = false;
+    anchored = false;
   }
 }
 
-// Reports of the NVIDIA driver about a GPU or an NVSwitch, which have checks of their own.
+// XIDs and SXIDs, which gpu.xid and gpu.sxid judge.
 [[nodiscard]] inline bool is_xid_line(std::string_view text) {
   return text.starts_with("NVRM: Xid") ||
          (text.starts_with("nvidia-nvswitch") && text.find(" SXid ") != std::string_view::npos);
@@ -50,7 +50,7 @@ namespace line {
          is_hex(word.substr(11));
 }
 
-// A disk or a part of one: nvme0, nvme0n1p2, sda1, md127, dm-3, loop0.
+// A disk or partition: nvme0, nvme0n1p2, sda1, md127, dm-3, loop0.
 [[nodiscard]] inline bool is_disk(std::string_view word) {
   const auto followed_by_digit = [&](std::string_view prefix) {
     return word.starts_with(prefix) && word.size() > prefix.size() &&
@@ -64,7 +64,7 @@ namespace line {
                    followed_by_digit("dm-") || followed_by_digit("loop"));
 }
 
-// The device without what stands around it: "(nvme0n1):", "[sda]", "md/raid1:md0:".
+// Strips punctuation around a device: "(nvme0n1):", "[sda]", "md/raid1:md0:".
 [[nodiscard]] inline std::string_view bare(std::string_view word) {
   constexpr std::string_view kAround = "()[]:,.";
   word.remove_prefix(std::min(word.find_first_not_of(kAround), word.size()));
@@ -73,7 +73,7 @@ namespace line {
   return word;
 }
 
-// The part that fails as one: nvme6 for nvme6n1p2, sda for sda1, md127 for md127p1.
+// The whole device: nvme6 for nvme6n1p2, sda for sda1, md127 for md127p1.
 [[nodiscard]] inline std::string whole_of(std::string_view device) {
   if (!is_disk(device)) return std::string(device);
   const bool scsi = device.starts_with("sd");
@@ -85,19 +85,19 @@ namespace line {
 
 }  // namespace line
 
-// The device that a line names: a PCI address or a disk, "node" where it names none. Only places
-// where the kernel puts its own words are looked at: the driver's prefix, and what follows "dev" or
-// "device"; the names of processes and files further on are the users'.
+// The PCI address or disk in a line, or "node". Searches only where the kernel writes its own
+// words: the driver's prefix, and the word after "dev" or "device". Users choose names of processes
+// and files in the rest of the line.
 [[nodiscard]] inline std::string device_of_line(std::string_view text) {
   const auto words = split_words(text);
-  // A root port passes on what a device below it reported: "AER: … error received: 0000:12:00.0".
+  // A root port forwards errors of a device below it: "AER: … error received: 0000:12:00.0".
   if (words.size() > 2 && words[0] == "pcieport" &&
       (words[words.size() - 2] == "received:" || words[words.size() - 2] == "from") &&
       line::is_pci_address(line::bare(words.back()))) {
-    // A device that does not know its own address sends this one.
-    constexpr std::string_view kNobody = "0000:00:00.0";
+    // Sent by a device that does not know its own address.
+    constexpr std::string_view kNoAddress = "0000:00:00.0";
     const auto source = line::bare(words.back());
-    return std::string(source == kNobody ? line::bare(words[1]) : source);
+    return std::string(source == kNoAddress ? line::bare(words[1]) : source);
   }
   // "sd 0:0:0:0: [sda] …", "NVRM: GPU 0000:a1:00.0: …"
   const std::size_t prefix =

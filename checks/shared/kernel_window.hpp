@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of the kernel's log counts, and what is said where a part of it is missing.
+// The part of the kernel log that counts, and the finding if some of it is missing.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 
 namespace muster::checks {
 
-// The window in microseconds since boot, and the same in words.
+// In microseconds since boot.
 struct LogWindow {
   double from_us = 0;
   double now_us = 0;
@@ -30,40 +30,37 @@ struct LogWindow {
           .words = fmt::format("in the last {}", in_time(wanted.value))};
 }
 
-// The window, or less where the kernel has dropped the lines of its beginning.
+// The window, or less if the kernel dropped its first lines.
 [[nodiscard]] inline std::string what_was_read(const KernelLog& log, const LogWindow& window) {
   const auto first_us = static_cast<double>(log.first_us);
   if (log.first_sequence == 0 || first_us <= window.from_us) return window.words;
-  return fmt::format("since the oldest line that the kernel still has, {} ago",
+  return fmt::format("since the oldest line in the kernel's buffer, {} ago",
                      in_time(std::max(0.0, window.now_us - first_us) / 1e6));
 }
 
-// Lines that were not seen could have said anything. They leave the check undecided, but take
-// nothing from a fault that other lines prove.
+// Missing lines make the check unknown, unless other lines prove a fault.
 inline void judge_gaps(const KernelLog& log, std::string_view what, Findings& findings) {
   if (std::ranges::count(findings, Outcome::fail, &Finding::outcome) > 0) return;
   std::string gap;
   if (log.truncated) {
-    gap = fmt::format("reading stopped at the limit of size or time after {}",
+    gap = fmt::format("reading stopped at the size or time limit after {}",
                       counted(log.seen, "line"));
   } else if (log.lost > 0) {
     gap = fmt::format("{} {} overwritten before muster could read them", counted(log.lost, "line"),
                       log.lost == 1 ? "was" : "were");
   } else if (log.unparsable > 0) {
-    gap =
-        fmt::format("{} of {} not in the kernel's form", counted(log.unparsable, "line"), log.seen);
+    gap = fmt::format("{} of {} have an unknown format", counted(log.unparsable, "line"), log.seen);
   }
   if (!gap.empty()) findings.push_back(not_known(kNode, what, Fact<int>::unreadable(gap)));
 }
 
-// What a profile makes of a class of lines. One that it gives no outcome is worth a look, and
-// nobody decided that it fails.
+// The profile's outcome for a class of lines. A class without one warns.
 [[nodiscard]] inline Outcome outcome_of(const ByName<Outcome>& kinds, const std::string& kind) {
   const auto found = kinds.find(kind);
   return found == kinds.end() ? Outcome::warn : found->second;
 }
 
-// A profile's remedy. Parts are the provider's to replace under a hypervisor.
+// Below a hypervisor, only the provider can replace parts.
 [[nodiscard]] inline Remedy remedy_here(const Snapshot& snapshot, Remedy remedy) {
   return remedy == Remedy::reseat_or_replace ? hardware_remedy(snapshot) : remedy;
 }

@@ -11,19 +11,19 @@
 namespace muster::checks {
 namespace {
 
-// One event may be written several times: by the driver for the port and for its interface, and by
+// An event may be logged several times: by the driver for the port and for its interface, and by
 // systemd-networkd.
 enum class LinkWriter { port, interface, network_manager };
 
 struct LinkDown {
   LinkWriter writer = LinkWriter::port;
-  std::string address;  // the adapter's PCI address; empty where the line names none
+  std::string address;  // PCI address of the adapter, if the line has it
   std::string name;     // of the adapter or its interface: "mlx5_ib0", "ib6"
 };
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// The first word that is an InfiniBand interface's name, "ib6" or "ibP264s182277"; empty for none.
+// The first name of an InfiniBand interface, such as "ib6" or "ibP264s182277"; may be empty.
 std::string_view interface_in(std::string_view text) {
   while (!text.empty()) {
     const auto begin = std::ranges::find_if(text, is_word);
@@ -36,7 +36,7 @@ std::string_view interface_in(std::string_view text) {
   return {};
 }
 
-// "mlx5_core 0101:00:00.0 mlx5_ib0: Port: 1 Link DOWN", where the name may be missing,
+// "mlx5_core 0101:00:00.0 mlx5_ib0: Port: 1 Link DOWN" (the name may be missing),
 // "mlx5_core 0101:00:00.0 ib0: Link down", "ib6: Lost carrier".
 std::optional<LinkDown> parse_link_down(std::string_view text) {
   const auto lower = lower_case(text);
@@ -56,8 +56,7 @@ std::optional<LinkDown> parse_link_down(std::string_view text) {
                   .name = std::string(words[2].substr(0, words[2].find(':')))};
 }
 
-// User space can write lines too, and they prove nothing; only root writes to this log, and
-// systemd-networkd is root's.
+// Lines from user space prove nothing, except those of systemd-networkd, which runs as root.
 bool is_believed(const KernelRecord& record) {
   return record.facility == 0 || record.text.starts_with("systemd-networkd");
 }
@@ -68,7 +67,7 @@ bool has_infiniband(const Hca& hca) {
                              [](const IbPort& port) { return port.link_layer == "InfiniBand"; });
 }
 
-// The adapter that a line is about; nothing where it is none of InfiniBand.
+// The InfiniBand adapter that a line is about, if any.
 std::optional<std::string> adapter_of(const Snapshot& snapshot, const LinkDown& down) {
   for (const Hca& hca : snapshot.infiniband->hcas) {
     const bool by_address = !down.address.empty() && hca.address.value_or("") == down.address;
@@ -77,8 +76,9 @@ std::optional<std::string> adapter_of(const Snapshot& snapshot, const LinkDown& 
     if (!by_address && !by_name) continue;
     return has_infiniband(hca) ? std::optional(hca.name) : std::nullopt;
   }
-  const bool called_so = down.name.starts_with("ib") || down.name.find("_ib") != std::string::npos;
-  return called_so ? std::optional(down.name) : std::nullopt;
+  const bool has_ib_name =
+      down.name.starts_with("ib") || down.name.find("_ib") != std::string::npos;
+  return has_ib_name ? std::optional(down.name) : std::nullopt;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel log says of InfiniBand links that went down.
+// InfiniBand links that went down according to the kernel log.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,8 @@
 
 namespace muster::checks {
 
-// How often each adapter lost its link since `begin_us`, by its verbs name, else by the name that
-// the log uses; only adapters with an InfiniBand port where that is known, and otherwise
-// interfaces called ib….
+// How often each adapter lost its link since `begin_us`, by its verbs name or else by the name in
+// the log. Only InfiniBand adapters, or, if the snapshot lacks the adapter, interfaces named ib….
 [[nodiscard]] std::map<std::string, std::uint64_t> link_downs_by_adapter(const Snapshot& snapshot,
                                                                          double begin_us);
 

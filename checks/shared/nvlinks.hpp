@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks of NVLinks share: how a link stands, and how several of them are named.
+// Shared by the checks of NVLinks: the state of a link, and the text for a list of links.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ using Links = std::vector<const NvLink*>;
   return link.remote_type && *link.remote_type == static_cast<unsigned>(peer);
 }
 
-// A link that sleeps to save power wakes up when it is used.
+// A link that sleeps to save power wakes up on use.
 [[nodiscard]] inline bool is_up(const NvLink& link) {
   return is(link, LinkState::active) || is(link, LinkState::asleep);
 }
@@ -59,13 +59,13 @@ template <class Predicate>
   return fmt::format("links {} and {}", fmt::join(numbers, ", "), last);
 }
 
-// The links with a verb: "link 4 is", "links 4 and 11 are".
+// With a verb: "link 4 is", "links 4 and 11 are".
 [[nodiscard]] inline std::string named(const Links& links, std::string_view verb_of_one,
                                        std::string_view verb_of_many) {
   return fmt::format("{} {}", named(links), links.size() == 1 ? verb_of_one : verb_of_many);
 }
 
-// A share of a GPU, whose type ends its name: "NVIDIA A100-40C", "GRID V100-8Q", "A100-1-5CME".
+// A vGPU, whose name ends with its type: "NVIDIA A100-40C", "GRID V100-8Q", "A100-1-5CME".
 [[nodiscard]] inline bool is_virtual(const Gpu& gpu) {
   if (!gpu.model) return false;
   std::string_view type = *gpu.model;
@@ -76,9 +76,9 @@ template <class Predicate>
   return digits > 0 && std::ranges::count(kKinds, letters) > 0;
 }
 
-// Why the NVLinks of a GPU say nothing about its hardware; empty where they do.
+// Why the NVLinks of a GPU say nothing about its hardware; empty if they do.
 [[nodiscard]] inline std::string_view hides_links(const Gpu& gpu) {
-  if (gpu.modes.mig.value_or(false)) return "MIG is on, and its slices use no NVLink";
+  if (gpu.modes.mig.value_or(false)) return "MIG is on, and MIG slices do not use NVLink";
   if (is_virtual(gpu)) return "it is a virtual GPU";
   return {};
 }

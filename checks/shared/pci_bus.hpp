@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks of the PCI bus share: which devices they judge, and what they say when there is
-// nothing to judge.
+// Shared by the checks of the PCI bus: the devices to judge, and the findings if there are none.
 #pragma once
 
 #include <fmt/format.h>
@@ -44,28 +43,28 @@ namespace muster::checks::pci {
   return es ? fmt::format("{} NVSwitches", count) : counted(count, word_for(kind));
 }
 
-// A device that does not answer is pci.devices' finding: whatever else it reads means nothing.
-[[nodiscard]] inline bool silent(const PciDevice& device) {
+// Only pci.devices judges a device that does not respond: its other facts are meaningless.
+[[nodiscard]] inline bool is_silent(const PciDevice& device) {
   return device.responding && !*device.responding;
 }
 
 using muster::device_at;
 using muster::devices_of;
 
-// GPUs and HCAs that answer, GPUs first.
+// GPUs and HCAs that respond, GPUs first.
 [[nodiscard]] inline std::vector<const PciDevice*> endpoints(const Snapshot& snapshot) {
   std::vector<const PciDevice*> found;
   for (const auto kind : {PciKind::gpu, PciKind::hca}) {
     for (const auto* device : devices_of(snapshot, kind)) {
-      if (!silent(*device)) found.push_back(device);
+      if (!is_silent(*device)) found.push_back(device);
     }
   }
   return found;
 }
 
-// The device reaches a GPU without crossing the root of the bus; false where no bridge is in sight,
-// as in a guest.
-[[nodiscard]] inline bool is_beside_a_gpu(const Snapshot& snapshot, const PciDevice& device) {
+// True if the device reaches a GPU without crossing the root of the bus; false if bridges are
+// hidden, as in a guest.
+[[nodiscard]] inline bool is_near_gpu(const Snapshot& snapshot, const PciDevice& device) {
   if (device.upstream.empty()) return false;
   return std::ranges::any_of(snapshot.pci->devices, [&](const PciDevice& other) {
     return other.kind == PciKind::gpu && !other.upstream.empty() &&
@@ -73,41 +72,41 @@ using muster::devices_of;
   });
 }
 
-// Without a PCI bus: unknown where the profile expects something on it.
+// The finding if the bus was not observed: unknown if the profile expects devices on it.
 [[nodiscard]] inline std::optional<Finding> without_bus(const Snapshot& snapshot,
                                                         const Profile& profile) {
   if (snapshot.pci.ok()) return std::nullopt;
   const bool expected = expects_gpus(profile) || expects_hcas(profile) ||
                         profile.pci->devices.nvswitches.value_or(0) > 0;
   return about(kNode, expected ? Outcome::unknown : Outcome::skip,
-               fmt::format("no PCI bus to look at: {}", snapshot.pci.reason));
+               fmt::format("the PCI bus is not known: {}", snapshot.pci.reason));
 }
 
-// What without_bus() says, or a skip where no GPU or HCA is there to be judged.
+// As without_bus(), or a skip without a GPU or HCA to judge.
 [[nodiscard]] inline std::optional<Finding> nothing_to_judge(const Snapshot& snapshot,
                                                              const Profile& profile) {
   if (auto finding = without_bus(snapshot, profile)) return finding;
   if (!endpoints(snapshot).empty()) return std::nullopt;
-  return skipped("no GPU or HCA answers on the PCI bus: pci.devices judges whether one should");
+  return skipped("no GPU or HCA responds on the PCI bus: see pci.devices");
 }
 
-// The speed of each generation, from 1, in GT/s for each lane.
+// The speed of each generation from 1, in GT/s per lane.
 inline constexpr std::array kSpeeds{2.5, 5.0, 8.0, 16.0, 32.0, 64.0};
 
-// Nothing for a generation that is not known.
+// Empty for an unknown generation.
 [[nodiscard]] inline std::optional<double> speed_of_generation(unsigned generation) {
   if (generation == 0 || generation > kSpeeds.size()) return std::nullopt;
   return kSpeeds.at(generation - 1);
 }
 
-// PCI Express allows one wrong bit in 10^12; a packet that has one is sent again.
+// PCI Express allows one wrong bit in 10^12; a packet with a wrong bit is resent.
 [[nodiscard]] inline double replays_allowed_per_minute(double speed_gts, unsigned width) {
   constexpr double kBitErrorRate = 1e-12;
   return kBitErrorRate * speed_gts * kGiga * kMinute * width;
 }
 
-// One finding for all devices about which the same is to be said, with the first of them; none for
-// an empty list.
+// Adds one finding for all devices with the same fault, which lists the first of them. Adds none
+// for an empty list.
 inline void add_for_all(Findings& findings, Outcome outcome,
                         const std::vector<const PciDevice*>& devices, std::string_view what) {
   constexpr std::size_t kMostNames = 3;

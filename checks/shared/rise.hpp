@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a remembered counter rose, for checks that judge how fast.
+// The rise of a counter since earlier runs.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 namespace muster::checks {
 
-// What a counter gained in the last `over_s`, not counting what came before uptime `from_s`; empty
-// where delta_of() is. Nobody knows when between two runs it rose: where the last run is longer ago
-// than that, the rise is that longer time's. The uptime must be known.
+// The rise in the last `over_s` and after uptime `from_s`; empty if delta_of() is. If the last run
+// is longer ago, the rise is over that longer time, because the time of each increment is unknown.
+// The uptime must be known.
 [[nodiscard]] inline std::optional<Delta> rise_of(const Snapshot& snapshot, std::string_view key,
                                                   std::uint64_t value, double over_s = kHour,
                                                   double from_s = 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How checks of every group make their findings, and what they say in the same words.
+// Helpers for all checks: findings, and texts that they share.
 #pragma once
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ namespace muster::checks {
 
 inline constexpr std::string_view kNode = "node";
 
-// What a rule compared: the value that was seen, the one that is wanted, and their unit.
+// The observed value, the limit, and their unit.
 struct Values {
   Value observed{};
   Value limit{};
@@ -59,38 +59,41 @@ struct Values {
   return about(device, Outcome::pass, std::move(message));
 }
 
-// There is nothing to judge here.
 [[nodiscard]] inline Finding skipped(std::string message, std::string_view device = kNode) {
   return about(device, Outcome::skip, std::move(message));
 }
 
-// The one finding of a check for which the profile sets no limit.
+// For a check without a limit in the profile.
 [[nodiscard]] inline Finding not_expected(std::string_view what) {
   return skipped(fmt::format("no {} expected by this profile", what));
 }
 
-// A skip of a check of an amount: "this profile sets no limit for the load".
+// The same for an amount: "this profile sets no limit for the load".
 [[nodiscard]] inline Finding not_limited(std::string_view what) {
   return skipped(fmt::format("this profile sets no limit for {}", what));
 }
 
-// A fact that this kind of node should have told. `what` begins the sentence: "the swap size".
+// For Check::not_here: the skip, unless there is something to judge.
+[[nodiscard]] inline std::optional<Finding> unless(bool judged, Finding skip) {
+  return judged ? std::nullopt : std::optional(std::move(skip));
+}
+
+// For a missing fact that is required. `what` starts the sentence: "the swap size".
 template <class T>
 [[nodiscard]] Finding not_known(std::string_view device, std::string_view what,
                                 const Fact<T>& fact) {
   return unknown(device, fmt::format("{} is not known: {}", what, fact.why()));
 }
 
-// What to say of facts that no file holds: below a foreign root nobody can be asked for them.
+// As not_known(), but a skip below a foreign root, for facts that are not in files.
 template <class T>
-[[nodiscard]] Finding not_asked(const Snapshot& snapshot, std::string_view device,
-                                std::string_view what, const Fact<T>& fact) {
+[[nodiscard]] Finding not_known_here(const Snapshot& snapshot, std::string_view device,
+                                     std::string_view what, const Fact<T>& fact) {
   Finding finding = not_known(device, what, fact);
   if (snapshot.identity->foreign_root && fact.is_absent()) finding.outcome = Outcome::skip;
   return finding;
 }
 
-// Adds what another rule found.
 inline void append(Findings& findings, Findings more) {
   std::ranges::move(more, std::back_inserter(findings));
 }
@@ -99,19 +102,18 @@ inline void append(Findings& findings, std::optional<Finding> more) {
   if (more) findings.push_back(*std::move(more));
 }
 
-// Drops the passes of single devices, where something is found about all of them together.
+// Removes the passes of single devices if there is a finding about all of them.
 inline void drop_passes(Findings& findings) {
   std::erase_if(findings, [](const Finding& each) { return each.outcome == Outcome::pass; });
 }
 
-// The findings, or one pass when every rule held.
+// The findings, or one pass if there are none.
 [[nodiscard]] inline Findings or_pass(Findings findings, std::string message) {
   if (findings.empty()) findings.push_back(passed(std::move(message)));
   return findings;
 }
 
-// Whether an ordinary user, and no service of the system, has this id: distributions give those
-// below 1000 to services.
+// True for an ordinary user: distributions reserve ids below 1000 for services.
 [[nodiscard]] inline bool is_of_users(std::uint64_t user) { return user >= 1000; }
 
 [[nodiscard]] inline std::vector<std::string> matching(const std::vector<std::string>& texts,
@@ -122,7 +124,7 @@ inline void drop_passes(Findings& findings) {
   return found;
 }
 
-// A count as a finding carries it.
+// A count as the value of a finding.
 [[nodiscard]] inline Value count_value(std::uint64_t count) {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   return static_cast<std::int64_t>(std::min(count, kMost));
@@ -133,19 +135,19 @@ inline void drop_passes(Findings& findings) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-// Memory and disks in the unit that profiles state them in: "1870.2 GiB".
+// "1870.2 GiB", the unit of profiles.
 [[nodiscard]] inline std::string in_gib(double bytes) {
   return fmt::format("{:.1f} GiB", bytes / (1024.0 * 1024.0 * 1024.0));
 }
 
-// "40 s", "12 min", "30 h": enough to know how long ago.
+// "40 s", "12 min", "30 h".
 [[nodiscard]] inline std::string in_time(double seconds) {
   if (seconds < 120) return fmt::format("{:.0f} s", seconds);
   if (seconds < 2 * kHour) return fmt::format("{:.0f} min", seconds / kMinute);
   return fmt::format("{:.0f} h", seconds / kHour);
 }
 
-// Broken hardware is the provider's to replace under a hypervisor, the site's elsewhere.
+// Below a hypervisor the provider replaces hardware, elsewhere the site.
 [[nodiscard]] inline Remedy hardware_remedy(const Snapshot& snapshot) {
   return snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::reseat_or_replace;
 }

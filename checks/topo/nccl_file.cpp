@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The topology file that NCCL is told to use exists, parses, names PCI devices that exist here, and
-// gives NUMA nodes the CPUs they have.
+// topo.nccl_file: NCCL's topology file exists, parses, and matches the PCI devices and CPUs of this
+// node.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace muster::checks::topo_nccl_file {
 namespace {
 
-// Who is meant by a file that could not be read.
+// The path for findings about a file that could not be read.
 std::string path_of(const Snapshot& snapshot, const Profile& profile) {
   const Environment& environment = *snapshot.environment;
   if (environment.nccl_topology) return environment.nccl_topology->path;
@@ -36,8 +36,7 @@ std::string path_of(const Snapshot& snapshot, const Profile& profile) {
   return path;
 }
 
-// Devices that this kind of node should have: when one of them is missing that is not the file's
-// fault.
+// Devices that this kind of node should have. If one is missing, the file is not at fault.
 std::set<std::string> expected_addresses(const Profile& profile) {
   std::set<std::string> addresses;
   const TopoNumaLimits& numa = profile.topo->numa;
@@ -48,8 +47,8 @@ std::set<std::string> expected_addresses(const Profile& profile) {
   return addresses;
 }
 
-std::vector<std::string> strangers(const Snapshot& snapshot, const Profile& profile,
-                                   const NcclTopology& topology) {
+std::vector<std::string> unknown_addresses_in(const Snapshot& snapshot, const Profile& profile,
+                                              const NcclTopology& topology) {
   std::set<std::string> known = expected_addresses(profile);
   for (const PciDevice& device : snapshot.pci->devices) known.insert(device.address);
   std::vector<std::string> unknown;
@@ -59,8 +58,8 @@ std::vector<std::string> strangers(const Snapshot& snapshot, const Profile& prof
   return unknown;
 }
 
-// GPUs and HCAs of this node that the file leaves out, though it names others of their kind. Where
-// a GPU of the node is missing, that is the incident.
+// GPUs and HCAs of this node that the file leaves out although it names others of their kind. Empty
+// if a GPU of the node is missing, which is the actual fault.
 std::vector<std::string> left_out(const Snapshot& snapshot, const Profile& profile,
                                   const NcclTopology& topology) {
   const auto gpus = std::ranges::count(snapshot.pci->devices, PciKind::gpu, &PciDevice::kind);
@@ -99,8 +98,8 @@ std::optional<std::vector<unsigned>> cpus_of_mask(std::string_view mask) {
   return cpus;
 }
 
-// The first CPU of `mask` that the kernel counts to another NUMA node than `id`, and that node. A
-// CPU that is offline belongs to none, and that is not the file's fault.
+// Describes the first CPU of `mask` that is on another NUMA node than `id`. Offline CPUs are on no
+// node.
 std::optional<std::string> stray_cpu(const Snapshot& snapshot, std::uint64_t id,
                                      const std::vector<unsigned>& mask) {
   if (!snapshot.cpu->numa_nodes) return std::nullopt;
@@ -109,13 +108,13 @@ std::optional<std::string> stray_cpu(const Snapshot& snapshot, std::uint64_t id,
     if (node.id == id || !cpus) continue;
     const auto stray = std::ranges::find_first_of(mask, *cpus);
     if (stray != mask.end()) {
-      return fmt::format("gives CPU {} to NUMA node {}, it is on {}", *stray, id, node.id);
+      return fmt::format("assigns CPU {} to NUMA node {}, but it is on {}", *stray, id, node.id);
     }
   }
   return std::nullopt;
 }
 
-// Masks that give a NUMA node CPUs of another: NCCL binds its threads by them.
+// Masks with CPUs of another NUMA node. NCCL binds its threads by these masks.
 std::vector<std::string> wrong_masks(const Snapshot& snapshot, const NcclTopology& topology) {
   std::vector<std::string> wrong_ones;
   for (const std::string& entry : topology.cpu_affinities) {
@@ -136,13 +135,12 @@ Finding judge_topology(const Snapshot& snapshot, const Profile& profile,
   if (!snapshot.pci.ok()) {
     return unknown(topology.path, fmt::format("the PCI bus is not known: {}", snapshot.pci.reason));
   }
-  const auto others = strangers(snapshot, profile, topology);
+  const auto others = unknown_addresses_in(snapshot, profile, topology);
   if (!others.empty()) {
-    return failed(
-        topology.path,
-        fmt::format("names {} that do{} not exist here: {}", counted(others.size(), "PCI device"),
-                    others.size() == 1 ? "es" : "", fmt::join(others, ", ")),
-        Remedy::fix_config, {others.front()});
+    return failed(topology.path,
+                  fmt::format("names {} missing from this node: {}",
+                              counted(others.size(), "PCI device"), fmt::join(others, ", ")),
+                  Remedy::fix_config, {others.front()});
   }
   const auto masks = wrong_masks(snapshot, topology);
   if (!masks.empty()) {
@@ -155,7 +153,7 @@ Finding judge_topology(const Snapshot& snapshot, const Profile& profile,
                               fmt::join(missing, ", ")),
                   Remedy::fix_config);
   }
-  return passed(fmt::format("{} names {} that exist here", topology.path,
+  return passed(fmt::format("{} names {} of this node", topology.path,
                             counted(topology.pci_addresses.size(), "PCI device")));
 }
 
@@ -175,16 +173,13 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 constinit const Check check{
     .id = "topo.nccl_file",
-    .title = "NCCL's topology file exists, parses and describes this node",
+    .title = "NCCL's topology file exists, parses and matches this node",
     .why =
-        "Under a hypervisor NCCL cannot see which GPU and HCA share a switch and believes the file "
-        "it is given. A missing file or one for another size costs half the bandwidth and says "
-        "nothing. The file steers NCCL; it is no evidence about the hardware.",
-    .fix =
-        "Install the file that belongs to this size, and name it in /etc/nccl.conf "
-        "(NCCL_TOPO_FILE).",
+        "Below a hypervisor NCCL cannot see which GPU and HCA share a switch, and relies on its "
+        "topology file. A missing file, or one for another size, silently halves the bandwidth.",
+    .fix = "Install the file for this size, and set it in /etc/nccl.conf (NCCL_TOPO_FILE).",
     .needs = Probe::environment | Probe::pci,
-    .looks_at = Probe::cpu,  // NUMA nodes' CPUs are compared where they were observed
+    .looks_at = Probe::cpu,
     .when_absent = WhenAbsent::judge,
     .judge = judge,
 };

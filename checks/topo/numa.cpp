@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every GPU, HCA and NVMe sits on its expected NUMA node, by sysfs and by its local CPUs.
+// topo.numa: every GPU, HCA and NVMe device is on its expected NUMA node, in sysfs and by its local
+// CPUs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,24 +19,24 @@
 namespace muster::checks::topo_numa {
 namespace {
 
-// Why only one source has a word, where the other should have one too.
-std::optional<Finding> missing_word(const Snapshot& snapshot, const PciDevice& device) {
+// Unknown if only one source reports a NUMA node.
+std::optional<Finding> missing_source(const Snapshot& snapshot, const PciDevice& device) {
   const std::string& address = device.address;
-  if (!device.numa_node) return not_known(address, "sysfs's NUMA node", device.numa_node);
+  if (!device.numa_node) return not_known(address, "the NUMA node in sysfs", device.numa_node);
   const Placement* placement = topo::placement_of(snapshot, address);
-  if (placement == nullptr) return unknown(address, "hwloc does not place it");
+  if (placement == nullptr) return unknown(address, "hwloc does not list it");
   if (placement->numa_nodes.size() == 1) return std::nullopt;
   const std::string sysfs = *device.numa_node < 0
-                                ? "sysfs does not know its NUMA node"
-                                : fmt::format("sysfs says NUMA node {}", *device.numa_node);
-  return unknown(address, fmt::format("{}, and its local CPUs belong to {}", sysfs,
+                                ? "sysfs reports no NUMA node"
+                                : fmt::format("sysfs reports NUMA node {}", *device.numa_node);
+  return unknown(address, fmt::format("{}, and its local CPUs are on {}", sysfs,
                                       counted(placement->numa_nodes.size(), "NUMA node")));
 }
 
 std::optional<Finding> judge_expected(const Snapshot& snapshot, const PciDevice& device,
                                       unsigned expected) {
   const std::string& address = device.address;
-  const topo::NumaWords words = topo::numa_words(snapshot, address);
+  const topo::NumaSources words = topo::numa_sources(snapshot, address);
   const unsigned local = words.local_cpus.value_or(expected);
   const unsigned sysfs = words.sysfs.value_or(expected);
   const auto misplaced = [&](unsigned observed, std::string message) {
@@ -44,32 +45,31 @@ std::optional<Finding> judge_expected(const Snapshot& snapshot, const PciDevice&
   if (words.contradict()) {
     return misplaced(
         sysfs == expected ? local : sysfs,
-        fmt::format("sysfs says NUMA node {}, its local CPUs (hwloc) say {}, expected {}", sysfs,
+        fmt::format("on NUMA node {} in sysfs but {} by its local CPUs (hwloc), expected {}", sysfs,
                     local, expected));
   }
   const unsigned node = local != expected ? local : sysfs;
-  if (node == expected) return missing_word(snapshot, device);
+  if (node == expected) return missing_source(snapshot, device);
   return misplaced(node, fmt::format("on NUMA node {}, expected {}", node, expected));
 }
 
-// Nothing is expected of this device, and still its two sources should agree.
+// Without an expected node, the two sources must still agree.
 std::optional<Finding> judge_unexpected(const Snapshot& snapshot, const Placement& placement) {
-  const topo::NumaWords words = topo::numa_words(snapshot, placement.address);
+  const topo::NumaSources words = topo::numa_sources(snapshot, placement.address);
   if (!words.contradict()) return std::nullopt;
   return warned(placement.address,
-                fmt::format("sysfs says NUMA node {}, its local CPUs (hwloc) say {}", *words.sysfs,
-                            *words.local_cpus),
+                fmt::format("on NUMA node {} in sysfs but {} by its local CPUs (hwloc)",
+                            *words.sysfs, *words.local_cpus),
                 Remedy::report_to_provider, {*words.sysfs});
 }
 
-// What was looked at, and what came of it.
-struct Tally {
+struct NumaFindings {
   Findings findings;
   std::size_t judged = 0;    // against the profile
-  std::size_t compared = 0;  // one source against the other
+  std::size_t compared = 0;  // one source with the other
 };
 
-void judge_all_expected(const Snapshot& snapshot, const Profile& profile, Tally& tally) {
+void judge_all_expected(const Snapshot& snapshot, const Profile& profile, NumaFindings& tally) {
   const TopoNumaLimits& limits = profile.topo->numa;
   for (const auto* nodes : {&limits.gpu, &limits.hca, &limits.nvme}) {
     for (const auto& [address, expected] : *nodes) {
@@ -81,7 +81,7 @@ void judge_all_expected(const Snapshot& snapshot, const Profile& profile, Tally&
   }
 }
 
-void compare_the_others(const Snapshot& snapshot, const Profile& profile, Tally& tally) {
+void compare_others(const Snapshot& snapshot, const Profile& profile, NumaFindings& tally) {
   for (const Placement& placement : snapshot.topology->devices) {
     if (topo::expected_node(profile, placement.address)) continue;
     ++tally.compared;
@@ -89,12 +89,12 @@ void compare_the_others(const Snapshot& snapshot, const Profile& profile, Tally&
   }
 }
 
-// Equal GPUs of a node sit on its NUMA nodes in equal numbers. One too many here and one too few
-// there is one in another place than its slot's.
-void judge_balance(const Snapshot& snapshot, Tally& tally) {
+// Equal GPUs should be spread evenly over the NUMA nodes. One too many here and one too few there
+// means that one is reported on the wrong node.
+void judge_balance(const Snapshot& snapshot, NumaFindings& tally) {
   std::map<std::pair<unsigned, unsigned>, std::map<int, std::size_t>> kinds;
   for (const PciDevice& device : snapshot.pci->devices) {
-    if (device.kind != PciKind::gpu || pci::silent(device) || !device.numa_node) continue;
+    if (device.kind != PciKind::gpu || pci::is_silent(device) || !device.numa_node) continue;
     ++kinds[{device.vendor, device.device}][*device.numa_node];
   }
   for (const auto& [kind, nodes] : kinds) {
@@ -102,7 +102,7 @@ void judge_balance(const Snapshot& snapshot, Tally& tally) {
     std::vector<std::string> words;
     for (const auto& [node, count] : nodes) {
       all += count;
-      words.push_back(node < 0 ? fmt::format("{} nowhere", count)
+      words.push_back(node < 0 ? fmt::format("{} on none", count)
                                : fmt::format("{} on node {}", count, node));
     }
     const auto [least, most] =
@@ -111,19 +111,19 @@ void judge_balance(const Snapshot& snapshot, Tally& tally) {
     const bool one_nowhere = nodes.begin()->first < 0 && nodes.size() > 1;
     if (all < 4 || !(off_by_one || one_nowhere)) continue;
     tally.findings.push_back(warned(kNode,
-                                    fmt::format("{} do not sit evenly on NUMA nodes: {}",
+                                    fmt::format("{} spread unevenly over NUMA nodes: {}",
                                                 counted(all, "GPU"), fmt::join(words, ", ")),
                                     Remedy::report_to_provider));
   }
 }
 
-Finding all_well(const Tally& tally, bool expects) {
+Finding summary(const NumaFindings& tally, bool expects) {
   if (tally.judged > 0) {
     return passed(fmt::format("{} on the expected NUMA nodes", counted(tally.judged, "device")));
   }
-  if (expects) return skipped("no expected device is on the PCI bus: pci.devices judges that");
+  if (expects) return skipped("no expected device on the PCI bus: see pci.devices");
   if (tally.compared == 0) return not_expected("NUMA placement");
-  return passed(fmt::format("sysfs and local CPUs agree on the NUMA nodes of {}",
+  return passed(fmt::format("sysfs and local CPUs agree about the NUMA nodes of {}",
                             counted(tally.compared, "device")));
 }
 
@@ -133,13 +133,13 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   if (!snapshot.pci.ok() || !snapshot.topology.ok()) {
     const std::string& why = snapshot.pci.ok() ? snapshot.topology.reason : snapshot.pci.reason;
     if (!expects) return {not_expected("NUMA placement")};
-    return {unknown(kNode, fmt::format("places are not known: {}", why))};
+    return {unknown(kNode, fmt::format("the placement of devices is not known: {}", why))};
   }
-  Tally tally;
+  NumaFindings tally;
   judge_all_expected(snapshot, profile, tally);
-  compare_the_others(snapshot, profile, tally);
+  compare_others(snapshot, profile, tally);
   if (limits.gpu.empty()) judge_balance(snapshot, tally);
-  if (tally.findings.empty()) return {all_well(tally, expects)};
+  if (tally.findings.empty()) return {summary(tally, expects)};
   return std::move(tally.findings);
 }
 
@@ -149,13 +149,13 @@ constinit const Check check{
     .id = "topo.numa",
     .title = "GPUs, HCAs and NVMe devices are on their NUMA nodes",
     .why =
-        "Jobs bind processes to the CPUs next to their GPU. When the firmware or the hypervisor "
-        "gives a device a wrong place, every transfer crosses the socket. sysfs's numa_node and "
-        "the device's local CPUs can differ, and libraries believe one or the other, so both are "
-        "judged. Where the profile names no places, equal GPUs that sit unevenly on the NUMA nodes "
-        "are a warning.",
+        "Jobs bind processes to the CPUs next to their GPU. If the firmware or the hypervisor "
+        "reports a wrong NUMA node, every transfer crosses the socket. sysfs's numa_node and the "
+        "device's local CPUs can differ, and libraries use one or the other, so both are judged. "
+        "If the profile lists no placement, equal GPUs that are spread unevenly over the NUMA "
+        "nodes warn.",
     .fix =
-        "Look at the firmware's settings (NUMA nodes per socket, SR-IOV); in a cloud report the "
+        "Look at the firmware settings (NUMA nodes per socket, SR-IOV); in a cloud, report the "
         "node to the provider.",
     .code = "NHC2010",
     .needs = Probe::pci | Probe::topology,

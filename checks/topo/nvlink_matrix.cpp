@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// topo.nvlink_matrix: the NVLinks of each GPU lead where the profile says: to switches, or directly
-// to other GPUs. A link that is down is gpu.nvlink_state's finding.
+// topo.nvlink_matrix: the NVLinks of each GPU lead to the expected switches or GPUs.
+// gpu.nvlink_state reports links that are down.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -22,12 +22,12 @@ using gpu::Links;
 using Addresses = std::set<std::string>;
 
 // The NVLinks of all GPUs that can be judged.
-struct Fabric {
+struct NvlinkFabric {
   std::vector<const Gpu*> gpus;
-  Addresses addresses;        // of all GPUs that NVML lists, whether they answer or not
-  Addresses answering;        // of those whose links can be judged
-  bool knows_types = false;   // NVML names what links lead to at all
-  bool knows_places = false;  // it gives addresses at all that are those of GPUs here
+  Addresses addresses;        // of all GPUs that NVML lists
+  Addresses judged;           // of the GPUs whose links can be judged
+  bool knows_types = false;   // NVML reports the kind of any peer
+  bool knows_places = false;  // NVML reports any address of a GPU of this node
 };
 
 std::string_view word_for(LinkPeer peer) {
@@ -36,13 +36,13 @@ std::string_view word_for(LinkPeer peer) {
   return number < kPeers.size() ? kPeers.at(number) : "something unknown";
 }
 
-Fabric fabric_of(const Snapshot& snapshot) {
-  Fabric fabric;
+NvlinkFabric fabric_of(const Snapshot& snapshot) {
+  NvlinkFabric fabric;
   for (const auto& each : snapshot.nvml->gpus) fabric.addresses.insert(each.address);
   for (const Gpu* each : gpu::answering(snapshot)) {
     if (!gpu::hides_links(*each).empty() || !each->nvlinks) continue;
     fabric.gpus.push_back(each);
-    fabric.answering.insert(each->address);
+    fabric.judged.insert(each->address);
   }
   for (const Gpu* each : fabric.gpus) {
     const auto place_is_known = [&](const NvLink& link) {
@@ -74,8 +74,9 @@ std::optional<Finding> wrong_kind(const Snapshot& snapshot, const Gpu& gpu, Link
       {std::string(found), std::string(wanted)});
 }
 
-// Links to an address that is no other GPU of this node.
-std::optional<Finding> wrong_place(const Snapshot& snapshot, const Gpu& gpu, const Fabric& fabric) {
+// Links to an address that is not another GPU of this node.
+std::optional<Finding> wrong_place(const Snapshot& snapshot, const Gpu& gpu,
+                                   const NvlinkFabric& fabric) {
   const Links links = gpu::links_where(gpu, [&](const NvLink& link) {
     return gpu::is_up(link) && link.remote_address &&
            (*link.remote_address == gpu.address ||
@@ -90,7 +91,7 @@ std::optional<Finding> wrong_place(const Snapshot& snapshot, const Gpu& gpu, con
       {place, "another GPU of this node"});
 }
 
-Addresses neighbours_of(const Gpu& gpu, const Fabric& fabric) {
+Addresses neighbours_of(const Gpu& gpu, const NvlinkFabric& fabric) {
   Addresses neighbours;
   for (const NvLink* link : gpu::links_where(gpu, gpu::is_up)) {
     if (!link->remote_address || *link->remote_address == gpu.address) continue;
@@ -99,8 +100,8 @@ Addresses neighbours_of(const Gpu& gpu, const Fabric& fabric) {
   return neighbours;
 }
 
-// A link that is down, or whose state or peer is not told, may be the one that is missed.
-bool may_miss_a_link(const Gpu& gpu) {
+// True if the missing link may be one that is down or whose state or peer is unknown.
+bool may_hide_a_link(const Gpu& gpu) {
   return std::ranges::any_of(
       *gpu.nvlinks, [](const NvLink& link) { return !gpu::is_up(link) || !link.remote_address; });
 }
@@ -109,21 +110,21 @@ std::optional<Finding> wrong_count(const Snapshot& snapshot, const Gpu& gpu,
                                    const Addresses& neighbours, const Limit<int>& limit) {
   const auto wanted = static_cast<std::size_t>(std::max(0, limit.value_or(0)));
   if (!limit || neighbours.size() == wanted) return std::nullopt;
-  if (neighbours.size() < wanted && may_miss_a_link(gpu)) return std::nullopt;
+  if (neighbours.size() < wanted && may_hide_a_link(gpu)) return std::nullopt;
   return wrong(snapshot, gpu,
-               fmt::format("its NVLinks lead to {}, expected {}",
+               fmt::format("NVLinks lead to {}, expected {}",
                            counted(neighbours.size(), "other GPU"), wanted),
                {count_value(neighbours.size()), count_value(wanted), "GPUs"});
 }
 
 std::optional<Finding> wrong_pair(const Snapshot& snapshot, const Gpu& gpu,
-                                  const Addresses& neighbours, const Fabric& fabric,
+                                  const Addresses& neighbours, const NvlinkFabric& fabric,
                                   const TopoNvlinkLimits& limits) {
   const auto wanted = limits.pairs.find(gpu.address);
-  if (wanted == limits.pairs.end() || may_miss_a_link(gpu)) return std::nullopt;
+  if (wanted == limits.pairs.end() || may_hide_a_link(gpu)) return std::nullopt;
   std::vector<std::string> missing;
   for (const auto& peer : wanted->second) {
-    if (!neighbours.contains(peer) && fabric.answering.contains(peer)) missing.push_back(peer);
+    if (!neighbours.contains(peer) && fabric.judged.contains(peer)) missing.push_back(peer);
   }
   if (missing.empty()) return std::nullopt;
   return wrong(snapshot, gpu,
@@ -136,11 +137,11 @@ bool is_direct(const TopoNvlinkLimits& limits) {
   return limits.ends_in == NvlinkEnd::gpu || limits.neighbours || !limits.pairs.empty();
 }
 
-std::optional<Finding> judge_places(const Snapshot& snapshot, const Gpu& gpu, const Fabric& fabric,
-                                    const Profile& profile) {
+std::optional<Finding> judge_places(const Snapshot& snapshot, const Gpu& gpu,
+                                    const NvlinkFabric& fabric, const Profile& profile) {
   const auto& limits = profile.topo->nvlink_matrix;
   if (!is_direct(limits) || !fabric.knows_places) return std::nullopt;
-  // A GPU that is not listed at all may be the other end.
+  // A GPU that NVML does not list may be the other end.
   if (snapshot.nvml->gpus.size() < gpu::expected_count(profile)) return std::nullopt;
   if (auto finding = wrong_place(snapshot, gpu, fabric)) return finding;
   const auto neighbours = neighbours_of(gpu, fabric);
@@ -148,7 +149,7 @@ std::optional<Finding> judge_places(const Snapshot& snapshot, const Gpu& gpu, co
   return wrong_pair(snapshot, gpu, neighbours, fabric, limits);
 }
 
-// What NVML should have told and did not.
+// Facts that NVML failed to report.
 std::optional<Finding> unreadable(const Gpu& gpu, bool direct) {
   const Links links = gpu::links_where(gpu, [&](const NvLink& link) {
     return gpu::is_up(link) &&
@@ -157,13 +158,13 @@ std::optional<Finding> unreadable(const Gpu& gpu, bool direct) {
   if (links.empty()) return std::nullopt;
   const NvLink& first = *links.front();
   return unknown(gpu::name_of(gpu),
-                 fmt::format("where {} to is not known: {}", gpu::named(links, "leads", "lead"),
+                 fmt::format("the peer of {} is not known: {}", gpu::named(links),
                              first.remote_type.is_unreadable() ? first.remote_type.why()
                                                                : first.remote_address.why()));
 }
 
-std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, const Fabric& fabric,
-                                 const Profile& profile) {
+std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu,
+                                 const NvlinkFabric& fabric, const Profile& profile) {
   const auto& limits = profile.topo->nvlink_matrix;
   const bool switched = limits.ends_in == NvlinkEnd::nvswitch;
   if (auto finding = wrong_kind(snapshot, gpu, switched ? LinkPeer::nvswitch : LinkPeer::gpu))
@@ -174,9 +175,9 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, const
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.topo->nvlink_matrix;
-  const Fabric fabric = fabric_of(snapshot);
+  const NvlinkFabric fabric = fabric_of(snapshot);
   Findings findings;
-  std::size_t well = 0;
+  std::size_t healthy = 0;
   std::size_t without = 0;  // no link is up
   for (const Gpu* each : fabric.gpus) {
     if (gpu::links_where(*each, gpu::is_up).empty()) {
@@ -184,23 +185,23 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     } else if (auto finding = judge_one(snapshot, *each, fabric, profile)) {
       findings.push_back(*std::move(finding));
     } else {
-      ++well;
+      ++healthy;
     }
   }
   if (!findings.empty()) return findings;
-  if (well == 0) {
-    return {skipped(fabric.gpus.empty() ? "no GPU tells of NVLinks"
-                                        : "no NVLink is active: gpu.nvlink_state judges that")};
+  if (healthy == 0) {
+    return {skipped(fabric.gpus.empty() ? "no GPU reports NVLinks"
+                                        : "no NVLink is active: see gpu.nvlink_state")};
   }
   if (!fabric.knows_types && !fabric.knows_places) {
-    return {skipped("NVML does not tell here what NVLinks lead to")};
+    return {skipped("NVML does not report the peers of NVLinks")};
   }
   std::string message =
-      fmt::format("NVLinks of {} lead to {}", counted(well, "GPU"),
+      fmt::format("NVLinks of {} lead to {}", counted(healthy, "GPU"),
                   limits.ends_in == NvlinkEnd::nvswitch ? "switches" : "the expected GPUs");
   if (limits.ends_in != NvlinkEnd::nvswitch && !fabric.knows_places) {
-    message = fmt::format("NVLinks of {} lead to GPUs; which they are NVML does not tell here",
-                          counted(well, "GPU"));
+    message = fmt::format("NVLinks of {} lead to GPUs; NVML does not report which",
+                          counted(healthy, "GPU"));
   }
   if (without > 0) message = fmt::format("{}; {} left out", message, without);
   return {passed(std::move(message))};
@@ -209,7 +210,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 std::optional<Finding> not_here(const Snapshot& snapshot, const Profile& profile) {
   const auto& limits = profile.topo->nvlink_matrix;
   if (limits.ends_in == NvlinkEnd::not_told && !is_direct(limits)) {
-    return not_expected("connection of GPUs by NVLink");
+    return not_expected("NVLink connection between GPUs");
   }
   return gpu::none_to_judge(snapshot, profile);
 }
@@ -220,17 +221,16 @@ constinit const Check check{
     .id = "topo.nvlink_matrix",
     .title = "NVLinks lead to the expected switches or GPUs",
     .why =
-        "Where there are NVSwitches every link of a GPU ends in one of them, and each pair of GPUs "
-        "is connected through them. Without switches the links go directly from GPU to GPU, over "
-        "the board or over bridges, and what is not connected goes over the PCI bus, at a fraction "
-        "of the speed. A bridge on the wrong pair, or a board that was wired otherwise, leaves all "
-        "links active and jobs slow. Compared is what NVML names as the other end of each active "
-        "link: its kind, and for direct links its PCI address. A link that is down is "
-        "gpu.nvlink_state's finding.",
+        "With NVSwitches, every link of a GPU ends in a switch, which connects all pairs of GPUs. "
+        "Without switches the links connect GPUs directly, on the board or over bridges, and GPUs "
+        "that are not connected use the much slower PCI bus. With a bridge on the wrong pair, or "
+        "wrong wiring, all links are active but jobs are slow. This check compares the other end "
+        "of each active link that NVML reports: its kind, and for direct links its PCI address. "
+        "gpu.nvlink_state reports links that are down.",
     .fix =
-        "Look at the bridges: which pairs they join, and that they sit well. In a cloud report the "
-        "node to the provider. For machines of your own with direct links, write the pairs into "
-        "topo.nvlink_matrix.pairs; nvidia-smi topo --matrix shows them.",
+        "Look at the bridges: which pairs they join, and whether they are seated well. In a cloud, "
+        "report the node to the provider. For your own machines with direct links, list the pairs "
+        "in topo.nvlink_matrix.pairs; nvidia-smi topo --matrix prints them.",
     .needs = Probe::nvml | Probe::identity,
     .asks = {.links = true},
     .not_here = not_here,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where devices sit, from the two sources that can differ: sysfs's numa_node, and hwloc, which goes
-// by the CPUs that are local to the device.
+// The NUMA nodes of devices from two sources that may differ: sysfs's numa_node, and the local CPUs
+// of the device (hwloc).
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 namespace muster::checks::topo {
 
-// Null when it is not on the bus or no longer answers: then pci.devices says so.
+// Null if it is not on the bus or no longer responds, which pci.devices reports.
 [[nodiscard]] inline const PciDevice* on_bus(const Snapshot& snapshot, const std::string& address) {
   const PciDevice* device = pci::device_at(snapshot, address);
-  return device == nullptr || pci::silent(*device) ? nullptr : device;
+  return device == nullptr || pci::is_silent(*device) ? nullptr : device;
 }
 
 [[nodiscard]] inline const Placement* placement_of(const Snapshot& snapshot,
@@ -26,16 +26,17 @@ namespace muster::checks::topo {
   return found == all.end() ? nullptr : &*found;
 }
 
-// What each source says; empty where it has no word.
-struct NumaWords {
+// The NUMA node of a device from each source.
+struct NumaSources {
   std::optional<unsigned> sysfs;
   std::optional<unsigned> local_cpus;
 
   [[nodiscard]] bool contradict() const { return sysfs && local_cpus && sysfs != local_cpus; }
 };
 
-[[nodiscard]] inline NumaWords numa_words(const Snapshot& snapshot, const std::string& address) {
-  NumaWords words;
+[[nodiscard]] inline NumaSources numa_sources(const Snapshot& snapshot,
+                                              const std::string& address) {
+  NumaSources words;
   const PciDevice* device = on_bus(snapshot, address);
   if (device != nullptr && device->numa_node && *device->numa_node >= 0) {
     words.sysfs = static_cast<unsigned>(*device->numa_node);
@@ -58,11 +59,11 @@ struct NumaWords {
   return std::nullopt;
 }
 
-// A source contradicts the profile, or the two contradict each other: topo.numa's finding.
+// True if topo.numa fails the device: the sources contradict the profile or each other.
 [[nodiscard]] inline bool is_misplaced(const Snapshot& snapshot, const Profile& profile,
                                        const std::string& address) {
   const auto expected = expected_node(profile, address);
-  const NumaWords words = numa_words(snapshot, address);
+  const NumaSources words = numa_sources(snapshot, address);
   if (words.contradict()) return true;
   return expected && (words.sysfs.value_or(*expected) != *expected ||
                       words.local_cpus.value_or(*expected) != *expected);

@@ -17,38 +17,38 @@
 namespace muster::checks::xid {
 namespace {
 
-// Worst first; a class of the site's own choice is no worse than a degraded GPU.
+// Worst first; a class defined by the site is like `degraded`.
 std::size_t rank_of(std::string_view kind) {
   constexpr std::array kRanks{kFatal, kDegraded, kApplication, kIgnored};
   const auto* found = std::ranges::find(kRanks, kind);
   return found == kRanks.end() ? 1 : static_cast<std::size_t>(found - kRanks.begin());
 }
 
-bool worse(const XidMeaning& a, const XidMeaning& b) {
+bool is_worse(const XidMeaning& a, const XidMeaning& b) {
   return std::pair(rank_of(a.kind), a.order) < std::pair(rank_of(b.kind), b.order);
 }
 
-void add(XidIncident& incident, const XidEvent& event, XidMeaning meaning) {
+void add_event(XidIncident& incident, const XidEvent& event, XidMeaning meaning) {
   incident.last_us = std::max(incident.last_us, event.last_us);
   auto& part = incident.parts[event.code];
   part.lines += event.lines;
   part.last_us = std::max(part.last_us, event.last_us);
   part.events.push_back(&event);
-  if (part.event == nullptr || !worse(part.meaning, meaning)) {
+  if (part.event == nullptr || !is_worse(part.meaning, meaning)) {
     part.meaning = std::move(meaning);
     part.event = &event;
   }
 }
 
-// Puts events, in the order of time, to incidents.
-class Collector {
+// Groups events, in the order of time, into incidents.
+class IncidentCollector {
  public:
-  Collector(const XidRules& rules, Seconds coalesce) : rules_(rules), coalesce_(coalesce) {}
+  IncidentCollector(const XidRules& rules, Seconds coalesce) : rules_(rules), coalesce_(coalesce) {}
 
   void add_event(const XidEvent& event) {
     XidMeaning meaning = rules_.meaning_of(event);
-    if (meaning.all_is_well) recovered_us_[event.address] = event.last_us;
-    if (meaning.calls) called_us_[event.address] = event.last_us;
+    if (meaning.recovered) recovered_us_[event.address] = event.last_us;
+    if (meaning.asks_recovery) called_us_[event.address] = event.last_us;
     const auto [entry, added] = newest_.try_emplace(event.address, incidents_.size());
     const bool goes_on = !added && static_cast<double>(event.first_us) <=
                                        static_cast<double>(incidents_[entry->second].last_us) +
@@ -57,17 +57,17 @@ class Collector {
       entry->second = incidents_.size();
       incidents_.push_back({.address = event.address, .first_us = event.first_us});
     }
-    add(incidents_[entry->second], event, std::move(meaning));
+    xid::add_event(incidents_[entry->second], event, std::move(meaning));
   }
 
-  [[nodiscard]] std::vector<XidIncident> take() { return std::move(incidents_); }
+  [[nodiscard]] std::vector<XidIncident> take_incidents() { return std::move(incidents_); }
 
-  // When the driver last said that nothing is left to do for a GPU; 0 for never.
+  // When the driver last reported that a GPU needs no recovery; 0 for never.
   [[nodiscard]] std::uint64_t recovered_us(const std::string& address) const {
     return time_of(recovered_us_, address);
   }
 
-  // Until when an error is part of what the driver last called for a recovery of; 0 for never.
+  // The end of the incident for which the driver last asked for a recovery; 0 for never.
   [[nodiscard]] std::uint64_t called_us(const std::string& address) const {
     const auto at = time_of(called_us_, address);
     return at == 0 ? 0 : at + static_cast<std::uint64_t>(coalesce_.value * kMicrosecondsPerSecond);
@@ -89,24 +89,25 @@ class Collector {
 };
 
 template <class A, class B>
-bool beside(const A& a, const B& b, double most_us) {
+bool are_near(const A& a, const B& b, double most_us) {
   const auto gap = [](std::uint64_t earlier, std::uint64_t later) {
     return static_cast<double>(later) - static_cast<double>(earlier);
   };
   return gap(a.last_us, b.first_us) <= most_us && gap(b.last_us, a.first_us) <= most_us;
 }
 
-// Whether each of the events has one of the others beside it. Of a storm nobody can tell.
+// True if each of the events is near one of the others. False for a storm, which is too expensive
+// to compare.
 bool all_settled(const XidPart& part, const XidPart& others, double most_us) {
   constexpr std::size_t kStorm = 1000;
   if (part.events.size() > kStorm || others.events.size() > kStorm) return false;
   return std::ranges::all_of(part.events, [&](const XidEvent* event) {
     return std::ranges::any_of(
-        others.events, [&](const XidEvent* other) { return beside(*event, *other, most_us); });
+        others.events, [&](const XidEvent* other) { return are_near(*event, *other, most_us); });
   });
 }
 
-// Whether another XID of the incident says that it is less than fatal.
+// True if another XID of the incident shows that this one is not fatal.
 bool is_settled(const XidPart& part, const XidIncident& incident, double most_us) {
   if (part.meaning.rule == nullptr) return false;
   return std::ranges::any_of(part.meaning.rule->settled_by, [&](const auto& number) {
@@ -117,7 +118,7 @@ bool is_settled(const XidPart& part, const XidIncident& incident, double most_us
   });
 }
 
-// What became of fatal errors: over with a reset, or settled.
+// Lowers fatal errors that ended with a reset or are settled.
 void settle(XidIncident& incident, std::uint64_t reset_us, double most_us) {
   for (auto& entry : incident.parts) {
     XidPart& part = entry.second;
@@ -133,7 +134,7 @@ void settle(XidIncident& incident, std::uint64_t reset_us, double most_us) {
 
 void find_cause(XidIncident& incident) {
   const auto worst = std::ranges::min_element(incident.parts, [](const auto& a, const auto& b) {
-    return worse(a.second.meaning, b.second.meaning);
+    return is_worse(a.second.meaning, b.second.meaning);
   });
   incident.cause = worst->first;
 }
@@ -146,8 +147,8 @@ Remedy remedy_of(const Snapshot& snapshot, const XidMeaning& meaning) {
   return remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy;
 }
 
-// ", with 45, 119": what the cause brought about.
-std::string others(const XidIncident& incident) {
+// The consequences of the cause: ", with 45, 119".
+std::string consequences_text(const XidIncident& incident) {
   std::vector<unsigned> codes;
   for (const auto& [code, part] : incident.parts) {
     if (code != incident.cause) codes.push_back(code);
@@ -155,7 +156,7 @@ std::string others(const XidIncident& incident) {
   return codes.empty() ? std::string() : fmt::format(", with {}", fmt::join(codes, ", "));
 }
 
-std::string who(const XidEvent& event, const std::string& job) {
+std::string process_text(const XidEvent& event, const std::string& job) {
   std::string text;
   if (!event.process.empty() && event.pid) {
     text = fmt::format("{} (pid {})", event.process, *event.pid);
@@ -168,7 +169,7 @@ std::string who(const XidEvent& event, const std::string& job) {
   return text;
 }
 
-std::string how_often(const XidGroup& group) {
+std::string count_text(const XidGroup& group) {
   std::uint64_t lines = 0;
   for (const auto& incident : group.incidents) lines += incident.lead().lines;
   if (group.incidents.size() == 1 && lines == 1) return {};
@@ -189,25 +190,25 @@ std::vector<SeenBy> seen_by(const XidMeaning& meaning, const std::string& device
 
 }  // namespace
 
-bool is_beside(const XidGroup& group, const XidEvent& event, Seconds coalesce) {
+bool is_near(const XidGroup& group, const XidEvent& event, Seconds coalesce) {
   return std::ranges::any_of(group.incidents, [&](const XidIncident& incident) {
-    return beside(incident, event, coalesce.value * kMicrosecondsPerSecond);
+    return are_near(incident, event, coalesce.value * kMicrosecondsPerSecond);
   });
 }
 
 std::vector<XidGroup> group_xids(const XidLog& log, const XidRules& rules, bool of_nvswitches,
                                  Seconds coalesce, double from_us,
-                                 const std::set<std::string>& well) {
-  Collector collector(rules, coalesce);
+                                 const std::set<std::string>& recovered) {
+  IncidentCollector collector(rules, coalesce);
   for (const auto& event : log.events) {
     if (event.nvswitch == of_nvswitches) collector.add_event(event);
   }
   std::map<std::tuple<std::string, unsigned, std::string>, XidGroup> groups;
-  for (auto& incident : collector.take()) {
+  for (auto& incident : collector.take_incidents()) {
     const auto& address = incident.address;
     settle(incident,
            std::max({log.loaded_us(), collector.recovered_us(address),
-                     well.contains(address) ? collector.called_us(address) : 0}),
+                     recovered.contains(address) ? collector.called_us(address) : 0}),
            coalesce.value * kMicrosecondsPerSecond);
     find_cause(incident);
     const std::string& kind = incident.lead().meaning.kind;
@@ -225,22 +226,22 @@ std::vector<XidGroup> group_xids(const XidLog& log, const XidRules& rules, bool 
 }
 
 Finding describe(const Snapshot& snapshot, const ByName<Outcome>& kinds, const XidGroup& group,
-                 const XidWords& words) {
+                 const XidTexts& words) {
   const XidIncident& incident = group.newest();
   const XidPart& lead = incident.lead();
   const XidMeaning& meaning = lead.meaning;
   const double ago_s = std::max(0.0, words.now_us - static_cast<double>(lead.last_us)) / 1e6;
   std::string message =
       fmt::format("{} {} ({}), {}, {} ago{}", words.name, group.cause, meaning.meaning,
-                  meaning.kind, in_time(ago_s), others(incident));
-  const auto add = [&](const std::string& part) {
+                  meaning.kind, in_time(ago_s), consequences_text(incident));
+  const auto add_text = [&](const std::string& part) {
     if (!part.empty()) message += fmt::format("; {}", part);
   };
-  add(how_often(group));
-  add(who(*lead.event, words.job));
-  add(lead.event->instance);
-  add(words.whose);
-  add(meaning.context);
+  add_text(count_text(group));
+  add_text(process_text(*lead.event, words.job));
+  add_text(lead.event->instance);
+  add_text(words.whose);
+  add_text(meaning.context);
   return {.device = words.device,
           .outcome = outcome_of(kinds, meaning.kind),
           .message = std::move(message),

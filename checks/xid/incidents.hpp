@@ -19,7 +19,7 @@ namespace muster::checks::xid {
 // All events of one number in one incident.
 struct XidPart {
   XidMeaning meaning;               // the worst of them
-  const XidEvent* event = nullptr;  // with that meaning, the newest
+  const XidEvent* event = nullptr;  // the newest with that meaning
   std::uint64_t lines = 0;
   std::uint64_t last_us = 0;
   std::vector<const XidEvent*> events{};
@@ -30,7 +30,7 @@ struct XidIncident {
   std::uint64_t first_us = 0;
   std::uint64_t last_us = 0;
   std::map<unsigned, XidPart> parts;
-  unsigned cause = 0;  // the number that explains it
+  unsigned cause = 0;  // the number that explains the others
 
   [[nodiscard]] const XidPart& lead() const { return parts.at(cause); }
 };
@@ -44,28 +44,28 @@ struct XidGroup {
   [[nodiscard]] const XidIncident& newest() const { return incidents.back(); }
 };
 
-// Whether an event happened within seconds of one of the incidents.
-[[nodiscard]] bool is_beside(const XidGroup& group, const XidEvent& event, Seconds coalesce);
+// True if the event happened within seconds of one of the incidents.
+[[nodiscard]] bool is_near(const XidGroup& group, const XidEvent& event, Seconds coalesce);
 
-// The XIDs that count: what is fatal since the GPU was last reset, what is not since `from_us`.
-// `well`: addresses of GPUs whose driver calls for no recovery now. Where it did in the log, that
-// recovery was done, and what is fatal up to that call is over.
+// The XIDs that count: fatal ones since the GPU was last reset, others since `from_us`.
+// `recovered`: addresses of GPUs whose driver asks for no recovery now. If it did in the log, the
+// recovery was done, and fatal errors up to that request are resolved.
 [[nodiscard]] std::vector<XidGroup> group_xids(const XidLog& log, const XidRules& rules,
                                                bool of_nvswitches, Seconds coalesce, double from_us,
-                                               const std::set<std::string>& well = {});
+                                               const std::set<std::string>& recovered = {});
 
-// What is said about them.
-struct XidWords {
+// The texts for a finding about a group.
+struct XidTexts {
   std::string_view name;  // "XID"
-  std::string device;     // what the finding is about
-  std::string whose{};    // its other names: "0001:00:00.0, serial 1650923012345"
-  std::string job{};      // that the newest one happened to; empty where it is not known
+  std::string device;     // of the finding
+  std::string whose{};    // other names of the device: "0001:00:00.0, serial 1650923012345"
+  std::string job{};      // of the newest incident, if known
   double now_us = 0;
 };
 
 // "XID 79 (fallen off the bus) 12 min ago, with 45, 119; by python3 (pid 1234) of job 42; …".
 // `kinds` turns its class into an outcome.
 [[nodiscard]] Finding describe(const Snapshot& snapshot, const ByName<Outcome>& kinds,
-                               const XidGroup& group, const XidWords& words);
+                               const XidGroup& group, const XidTexts& words);
 
 }  // namespace muster::checks::xid

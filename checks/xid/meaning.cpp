@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "checks/xid/nvlink.hpp"
-#include "checks/xid/nvlink_registers.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::checks::xid {
@@ -28,28 +27,28 @@ void decode_by_line(NvlinkError error, XidMeaning& meaning) {
   meaning.hardware = error.hardware;
 }
 
-// The driver's word on what the GPU needs is obeyed; one that cannot be read is a call, too.
+// The driver's request decides; one that cannot be parsed counts as a request as well.
 void decode_recovery(const XidLimits& limits, const XidEvent& event, XidMeaning& meaning) {
   meaning.kind = kFatal;
-  meaning.calls = true;
+  meaning.asks_recovery = true;
   const auto value = parse_recovery_action(event.text);
   const auto action = value ? limits.actions.find(fmt::format("{}", *value)) : limits.actions.end();
   if (action == limits.actions.end()) {
-    meaning.meaning = "the driver calls for a recovery that muster does not know";
+    meaning.meaning = "the driver asks for an unknown recovery";
     meaning.remedy = Remedy::reboot;
     return;
   }
-  meaning.meaning = fmt::format("the driver calls for {}", action->second.meaning);
+  meaning.meaning = fmt::format("the driver asks for {}", action->second.meaning);
   const auto& remedy = action->second.remedy;
   meaning.remedy = remedy.value_or(Remedy::none);
   if (remedy == Remedy::watch) meaning.kind = kDegraded;
   if (remedy != Remedy::none) return;
   meaning.kind = kIgnored;
-  meaning.all_is_well = true;
-  meaning.calls = false;
+  meaning.recovered = true;
+  meaning.asks_recovery = false;
 }
 
-// "Fatal" and "Non-fatal" of the line itself beat the table of numbers.
+// "Fatal" and "Non-fatal" in the line take precedence over the table of numbers.
 void decode_nvswitch(const XidEvent& event, XidMeaning& meaning) {
   if (event.text.starts_with("Non-fatal")) {
     meaning.kind = kDegraded;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one XID or SXID means by the profile's rules, and by the rest of its line where the number
-// alone does not tell.
+// The meaning of an XID or SXID by the profile's rules, and by the rest of its line if the number
+// is ambiguous.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,12 @@ struct XidMeaning {
   std::string meaning;
   Remedy remedy = Remedy::none;
   std::string context{};
-  bool hardware = false;          // it is at fault where this recurs on one NVLink
+  bool hardware = false;          // the cause, if this recurs on one NVLink
   std::string link{};             // of an XID 74
-  bool all_is_well = false;       // the driver says that nothing is left to do
-  bool calls = false;             // the driver calls for a recovery
-  const XidRule* rule = nullptr;  // none for a number that no rule names
-  std::size_t order = 0;          // among what has the same class, the least explains the rest
+  bool recovered = false;         // the driver reports that no recovery is needed
+  bool asks_recovery = false;     // the driver asks for a recovery
+  const XidRule* rule = nullptr;  // null for a number without a rule
+  std::size_t order = 0;          // in one class, the lowest explains the others
 };
 
 // The rules by number. The limits must outlive it.
@@ -44,7 +44,7 @@ class XidRules {
   void index(const std::vector<XidRule>& rules);
   void decode(const XidEvent& event, XidMeaning& meaning) const;
 
-  const XidLimits* limits_ = nullptr;  // none for SXIDs
+  const XidLimits* limits_ = nullptr;  // null for SXIDs
   const std::vector<XidRule>* rules_ = nullptr;
   const std::map<std::string, std::string>* classes_ = nullptr;
   std::map<unsigned, std::size_t> places_;

@@ -34,7 +34,7 @@ struct Interval {
 // resemblance.
 [[nodiscard]] double independent_values(const std::vector<double>& values);
 
-// Where the values of equal devices are, and how far they scatter.
+// The center and the scatter of the values of equal devices.
 struct Spread {
   std::size_t count = 0;
   double center = 0;

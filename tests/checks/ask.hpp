@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A check's word about a node whose sections are there, as the runner asks for it.
+// Asks one check about a snapshot as the runner does, and compares its findings. Messages are not
+// compared: golden files pin them.
 #pragma once
 
+#include <ostream>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "checks/check.hpp"
+#include "checks/shared/support.hpp"
+#include "tests/support/printers.hpp"
 
 namespace muster {
 
@@ -15,6 +21,70 @@ namespace muster {
   }
   return check.judge_in != nullptr ? check.judge_in(snapshot, profile, context)
                                    : check.judge(snapshot, profile);
+}
+
+// A Finding without its message. Equals every Finding whose other fields are the same.
+struct Expected {
+  std::string device = "node";
+  Outcome outcome = Outcome::pass;
+  Value observed{};
+  Value limit{};
+  std::string unit{};
+  Remedy remedy = Remedy::none;
+  std::string code{};
+  std::string category{};
+  std::vector<SeenBy> seen_by{};
+};
+
+[[nodiscard]] inline bool operator==(const Finding& finding, const Expected& expected) {
+  return finding.device == expected.device && finding.outcome == expected.outcome &&
+         finding.observed == expected.observed && finding.limit == expected.limit &&
+         finding.unit == expected.unit && finding.remedy == expected.remedy &&
+         finding.code == expected.code && finding.category == expected.category &&
+         finding.seen_by == expected.seen_by;
+}
+
+// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
+inline void PrintTo(const Expected& expected, std::ostream* out) {
+  PrintTo(Finding{.device = expected.device,
+                  .outcome = expected.outcome,
+                  .observed = expected.observed,
+                  .limit = expected.limit,
+                  .unit = expected.unit,
+                  .remedy = expected.remedy,
+                  .code = expected.code,
+                  .category = expected.category,
+                  .seen_by = expected.seen_by},
+          out);
+}
+
+[[nodiscard]] inline Expected passes(std::string device = "node") {
+  return {.device = std::move(device), .outcome = Outcome::pass};
+}
+
+[[nodiscard]] inline Expected skips(std::string device = "node") {
+  return {.device = std::move(device), .outcome = Outcome::skip};
+}
+
+[[nodiscard]] inline Expected unknown(std::string device = "node") {
+  return {.device = std::move(device), .outcome = Outcome::unknown};
+}
+
+[[nodiscard]] inline Expected fails(std::string device, Remedy remedy, checks::Values values = {},
+                                    std::string code = {}) {
+  return {.device = std::move(device),
+          .outcome = Outcome::fail,
+          .observed = std::move(values.observed),
+          .limit = std::move(values.limit),
+          .unit = std::move(values.unit),
+          .remedy = remedy,
+          .code = std::move(code)};
+}
+
+[[nodiscard]] inline Expected warns(std::string device, Remedy remedy, checks::Values values = {}) {
+  Expected expected = fails(std::move(device), remedy, std::move(values));
+  expected.outcome = Outcome::warn;
+  return expected;
 }
 
 }  // namespace muster

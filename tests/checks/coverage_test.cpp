@@ -57,7 +57,7 @@ TEST(CoverageTest, AWholeNodeLacksNothing) {
   EXPECT_THAT(gaps(whole_node(), profile_that_asks_for({"host", "pci", "gpu", "ib"})), IsEmpty());
 }
 
-TEST(CoverageTest, WhatTheProfileAsksForIsRequired) {
+TEST(CoverageTest, SectionsInMustObserveAreRequired) {
   auto snapshot = whole_node();
   snapshot.pci->devices.clear();
   take_away(snapshot.nvml);
@@ -101,7 +101,7 @@ TEST(CoverageTest, ChecksThatWereLeftOutLackNothing) {
   EXPECT_THAT(gaps(snapshot, profile, {.only = {"gpu.mig"}}), ElementsAre("GPUs!"));
 }
 
-TEST(CoverageTest, WhatDoesNotCountInAContextIsNamedAndNotRequired) {
+TEST(CoverageTest, SectionsThatDoNotCountInTheContextAreOptional) {
   auto snapshot = whole_node();
   take_away(snapshot.nvml);
   EXPECT_THAT(gaps(snapshot, profile_that_asks_for({"gpu"}), {.only = {"*"}},
@@ -136,7 +136,7 @@ TEST(CoverageTest, AnNvmlThatWasNamedIsRequired) {
   EXPECT_THAT(gaps(snapshot, without_gpus), ElementsAre("GPUs"));
 }
 
-TEST(CoverageTest, AVerdictWithoutWhatIsRequiredIsUnknown) {
+TEST(CoverageTest, AMissingRequiredSectionMakesTheVerdictUnknown) {
   auto snapshot = whole_node();
   take_away(snapshot.nvml);
   Profile profile = profile_that_asks_for({"gpu"});

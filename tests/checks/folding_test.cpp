@@ -64,20 +64,20 @@ TEST(FoldingTest, AllGpusWithOneFaultAreOneLine) {
   for (unsigned i = 0; i < 8; ++i) findings.push_back(hot(i, 95));
   EXPECT_EQ(
       shown(findings, node_of_eight()),
-      "fail     gpu.temperature  8 of 8 GPUs  the GPU is at 95 C, above 90 C; all of them: look "
-      "first at what they share (driver, power, cooling) -> report to the provider");
+      "fail     gpu.temperature  8 of 8 GPUs  the GPU is at 95 C, above 90 C; all of them: first "
+      "check what they share (driver, power, cooling) -> report to the provider");
 }
 
-TEST(FoldingTest, SomeAreNamedAndWhatTheyAloneShareIsSaid) {
+TEST(FoldingTest, SomeAreNamedWithWhatOnlyTheyShare) {
   const std::vector<Finding> findings{hot(4, 95), hot(5, 91), hot(6, 95), hot(7, 95)};
   EXPECT_EQ(
       shown(findings, node_of_eight()),
       "fail     gpu.temperature  4 of 8 GPUs  gpu4, gpu5, gpu6, gpu7: gpu4: the GPU is at 95 C, "
-      "above 90 C; the others alike; these are those behind the PCI bridge 0010:01:00.0 -> "
+      "above 90 C; the others likewise; these are those behind PCI bridge 0010:01:00.0 -> "
       "report to the provider");
 }
 
-TEST(FoldingTest, WithoutBridgesTheNumaNodeIsSaid) {
+TEST(FoldingTest, WithoutBridgesTheNumaNodeIsNamed) {
   auto snapshot = node_of_eight();
   for (auto& device : snapshot.pci->devices) device.upstream.clear();
   const std::vector<Finding> findings{hot(0, 95), hot(1, 95), hot(2, 95), hot(3, 95)};
@@ -132,7 +132,7 @@ TEST(FoldingTest, TheMountsOfOneServerAreOneLine) {
                     Not(HasSubstr("\n"))));
 }
 
-TEST(FoldingTest, WhatCouldNotBeJudgedForOneCauseIsOneLine) {
+TEST(FoldingTest, ChecksThatCannotJudgeForOneCauseAreOneLine) {
   Snapshot snapshot;
   for_each_section(snapshot, [](Probe probe, auto& section) {
     section.status = Status::error;

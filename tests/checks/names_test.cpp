@@ -10,7 +10,7 @@
 namespace muster::names_test {
 namespace {
 
-// What is said about a profile whose prolog is `context`; empty when nothing is wrong with it.
+// The error about a profile whose prolog is `context`; empty if there is none.
 std::string trouble_with(const Context& context) {
   Profile profile;
   profile.contexts["prolog"] = context;
@@ -38,19 +38,19 @@ TEST(NamesTest, AGlobWithinAGroupMayMatchNothing) {
 
 TEST(NamesTest, AGlobOutsideOfEveryGroupIsASlip) {
   EXPECT_EQ(trouble_with({.run = {"hst.*"}}),
-            "site.yaml:7: 'contexts.prolog.run' names \"hst.*\", and there is no such check");
+            "site.yaml:7: 'contexts.prolog.run' names unknown check \"hst.*\"");
 }
 
 TEST(NamesTest, AMisspelledCheckIsNamedWithItsPlaceAndTheNearest) {
   EXPECT_EQ(trouble_with({.run = {"ib.stat", "host.mounts"}}),
-            "site.yaml:7: 'contexts.prolog.run' names \"ib.stat\", and there is no such check; did "
-            "you mean 'ib.state'?");
+            "site.yaml:7: 'contexts.prolog.run' names unknown check \"ib.stat\"; did you mean "
+            "'ib.state'?");
   EXPECT_EQ(trouble_with({.skip = {"host.mount"}}),
-            "site.yaml:7: 'contexts.prolog.skip' names \"host.mount\", and there is no such check; "
-            "did you mean 'host.mounts'?");
+            "site.yaml:7: 'contexts.prolog.skip' names unknown check \"host.mount\"; did you mean "
+            "'host.mounts'?");
   EXPECT_EQ(trouble_with({.count_unknown = {"pci.device"}}),
-            "site.yaml:7: 'contexts.prolog.count_unknown' names \"pci.device\", and there is no "
-            "such check; did you mean 'pci.devices'?");
+            "site.yaml:7: 'contexts.prolog.count_unknown' names unknown check \"pci.device\"; did "
+            "you mean 'pci.devices'?");
 }
 
 TEST(NamesTest, AProbeIsKnownByItsName) {
@@ -59,8 +59,7 @@ TEST(NamesTest, AProbeIsKnownByItsName) {
 
 TEST(NamesTest, AMisspelledProbeIsNamedWithTheNearest) {
   EXPECT_EQ(trouble_with_fatal({"mount"}),
-            "generic: 'muster.probes.fatal' names \"mount\", and there is no such probe; did you "
-            "mean 'mounts'?");
+            "generic: 'muster.probes.fatal' names unknown probe \"mount\"; did you mean 'mounts'?");
 }
 
 }  // namespace

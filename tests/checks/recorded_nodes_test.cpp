@@ -32,7 +32,7 @@ Report report_on(std::string_view name) {
   return snapshot && profile ? judge(*snapshot, *profile, {}) : Report{};
 }
 
-// What is neither a pass nor a skip: outcome, check, device.
+// Findings that are neither passes nor skips: outcome, check, device.
 std::vector<std::string> faults(const Report& report) {
   std::vector<std::string> found;
   for (const auto& finding : report.findings) {

@@ -95,27 +95,29 @@ TEST(JudgeTest, ASectionThatTimedOutMakesTheCheckUnknown) {
   snapshot.memory = {.status = Status::timeout, .reason = "no answer within 5 s"};
   const Report report = judge(snapshot, no_swap(), kSwap);
   EXPECT_EQ(report.verdict, Verdict::unknown);
-  EXPECT_THAT(report.findings,
-              ElementsAre(Finding{
-                  .check = "host.swap",
-                  .device = "node",
-                  .outcome = Outcome::unknown,
-                  .message = "not judged, the memory probe says timeout: no answer within 5 s"}));
+  EXPECT_THAT(
+      report.findings,
+      ElementsAre(Finding{
+          .check = "host.swap",
+          .device = "node",
+          .outcome = Outcome::unknown,
+          .message = "not judged, the memory probe reports timeout: no answer within 5 s"}));
 }
 
-TEST(JudgeTest, SaysOnceWhyACheckThatNeedsSeveralSectionsCannotJudge) {
+TEST(JudgeTest, ReportsAllMissingSectionsTogether) {
   Profile profile;
   profile.host->memory.total = Bytes{kGib};
   const Report report = judge(Snapshot{}, profile, {.only = {"host.memory"}});
-  EXPECT_THAT(report.findings,
-              ElementsAre(Finding{.check = "host.memory",
-                                  .device = "node",
-                                  .outcome = Outcome::unknown,
-                                  .message = "not judged, the cpu probe says absent: not observed; "
-                                             "the memory probe says absent: not observed"}));
+  EXPECT_THAT(
+      report.findings,
+      ElementsAre(Finding{.check = "host.memory",
+                          .device = "node",
+                          .outcome = Outcome::unknown,
+                          .message = "not judged, the cpu probe reports absent: not observed; "
+                                     "the memory probe reports absent: not observed"}));
 }
 
-TEST(JudgeTest, WhatTheProfileDoesNotAskForIsSkippedWhateverCouldNotBeSeen) {
+TEST(JudgeTest, SkipsUnlimitedChecksEvenWithoutSections) {
   Snapshot snapshot = node();
   snapshot.memory = {.status = Status::timeout, .reason = "no answer within 5 s"};
   EXPECT_THAT(judge(snapshot, Profile{}, kSwap).findings,
@@ -125,7 +127,7 @@ TEST(JudgeTest, WhatTheProfileDoesNotAskForIsSkippedWhateverCouldNotBeSeen) {
                                   .message = "no amount of swap expected by this profile"}));
 }
 
-TEST(JudgeTest, AMachineWithoutHcasIsSkippedWhateverElseCouldNotBeSeen) {
+TEST(JudgeTest, SkipsWithoutHcasEvenWithoutOtherSections) {
   Snapshot snapshot = node();
   snapshot.infiniband = {.status = Status::absent, .reason = "no RDMA stack"};
   snapshot.network = {.status = Status::error, .reason = "killed by signal 11"};
@@ -193,7 +195,7 @@ TEST(JudgeTest, HostileTextInAFindingIsInert) {
   EXPECT_EQ(report.findings.front().message, "the cpu probe failed: \\x1b[2J\\x0ahealthy");
 }
 
-TEST(SelectTest, RunsOneMoreWhateverTheContextLeavesOut) {
+TEST(SelectTest, RunsOneMoreThatTheContextSkips) {
   Profile profile;
   profile.contexts["periodic"] = {.run = {"host.s*"}, .skip = {"host.swap"}};
   const auto selected = [&](const char* also) {
@@ -214,7 +216,7 @@ TEST(SelectTest, RunsOneMoreWhateverTheContextLeavesOut) {
   EXPECT_EQ(selected("host.swap"), without);
 }
 
-TEST(SelectTest, RunsWhatTheContextRunsAndTheProfileEnables) {
+TEST(SelectTest, RunsChecksOfTheContextThatTheProfileEnables) {
   Profile profile;
   profile.contexts["prolog"] = {.run = {"host.*"}, .skip = {"host.h*"}};
   profile.policies["host.swap"].enabled = false;
@@ -228,7 +230,7 @@ TEST(SelectTest, RunsWhatTheContextRunsAndTheProfileEnables) {
   }
 }
 
-TEST(SelectTest, OnlyReachesWhatTheContextLeavesOutButNothingDisabled) {
+TEST(SelectTest, OnlySelectsSkippedButNotDisabledChecks) {
   Profile profile;
   profile.contexts["prolog"].run = {};
   EXPECT_THAT(select_checks(profile, {.context = "prolog", .only = {"host.swap"}}), SizeIs(1));
@@ -236,18 +238,18 @@ TEST(SelectTest, OnlyReachesWhatTheContextLeavesOutButNothingDisabled) {
   EXPECT_THAT(select_checks(profile, {.context = "prolog", .only = {"host.swap"}}), IsEmpty());
 }
 
-TEST(SelectTest, ObservesOnlyWhatTheChecksNeed) {
+TEST(SelectTest, ObservesOnlyNeededSections) {
   const auto needed = probes_needed(select_checks(Profile{}, kSwap));
   EXPECT_TRUE(needed.contains(Probe::memory));
   EXPECT_FALSE(needed.contains(Probe::topology));
 }
 
-TEST(SelectTest, ObservesWhatACheckOnlyLooksAtToo) {
+TEST(SelectTest, ObservesOptionalSectionsAsWell) {
   const Selection selection{.only = {"host.stuck_tasks"}};
   EXPECT_TRUE(probes_needed(select_checks(Profile{}, selection)).contains(Probe::kernel_log));
 }
 
-// A node whose kernel log and memory counters tell of the same memory error.
+// A node whose kernel log and memory counters show the same memory error.
 Snapshot with_a_memory_error() {
   Snapshot snapshot = node();
   snapshot.identity->uptime_s = 7200.0;
@@ -279,7 +281,7 @@ TEST(JudgeTest, LeavesTheLogsFaultToTheCheckThatFoundItInCounters) {
                      .device = "node",
                      .outcome = Outcome::skip,
                      .message = "the same fault as host.edac mc2: memory_uncorrected: 1 incident "
-                                "(1 line) since boot, the newest 3 min ago: \"Memory failure: "
+                                "(1 line) since boot, latest 3 min ago: \"Memory failure: "
                                 "0x1\"",
                      .observed = std::int64_t{1},
                      .limit = std::int64_t{0},
@@ -301,7 +303,7 @@ TEST(JudgeTest, KeepsTheLogsFaultWhereTheCheckOfCountersDoesNotFail) {
       Verdict::unhealthy);
 }
 
-TEST(JudgeTest, TellsAContextsMeaningToTheChecksThatDependOnIt) {
+TEST(JudgeTest, PassesTheContextToChecksThatDependOnIt) {
   Snapshot snapshot = node();
   Gpu gpu;
   gpu.processes = std::vector<GpuProcess>{{.pid = 4242, .name = "python", .user = 1000U}};

@@ -114,7 +114,7 @@ const std::vector<Act>& acts() {
                             .user = 0U,
                             .waits_in = std::string("request_wait_answer")});
        },
-       "host.stuck_tasks", "a user can make it wait"},
+       "host.stuck_tasks", "users can make a task wait"},
       {"zombies",
        [](Snapshot& node) {
          node.processes->zombies = std::vector<Task>(10000, {.pid = 7, .name = "x", .parent = 5});
@@ -127,7 +127,7 @@ const std::vector<Act>& acts() {
          mount_over(node, "/tmp/mine");
          node.mounts->mounts.back().hung_for_s = 1200.0;
        },
-       "host.mounts", "for 20 min, and is not asked again; user 1001 mounted it"},
+       "host.mounts", "for 20 min; not tried again; user 1001 mounted it"},
       {"a file system over every place that the node has mounted",
        [](Snapshot& node) {
          const auto mounts = node.mounts->mounts;
@@ -135,7 +135,7 @@ const std::vector<Act>& acts() {
        },
        "host.mounts", "user 1001 mounted it"},
       {"a full folder that is open to all", [](Snapshot& node) { fill(node, "ext4"); }, "host.disk",
-       "every user may fill /mnt/everybody"},
+       "any user may fill /mnt/everybody"},
       {"a full tmpfs", [](Snapshot& node) { fill(node, "tmpfs"); }, "host.disk", "tmpfs"},
       {"a damaged disk image",
        [](Snapshot& node) {
@@ -156,7 +156,7 @@ const std::vector<Act>& acts() {
            say(node, text);
          }
        },
-       "host.kernel_log", "the disk image /home/alice/x.img, which may be a user's"},
+       "host.kernel_log", "the disk image /home/alice/x.img, which may belong to a user"},
       {"what the kernel says of his programs",
        [](Snapshot& node) {
          for (const char* text :
@@ -192,7 +192,7 @@ const std::vector<Act>& acts() {
            node.kernel->modules->emplace_back(name);
          }
        },
-       "host.modules", "any user can have it loaded"},
+       "host.modules", "any user can cause that"},
       {"cgroups of his own with the names of services",
        [](Snapshot& node) {
          if (!node.services->failed) node.services->failed = std::vector<std::string>();
@@ -258,7 +258,7 @@ TEST(UsersTest, NothingThatAUserMakesFailsACheck) {
   }
 }
 
-TEST(UsersTest, WhatAUserMadeIsAWarningThatNamesHim) {
+TEST(UsersTest, ThingsThatUsersMakeOnlyWarn) {
   const auto profile = profile_of_node();
   for (const auto& act : acts()) {
     if (act.warns.empty()) continue;
@@ -275,7 +275,7 @@ TEST(UsersTest, WhatAUserMadeIsAWarningThatNamesHim) {
 }
 
 // The rule must not hide what is the node's own.
-TEST(UsersTest, TheNodesOwnFaultsFailBesideAllThatUsersMake) {
+TEST(UsersTest, FaultsOfTheNodeFailDespiteThingsThatUsersMake) {
   Snapshot node = healthy_node();
   for (const auto& act : acts()) {
     if (std::string_view(act.name).find("load") == std::string_view::npos &&

@@ -84,7 +84,7 @@ TEST(MissingNvmlTest, IsUnhealthyWhereGpusAreExpected) {
   const auto nowhere = stage.root() / "nowhere" / "libnvidia-ml.so.1";
   const auto seen = examine(stage.root(), {.profile = node.profile, .nvml = nowhere});
   EXPECT_THAT(concerns(seen.report), ElementsAre("fail gpu.driver node"));
-  EXPECT_THAT(seen.report.findings.front().message, StartsWith("there is no NVML: "));
+  EXPECT_THAT(seen.report.findings.front().message, StartsWith("NVML is missing: "));
   EXPECT_EQ(seen.report.findings.front().remedy, Remedy::fix_config);
   EXPECT_EQ(seen.report.verdict, Verdict::unhealthy);
 }
@@ -127,7 +127,7 @@ TEST(MissingNvmlTest, IsNothingWhereNoneIsExpected) {
       ElementsAre(AllOf(Field(&NotObserved::what, "GPUs"), Field(&NotObserved::required, false))));
   const auto driver = std::ranges::find(seen.report.findings, "gpu.driver", &Finding::check);
   ASSERT_NE(driver, seen.report.findings.end());
-  EXPECT_EQ(driver->message, "no GPU expected by this profile, and NVML cannot be used");
+  EXPECT_EQ(driver->message, "no GPU expected by this profile, and NVML is not usable");
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ TEST_F(HungMountTest, OfAUserWarnsAndLeavesNoGrowingNumberOfProcesses) {
   hang(1001);
   if (!file_system_->works()) GTEST_SKIP() << "no FUSE may be mounted here";
   EXPECT_THAT(check("host.mounts"),
-              AllOf(HasSubstr("did not answer within 2 s; user 1001 mounted it"),
+              AllOf(HasSubstr("did not respond within 2 s; user 1001 mounted it"),
                     Not(HasSubstr("unhealthy"))));
   const auto after_one = left_behind();
   EXPECT_GT(after_one, 0U);
@@ -156,7 +156,7 @@ TEST_F(HungMountTest, OfAUserWarnsAndLeavesNoGrowingNumberOfProcesses) {
 TEST_F(HungMountTest, OfTheNodeFailsAndIsNotAskedAgain) {
   hang(0);
   if (!file_system_->works()) GTEST_SKIP() << "no FUSE may be mounted here";
-  EXPECT_THAT(check("host.mounts"), HasSubstr("did not answer within 2 s"));
+  EXPECT_THAT(check("host.mounts"), HasSubstr("did not respond within 2 s"));
   const auto after_one = left_behind();
   EXPECT_THAT(check("host.mounts"), AllOf(HasSubstr("is not asked again"), HasSubstr("unhealthy")));
   EXPECT_LE(left_behind(), after_one);

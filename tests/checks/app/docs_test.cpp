@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <set>
 
 #include "checks/app/commands.hpp"
@@ -45,6 +46,12 @@ TEST(DocsTest, ReportShowsEveryKey) {
   }
 }
 
+// Counts change with every new check.
+std::string without_counts(const std::string& text) {
+  const std::regex counts("[0-9]+ (of [0-9]+ )?(checks|fail|warn|unknown|pass|skip)");
+  return std::regex_replace(without_durations(text), counts, "N $2");
+}
+
 TEST(DocsTest, ReadmeShowsTheOutputOfTheProgram) {
   constexpr std::string_view kSick = "tests/nodes/simulated/nd96isr_h100_v5_sick.json";
   TestCaller caller;
@@ -55,8 +62,8 @@ TEST(DocsTest, ReadmeShowsTheOutputOfTheProgram) {
   const auto named = printed.find(folder);
   ASSERT_NE(named, std::string::npos);
   printed.erase(named, folder.size());
-  EXPECT_THAT(without_durations(source_file("README.md")),
-              HasSubstr(without_durations(
+  EXPECT_THAT(without_counts(source_file("README.md")),
+              HasSubstr(without_counts(
                   fmt::format("$ muster check --snapshot {}\n{}```\n", kSick, printed))));
 }
 

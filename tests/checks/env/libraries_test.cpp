@@ -32,41 +32,27 @@ std::vector<Library> libraries() {
 
 TEST(EnvLibrariesTest, PassesWhenTheRequiredOnesOpen) {
   EXPECT_THAT(judged(libraries(), {.required = {"libnccl.so.2"}, .nccl_min = "2.9"}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "1 of 2 libraries asked for opened"}));
+              ElementsAre(passes()));
 }
 
 TEST(EnvLibrariesTest, WarnsOfARequiredOneThatDoesNotOpen) {
-  EXPECT_THAT(
-      judged(libraries(), {.required = {"libmlx5.so.1"}}),
-      ElementsAre(Finding{
-          .device = "libmlx5.so.1",
-          .outcome = Outcome::warn,
-          .message = "libmlx5.so.1 cannot be opened: libmlx5.so.1: cannot open shared object "
-                     "file",
-          .observed = false,
-          .limit = true,
-          .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judged(libraries(), {.required = {"libmlx5.so.1"}}),
+              ElementsAre(warns("libmlx5.so.1", Remedy::fix_config, {false, true})));
 }
 
 TEST(EnvLibrariesTest, ComparesNcclsVersionByNumbers) {
   EXPECT_THAT(judged(libraries(), {.optional = {"libnccl.so.2"}, .nccl_min = "2.18.1"}),
-              ElementsAre(Finding{.device = "libnccl.so.2",
-                                  .outcome = Outcome::warn,
-                                  .message = "NCCL is 2.9.3, expected at least 2.18.1",
-                                  .observed = std::string("2.9.3"),
-                                  .limit = std::string("2.18.1"),
-                                  .remedy = Remedy::fix_config}));
+              ElementsAre(warns("libnccl.so.2", Remedy::fix_config,
+                                {std::string("2.9.3"), std::string("2.18.1")})));
 }
 
-TEST(EnvLibrariesTest, AVersionThatIsNotToldIsUnknown) {
+TEST(EnvLibrariesTest, AMissingVersionIsUnknown) {
   EXPECT_EQ(
       judged({{{.name = "libnccl.so.2", .opened = true}}}, {.nccl_min = "2.18.1"}).front().outcome,
       Outcome::unknown);
 }
 
-TEST(EnvLibrariesTest, ARequiredOneThatNobodyLookedForIsUnknown) {
+TEST(EnvLibrariesTest, ALibraryMissingFromTheSnapshotIsUnknown) {
   EXPECT_EQ(judged(libraries(), {.required = {"libcuda.so.1"}}).front().outcome, Outcome::unknown);
 }
 
@@ -74,11 +60,7 @@ TEST(EnvLibrariesTest, SkipsBelowAForeignRootAndWhereNothingIsRequired) {
   EXPECT_THAT(
       judged(Fact<std::vector<Library>>::absent("libraries of a foreign root are not opened"),
              {.required = {"libcuda.so.1"}}),
-      ElementsAre(Finding{
-          .device = "node",
-          .outcome = Outcome::skip,
-          .message = "which libraries open is not known: libraries of a foreign root are not "
-                     "opened"}));
+      ElementsAre(skips()));
   EXPECT_EQ(judged(libraries(), {.optional = {"libnccl.so.2"}}).front().outcome, Outcome::skip);
 }
 

@@ -46,46 +46,27 @@ Findings judged_with(NcclSetting setting) {
 }
 
 TEST(EnvNcclTest, PassesWhenAllAgree) {
-  EXPECT_THAT(judged(node_with(good())),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "2 settings as expected, none that hurts"}));
+  EXPECT_THAT(judged(node_with(good())), ElementsAre(passes()));
 }
 
 TEST(EnvNcclTest, AMissingFileIsOneFinding) {
   EXPECT_THAT(judged(node_with({})),
-              ElementsAre(Finding{
-                  .device = "node",
-                  .outcome = Outcome::warn,
-                  .message = "not set in /etc/nccl.conf or the environment: "
-                             "NCCL_IGNORE_CPU_AFFINITY=1, NCCL_TOPO_FILE=/opt/topo.xml",
-                  .observed = std::string(),
-                  .limit = std::string("NCCL_IGNORE_CPU_AFFINITY=1, NCCL_TOPO_FILE=/opt/topo.xml"),
-                  .remedy = Remedy::fix_config}));
+              ElementsAre(warns(
+                  "node", Remedy::fix_config,
+                  {std::string(),
+                   std::string("NCCL_IGNORE_CPU_AFFINITY=1, NCCL_TOPO_FILE=/opt/topo.xml")})));
 }
 
 TEST(EnvNcclTest, TheEnvironmentWinsOverTheFile) {
-  EXPECT_THAT(
-      judged_with({"NCCL_TOPO_FILE", "/tmp/x.xml", "environment"}),
-      ElementsAre(Finding{
-          .device = "NCCL_TOPO_FILE",
-          .outcome = Outcome::warn,
-          .message = R"(NCCL_TOPO_FILE is "/tmp/x.xml" (environment), expected "/opt/topo.xml")",
-          .observed = std::string("/tmp/x.xml"),
-          .limit = std::string("/opt/topo.xml"),
-          .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judged_with({"NCCL_TOPO_FILE", "/tmp/x.xml", "environment"}),
+              ElementsAre(warns("NCCL_TOPO_FILE", Remedy::fix_config,
+                                {std::string("/tmp/x.xml"), std::string("/opt/topo.xml")})));
 }
 
 TEST(EnvNcclTest, NamesSettingsThatHurt) {
-  EXPECT_THAT(
-      judged_with({"NCCL_IB_DISABLE", "1", "/etc/nccl.conf:3"}),
-      ElementsAre(Finding{
-          .device = "NCCL_IB_DISABLE",
-          .outcome = Outcome::warn,
-          .message = "NCCL_IB_DISABLE=\"1\" (/etc/nccl.conf:3) hurts jobs on this kind of node",
-          .observed = std::string("1"),
-          .limit = std::string("unset"),
-          .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judged_with({"NCCL_IB_DISABLE", "1", "/etc/nccl.conf:3"}),
+              ElementsAre(warns("NCCL_IB_DISABLE", Remedy::fix_config,
+                                {std::string("1"), std::string("unset")})));
   EXPECT_EQ(judged_with({"NCCL_IB_DISABLE", "0", "/etc/nccl.conf:3"}).front().outcome,
             Outcome::pass);
 }
@@ -94,16 +75,9 @@ TEST(EnvNcclTest, NamesContradictions) {
   auto settings = good();
   settings.push_back({"NCCL_DEBUG", "WARN", "/etc/nccl.conf:3"});
   settings.push_back({"NCCL_DEBUG", "INFO", "environment"});
-  EXPECT_THAT(
-      judged(node_with(settings)),
-      ElementsAre(Finding{
-          .device = "NCCL_DEBUG",
-          .outcome = Outcome::warn,
-          .message = R"(NCCL_DEBUG is "WARN" in /etc/nccl.conf:3 and "INFO" in environment, )"
-                     "which wins",
-          .observed = std::string("INFO"),
-          .limit = std::string("WARN"),
-          .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judged(node_with(settings)),
+              ElementsAre(warns("NCCL_DEBUG", Remedy::fix_config,
+                                {std::string("INFO"), std::string("WARN")})));
 }
 
 TEST(EnvNcclTest, KnowsHowNcclNamesSocketInterfaces) {
@@ -120,23 +94,14 @@ TEST(EnvNcclTest, KnowsHowNcclNamesSocketInterfaces) {
 }
 
 TEST(EnvNcclTest, SkipsWhereNothingIsSetAndNothingExpected) {
-  EXPECT_THAT(judged(node_with({}), Profile{}),
-              ElementsAre(Finding{
-                  .device = "node",
-                  .outcome = Outcome::skip,
-                  .message = "no NCCL setting is made here, and none expected by this profile"}));
+  EXPECT_THAT(judged(node_with({}), Profile{}), ElementsAre(skips()));
 }
 
 TEST(EnvNcclTest, SettingsThatCannotBeReadAreUnknown) {
   Snapshot snapshot = node_with({});
   snapshot.environment.facts.nccl =
       Fact<std::vector<NcclSetting>>::unreadable("read /etc/nccl.conf: Is a directory");
-  EXPECT_THAT(
-      judged(snapshot),
-      ElementsAre(Finding{
-          .device = "node",
-          .outcome = Outcome::unknown,
-          .message = "what steers NCCL is not known: read /etc/nccl.conf: Is a directory"}));
+  EXPECT_THAT(judged(snapshot), ElementsAre(unknown()));
 }
 
 }  // namespace

@@ -42,22 +42,16 @@ Findings judge(const Snapshot& snapshot, const Profile& by = {}, const Context& 
 }
 
 TEST(GpuAmdTest, BusyGpusAreWell) {
-  EXPECT_THAT(judge(node()),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "8 AMD GPUs cool, whole and set up alike"}));
+  EXPECT_THAT(judge(node()), ElementsAre(passes()));
   EXPECT_EQ(judge(Snapshot{.pci = observed(Pci{})}).front().outcome, Outcome::skip);
 }
 
-TEST(GpuAmdTest, WhatAVirtualFunctionDoesNotTellIsNotJudged) {
+TEST(GpuAmdTest, MissingFactsOfVirtualMachinesAreNotJudged) {
   auto snapshot = node();
   for (auto& each : snapshot.pci->amd_gpus) {
     each = {.address = each.address, .memory_bytes = each.memory_bytes};
   }
-  EXPECT_THAT(judge(snapshot), ElementsAre(Finding{.device = "node",
-                                                   .outcome = Outcome::pass,
-                                                   .message = "8 AMD GPUs cool, whole and set up "
-                                                              "alike"}));
+  EXPECT_THAT(judge(snapshot), ElementsAre(passes()));
 }
 
 TEST(GpuAmdTest, FailsAGpuAtItsOwnLimitAndWarnsShortBefore) {
@@ -65,14 +59,7 @@ TEST(GpuAmdTest, FailsAGpuAtItsOwnLimitAndWarnsShortBefore) {
   gpu(snapshot, 2).temperatures->front().now_c = 100;
   gpu(snapshot, 3).temperatures->back().now_c = 100.5;
   EXPECT_THAT(judge(snapshot),
-              ElementsAre(Finding{.device = "0002:00:00.0",
-                                  .outcome = Outcome::fail,
-                                  .message = "the GPU at 0002:00:00.0 is at 100 C (junction), its "
-                                             "own limit is 100 C",
-                                  .observed = 100.0,
-                                  .limit = 100.0,
-                                  .unit = "C",
-                                  .remedy = Remedy::report_to_provider},
+              ElementsAre(fails("0002:00:00.0", Remedy::report_to_provider, {100.0, 100.0, "C"}),
                           ::testing::Field(&Finding::outcome, Outcome::warn)));
 }
 
@@ -83,11 +70,7 @@ TEST(GpuAmdTest, FailsPagesThatWaitForAResetOrCouldNotBeTakenOut) {
   gpu(snapshot, 4).bad_pages->failed = 1;
   gpu(snapshot, 5).bad_pages->retired = 7;
   EXPECT_THAT(judge(snapshot),
-              ElementsAre(Finding{.device = "0001:00:00.0",
-                                  .outcome = Outcome::fail,
-                                  .message = "the GPU at 0001:00:00.0 has 2 bad pages to be taken "
-                                             "out of use by a reset (serial 9c31)",
-                                  .remedy = Remedy::reboot},
+              ElementsAre(fails("0001:00:00.0", Remedy::reboot),
                           ::testing::Field(&Finding::remedy, Remedy::report_to_provider)));
 }
 
@@ -127,7 +110,8 @@ TEST(GpuAmdTest, TheOddOneOutIsFound) {
   gpu(snapshot, 7).hive = Fact<std::string>::absent("no such file");
   ASSERT_EQ(judge(snapshot).size(), 1U);
   EXPECT_EQ(judge(snapshot).front().outcome, Outcome::fail);
-  EXPECT_THAT(judge(snapshot).front().message, HasSubstr("xGMI hive nothing, but 0x3f2a on 7 of"));
+  EXPECT_EQ(judge(snapshot).front(),
+            fails("0007:00:00.0", Remedy::report_to_provider, {"nothing", "0x3f2a"}));
   snapshot = node();
   gpu(snapshot, 0).compute_partition = std::string("CPX");
   EXPECT_EQ(judge(snapshot).front().outcome, Outcome::warn);
@@ -136,7 +120,7 @@ TEST(GpuAmdTest, TheOddOneOutIsFound) {
   EXPECT_EQ(judge(snapshot).front().outcome, Outcome::fail);
 }
 
-TEST(GpuAmdTest, GpusOfAnotherKindAreNoSistersAndOfTwoNobodyIsAccused) {
+TEST(GpuAmdTest, ComparesOnlyThreeOrMoreGpusOfOneKind) {
   auto snapshot = node();
   snapshot.pci->amd_gpus.resize(2);
   gpu(snapshot, 1).memory_bytes = std::uint64_t{1} << 29U;
@@ -150,15 +134,15 @@ TEST(GpuAmdTest, GpusOfAnotherKindAreNoSistersAndOfTwoNobodyIsAccused) {
   EXPECT_EQ(judge(snapshot).front().outcome, Outcome::pass);
 }
 
-TEST(GpuAmdTest, MemoryInUseWarnsOnlyWhereNobodyComputes) {
+TEST(GpuAmdTest, MemoryInUseWarnsOnlyOnIdleNodes) {
   auto snapshot = node();
   gpu(snapshot, 3).memory_used_bytes = std::uint64_t{90} << 30U;
   Profile profile;
   profile.gpu->memory_used.fail_above = Bytes{1024.0 * 1024 * 1024};
   EXPECT_EQ(judge(snapshot, profile).front().outcome, Outcome::pass);
   const Context epilog{.gpus_idle = true};
-  EXPECT_THAT(judge(snapshot, profile, epilog).front().message,
-              HasSubstr("has 90.0 GiB of memory in use with no job on the node"));
+  EXPECT_EQ(judge(snapshot, profile, epilog).front(),
+            warns("0003:00:00.0", Remedy::restart_app, {96636764160.0, 1073741824.0, "B"}));
 }
 
 }  // namespace

@@ -18,18 +18,16 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::p
   return ask(checks::gpu_compute_mode::check, snapshot, profile);
 }
 
-Finding wrong(const std::string& mode, const std::string& expected) {
+Expected wrong(const std::string& mode, const std::string& expected) {
   return {.device = "gpu0",
           .outcome = Outcome::fail,
-          .message =
-              fmt::format("the compute mode is {}, expected {} (serial 165092300)", mode, expected),
           .observed = mode,
           .limit = expected,
           .remedy = Remedy::fix_config};
 }
 
 TEST(GpuComputeModeTest, PassesTheExpectedMode) {
-  EXPECT_THAT(judge(linked_node::node()), ElementsAre(gpu_node::well("in compute mode default")));
+  EXPECT_THAT(judge(linked_node::node()), ElementsAre(passes()));
 }
 
 TEST(GpuComputeModeTest, FailsAnyOther) {
@@ -50,31 +48,24 @@ TEST(GpuComputeModeTest, ASiteMayExpectAnotherMode) {
   EXPECT_EQ(judge(node, profile).front(), wrong("default", "exclusive_process"));
 }
 
-TEST(GpuComputeModeTest, SaysWhatIsNotKnown) {
+TEST(GpuComputeModeTest, IsUnknownForUnknownFacts) {
   Snapshot node = linked_node::node();
   gpu_node::gpu(node, 0).modes.compute = Fact<unsigned>::unreadable("Unknown Error (999)");
   gpu_node::gpu(node, 1).modes.compute = Fact<unsigned>::absent("Not Supported (3)");
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "gpu0",
-                                  .outcome = Outcome::unknown,
-                                  .message = "the compute mode is not known: Unknown Error (999)"},
-                          Finding{.device = "gpu1",
-                                  .outcome = Outcome::skip,
-                                  .message = "the compute mode is not known: Not Supported (3)"}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu0"), skips("gpu1")));
 }
 
 TEST(GpuComputeModeTest, WhereNoneIsExpectedAllAreToBeInTheSameAndUsable) {
   Snapshot node = linked_node::node();
   for (auto& gpu : node.nvml->gpus) gpu.modes.compute = 3U;
-  EXPECT_THAT(judge(node, Profile{}),
-              ElementsAre(gpu_node::well("in compute mode exclusive_process")));
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(passes()));
   gpu_node::gpu(node, 0).modes.compute = 0U;
   EXPECT_EQ(judge(node, Profile{}).front().device, "gpu1");
-  EXPECT_EQ(judge(node, Profile{}).front().message,
-            "the compute mode is exclusive_process, and default on other GPUs (serial 165092301)");
+  EXPECT_EQ(judge(node, Profile{}).front(),
+            fails("gpu1", Remedy::fix_config, {"exclusive_process", "default"}));
   for (auto& gpu : node.nvml->gpus) gpu.modes.compute = 2U;
-  EXPECT_EQ(judge(node, Profile{}).front().message,
-            "the compute mode is prohibited: no program can use it (serial 165092300)");
+  EXPECT_EQ(judge(node, Profile{}).front(),
+            fails("gpu0", Remedy::fix_config, {"prohibited", "default"}));
 }
 
 }  // namespace

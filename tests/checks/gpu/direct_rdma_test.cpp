@@ -46,53 +46,29 @@ Findings judge(const Snapshot& snapshot, const Profile& expected = profile()) {
   return findings;
 }
 
-Finding passes(std::string message) {
-  return {.device = "node", .outcome = Outcome::pass, .message = std::move(message)};
-}
-
-Finding skips(std::string message) {
-  return {.device = "node", .outcome = Outcome::skip, .message = std::move(message)};
-}
-
-Finding fails(std::string_view why) {
-  return {.device = "node",
-          .outcome = Outcome::fail,
-          .message = fmt::format("HCAs do not reach the memory of GPUs: nvidia_peermem is not "
-                                 "loaded, and dma-buf cannot take its place: {}",
-                                 why),
-          .remedy = Remedy::fix_config};
-}
-
-Finding unknown(std::string_view why) {
-  return {
-      .device = "node",
-      .outcome = Outcome::unknown,
-      .message = fmt::format("nvidia_peermem is not loaded, and whether dma-buf takes its place "
-                             "is not known: {}",
-                             why)};
+Expected fails() {
+  return {.device = "node", .outcome = Outcome::fail, .remedy = Remedy::fix_config};
 }
 
 TEST(GpuDirectRdmaTest, EitherModuleIsEnough) {
-  EXPECT_THAT(judge(with_module("nvidia_peermem")),
-              ElementsAre(passes("nvidia_peermem is loaded")));
-  EXPECT_THAT(judge(with_module("nv_peer_mem")), ElementsAre(passes("nv_peer_mem is loaded")));
+  EXPECT_THAT(judge(with_module("nvidia_peermem")), ElementsAre(passes()));
+  EXPECT_THAT(judge(with_module("nv_peer_mem")), ElementsAre(passes()));
 }
 
 TEST(GpuDirectRdmaTest, DmaBufIsEnough) {
-  EXPECT_THAT(judge(with_dma_buf()),
-              ElementsAre(passes("by dma-buf: kernel 5.15.0-1073-azure, open driver 535.161.08")));
+  EXPECT_THAT(judge(with_dma_buf()), ElementsAre(passes()));
 }
 
 TEST(GpuDirectRdmaTest, TheClosedModuleHasNoDmaBuf) {
   Snapshot node = with_dma_buf();
   node.nvml->open_module = false;
-  EXPECT_THAT(judge(node), ElementsAre(fails("the driver's kernel module is the closed one")));
+  EXPECT_THAT(judge(node), ElementsAre(fails()));
 }
 
 TEST(GpuDirectRdmaTest, AnOlderDriverHasNoDmaBuf) {
   Snapshot node = with_dma_buf();
   node.nvml->driver = std::string("510.47.03");
-  EXPECT_THAT(judge(node), ElementsAre(fails("driver 510.47.03 is older than 515")));
+  EXPECT_THAT(judge(node), ElementsAre(fails()));
   node.nvml->driver = std::string("515.43.04");
   EXPECT_EQ(judge(node).front().outcome, Outcome::pass);
 }
@@ -100,7 +76,7 @@ TEST(GpuDirectRdmaTest, AnOlderDriverHasNoDmaBuf) {
 TEST(GpuDirectRdmaTest, AnOlderKernelHasNoDmaBuf) {
   Snapshot node = with_dma_buf();
   node.kernel->release = std::string("5.4.0-150-generic");
-  EXPECT_THAT(judge(node), ElementsAre(fails("kernel 5.4.0-150-generic is older than 5.12")));
+  EXPECT_THAT(judge(node), ElementsAre(fails()));
   for (const auto* release : {"5.12.0", "6.8.0-1015-azure", "5.14.0-427.el9.x86_64"}) {
     node.kernel->release = std::string(release);
     EXPECT_EQ(judge(node).front().outcome, Outcome::pass) << release;
@@ -110,9 +86,7 @@ TEST(GpuDirectRdmaTest, AnOlderKernelHasNoDmaBuf) {
 TEST(GpuDirectRdmaTest, AnEnterpriseKernelMayHaveItUnderAnOlderNumber) {
   Snapshot node = with_dma_buf();
   node.kernel->release = std::string("4.18.0-553.el8_10.x86_64");
-  EXPECT_THAT(judge(node),
-              ElementsAre(unknown("kernel 4.18.0-553.el8_10.x86_64 is older than 5.12, and its "
-                                  "maker may have added it")));
+  EXPECT_THAT(judge(node), ElementsAre(unknown()));
 }
 
 TEST(GpuDirectRdmaTest, ASettingMayTurnDmaBufOff) {
@@ -120,59 +94,48 @@ TEST(GpuDirectRdmaTest, ASettingMayTurnDmaBufOff) {
   node.environment->nccl = std::vector<NcclSetting>{
       {.name = "NCCL_DMABUF_ENABLE", .value = "1", .origin = "/etc/nccl.conf:1"},
       {.name = "NCCL_DMABUF_ENABLE", .value = "0", .origin = "environment"}};
-  EXPECT_THAT(judge(node), ElementsAre(fails("NCCL_DMABUF_ENABLE is 0 (environment)")));
+  EXPECT_THAT(judge(node), ElementsAre(fails()));
   node.environment->nccl->pop_back();
   EXPECT_EQ(judge(node).front().outcome, Outcome::pass);
 }
 
-TEST(GpuDirectRdmaTest, WhatIsNotKnownIsUnknown) {
+TEST(GpuDirectRdmaTest, IsUnknownForUnknownModes) {
   Snapshot node = with_dma_buf();
   node.nvml->open_module = Fact<bool>::absent("no such file");
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(unknown("whether the open kernel module is loaded is not known: no such file")));
+  EXPECT_THAT(judge(node), ElementsAre(unknown()));
   node = with_dma_buf();
   node.nvml->driver = std::string("?");
-  EXPECT_THAT(judge(node), ElementsAre(unknown("the driver's version is not known")));
+  EXPECT_THAT(judge(node), ElementsAre(unknown()));
   node = with_dma_buf();
   node.kernel->release = std::string("custom");
-  EXPECT_THAT(judge(node), ElementsAre(unknown("kernel custom has no version to read")));
+  EXPECT_THAT(judge(node), ElementsAre(unknown()));
   node.kernel->release = Fact<std::string>::unreadable("I/O error");
-  EXPECT_THAT(judge(node), ElementsAre(unknown("the kernel's version is not known: I/O error")));
+  EXPECT_THAT(judge(node), ElementsAre(unknown()));
   node.kernel->modules = Fact<std::vector<std::string>>::unreadable("I/O error");
-  EXPECT_THAT(judge(node), ElementsAre(Finding{
-                               .device = "node",
-                               .outcome = Outcome::unknown,
-                               .message = "the list of kernel modules is not known: I/O error"}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown()));
 }
 
 TEST(GpuDirectRdmaTest, ACertainReasonComesBeforeAnUncertainOne) {
   Snapshot node = with_dma_buf();
   node.nvml->open_module = Fact<bool>::absent("no such file");
   node.kernel->release = std::string("5.4.0");
-  EXPECT_THAT(judge(node), ElementsAre(fails("kernel 5.4.0 is older than 5.12")));
+  EXPECT_THAT(judge(node), ElementsAre(fails()));
 }
 
 TEST(GpuDirectRdmaTest, WithoutAnUsableDriverTheModuleAloneIsJudged) {
   Snapshot node = with_dma_buf();
   node.nvml->trouble = "nvmlInit_v2: Driver Not Loaded (9)";
-  EXPECT_THAT(judge(node), ElementsAre(skips("NVML cannot be used: gpu.driver says why")));
+  EXPECT_THAT(judge(node), ElementsAre(skips()));
   node.nvml = {.status = Status::absent, .reason = "foreign root"};
-  EXPECT_THAT(judge(node),
-              ElementsAre(skips("no peer memory module is loaded, and no NVML to ask for dma-buf: "
-                                "foreign root")));
+  EXPECT_THAT(judge(node), ElementsAre(skips()));
   node.nvml = {.status = Status::timeout, .reason = "no answer"};
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::unknown,
-                                  .message = "no peer memory module is loaded, and whether dma-buf "
-                                             "works is not known: no answer"}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown()));
   node.kernel->modules->emplace_back("nvidia_peermem");
-  EXPECT_THAT(judge(node), ElementsAre(passes("nvidia_peermem is loaded")));
+  EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
 TEST(GpuDirectRdmaTest, OnlyWhereGpusAndHcasAreExpected) {
-  const auto nothing = skips("no GPUDirect RDMA expected by this profile");
+  const auto nothing = skips();
   EXPECT_THAT(judge(with_dma_buf(), gpu_node::profile()), ElementsAre(nothing));
   Profile amd = profile();
   amd.gpu->present.vendor = GpuVendor::amd;

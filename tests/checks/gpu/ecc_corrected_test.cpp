@@ -19,30 +19,17 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 TEST(GpuEccCorrectedTest, PassesBelowTheLimits) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).ecc_aggregate.dram_corrected = 1000U;
-  EXPECT_THAT(judge(node), ElementsAre(gpu_node::well("with few corrected memory errors")));
+  EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
 TEST(GpuEccCorrectedTest, WarnsAboveThem) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).ecc_aggregate.dram_corrected = 1001U;
   gpu_node::gpu(node, 1).ecc_aggregate.sram_corrected = 11U;
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "gpu0",
-                                  .outcome = Outcome::warn,
-                                  .message = "1001 corrected errors in DRAM over its life, more "
-                                             "than 1000 (serial 165092300)",
-                                  .observed = std::int64_t{1001},
-                                  .limit = std::int64_t{1000},
-                                  .unit = "errors",
-                                  .remedy = Remedy::watch},
-                          Finding{.device = "gpu1",
-                                  .outcome = Outcome::warn,
-                                  .message = "11 corrected errors in SRAM over its life, more "
-                                             "than 10 (serial 165092301)",
-                                  .observed = std::int64_t{11},
-                                  .limit = std::int64_t{10},
-                                  .unit = "errors",
-                                  .remedy = Remedy::watch}));
+  EXPECT_THAT(
+      judge(node),
+      ElementsAre(warns("gpu0", Remedy::watch, {std::int64_t{1001}, std::int64_t{1000}, "errors"}),
+                  warns("gpu1", Remedy::watch, {std::int64_t{11}, std::int64_t{10}, "errors"})));
 }
 
 TEST(GpuEccCorrectedTest, WithoutLimitsNothingIsJudged) {
@@ -52,11 +39,7 @@ TEST(GpuEccCorrectedTest, WithoutLimitsNothingIsJudged) {
 TEST(GpuEccCorrectedTest, AGpuThatCountsNothingIsSkippedUnlessOthersOfItsModelCount) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 1).ecc_aggregate = {};
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu1",
-                     .outcome = Outcome::unknown,
-                     .message = "the count of corrected errors is not known: not observed; 1 GPU "
-                                "of the same model tells it"}));
+  EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
   gpu_node::gpu(node, 0).ecc_aggregate = {};
   EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
 }

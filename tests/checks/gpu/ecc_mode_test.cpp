@@ -17,33 +17,25 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 }
 
 TEST(GpuEccModeTest, PassesWhereEccIsOn) {
-  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(gpu_node::well("with ECC on")));
+  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(passes()));
 }
 
 TEST(GpuEccModeTest, FailsWhereItIsOff) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 1).modes.ecc = false;
-  EXPECT_EQ(judge(node).front(), (Finding{.device = "gpu1",
-                                          .outcome = Outcome::fail,
-                                          .message = "ECC is off, expected on (serial 165092301)",
-                                          .observed = false,
-                                          .limit = true,
-                                          .remedy = Remedy::fix_config}));
+  EXPECT_EQ(judge(node).front(), (fails("gpu1", Remedy::fix_config, {false, true})));
 }
 
 TEST(GpuEccModeTest, FailsWhereTheNextResetTurnsItOff) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).modes.ecc_pending = false;
-  EXPECT_EQ(judge(node).front().message,
-            "ECC is on and will be off after the next reset (serial 165092300)");
+  EXPECT_EQ(judge(node).front(), fails("gpu0", Remedy::fix_config, {"on, off after reset", true}));
 }
 
 TEST(GpuEccModeTest, SkipsAGpuThatHasNone) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).modes.ecc = Fact<bool>::absent("not supported");
-  EXPECT_EQ(judge(node).front(), (Finding{.device = "gpu0",
-                                          .outcome = Outcome::skip,
-                                          .message = "the ECC mode is not known: not supported"}));
+  EXPECT_EQ(judge(node).front(), (skips("gpu0")));
 }
 
 }  // namespace

@@ -23,33 +23,20 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 }
 
 TEST(GpuEccRemappedRowsTest, PassesWhereEveryBankHasSpares) {
-  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(gpu_node::well("with sound memory rows")));
+  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(passes()));
 }
 
 TEST(GpuEccRemappedRowsTest, AFailedRemappingCallsForReplacement) {
   Snapshot node = gpu_node::bare_metal();
   gpu_node::gpu(node, 1).remapped_rows->failed = true;
   gpu_node::gpu(node, 1).remapped_rows->pending = true;
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu1",
-                     .outcome = Outcome::fail,
-                     .message = "row remapping failed: no spare row was left for a bad one (serial "
-                                "165092301)",
-                     .observed = true,
-                     .limit = false,
-                     .remedy = Remedy::reseat_or_replace}));
+  EXPECT_EQ(judge(node).front(), (fails("gpu1", Remedy::reseat_or_replace, {true, false})));
 }
 
 TEST(GpuEccRemappedRowsTest, APendingOneCallsForAReset) {
   Snapshot node = gpu_node::bare_metal();
   gpu_node::gpu(node, 0).remapped_rows->pending = true;
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu0",
-                     .outcome = Outcome::fail,
-                     .message = "a bad row waits for a reset to be remapped (serial 165092300)",
-                     .observed = true,
-                     .limit = false,
-                     .remedy = Remedy::reset_gpu}));
+  EXPECT_EQ(judge(node).front(), (fails("gpu0", Remedy::reset_gpu, {true, false})));
 }
 
 TEST(GpuEccRemappedRowsTest, InAVirtualMachineAResetIsAReboot) {
@@ -61,21 +48,14 @@ TEST(GpuEccRemappedRowsTest, InAVirtualMachineAResetIsAReboot) {
 TEST(GpuEccRemappedRowsTest, ARepairOfAChannelWaitsForAResetToo) {
   Snapshot node = gpu_node::bare_metal();
   gpu_node::gpu(node, 0).repairs->channel_pending = true;
-  EXPECT_EQ(judge(node).front().message, "a repair waits for a reset (serial 165092300)");
+  EXPECT_EQ(judge(node).front(), fails("gpu0", Remedy::reset_gpu, {true, false}));
 }
 
 TEST(GpuEccRemappedRowsTest, ABankWithoutSparesIsWatched) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).remapped_rows->uncorrected = 8;
   gpu_node::gpu(node, 0).spare_rows->none = 1;
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu0",
-                     .outcome = Outcome::warn,
-                     .message = "1 bank of memory without a spare row left: the next bad row there "
-                                "cannot be remapped (serial 165092300)",
-                     .observed = std::int64_t{8},
-                     .unit = "rows",
-                     .remedy = Remedy::watch}));
+  EXPECT_EQ(judge(node).front(), (warns("gpu0", Remedy::watch, {std::int64_t{8}, {}, "rows"})));
 }
 
 TEST(GpuEccRemappedRowsTest, ManyRemappedRowsAreWatched) {
@@ -83,16 +63,10 @@ TEST(GpuEccRemappedRowsTest, ManyRemappedRowsAreWatched) {
   gpu_node::gpu(node, 0).remapped_rows->corrected = 6;
   gpu_node::gpu(node, 0).remapped_rows->uncorrected = 5;
   EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu0",
-                     .outcome = Outcome::warn,
-                     .message = "11 rows of memory remapped, more than 10 (serial 165092300)",
-                     .observed = std::int64_t{11},
-                     .limit = std::int64_t{10},
-                     .unit = "rows",
-                     .remedy = Remedy::watch}));
+            (warns("gpu0", Remedy::watch, {std::int64_t{11}, std::int64_t{10}, "rows"})));
 }
 
-TEST(GpuEccRemappedRowsTest, BehindMigThatNobodyExpectsTheyAreUnknownAndNotClean) {
+TEST(GpuEccRemappedRowsTest, WithUnexpectedMigRowsAreUnknown) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
   gpu_node::gpu(node, 0).modes.mig = true;
@@ -107,37 +81,23 @@ TEST(GpuEccRemappedRowsTest, WhereMigIsExpectedTheyAreSkippedOnceUnlessTheyCanno
     gpu.modes.mig = true;
     gpu.remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
   }
-  const auto skip_of = [](std::string_view gpus) {
-    return Finding{.device = "node",
-                   .outcome = Outcome::skip,
-                   .message = fmt::format(
-                       "the driver does not tell of remapped rows of {} while MIG is on", gpus)};
-  };
-  EXPECT_THAT(judge(node, profile), ElementsAre(skip_of("2 GPUs")));
+  const auto skip_of = []() { return skips(); };
+  EXPECT_THAT(judge(node, profile), ElementsAre(skip_of()));
 
   gpu_node::gpu(node, 1).remapped_rows = Fact<GpuRemappedRows>::unreadable("unknown error");
-  EXPECT_THAT(
-      judge(node, profile),
-      ElementsAre(Finding{.device = "gpu1",
-                          .outcome = Outcome::unknown,
-                          .message = "the state of remapped rows is not known: unknown error"},
-                  skip_of("1 GPU")));
+  EXPECT_THAT(judge(node, profile), ElementsAre(unknown("gpu1"), skip_of()));
 
   gpu_node::gpu(node, 1).remapped_rows = GpuRemappedRows{.failed = true};
   EXPECT_EQ(judge(node, profile).front().outcome, Outcome::fail);
 }
 
-TEST(GpuEccRemappedRowsTest, AGpuThatTellsNothingBesideOthersOfItsModelIsUnknown) {
+TEST(GpuEccRemappedRowsTest, AFactMissingUnlikeSistersIsUnknown) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 1).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu1",
-                     .outcome = Outcome::unknown,
-                     .message = "the state of remapped rows is not known: not supported; 1 GPU of "
-                                "the same model tells it"}));
+  EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
 }
 
-TEST(GpuEccRemappedRowsTest, AGpuWithNobodyToCompareWithIsSkipped) {
+TEST(GpuEccRemappedRowsTest, AFactMissingWithoutSistersIsSkipped) {
   struct Case {
     const char* what;
     void (*change)(Snapshot&);
@@ -165,8 +125,7 @@ TEST(GpuEccRemappedRowsTest, AGpuWithNobodyToCompareWithIsSkipped) {
     const auto found = std::ranges::find(findings, "gpu1", &Finding::device);
     ASSERT_NE(found, findings.end()) << each.what;
     EXPECT_EQ(found->outcome, Outcome::skip) << each.what;
-    EXPECT_EQ(found->message, "the state of remapped rows is not known: not supported")
-        << each.what;
+    EXPECT_EQ(*found, skips("gpu1")) << each.what;
   }
 }
 

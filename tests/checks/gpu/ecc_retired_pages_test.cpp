@@ -20,14 +20,14 @@ GpuRetiredPages pages(std::uint64_t single_bit, std::uint64_t double_bit, bool p
   return {.single_bit = single_bit, .double_bit = double_bit, .pending = pending};
 }
 
-TEST(GpuEccRetiredPagesTest, SkipsWhatRemapsRowsInstead) {
+TEST(GpuEccRetiredPagesTest, SkipsGpusThatRemapRows) {
   EXPECT_EQ(judge(gpu_node::node()).front().outcome, Outcome::skip);
 }
 
 TEST(GpuEccRetiredPagesTest, PassesWithFewPages) {
   Snapshot node = gpu_node::node();
   for (auto& gpu : node.nvml->gpus) gpu.retired_pages = pages(30, 30, false);
-  EXPECT_THAT(judge(node), ElementsAre(gpu_node::well("with sound memory pages")));
+  EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
 TEST(GpuEccRetiredPagesTest, FailsWithTooManyOrWithOneThatWaits) {
@@ -36,38 +36,18 @@ TEST(GpuEccRetiredPagesTest, FailsWithTooManyOrWithOneThatWaits) {
   gpu_node::gpu(node, 1).retired_pages = pages(0, 1, true);
   EXPECT_THAT(
       judge(node),
-      ElementsAre(Finding{.device = "gpu0",
-                          .outcome = Outcome::fail,
-                          .message = "61 retired pages, more than 60 (serial 165092300)",
-                          .observed = std::int64_t{61},
-                          .limit = std::int64_t{60},
-                          .unit = "pages",
-                          .remedy = Remedy::reseat_or_replace},
-                  Finding{.device = "gpu1",
-                          .outcome = Outcome::fail,
-                          .message = "a bad page waits for a reset to be retired; 1 page so far "
-                                     "(serial 165092301)",
-                          .observed = std::int64_t{1},
-                          .limit = std::int64_t{60},
-                          .unit = "pages",
-                          .remedy = Remedy::reset_gpu}));
+      ElementsAre(
+          fails("gpu0", Remedy::reseat_or_replace, {std::int64_t{61}, std::int64_t{60}, "pages"}),
+          fails("gpu1", Remedy::reset_gpu, {std::int64_t{1}, std::int64_t{60}, "pages"})));
 }
 
-TEST(GpuEccRetiredPagesTest, AGpuThatTellsNothingBesideOthersOfItsModelIsUnknown) {
+TEST(GpuEccRetiredPagesTest, AFactMissingUnlikeSistersIsUnknown) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).retired_pages = pages(0, 0, false);
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu1",
-                     .outcome = Outcome::unknown,
-                     .message = "the count of retired pages is not known: not supported; 1 GPU of "
-                                "the same model tells it"}));
+  EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
   gpu_node::gpu(node, 1).retired_pages.single_bit = 0U;
   gpu_node::gpu(node, 1).retired_pages.double_bit = 0U;
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu1",
-                     .outcome = Outcome::unknown,
-                     .message = "whether pages are pending is not known: not supported; 1 GPU of "
-                                "the same model tells it"}));
+  EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
 }
 
 }  // namespace

@@ -19,22 +19,14 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 }
 
 TEST(GpuEccSramTest, PassesWithoutErrors) {
-  EXPECT_THAT(judge(gpu_node::node()),
-              ElementsAre(gpu_node::well("without uncorrected SRAM errors")));
+  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(passes()));
 }
 
 TEST(GpuEccSramTest, AFewErrorsAreWatched) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).sram->unique_uncorrected = 3;
-  EXPECT_EQ(
-      judge(node).front(),
-      (Finding{.device = "gpu0",
-               .outcome = Outcome::warn,
-               .message = "3 uncorrected errors in the SRAMs over its life (serial 165092300)",
-               .observed = std::int64_t{3},
-               .limit = std::int64_t{0},
-               .unit = "errors",
-               .remedy = Remedy::watch}));
+  EXPECT_EQ(judge(node).front(),
+            (warns("gpu0", Remedy::watch, {std::int64_t{3}, std::int64_t{0}, "errors"})));
 }
 
 TEST(GpuEccSramTest, TheDriversFlagCallsForReplacementAndNoNumberDoes) {
@@ -45,21 +37,8 @@ TEST(GpuEccSramTest, TheDriversFlagCallsForReplacementAndNoNumberDoes) {
   EXPECT_THAT(
       findings,
       ElementsAre(
-          Finding{.device = "gpu0",
-                  .outcome = Outcome::warn,
-                  .message = "40 uncorrected errors in the SRAMs over its life (serial 165092300)",
-                  .observed = std::int64_t{40},
-                  .limit = std::int64_t{0},
-                  .unit = "errors",
-                  .remedy = Remedy::watch},
-          Finding{.device = "gpu1",
-                  .outcome = Outcome::fail,
-                  .message = "0 uncorrected errors in the SRAMs over its life; the driver's "
-                             "threshold is exceeded (serial 165092301)",
-                  .observed = std::int64_t{0},
-                  .limit = std::int64_t{0},
-                  .unit = "errors",
-                  .remedy = Remedy::reseat_or_replace}));
+          warns("gpu0", Remedy::watch, {std::int64_t{40}, std::int64_t{0}, "errors"}),
+          fails("gpu1", Remedy::reseat_or_replace, {std::int64_t{0}, std::int64_t{0}, "errors"})));
 }
 
 TEST(GpuEccSramTest, AnOlderDriversAggregateCounterServesToo) {
@@ -69,16 +48,12 @@ TEST(GpuEccSramTest, AnOlderDriversAggregateCounterServesToo) {
   EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
 }
 
-TEST(GpuEccSramTest, AGpuThatTellsNothingIsSkippedOnlyWhereNoneOfItsModelTells) {
+TEST(GpuEccSramTest, AMissingFactIsSkippedOnlyIfNoSisterReportsIt) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 1).sram = Fact<GpuSram>::absent("no such call");
   gpu_node::gpu(node, 1).ecc_aggregate.sram_uncorrected =
       Fact<std::uint64_t>::absent("not supported");
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu1",
-                     .outcome = Outcome::unknown,
-                     .message = "the state of the SRAMs is not known: no such call; 1 GPU of the "
-                                "same model tells it"}));
+  EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
   gpu_node::gpu(node, 0).sram = gpu_node::gpu(node, 1).sram;
   EXPECT_EQ(judge(node).front().outcome, Outcome::unknown) << "the other has the counter";
   gpu_node::gpu(node, 1).modes.mig = true;
@@ -93,10 +68,7 @@ TEST(GpuEccSramTest, ACounterThatCannotBeReadIsUnknown) {
   gpu_node::gpu(node, 0).sram = Fact<GpuSram>::absent("no such call");
   gpu_node::gpu(node, 0).ecc_aggregate.sram_uncorrected =
       Fact<std::uint64_t>::unreadable("unknown error");
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu0",
-                     .outcome = Outcome::unknown,
-                     .message = "the state of the SRAMs is not known: unknown error"}));
+  EXPECT_EQ(judge(node).front(), (unknown("gpu0")));
 }
 
 }  // namespace

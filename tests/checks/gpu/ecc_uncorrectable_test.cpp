@@ -21,26 +21,22 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 }
 
 TEST(GpuEccUncorrectableTest, PassesWithoutErrors) {
-  EXPECT_THAT(judge(gpu_node::node()),
-              ElementsAre(gpu_node::well("without uncorrected memory errors")));
+  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(passes()));
 }
 
 TEST(GpuEccUncorrectableTest, OneErrorFails) {
   Snapshot node = gpu_node::bare_metal();
   gpu_node::gpu(node, 1).ecc_volatile.sram_uncorrected = 1U;
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu1",
-                     .outcome = Outcome::fail,
-                     .message = "0 uncorrected errors in DRAM and 1 in SRAM since the driver was "
-                                "loaded (serial 165092301)",
-                     .observed = std::int64_t{1},
-                     .limit = std::int64_t{0},
-                     .unit = "errors",
-                     .remedy = Remedy::reset_gpu,
-                     .seen_by = {{"gpu.ecc_sram", "gpu1"}}}));
+  EXPECT_EQ(judge(node).front(), (Expected{.device = "gpu1",
+                                           .outcome = Outcome::fail,
+                                           .observed = std::int64_t{1},
+                                           .limit = std::int64_t{0},
+                                           .unit = "errors",
+                                           .remedy = Remedy::reset_gpu,
+                                           .seen_by = {{"gpu.ecc_sram", "gpu1"}}}));
 }
 
-TEST(GpuEccUncorrectableTest, IsLeftToWhoTellsWhatBecameOfTheSameMemory) {
+TEST(GpuEccUncorrectableTest, RefersToRepairsOfTheSameMemory) {
   struct Case {
     std::uint64_t dram;
     std::uint64_t sram;
@@ -69,7 +65,7 @@ TEST(GpuEccUncorrectableTest, ACounterThatCannotBeReadIsUnknown) {
   EXPECT_EQ(judge(node).front().outcome, Outcome::unknown);
 }
 
-TEST(GpuEccUncorrectableTest, AKnownErrorFailsWhateverTheOtherCounterIs) {
+TEST(GpuEccUncorrectableTest, AKnownErrorFailsEvenIfTheOtherCounterIsUnknown) {
   for (const auto& other : {Fact<std::uint64_t>::unreadable("unknown error"),
                             Fact<std::uint64_t>::absent("not supported")}) {
     Snapshot node = gpu_node::node();
@@ -81,13 +77,22 @@ TEST(GpuEccUncorrectableTest, AKnownErrorFailsWhateverTheOtherCounterIs) {
     ASSERT_EQ(findings.size(), 2U);
     EXPECT_EQ(findings[0].outcome, Outcome::fail);
     EXPECT_EQ(findings[0].observed, Value(std::int64_t{3}));
-    EXPECT_EQ(findings[0].message,
-              "3 uncorrected errors in DRAM and an unknown number in SRAM since the driver was "
-              "loaded (serial 165092300)");
+    EXPECT_EQ(findings[0], (Expected{.device = "gpu0",
+                                     .outcome = Outcome::fail,
+                                     .observed = 3,
+                                     .limit = 0,
+                                     .unit = "errors",
+                                     .remedy = Remedy::reboot,
+                                     .seen_by = {{"gpu.ecc_remapped_rows", "gpu0"},
+                                                 {"gpu.ecc_retired_pages", "gpu0"}}}));
     EXPECT_EQ(findings[1].outcome, Outcome::fail);
-    EXPECT_EQ(findings[1].message,
-              "an unknown number of uncorrected errors in DRAM and 1 in SRAM since the driver was "
-              "loaded (serial 165092301)");
+    EXPECT_EQ(findings[1], (Expected{.device = "gpu1",
+                                     .outcome = Outcome::fail,
+                                     .observed = 1,
+                                     .limit = 0,
+                                     .unit = "errors",
+                                     .remedy = Remedy::reboot,
+                                     .seen_by = {{"gpu.ecc_sram", "gpu1"}}}));
   }
 }
 
@@ -103,17 +108,13 @@ TEST(GpuEccUncorrectableTest, AGpuThatCountsOneKindOnlyIsJudgedByIt) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).ecc_volatile.sram_uncorrected =
       Fact<std::uint64_t>::absent("not supported");
-  EXPECT_THAT(judge(node), ElementsAre(gpu_node::well("without uncorrected memory errors")));
+  EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
 TEST(GpuEccUncorrectableTest, AGpuThatCountsNothingIsSkippedUnlessOthersOfItsModelCount) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).ecc_volatile = {};
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu0",
-                     .outcome = Outcome::unknown,
-                     .message = "the count of uncorrected errors is not known: not observed; 1 GPU "
-                                "of the same model tells it"}));
+  EXPECT_EQ(judge(node).front(), (unknown("gpu0")));
   gpu_node::gpu(node, 1).ecc_volatile = {};
   EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
 }

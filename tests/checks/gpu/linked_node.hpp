@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node of gpu_node.hpp with what its GPUs tell about links, fabric, clocks and firmware: two
+// The node of gpu_node.hpp with facts about links, fabric, clocks and firmware: two
 // healthy H100s behind NVSwitches, and the profile that they satisfy.
 #pragma once
 

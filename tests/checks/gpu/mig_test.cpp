@@ -17,24 +17,19 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 }
 
 TEST(GpuMigTest, PassesWhereItIsOff) {
-  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(gpu_node::well("with MIG off")));
+  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(passes()));
 }
 
 TEST(GpuMigTest, AGpuThatCannotBePartitionedIsNot) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).modes.mig = Fact<bool>::absent("not supported");
-  EXPECT_THAT(judge(node), ElementsAre(gpu_node::well("with MIG off")));
+  EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
 TEST(GpuMigTest, FailsWhereItIsOn) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).modes.mig = true;
-  EXPECT_EQ(judge(node).front(), (Finding{.device = "gpu0",
-                                          .outcome = Outcome::fail,
-                                          .message = "MIG is on, expected off (serial 165092300)",
-                                          .observed = true,
-                                          .limit = false,
-                                          .remedy = Remedy::fix_config}));
+  EXPECT_EQ(judge(node).front(), (fails("gpu0", Remedy::fix_config, {true, false})));
 }
 
 }  // namespace

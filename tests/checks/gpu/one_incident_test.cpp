@@ -50,7 +50,7 @@ Snapshot node() {
 
 TEST(OneIncidentTest, AHealthyNodeHasNone) { EXPECT_THAT(faults(node(), profile()), IsEmpty()); }
 
-TEST(OneIncidentTest, ALostLinkIsOneFaultWhateverTheFabricSaysOfIt) {
+TEST(OneIncidentTest, ALostLinkAndItsFabricStateAreOneFault) {
   Snapshot lost = node();
   auto& link = linked_node::link_of(lost, 0, 4);
   link.state = 0U;
@@ -122,7 +122,7 @@ TEST(OneIncidentTest, ACorruptInforomIsTheFirmwaresFault) {
 }
 
 // Each with an uncorrected error of the kind that it follows from.
-TEST(OneIncidentTest, AnUncorrectedErrorIsTheFaultOfWhatBecameOfIt) {
+TEST(OneIncidentTest, AnUncorrectedErrorAndItsRepairAreOneFault) {
   struct Case {
     void (*change)(Gpu&);
     const char* fault;

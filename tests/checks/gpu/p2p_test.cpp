@@ -44,17 +44,16 @@ Snapshot node_of(unsigned gpus) {
   return node;
 }
 
-// What the runner fills in or takes away is not compared here.
+// Clears `seen_by`, which the runner uses.
 Findings judge(const Snapshot& snapshot, const Profile& expected = profile()) {
   auto findings = ask(checks::gpu_p2p::check, snapshot, expected);
   for (Finding& finding : findings) finding.seen_by.clear();
   return findings;
 }
 
-Finding broken(std::string device, std::string message, std::int64_t pairs, Remedy remedy) {
+Expected broken(std::string device, std::int64_t pairs, Remedy remedy) {
   return {.device = std::move(device),
           .outcome = Outcome::fail,
-          .message = std::move(message),
           .observed = pairs,
           .limit = std::int64_t{0},
           .unit = "pairs",
@@ -62,20 +61,13 @@ Finding broken(std::string device, std::string message, std::int64_t pairs, Reme
 }
 
 TEST(GpuP2pTest, PassesWhereAllReachEachOther) {
-  EXPECT_THAT(judge(node_of(4)),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "4 GPUs read each other's memory, 6 pairs"}));
+  EXPECT_THAT(judge(node_of(4)), ElementsAre(passes()));
 }
 
 TEST(GpuP2pTest, NamesAPairOnce) {
   Snapshot node = node_of(4);
   answer(node, 1, 3, 5);
-  EXPECT_THAT(judge(node),
-              ElementsAre(broken("gpu1",
-                                 "no peer access to gpu3 at 0004:00:00.0: not supported (serial "
-                                 "165092301)",
-                                 1, Remedy::reboot)));
+  EXPECT_THAT(judge(node), ElementsAre(broken("gpu1", 1, Remedy::reboot)));
 }
 
 TEST(GpuP2pTest, APairThatIsBrokenOneWayIsBroken) {
@@ -98,25 +90,17 @@ TEST(GpuP2pTest, EachAnswerHasItsWords) {
     Snapshot node = node_of(2);
     answer(node, 0, 1, status);
     EXPECT_THAT(judge(node),
-                ElementsAre(broken("gpu0",
-                                   fmt::format("no peer access to gpu1 at 0002:00:00.0: {} (serial "
-                                               "165092300)",
-                                               word),
-                                   1, status == 4 ? Remedy::fix_config : Remedy::reboot)));
+                ElementsAre(broken("gpu0", 1, status == 4 ? Remedy::fix_config : Remedy::reboot)));
   }
 }
 
 TEST(GpuP2pTest, AGpuThatReachesNoneIsNamedOnce) {
   Snapshot node = node_of(4);
   for (const unsigned peer : {0U, 1U, 3U}) answer(node, 2, peer, 5);
-  EXPECT_THAT(judge(node), ElementsAre(broken(
-                               "gpu2",
-                               "no peer access to any other GPU, 3 of them: not supported (serial "
-                               "165092302)",
-                               3, Remedy::reboot)));
+  EXPECT_THAT(judge(node), ElementsAre(broken("gpu2", 3, Remedy::reboot)));
 }
 
-TEST(GpuP2pTest, WhatIsBrokenBesideTheCulpritIsNamedToo) {
+TEST(GpuP2pTest, NamesOtherBrokenPairsAsWell) {
   Snapshot node = node_of(5);
   for (const unsigned peer : {0U, 1U, 3U, 4U}) answer(node, 2, peer, 5);
   answer(node, 0, 4, 4);
@@ -129,11 +113,7 @@ TEST(GpuP2pTest, WhereNoneReachesAnotherItIsTheNode) {
   answer(node, 0, 1, 1);
   answer(node, 0, 2, 1);
   answer(node, 1, 2, 4);
-  EXPECT_THAT(judge(node),
-              ElementsAre(broken("node",
-                                 "no GPU can read the memory of another, 3 pairs: a setting of the "
-                                 "driver disables it, the chipset does not support it",
-                                 3, Remedy::fix_config)));
+  EXPECT_THAT(judge(node), ElementsAre(broken("node", 3, Remedy::fix_config)));
 }
 
 TEST(GpuP2pTest, LostAndStuckGpusAreLeftToGpuPresent) {
@@ -144,7 +124,7 @@ TEST(GpuP2pTest, LostAndStuckGpusAreLeftToGpuPresent) {
     answer(node, 1, peer, 5);
     answer(node, 2, peer, 5);
   }
-  EXPECT_EQ(judge(node).front().message, "2 GPUs read each other's memory, 1 pair");
+  EXPECT_EQ(judge(node).front(), passes());
   gpu_node::gpu(node, 3).lost = "nvmlDeviceGetName: GPU is lost (15)";
   EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
 }
@@ -154,7 +134,7 @@ TEST(GpuP2pTest, PartitionedGpusHaveNoPeersByDesign) {
   gpu_node::gpu(node, 0).modes.mig = true;
   answer(node, 0, 1, 5);
   answer(node, 0, 2, 5);
-  EXPECT_EQ(judge(node).front().message, "2 GPUs read each other's memory, 1 pair");
+  EXPECT_EQ(judge(node).front(), passes());
 }
 
 TEST(GpuP2pTest, AnswersThatAreMissingOrUnknownAreUnknown) {
@@ -162,11 +142,7 @@ TEST(GpuP2pTest, AnswersThatAreMissingOrUnknownAreUnknown) {
   answer(node, 0, 1, 6);
   gpu_node::gpu(node, 0).peers->erase("0003:00:00.0");
   gpu_node::gpu(node, 2).peers->erase("0001:00:00.0");
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::unknown,
-                                  .message = "NVML does not tell whether 2 pairs of GPUs reach "
-                                             "each other"}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown()));
 }
 
 Snapshot whose_pairs_hang() {
@@ -178,14 +154,9 @@ Snapshot whose_pairs_hang() {
   return node;
 }
 
-TEST(GpuP2pTest, ACallThatDidNotReturnFailsWhateverIsExpected) {
-  const Finding hung{.device = "node",
-                     .outcome = Outcome::fail,
-                     .message =
-                         "the driver does not tell whether GPUs reach each other: "
-                         "nvmlDeviceGetP2PStatus did not return",
-                     .remedy = Remedy::reboot,
-                     .code = "NHC2015"};
+TEST(GpuP2pTest, ACallThatNeverReturnsFailsWithoutALimit) {
+  const Expected hung{
+      .device = "node", .outcome = Outcome::fail, .remedy = Remedy::reboot, .code = "NHC2015"};
   EXPECT_THAT(judge(whose_pairs_hang()), ElementsAre(hung));
   EXPECT_THAT(judge(whose_pairs_hang(), gpu_node::profile()), ElementsAre(hung));
 }
@@ -202,19 +173,11 @@ TEST(GpuP2pTest, AMatrixThatIsNotOfferedSkips) {
   Snapshot node = node_of(2);
   gpu_node::gpu(node, 0).peers =
       Fact<std::map<std::string, unsigned>>::absent("this driver has no nvmlDeviceGetP2PStatus");
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "peer access is not known: this driver has no "
-                                             "nvmlDeviceGetP2PStatus"}));
+  EXPECT_THAT(judge(node), ElementsAre(skips()));
 }
 
 TEST(GpuP2pTest, WithoutExpectationNothingIsJudged) {
-  EXPECT_THAT(judge(node_of(2), gpu_node::profile()),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "no peer access between GPUs expected by this "
-                                             "profile"}));
+  EXPECT_THAT(judge(node_of(2), gpu_node::profile()), ElementsAre(skips()));
 }
 
 TEST(GpuP2pTest, IsLeftToTheServiceThatSetsUpTheFabric) {

@@ -17,31 +17,26 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 }
 
 TEST(GpuPersistenceTest, PassesWhereItIsOn) {
-  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(gpu_node::well("in persistence mode")));
+  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(passes()));
 }
 
 TEST(GpuPersistenceTest, WarnsWhereItIsOff) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 1).modes.persistence = false;
-  EXPECT_EQ(judge(node).front(), (Finding{.device = "gpu1",
-                                          .outcome = Outcome::warn,
-                                          .message = "persistence mode is off (serial 165092301)",
-                                          .observed = false,
-                                          .limit = true,
-                                          .remedy = Remedy::fix_config}));
+  EXPECT_EQ(judge(node).front(), (warns("gpu1", Remedy::fix_config, {false, true})));
 }
 
 TEST(GpuPersistenceTest, OffOnAllGpusIsTheSitesChoice) {
   Snapshot node = gpu_node::node();
   for (auto& gpu : node.nvml->gpus) gpu.modes.persistence = false;
-  EXPECT_THAT(judge(node), ElementsAre(gpu_node::well("without persistence mode, all of them")));
+  EXPECT_THAT(judge(node), ElementsAre(passes()));
   Profile wanted = gpu_node::profile();
   wanted.gpu->persistence.expected = true;
   EXPECT_EQ(judge(node, wanted).size(), 2U);
   EXPECT_EQ(judge(node, wanted).front().outcome, Outcome::warn);
   wanted.gpu->persistence.expected = false;
-  EXPECT_EQ(judge(gpu_node::node(), wanted).front().message,
-            "persistence mode is on (serial 165092300)");
+  EXPECT_EQ(judge(gpu_node::node(), wanted).front(),
+            warns("gpu0", Remedy::fix_config, {true, false}));
 }
 
 }  // namespace

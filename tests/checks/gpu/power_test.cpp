@@ -17,28 +17,19 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 }
 
 TEST(GpuPowerTest, PassesAtTheExpectedLimit) {
-  EXPECT_THAT(judge(gpu_node::node()),
-              ElementsAre(gpu_node::well("at the power limit they should have")));
+  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(passes()));
 }
 
 TEST(GpuPowerTest, WarnsOfALoweredOne) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).power.enforced_mw = 500000U;
-  EXPECT_EQ(judge(node).front(),
-            (Finding{.device = "gpu0",
-                     .outcome = Outcome::warn,
-                     .message = "the power limit is 500 W, expected 700 W (serial 165092300)",
-                     .observed = 500.0,
-                     .limit = 700.0,
-                     .unit = "W",
-                     .remedy = Remedy::fix_config}));
+  EXPECT_EQ(judge(node).front(), (warns("gpu0", Remedy::fix_config, {500.0, 700.0, "W"})));
 }
 
 TEST(GpuPowerTest, WithoutAnExpectationTheDefaultCounts) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).power.enforced_mw = 500000U;
-  EXPECT_EQ(judge(node, Profile{}).front().message,
-            "the power limit is 500 W, by default it is 700 W (serial 165092300)");
+  EXPECT_EQ(judge(node, Profile{}).front(), warns("gpu0", Remedy::fix_config, {500.0, 700.0, "W"}));
 }
 
 TEST(GpuPowerTest, ALimitThatAllGpusShareIsTheSites) {
@@ -47,10 +38,9 @@ TEST(GpuPowerTest, ALimitThatAllGpusShareIsTheSites) {
     gpu.power.enforced_mw = 500000U;
     gpu.power.set_mw = 500000U;
   }
-  EXPECT_THAT(judge(node, Profile{}),
-              ElementsAre(gpu_node::well("at the power limit they should have")));
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(passes()));
   EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
-  // Lowered by something else than whoever set it.
+  // Lowered without setting it.
   gpu_node::gpu(node, 1).power.set_mw = 700000U;
   EXPECT_EQ(judge(node, Profile{}).size(), 2U);
 }

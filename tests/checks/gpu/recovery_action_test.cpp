@@ -19,31 +19,25 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 }
 
 TEST(GpuRecoveryActionTest, PassesWhereNoneIsCalledFor) {
-  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(gpu_node::well("that need no recovery")));
+  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(passes()));
 }
 
-TEST(GpuRecoveryActionTest, FailsWithWhatTheDriverCallsFor) {
+TEST(GpuRecoveryActionTest, FailsWithTheRemedyThatTheDriverAsksFor) {
   Snapshot node = gpu_node::bare_metal();
   gpu_node::gpu(node, 0).recovery_action = 1U;
   gpu_node::gpu(node, 1).recovery_action = 2U;
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(
-          Finding{.device = "gpu0",
-                  .outcome = Outcome::fail,
-                  .message = "the driver calls for recovery: reset the GPU (1) (serial 165092300)",
-                  .observed = std::int64_t{1},
-                  .limit = std::int64_t{0},
-                  .remedy = Remedy::reset_gpu,
-                  .category = "Resource.Hpc.Reset"},
-          Finding{.device = "gpu1",
-                  .outcome = Outcome::fail,
-                  .message = "the driver calls for recovery: reboot the node (2) (serial "
-                             "165092301)",
-                  .observed = std::int64_t{2},
-                  .limit = std::int64_t{0},
-                  .remedy = Remedy::reboot,
-                  .category = "Resource.Hpc.Reboot"}));
+  EXPECT_THAT(judge(node), ElementsAre(Expected{.device = "gpu0",
+                                                .outcome = Outcome::fail,
+                                                .observed = std::int64_t{1},
+                                                .limit = std::int64_t{0},
+                                                .remedy = Remedy::reset_gpu,
+                                                .category = "Resource.Hpc.Reset"},
+                                       Expected{.device = "gpu1",
+                                                .outcome = Outcome::fail,
+                                                .observed = std::int64_t{2},
+                                                .limit = std::int64_t{0},
+                                                .remedy = Remedy::reboot,
+                                                .category = "Resource.Hpc.Reboot"}));
 }
 
 TEST(GpuRecoveryActionTest, AnUnknownActionIsNoneOfTheHarmlessOnes) {
@@ -55,8 +49,7 @@ TEST(GpuRecoveryActionTest, AnUnknownActionIsNoneOfTheHarmlessOnes) {
 TEST(GpuRecoveryActionTest, AGpuThatAsksForAResetInAnotherCallFails) {
   Snapshot node = gpu_node::node();
   gpu_node::gpu(node, 0).troubles = {"nvmlDeviceGetMemoryInfo: GPU requires reset (16)"};
-  EXPECT_EQ(judge(node).front().message,
-            "NVML says nvmlDeviceGetMemoryInfo: GPU requires reset (16) (serial 165092300)");
+  EXPECT_EQ(judge(node).front(), fails("gpu0", Remedy::reboot));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace muster::xid_node {
 
 inline constexpr double kNow = 1e9;  // seconds since 1970
 
-// What a shipped profile says.
+// A shipped profile.
 inline const Profile& profile() {
   static const Profile loaded = load_profile({}, "nd96isr_h100_v5").value();
   return loaded;

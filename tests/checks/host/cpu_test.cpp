@@ -27,26 +27,16 @@ Findings judge(Cpu cpu, const Profile& profile = kExpected) {
 }
 
 TEST(HostCpuTest, PassesWithTheExpectedCounts) {
-  EXPECT_THAT(judge(kHealthy),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "2 sockets, 96 cores, 96 threads, 2 NUMA nodes"}));
+  EXPECT_THAT(judge(kHealthy), ElementsAre(passes()));
 }
 
-TEST(HostCpuTest, SaysEveryWrongCountInOneFinding) {
+TEST(HostCpuTest, ReportsAllWrongCountsInOneFinding) {
   Cpu cpu = kHealthy;
   cpu.cores = 95U;
   cpu.threads = 95U;
   cpu.offline = std::string("7");
-  EXPECT_THAT(judge(cpu),
-              ElementsAre(Finding{
-                  .device = "node",
-                  .outcome = Outcome::fail,
-                  .message = "95 cores, expected 96; 95 threads, expected 96; offline: CPUs 7",
-                  .observed = std::int64_t{95},
-                  .limit = std::int64_t{96},
-                  .unit = "cores",
-                  .remedy = Remedy::reseat_or_replace}));
+  EXPECT_THAT(judge(cpu), ElementsAre(fails("node", Remedy::reseat_or_replace,
+                                            {std::int64_t{95}, std::int64_t{96}, "cores"})));
 }
 
 TEST(HostCpuTest, AsksTheProviderForLostCoresOfAVirtualMachine) {
@@ -54,78 +44,44 @@ TEST(HostCpuTest, AsksTheProviderForLostCoresOfAVirtualMachine) {
   cpu.sockets = 1U;
   const Snapshot snapshot{.identity = observed(Identity{.hypervisor = true}), .cpu = observed(cpu)};
   EXPECT_THAT(ask(checks::host_cpu::check, snapshot, kExpected),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::fail,
-                                  .message = "1 socket, expected 2",
-                                  .observed = std::int64_t{1},
-                                  .limit = std::int64_t{2},
-                                  .unit = "sockets",
-                                  .remedy = Remedy::report_to_provider}));
+              ElementsAre(fails("node", Remedy::report_to_provider,
+                                {std::int64_t{1}, std::int64_t{2}, "sockets"})));
 }
 
 TEST(HostCpuTest, LeavesOutNumaNodesOfMemoryOnly) {
   Cpu cpu = kHealthy;
   cpu.numa_nodes->push_back({.id = 2, .cpus = std::string()});
-  EXPECT_THAT(judge(cpu),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "2 sockets, 96 cores, 96 threads, 2 NUMA nodes"}));
+  EXPECT_THAT(judge(cpu), ElementsAre(passes()));
 }
 
 TEST(HostCpuTest, FailsAnOfflineCoreWithoutAnyLimit) {
   const Cpu cpu{.cores = 7U, .threads = 14U, .offline = std::string("3,11")};
-  EXPECT_THAT(judge(cpu, {}), ElementsAre(Finding{.device = "node",
-                                                  .outcome = Outcome::fail,
-                                                  .message = "2 CPUs offline: 3,11",
-                                                  .observed = std::int64_t{2},
-                                                  .limit = std::int64_t{0},
-                                                  .unit = "CPUs",
-                                                  .remedy = Remedy::reboot}));
+  EXPECT_THAT(judge(cpu, {}), ElementsAre(fails("node", Remedy::reboot,
+                                                {std::int64_t{2}, std::int64_t{0}, "CPUs"})));
 }
 
 TEST(HostCpuTest, OnlyWarnsOfOfflineThreadsThatLookLikeSmtSwitchedOff) {
   const Cpu cpu{.cores = 8U, .threads = 8U, .offline = std::string("8-15")};
-  EXPECT_THAT(judge(cpu, {}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::warn,
-                                  .message = "8 CPUs offline: 8-15, as when SMT is switched off; "
-                                             "set host.cpu.threads if that is meant",
-                                  .observed = std::int64_t{8},
-                                  .limit = std::int64_t{0},
-                                  .unit = "CPUs",
-                                  .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge(cpu, {}), ElementsAre(warns("node", Remedy::fix_config,
+                                                {std::int64_t{8}, std::int64_t{0}, "CPUs"})));
 }
 
 TEST(HostCpuTest, AcceptsOfflineThreadsWhereTheExpectedNumberIsOnline) {
   const Cpu cpu{.cores = 8U, .threads = 8U, .offline = std::string("8-15")};
-  EXPECT_THAT(judge(cpu, {.host = HostLimits{.cpu = {.threads = 8}}}),
-              ElementsAre(Finding{
-                  .device = "node", .outcome = Outcome::pass, .message = "8 cores, 8 threads"}));
+  EXPECT_THAT(judge(cpu, {.host = HostLimits{.cpu = {.threads = 8}}}), ElementsAre(passes()));
 }
 
 TEST(HostCpuTest, IsUndecidedWhereExpectedCountsCouldNotBeRead) {
   Cpu cpu = kHealthy;
   cpu.sockets = Fact<unsigned>::unreadable("read topology: Input/output error");
   cpu.numa_nodes = Fact<std::vector<NumaNode>>::absent("no node directory");
-  EXPECT_THAT(
-      judge(cpu),
-      ElementsAre(Finding{.device = "node",
-                          .outcome = Outcome::unknown,
-                          .message = "the number of sockets is not known: read topology: "
-                                     "Input/output error"},
-                  Finding{.device = "node",
-                          .outcome = Outcome::unknown,
-                          .message = "the number of NUMA nodes is not known: no node directory"}));
+  EXPECT_THAT(judge(cpu), ElementsAre(unknown(), unknown()));
 }
 
 TEST(HostCpuTest, IsUndecidedWhereTheListOfOfflineCpusIsGarbled) {
   Cpu cpu = kHealthy;
   cpu.offline = Fact<std::string>::unreadable("offline: not a list");
-  EXPECT_THAT(judge(cpu),
-              ElementsAre(Finding{
-                  .device = "node",
-                  .outcome = Outcome::unknown,
-                  .message = "the list of offline CPUs is not known: offline: not a list"}));
+  EXPECT_THAT(judge(cpu), ElementsAre(unknown()));
 }
 
 }  // namespace

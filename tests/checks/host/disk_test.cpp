@@ -38,54 +38,23 @@ Findings judge(std::vector<Mount> mounts, const Profile& profile = kNinety) {
              profile);
 }
 
-const Finding kOneFine{
-    .device = "node", .outcome = Outcome::pass, .message = "1 file system with space left"};
-const Finding kNoneJudged{
-    .device = "node",
-    .outcome = Outcome::unknown,
-    .message = "the use of disks is not known: no writable file system told its size"};
+const Expected kOneFine{.device = "node", .outcome = Outcome::pass};
+const Expected kNoneJudged{.device = "node", .outcome = Outcome::unknown};
 
 TEST(HostDiskTest, PassesAtTheLimit) { EXPECT_THAT(judge({disk(90)}), ElementsAre(kOneFine)); }
 
 TEST(HostDiskTest, WarnsAboveTheLowerLimitCountingAsDfDoes) {
-  EXPECT_THAT(
-      judge({disk(91)}),
-      ElementsAre(Finding{
-          .device = "/",
-          .outcome = Outcome::warn,
-          .message = "91.0% of the space on / is in use, 9.0 GiB left; expected at most 90%",
-          .observed = 91.0,
-          .limit = 90.0,
-          .unit = "%",
-          .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge({disk(91)}), ElementsAre(warns("/", Remedy::fix_config, {91.0, 90.0, "%"})));
 }
 
 TEST(HostDiskTest, FailsAboveTheUpperLimit) {
-  EXPECT_THAT(
-      judge({disk(100)}),
-      ElementsAre(Finding{
-          .device = "/",
-          .outcome = Outcome::fail,
-          .message = "100.0% of the space on / is in use, 0.0 GiB left; expected at most 98%",
-          .observed = 100.0,
-          .limit = 98.0,
-          .unit = "%",
-          .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge({disk(100)}), ElementsAre(fails("/", Remedy::fix_config, {100.0, 98.0, "%"})));
 }
 
 TEST(HostDiskTest, FailsWithoutInodes) {
   Mount mount = disk(10);
   mount.space->inodes_free = 1;
-  EXPECT_THAT(
-      judge({mount}),
-      ElementsAre(Finding{
-          .device = "/",
-          .outcome = Outcome::fail,
-          .message = "99.9% of the inodes on / is in use, 1 inode left; expected at most 98%",
-          .observed = 99.9,
-          .limit = 98.0,
-          .unit = "%",
-          .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge({mount}), ElementsAre(fails("/", Remedy::fix_config, {99.9, 98.0, "%"})));
 }
 
 TEST(HostDiskTest, JudgesNoInodesWhereTheyAreNotCounted) {
@@ -95,7 +64,7 @@ TEST(HostDiskTest, JudgesNoInodesWhereTheyAreNotCounted) {
   EXPECT_THAT(judge({mount}), ElementsAre(kOneFine));
 }
 
-TEST(HostDiskTest, LeavesOutIgnoredPointsAndTypesAndWhatIsReadOnly) {
+TEST(HostDiskTest, IgnoresReadOnlyAndExcludedMounts) {
   Mount image = disk(100, "/mnt/image", "/dev/loop0");
   image.type = "squashfs";
   Mount read_only = disk(100, "/mnt/cd", "/dev/sr0");
@@ -105,40 +74,19 @@ TEST(HostDiskTest, LeavesOutIgnoredPointsAndTypesAndWhatIsReadOnly) {
 }
 
 TEST(HostDiskTest, JudgesAFileSystemMountedTwiceOnce) {
-  EXPECT_THAT(
-      judge({disk(91), disk(91, "/var/lib/bind")}),
-      ElementsAre(Finding{
-          .device = "/",
-          .outcome = Outcome::warn,
-          .message = "91.0% of the space on / is in use, 9.0 GiB left; expected at most 90%",
-          .observed = 91.0,
-          .limit = 90.0,
-          .unit = "%",
-          .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge({disk(91), disk(91, "/var/lib/bind")}),
+              ElementsAre(warns("/", Remedy::fix_config, {91.0, 90.0, "%"})));
 }
 
 TEST(HostDiskTest, JudgesEveryTmpfs) {
   EXPECT_THAT(judge({disk(10, "/tmp", "tmpfs"), disk(10, "/dev/shm", "tmpfs")}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "2 file systems with space left"}));
+              ElementsAre(passes()));
 }
 
-TEST(HostDiskTest, OnlyWarnsOfAFullTmpfsAndSaysWhatItIs) {
+TEST(HostDiskTest, WarnsAboutAFullTmpfs) {
   Mount shm = disk(99, "/dev/shm", "tmpfs");
   shm.type = "tmpfs";
-  EXPECT_THAT(
-      judge({shm}),
-      ElementsAre(Finding{
-          .device = "/dev/shm",
-          .outcome = Outcome::warn,
-          .message =
-              "99.0% of the space on /dev/shm is in use, 1.0 GiB left; expected at most 98%; "
-              "it is a tmpfs: memory, which jobs fill, too",
-          .observed = 99.0,
-          .limit = 98.0,
-          .unit = "%",
-          .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge({shm}), ElementsAre(warns("/dev/shm", Remedy::fix_config, {99.0, 98.0, "%"})));
 }
 
 TEST(HostDiskTest, LeavesHungAndSilentMountsToHostMounts) {
@@ -149,7 +97,7 @@ TEST(HostDiskTest, LeavesHungAndSilentMountsToHostMounts) {
   EXPECT_THAT(judge({disk(10), hung, silent}), ElementsAre(kOneFine));
 }
 
-TEST(HostDiskTest, IsNoPassWhereNoFileSystemCouldBeJudged) {
+TEST(HostDiskTest, IsUnknownWithoutAJudgedFileSystem) {
   Mount hung = disk(100);
   hung.hung = true;
   EXPECT_THAT(judge({hung}), ElementsAre(kNoneJudged));
@@ -157,10 +105,7 @@ TEST(HostDiskTest, IsNoPassWhereNoFileSystemCouldBeJudged) {
 }
 
 TEST(HostDiskTest, IsSkippedWithoutLimits) {
-  EXPECT_THAT(judge({disk(100)}, {}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "this profile sets no limit for the use of disks"}));
+  EXPECT_THAT(judge({disk(100)}, {}), ElementsAre(skips()));
 }
 
 }  // namespace

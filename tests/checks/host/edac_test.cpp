@@ -30,36 +30,21 @@ Earlier seen_before(std::uint64_t corrected) {
 }
 
 TEST(HostEdacTest, PassesByUncorrectedErrorsAloneAtTheFirstObservation) {
-  EXPECT_THAT(
-      ask(checks::host_edac::check, node(one_controller(7, 0)), kTenPerHour),
-      ElementsAre(Finding{.device = "mc0",
-                          .outcome = Outcome::pass,
-                          .message = "no uncorrected memory errors; 7 corrected errors so far, "
-                                     "their rate is judged from the next run on"}));
+  EXPECT_THAT(ask(checks::host_edac::check, node(one_controller(7, 0)), kTenPerHour),
+              ElementsAre(passes("mc0")));
 }
 
 TEST(HostEdacTest, PassesBelowTheRate) {
   Snapshot snapshot = node(one_controller(7, 0));
   snapshot.earlier = seen_before(5);
-  EXPECT_THAT(
-      ask(checks::host_edac::check, snapshot, kTenPerHour),
-      ElementsAre(Finding{.device = "mc0",
-                          .outcome = Outcome::pass,
-                          .message = "no uncorrected memory errors; 2.0 corrected per hour"}));
+  EXPECT_THAT(ask(checks::host_edac::check, snapshot, kTenPerHour), ElementsAre(passes("mc0")));
 }
 
 TEST(HostEdacTest, WarnsAboveTheRate) {
   Snapshot snapshot = node(one_controller(25, 0));
   snapshot.earlier = seen_before(5);
   EXPECT_THAT(ask(checks::host_edac::check, snapshot, kTenPerHour),
-              ElementsAre(Finding{.device = "mc0",
-                                  .outcome = Outcome::warn,
-                                  .message = "20 corrected memory errors in the last 60 min, "
-                                             "20.0 per hour; expected at most 10",
-                                  .observed = 20.0,
-                                  .limit = 10.0,
-                                  .unit = "errors/h",
-                                  .remedy = Remedy::watch}));
+              ElementsAre(warns("mc0", Remedy::watch, {20.0, 10.0, "errors/h"})));
 }
 
 // A node that is inspected once a day: the errors are a day's, not an hour's.
@@ -67,89 +52,49 @@ TEST(HostEdacTest, TheRateIsThatOfTheTimeSinceTheLastRun) {
   Snapshot snapshot = node(one_controller(25, 0));
   snapshot.identity.facts.uptime_s = 8200 + 24 * 3600.0;
   snapshot.earlier = seen_before(1);
-  EXPECT_THAT(
-      ask(checks::host_edac::check, snapshot, kTenPerHour),
-      ElementsAre(Finding{.device = "mc0",
-                          .outcome = Outcome::pass,
-                          .message = "no uncorrected memory errors; 1.0 corrected per hour"}));
+  EXPECT_THAT(ask(checks::host_edac::check, snapshot, kTenPerHour), ElementsAre(passes("mc0")));
 }
 
 TEST(HostEdacTest, FailsAnyUncorrectedErrorWithoutALimit) {
-  EXPECT_THAT(
-      ask(checks::host_edac::check, node(one_controller(0, 1)), {}),
-      ElementsAre(Finding{
-          .device = "mc0",
-          .outcome = Outcome::fail,
-          .message = "1 uncorrected memory error since the driver was loaded, expected none",
-          .observed = std::int64_t{1},
-          .limit = std::int64_t{0},
-          .unit = "errors",
-          .remedy = Remedy::reseat_or_replace}));
+  EXPECT_THAT(ask(checks::host_edac::check, node(one_controller(0, 1)), {}),
+              ElementsAre(fails("mc0", Remedy::reseat_or_replace,
+                                {std::int64_t{1}, std::int64_t{0}, "errors"})));
 }
 
 TEST(HostEdacTest, JudgesEveryController) {
   std::vector<EdacController> edac = one_controller(0, 0);
   edac.push_back({.name = "mc1", .corrected = std::uint64_t{0}, .uncorrected = std::uint64_t{2}});
-  EXPECT_THAT(
-      ask(checks::host_edac::check, node(edac), {}),
-      ElementsAre(
-          Finding{
-              .device = "mc0", .outcome = Outcome::pass, .message = "no uncorrected memory errors"},
-          Finding{
-              .device = "mc1",
-              .outcome = Outcome::fail,
-              .message = "2 uncorrected memory errors since the driver was loaded, expected none",
-              .observed = std::int64_t{2},
-              .limit = std::int64_t{0},
-              .unit = "errors",
-              .remedy = Remedy::reseat_or_replace}));
+  EXPECT_THAT(ask(checks::host_edac::check, node(edac), {}),
+              ElementsAre(passes("mc0"), fails("mc1", Remedy::reseat_or_replace,
+                                               {std::int64_t{2}, std::int64_t{0}, "errors"})));
 }
 
 TEST(HostEdacTest, IsUndecidedWhereACounterCouldNotBeRead) {
   std::vector<EdacController> edac = one_controller(0, 0);
   edac[0].uncorrected = Fact<std::uint64_t>::unreadable("ue_count: garbled");
-  EXPECT_THAT(
-      ask(checks::host_edac::check, node(edac), kTenPerHour),
-      ElementsAre(Finding{
-          .device = "mc0",
-          .outcome = Outcome::unknown,
-          .message = "the number of uncorrected memory errors is not known: ue_count: garbled"}));
+  EXPECT_THAT(ask(checks::host_edac::check, node(edac), kTenPerHour), ElementsAre(unknown("mc0")));
   edac = one_controller(0, 0);
   edac[0].corrected = Fact<std::uint64_t>::unreadable("ce_count: garbled");
-  EXPECT_THAT(
-      ask(checks::host_edac::check, node(edac), kTenPerHour),
-      ElementsAre(Finding{
-          .device = "mc0",
-          .outcome = Outcome::unknown,
-          .message = "the number of corrected memory errors is not known: ce_count: garbled"}));
+  EXPECT_THAT(ask(checks::host_edac::check, node(edac), kTenPerHour), ElementsAre(unknown("mc0")));
 }
 
 TEST(HostEdacTest, IsUndecidedOfARateWithoutTheTimeSinceBoot) {
   Snapshot snapshot = node(one_controller(0, 0));
   snapshot.identity->uptime_s = Fact<double>::unreadable("uptime: empty");
-  EXPECT_THAT(ask(checks::host_edac::check, snapshot, kTenPerHour),
-              ElementsAre(Finding{.device = "mc0",
-                                  .outcome = Outcome::unknown,
-                                  .message = "the time since boot is not known: uptime: empty"}));
+  EXPECT_THAT(ask(checks::host_edac::check, snapshot, kTenPerHour), ElementsAre(unknown("mc0")));
 }
 
 TEST(HostEdacTest, IsSkippedWhereNoDriverIsLoaded) {
-  EXPECT_THAT(
-      ask(checks::host_edac::check,
-          node(Fact<std::vector<EdacController>>::absent("no EDAC driver")), kTenPerHour),
-      ElementsAre(Finding{.device = "node",
-                          .outcome = Outcome::skip,
-                          .message = "no memory controller reports errors here: no EDAC driver"}));
+  EXPECT_THAT(ask(checks::host_edac::check,
+                  node(Fact<std::vector<EdacController>>::absent("no EDAC driver")), kTenPerHour),
+              ElementsAre(skips()));
 }
 
 TEST(HostEdacTest, IsUndecidedWhereTheControllersCouldNotBeListed) {
   EXPECT_THAT(
       ask(checks::host_edac::check,
           node(Fact<std::vector<EdacController>>::unreadable("list mc: Permission denied")), {}),
-      ElementsAre(Finding{
-          .device = "node",
-          .outcome = Outcome::unknown,
-          .message = "the list of memory controllers is not known: list mc: Permission denied"}));
+      ElementsAre(unknown()));
 }
 
 }  // namespace

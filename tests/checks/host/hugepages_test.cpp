@@ -27,43 +27,25 @@ std::vector<HugePages> pages_of_2_mib(std::uint64_t total, std::uint64_t free) {
 
 TEST(HostHugepagesTest, PassesWithTheExpectedPages) {
   EXPECT_THAT(judge(pages_of_2_mib(512, 500), {{.size = kTwoMib, .count = 512, .free = 500}}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "huge pages of 1 size as expected"}));
+              ElementsAre(passes()));
 }
 
 TEST(HostHugepagesTest, WarnsOfAnotherNumberOfPages) {
   EXPECT_THAT(judge(pages_of_2_mib(511, 511), {{.size = kTwoMib, .count = 512, .free = 512}}),
-              ElementsAre(Finding{.device = "hugepages-2048kB",
-                                  .outcome = Outcome::warn,
-                                  .message = "511 huge pages of 2048 KiB configured, expected 512",
-                                  .observed = std::int64_t{511},
-                                  .limit = std::int64_t{512},
-                                  .unit = "pages",
-                                  .remedy = Remedy::fix_config}));
+              ElementsAre(warns("hugepages-2048kB", Remedy::fix_config,
+                                {std::int64_t{511}, std::int64_t{512}, "pages"})));
 }
 
 TEST(HostHugepagesTest, WarnsOfPagesThatAreNotFree) {
   EXPECT_THAT(judge(pages_of_2_mib(512, 1), {{.size = kTwoMib, .free = 500}}),
-              ElementsAre(Finding{.device = "hugepages-2048kB",
-                                  .outcome = Outcome::warn,
-                                  .message = "1 huge page of 2048 KiB free, expected at least 500",
-                                  .observed = std::int64_t{1},
-                                  .limit = std::int64_t{500},
-                                  .unit = "pages",
-                                  .remedy = Remedy::fix_config}));
+              ElementsAre(warns("hugepages-2048kB", Remedy::fix_config,
+                                {std::int64_t{1}, std::int64_t{500}, "pages"})));
 }
 
 TEST(HostHugepagesTest, WarnsOfASizeThatTheKernelDoesNotOffer) {
-  EXPECT_THAT(
-      judge(pages_of_2_mib(0, 0), {{.size = Bytes{1024.0 * 1024 * 1024}, .count = 16}}),
-      ElementsAre(Finding{.device = "hugepages-1048576kB",
-                          .outcome = Outcome::warn,
-                          .message = "this kernel offers no huge pages of 1048576 KiB, expected 16",
-                          .observed = std::int64_t{0},
-                          .limit = std::int64_t{16},
-                          .unit = "pages",
-                          .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge(pages_of_2_mib(0, 0), {{.size = Bytes{1024.0 * 1024 * 1024}, .count = 16}}),
+              ElementsAre(warns("hugepages-1048576kB", Remedy::fix_config,
+                                {std::int64_t{0}, std::int64_t{16}, "pages"})));
 }
 
 TEST(HostHugepagesTest, IsUndecidedWhereTheNumberCouldNotBeRead) {
@@ -72,27 +54,17 @@ TEST(HostHugepagesTest, IsUndecidedWhereTheNumberCouldNotBeRead) {
           std::vector<HugePages>{
               {.size_kib = 2048, .total = Fact<std::uint64_t>::unreadable("nr_hugepages: empty")}},
           {{.size = kTwoMib, .count = 512}}),
-      ElementsAre(
-          Finding{.device = "hugepages-2048kB",
-                  .outcome = Outcome::unknown,
-                  .message = "the number of huge pages is not known: nr_hugepages: empty"}));
+      ElementsAre(unknown("hugepages-2048kB")));
 }
 
 TEST(HostHugepagesTest, IsUndecidedWhereNothingIsKnown) {
-  EXPECT_THAT(
-      judge(Fact<std::vector<HugePages>>::absent("no hugepages directory"),
-            {{.size = kTwoMib, .count = 512}}),
-      ElementsAre(Finding{
-          .device = "node",
-          .outcome = Outcome::unknown,
-          .message = "the configuration of huge pages is not known: no hugepages directory"}));
+  EXPECT_THAT(judge(Fact<std::vector<HugePages>>::absent("no hugepages directory"),
+                    {{.size = kTwoMib, .count = 512}}),
+              ElementsAre(unknown()));
 }
 
 TEST(HostHugepagesTest, IsSkippedWithoutLimits) {
-  EXPECT_THAT(judge(pages_of_2_mib(1, 1), {}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "no huge pages expected by this profile"}));
+  EXPECT_THAT(judge(pages_of_2_mib(1, 1), {}), ElementsAre(skips()));
 }
 
 }  // namespace

@@ -249,7 +249,7 @@ Snapshot node(std::string_view lines) {
   return snapshot;
 }
 
-TEST(KernelLogExcerptsTest, EachIsJudgedAsItsRowSays) {
+TEST(KernelLogExcerptsTest, ClassifiesEachLine) {
   const auto profile = load_profile({}, "generic");
   ASSERT_TRUE(profile) << profile.error().message;
   for (const auto& [name, lines, expected] : kExcerpts) {

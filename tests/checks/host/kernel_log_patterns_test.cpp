@@ -126,7 +126,7 @@ constexpr auto kFaults = std::to_array<Line>({
      "oom_cgroup"},
 });
 
-// They sound bad, or are judged by another check; or say that all is well.
+// Lines that are harmless, or that another check judges.
 constexpr auto kHarmless = std::to_array<Line>({
     {"EDAC MC0: 4 CE error on CPU#0Channel#2_DIMM#0 (channel:2 slot:0 page:0x0)", "ignore"},
     {"pcieport 0000:00:03.1: AER: Corrected error received: 0000:05:01.0", "ignore"},
@@ -156,7 +156,7 @@ constexpr auto kHarmless = std::to_array<Line>({
      "ignore"},
 });
 
-// What the kernel writes about programs whose process or file names are worded like a fault.
+// Kernel lines about programs whose process or file names look like a fault.
 constexpr auto kForged = std::to_array<Line>({
     {"XFS ([4711]: segfault at 0 ip 00007f sp 00007f error 4 in ): Corruption "
      "[7f0000+1000]",
@@ -190,11 +190,11 @@ std::string kind_of(std::string_view text) {
   return found == patterns.end() ? std::string() : found->kind;
 }
 
-TEST(KernelLogPatternsTest, FaultsAreToldByTheKernelsOwnWords) {
+TEST(KernelLogPatternsTest, MatchesTheKernelsOwnLines) {
   for (const auto& [text, kind] : kFaults) EXPECT_EQ(kind_of(text), kind) << text;
 }
 
-TEST(KernelLogPatternsTest, WhatOnlySoundsBadIsLeftAlone) {
+TEST(KernelLogPatternsTest, IgnoresHarmlessLines) {
   for (const auto& [text, kind] : kHarmless) EXPECT_EQ(kind_of(text), kind) << text;
 }
 
@@ -202,7 +202,7 @@ TEST(KernelLogPatternsTest, NamesThatUsersChooseForgeNoFault) {
   for (const auto& [text, kind] : kForged) EXPECT_EQ(kind_of(text), kind) << text;
 }
 
-TEST(KernelLogPatternsTest, WhatIsIgnoredAndAJobsOwnMemoryLimitPass) {
+TEST(KernelLogPatternsTest, IgnoresExcludedClassesAndMemoryLimitsOfJobs) {
   EXPECT_EQ(shipped().kinds.at("ignore"), Outcome::pass);
   EXPECT_EQ(shipped().kinds.at("oom_cgroup"), Outcome::pass);
 }

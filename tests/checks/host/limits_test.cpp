@@ -25,9 +25,7 @@ Findings judge(Fact<std::string> memlock, Fact<std::string> files, const Profile
              profile);
 }
 
-const Finding kPass{.device = "node",
-                    .outcome = Outcome::pass,
-                    .message = "resource limits of slurmd (1234) as expected"};
+const Expected kPass{.device = "node", .outcome = Outcome::pass};
 
 TEST(HostLimitsTest, PassesWithUnlimitedMemoryAndEnoughFiles) {
   EXPECT_THAT(judge(std::string("unlimited"), std::string("65536")), ElementsAre(kPass));
@@ -36,65 +34,33 @@ TEST(HostLimitsTest, PassesWithUnlimitedMemoryAndEnoughFiles) {
 
 TEST(HostLimitsTest, FailsLimitedMemory) {
   EXPECT_THAT(judge(std::string("8388608"), std::string("65536")),
-              ElementsAre(Finding{
-                  .device = "locked memory",
-                  .outcome = Outcome::fail,
-                  .message = "slurmd (1234) may lock 8192 KiB of memory, expected unlimited",
-                  .observed = std::int64_t{8388608},
-                  .limit = "unlimited",
-                  .unit = "B",
-                  .remedy = Remedy::fix_config}));
+              ElementsAre(fails("locked memory", Remedy::fix_config,
+                                {std::int64_t{8388608}, "unlimited", "B"})));
 }
 
 TEST(HostLimitsTest, FailsTooFewOpenFiles) {
-  EXPECT_THAT(
-      judge(std::string("unlimited"), std::string("1024")),
-      ElementsAre(Finding{.device = "open files",
-                          .outcome = Outcome::fail,
-                          .message = "slurmd (1234) may open 1024 files, expected at least 65536",
-                          .observed = std::int64_t{1024},
-                          .limit = std::int64_t{65536},
-                          .unit = "files",
-                          .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge(std::string("unlimited"), std::string("1024")),
+              ElementsAre(fails("open files", Remedy::fix_config,
+                                {std::int64_t{1024}, std::int64_t{65536}, "files"})));
 }
 
 TEST(HostLimitsTest, OnlyWarnsWhereNothingStartsJobsAndTheLimitsAreItsOwn) {
-  EXPECT_THAT(
-      judge(std::string("8388608"), std::string("1024"), kBoth, kOwnLimits),
-      ElementsAre(Finding{.device = "locked memory",
-                          .outcome = Outcome::warn,
-                          .message = "no process that starts jobs was found, and muster itself may "
-                                     "lock 8192 KiB of memory, expected unlimited",
-                          .observed = std::int64_t{8388608},
-                          .limit = "unlimited",
-                          .unit = "B",
-                          .remedy = Remedy::fix_config},
-                  Finding{.device = "open files",
-                          .outcome = Outcome::warn,
-                          .message = "no process that starts jobs was found, and muster itself may "
-                                     "open 1024 files, expected at least 65536",
-                          .observed = std::int64_t{1024},
-                          .limit = std::int64_t{65536},
-                          .unit = "files",
-                          .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge(std::string("8388608"), std::string("1024"), kBoth, kOwnLimits),
+              ElementsAre(warns("locked memory", Remedy::fix_config,
+                                {std::int64_t{8388608}, "unlimited", "B"}),
+                          warns("open files", Remedy::fix_config,
+                                {std::int64_t{1024}, std::int64_t{65536}, "files"})));
 }
 
-TEST(HostLimitsTest, LeavesAloneWhatTheProfileDoesNotLimit) {
+TEST(HostLimitsTest, IgnoresFactsWithoutALimit) {
   EXPECT_THAT(judge(std::string("65536"), std::string("4096"),
                     {.host = HostLimits{.limits = {.open_files_min = 1024}}}),
               ElementsAre(kPass));
 }
 
 TEST(HostLimitsTest, IsUndecidedWhereALimitCouldNotBeReadOrUnderstood) {
-  EXPECT_THAT(
-      judge(Fact<std::string>::absent("no /proc/1234/limits"), std::string("many")),
-      ElementsAre(
-          Finding{.device = "locked memory",
-                  .outcome = Outcome::unknown,
-                  .message = "the limit of locked memory is not known: no /proc/1234/limits"},
-          Finding{.device = "open files",
-                  .outcome = Outcome::unknown,
-                  .message = "the limit of open files is not known: \"many\" is not a number"}));
+  EXPECT_THAT(judge(Fact<std::string>::absent("no /proc/1234/limits"), std::string("many")),
+              ElementsAre(unknown("locked memory"), unknown("open files")));
 }
 
 TEST(HostLimitsTest, IsSkippedBelowAForeignRootThatHasNoSuchProcess) {
@@ -104,17 +70,11 @@ TEST(HostLimitsTest, IsSkippedBelowAForeignRootThatHasNoSuchProcess) {
           .limits = {.memlock_bytes = Fact<std::string>::absent("no slurmd below the root")}})};
   EXPECT_THAT(ask(checks::host_limits::check, snapshot,
                   {.host = HostLimits{.limits = {.memlock_unlimited = true}}}),
-              ElementsAre(Finding{
-                  .device = "locked memory",
-                  .outcome = Outcome::skip,
-                  .message = "the limit of locked memory is not known: no slurmd below the root"}));
+              ElementsAre(skips("locked memory")));
 }
 
 TEST(HostLimitsTest, IsSkippedWithoutLimits) {
-  EXPECT_THAT(judge(std::string("0"), std::string("0"), {}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "no resource limits expected by this profile"}));
+  EXPECT_THAT(judge(std::string("0"), std::string("0"), {}), ElementsAre(skips()));
 }
 
 }  // namespace

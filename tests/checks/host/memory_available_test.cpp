@@ -23,51 +23,31 @@ Findings judge(Memory memory, const Profile& profile = kFivePercent) {
 
 TEST(HostMemoryAvailableTest, PassesAtTheLimit) {
   EXPECT_THAT(judge({.total_bytes = 100 * kGib, .available_bytes = 5 * kGib}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "5.0 GiB of memory available, 5.0% of all"}));
+              ElementsAre(passes()));
 }
 
 TEST(HostMemoryAvailableTest, WarnsBelowTheLimit) {
   EXPECT_THAT(judge({.total_bytes = 100 * kGib, .available_bytes = 4 * kGib}),
-              ElementsAre(Finding{
-                  .device = "node",
-                  .outcome = Outcome::warn,
-                  .message = "4.0 GiB of memory available, 4.0% of all; expected at least 5%",
-                  .observed = 4.0,
-                  .limit = 5.0,
-                  .unit = "%",
-                  .remedy = Remedy::watch}));
+              ElementsAre(warns("node", Remedy::watch, {4.0, 5.0, "%"})));
 }
 
 TEST(HostMemoryAvailableTest, IsUndecidedWhereEitherNumberIsMissing) {
   EXPECT_THAT(
       judge({.total_bytes = 100 * kGib,
              .available_bytes = Fact<std::uint64_t>::unreadable("meminfo: no MemAvailable")}),
-      ElementsAre(
-          Finding{.device = "node",
-                  .outcome = Outcome::unknown,
-                  .message = "the available memory is not known: meminfo: no MemAvailable"}));
+      ElementsAre(unknown()));
   EXPECT_THAT(judge({.total_bytes = Fact<std::uint64_t>::unreadable("meminfo: empty"),
                      .available_bytes = kGib}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::unknown,
-                                  .message = "the memory size is not known: meminfo: empty"}));
+              ElementsAre(unknown()));
 }
 
-TEST(HostMemoryAvailableTest, IsUndecidedOfANodeThatSaysItHasNoMemory) {
+TEST(HostMemoryAvailableTest, IsUnknownForANodeWithoutMemory) {
   EXPECT_THAT(judge({.total_bytes = std::uint64_t{0}, .available_bytes = std::uint64_t{0}}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::unknown,
-                                  .message = "the memory size is not known: MemTotal is 0"}));
+              ElementsAre(unknown()));
 }
 
 TEST(HostMemoryAvailableTest, IsSkippedWithoutALimit) {
-  EXPECT_THAT(
-      judge({.total_bytes = kGib, .available_bytes = kGib}, {}),
-      ElementsAre(Finding{.device = "node",
-                          .outcome = Outcome::skip,
-                          .message = "this profile sets no limit for the available memory"}));
+  EXPECT_THAT(judge({.total_bytes = kGib, .available_bytes = kGib}, {}), ElementsAre(skips()));
 }
 
 }  // namespace

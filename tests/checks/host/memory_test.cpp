@@ -29,24 +29,12 @@ Findings judge(Fact<std::uint64_t> total, Cpu cpu = kTwoNodes,
              profile);
 }
 
-TEST(HostMemoryTest, PassesWithinTheBand) {
-  EXPECT_THAT(
-      judge(95 * kGib),
-      ElementsAre(Finding{.device = "node",
-                          .outcome = Outcome::pass,
-                          .message = "95.0 GiB of memory, every NUMA node with CPUs has memory"}));
-}
+TEST(HostMemoryTest, PassesWithinTheBand) { EXPECT_THAT(judge(95 * kGib), ElementsAre(passes())); }
 
 TEST(HostMemoryTest, FailsBelowTheBand) {
   EXPECT_THAT(judge(94 * kGib),
-              ElementsAre(Finding{
-                  .device = "node",
-                  .outcome = Outcome::fail,
-                  .message = "94.0 GiB of memory, less than the expected 100.0 GiB within 5%",
-                  .observed = std::int64_t{94 * kGib},
-                  .limit = std::int64_t{100 * kGib},
-                  .unit = "B",
-                  .remedy = Remedy::reseat_or_replace}));
+              ElementsAre(fails("node", Remedy::reseat_or_replace,
+                                {std::int64_t{94 * kGib}, std::int64_t{100 * kGib}, "B"})));
 }
 
 TEST(HostMemoryTest, TheMemoryOfGpusIsNotTheProcessors) {
@@ -59,72 +47,43 @@ TEST(HostMemoryTest, TheMemoryOfGpusIsNotTheProcessors) {
 
 TEST(HostMemoryTest, FailsAboveTheBandAsAnotherKindOfNode) {
   EXPECT_THAT(judge(106 * kGib),
-              ElementsAre(Finding{
-                  .device = "node",
-                  .outcome = Outcome::fail,
-                  .message = "106.0 GiB of memory, more than the expected 100.0 GiB within 5%",
-                  .observed = std::int64_t{106 * kGib},
-                  .limit = std::int64_t{100 * kGib},
-                  .unit = "B",
-                  .remedy = Remedy::fix_config}));
+              ElementsAre(fails("node", Remedy::fix_config,
+                                {std::int64_t{106 * kGib}, std::int64_t{100 * kGib}, "B"})));
 }
 
 TEST(HostMemoryTest, FailsANumaNodeThatHasCpusAndNoMemory) {
   Cpu cpu = kTwoNodes;
   cpu.numa_nodes->at(1).memory_bytes = std::uint64_t{0};
   EXPECT_THAT(judge(100 * kGib, cpu),
-              ElementsAre(Finding{.device = "numa1",
-                                  .outcome = Outcome::fail,
-                                  .message = "NUMA node 1 has CPUs 48-95 and no memory",
-                                  .observed = std::int64_t{0},
-                                  .unit = "B",
-                                  .remedy = Remedy::reseat_or_replace}));
+              ElementsAre(fails("numa1", Remedy::reseat_or_replace, {std::int64_t{0}, {}, "B"})));
 }
 
 TEST(HostMemoryTest, AcceptsEmptyNumaNodesWithoutCpus) {
   Cpu cpu = kTwoNodes;
   cpu.numa_nodes->push_back({.id = 2, .cpus = std::string(), .memory_bytes = std::uint64_t{0}});
-  EXPECT_THAT(
-      judge(100 * kGib, cpu),
-      ElementsAre(Finding{.device = "node",
-                          .outcome = Outcome::pass,
-                          .message = "100.0 GiB of memory, every NUMA node with CPUs has memory"}));
+  EXPECT_THAT(judge(100 * kGib, cpu), ElementsAre(passes()));
 }
 
 TEST(HostMemoryTest, IsUndecidedWhereTheSizeCouldNotBeRead) {
-  EXPECT_THAT(
-      judge(Fact<std::uint64_t>::unreadable("meminfo: no MemTotal")),
-      ElementsAre(Finding{.device = "node",
-                          .outcome = Outcome::unknown,
-                          .message = "the memory size is not known: meminfo: no MemTotal"}));
+  EXPECT_THAT(judge(Fact<std::uint64_t>::unreadable("meminfo: no MemTotal")),
+              ElementsAre(unknown()));
 }
 
 TEST(HostMemoryTest, IsUndecidedWhereTheMemoryOfANumaNodeCouldNotBeRead) {
   Cpu cpu = kTwoNodes;
   cpu.numa_nodes->at(0).memory_bytes = Fact<std::uint64_t>::unreadable("node0/meminfo: empty");
-  EXPECT_THAT(judge(100 * kGib, cpu),
-              ElementsAre(Finding{
-                  .device = "numa0",
-                  .outcome = Outcome::unknown,
-                  .message = "the memory of the NUMA node is not known: node0/meminfo: empty"}));
+  EXPECT_THAT(judge(100 * kGib, cpu), ElementsAre(unknown("numa0")));
 }
 
 TEST(HostMemoryTest, JudgesNumaNodesWithoutAnExpectedSize) {
-  EXPECT_THAT(
-      judge(94 * kGib, kTwoNodes, {}),
-      ElementsAre(Finding{.device = "node",
-                          .outcome = Outcome::pass,
-                          .message = "94.0 GiB of memory, every NUMA node with CPUs has memory"}));
+  EXPECT_THAT(judge(94 * kGib, kTwoNodes, {}), ElementsAre(passes()));
 }
 
 TEST(HostMemoryTest, IsUndecidedWhereThereIsNothingToLookAt) {
   EXPECT_THAT(
       judge(94 * kGib,
             {.numa_nodes = Fact<std::vector<NumaNode>>::absent("no /sys/devices/system/node")}, {}),
-      ElementsAre(
-          Finding{.device = "node",
-                  .outcome = Outcome::unknown,
-                  .message = "the list of NUMA nodes is not known: no /sys/devices/system/node"}));
+      ElementsAre(unknown()));
 }
 
 }  // namespace

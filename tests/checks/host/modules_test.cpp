@@ -22,55 +22,29 @@ Findings judge(Fact<std::vector<std::string>> modules, ModuleLimits limits) {
 const std::vector<std::string> kLoaded{"mlx5_ib", "nv_peer_mem", "nouveau"};
 
 TEST(HostModulesTest, PassesWithAnyAlternative) {
-  EXPECT_THAT(
-      judge(kLoaded, {.required = {"mlx5_ib", "nvidia_peermem|nv_peer_mem"}}),
-      ElementsAre(Finding{
-          .device = "node", .outcome = Outcome::pass, .message = "2 kernel modules as expected"}));
+  EXPECT_THAT(judge(kLoaded, {.required = {"mlx5_ib", "nvidia_peermem|nv_peer_mem"}}),
+              ElementsAre(passes()));
 }
 
 TEST(HostModulesTest, TakesDashesAndUnderscoresAsTheSame) {
-  EXPECT_THAT(
-      judge(kLoaded, {.required = {"mlx5-ib"}}),
-      ElementsAre(Finding{
-          .device = "node", .outcome = Outcome::pass, .message = "1 kernel module as expected"}));
+  EXPECT_THAT(judge(kLoaded, {.required = {"mlx5-ib"}}), ElementsAre(passes()));
 }
 
 TEST(HostModulesTest, FailsAMissingModuleWithItsAlternatives) {
   EXPECT_THAT(judge(kLoaded, {.required = {"ib_umad", "gdrdrv|nvidia_peermem"}}),
-              ElementsAre(Finding{.device = "ib_umad",
-                                  .outcome = Outcome::fail,
-                                  .message = "kernel module ib_umad is not loaded",
-                                  .observed = false,
-                                  .limit = true,
-                                  .remedy = Remedy::fix_config},
-                          Finding{.device = "gdrdrv|nvidia_peermem",
-                                  .outcome = Outcome::fail,
-                                  .message = "kernel module gdrdrv or nvidia_peermem is not loaded",
-                                  .observed = false,
-                                  .limit = true,
-                                  .remedy = Remedy::fix_config}));
+              ElementsAre(fails("ib_umad", Remedy::fix_config, {false, true}),
+                          fails("gdrdrv|nvidia_peermem", Remedy::fix_config, {false, true})));
 }
 
 TEST(HostModulesTest, FailsAForbiddenModule) {
   EXPECT_THAT(judge(kLoaded, {.forbidden = {"nouveau"}}),
-              ElementsAre(Finding{.device = "nouveau",
-                                  .outcome = Outcome::fail,
-                                  .message = "kernel module nouveau is loaded, and must not be",
-                                  .observed = true,
-                                  .limit = false,
-                                  .remedy = Remedy::fix_config}));
+              ElementsAre(fails("nouveau", Remedy::fix_config, {true, false})));
 }
 
 TEST(HostModulesTest, WarnsOfAForbiddenOneThatAnyUserCanHaveLoaded) {
   const std::vector<std::string> loaded{"sctp", "can_raw", "cannery"};
   EXPECT_THAT(judge(loaded, {.forbidden = {"sctp"}}),
-              ElementsAre(Finding{.device = "sctp",
-                                  .outcome = Outcome::warn,
-                                  .message = "kernel module sctp is loaded, and must not be; any "
-                                             "user can have it loaded",
-                                  .observed = true,
-                                  .limit = false,
-                                  .remedy = Remedy::fix_config}));
+              ElementsAre(warns("sctp", Remedy::fix_config, {true, false})));
   EXPECT_EQ(judge(loaded, {.forbidden = {"can-raw"}}).front().outcome, Outcome::warn);
   EXPECT_EQ(judge(loaded, {.forbidden = {"cannery"}}).front().outcome, Outcome::fail);
 }
@@ -79,18 +53,11 @@ TEST(HostModulesTest, IsUndecidedWithoutTheList) {
   EXPECT_THAT(
       judge(Fact<std::vector<std::string>>::unreadable("list sys/module: Permission denied"),
             {.required = {"mlx5_ib"}}),
-      ElementsAre(Finding{
-          .device = "node",
-          .outcome = Outcome::unknown,
-          .message =
-              "the list of kernel modules is not known: list sys/module: Permission denied"}));
+      ElementsAre(unknown()));
 }
 
 TEST(HostModulesTest, IsSkippedWithoutLimits) {
-  EXPECT_THAT(judge(kLoaded, {}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "no kernel modules expected by this profile"}));
+  EXPECT_THAT(judge(kLoaded, {}), ElementsAre(skips()));
 }
 
 }  // namespace

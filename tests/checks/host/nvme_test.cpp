@@ -39,11 +39,9 @@ Findings judge(Disks disks,
              {.host = HostLimits{.nvme = limits}});
 }
 
-Finding failure(std::string device, std::string message, Value seen, Value limit,
-                std::string unit = {}) {
+Expected failure(std::string device, Value seen, Value limit, std::string unit = {}) {
   return {.device = std::move(device),
           .outcome = Outcome::fail,
-          .message = std::move(message),
           .observed = std::move(seen),
           .limit = std::move(limit),
           .unit = std::move(unit),
@@ -52,68 +50,56 @@ Finding failure(std::string device, std::string message, Value seen, Value limit
 
 TEST(HostNvmeTest, PassesWithTheExpectedDevices) {
   EXPECT_THAT(judge({.nvme = {nvme(0), nvme(1)}, .raid = {raid("active", 0U)}}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "2 local NVMe devices and 1 RAID array in order"}));
+              ElementsAre(passes()));
 }
 
 TEST(HostNvmeTest, FailsAMissingDevice) {
   EXPECT_THAT(judge({.nvme = {nvme(0)}}),
-              ElementsAre(failure("node", "1 local NVMe device, expected 2", std::int64_t{1},
-                                  std::int64_t{2}, "devices")));
+              ElementsAre(failure("node", std::int64_t{1}, std::int64_t{2}, "devices")));
 }
 
 TEST(HostNvmeTest, FailsADeadControllerOnceAndNotTheCountItSpoils) {
-  EXPECT_THAT(
-      judge({.nvme = {nvme(0)}, .dead_controllers = {"nvme1"}}),
-      ElementsAre(failure("nvme1", "NVMe controller nvme1 offers no disk", "no namespace", {})));
+  EXPECT_THAT(judge({.nvme = {nvme(0)}, .dead_controllers = {"nvme1"}}),
+              ElementsAre(failure("nvme1", "no namespace", {})));
 }
 
 TEST(HostNvmeTest, CountsADeviceWithTwoNamespacesOnce) {
   Nvme second = nvme(1);
   second.name = "nvme1n2";
-  EXPECT_THAT(judge({.nvme = {nvme(0), nvme(1), second}}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "2 local NVMe devices and 0 RAID arrays in order"}));
+  EXPECT_THAT(judge({.nvme = {nvme(0), nvme(1), second}}), ElementsAre(passes()));
 }
 
 TEST(HostNvmeTest, FailsAControllerThatIsNotLive) {
   Nvme dead = nvme(1);
   dead.state = std::string("dead");
   dead.size_bytes = std::uint64_t{0};
-  EXPECT_THAT(judge({.nvme = {nvme(0), dead}}),
-              ElementsAre(failure("nvme1", "NVMe controller nvme1 is dead, expected live", "dead",
-                                  "live")));
+  EXPECT_THAT(judge({.nvme = {nvme(0), dead}}), ElementsAre(failure("nvme1", "dead", "live")));
 }
 
 TEST(HostNvmeTest, FailsAReadOnlyDevice) {
   Nvme locked = nvme(1);
   locked.read_only = true;
-  EXPECT_THAT(
-      judge({.nvme = {nvme(0), locked}}),
-      ElementsAre(failure("nvme1n1", "the device allows reads only", "read-only", "writable")));
+  EXPECT_THAT(judge({.nvme = {nvme(0), locked}}),
+              ElementsAre(failure("nvme1n1", "read-only", "writable")));
 }
 
 TEST(HostNvmeTest, FailsAnotherSize) {
   Nvme small = nvme(1);
   small.size_bytes = 900 * kGib;
-  EXPECT_THAT(judge({.nvme = {nvme(0), small}}),
-              ElementsAre(failure("nvme1n1", "900.0 GiB, expected 3500.0 GiB within 5%",
-                                  std::int64_t{900 * kGib}, std::int64_t{3500 * kGib}, "B")));
+  EXPECT_THAT(
+      judge({.nvme = {nvme(0), small}}),
+      ElementsAre(failure("nvme1n1", std::int64_t{900 * kGib}, std::int64_t{3500 * kGib}, "B")));
 }
 
 TEST(HostNvmeTest, FailsADegradedArray) {
   EXPECT_THAT(judge({.raid = {raid("clean", 1U)}}, {}),
-              ElementsAre(failure("md0", "the array misses 1 member of 2", std::int64_t{1},
-                                  std::int64_t{0}, "members")));
+              ElementsAre(failure("md0", std::int64_t{1}, std::int64_t{0}, "members")));
 }
 
 TEST(HostNvmeTest, FailsABrokenArray) {
   EXPECT_THAT(
       judge({.raid = {raid("broken", Fact<unsigned>::absent("raid0 has no degraded file"))}}, {}),
-      ElementsAre(
-          failure("md0", "the array is broken, expected clean or active", "broken", "clean")));
+      ElementsAre(failure("md0", "broken", "clean")));
 }
 
 // Eight drives of one model, and two others that the machine boots from.
@@ -141,15 +127,10 @@ TEST(HostNvmeTest, EqualDrivesAreComparedWhereNoLimitIsSet) {
   EXPECT_EQ(compare(ten_drives()).front().outcome, Outcome::pass);
   auto node = ten_drives();
   node.disks->nvme[3].link_width = 1U;
-  EXPECT_THAT(
-      compare(node),
-      ElementsAre(failure("nvme3n1", "lanes 1, but 4 on 7 of 8 NVMe drives like it", "1", "4")));
+  EXPECT_THAT(compare(node), ElementsAre(failure("nvme3n1", "1", "4")));
   node = ten_drives();
   node.disks->nvme[3].link_speed_gts = 8.0;
-  EXPECT_THAT(
-      compare(node),
-      ElementsAre(failure("nvme3n1", "link speed 8 GT/s, but 32 GT/s on 7 of 8 NVMe drives like it",
-                          "8 GT/s", "32 GT/s")));
+  EXPECT_THAT(compare(node), ElementsAre(failure("nvme3n1", "8 GT/s", "32 GT/s")));
   node = ten_drives();
   node.disks->nvme[5].size_bytes = std::uint64_t{1'900'000'000'000};
   ASSERT_EQ(compare(node).size(), 1U);
@@ -157,21 +138,15 @@ TEST(HostNvmeTest, EqualDrivesAreComparedWhereNoLimitIsSet) {
   EXPECT_EQ(compare(node).front().device, "nvme5n1");
   node = ten_drives();
   node.disks->nvme[5].firmware = std::string("D6");
-  EXPECT_THAT(compare(node),
-              ElementsAre(Finding{.device = "nvme5n1",
-                                  .outcome = Outcome::warn,
-                                  .message = "firmware D6, but D7 on 7 of 8 NVMe drives like it",
-                                  .observed = "D6",
-                                  .limit = "D7",
-                                  .remedy = Remedy::fix_config}));
+  EXPECT_THAT(compare(node), ElementsAre(warns("nvme5n1", Remedy::fix_config, {"D6", "D7"})));
   node = ten_drives();
   node.disks->nvme[5].model = std::string("OTHER 3840");
   ASSERT_EQ(compare(node).size(), 1U);
-  EXPECT_EQ(compare(node).front().message,
-            "model OTHER 3840, but DATA 3840 on 7 of 8 NVMe drives like it");
+  EXPECT_EQ(compare(node).front(),
+            warns("nvme5n1", Remedy::fix_config, {"OTHER 3840", "DATA 3840"}));
 }
 
-TEST(HostNvmeTest, NobodyIsAccusedAmongTwoDrivesOrForTheSitesNamespaces) {
+TEST(HostNvmeTest, ComparesOnlyThreeOrMoreDrivesWithoutNamespaces) {
   auto node = ten_drives();
   node.disks->nvme[9].firmware = std::string("B2");
   node.disks->nvme[9].link_width = 1U;
@@ -188,30 +163,12 @@ TEST(HostNvmeTest, IsUndecidedAboutStatesThatCouldNotBeReadOrUnderstood) {
   Nvme silent = nvme(0);
   silent.state = Fact<std::string>::unreadable("state: Input/output error");
   silent.size_bytes = Fact<std::uint64_t>::unreadable("size: garbled");
-  EXPECT_THAT(
-      judge({.nvme = {silent, nvme(1)}, .raid = {raid("odd", 0U)}}),
-      ElementsAre(
-          Finding{.device = "nvme0",
-                  .outcome = Outcome::unknown,
-                  .message = "the state of the controller is not known: state: Input/output error"},
-          Finding{.device = "nvme0n1",
-                  .outcome = Outcome::unknown,
-                  .message = "the size of the device is not known: size: garbled"},
-          Finding{
-              .device = "md0",
-              .outcome = Outcome::unknown,
-              .message =
-                  "the state of the array is not known: \"odd\" is no state that muster knows"}));
+  EXPECT_THAT(judge({.nvme = {silent, nvme(1)}, .raid = {raid("odd", 0U)}}),
+              ElementsAre(unknown("nvme0"), unknown("nvme0n1"), unknown("md0")));
 }
 
 TEST(HostNvmeTest, IsSkippedWhereThereIsNothingAndNothingIsExpected) {
-  EXPECT_THAT(
-      judge({}, {}),
-      ElementsAre(Finding{
-          .device = "node",
-          .outcome = Outcome::skip,
-          .message =
-              "no local NVMe devices or RAID arrays here, and none expected by this profile"}));
+  EXPECT_THAT(judge({}, {}), ElementsAre(skips()));
 }
 
 }  // namespace

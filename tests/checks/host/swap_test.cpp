@@ -22,51 +22,32 @@ Findings judge(Fact<std::uint64_t> total, Limit<Bytes> expected) {
 }
 
 TEST(HostSwapTest, PassesWithoutSwapWhereNoneIsExpected) {
-  EXPECT_THAT(
-      judge(std::uint64_t{0}, Bytes{0}),
-      ElementsAre(Finding{.device = "node", .outcome = Outcome::pass, .message = "no swap"}));
+  EXPECT_THAT(judge(std::uint64_t{0}, Bytes{0}), ElementsAre(passes()));
 }
 
 TEST(HostSwapTest, WarnsOfSwapWhereNoneIsExpected) {
   EXPECT_THAT(judge(2 * kGib, Bytes{0}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::warn,
-                                  .message = "2.0 GiB of swap, expected no swap",
-                                  .observed = std::int64_t{2 * kGib},
-                                  .limit = std::int64_t{0},
-                                  .unit = "B",
-                                  .remedy = Remedy::fix_config}));
+              ElementsAre(warns("node", Remedy::fix_config,
+                                {std::int64_t{2 * kGib}, std::int64_t{0}, "B"})));
 }
 
 TEST(HostSwapTest, WarnsOfMissingSwap) {
   EXPECT_THAT(judge(std::uint64_t{0}, Bytes{2.0 * kGib}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::warn,
-                                  .message = "no swap, expected 2.0 GiB of swap",
-                                  .observed = std::int64_t{0},
-                                  .limit = std::int64_t{2 * kGib},
-                                  .unit = "B",
-                                  .remedy = Remedy::fix_config}));
+              ElementsAre(warns("node", Remedy::fix_config,
+                                {std::int64_t{0}, std::int64_t{2 * kGib}, "B"})));
 }
 
 TEST(HostSwapTest, ForgivesThePageThatTheHeaderTakes) {
-  EXPECT_THAT(judge(2 * kGib - 4096, Bytes{2.0 * kGib}),
-              ElementsAre(Finding{
-                  .device = "node", .outcome = Outcome::pass, .message = "2.0 GiB of swap"}));
+  EXPECT_THAT(judge(2 * kGib - 4096, Bytes{2.0 * kGib}), ElementsAre(passes()));
 }
 
 TEST(HostSwapTest, IsUndecidedWhereTheSizeCouldNotBeRead) {
   EXPECT_THAT(judge(Fact<std::uint64_t>::unreadable("meminfo: no SwapTotal"), Bytes{0}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::unknown,
-                                  .message = "the swap size is not known: meminfo: no SwapTotal"}));
+              ElementsAre(unknown()));
 }
 
 TEST(HostSwapTest, IsSkippedWithoutALimit) {
-  EXPECT_THAT(judge(2 * kGib, {}),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "no amount of swap expected by this profile"}));
+  EXPECT_THAT(judge(2 * kGib, {}), ElementsAre(skips()));
 }
 
 }  // namespace

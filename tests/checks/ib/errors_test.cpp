@@ -26,10 +26,9 @@ Fact<std::uint64_t>& counter(Snapshot& node, unsigned index) {
   return ib_node::port_of(node, index).counters.at("symbol_error");
 }
 
-Finding rose(Outcome outcome, double per_hour, double limit, std::string message, Remedy remedy) {
+Expected rose(Outcome outcome, double per_hour, double limit, Remedy remedy) {
   return {.device = "mlx5_ib1",
           .outcome = outcome,
-          .message = std::move(message),
           .observed = per_hour,
           .limit = limit,
           .unit = "per hour",
@@ -39,21 +38,14 @@ Finding rose(Outcome outcome, double per_hour, double limit, std::string message
 TEST(IbErrorsTest, PassesCountersThatDoNotRise) {
   Snapshot node = ib_node::node();
   ib_node::seen_before(node, kKey, 0);
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "1 error counter within their limits, 3 seen for "
-                                             "the first time"}));
+  EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
 TEST(IbErrorsTest, WarnsOfARateAboveTheLowerLimit) {
   Snapshot node = ib_node::node();
   ib_node::seen_before(node, kKey, 0);
   counter(node, 1) = std::uint64_t{40};
-  EXPECT_THAT(judge(node),
-              ElementsAre(rose(Outcome::warn, 40, 10,
-                               "symbol_error rose by 40 in 60 min: 40.0 per hour, limit 10",
-                               Remedy::watch)));
+  EXPECT_THAT(judge(node), ElementsAre(rose(Outcome::warn, 40, 10, Remedy::watch)));
 }
 
 TEST(IbErrorsTest, FailsARateAboveTheUpperLimit) {
@@ -61,9 +53,7 @@ TEST(IbErrorsTest, FailsARateAboveTheUpperLimit) {
   ib_node::seen_before(node, kKey, 0);
   counter(node, 1) = std::uint64_t{40000};
   EXPECT_THAT(judge(node),
-              ElementsAre(rose(Outcome::fail, 40000, 1000,
-                               "symbol_error rose by 40000 in 60 min: 40000.0 per hour, limit 1000",
-                               Remedy::report_to_provider)));
+              ElementsAre(rose(Outcome::fail, 40000, 1000, Remedy::report_to_provider)));
 }
 
 TEST(IbErrorsTest, IgnoresALifetimeTotalThatDoesNotRise) {
@@ -74,11 +64,7 @@ TEST(IbErrorsTest, IgnoresALifetimeTotalThatDoesNotRise) {
 }
 
 TEST(IbErrorsTest, SkipsTheFirstObservation) {
-  EXPECT_THAT(judge(ib_node::node()),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "first observation in this boot, or counters cleared "
-                                             "since: a rate needs an earlier one"}));
+  EXPECT_THAT(judge(ib_node::node()), ElementsAre(skips()));
 }
 
 TEST(IbErrorsTest, DoesNotSubtractFromAClearedCounter) {
@@ -91,12 +77,9 @@ TEST(IbErrorsTest, DoesNotSubtractFromAClearedCounter) {
 TEST(IbErrorsTest, KnowsNothingOfASaturatedCounterAtOnce) {
   Snapshot node = ib_node::node();
   counter(node, 1) = std::uint64_t{65535};
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "mlx5_ib1",
-                                  .outcome = Outcome::unknown,
-                                  .message = "symbol_error is saturated at 65535: clear with "
-                                             "perfquery -R",
-                                  .observed = std::int64_t{65535}}));
+  EXPECT_THAT(judge(node), ElementsAre(Expected{.device = "mlx5_ib1",
+                                                .outcome = Outcome::unknown,
+                                                .observed = std::int64_t{65535}}));
 }
 
 TEST(IbErrorsTest, KnowsThatFourBitCountersEndAtFifteen) {
@@ -127,18 +110,13 @@ TEST(IbErrorsTest, PointsToPartitionKeysForConstraintErrors) {
 TEST(IbErrorsTest, DoesNotKnowAnUnreadableCounter) {
   Snapshot node = ib_node::node();
   counter(node, 1) = Fact<std::uint64_t>::unreadable("got \"N/A (no PMA)\"");
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "mlx5_ib1",
-                                  .outcome = Outcome::unknown,
-                                  .message = "cannot read symbol_error: got \"N/A (no PMA)\""}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown("mlx5_ib1")));
 }
 
 TEST(IbErrorsTest, DoesNotKnowACounterThatIsNotThere) {
   Snapshot node = ib_node::node();
   ib_node::port_of(node, 1).counters.erase("symbol_error");
-  EXPECT_THAT(judge(node),
-              ElementsAre(Field(&Finding::message,
-                                "cannot read symbol_error: the port does not offer it")));
+  EXPECT_THAT(judge(node), ElementsAre(unknown("mlx5_ib1")));
 }
 
 TEST(IbErrorsTest, SkipsWhereVirtualFunctionsAreRefusedTheWholeRegister) {
@@ -147,11 +125,7 @@ TEST(IbErrorsTest, SkipsWhereVirtualFunctionsAreRefusedTheWholeRegister) {
     ib_node::hca_of(node, i).virtual_function = true;
     counter(node, i) = Fact<std::uint64_t>::absent("refused to a virtual function");
   }
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "the port's error counters are refused to virtual "
-                                             "functions"}));
+  EXPECT_THAT(judge(node), ElementsAre(skips()));
 }
 
 TEST(IbErrorsTest, DoesNotTakeOneRefusedCounterForAVirtualFunctionsNature) {
@@ -167,17 +141,13 @@ TEST(IbErrorsTest, DoesNotTakeOneRefusedCounterForAVirtualFunctionsNature) {
                                                       Field(&Finding::outcome, Outcome::unknown))));
 }
 
-TEST(IbErrorsTest, SaysThatAZeroOnAVirtualFunctionProvesNothing) {
+TEST(IbErrorsTest, PassesZerosOfAVirtualFunction) {
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
     ib_node::hca_of(node, i).virtual_function = true;
     ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.symbol_error", i), 0);
   }
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "4 error counters within their limits; on a virtual "
-                                             "function a zero proves nothing"}));
+  EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
 TEST(IbErrorsTest, DoesNotKnowRatesWithoutAClock) {
@@ -199,10 +169,7 @@ TEST(IbErrorsTest, SeesABurstOfTheLastHourThatTheWindowAveragesAway) {
   node.earlier.last_uptime_s = ib_node::kUptime - 600;
   node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
   counter(node, 1) = std::uint64_t{40};
-  EXPECT_THAT(judge(node),
-              ElementsAre(rose(Outcome::warn, 40, 10,
-                               "symbol_error rose by 40 in 60 min: 40.0 per hour, limit 10",
-                               Remedy::watch)));
+  EXPECT_THAT(judge(node), ElementsAre(rose(Outcome::warn, 40, 10, Remedy::watch)));
 }
 
 TEST(IbErrorsTest, TakesARiseSinceTheLastRunForThatTimesRise) {
@@ -231,14 +198,7 @@ TEST(IbErrorsTest, CountsWithinATimeOfItsOwn) {
     changes.push_back({.uptime_s = 600 + hour * 4200.0, .value = hour});
   node.earlier.last_uptime_s = ib_node::kUptime - 600;
   EXPECT_THAT(judge(node, profile),
-              ElementsAre(Finding{.device = "mlx5_ib1",
-                                  .outcome = Outcome::fail,
-                                  .message = "link_error_recovery rose by 20 in 24 h, limit 10 in "
-                                             "24 h",
-                                  .observed = 20.0,
-                                  .limit = 10.0,
-                                  .unit = "in 24 h",
-                                  .remedy = Remedy::report_to_provider}));
+              ElementsAre(fails("mlx5_ib1", Remedy::report_to_provider, {20.0, 10.0, "in 24 h"})));
 }
 
 TEST(IbErrorsTest, LeavesThePortsRefusedRegisterOutWhereTheFunctionsOwnCountersAreJudged) {
@@ -251,11 +211,7 @@ TEST(IbErrorsTest, LeavesThePortsRefusedRegisterOutWhereTheFunctionsOwnCountersA
     ib_node::port_of(node, i).hw_counters["out_of_sequence"] = std::uint64_t{0};
     ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.out_of_sequence", i), 0);
   }
-  EXPECT_THAT(judge(node, profile),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "4 error counters within their limits; the port's own "
-                                             "counters are refused to virtual functions"}));
+  EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
 }
 
 }  // namespace

@@ -18,52 +18,39 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profi
   return ask(checks::ib_firmware::check, snapshot, profile);
 }
 
-Finding warned(std::string message, std::string observed, std::string limit) {
+Expected warned(std::string observed, std::string limit) {
   return {.device = "mlx5_ib2",
           .outcome = Outcome::warn,
-          .message = std::move(message),
           .observed = std::move(observed),
           .limit = std::move(limit),
           .remedy = Remedy::fix_config};
 }
 
 TEST(IbFirmwareTest, PassesWhenAllAreTheSame) {
-  EXPECT_THAT(judge(ib_node::node()),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "4 HCAs with firmware 28.35.2000"}));
+  EXPECT_THAT(judge(ib_node::node()), ElementsAre(passes()));
 }
 
 TEST(IbFirmwareTest, WarnsOfTheOddFirmware) {
   Snapshot node = ib_node::node();
   ib_node::hca_of(node, 2).firmware = std::string("28.33.1000");
-  EXPECT_THAT(judge(node), ElementsAre(warned("firmware 28.33.1000, but 28.35.2000 on 3 of 4 HCAs",
-                                              "28.33.1000", "28.35.2000")));
+  EXPECT_THAT(judge(node), ElementsAre(warned("28.33.1000", "28.35.2000")));
 }
 
 TEST(IbFirmwareTest, WarnsOnceOfAnotherBoardWithItsOwnFirmware) {
   Snapshot node = ib_node::node();
   ib_node::hca_of(node, 2).board = std::string("MT_0000000999");
   ib_node::hca_of(node, 2).firmware = std::string("26.1.1");
-  EXPECT_THAT(judge(node),
-              ElementsAre(warned("board MT_0000000999, but MT_0000000838 on 3 of 4 HCAs",
-                                 "MT_0000000999", "MT_0000000838")));
+  EXPECT_THAT(judge(node), ElementsAre(warned("MT_0000000999", "MT_0000000838")));
 }
 
-TEST(IbFirmwareTest, AccusesNobodyWithoutAMajority) {
+TEST(IbFirmwareTest, WarnsAboutTheNodeWithoutAMajority) {
   Snapshot node = ib_node::node();
   ib_node::hca_of(node, 2).firmware = std::string("28.33.1000");
   ib_node::hca_of(node, 3).firmware = std::string("28.33.1000");
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::warn,
-                                  .message = "firmware differs between HCAs: 28.33.1000 on "
-                                             "mlx5_ib2, mlx5_ib3; 28.35.2000 on mlx5_ib0, "
-                                             "mlx5_ib1",
-                                  .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge(node), ElementsAre(warns("node", Remedy::fix_config)));
 }
 
-TEST(IbFirmwareTest, AcceptsWhatTheProfileAllowsForTheBoard) {
+TEST(IbFirmwareTest, AcceptsFirmwareThatTheProfileAllows) {
   Profile profile = ib_node::profile();
   profile.ib->firmware = {.allowed = {{"MT_0000000838", {"28.35.*"}}}, .same = false};
   EXPECT_THAT(judge(ib_node::node(), profile),
@@ -75,33 +62,22 @@ TEST(IbFirmwareTest, WarnsOfFirmwareThatIsNotAllowedForTheBoard) {
   profile.ib->firmware = {.allowed = {{"MT_0000000838", {"28.35.*", "28.37.*"}}}, .same = false};
   Snapshot node = ib_node::node();
   ib_node::hca_of(node, 2).firmware = std::string("28.33.1000");
-  EXPECT_THAT(judge(node, profile),
-              ElementsAre(warned("firmware 28.33.1000 on board MT_0000000838, allowed 28.35.*, "
-                                 "28.37.*",
-                                 "28.33.1000", "28.35.*, 28.37.*")));
+  EXPECT_THAT(judge(node, profile), ElementsAre(warned("28.33.1000", "28.35.*, 28.37.*")));
 }
 
 TEST(IbFirmwareTest, DoesNotKnowAnUnreadableVersion) {
   Snapshot node = ib_node::node();
   ib_node::hca_of(node, 2).firmware = Fact<std::string>::unreadable("read fw_ver: empty");
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(Finding{.device = "mlx5_ib2",
-                          .outcome = Outcome::unknown,
-                          .message = "the firmware version is not known: read fw_ver: empty"}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown("mlx5_ib2")));
 }
 
 TEST(IbFirmwareTest, DoesNotKnowTheOneHcaWithoutABoardId) {
   Snapshot node = ib_node::node();
   ib_node::hca_of(node, 2).board = Fact<std::string>::absent("read board_id: no such file");
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(Finding{.device = "mlx5_ib2",
-                          .outcome = Outcome::unknown,
-                          .message = "the board id is not known: read board_id: no such file"}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown("mlx5_ib2")));
 }
 
-TEST(IbFirmwareTest, ComparesFirmwareAloneWhereTheDriverTellsNoBoards) {
+TEST(IbFirmwareTest, ComparesFirmwareWithoutBoardIds) {
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
     ib_node::hca_of(node, i).board = Fact<std::string>::absent("read board_id: no such file");

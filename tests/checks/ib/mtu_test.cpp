@@ -18,22 +18,14 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profi
 }
 
 TEST(IbMtuTest, PassesAtTheExpectedMtu) {
-  EXPECT_THAT(judge(ib_node::node()),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "4 ports with an MTU of 4096 bytes"}));
+  EXPECT_THAT(judge(ib_node::node()), ElementsAre(passes()));
 }
 
 TEST(IbMtuTest, WarnsOfASmallerMtu) {
   Snapshot node = ib_node::node();
   (*node.verbs->devices.at(1).ports).at(0).active_mtu_bytes = 2048;
-  EXPECT_THAT(judge(node), ElementsAre(Finding{.device = "mlx5_ib1",
-                                               .outcome = Outcome::warn,
-                                               .message = "active MTU 2048 bytes, expected 4096",
-                                               .observed = std::int64_t{2048},
-                                               .limit = std::int64_t{4096},
-                                               .unit = "B",
-                                               .remedy = Remedy::fix_config}));
+  EXPECT_THAT(judge(node), ElementsAre(warns("mlx5_ib1", Remedy::fix_config,
+                                             {std::int64_t{2048}, std::int64_t{4096}, "B"})));
 }
 
 TEST(IbMtuTest, DoesNotKnowAnMtuWithoutMeaning) {
@@ -45,14 +37,11 @@ TEST(IbMtuTest, DoesNotKnowAnMtuWithoutMeaning) {
 TEST(IbMtuTest, SkipsWithTheReasonWhereVerbsCannotBeAsked) {
   Snapshot node = ib_node::node();
   node.verbs = {.status = Status::absent, .reason = "a foreign root"};
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{
-                  .device = "node", .outcome = Outcome::skip, .message = "a foreign root"}));
+  EXPECT_THAT(judge(node), ElementsAre(skips()));
 }
 
 TEST(IbMtuTest, SkipsWhereNoMtuIsExpected) {
-  EXPECT_THAT(judge(ib_node::node(), ib_node::no_expectations()),
-              ElementsAre(Field(&Finding::message, "no InfiniBand MTU expected by this profile")));
+  EXPECT_THAT(judge(ib_node::node(), ib_node::no_expectations()), ElementsAre(skips()));
 }
 
 TEST(IbMtuTest, LeavesDevicesThatVerbsDoNotOpenToIbVerbs) {

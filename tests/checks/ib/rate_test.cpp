@@ -26,10 +26,9 @@ void set_rate(IbPort& port, double gbps, unsigned lanes, const std::string& spee
   port.speed = speed.empty() ? Fact<std::string>::absent("no word") : Fact<std::string>(speed);
 }
 
-Finding slow(double gbps, std::string message, Remedy remedy = Remedy::report_to_provider) {
+Expected slow(double gbps, Remedy remedy = Remedy::report_to_provider) {
   return {.device = "mlx5_ib1",
           .outcome = Outcome::fail,
-          .message = std::move(message),
           .observed = gbps,
           .limit = 400.0,
           .unit = "Gb/s",
@@ -37,35 +36,25 @@ Finding slow(double gbps, std::string message, Remedy remedy = Remedy::report_to
 }
 
 TEST(IbRateTest, PassesAtTheExpectedRate) {
-  EXPECT_THAT(
-      judge(ib_node::node()),
-      ElementsAre(Finding{
-          .device = "node", .outcome = Outcome::pass, .message = "4 ports at 400 Gb/s (4X NDR)"}));
+  EXPECT_THAT(judge(ib_node::node()), ElementsAre(passes()));
 }
 
 TEST(IbRateTest, NamesLostLanesAsTheCause) {
   Snapshot node = ib_node::node();
   set_rate(ib_node::port_of(node, 1), 200, 2, "NDR");
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(slow(200, "200 Gb/s (2X NDR), expected 400 Gb/s (4X NDR): half the lanes")));
+  EXPECT_THAT(judge(node), ElementsAre(slow(200)));
 }
 
 TEST(IbRateTest, NamesSlowLanesAsTheCause) {
   Snapshot node = ib_node::node();
   set_rate(ib_node::port_of(node, 1), 200, 4, "HDR");
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(slow(200, "200 Gb/s (4X HDR), expected 400 Gb/s (4X NDR): slower lanes")));
+  EXPECT_THAT(judge(node), ElementsAre(slow(200)));
 }
 
 TEST(IbRateTest, NamesBothCauses) {
   Snapshot node = ib_node::node();
   set_rate(ib_node::port_of(node, 1), 50, 1, "HDR");
-  EXPECT_THAT(judge(node),
-              ElementsAre(slow(50,
-                               "50 Gb/s (1X HDR), expected 400 Gb/s (4X NDR): 1 of 4 lanes, and "
-                               "slower ones")));
+  EXPECT_THAT(judge(node), ElementsAre(slow(50)));
 }
 
 TEST(IbRateTest, FailsTheRightRateOverTooFewLanes) {
@@ -76,8 +65,7 @@ TEST(IbRateTest, FailsTheRightRateOverTooFewLanes) {
   for (unsigned i = 0; i < 4; ++i) set_rate(ib_node::port_of(node, i), 200, 4, "HDR");
   set_rate(ib_node::port_of(node, 1), 200, 2, "NDR");
   EXPECT_THAT(judge(node, profile),
-              ElementsAre(Field(&Finding::message,
-                                "200 Gb/s (2X NDR), expected 200 Gb/s (4X HDR): half the lanes")));
+              ElementsAre(fails("mlx5_ib1", Remedy::report_to_provider, {200.0, 200.0, "Gb/s"})));
 }
 
 TEST(IbRateTest, JudgesARateAloneWhereTheProfileKnowsNoLanes) {
@@ -85,58 +73,43 @@ TEST(IbRateTest, JudgesARateAloneWhereTheProfileKnowsNoLanes) {
   profile.ib->rate = {.expected = BitsPerSecond{400e9}};
   Snapshot node = ib_node::node();
   set_rate(ib_node::port_of(node, 1), 200, 2, "NDR");
-  EXPECT_THAT(judge(node, profile),
-              ElementsAre(slow(200, "200 Gb/s (2X NDR), expected 400 Gb/s: too slow")));
+  EXPECT_THAT(judge(node, profile), ElementsAre(slow(200)));
 }
 
-TEST(IbRateTest, LeavesSdrOpenWhereVerbsDoNotTell) {
+TEST(IbRateTest, SdrWithoutVerbsMayBeTheDriver) {
   Snapshot node = ib_node::node();
   node.verbs = {.status = Status::absent, .reason = "a foreign root"};
   set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
-  EXPECT_THAT(judge(node),
-              ElementsAre(slow(10,
-                               "10 Gb/s (4X SDR), expected 400 Gb/s (4X NDR): the driver is too "
-                               "old to name the speed, or a real fallback",
-                               Remedy::fix_config)));
+  EXPECT_THAT(judge(node), ElementsAre(slow(10, Remedy::fix_config)));
 }
 
 TEST(IbRateTest, TakesAMissingWordForSdr) {
   Snapshot node = ib_node::node();
   node.verbs = {.status = Status::absent, .reason = "a foreign root"};
   set_rate(ib_node::port_of(node, 1), 10, 4, "");
-  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::message, HasSubstr("10 Gb/s (4X SDR)"))));
+  EXPECT_THAT(judge(node),
+              ElementsAre(fails("mlx5_ib1", Remedy::fix_config, {10.0, 400.0, "Gb/s"})));
 }
 
 TEST(IbRateTest, WarnsWhenVerbsKnowTheSpeedThatSysfsCannotName) {
   Snapshot node = ib_node::node();
   set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
-  EXPECT_THAT(judge(node),
-              ElementsAre(AllOf(
-                  Field(&Finding::outcome, Outcome::warn),
-                  Field(&Finding::message,
-                        "10 Gb/s (4X SDR), expected 400 Gb/s (4X NDR): the driver is too old to "
-                        "name the speed, verbs say 4X NDR"),
-                  Field(&Finding::remedy, Remedy::fix_config))));
+  EXPECT_THAT(judge(node), ElementsAre(AllOf(Field(&Finding::outcome, Outcome::warn),
+                                             Field(&Finding::remedy, Remedy::fix_config))));
 }
 
 TEST(IbRateTest, FailsWhenVerbsSaySdrToo) {
   Snapshot node = ib_node::node();
   set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
   (*node.verbs->devices.at(1).ports).at(0).active_speed = 1;
-  EXPECT_THAT(judge(node),
-              ElementsAre(slow(10,
-                               "10 Gb/s (4X SDR), expected 400 Gb/s (4X NDR): a real fallback, "
-                               "verbs say SDR too")));
+  EXPECT_THAT(judge(node), ElementsAre(slow(10)));
 }
 
 TEST(IbRateTest, FailsLostLanesThatOnlyVerbsCanName) {
   Snapshot node = ib_node::node();
   set_rate(ib_node::port_of(node, 1), 5, 2, "SDR");
   (*node.verbs->devices.at(1).ports).at(0).width = 2;
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(AllOf(Field(&Finding::outcome, Outcome::fail),
-                        Field(&Finding::message, HasSubstr("verbs say 2X NDR: half the lanes")))));
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::fail)));
 }
 
 TEST(IbRateTest, LeavesAPortThatIsDownToIbState) {
@@ -149,26 +122,19 @@ TEST(IbRateTest, LeavesAPortThatIsDownToIbState) {
 TEST(IbRateTest, DoesNotKnowAnUnreadableRate) {
   Snapshot node = ib_node::node();
   ib_node::port_of(node, 1).rate_gbps = Fact<double>::unreadable("read rate: empty");
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "mlx5_ib1",
-                                  .outcome = Outcome::unknown,
-                                  .message = "the rate is not known: read rate: empty"}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown("mlx5_ib1")));
 }
 
-TEST(IbRateTest, SaysWhyTheWidthIsNotKnown) {
+TEST(IbRateTest, IsUnknownWithoutTheWidth) {
   Snapshot node = ib_node::node();
   ib_node::port_of(node, 1).width = Fact<unsigned>::unreadable("read rate: no width");
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "mlx5_ib1",
-                                  .outcome = Outcome::unknown,
-                                  .message = "the rate is not known: read rate: no width"}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown("mlx5_ib1")));
 }
 
 TEST(IbRateTest, SkipsWhereNoRateIsExpected) {
   Snapshot node = ib_node::node();
   node.infiniband->hcas.resize(1);
-  EXPECT_THAT(judge(node, ib_node::no_expectations()),
-              ElementsAre(Field(&Finding::message, "no InfiniBand rate expected by this profile")));
+  EXPECT_THAT(judge(node, ib_node::no_expectations()), ElementsAre(skips()));
 }
 
 TEST(IbRateTest, WarnsOfSdrEvenWhereNoRateIsExpected) {
@@ -177,9 +143,7 @@ TEST(IbRateTest, WarnsOfSdrEvenWhereNoRateIsExpected) {
   (*node.verbs->devices.at(1).ports).at(0).active_speed = 1;
   node.infiniband->hcas = {ib_node::hca_of(node, 1)};  // without sisters that tell
   EXPECT_THAT(judge(node, ib_node::no_expectations()),
-              ElementsAre(AllOf(Field(&Finding::outcome, Outcome::warn),
-                                Field(&Finding::message,
-                                      "10 Gb/s (4X SDR): a real fallback, verbs say SDR too"))));
+              ElementsAre(Field(&Finding::outcome, Outcome::warn)));
 }
 
 }  // namespace

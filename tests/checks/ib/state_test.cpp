@@ -19,19 +19,16 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profi
   return ask(checks::ib_state::check, snapshot, profile);
 }
 
-Finding failed(std::string device, std::string state, std::string message, Remedy remedy) {
+Expected failed(std::string device, std::string state, Remedy remedy) {
   return {.device = std::move(device),
           .outcome = Outcome::fail,
-          .message = std::move(message),
           .observed = std::move(state),
           .limit = std::string("ACTIVE"),
           .remedy = remedy};
 }
 
 TEST(IbStateTest, PassesWhenEveryPortIsActiveAndUp) {
-  EXPECT_THAT(judge(ib_node::node()), ElementsAre(Finding{.device = "node",
-                                                          .outcome = Outcome::pass,
-                                                          .message = "4 ports ACTIVE, LinkUp"}));
+  EXPECT_THAT(judge(ib_node::node()), ElementsAre(passes()));
 }
 
 TEST(IbStateTest, JudgesWithoutAnyExpectationToo) {
@@ -41,36 +38,24 @@ TEST(IbStateTest, JudgesWithoutAnyExpectationToo) {
               ElementsAre(Field(&Finding::outcome, Outcome::fail)));
 }
 
-TEST(IbStateTest, SaysThatAPollingPortHasNoPartner) {
+TEST(IbStateTest, FailsAPollingPort) {
   Snapshot node = ib_node::node();
   ib_node::port_of(node, 1).state = 1U;
   ib_node::port_of(node, 1).physical_state = 2U;
-  EXPECT_THAT(judge(node),
-              ElementsAre(failed("mlx5_ib1", "DOWN",
-                                 "DOWN, physical state Polling: no partner answers: cable, optic "
-                                 "or far end",
-                                 Remedy::report_to_provider)));
+  EXPECT_THAT(judge(node), ElementsAre(failed("mlx5_ib1", "DOWN", Remedy::report_to_provider)));
 }
 
-TEST(IbStateTest, SaysThatADisabledPortIsAMatterOfConfiguration) {
+TEST(IbStateTest, ADisabledPortIsAConfigurationFault) {
   Snapshot node = ib_node::node();
   ib_node::port_of(node, 1).state = 1U;
   ib_node::port_of(node, 1).physical_state = 3U;
-  EXPECT_THAT(judge(node),
-              ElementsAre(failed("mlx5_ib1", "DOWN",
-                                 "DOWN, physical state Disabled: switched off by an administrator "
-                                 "or the firmware",
-                                 Remedy::fix_config)));
+  EXPECT_THAT(judge(node), ElementsAre(failed("mlx5_ib1", "DOWN", Remedy::fix_config)));
 }
 
-TEST(IbStateTest, TellsInitApartAsAMatterOfTheFabric) {
+TEST(IbStateTest, InitIsAFaultOfTheFabric) {
   Snapshot node = ib_node::node();
   ib_node::port_of(node, 0).state = 2U;
-  EXPECT_THAT(judge(node),
-              ElementsAre(failed("mlx5_ib0", "INIT",
-                                 "INIT, physical state LinkUp: the link is up and no subnet "
-                                 "manager has configured it: look at the fabric, not the node",
-                                 Remedy::report_to_provider)));
+  EXPECT_THAT(judge(node), ElementsAre(failed("mlx5_ib0", "INIT", Remedy::report_to_provider)));
 }
 
 TEST(IbStateTest, CallsArmedTransient) {
@@ -85,13 +70,8 @@ TEST(IbStateTest, FailsAnActivePortThatIsRetraining) {
   node.identity->hypervisor = false;
   ib_node::port_of(node, 0).physical_state = 6U;
   EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "mlx5_ib0",
-                                  .outcome = Outcome::fail,
-                                  .message = "ACTIVE, physical state LinkErrorRecovery: "
-                                             "retraining after errors",
-                                  .observed = std::string("LinkErrorRecovery"),
-                                  .limit = std::string("LinkUp"),
-                                  .remedy = Remedy::reseat_or_replace}));
+              ElementsAre(fails("mlx5_ib0", Remedy::reseat_or_replace,
+                                {std::string("LinkErrorRecovery"), std::string("LinkUp")})));
 }
 
 TEST(IbStateTest, NamesThePortWhereItIsNotTheFirst) {
@@ -100,25 +80,19 @@ TEST(IbStateTest, NamesThePortWhereItIsNotTheFirst) {
   second.number = 2;
   second.state = 1U;
   ib_node::hca_of(node, 0).ports->push_back(second);
-  EXPECT_THAT(judge(node), ElementsAre(AllOf(Field(&Finding::device, "mlx5_ib0"),
-                                             Field(&Finding::message, HasSubstr("port 2: DOWN")))));
+  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::device, "mlx5_ib0")));
 }
 
 TEST(IbStateTest, DoesNotKnowAnUnreadableState) {
   Snapshot node = ib_node::node();
   ib_node::port_of(node, 0).state = Fact<unsigned>::unreadable("read state: empty");
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "mlx5_ib0",
-                                  .outcome = Outcome::unknown,
-                                  .message = "the port's state is not known: read state: empty"}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown("mlx5_ib0")));
 }
 
 TEST(IbStateTest, DoesNotKnowAPortWhoseLinkLayerCannotBeRead) {
   Snapshot node = ib_node::node();
   ib_node::port_of(node, 0).link_layer.clear();
-  EXPECT_THAT(judge(node), ElementsAre(Finding{.device = "mlx5_ib0",
-                                               .outcome = Outcome::unknown,
-                                               .message = "link layer is not known: got \"\""}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown("mlx5_ib0")));
 }
 
 TEST(IbStateTest, DoesNotKnowAnHcaWithoutReadablePorts) {
@@ -138,11 +112,7 @@ TEST(IbStateTest, IgnoresEthernet) {
 TEST(IbStateTest, SkipsWhenTheHcasAreGone) {
   Snapshot node = ib_node::node();
   node.infiniband->hcas.clear();
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::skip,
-                                  .message = "no InfiniBand HCA was found: ib.present and "
-                                             "pci.devices judge that"}));
+  EXPECT_THAT(judge(node), ElementsAre(skips()));
 }
 
 }  // namespace

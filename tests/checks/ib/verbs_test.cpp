@@ -17,33 +17,24 @@ Findings judge(const Snapshot& snapshot) {
   return ask(checks::ib_verbs::check, snapshot, ib_node::profile());
 }
 
-Finding failed(std::string device, std::string message, Remedy remedy = Remedy::fix_config) {
-  return {.device = std::move(device),
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .remedy = remedy};
+Expected failed(std::string device, Remedy remedy = Remedy::fix_config) {
+  return {.device = std::move(device), .outcome = Outcome::fail, .remedy = remedy};
 }
 
 TEST(IbVerbsTest, PassesWhenEveryHcaOpensAndAgrees) {
-  EXPECT_THAT(judge(ib_node::node()),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "4 HCAs opened, in agreement with sysfs"}));
+  EXPECT_THAT(judge(ib_node::node()), ElementsAre(passes()));
 }
 
 TEST(IbVerbsTest, FailsAnHcaThatTheLibraryDoesNotList) {
   Snapshot node = ib_node::node();
   node.verbs->devices.erase(node.verbs->devices.begin() + 1);
-  EXPECT_THAT(judge(node),
-              ElementsAre(failed("mlx5_ib1",
-                                 "libibverbs does not list it: its provider library or its "
-                                 "character device below /dev/infiniband is missing")));
+  EXPECT_THAT(judge(node), ElementsAre(failed("mlx5_ib1")));
 }
 
 TEST(IbVerbsTest, FailsOnceWhenTheLibraryListsNone) {
   Snapshot node = ib_node::node();
   node.verbs->devices.clear();
-  EXPECT_THAT(judge(node), ElementsAre(failed("node", "libibverbs lists none of 4 HCAs")));
+  EXPECT_THAT(judge(node), ElementsAre(failed("node")));
 }
 
 TEST(IbVerbsTest, FailsAnHcaThatDoesNotOpen) {
@@ -51,18 +42,14 @@ TEST(IbVerbsTest, FailsAnHcaThatDoesNotOpen) {
   node.verbs->devices.at(1).ports =
       Fact<std::vector<VerbsPort>>::unreadable("open mlx5_ib1: Permission denied");
   node.verbs->devices.at(1).registers = Fact<bool>::unreadable("open mlx5_ib1: Permission denied");
-  EXPECT_THAT(judge(node), ElementsAre(failed("mlx5_ib1", "open mlx5_ib1: Permission denied")));
+  EXPECT_THAT(judge(node), ElementsAre(failed("mlx5_ib1")));
 }
 
 TEST(IbVerbsTest, FailsAPortThatVerbsAndSysfsDescribeDifferently) {
   Snapshot node = ib_node::node();
   (*node.verbs->devices.at(1).ports).at(0).width = 2;
   (*node.verbs->devices.at(1).ports).at(0).lid = 7;
-  EXPECT_THAT(judge(node),
-              ElementsAre(failed("mlx5_ib1",
-                                 "width is 2 by verbs and 4 by sysfs; LID is 7 by verbs and 416 "
-                                 "by sysfs",
-                                 Remedy::reboot)));
+  EXPECT_THAT(judge(node), ElementsAre(failed("mlx5_ib1", Remedy::reboot)));
 }
 
 TEST(IbVerbsTest, LeavesAPortThatIsDownToIbState) {
@@ -75,8 +62,7 @@ TEST(IbVerbsTest, FailsAnHcaThatRegistersNoMemory) {
   Snapshot node = ib_node::node();
   node.verbs->devices.at(1).registers =
       Fact<bool>::unreadable("register memory on mlx5_ib1: Cannot allocate memory");
-  EXPECT_THAT(judge(node), ElementsAre(failed(
-                               "mlx5_ib1", "register memory on mlx5_ib1: Cannot allocate memory")));
+  EXPECT_THAT(judge(node), ElementsAre(failed("mlx5_ib1")));
 }
 
 TEST(IbVerbsTest, LeavesALowLimitOfLockedMemoryToHostLimits) {
@@ -91,16 +77,13 @@ TEST(IbVerbsTest, SkipsBelowAForeignRoot) {
   Snapshot node = ib_node::node();
   node.identity->foreign_root = true;
   node.verbs = {.status = Status::absent, .reason = "a foreign root"};
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{
-                  .device = "node", .outcome = Outcome::skip, .message = "a foreign root"}));
+  EXPECT_THAT(judge(node), ElementsAre(skips()));
 }
 
 TEST(IbVerbsTest, FailsOnceOnALiveNodeWithoutTheKernelsInterface) {
   Snapshot node = ib_node::node();
   node.verbs = {.status = Status::absent, .reason = "ib_uverbs is not loaded"};
-  EXPECT_THAT(judge(node),
-              ElementsAre(failed("node", "ib_uverbs is not loaded", Remedy::restart_service)));
+  EXPECT_THAT(judge(node), ElementsAre(failed("node", Remedy::restart_service)));
 }
 
 }  // namespace

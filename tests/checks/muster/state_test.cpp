@@ -19,26 +19,13 @@ Findings judged(Earlier earlier) {
 
 TEST(MusterStateTest, SkipsWithTheReasonWhenTheStateWasPutAside) {
   EXPECT_THAT(judged({.note = "state.json is not a state file; put aside as state.json.bad"}),
-              ElementsAre(Finding{
-                  .device = "node",
-                  .outcome = Outcome::skip,
-                  .message = "state.json is not a state file; put aside as state.json.bad"}));
+              ElementsAre(skips()));
 }
 
-TEST(MusterStateTest, SkipsTheFirstRunOfABoot) {
-  EXPECT_THAT(
-      judged({}),
-      ElementsAre(Finding{
-          .device = "node",
-          .outcome = Outcome::skip,
-          .message = "no earlier run in this boot: rates are judged from the next run on"}));
-}
+TEST(MusterStateTest, SkipsTheFirstRunOfABoot) { EXPECT_THAT(judged({}), ElementsAre(skips())); }
 
 TEST(MusterStateTest, PassesOnceThereIsAnEarlierRun) {
-  EXPECT_THAT(
-      judged({.last_uptime_s = 12}),
-      ElementsAre(Finding{
-          .device = "node", .outcome = Outcome::pass, .message = "earlier runs are remembered"}));
+  EXPECT_THAT(judged({.last_uptime_s = 12}), ElementsAre(passes()));
 }
 
 }  // namespace

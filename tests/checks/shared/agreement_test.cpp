@@ -49,16 +49,8 @@ auto is(Outcome outcome, const std::string& device) {
 TEST(SistersTest, OneOfEightHcasAtHalfItsRateFails) {
   auto node = eight_hcas();
   set_rate(node, 3, 200, 4, "HDR");
-  EXPECT_THAT(
-      rate_of(node),
-      ElementsAre(Finding{.device = "mlx5_ib3",
-                          .outcome = Outcome::fail,
-                          .message = "200 Gb/s (4X HDR), but most HCAs like it have 400 Gb/s (4X "
-                                     "NDR): slower lanes",
-                          .observed = 200.0,
-                          .limit = 400.0,
-                          .unit = "Gb/s",
-                          .remedy = Remedy::report_to_provider}));
+  EXPECT_THAT(rate_of(node),
+              ElementsAre(fails("mlx5_ib3", Remedy::report_to_provider, {200.0, 400.0, "Gb/s"})));
   node = eight_hcas();
   set_rate(node, 3, 200, 2, "NDR");
   EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::fail, "mlx5_ib3")));
@@ -71,16 +63,14 @@ TEST(SistersTest, EightHcasAtOneRateAreWell) {
   EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::pass, "node")));
 }
 
-TEST(SistersTest, WhereHalfDifferNobodyIsAccused) {
+TEST(SistersTest, WithoutAMajorityTheNodeWarns) {
   auto node = ib_node::node();
   set_rate(node, 0, 200, 4, "HDR");
   set_rate(node, 1, 200, 4, "HDR");
-  EXPECT_THAT(rate_of(node),
-              ElementsAre(AllOf(is(Outcome::warn, "node"),
-                                Field(&Finding::message, HasSubstr("rate differs between HCAs")))));
+  EXPECT_THAT(rate_of(node), ElementsAre(is(Outcome::warn, "node")));
 }
 
-TEST(SistersTest, AnHcaOfAnotherKindIsNoSister) {
+TEST(SistersTest, HcasOfAnotherKindAreNotCompared) {
   using Change = void (*)(Snapshot&);
   const std::vector<Change> kinds{
       [](Snapshot& node) { ib_node::hca_of(node, 7).type = std::string("MT4123"); },
@@ -99,7 +89,7 @@ TEST(SistersTest, AnHcaOfAnotherKindIsNoSister) {
   }
 }
 
-TEST(SistersTest, AnHcaThatNoGpuIsBesideIsNoSisterOfThoseThatGpusAreBeside) {
+TEST(SistersTest, HcasNearGpusAreNotComparedWithOthers) {
   auto node = eight_hcas();
   for (unsigned i = 0; i < 8; ++i) {
     const auto root = std::string("0000:0") + std::to_string(i) + ":01.0";
@@ -131,7 +121,7 @@ TEST(SistersTest, OnePortWithoutPartnerAmongEightFails) {
   EXPECT_THAT(state_of(node), ElementsAre(is(Outcome::fail, "mlx5_ib2")));
 }
 
-TEST(SistersTest, APortThatSomebodySwitchedOffOrNobodyUsesIsAWarning) {
+TEST(SistersTest, ADisabledOrUnusedPortWarns) {
   auto node = eight_hcas();
   set_down(node, 2, 3);
   EXPECT_THAT(state_of(node), ElementsAre(is(Outcome::warn, "mlx5_ib2")));
@@ -179,7 +169,7 @@ TEST(SistersTest, SlotsThatAreAllWiredWithFewerLanesAreAWarning) {
               Each(Field(&Finding::outcome, Outcome::warn)));
 }
 
-TEST(SistersTest, AnIdleGpuMaySlowItsLinkDownBesideBusyOnes) {
+TEST(SistersTest, AnIdleGpuMaySlowItsLinkDown) {
   auto node = eight_on_bus();
   node.pci->devices[0].link_speed_gts = 2.5;
   EXPECT_THAT(ask(checks::pci_link::check, node, Profile{}),
@@ -207,7 +197,7 @@ TEST(SistersTest, OneBusyGpuWhoseLinkIsSlowerThanThoseOfOtherBusyOnesFails) {
   ASSERT_EQ(judged().size(), 1U);
   EXPECT_EQ(judged().front().device, "0003:00:00.0");
   EXPECT_EQ(judged().front().outcome, Outcome::fail);
-  // Beside idle ones nobody but itself says what it could do.
+  // Idle sisters do not show what it could do.
   for (unsigned i = 0; i < 8; ++i) {
     if (i != 3) node.nvml->gpus[i].utilisation = 0U;
   }
@@ -279,8 +269,7 @@ TEST(SistersTest, GpusThatSitUnevenlyOnNumaNodesAreAWarning) {
   const auto of = [](const std::vector<int>& numa_nodes) {
     return ask(checks::topo_numa::check, placed_gpus(numa_nodes), Profile{}).front();
   };
-  EXPECT_EQ(of({0, 0, 0, 0, 0, 1, 1, 1}).message,
-            "8 GPUs do not sit evenly on NUMA nodes: 5 on node 0, 3 on node 1");
+  EXPECT_EQ(of({0, 0, 0, 0, 0, 1, 1, 1}), warns("node", Remedy::report_to_provider));
   EXPECT_EQ(of({0, 0, 0, 0, 0, 1, 1, 1}).outcome, Outcome::warn);
   EXPECT_EQ(of({0, 0, 0, 0, 1, 1, 1, -1}).outcome, Outcome::warn);
   for (const auto& even :
@@ -291,7 +280,7 @@ TEST(SistersTest, GpusThatSitUnevenlyOnNumaNodesAreAWarning) {
   }
 }
 
-TEST(SistersTest, OneHcaOfEightThatIsNoRdmaDeviceFails) {
+TEST(SistersTest, OneHcaOfEightWithoutRdmaDeviceFails) {
   auto node = eight_hcas();
   node.infiniband->hcas.pop_back();
   auto& odd = node.pci->devices.back();

@@ -102,7 +102,7 @@ TEST(KernelFaultsTest, LeavesAPortThatFailsAtAnotherTimeItsOwnFault) {
                           "fail 0000:11:00.0 pcie_recovery: 1 incident (1 line)"));
 }
 
-TEST(KernelFaultsTest, TellsDevicesBelowOnePortApart) {
+TEST(KernelFaultsTest, SeparatesDevicesBelowOnePort) {
   auto records = kAerIncident;
   records.pop_back();
   records.push_back(said_at(
@@ -167,7 +167,7 @@ TEST(KernelFaultsTest, LeavesOnlyMemoryToTheMemoryControllers) {
               ElementsAre(SeenBy{"host.edac", "*"}));
 }
 
-TEST(KernelFaultsTest, ReadsWhatAFirmwareRecordIsAbout) {
+TEST(KernelFaultsTest, ParsesTheSubjectOfAFirmwareRecord) {
   const auto severity = said_at(7000, "{1}[Hardware Error]: event severity: recoverable");
   EXPECT_THAT(who_else(node(
                   {severity, said_at(7000, "{1}[Hardware Error]:   section_type: memory error")})),

@@ -19,26 +19,19 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::pro
 
 NcclTopology& file_of(Snapshot& node) { return *node.environment->nccl_topology; }
 
-Finding wrong(Outcome outcome, std::string message) {
-  return {.device = "/opt/topo.xml",
-          .outcome = outcome,
-          .message = std::move(message),
-          .remedy = Remedy::fix_config};
+Expected wrong(Outcome outcome) {
+  return {.device = "/opt/topo.xml", .outcome = outcome, .remedy = Remedy::fix_config};
 }
 
 TEST(TopoNcclFileTest, PassesAFileThatDescribesTheNode) {
-  EXPECT_THAT(judge(topo_node::node()),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "/opt/topo.xml names 4 PCI devices that exist here"}));
+  EXPECT_THAT(judge(topo_node::node()), ElementsAre(passes()));
 }
 
 TEST(TopoNcclFileTest, FailsAFileThatCannotBeUsed) {
   Snapshot node = topo_node::node();
   node.environment->nccl_topology =
       Fact<NcclTopology>::unreadable("read /opt/topo.xml: No such file or directory");
-  EXPECT_THAT(judge(node),
-              ElementsAre(wrong(Outcome::fail, "read /opt/topo.xml: No such file or directory")));
+  EXPECT_THAT(judge(node), ElementsAre(wrong(Outcome::fail)));
 }
 
 TEST(TopoNcclFileTest, NamesTheFileOfTheEnvironmentWhereTheProfileNamesNone) {
@@ -53,16 +46,13 @@ TEST(TopoNcclFileTest, WarnsOfAFileThatLeavesOneOfSeveralOut) {
   Snapshot node = topo_node::node();
   const auto left_out = file_of(node).pci_addresses.front();
   file_of(node).pci_addresses.erase(file_of(node).pci_addresses.begin());
-  EXPECT_THAT(judge(node),
-              ElementsAre(wrong(Outcome::warn,
-                                fmt::format("leaves out 1 device of this node: {}", left_out))));
+  EXPECT_THAT(judge(node), ElementsAre(wrong(Outcome::warn)));
 }
 
 TEST(TopoNcclFileTest, FailsAnAddressThatDoesNotExistHere) {
   Snapshot node = topo_node::node();
   file_of(node).pci_addresses.emplace_back("000e:00:00.0");
-  Finding finding =
-      wrong(Outcome::fail, "names 1 PCI device that does not exist here: 000e:00:00.0");
+  Expected finding = wrong(Outcome::fail);
   finding.observed = std::string("000e:00:00.0");
   EXPECT_THAT(judge(node), ElementsAre(finding));
 }
@@ -76,14 +66,13 @@ TEST(TopoNcclFileTest, DoesNotBlameTheFileForADeviceThatIsMissing) {
 TEST(TopoNcclFileTest, FailsAFileWithoutDevices) {
   Snapshot node = topo_node::node();
   file_of(node).pci_addresses.clear();
-  EXPECT_THAT(judge(node), ElementsAre(wrong(Outcome::fail, "names no PCI device")));
+  EXPECT_THAT(judge(node), ElementsAre(wrong(Outcome::fail)));
 }
 
 TEST(TopoNcclFileTest, WarnsOfMasksThatGiveANodeAnothersCpus) {
   Snapshot node = topo_node::node();
   file_of(node).cpu_affinities = {"0=00000000,0000ffff,ffffffff", "1=ffffffff,ffffffff,00000000"};
-  EXPECT_THAT(judge(node),
-              ElementsAre(wrong(Outcome::warn, "gives CPU 32 to NUMA node 1, it is on 0")));
+  EXPECT_THAT(judge(node), ElementsAre(wrong(Outcome::warn)));
 }
 
 TEST(TopoNcclFileTest, AcceptsCpusThatAreOffline) {
@@ -93,12 +82,10 @@ TEST(TopoNcclFileTest, AcceptsCpusThatAreOffline) {
   EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
 }
 
-TEST(TopoNcclFileTest, SkipsWhereNobodyNamesAFile) {
+TEST(TopoNcclFileTest, SkipsWithoutAFile) {
   Snapshot node = topo_node::node();
   node.environment->nccl_topology = Fact<NcclTopology>::absent("nobody names a file");
-  EXPECT_THAT(judge(node, Profile{}),
-              ElementsAre(Finding{
-                  .device = "node", .outcome = Outcome::skip, .message = "nobody names a file"}));
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(skips()));
 }
 
 TEST(TopoNcclFileTest, DoesNotKnowWithoutThePciBus) {

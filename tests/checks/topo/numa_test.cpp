@@ -19,35 +19,29 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::pro
   return ask(checks::topo_numa::check, snapshot, profile);
 }
 
-Finding misplaced(std::int64_t observed, std::string message) {
+Expected misplaced(std::int64_t observed) {
   return {.device = topo_node::kGpu0,
           .outcome = Outcome::fail,
-          .message = std::move(message),
           .observed = observed,
           .limit = std::int64_t{0},
           .remedy = Remedy::report_to_provider};
 }
 
 TEST(TopoNumaTest, PassesWhenBothSourcesAgreeWithTheProfile) {
-  EXPECT_THAT(judge(topo_node::node()),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "4 devices on the expected NUMA nodes"}));
+  EXPECT_THAT(judge(topo_node::node()), ElementsAre(passes()));
 }
 
 TEST(TopoNumaTest, FailsADeviceOnAnotherNode) {
   Snapshot node = topo_node::node();
   topo_node::pci(node, 0).numa_node = 1;
   topo_node::placement(node, 0).numa_nodes = {1};
-  EXPECT_THAT(judge(node), ElementsAre(misplaced(1, "on NUMA node 1, expected 0")));
+  EXPECT_THAT(judge(node), ElementsAre(misplaced(1)));
 }
 
 TEST(TopoNumaTest, NamesADisagreementOfTheTwoSources) {
   Snapshot node = topo_node::node();
   topo_node::placement(node, 0).numa_nodes = {1};
-  EXPECT_THAT(judge(node),
-              ElementsAre(misplaced(
-                  1, "sysfs says NUMA node 0, its local CPUs (hwloc) say 1, expected 0")));
+  EXPECT_THAT(judge(node), ElementsAre(misplaced(1)));
 }
 
 TEST(TopoNumaTest, GoesByLocalCpusWhereTheKernelDoesNotKnow) {
@@ -55,43 +49,33 @@ TEST(TopoNumaTest, GoesByLocalCpusWhereTheKernelDoesNotKnow) {
   topo_node::pci(node, 0).numa_node = -1;
   EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
   topo_node::placement(node, 0).numa_nodes = {1};
-  EXPECT_THAT(judge(node), ElementsAre(misplaced(1, "on NUMA node 1, expected 0")));
+  EXPECT_THAT(judge(node), ElementsAre(misplaced(1)));
 }
 
 TEST(TopoNumaTest, DoesNotKnowADeviceWhoseNumaNodeCannotBeRead) {
   Snapshot node = topo_node::node();
   topo_node::pci(node, 0).numa_node = Fact<int>::unreadable("read numa_node: empty");
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(Finding{.device = topo_node::kGpu0,
-                          .outcome = Outcome::unknown,
-                          .message = "sysfs's NUMA node is not known: read numa_node: empty"}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown(topo_node::kGpu0)));
 }
 
 TEST(TopoNumaTest, DoesNotKnowADeviceThatHwlocDoesNotPlace) {
   Snapshot node = topo_node::node();
   node.topology->devices.erase(node.topology->devices.begin());
-  EXPECT_THAT(judge(node), ElementsAre(Finding{.device = topo_node::kGpu0,
-                                               .outcome = Outcome::unknown,
-                                               .message = "hwloc does not place it"}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown(topo_node::kGpu0)));
 }
 
 TEST(TopoNumaTest, DoesNotKnowADeviceThatNeitherSourcePlaces) {
   Snapshot node = topo_node::node();
   topo_node::pci(node, 0).numa_node = -1;
   topo_node::placement(node, 0).numa_nodes = {0, 1};
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = topo_node::kGpu0,
-                                  .outcome = Outcome::unknown,
-                                  .message = "sysfs does not know its NUMA node, and its local "
-                                             "CPUs belong to 2 NUMA nodes"}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown(topo_node::kGpu0)));
 }
 
 TEST(TopoNumaTest, LeavesMissingDevicesToPciDevices) {
   Snapshot node = topo_node::node();
   topo_node::pci(node, 0).responding = false;
   node.pci->devices.pop_back();
-  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::message, HasSubstr("2 devices"))));
+  EXPECT_THAT(judge(node), ElementsAre(passes()));
   node.pci->devices.clear();
   EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
 }
@@ -100,20 +84,14 @@ TEST(TopoNumaTest, WarnsOfADisagreementEvenWhereNothingIsExpected) {
   Snapshot node = topo_node::node();
   EXPECT_THAT(judge(node, Profile{}), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
   topo_node::placement(node, 0).numa_nodes = {1};
-  EXPECT_THAT(
-      judge(node, Profile{}),
-      ElementsAre(
-          AllOf(Field(&Finding::device, topo_node::kGpu0), Field(&Finding::outcome, Outcome::warn),
-                Field(&Finding::message, "sysfs says NUMA node 0, its local CPUs (hwloc) say 1"))));
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(AllOf(Field(&Finding::device, topo_node::kGpu0),
+                                                        Field(&Finding::outcome, Outcome::warn))));
 }
 
 TEST(TopoNumaTest, DoesNotKnowWithoutTheSections) {
   Snapshot node = topo_node::node();
   node.topology = {.status = Status::absent, .reason = "hwloc is not there"};
-  EXPECT_THAT(judge(node),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::unknown,
-                                  .message = "places are not known: hwloc is not there"}));
+  EXPECT_THAT(judge(node), ElementsAre(unknown()));
   EXPECT_THAT(judge(node, Profile{}), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
 }
 

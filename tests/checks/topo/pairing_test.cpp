@@ -31,26 +31,19 @@ Snapshot with_switches() {
   return node;
 }
 
-Finding too_far(std::string message) {
-  return {.device = topo_node::kGpu0,
-          .outcome = Outcome::fail,
-          .message = std::move(message),
-          .remedy = Remedy::report_to_provider};
+Expected too_far() {
+  return {
+      .device = topo_node::kGpu0, .outcome = Outcome::fail, .remedy = Remedy::report_to_provider};
 }
 
 TEST(TopoPairingTest, PassesPairsBelowOneSwitch) {
-  EXPECT_THAT(judge(with_switches(), topo_node::profile()),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "2 pairs of GPU and HCA below the same switch"}));
+  EXPECT_THAT(judge(with_switches(), topo_node::profile()), ElementsAre(passes()));
 }
 
 TEST(TopoPairingTest, FailsAPairBelowDifferentSwitches) {
   Snapshot node = with_switches();
   topo_node::placement(node, 0).bridges = {"0000:30:00.0"};
-  EXPECT_THAT(
-      judge(node, topo_node::profile()),
-      ElementsAre(too_far("no PCIe switch in common with its HCA 0101:00:00.0, expected one")));
+  EXPECT_THAT(judge(node, topo_node::profile()), ElementsAre(too_far()));
 }
 
 TEST(TopoPairingTest, FailsAPairOfWhichOneHasNoSwitch) {
@@ -60,20 +53,15 @@ TEST(TopoPairingTest, FailsAPairOfWhichOneHasNoSwitch) {
               ElementsAre(Field(&Finding::outcome, Outcome::fail)));
 }
 
-TEST(TopoPairingTest, JudgesTheNumaNodeWhereSwitchesAreHiddenAndSaysSo) {
-  EXPECT_THAT(judge(topo_node::node(), topo_node::profile()),
-              ElementsAre(Finding{.device = "node",
-                                  .outcome = Outcome::pass,
-                                  .message = "2 pairs of GPU and HCA on the same NUMA node; PCIe "
-                                             "switches cannot be seen here, so whether they share "
-                                             "one is not judged"}));
+TEST(TopoPairingTest, JudgesTheNumaNodeIfSwitchesAreHidden) {
+  EXPECT_THAT(judge(topo_node::node(), topo_node::profile()), ElementsAre(passes()));
 }
 
 TEST(TopoPairingTest, FailsAPairAcrossNumaNodes) {
   Snapshot node = topo_node::node();
   topo_node::pci(node, 2).numa_node = 1;
   topo_node::placement(node, 2).numa_nodes = {1};
-  Finding finding = too_far("on NUMA node 0, its HCA 0101:00:00.0 on 1, expected the same");
+  Expected finding = too_far();
   finding.observed = std::int64_t{1};
   finding.limit = std::int64_t{0};
   for (const auto nearest : {Nearest::same_numa, Nearest::same_switch}) {
@@ -86,8 +74,7 @@ TEST(TopoPairingTest, LeavesAMisplacedDeviceToTopoNuma) {
   topo_node::pci(node, 2).numa_node = 1;
   topo_node::placement(node, 2).numa_nodes = {1};
   EXPECT_THAT(judge(node, topo_node::profile()),
-              ElementsAre(AllOf(Field(&Finding::outcome, Outcome::pass),
-                                Field(&Finding::message, HasSubstr("1 left out")))));
+              ElementsAre(Field(&Finding::outcome, Outcome::pass)));
 }
 
 TEST(TopoPairingTest, LeavesAMissingDeviceToPciDevices) {
@@ -102,11 +89,8 @@ TEST(TopoPairingTest, DoesNotKnowAPairWithoutNumaNodes) {
   Snapshot node = topo_node::node();
   topo_node::pci(node, 2).numa_node = -1;
   topo_node::placement(node, 2).numa_nodes = {0, 1};
-  EXPECT_THAT(
-      judge(node, topo_node::pairs_only(Nearest::same_numa)),
-      ElementsAre(Finding{.device = topo_node::kGpu0,
-                          .outcome = Outcome::unknown,
-                          .message = "the NUMA node of its HCA 0101:00:00.0 is not known"}));
+  EXPECT_THAT(judge(node, topo_node::pairs_only(Nearest::same_numa)),
+              ElementsAre(unknown(topo_node::kGpu0)));
 }
 
 TEST(TopoPairingTest, SkipsWhereNothingIsPaired) {

@@ -57,7 +57,7 @@ inline Profile profile() {
   return profile;
 }
 
-// A profile with the pairs and nothing said about NUMA nodes.
+// A profile with pairs but without NUMA nodes.
 inline Profile pairs_only(Nearest nearest) {
   Profile profile;
   profile.topo->pairing = topo_node::profile().topo->pairing;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // XID 74 read by its registers, with the shipped table.
-#include "checks/xid/nvlink_registers.hpp"
-
 #include <gtest/gtest.h>
 
+#include "checks/xid/nvlink.hpp"
 #include "tests/checks/gpu/xid_node.hpp"
 
 namespace muster::xid_nvlink_registers_test {
@@ -42,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(
              "link 3, register 1 0x600000: the link's signal is marginal", true},
         Case{fmt::format("{}3(0x100002, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn), "fatal",
              "link 3, register 1 0x100002: it follows another error: look at the peer"},
-        // Bits that NVIDIA says to ignore, alone and beside one that counts.
+        // Bits that are ignored, alone and together with one that counts.
         Case{fmt::format("{}3(0x40800001, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn), "degraded",
              "link 3, register 1 0x40800001: nothing to act on by NVIDIA's word"},
         Case{fmt::format("{}3(0x40000020, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0)", kFatalOn), "fatal",

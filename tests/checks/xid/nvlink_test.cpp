@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"SAW_MVB Nonfatal XC0 i0 Link -1 (0x0 0x20 0x0)", "ignore", "SAW_MVB"},
         Case{"SAW_MVB Fatal XC0 i0 Link -1 (0x0 0x20 0x0)", "degraded", "SAW_MVB"},
         Case{"RLW_REMAP Nonfatal XC0 i0 Link 02 (0x0 0x10)", "degraded", "RLW_REMAP", "link 02"},
-        // A bit that no table knows, beside one that calls for nothing.
+        // An unknown bit together with a harmless one.
         Case{"SAW_MVB Nonfatal XC0 i0 Link -1 (0x0 0x41 0x0)", "degraded", "SAW_MVB"},
         Case{"SAW_MVB Fatal XC0 i0 Link -1 (0x0 0x41 0x0)", "fatal", "SAW_MVB"},
         Case{"RLW_RXPIPE Nonfatal XC0 i0 Link -1 (0x0 0x1 0x0)", "ignore", "RLW_RXPIPE"},

@@ -1,25 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every InfiniBand HCA that the profile promises works as an RDMA device under an expected name.
-// What is missing from the PCI bus is pci.devices' to report.
+// The HCAs of the node and their firmware.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
+#include "checks/shared/agreement.hpp"
 #include "checks/shared/pci_bus.hpp"
 #include "lib/profile/limits/ib.hpp"
 
-namespace muster::checks::ib_present {
+namespace muster::checks {
+
+// ib.present: every expected InfiniBand HCA is an RDMA device with an expected name. pci.devices
+// reports HCAs that are missing from the PCI bus.
+namespace ib_present {
 namespace {
 
-// A device that no longer answers is as good as missing, and pci.devices says so.
+// Without devices that no longer respond, which pci.devices reports.
 std::vector<const PciDevice*> hcas_on_bus(const Snapshot& snapshot) {
   auto devices = pci::devices_of(snapshot, PciKind::hca);
-  std::erase_if(devices, [](const PciDevice* device) { return pci::silent(*device); });
+  std::erase_if(devices, [](const PciDevice* device) { return pci::is_silent(*device); });
   return devices;
 }
 
@@ -33,7 +39,7 @@ const Hca* at_address(const Snapshot& snapshot, const std::string& address) {
 Finding no_rdma_stack(const Snapshot& snapshot, const Profile& profile) {
   const std::size_t on_bus = hcas_on_bus(snapshot).size();
   if (snapshot.pci.ok() && on_bus == 0) {
-    return expects_hcas(profile) ? skipped("no HCA is on the PCI bus: pci.devices judges that")
+    return expects_hcas(profile) ? skipped("no HCA on the PCI bus: see pci.devices")
                                  : not_expected("InfiniBand HCAs");
   }
   if (!expects_hcas(profile) && !snapshot.pci.ok()) return not_expected("InfiniBand HCAs");
@@ -41,7 +47,7 @@ Finding no_rdma_stack(const Snapshot& snapshot, const Profile& profile) {
                                 ? fmt::format("{} on the PCI bus", counted(on_bus, "HCA"))
                                 : fmt::format("0 of {} HCAs", *profile.ib->present.count);
   const auto& count = profile.ib->present.count;
-  // Where nobody asked for InfiniBand it may be left unused on purpose.
+  // Without an expectation, InfiniBand may be unused on purpose.
   return about(kNode, expects_hcas(profile) ? Outcome::fail : Outcome::warn,
                fmt::format("{}: {}", found, snapshot.infiniband.reason), Remedy::restart_service,
                {0, count ? Value(*count) : Value()});
@@ -51,33 +57,34 @@ std::string driver_of(const PciDevice& device) {
   return device.driver.empty() ? "no driver is bound" : fmt::format("driver {}", device.driver);
 }
 
-// An RDMA device whose place on the bus could not be read: any HCA may be the one.
-const Hca* without_place(const Snapshot& snapshot, const Profile& profile) {
+// An RDMA device whose PCI address could not be read: it may be any HCA on the bus.
+const Hca* find_without_address(const Snapshot& snapshot, const Profile& profile) {
   for (const Hca* hca : ib::hcas_of(snapshot, profile)) {
     if (!hca->address) return hca;
   }
   return nullptr;
 }
 
-Finding not_an_rdma_device(const PciDevice& device, const Hca* placeless) {
-  if (placeless == nullptr) {
+Finding not_an_rdma_device(const PciDevice& device, const Hca* without_address) {
+  if (without_address == nullptr) {
     return failed(device.address,
                   fmt::format("on the PCI bus, but not an RDMA device ({})", driver_of(device)),
                   Remedy::restart_service);
   }
-  return not_known(device.address, fmt::format("whether {} is its RDMA device", placeless->name),
-                   placeless->address);
+  return not_known(device.address,
+                   fmt::format("whether {} is its RDMA device", without_address->name),
+                   without_address->address);
 }
 
-// HCAs that are on the bus and no InfiniBand device, one by one, or at once when it is all of them.
+// HCAs on the bus that are not InfiniBand devices; one finding for the node if all are.
 Findings unusable(const Snapshot& snapshot, const Profile& profile) {
   Findings findings;
   const auto on_bus = hcas_on_bus(snapshot);
-  const Hca* placeless = without_place(snapshot, profile);
+  const Hca* without_address = find_without_address(snapshot, profile);
   for (const PciDevice* device : on_bus) {
     const Hca* hca = at_address(snapshot, device->address);
     if (hca == nullptr) {
-      findings.push_back(not_an_rdma_device(*device, placeless));
+      findings.push_back(not_an_rdma_device(*device, without_address));
     } else if (ib::is_ethernet(*hca)) {
       findings.push_back(
           failed(hca->name, "link layer is Ethernet, expected InfiniBand", Remedy::fix_config));
@@ -85,15 +92,14 @@ Findings unusable(const Snapshot& snapshot, const Profile& profile) {
   }
   if (findings.size() > 1 && snapshot.infiniband->hcas.empty()) {
     return {failed(kNode,
-                   fmt::format("none of the {} on the PCI bus is an RDMA device ({})",
+                   fmt::format("none of {} on the PCI bus is an RDMA device ({})",
                                counted(on_bus.size(), "HCA"), driver_of(*on_bus.front())),
                    Remedy::restart_service)};
   }
   return findings;
 }
 
-// Whether most HCAs like this one are RDMA devices, and it is not, though no other driver was given
-// it on purpose: nobody asked for InfiniBand, and seven of eight work.
+// True if most HCAs like this one are RDMA devices, and no other driver was bound to it on purpose.
 bool alone_of_its_kind(const Snapshot& snapshot, const std::string& address) {
   constexpr std::size_t kFewest = 3;
   const PciDevice* odd = pci::device_at(snapshot, address);
@@ -111,7 +117,7 @@ bool alone_of_its_kind(const Snapshot& snapshot, const std::string& address) {
   return working >= kFewest && working * 2 > like_it && same_driver;
 }
 
-// The InfiniBand devices that count: not a host's virtual functions, see hcas_on_bus().
+// The InfiniBand devices except virtual functions of a host.
 std::vector<const Hca*> counted_hcas(const Snapshot& snapshot, const Profile& profile) {
   std::vector<const Hca*> hcas = ib::hcas_of(snapshot, profile);
   std::erase_if(hcas, [&](const Hca* hca) {
@@ -121,8 +127,8 @@ std::vector<const Hca*> counted_hcas(const Snapshot& snapshot, const Profile& pr
   return hcas;
 }
 
-// Images name HCAs in their own ways. A job that chooses them by name may miss them, and the node
-// is as good as any.
+// Images name HCAs differently. Jobs that select HCAs by name may miss them, but the node is
+// healthy.
 Findings wrong_names(const std::vector<const Hca*>& hcas, const std::string& pattern) {
   std::vector<std::string> others;
   for (const Hca* hca : hcas) {
@@ -143,9 +149,8 @@ Finding count_finding(const Snapshot& snapshot, std::size_t found, std::size_t e
   const auto share = fmt::format("{} of {} InfiniBand HCAs", found, expected);
   if (found == expected) return judged(Outcome::pass, share);
   if (found < expected && snapshot.pci.ok() && hcas_on_bus(snapshot).size() < expected) {
-    return judged(
-        Outcome::skip,
-        fmt::format("{}, all that answer on the PCI bus: pci.devices judges the rest", share));
+    return judged(Outcome::skip,
+                  fmt::format("{}, all that respond on the PCI bus: see pci.devices", share));
   }
   return judged(Outcome::fail,
                 fmt::format("{}, expected {}", counted(found, "InfiniBand HCA"), expected),
@@ -165,7 +170,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       if (finding.outcome == Outcome::fail && !alone) finding.outcome = Outcome::warn;
     }
     if (findings.empty() && hcas.empty()) return {not_expected("InfiniBand HCAs")};
-    return or_pass(std::move(findings), fmt::format("{}; the profile expects no number",
+    return or_pass(std::move(findings), fmt::format("{}; this profile expects no number",
                                                     counted(hcas.size(), "InfiniBand HCA")));
   }
   if (!findings.empty()) return findings;
@@ -180,14 +185,15 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
 
 constinit const Check check{
     .id = "ib.present",
-    .title = "InfiniBand HCAs are there, by count and name",
+    .title = "InfiniBand HCAs have the expected number and names",
     .why =
-        "Jobs choose HCAs by number and name. An HCA on the PCI bus without an RDMA device (driver "
-        "not loaded, or failed), with an Ethernet link layer, or under an unexpected name is lost "
-        "to them. Devices with link layer Ethernet, such as Azure's accelerated networking, are "
-        "not counted. An HCA that is missing from the PCI bus is reported by pci.devices.",
+        "Jobs select HCAs by number and name. They cannot use an HCA that is on the PCI bus but "
+        "has "
+        "no RDMA device (driver not loaded or failed), an Ethernet link layer, or an unexpected "
+        "name. Devices with link layer Ethernet, such as Azure's accelerated networking, are not "
+        "counted. pci.devices reports an HCA that is missing from the PCI bus.",
     .fix =
-        "Load mlx5_core and mlx5_ib and look into the kernel log for why they refused the device; "
+        "Load mlx5_core and mlx5_ib, and look in the kernel log for why they refused the device; "
         "on Azure's HPC images check the service that names RDMA devices "
         "(azure_persistent_rdma_naming).",
     .code = "NHC2002",
@@ -196,4 +202,96 @@ constinit const Check check{
     .judge = judge,
 };
 
-}  // namespace muster::checks::ib_present
+}  // namespace ib_present
+
+// ib.firmware: all HCAs have the same board and firmware, or firmware that the profile allows.
+namespace ib_firmware {
+namespace {
+
+// If no HCA has a board id, the driver does not report it; then all count as one board.
+Findings missing_facts(const std::vector<const Hca*>& hcas) {
+  const bool has_boards =
+      std::ranges::any_of(hcas, [](const Hca* hca) { return hca->board.known(); });
+  Findings findings;
+  for (const Hca* hca : hcas) {
+    if (!hca->firmware) {
+      findings.push_back(not_known(hca->name, "the firmware version", hca->firmware));
+    }
+    if (hca->board.is_unreadable() || (has_boards && !hca->board)) {
+      findings.push_back(not_known(hca->name, "the board id", hca->board));
+    }
+  }
+  return findings;
+}
+
+Findings compare_hcas(const std::vector<const Hca*>& hcas) {
+  std::vector<DeviceValue> boards;
+  std::map<std::string, std::vector<DeviceValue>> firmware;  // by board
+  for (const Hca* hca : hcas) {
+    if (hca->board) boards.push_back({hca->name, *hca->board});
+    if (hca->firmware) firmware[hca->board.value_or("")].push_back({hca->name, *hca->firmware});
+  }
+  const Finding like{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
+  Findings findings = disagreements(boards, {.what = "board", .devices = "HCAs"}, like);
+  for (const auto& [board, said] : firmware) {
+    append(findings, disagreements(said, {.what = "firmware", .devices = "HCAs"}, like));
+  }
+  return findings;
+}
+
+Findings not_allowed(const std::vector<const Hca*>& hcas,
+                     const std::map<std::string, Words>& allowed) {
+  Findings findings;
+  if (allowed.empty()) return findings;
+  for (const Hca* hca : hcas) {
+    if (!hca->board || !hca->firmware) continue;
+    const auto entry = allowed.find(*hca->board);
+    if (entry == allowed.end()) {
+      findings.push_back(warned(hca->name,
+                                fmt::format("board {} is not in this profile", *hca->board),
+                                Remedy::fix_config, {*hca->board}));
+      continue;
+    }
+    const Words& versions = entry->second;
+    if (versions.empty() || matches_any(versions, *hca->firmware)) continue;
+    const auto good_ones = fmt::format("{}", fmt::join(versions, ", "));
+    findings.push_back(warned(
+        hca->name,
+        fmt::format("firmware {} on board {}, allowed {}", *hca->firmware, *hca->board, good_ones),
+        Remedy::fix_config, {*hca->firmware, good_ones}));
+  }
+  return findings;
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const auto hcas = ib::hcas_of(snapshot, profile);
+  const IbFirmwareLimits& limits = profile.ib->firmware;
+  Findings findings = missing_facts(hcas);
+  if (limits.same) append(findings, compare_hcas(hcas));
+  append(findings, not_allowed(hcas, limits.allowed));
+  return or_pass(std::move(findings),
+                 fmt::format("{} with firmware {}", counted(hcas.size(), "HCA"),
+                             hcas.front()->firmware.value_or("")));
+}
+
+}  // namespace
+
+constinit const Check check{
+    .id = "ib.firmware",
+    .title = "HCAs have one board id and one firmware, or allowed ones",
+    .why =
+        "An HCA that was replaced but not updated has different firmware from its neighbours, "
+        "which causes rare hangs and uneven bandwidth. Versions are compared per board id (PSID), "
+        "because other boards have other firmware.",
+    .fix =
+        "Update the odd HCA's firmware (mlxfwmanager), or add the version to the profile's list. "
+        "In a cloud, report it to the provider.",
+    .needs = Probe::infiniband | Probe::identity,
+    .when_absent = WhenAbsent::judge,
+    .not_here = ib::no_hcas,
+    .judge = judge,
+};
+
+}  // namespace ib_firmware
+
+}  // namespace muster::checks
