@@ -59,8 +59,8 @@ TEST_F(ExamineTest, AnUnknownCheckInTheSiteFileIsBadConfiguration) {
     ASSERT_FALSE(observed);
     EXPECT_EQ(observed.error().status, 78);
     EXPECT_EQ(observed.error().message,
-              fmt::format("{}/root/etc/muster/muster.yaml:4: 'contexts.manual.run' names "
-                          "\"ib.stat\", and there is no such check; did you mean 'ib.state'?",
+              fmt::format("{}/root/etc/muster/muster.yaml:4: 'contexts.manual.run' names unknown "
+                          "check \"ib.stat\"; did you mean 'ib.state'?",
                           dir_.path().string()));
   }
 }
