@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job meets on this node: NCCL's settings and topology file, the files and libraries that
-// the profile names, and the job on whose behalf this runs. Of the environment only named variables
-// are kept: the rest may hold secrets.
+// The environment of jobs: NCCL's settings and topology file, the files and libraries that the
+// profile names, and the current job. Only named variables are recorded: others may hold secrets.
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -44,7 +43,7 @@ Result<void> add_file(const Root& root, std::string_view path, std::vector<NcclS
   return {};
 }
 
-// In order of strength: the node's file, the file the environment names, the environment.
+// In order of precedence: the node's file, the file that the environment names, the environment.
 Fact<std::vector<NcclSetting>> read_nccl(const Root& root, const Variables& variables) {
   using Settings = Fact<std::vector<NcclSetting>>;
   std::vector<NcclSetting> settings;
@@ -67,7 +66,7 @@ struct Named {
   std::string origin;
 };
 
-// The profile's file, else the one that NCCL would take.
+// The profile's file, else the one that NCCL would use.
 Named topology_file(const Wanted& wanted, const Fact<std::vector<NcclSetting>>& settings) {
   if (!wanted.nccl_topology.empty()) return {.path = wanted.nccl_topology, .origin = "profile"};
   Named named;
@@ -83,7 +82,7 @@ Fact<NcclTopology> read_topology(const Root& root, const Named& named) {
   if (named.path.empty())
     return Topology::absent("neither the profile nor NCCL_TOPO_FILE names a topology file");
   const auto text = root.read(named.path, kMaxTopology);
-  // Somebody counts on the file: without it the topology is not absent by nature.
+  // A named file is required, so it is not absent.
   if (!text)
     return Topology::unreadable(
         fmt::format("{} (named by {})", text.error().message, named.origin));
@@ -131,7 +130,7 @@ FileFact read_file(const Root& root, const std::string& path) {
   return file;
 }
 
-// 22803 is 2.28.3; up to 2.8 the number had one digit less for the minor version.
+// 22803 is 2.28.3; up to 2.8 the minor version had one digit less.
 std::string nccl_version(int code) {
   const int major_unit = code < 10000 ? 1000 : 10000;
   return fmt::format("{}.{}.{}", code / major_unit, code % major_unit / 100, code % 100);
@@ -140,7 +139,7 @@ std::string nccl_version(int code) {
 Library open_library(const std::string& name) {
   Library library;
   library.name = name;
-  // Never closed: the probe's child ends soon, and libraries of drivers do not all survive it.
+  // Never unloaded: the probe's child ends soon, and some driver libraries crash on it.
   void* const handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const why = ::dlerror();
@@ -150,7 +149,7 @@ Library open_library(const std::string& name) {
   library.opened = true;
   if (name.starts_with("libnccl.so")) {
     using GetVersion = int (*)(int*);
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): what dlsym is for.
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): required by dlsym.
     const auto get_version = reinterpret_cast<GetVersion>(::dlsym(handle, "ncclGetVersion"));
     int code = 0;
     if (get_version != nullptr && get_version(&code) == 0 && code > 0)

@@ -24,9 +24,9 @@ namespace {
 constexpr std::size_t kMostStatistics = 65536;
 
 // Queries the driver of an interface; a buffer begins with the command.
-class Driver {
+class StatisticsDriver {
  public:
-  explicit Driver(const std::string& name)
+  explicit StatisticsDriver(const std::string& name)
       : name_(name), socket_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
     name.copy(static_cast<char*>(request_.ifr_name), IFNAMSIZ - 1);
   }
@@ -44,7 +44,7 @@ class Driver {
 };
 
 // The number of statistics: the length of a set follows its mask.
-Result<std::uint32_t> count_of(Driver& interface) {
+Result<std::uint32_t> count_of(StatisticsDriver& interface) {
   std::vector<std::uint32_t> buffer(sizeof(ethtool_sset_info) / sizeof(std::uint32_t) + 1);
   const std::uint64_t mask = std::uint64_t{1} << ETH_SS_STATS;
   buffer[0] = ETHTOOL_GSSET_INFO;
@@ -67,7 +67,7 @@ std::vector<std::string> split_names(std::string_view block) {
 }
 
 Result<std::map<std::string, std::uint64_t>> read_statistics(const std::string& interface) {
-  Driver asked(interface);
+  StatisticsDriver asked(interface);
   TRY_ASSIGN(const auto count, count_of(asked));
   if (count == 0 || count > kMostStatistics) {
     return make_error(fmt::format("{} has {} statistics", interface, count));

@@ -25,14 +25,13 @@ namespace {
 
 constexpr std::string_view kInterfaces = "/sys/class/net";
 
-struct Answer {
-  bool refused = false;  // the driver answers EINVAL: it cannot tell while the interface is down
+struct DriverAnswer {
+  bool refused = false;  // EINVAL: the driver does not know it while the interface is down
   Result<std::string> line;
 };
 
-// carrier and speed are asked of the driver, which may refuse: other than for most files, the cause
-// of the failure matters.
-Answer ask_driver(const Root& root, const std::string& path) {
+// Reads carrier or speed, which the driver may refuse: unlike for most files, the errno matters.
+DriverAnswer ask_driver(const Root& root, const std::string& path) {
   const auto file = root.open(path, O_RDONLY | O_NONBLOCK);
   if (!file) return {.line = tl::unexpected(file.error())};
   std::array<char, 256> buffer{};
@@ -49,7 +48,7 @@ Answer ask_driver(const Root& root, const std::string& path) {
 Fact<bool> read_carrier(const Root& root, const std::string& folder) {
   const auto path = fmt::format("{}/carrier", folder);
   const auto answer = ask_driver(root, path);
-  if (answer.refused) return false;  // the kernel refuses exactly when the interface is not up
+  if (answer.refused) return false;  // the kernel refuses if the interface is down
   if (!answer.line) return Fact<bool>::unreadable(answer.line.error().message);
   if (*answer.line == "1") return true;
   if (*answer.line == "0") return false;
@@ -79,7 +78,7 @@ Result<unsigned> read_type(const Root& root, const std::string& folder) {
   const auto path = fmt::format("{}/type", folder);
   TRY_ASSIGN(const auto type, read_unsigned(root, path));
   if (type > std::numeric_limits<std::uint16_t>::max()) {
-    return make_error(fmt::format("read {}: {} is no type of interface", path, type));
+    return make_error(fmt::format("read {}: {} is not an interface type", path, type));
   }
   return static_cast<unsigned>(type);
 }

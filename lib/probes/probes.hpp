@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The probes: each observes one part of the machine below a root and judges nothing. They are plain
-// functions; running them in children, side by side and with deadlines, is observe.hpp's.
+// The probes: plain functions that each observe one part of the machine below a root, and judge
+// nothing. observe.hpp runs them in children, concurrently and with deadlines.
 #pragma once
 
 #include <chrono>
@@ -35,7 +35,7 @@ struct NvmlOptions {
 [[nodiscard]] std::string read_hostname(const Root& root);
 [[nodiscard]] Section<Cpu> probe_cpu(const Root& root);
 [[nodiscard]] Section<Memory> probe_memory(const Root& root);
-// A mount in which a child that was left behind still hangs is not asked again.
+// Skips mounts in which a child of an earlier run still hangs.
 [[nodiscard]] Section<Mounts> probe_mounts(const Root& root,
                                            std::chrono::milliseconds statfs_deadline,
                                            const std::vector<LeftBehind>& left = {});
@@ -50,10 +50,10 @@ struct NvmlOptions {
 [[nodiscard]] Section<Infiniband> probe_infiniband(const Root& root, bool link_errors = false);
 [[nodiscard]] Section<Verbs> probe_verbs(const Root& root);
 [[nodiscard]] Section<Topology> probe_topology(const Root& root);
-// `variables` is the caller's environment; only what the section names is kept of it.
+// `variables` is the caller's environment; only named variables are recorded.
 [[nodiscard]] Section<Environment> probe_environment(const Root& root, const Wanted& wanted,
                                                      const Variables& variables);
-// A GPU that does not answer by the deadline costs its own facts only.
+// A GPU that does not answer by the deadline loses only its own facts.
 [[nodiscard]] Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options,
                                        Clock::time_point deadline);
 

@@ -31,8 +31,8 @@ struct StuckTasks {
   std::vector<Task> zombies;
 };
 
-// Nothing when the process ended meanwhile: the file is gone then, or reading it fails. One read is
-// enough, and halves the cost for thousands of processes: the kernel writes the line in one piece.
+// Returns nothing if the process has ended: the file is gone, or reading it fails. A single read is
+// enough for the whole line, and halves the cost for thousands of processes.
 Result<std::optional<std::string_view>> read_stat(const Root& root, const std::string& pid,
                                                   std::array<char, kLongestStat>& buffer) {
   const auto path = fmt::format("/proc/{}/stat", pid);
@@ -54,7 +54,7 @@ Fact<std::uint64_t> number_in(const std::string& path, const Result<std::string>
   return Fact<std::uint64_t>::unreadable(fmt::format("read {}: {}", path, number.error().message));
 }
 
-// A kernel that does not tell writes "0".
+// The kernel writes "0" if it does not report the function.
 Fact<std::string> read_wait(const Root& root, const std::string& pid) {
   const auto path = fmt::format("/proc/{}/wchan", pid);
   const auto text = root.read_line(path);
@@ -63,7 +63,7 @@ Fact<std::string> read_wait(const Root& root, const std::string& pid) {
   return printable(*text, 64);
 }
 
-// Only what the task hangs in needs to be known of it, and whose it is.
+// Reads where a stuck task waits, and its user.
 void add_wait(const Root& root, const std::string& pid, Task& task) {
   const auto path = fmt::format("/proc/{}/status", pid);
   const auto status = root.read(path);
@@ -110,8 +110,7 @@ Result<StuckTasks> read_stuck_tasks(const Root& root) {
   return tasks;
 }
 
-// A folder for each connection, of the user who mounted the file system; what is gone meanwhile
-// waits for nothing.
+// Each connection is a folder of the user who mounted the file system. Skips those that have gone.
 Fact<std::vector<FuseUser>> read_fuse(const Root& root) {
   const auto names = root.list(kFuse);
   if (!names) return Fact<std::vector<FuseUser>>::failed(names.error());
@@ -144,7 +143,7 @@ Section<Processes> probe_processes(const Root& root) {
     processes.uninterruptible = std::move(tasks->uninterruptible);
     processes.zombies = std::move(tasks->zombies);
   } else {
-    // A recorded node may come without its processes; a live one always has some.
+    // A recorded node may lack its processes; a live one always has some.
     auto& error = tasks.error();
     error.missing = error.missing && root.foreign();
     processes.uninterruptible = Result<std::vector<Task>>(tl::unexpected(error));
