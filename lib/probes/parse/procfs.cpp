@@ -134,7 +134,7 @@ Result<std::uint64_t> parse_meminfo(std::string_view text, std::string_view key)
                             : Result<std::uint64_t>(make_error(""));
     if (!number || *number > std::numeric_limits<std::uint64_t>::max() / kKib) {
       return make_error(
-          fmt::format("meminfo: {} is no number of kB: \"{}\"", key, printable(line, 60)));
+          fmt::format("meminfo: {} is not a number of kB: \"{}\"", key, printable(line, 60)));
     }
     return *number * kKib;
   }

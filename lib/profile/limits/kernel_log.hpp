@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lines of the kernel log mean.
+// The meaning of lines of the kernel log.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NVML probe against a fake library: what a scenario says is what the probe finds, on three
-// driver branches, and a call that hangs costs one GPU.
+// The NVML probe with a fake library: it returns the facts of a scenario for three driver branches,
+// and a hung call affects only one GPU.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ std::vector<NvLink> whole_nvlinks() {
   return links;
 }
 
-// Every fact known, each with a value of its own.
+// Every fact is known and has a distinct value.
 Gpu whole_gpu(unsigned index) {
   Gpu gpu{.index = index};
   gpu.address = fmt::format("000{}:00:00.0", index + 1);

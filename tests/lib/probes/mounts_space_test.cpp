@@ -11,7 +11,7 @@
 
 namespace muster {
 
-// What a failed test shows.
+// For messages of failed tests.
 static void PrintTo(const SpaceAnswer& answer, std::ostream* out) {
   *out << (answer.hung ? "hung: " : "");
   if (answer.space) {

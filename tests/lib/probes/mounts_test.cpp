@@ -153,7 +153,7 @@ TEST_F(MountsProbeTest, KeepsAThousandMounts) {
   EXPECT_EQ(probe(table)->mounts.size(), 1000U);
 }
 
-// Who mounted it: FUSE names him, and mount(8) where /etc/fstab lets users mount.
+// FUSE names the user who mounted it, and mount(8) does if /etc/fstab allows users to mount.
 TEST(MountParseTest, ReadsTheUserOfAMount) {
   EXPECT_EQ(*parse_mount("x /m fuse.sshfs rw,user_id=1001,group_id=5 0 0")->user, "1001");
   EXPECT_EQ(*parse_mount("/dev/sdb1 /m vfat rw,user=alice 0 0")->user, "alice");

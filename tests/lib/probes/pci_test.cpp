@@ -20,7 +20,7 @@ constexpr std::string_view kAer = "RxErr 2\nBadTLP 1\nTOTAL_ERR_COR 3\n";
 
 Fact<std::string> as_fact(std::string text) { return text; }
 
-// A root port, a switch port and a GPU below it; one more function that nobody asks for.
+// A root port, a switch port and a GPU below it; and a function that is ignored.
 class PciTest : public ::testing::Test {
  protected:
   PciTest() {

@@ -63,7 +63,7 @@ TEST_F(ProcessesProbeTest, RecognisesChildrenOfMusterByUserAndProgram) {
   EXPECT_FALSE(of_muster("0", "/usr/bin/df"));
 }
 
-// 65,536 are a limit of nobody's: the kernel allows four million.
+// The kernel allows four million processes.
 TEST_F(ProcessesProbeTest, ListsVeryManyProcesses) {
   constexpr int kMany = 66000;
   for (int pid = 1000; pid < 1000 + kMany; ++pid) {

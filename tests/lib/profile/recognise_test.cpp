@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which profile a node gets, whole or with parts of it missing, and what is said about it.
+// The profile that is chosen for a node, healthy or with parts missing, and the evidence.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files in configs/ say agrees with itself, and the examples for a site work.
+// The files in configs/ are consistent, and the examples for a site work.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ Profile profile(std::string_view name, const ProfileSources& sources = shipped()
   return Profile{.name = "did not load"};
 }
 
-// In muster.yaml examples stand right behind `#`, or indented; prose behind `# `.
+// In muster.yaml examples follow `#` directly or indented; prose follows `# `.
 std::string with_examples(std::string_view text) {
   std::string result;
   for (const auto line : split_lines(text)) {
@@ -173,7 +173,7 @@ TEST(ShippedFactsTest, TheRuleForNdA100OverNodesIs185AtEightGibibytes) {
   }
 }
 
-// Where several nodes are used, a fall-back to TCP is a failure of its own.
+// For several nodes a fall-back to TCP is a failure.
 TEST(ShippedFactsTest, NodesWithInfinibandAndNvidiaGpusRequireIt) {
   for (const auto* name : {"nd40rs_v2", "nd96asr_v4", "nd96isr_h100_v5", "nd96isr_h200_v5",
                            "nd128isr_ndr_gb200_v6", "nd128isr_gb300_v6"}) {
@@ -186,7 +186,7 @@ TEST(ShippedFactsTest, NodesWithInfinibandAndNvidiaGpusRequireIt) {
   }
 }
 
-// What the image writes into /etc/nccl.conf is what a run in a container has to be told.
+// Runs in a container need the settings of the image's /etc/nccl.conf.
 TEST(ShippedFactsTest, EnvironmentsMatchTheNodesNcclConf) {
   for (const auto* name : {"nd40rs_v2", "nd96asr_v4", "nd96isr_h100_v5", "nc96ads_a100_v4"}) {
     const auto of_node = profile(name);

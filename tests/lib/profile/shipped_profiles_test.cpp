@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profiles that are all_shipped: each loads, says where its limits come from, and knows its own
-// node again.
+// Each shipped profile loads, has a source for each limit, and recognises its own node.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +29,7 @@ std::vector<std::string> names() {
   return profile_names(all_shipped()).value_or(std::vector<std::string>());
 }
 
-// Each is loaded once: three tests look at it.
+// Loads each profile once for several tests.
 const Result<Profile>& loaded(const std::string& name) {
   static std::map<std::string, Result<Profile>> all;
   const auto known = all.find(name);
@@ -80,7 +79,7 @@ TEST_P(ShippedProfileTest, MustObserveMatchesTheExpectedDevices) {
   EXPECT_TRUE(!hcas.count || asks_for("ib") == (*hcas.count > 0));
 }
 
-// What the profile itself expects of a node, as recognition would see it.
+// The hardware of a node as the profile expects it.
 Hardware healthy_node(const Profile& p) {
   Hardware node{.chassis_asset_tag = p.recognise.chassis_asset_tag.value_or(""),
                 .dmi_vendor = p.recognise.dmi_vendor.value_or(""),
@@ -104,7 +103,7 @@ TEST_P(ShippedProfileTest, RecognisesItsOwnNode) {
   ASSERT_TRUE(candidates.has_value()) << candidates.error().message;
   const Recognised found = choose(*candidates, healthy_node(*profile));
   const bool itself = found.profile == profile->name;
-  // Told apart by nothing that recognition sees: said, and left to the site.
+  // Profiles that recognition cannot distinguish are reported.
   const bool said =
       found.profile == "generic" && found.evidence.back().find(profile->name) != std::string::npos;
   EXPECT_TRUE(itself || said) << found.profile << ": " << found.evidence.back();
