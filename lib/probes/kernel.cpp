@@ -129,8 +129,8 @@ Fact<std::string> soft_limit(std::string_view limits, std::string_view name,
 Limits read_limits(const Root& root) {
   const auto starter = find_job_starter(root);
   if (!starter && root.foreign()) {
-    const auto nobody = Fact<std::string>::absent("no slurmd among the processes below this root");
-    return {.process = {}, .memlock_bytes = nobody, .open_files = nobody};
+    const auto unset = Fact<std::string>::absent("no slurmd among the processes below this root");
+    return {.process = {}, .memlock_bytes = unset, .open_files = unset};
   }
   const std::string path = starter ? fmt::format("/proc/{}/limits", *starter) : "/proc/self/limits";
   Limits limits;

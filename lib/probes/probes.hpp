@@ -15,7 +15,7 @@
 
 namespace muster {
 
-// What a profile asks probes to look for, beyond what they always look at.
+// The facts that a profile needs in addition to those that probes always read.
 struct Wanted {
   std::vector<std::string> sysctls;    // "vm.zone_reclaim_mode"
   std::vector<std::string> files;      // programs and paths whose existence and space matter

@@ -42,7 +42,7 @@ class KmsgCollector {
   // Adds one record with its dictionary lines.
   void add(std::string_view record);
 
-  // Records before the next one were overwritten; its sequence number tells how many.
+  // Records before the next one were overwritten; its sequence number shows how many.
   void overwritten() { overwritten_ = true; }
 
   // Reading stopped before the end.

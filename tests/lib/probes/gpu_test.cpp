@@ -183,7 +183,7 @@ TEST_F(NvmlTest, MissingFunctionsOfOlderDriversAreAbsent) {
   EXPECT_EQ(seen.clocks.thermal_ns, gpu(0).clocks.thermal_ns);
   EXPECT_TRUE(seen.clocks.hardware_thermal_ns.is_absent());
   EXPECT_EQ(seen.remapped_rows, gpu(0).remapped_rows);
-  // The first version of the call cannot tell what is reserved.
+  // The first version of the call does not report reserved memory.
   EXPECT_EQ(seen.memory->used, 300U);
   EXPECT_TRUE(seen.memory->reserved.is_absent());
   EXPECT_TRUE(seen.sram.is_absent());
