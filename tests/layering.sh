@@ -120,6 +120,5 @@ confined '#include <pugixml' 'lib/probes/environment_nccl\.cpp'
 confined '#include <simdjson' 'lib/base/json_read\.cpp'
 confined '#include <kainjow/' 'lib/report/formats/page\.cpp'
 confined '#include <CLI/' 'lib/command/'
-confined '#include <sqlite3' 'slurm/history/'
 
 exit "$status"

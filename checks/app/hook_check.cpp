@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <set>
 #include <utility>
 
 #include "checks/app/inspect.hpp"
 #include "checks/app/run_benchmarks.hpp"
-#include "lib/state/job_gpus.hpp"
 
 namespace muster::app {
 namespace {
@@ -30,24 +28,6 @@ std::string identity_of(const Snapshot& snapshot) {
 }
 
 }  // namespace
-
-std::vector<LeftOnGpus> left_on_gpus(const Snapshot& snapshot) {
-  const auto job = find_job_gpus(snapshot);
-  if (job.job.empty()) return {};
-  std::map<unsigned, LeftOnGpus> left;
-  for (const auto& gpu : snapshot.nvml->gpus) {
-    if (!gpu.processes) continue;
-    for (const auto& process : *gpu.processes) {
-      const bool of_the_job =
-          process.job == job.job || (process.job.empty() && job.of(gpu) == Held::yes);
-      if (!of_the_job || !process.user || *process.user == 0) continue;
-      left[process.pid] = {.pid = process.pid, .user = *process.user};
-    }
-  }
-  std::vector<LeftOnGpus> all;
-  for (auto& [pid, process] : left) all.push_back(std::move(process));
-  return all;
-}
 
 Attempt<CheckedNode> check_node(const HookCommand& command, const std::string& drained_for,
                                 const Caller& caller, Deadline& deadline) {
@@ -70,8 +50,6 @@ Attempt<CheckedNode> check_node(const HookCommand& command, const std::string& d
   }
   const auto shared = std::make_shared<const Inspected>(std::move(inspected));
   const auto& snapshot = shared->observed.snapshot;
-  // Below --root, process ids are those of another machine.
-  const bool is_here = command.context == "epilog" && command.root == "/";
   return CheckedNode{.report = shared->report,
                      .boot_id = snapshot.identity->boot_id ? *snapshot.identity->boot_id : "",
                      .identity = identity_of(snapshot),
@@ -79,7 +57,6 @@ Attempt<CheckedNode> check_node(const HookCommand& command, const std::string& d
                          [shared, context = command.context](const std::string& drained_check) {
                            return judge_drained(*shared, context, drained_check);
                          },
-                     .left_on_gpus = is_here ? left_on_gpus(snapshot) : std::vector<LeftOnGpus>(),
                      .tested = tested};
 }
 

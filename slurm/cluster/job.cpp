@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -12,66 +11,63 @@
 namespace muster::slurm {
 namespace {
 
-// A job's name may be any text: it ends its line and is the last of it.
-constexpr std::string_view kName = " JobName=";
-
-// Words KEY=VALUE; of a key that stands there twice the first counts, before what a user wrote.
-void add_words(std::string_view line, std::map<std::string, std::string, std::less<>>& values) {
-  for (const auto word : split_words(line)) {
-    const auto equals = word.find('=');
-    if (equals == std::string_view::npos) continue;
-    values.emplace(word.substr(0, equals), word.substr(equals + 1));
+Result<std::string> call_for_job(const Installation& installation, const std::string& id,
+                                 std::vector<std::string> arguments, const CallLimits& limits) {
+  if (!parse_unsigned(id)) {
+    return make_error(fmt::format("invalid job id \"{}\"", printable(id, 40)));
   }
+  return call(installation.scontrol, std::move(arguments), installation.environment, limits);
 }
 
-// What scontrol says to `arguments`, which are about the job.
-Result<std::string> ask_about(const Installation& installation, const std::string& id,
-                              std::vector<std::string> arguments, const CallLimits& limits) {
-  if (!parse_unsigned(id)) return make_error(fmt::format("no job's number: {}", printable(id, 40)));
-  return call(installation.scontrol, std::move(arguments), installation.environment, limits);
+Result<void> without_output(Result<std::string> called) {
+  return called.map([](const std::string& /*out*/) {});
 }
 
 }  // namespace
 
 Result<Job> parse_job(std::string_view text, std::string_view id) {
-  std::map<std::string, std::string, std::less<>> values;
+  constexpr std::string_view kBatch = "BatchFlag=";
+  constexpr std::string_view kRequeue = "Requeue=";
+  // A job's name may be any text. It ends its line.
+  constexpr std::string_view kName = " JobName=";
   const auto header = fmt::format("JobId={} ", id);
+  std::string_view batch, requeue;
   bool inside = false;
   for (auto line : split_lines(text)) {
-    if (line.starts_with("JobId=")) inside = line.starts_with(header);
-    if (!inside) continue;
-    const auto name = line.starts_with("JobId=") ? line.find(kName) : std::string_view::npos;
-    if (name != std::string_view::npos) {
-      values.emplace("JobName", line.substr(name + kName.size()));
-      line = line.substr(0, name);
+    if (line.starts_with("JobId=")) {
+      inside = line.starts_with(header);
+      line = line.substr(0, line.find(kName));
     }
-    add_words(line, values);
+    if (!inside) continue;
+    for (const auto word : split_words(line)) {
+      // The first one counts: a user's text comes later.
+      if (batch.empty() && word.starts_with(kBatch)) batch = word.substr(kBatch.size());
+      if (requeue.empty() && word.starts_with(kRequeue)) requeue = word.substr(kRequeue.size());
+    }
   }
-  const auto value = [&](std::string_view key) {
-    const auto found = values.find(key);
-    return found == values.end() ? std::string() : found->second;
-  };
-  if (value("BatchFlag").empty() || value("Requeue").empty()) {
-    return make_error(fmt::format("scontrol does not say what job {} is", printable(id, 40)));
+  if (batch.empty() || requeue.empty()) {
+    return make_error(
+        fmt::format("scontrol show job: no BatchFlag and Requeue of job {}", printable(id, 40)));
   }
-  return Job{.batch = value("BatchFlag") != "0",
-             .requeue = value("Requeue") != "0",
-             .name = value("JobName"),
-             .array_job = value("ArrayJobId"),
-             .array_task = value("ArrayTaskId"),
-             .host = value("BatchHost")};
+  return Job{.batch = batch != "0", .requeue = requeue != "0"};
 }
 
 Result<Job> ask_job(const Installation& installation, const std::string& id,
                     const CallLimits& limits) {
-  return ask_about(installation, id, {"show", "job", id}, limits)
+  return call_for_job(installation, id, {"show", "job", id}, limits)
       .and_then([&](const std::string& out) { return parse_job(out, id); });
 }
 
 Result<void> notify_job(const Installation& installation, const std::string& id,
                         const std::string& line, const CallLimits& limits) {
-  return ask_about(installation, id, {"notify", id, line}, limits)
-      .map([](const std::string& /*out*/) {});
+  return without_output(call_for_job(installation, id, {"notify", id, line}, limits));
+}
+
+Result<void> comment_job(const Installation& installation, const std::string& id,
+                         const std::string& line, const CallLimits& limits) {
+  return without_output(call_for_job(
+      installation, id,
+      {"update", fmt::format("jobid={}", id), fmt::format("admincomment={}", line)}, limits));
 }
 
 }  // namespace muster::slurm

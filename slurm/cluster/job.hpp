@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Slurm knows about one job, and a word to whoever waits for it.
+// One job in Slurm, and a message to its user.
 #pragma once
 
 #include <string>
@@ -11,23 +11,24 @@
 namespace muster::slurm {
 
 struct Job {
-  bool batch = false;    // of sbatch, and not of srun or salloc
-  bool requeue = false;  // it may be put back into the queue
-  std::string name;
-  std::string array_job, array_task;  // empty: none of an array
-  std::string host;                   // the node on which the batch script runs
+  bool batch = false;    // from sbatch, not from srun or salloc
+  bool requeue = false;  // it may go back into the queue
 
   bool operator==(const Job&) const = default;
 };
 
-// `text` is what `scontrol show job` says of one job or of several.
+// `text` is the output of `scontrol show job` for one job or for several.
 [[nodiscard]] Result<Job> parse_job(std::string_view text, std::string_view id);
 
 [[nodiscard]] Result<Job> ask_job(const Installation& installation, const std::string& id,
                                   const CallLimits& limits);
 
-// Writes `line` to standard error of the srun or salloc that waits for the job.
+// Writes `line` to the standard error of the srun or salloc that waits for the job.
 [[nodiscard]] Result<void> notify_job(const Installation& installation, const std::string& id,
                                       const std::string& line, const CallLimits& limits);
+
+// Puts `line` into the job's AdminComment, which its user sees in `scontrol show job`.
+[[nodiscard]] Result<void> comment_job(const Installation& installation, const std::string& id,
+                                       const std::string& line, const CallLimits& limits);
 
 }  // namespace muster::slurm

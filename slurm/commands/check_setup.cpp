@@ -14,9 +14,9 @@
 #include "lib/base/text.hpp"
 #include "lib/process/startup.hpp"
 #include "slurm/cluster/config.hpp"
-#include "slurm/cluster/node_memory.hpp"
 #include "slurm/commands/setup_slurm.hpp"
 #include "slurm/commands/slurm_site.hpp"
+#include "slurm/policy/own_drain.hpp"
 #include "slurm/tell/tell.hpp"
 
 namespace muster::app {
@@ -200,7 +200,7 @@ class Setup {
   void check_history(const fs::path& file, const std::string& folder) {
     constexpr std::string_view kSubject = "history";
     if (auto own = check_own_file(file); !own) return lines_.fail(kSubject, own.error().message);
-    const auto history = slurm::History::peek(file);
+    const auto history = slurm::History::read(file);
     if (!history && !history.error().missing) {
       return lines_.fail(kSubject, history.error().message);
     }

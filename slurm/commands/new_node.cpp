@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
+#include "lib/base/clock.hpp"
 #include "lib/report/summary.hpp"
 #include "slurm/policy/reason.hpp"
 
@@ -17,8 +17,7 @@ using slurm::Standing;
 
 constexpr std::size_t kLongestLine = 300;
 
-// What comes of one look at the node: beside what the gate says, that it is closed and nothing but
-// a clean sweep is missing.
+// The result of one look at the node; `sweep`: it is closed, and only a clean sweep is missing.
 enum class Look { open, closed, others, sweep };
 
 Report not_swept(const std::string& node, std::string why) {
@@ -39,7 +38,7 @@ class GateKeeper {
 
   Gate run() {
     auto look = look_at(*services_.controller, nullptr);
-    // One that was drained just now is looked at again.
+    // A node that was drained just now is looked at again.
     if (look == Look::sweep) look = look_at(*services_.controller, nullptr);
     if (look == Look::sweep) look = sweep();
     if (look == Look::others) return Gate::others;
@@ -54,11 +53,11 @@ class GateKeeper {
     return controller ? look_at(**controller, &report) : Look::closed;
   }
 
-  // `swept` is what came of its sweep, where it was run.
+  // `swept` is the result of its sweep, if one was run.
   Look look_at(slurm::Controller& controller, const Report* swept) {
     const auto nodes = controller.nodes(node_.name);
     if (!nodes) {
-      say("trouble", fmt::format("Slurm could not be asked: {}", nodes.error().message));
+      report("trouble", fmt::format("Slurm could not be asked: {}", nodes.error().message));
       return Look::open;
     }
     const auto* const own = slurm::find_node(*nodes, node_.name);
@@ -66,7 +65,9 @@ class GateKeeper {
     const bool is_clean = node_.accepts && node_.report->verdict == Verdict::healthy;
     const auto standing = slurm::standing_of(*own);
     if (standing == Standing::in_service) {
-      if (was_kept_out()) return accept("accepted: somebody put it into service");
+      if (services_.last_look->is_kept_out()) {
+        return accept("accepted: somebody put it into service");
+      }
       if (is_clean && !node_.needs_sweep) return accept("accepted: a clean boot check is in");
       const auto look = drain(controller);
       return look == Look::closed && is_clean && services_.sweep ? Look::sweep : look;
@@ -79,11 +80,11 @@ class GateKeeper {
     return node_.needs_sweep ? judge_sweep(*own, controller, swept) : resume(controller);
   }
 
-  // A node whose boot check is clean. Jobs that were there before it was drained come to their end.
+  // Of a node whose boot check is clean. Jobs that were there before it was drained may still run.
   Look judge_sweep(const slurm::NodeState& own, slurm::Controller& controller,
                    const Report* swept) {
     if (own.state != "drained") {
-      return keep_out("jobs still run here, and a clean sweep is missing");
+      return keep_out("jobs are still running, and a clean sweep is missing");
     }
     if (swept == nullptr && services_.sweep) return Look::sweep;
     if (swept == nullptr) return keep_out("a clean sweep is missing, which muster hook boot runs");
@@ -93,63 +94,61 @@ class GateKeeper {
 
   Look drain(slurm::Controller& controller) {
     if (node_.dry_run) {
-      say("dry_run", "would drain: a new node");
+      report("dry_run", "would drain: a new node");
       return Look::closed;
     }
-    if (auto sent = controller.drain(node_.name, kNewNode); !sent) {
-      say("trouble", sent.error().message);
+    // Noted first: otherwise it would be drained again after an admin put it into service.
+    auto sent = services_.last_look->note_kept_out();
+    if (sent) sent = controller.drain(node_.name, kNewNode);
+    if (!sent) {
+      report("trouble", sent.error().message);
       return Look::open;
     }
-    services_.note({.kind = "drained",
-                    .message = fmt::format("a new node, drained until {}", what_is_in()),
-                    .reason = std::string(kNewNode),
-                    .boot_id = node_.boot_id});
+    services_.add_event({.kind = "drained",
+                         .message = fmt::format("a new node, drained until {}", what_is_clean()),
+                         .reason = std::string(kNewNode),
+                         .boot_id = node_.boot_id});
     return Look::closed;
   }
 
   Look resume(slurm::Controller& controller) {
     if (node_.dry_run) {
-      say("dry_run", fmt::format("would resume: {}", what_is_in()));
+      report("dry_run", fmt::format("would resume: {}", what_is_clean()));
       return Look::closed;
     }
     if (auto sent = controller.resume(node_.name); !sent) {
-      say("trouble", sent.error().message);
+      report("trouble", sent.error().message);
       return Look::closed;
     }
-    return accept(fmt::format("accepted: {}", what_is_in()));
+    return accept(fmt::format("accepted: {}", what_is_clean()));
   }
 
-  // From now on the node is as any other.
+  // From now on the node is like any other.
   Look accept(std::string why) {
     if (!node_.dry_run) {
-      const auto noted = services_.history->note_boot(node_.name, node_.boot_id);
-      if (!noted) say("trouble", noted.error().message);
+      const auto noted = services_.last_look->note(node_.boot_id, wall_time());
+      if (!noted) report("trouble", noted.error().message);
     }
-    say(node_.dry_run ? "dry_run" : "resumed", std::move(why));
+    report(node_.dry_run ? "dry_run" : "resumed", std::move(why));
     return Look::open;
   }
 
-  // Says why it is not accepted, once.
+  // Reports why it is not accepted, once.
   Look keep_out(std::string_view why) {
     auto message = fmt::format("not accepted: {}", why);
     const auto last =
         services_.history->events({.nodes = {node_.name}, .kinds = {"kept"}, .most = 1});
-    const bool was_said = last && !last->empty() && last->back().message == message;
-    if (node_.dry_run || !was_said) say("kept", std::move(message));
+    const bool was_reported = last && !last->empty() && last->back().message == message;
+    if (node_.dry_run || !was_reported) report("kept", std::move(message));
     return Look::closed;
   }
 
-  void say(std::string_view kind, std::string message) {
-    services_.note(
+  void report(std::string_view kind, std::string message) {
+    services_.add_event(
         {.kind = std::string(kind), .message = std::move(message), .boot_id = node_.boot_id});
   }
 
-  [[nodiscard]] bool was_kept_out() const {
-    const auto drains = services_.history->events({.nodes = {node_.name}, .kinds = {"drained"}});
-    return drains && std::ranges::count(*drains, kNewNode, &slurm::Event::reason) > 0;
-  }
-
-  [[nodiscard]] std::string_view what_is_in() const {
+  [[nodiscard]] std::string_view what_is_clean() const {
     return node_.needs_sweep ? "a clean boot check and a clean sweep are in"
                              : "a clean boot check is in";
   }
@@ -159,11 +158,6 @@ class GateKeeper {
 };
 
 }  // namespace
-
-bool is_new(const slurm::History& history, std::string_view node) {
-  const auto known = history.knows(node);
-  return known && !*known;
-}
 
 Gate keep_gate(const NewNode& node, const GateServices& services) {
   return GateKeeper(node, services).run();

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate for new nodes: where a site wants it, a node is in service only once it was accepted.
+// The gate for new nodes: if a site wants it, a node is in service only once it was accepted.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "lib/report/report.hpp"
 #include "slurm/cluster/controller.hpp"
+#include "slurm/drains/last_look.hpp"
 #include "slurm/history/history.hpp"
 
 namespace muster::app {
 
 struct NewNode {
-  std::string name;  // as Slurm calls it
+  std::string name;  // in Slurm
   std::string boot_id;
   const Report* report = nullptr;
-  bool accepts = false;      // the report is such as a node is accepted by
+  bool accepts = false;      // a healthy report of this context accepts the node
   bool needs_sweep = false;  // before it is accepted
   bool dry_run = false;
 };
@@ -25,10 +25,11 @@ struct NewNode {
 struct GateServices {
   slurm::Controller* controller = nullptr;
   slurm::History* history = nullptr;
-  std::function<void(slurm::Event)> note;  // says what was done, or would be
-  // Makes the controller to ask after a sweep, which takes the time that `controller` has.
+  const slurm::LastLook* last_look = nullptr;
+  std::function<void(slurm::Event)> add_event;
+  // Makes the controller to ask after a sweep, which uses up the time of `controller`.
   std::function<Result<std::unique_ptr<slurm::Controller>>()> reach;
-  std::function<Result<Report>()> sweep = {};  // of this node; none: not here and now
+  std::function<Result<Report>()> sweep = {};  // of this node; none: not in this hook
 };
 
 enum class Gate {
@@ -37,12 +38,9 @@ enum class Gate {
   others,  // somebody else drained it, or it is away
 };
 
-// A node is new while nobody has asked Slurm about it from here: its history says so.
-[[nodiscard]] bool is_new(const slurm::History& history, std::string_view node);
-
-// Drains a new node, resumes it once a clean report is there, and where it is wanted a clean sweep,
-// which it runs, and leaves alone one that somebody else drained. One that somebody put back into
-// service counts as accepted.
+// Drains a node that is new to muster. Resumes it once a clean report is there, and a clean sweep
+// if one is needed, which it runs. A node that somebody else drained is left alone, and one that
+// somebody put into service is accepted.
 [[nodiscard]] Gate keep_gate(const NewNode& node, const GateServices& services);
 
 }  // namespace muster::app

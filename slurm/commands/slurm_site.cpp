@@ -12,6 +12,7 @@
 #include "lib/profile/site.hpp"
 
 namespace muster::app {
+
 Result<slurm::Rules> read_rules(std::string_view root, const Variables& variables) {
   slurm::Rules rules;
   TRY(read_slurm_block(sources_of(variables, root, {}), rules, slurm::check_values));
@@ -24,7 +25,7 @@ std::filesystem::path state_folder(const std::string& state, std::string_view ro
 }
 
 std::filesystem::path history_file(const std::filesystem::path& folder) {
-  return folder / "history.db";
+  return folder / "events.jsonl";
 }
 
 std::string below_root(std::string_view root, std::string_view file) {

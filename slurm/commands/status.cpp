@@ -20,7 +20,7 @@ int run_status(const StatusCommand& command, const Caller& caller) {
   if (!cluster) return fail(caller, undecided(cluster.error()).value());
   const auto folder = state_folder(command.state, command.root);
   auto history = folder.empty() ? make_error("below --root this needs --state")
-                                : slurm::History::peek(history_file(folder));
+                                : slurm::History::read(history_file(folder));
   auto status =
       slurm::status_of(*cluster, command.nodes, rules, wall_time(), history ? &*history : nullptr);
   if (!history && !history.error().missing) status.history = history.error().message;

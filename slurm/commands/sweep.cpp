@@ -95,8 +95,6 @@ class Sweep {
     auto history = changes() ? slurm::History::open(file) : slurm::History::read(file);
     if (history) {
       history_.emplace(*std::move(history));
-      if (!history_->note().empty())
-        caller_.console.note(fmt::format("muster: {}", history_->note()));
       return {};
     }
     // No pass has run yet.

@@ -4,46 +4,36 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 
 #include "slurm/cluster/job.hpp"
-#include "slurm/commands/job_output.hpp"
 
 namespace muster::app {
 namespace {
 
-// What is true of a job whose prolog fails.
-std::string_view outcome(const HeldJob& held, const std::optional<slurm::Job>& job) {
-  if (held.starts) return "the node stays in service all the same";
-  if (!job) {
-    return "it starts again elsewhere where requeueing is allowed (sbatch --requeue), else it ends";
-  }
-  if (!job->batch) return "the job ends here: start it again";
-  if (job->requeue) return "the job goes back into the queue";
-  return "the job ends here, since it may not be requeued (sbatch --requeue)";
+// What becomes of a job whose prolog fails.
+std::string_view outcome(const HeldJob& held, const slurm::Job& job) {
+  if (held.starts) return "the node stays in service, and the job starts on it";
+  if (!job.batch) return "the job ends here: start it again";
+  if (job.requeue) return "the job goes back into the queue";
+  return "the job ends here, because it may not be requeued (sbatch --requeue)";
 }
 
 }  // namespace
 
 Result<void> tell_user(const HeldJob& held, const slurm::Rules& rules, const Variables& variables,
                        Clock::time_point end) {
-  const auto id = variables.find("SLURM_JOB_ID");
-  if (id == variables.end()) return {};
-  const auto installation = slurm::find_installation(rules, variables);
-  // Half of the time is for writing.
-  const auto now = Clock::now();
-  const slurm::CallLimits limits{.deadline = std::max(Clock::duration(0), (end - now) / 2),
+  const auto id = value_of(variables, "SLURM_JOB_ID");
+  if (id.empty()) return {};
+  TRY_ASSIGN(const auto installation, slurm::find_installation(rules, variables));
+  // Half of the time is for each of the two calls.
+  const slurm::CallLimits limits{.deadline = std::max(Clock::duration(0), (end - Clock::now()) / 2),
                                  .end = end};
-  std::optional<slurm::Job> job;
-  if (installation) {
-    if (auto asked = slurm::ask_job(*installation, id->second, limits)) job = *std::move(asked);
-  }
+  TRY_ASSIGN(const auto job, slurm::ask_job(installation, id, limits));
   const auto line = fmt::format("muster: node {} is not fit for this job: {}; {}", held.node,
                                 held.what, outcome(held, job));
-  if (job && !job->batch) return slurm::notify_job(*installation, id->second, line, limits);
-  TRY_ASSIGN(const auto file, output_file(variables, job, held.node));
-  return append_to_job_output(file, variables, line + "\n", end);
+  return job.batch ? slurm::comment_job(installation, id, line, limits)
+                   : slurm::notify_job(installation, id, line, limits);
 }
 
 }  // namespace muster::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a prolog tells the user whose job came to a sick node.
+// What a prolog tells the user whose job was sent to a sick node.
 #pragma once
 
 #include <string>
@@ -12,14 +12,13 @@
 namespace muster::app {
 
 struct HeldJob {
-  std::string node;  // as Slurm calls it
+  std::string node;  // its name in Slurm
   std::string what;  // what is wrong with it
-  bool starts;       // the job starts all the same
+  bool starts;       // the job starts in spite of it
 };
 
-// Says it, and what becomes of the job, which Slurm is asked about: to a batch job's output, or to
-// the terminal of the srun or salloc that waits for it. All of it ends by `end`. An error says why
-// the user was not told.
+// Tells the user, and what becomes of the job: on the terminal of the srun or salloc that waits for
+// it, or in the AdminComment of a batch job. All of it ends by `end`.
 [[nodiscard]] Result<void> tell_user(const HeldJob& held, const slurm::Rules& rules,
                                      const Variables& variables, Clock::time_point end);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an admin says by `muster drain` and `muster resume`: node by node, never over what somebody
-// else decided.
+// What an admin decides with `muster drain` and `muster resume`: node by node, and never over what
+// somebody else decided.
 #pragma once
 
 #include <functional>
@@ -15,25 +15,26 @@ namespace muster::slurm {
 
 struct AdminRequest {
   std::vector<std::string> nodes;
-  std::string user;  // who says it
+  std::string user;  // the admin
   std::string text;  // why; of a drain
   Time now{};
   bool dry_run = false;
-  std::function<void(const Event&)> tell = {};  // syslog; nobody in a dry run
+  std::function<void(const Event&)> tell = {};  // for syslog; not called in a dry run
 };
 
 struct AdminAnswer {
   std::string node;
   bool done = false;
-  std::string what;  // "drained", "in service", "left alone: drained by root: \"disk swap\""
+  std::string what;  // "drained", "left alone: it is drained by root: \"disk swap\""
 
   bool operator==(const AdminAnswer&) const = default;
 };
 
-// Drains each node that is in service, or that muster drained: then the reason becomes the admin's,
-// and muster does not resume the node by itself any more. One answer per node. An error: Slurm does
-// not answer, and nothing was done. What is done and what is left alone is an event. Without a
-// history it is done all the same, and each answer says so.
+// Each function returns one answer per node, and adds an event for each to the history, if there is
+// one. An error: Slurm does not answer, and nothing was done.
+
+// Drains each node that is in service or was drained by muster. The reason becomes the admin's, and
+// muster does not resume the node by itself any more.
 [[nodiscard]] Result<std::vector<AdminAnswer>> drain_nodes(const AdminRequest& request,
                                                            Controller& controller,
                                                            History* history);
@@ -42,5 +43,12 @@ struct AdminAnswer {
 [[nodiscard]] Result<std::vector<AdminAnswer>> resume_nodes(const AdminRequest& request,
                                                             Controller& controller,
                                                             History* history);
+
+// Marks the drains for `check` as accepted, of the nodes in the request or of all if it names none:
+// they no longer count for the breaker, and stay drained.
+[[nodiscard]] Result<std::vector<AdminAnswer>> accept_drains(const AdminRequest& request,
+                                                             std::string_view check,
+                                                             Controller& controller,
+                                                             History* history);
 
 }  // namespace muster::slurm

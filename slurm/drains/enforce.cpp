@@ -6,137 +6,359 @@
 #include <tuple>
 #include <utility>
 
+#include "lib/base/text.hpp"
 #include "lib/report/summary.hpp"
-#include "slurm/drains/adopting.hpp"
-#include "slurm/drains/draining.hpp"
-#include "slurm/drains/resuming.hpp"
-#include "slurm/drains/run.hpp"
+#include "slurm/drains/enforcement.hpp"
+#include "slurm/policy/allowance.hpp"
 #include "slurm/policy/reason.hpp"
 #include "slurm/policy/recovery.hpp"
 
 namespace muster::slurm {
 namespace {
 
-using std::chrono::seconds;
+using std::chrono::milliseconds;
 
-constexpr seconds kFresh{2};
+// Slurm counts time in whole seconds: after this long, all drains of the same second as ours are
+// visible.
+constexpr milliseconds kUntilRanked{1200};
+// A drain that is younger than this may have been applied just now, and others may follow.
+constexpr std::chrono::seconds kFresh{2};
 
-// Resets the count of clean runs if this run was not clean, whether or not Slurm answered.
-void note_unclean(Run& run) {
-  auto& drain = run.situation.drain;
-  const auto& request = run.request;
-  const auto& report = report_of_drain(run.situation);
-  if (!drain || cleanness_of(report, request.rules, *drain) != Cleanness::unclean) return;
-  drain->clean_runs = 0;
-  drain->resuming = false;
-  auto* history = run.writable_history();
-  if (history != nullptr)
-    run.warn_if_failed(history->note_run(request.node, *drain, false, request.boot_id));
-  const auto* const found = drain_finding(report, request.rules);
-  if (found == nullptr || gravity(found->remedy) <= gravity(drain->remedy)) return;
-  // The boot goes with it: a reboot before it was found is not its remedy.
-  auto worse = *drain;
-  worse.check = found->check;
-  worse.remedy = found->remedy;
-  worse.boot_id = request.boot_id;
-  if (history != nullptr) run.warn_if_failed(history->worsen_drain(request.node, *drain, worse));
-  run.result.decision.check = found->check;
-  run.result.decision.device = found->device;
-  run.say("worsened",
-          fmt::format("{}; the node was drained for {}", sentence(*found), drain->check));
-  *drain = std::move(worse);
-}
-
-// Notes that Slurm was asked in this boot. Where that fails, the next run asks again.
-void note_boot(Run& run) {
-  if (run.knows_boot || run.is_unrecorded || run.writable_history() == nullptr) return;
-  static_cast<void>(run.writable_history()->note_boot(run.request.node, run.request.boot_id));
-}
-
-// Finds out what happened to our last drain since the last run.
-void settle(Run& run) {
-  auto& situation = run.situation;
-  if (!situation.drain) return;
-  if (situation.drain->confirmed && standing_of(*situation.node) == Standing::in_service) {
-    return release(run);
-  }
-  // Slurm answers again, and the resume that was sent by an earlier run is not in force.
-  if (situation.drain->resuming && run.shows_own()) {
-    situation.drain->resuming = false;
-    if (auto* history = run.writable_history())
-      run.warn_if_failed(history->cancel_resume(run.request.node, *situation.drain));
-  }
-  // A drain that came late, just now: others may be coming.
-  const bool is_fresh = situation.node->since && situation.now - *situation.node->since < kFresh;
-  if (situation.drain->confirmed || !run.shows_own() || !is_fresh) return;
-  const auto before = std::pair{situation.node, situation.cluster};
-  static_cast<void>(run.wait(kUntilRanked));
-  if (!run.look()) std::tie(situation.node, situation.cluster) = before;
-}
-
-// Says why nothing is done: the node is not ours to touch, or nothing is called for.
-void leave(Run& run) {
-  auto& situation = run.situation;
-  auto& decision = run.result.decision;
-  const auto& drain = situation.drain;
-  if (decision.sick) {
-    run.refuse(decision.why);
-  } else if (drain && !drain->confirmed) {
-    decision.why = "the last drain was sent, and Slurm has not applied it";
-  } else if (!drain && run.is_drained() && is_ours(situation.node->reason)) {  // an admin's own
-    run.say_kept(situation.node->since);
-  }
-  // One that was sent and not seen is waited for, but not for ever.
-  if (!drain || drain->confirmed || situation.now - drain->at < kMayStillCome) return;
-  if (auto* history = run.writable_history()) {
-    run.warn_if_failed(history->cancel_drain(run.request.node, *drain, situation.now));
-  }
-  run.say("not_applied", "Slurm never applied the last drain", drain->reason);
-}
-
-void act(Run& run) {
-  update_reason(run);
-  run.result.decision = decide(run.situation);
-  run.result.drained = run.is_drained();
-  if (run.shows_own()) run.result.report = &report_of_drain(run.situation);
-  switch (run.result.decision.action) {
-    case Action::drain:
-      return drain(run);
-    case Action::keep:
-      return keep(run);
-    case Action::resume:
-      return resume(run);
-    case Action::nothing:
-      return leave(run);
-  }
-}
+constexpr std::string_view kNoTime =
+    "not drained: too little of the hook's time is left to verify the drain";
 
 }  // namespace
 
-HookResult enforce(const HookRequest& request, const HookServices& services) {
-  Run run(request, services);
-  run.recall();
-  const auto is_needed = [&] {
-    const HistoryFacts known{.drained_by_us = run.situation.drain.has_value(),
-                             .boot = run.knows_boot};
-    return needs_slurm(*request.report, request.rules, known);
-  };
-  if (is_needed()) run.exclude_others();
-  note_unclean(run);
-  if (!is_needed()) {
-    run.result.decision = decide(run.situation);
-  } else if (run.look()) {
-    if (adopt(run)) note_unclean(run);
-    note_boot(run);
-    settle(run);
-    settle_memory(run);
-    act(run);
-  } else {
-    run.give_up();
+Enforcement::Enforcement(const HookRequest& request, const HookServices& services)
+    : request_(request), services_(services) {
+  situation_.report = result_.report = request.report;
+  situation_.rules = request.rules;
+  situation_.now = services.now();
+  situation_.boot_id = request.boot_id;
+  situation_.identity = request.identity;
+}
+
+HookResult Enforcement::run() {
+  const bool is_sick = drain_finding(*request_.report, request_.rules) != nullptr;
+  // First, so that a run that is killed makes the next one ask.
+  if (is_sick && services_.last_look != nullptr && !request_.dry_run) {
+    services_.last_look->forget();
   }
-  if (run.is_unrecorded && services.ask_again && !request.dry_run) services.ask_again();
-  if (!run.result.decision.sick) run.end_refusal();
-  return std::move(run.result);
+  if (!is_sick && !needs_slurm()) {
+    result_.decision = decide(situation_);
+  } else {
+    exclude_others();
+    if (look()) {
+      settle();
+      const auto drain = current_drain(situation_);
+      const bool is_judged = drain && request_.judge_drained;
+      situation_.of_drained = is_judged ? request_.judge_drained(drain->check) : nullptr;
+      count_unclean_run();
+      act();
+    } else {
+      give_up();
+    }
+  }
+  if (!result_.decision.sick) report_end_of_refusal();
+  note_look();
+  write_history();
+  return std::move(result_);
+}
+
+bool Enforcement::needs_slurm() const {
+  if (services_.last_look == nullptr) return is_health_check(*request_.report);
+  return !services_.last_look->is_recent(request_.boot_id, situation_.now);
+}
+
+void Enforcement::exclude_others() {
+  if (request_.dry_run || !services_.exclude_others) return;
+  const auto trouble = services_.exclude_others();
+  if (!trouble.empty()) report("trouble", trouble);
+}
+
+bool Enforcement::look() {
+  situation_.node.reset();
+  situation_.cluster.clear();
+  situation_.trouble = services_.trouble;
+  if (services_.controller == nullptr) return false;
+  const auto before = time_left();
+  auto nodes = services_.controller->nodes(request_.node);
+  longest_look_ = std::max(longest_look_, before - time_left());
+  situation_.now = services_.now();
+  if (!nodes) {
+    situation_.trouble = nodes.error().message;
+    return false;
+  }
+  const auto* const own = find_node(*nodes, request_.node);
+  if (own == nullptr) {
+    situation_.trouble = fmt::format("Slurm does not list {}", request_.node);
+    return false;
+  }
+  situation_.node = *own;
+  situation_.cluster = std::move(*nodes);
+  return true;
+}
+
+milliseconds Enforcement::time_left() const {
+  return services_.left ? services_.left() : milliseconds::max() / 2;
+}
+
+bool Enforcement::wait(milliseconds time) const {
+  const auto longest = std::max(time_left() - longest_look_, milliseconds(0));
+  services_.sleep(std::min(time, longest));
+  return time <= longest;
+}
+
+bool Enforcement::has_time_to_drain() const {
+  constexpr milliseconds kForTheHistory{300};
+  // Three commands to Slurm and two questions between them: a command is one call, a question two.
+  return time_left() >= kUntilRanked + 3 * longest_look_ + kForTheHistory;
+}
+
+bool Enforcement::is_drained() const {
+  return situation_.node && standing_of(*situation_.node) == Standing::drained;
+}
+
+bool Enforcement::shows(std::string_view reason) const {
+  return is_drained() && without_reboot(situation_.node->reason) == without_reboot(reason);
+}
+
+std::optional<std::string> Enforcement::allowed_memory(std::string text) const {
+  const bool may_write = request_.rules.memory != "none" && may_remember(*situation_.node);
+  return may_write ? std::optional(std::move(text)) : std::nullopt;
+}
+
+void Enforcement::remember(const std::string& text) {
+  auto& node = *situation_.node;
+  if (request_.dry_run || !allowed_memory(text) || node.memory == text) return;
+  if (services_.controller->remember(request_.node, text)) node.memory = text;
+}
+
+std::string Enforcement::memory_of(const NodeMemory& drain) const {
+  const auto& node = *situation_.node;
+  return memory_while(node, drain, node.reason, request_.rules, situation_.now);
+}
+
+void Enforcement::settle() {
+  const auto& node = *situation_.node;
+  const auto memory = parse_node_memory(node.memory);
+  const bool in_service = standing_of(node) == Standing::in_service;
+  if (in_service && memory && !memory->check.empty()) return release(*memory);
+  const auto drain = current_drain(situation_);
+  const bool is_fresh = node.since && situation_.now - *node.since < kFresh;
+  if (!drain || drain->settled || !is_fresh) return;
+  const auto before = std::pair{situation_.node, situation_.cluster};
+  static_cast<void>(wait(kUntilRanked));
+  if (!look()) std::tie(situation_.node, situation_.cluster) = before;
+}
+
+// Our own resume takes the drain out of the memory in the same request.
+void Enforcement::release(const NodeMemory& drain) {
+  const auto& seen_in = drain.last_boot.empty() ? drain.boot : drain.last_boot;
+  // After `scontrol reboot` Slurm puts the node back itself: nobody has looked at it.
+  const bool by_reboot =
+      !seen_in.empty() && !request_.boot_id.empty() && seen_in != request_.boot_id;
+  result_.decision.check = drain.check;
+  report("released", by_reboot
+                         ? "the node was rebooted and is in service again; its drains still count"
+                         : "somebody else resumed the node");
+  remember(by_reboot ? memory_after(*situation_.node, request_.rules, situation_.now) : "");
+}
+
+// Of a node that is down or rebooting, too.
+void Enforcement::count_unclean_run() {
+  const auto drain = is_drained() ? current_drain(situation_) : memory_of_drain(*situation_.node);
+  if (!drain) return;
+  const auto& judged = report_of_drain(situation_);
+  if (cleanness_of(judged, request_.rules, *drain) != Cleanness::unclean) return;
+  const auto* const found = drain_finding(judged, request_.rules);
+  const bool is_graver = found != nullptr && gravity(found->remedy) > gravity(drain->remedy);
+  if (is_graver && is_drained()) return worsen(*drain, *found);
+  if (drain->clean == 0) return;
+  auto changed = *drain;
+  changed.clean = 0;
+  remember(memory_of(changed));
+}
+
+void Enforcement::worsen(const NodeMemory& drain, const Finding& found) {
+  if (request_.dry_run || !has_time_to_drain()) return;
+  const auto reason = make_reason(found, count_others(report_of_drain(situation_), found));
+  auto worse = drain;
+  worse.check = found.check;
+  worse.device = found.device == "node" ? "" : found.device;
+  worse.remedy = found.remedy;
+  worse.boot = request_.boot_id;  // a reboot before it was found is not its remedy
+  worse.last_boot.clear();
+  worse.clean = 0;
+  const auto sent =
+      services_.controller->drain(request_.node, reason,
+                                  allowed_memory(memory_while(*situation_.node, worse, reason,
+                                                              request_.rules, situation_.now)));
+  result_.decision.check = found.check;
+  result_.decision.device = found.device;
+  const auto message = fmt::format("{}; the node was drained for {}", sentence(found), drain.check);
+  if (look() && shows(reason)) {
+    return report("worsened", message, reason);
+  }
+  report_problem(fmt::format("{}; the reason could not be changed: {}", message,
+                             sent ? "Slurm does not show it" : sent.error().message));
+}
+
+void Enforcement::act() {
+  if (!situation_.node) return give_up();
+  result_.decision = decide(situation_);
+  result_.drained = is_drained();
+  if (current_drain(situation_)) result_.report = &report_of_drain(situation_);
+  switch (result_.decision.action) {
+    case Action::drain:
+      return drain();
+    case Action::keep:
+      return keep();
+    case Action::resume:
+      return resume();
+    case Action::nothing:
+      return leave_alone();
+  }
+}
+
+void Enforcement::drain() {
+  const auto& decision = result_.decision;
+  if (request_.dry_run) {
+    return report("dry_run", fmt::format("would drain: {}", decision.why), decision.reason);
+  }
+  if (!has_time_to_drain()) return refuse(kNoTime);
+  const NodeMemory own{.check = decision.check,
+                       .device = decision.device == "node" ? "" : decision.device,
+                       .remedy = decision.remedy,
+                       .at = situation_.now,
+                       .boot = request_.boot_id,
+                       .hardware = hash_hardware(request_.identity)};
+  const auto sent = services_.controller->drain(
+      request_.node, decision.reason,
+      allowed_memory(
+          memory_while(*situation_.node, own, decision.reason, request_.rules, situation_.now)));
+  const bool is_compared = wait(kUntilRanked);
+  verify_drain(sent, is_compared);
+}
+
+// `is_compared`: other drains of the same second are visible by now. Otherwise the drain stays
+// unsettled in the node's memory, and the next run compares it.
+void Enforcement::verify_drain(const Result<void>& sent, bool is_compared) {
+  const bool seen = look();
+  result_.drained = seen ? is_drained() : sent.has_value();
+  const auto decision = result_.decision;
+  if (!shows(decision.reason)) {
+    if (!sent) {
+      return report_problem(
+          fmt::format("the drain may still be applied: {}", sent.error().message));
+    }
+    if (!seen) return report_problem(fmt::format("drained, not verified: {}", situation_.trouble));
+    return report_problem(
+        fmt::format(R"(drained, and right after that the node is "{}" with the reason "{}")",
+                    printable(situation_.node->state), printable(situation_.node->reason)));
+  }
+  const auto beyond = beyond_share(*situation_.node, situation_.cluster, request_.rules);
+  if (!beyond.empty()) {
+    return take_back(
+        fmt::format("put back into service, because other nodes were drained first, {}: {}", beyond,
+                    decision.why));
+  }
+  if (!is_compared) {
+    return report_problem(fmt::format(
+        "drained, and not compared with the drains of other nodes, because the hook's time is "
+        "over: {}",
+        decision.why));
+  }
+  auto settled = shown_drain(*situation_.node);
+  settled.settled = true;
+  remember(memory_of(settled));
+  report("drained", decision.why, decision.reason);
+  auto stopped = stopped_by(*situation_.node, situation_.cluster, request_.rules);
+  if (!stopped.empty()) report("stopped", std::move(stopped));
+}
+
+void Enforcement::keep() {
+  const auto drain = current_drain(situation_);
+  const bool was_remembered = memory_of_drain(*situation_.node).has_value();
+  auto kept = *drain;
+  kept.settled = true;
+  if (!was_remembered) {
+    kept.boot = request_.boot_id;
+    kept.hardware = hash_hardware(request_.identity);
+  }
+  kept.last_boot = kept.boot == request_.boot_id ? "" : request_.boot_id;
+  if (result_.decision.clean) ++kept.clean;
+  remember(memory_of(kept));
+  const bool is_expected = !was_remembered && !request_.dry_run && allowed_memory("");
+  if (is_expected && look() && !memory_of_drain(*situation_.node)) {
+    result_.decision.why += fmt::format(
+        "; Slurm does not store the node's memory (slurm.memory: {} in muster.yaml), so it stays "
+        "drained until an admin runs muster resume {}",
+        request_.rules.memory, request_.node);
+  }
+  report_kept(drain->at);
+}
+
+void Enforcement::resume() {
+  const std::string why = result_.decision.why;
+  const std::string reason = situation_.node->reason;
+  if (request_.dry_run) {
+    return report("dry_run", fmt::format("would resume: {}", why), reason);
+  }
+  // Not because it is well: too many were drained at once, and Slurm applied a drain late.
+  if (result_.decision.sick) {
+    return take_back(about_fault(fmt::format("put back into service: {}", why)));
+  }
+  if (put_back(std::nullopt)) report("resumed", why, reason);
+}
+
+bool Enforcement::put_back(std::optional<Time> uncounted) {
+  const std::string reason = situation_.node->reason;
+  const auto sent = services_.controller->resume(
+      request_.node,
+      allowed_memory(memory_after(*situation_.node, request_.rules, situation_.now, uncounted)));
+  const bool seen = look();
+  // An error is not an answer, and neither is silence.
+  const bool done = seen ? !shows(reason) : sent.has_value();
+  result_.drained = seen ? is_drained() : !done;
+  if (!done) {
+    report_problem(
+        fmt::format("not resumed: {}", sent ? "Slurm accepted it and the node is still drained"
+                                            : std::string_view(sent.error().message)));
+  }
+  return done;
+}
+
+void Enforcement::take_back(std::string message) {
+  result_.decision.loud = true;
+  result_.decision.action = Action::nothing;
+  const std::string reason = situation_.node->reason;
+  if (put_back(shown_drain(*situation_.node).at)) report("undone", std::move(message), reason);
+}
+
+void Enforcement::leave_alone() {
+  const auto& decision = result_.decision;
+  if (decision.sick) return refuse(decision.why);
+  if (is_drained() && is_ours(situation_.node->reason)) report_kept(situation_.node->since);
+}
+
+void Enforcement::refuse(std::string_view why) {
+  result_.decision.action = Action::nothing;
+  auto message = about_fault(why);
+  if (!was_refused(message)) report("refused", std::move(message));
+  note_refusal();
+}
+
+void Enforcement::give_up() {
+  result_.decision = decide(situation_);
+  result_.out_of_reach = true;
+  if (result_.decision.sick) {
+    refuse(fmt::format("Slurm could not be asked: {}", situation_.trouble));
+  }
+}
+
+HookResult enforce(const HookRequest& request, const HookServices& services) {
+  return Enforcement(request, services).run();
 }
 
 }  // namespace muster::slurm

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What muster did to a node, what it refused to do, or what a sweep found; and how that is written.
+// Something that muster did to a node or refused to do, or the result of a sweep.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "slurm/cluster/node_state.hpp"
 
 namespace muster::slurm {
 
 struct Event {
-  std::int64_t id = 0;  // given by the history
+  std::int64_t id = 0;  // assigned by the history
   Time at{};
   std::string node;
   std::string kind;     // drained, resumed, kept, refused, undone, trouble, sweep, confirmed …
@@ -19,7 +21,7 @@ struct Event {
   std::string check;
   std::string device;
   std::string message;  // a sentence
-  std::string reason;   // as Slurm was given it; empty for none
+  std::string reason;   // the reason given to Slurm; empty for none
   std::string boot_id;
 
   bool operator==(const Event&) const = default;
@@ -36,5 +38,10 @@ struct Event {
 
 // One line of JSON, schema muster.event/1, with a newline.
 [[nodiscard]] std::string to_json_line(const Event& event);
+
+// A line of the history's file: as to_json_line, with the exact texts.
+[[nodiscard]] std::string to_stored_line(const Event& event);
+// Nothing for a line that is damaged.
+[[nodiscard]] std::optional<Event> parse_stored_line(std::string_view line);
 
 }  // namespace muster::slurm

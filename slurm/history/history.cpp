@@ -3,278 +3,171 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstddef>
-#include <limits>
-#include <set>
-#include <system_error>
-#include <utility>
 
 #include "lib/base/descriptor.hpp"
-#include "lib/base/result.hpp"
-#include "lib/base/text.hpp"
-#include "slurm/history/history_file.hpp"
+#include "lib/base/ownership.hpp"
 
 namespace muster::slurm {
 namespace {
 
-constexpr std::int64_t kPruneEvery = 256;  // events
-constexpr std::size_t kMostBoots = 16;
+namespace fs = std::filesystem;
 
-// The texts of an event, in the order of their columns, which stand behind its id and its time.
-constexpr std::array kTexts{&Event::node,    &Event::kind,   &Event::context,
-                            &Event::job,     &Event::check,  &Event::device,
-                            &Event::message, &Event::reason, &Event::boot_id};
+constexpr std::size_t kBlock = 64UL << 10U;
+constexpr std::size_t kLongestLine = 1UL << 20U;
 
-Result<void> prune(Connection& connection, std::int64_t newest) {
-  auto events = connection.run("DELETE FROM events WHERE id <= ?", newest - kMostRows);
-  if (!events) return events;
-  return connection.run(
-      "DELETE FROM drains WHERE ended IS NOT NULL AND id <= (SELECT max(id) FROM drains) - ?",
-      kMostRows);
-}
+fs::path older(const fs::path& file) { return fmt::format("{}.1", file.string()); }
 
-Event event_of(const Statement& row) {
-  Event event{.id = row.number(0), .at = to_time(row.number(1))};
-  int column = 2;
-  for (const auto text : kTexts) event.*text = row.text(column++);
-  return event;
-}
-
-std::vector<std::string> boots_of(const std::string& text) {
-  std::vector<std::string> boots;
-  if (text.empty()) return boots;
-  for (const auto boot : split(text, '\n')) boots.emplace_back(boot);
-  return boots;
-}
-
-// The record of one drain.
-struct Record {
-  Connection& connection;
-  std::string_view node;
-  const OwnDrain& drain;
-
-  // Changes it and no other. `changes` is a constant, and has `values` bound.
-  template <class... Values>
-  [[nodiscard]] Result<void> set(std::string_view changes, const Values&... values) const {
-    const auto sql = fmt::format(
-        "UPDATE drains SET {} WHERE node = ? AND ended IS NULL AND at = ? AND reason = ?", changes);
-    return connection.run(sql.c_str(), values..., node, to_number(drain.at), drain.reason);
+// Creates folders of mode 0755 regardless of the umask.
+Result<void> make_folder(const fs::path& folder) {
+  struct stat status = {};
+  if (folder.empty() || ::stat(folder.c_str(), &status) == 0) return {};
+  TRY(make_folder(folder.parent_path()));
+  if (::mkdir(folder.c_str(), 0755) == 0) {
+    if (::chmod(folder.c_str(), 0755) == 0) return {};
+  } else if (errno == EEXIST) {
+    return {};
   }
-};
-
-// Whether Slurm was asked in the boot that the history knows. A file of its own, because one can be
-// removed from a full disk, or while somebody else has the database.
-std::filesystem::path asked_beside(const std::filesystem::path& file) {
-  return fmt::format("{}.asked", file.string());
+  return os_error("create", folder.native(), errno);
 }
 
-bool selects(const std::set<std::string_view>& some, const std::string& one) {
-  return some.empty() || some.contains(one);
+Result<Descriptor> open_file(const fs::path& file, int flags) {
+  Descriptor opened(
+      ::open(file.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
+  if (!opened.is_open()) {
+    const auto error = os_error("open", file.native(), errno);
+    return errno == ENOENT ? make_missing(error.value().message) : error;
+  }
+  struct stat status = {};
+  if (::fstat(opened.get(), &status) != 0) return os_error("open", file.native(), errno);
+  if (S_ISREG(status.st_mode)) return opened;
+  return make_error(fmt::format("open {}: not a regular file", file.string()));
+}
+
+// Held while an event is added: ids grow, and a file that is renamed is renamed once.
+Result<Descriptor> lock(const fs::path& folder) {
+  constexpr int kTries = 200;
+  Descriptor locked(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!locked.is_open()) return os_error("open", folder.native(), errno);
+  for (int i = 0; i < kTries; ++i) {
+    if (::flock(locked.get(), LOCK_EX | LOCK_NB) == 0) return locked;
+    if (errno != EWOULDBLOCK && errno != EINTR) break;
+    ::usleep(10'000);
+  }
+  return os_error("lock", folder.native(), errno);
+}
+
+bool ends_in_a_line(int file, std::uintmax_t size) {
+  char last = 0;
+  return size == 0 || (::pread(file, &last, 1, static_cast<off_t>(size) - 1) == 1 && last == '\n');
+}
+
+// Calls `visit` for each line of a file from the last on, until it returns false. Returns false
+// then.
+Result<bool> walk_lines_back(const fs::path& file,
+                             const std::function<bool(std::string_view)>& visit) {
+  const auto opened = open_file(file, O_RDONLY);
+  if (!opened && opened.error().missing) return true;
+  if (!opened) return tl::unexpected(opened.error());
+  struct stat status = {};
+  if (::fstat(opened->get(), &status) != 0) return os_error("read", file.native(), errno);
+  std::string rest;  // the beginning of a line whose other lines were visited
+  for (auto end = static_cast<std::size_t>(status.st_size); end > 0;) {
+    const auto size = std::min(end, kBlock);
+    std::string block(size, '\0');
+    end -= size;
+    const auto got = ::pread(opened->get(), block.data(), size, static_cast<off_t>(end));
+    if (got < 0) return os_error("read", file.native(), errno);
+    block.resize(static_cast<std::size_t>(got));
+    rest.insert(0, block);
+    for (auto newline = rest.rfind('\n'); newline != std::string::npos;
+         newline = rest.rfind('\n')) {
+      const std::string line = rest.substr(newline + 1);
+      rest.resize(newline);
+      if (!line.empty() && !visit(line)) return false;
+    }
+    if (rest.size() > kLongestLine) rest.clear();
+  }
+  return rest.empty() || visit(rest);
+}
+
+bool is_selected(const std::vector<std::string>& wanted, const std::string& one) {
+  return wanted.empty() || std::ranges::find(wanted, one) != wanted.end();
 }
 
 }  // namespace
 
-History::History(HistoryFile&& file) : file_(std::make_unique<HistoryFile>(std::move(file))) {}
-
-History::History(History&& other) noexcept = default;
-History& History::operator=(History&& other) noexcept = default;
-History::~History() = default;
-
-Result<History> History::from(Result<HistoryFile> file) {
-  if (!file) return tl::unexpected(file.error());
-  return History(*std::move(file));
+Result<History> History::open(const fs::path& file) {
+  TRY(make_folder(file.parent_path()));
+  TRY(check_own_folder(file.parent_path()));
+  TRY(check_own_file(file));
+  TRY(open_file(file, O_WRONLY | O_CREAT));
+  return History(file);
 }
 
-Result<History> History::open(const std::filesystem::path& file) {
-  return from(open_history_file(file));
+Result<History> History::read(const fs::path& file) {
+  TRY(open_file(file, O_RDONLY));
+  return History(file);
 }
 
-Result<History> History::read(const std::filesystem::path& file) {
-  return from(read_history_file(file, Connection::Access::read));
+Result<void> History::walk_back(const std::function<bool(Event)>& visit) const {
+  const auto visit_line = [&](std::string_view line) {
+    auto event = parse_stored_line(line);
+    return !event || visit(*std::move(event));
+  };
+  for (const auto& file : {file_, older(file_)}) {
+    TRY_ASSIGN(const bool goes_on, walk_lines_back(file, visit_line));
+    if (!goes_on) break;
+  }
+  return {};
 }
 
-Result<History> History::peek(const std::filesystem::path& file) {
-  return from(read_history_file(file, Connection::Access::peek));
-}
-
-const std::string& History::note() const { return file_->note; }
-
-Result<void> insert_event(Connection& connection, const Event& event) {
-  auto insert = connection.prepare(
-      "INSERT INTO events (at, node, kind, context, job, check_id, device, message, reason, "
-      "boot_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  insert.bind(to_number(event.at));
-  for (const auto text : kTexts) insert.bind(event.*text);
-  if (auto added = insert.run(); !added) return added;
-  TRY_ASSIGN(const auto id, connection.ask_number("SELECT last_insert_rowid()"));
-  if (id % kPruneEvery != 0) return {};
-  return prune(connection, id);
-}
-
-Result<void> History::add(const Event& event) {
-  auto& connection = file_->connection;
-  return in_transaction(connection, [&] { return insert_event(connection, event); });
+Result<void> History::add(std::vector<Event> events) {
+  TRY_ASSIGN(const auto locked, lock(file_.parent_path()));
+  std::int64_t id = 0;
+  TRY(walk_back([&](const Event& newest) {
+    id = newest.id;
+    return false;
+  }));
+  TRY_ASSIGN(auto file, open_file(file_, O_RDWR | O_APPEND | O_CREAT));
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) return os_error("write", file_.native(), errno);
+  auto size = static_cast<std::uintmax_t>(status.st_size);
+  if (size > kLargestFile) {
+    if (::rename(file_.c_str(), older(file_).c_str()) != 0) {
+      return os_error("rename", file_.native(), errno);
+    }
+    TRY_ASSIGN(file, open_file(file_, O_RDWR | O_APPEND | O_CREAT));
+    size = 0;
+  }
+  // A process that was killed, or a full disk, may have left half a line.
+  std::string lines = ends_in_a_line(file.get(), size) ? "" : "\n";
+  for (auto& event : events) {
+    event.id = ++id;
+    lines += to_stored_line(event);
+  }
+  const int failure = write_all(file.get(), lines);
+  if (failure != 0) return os_error("write", file_.native(), failure);
+  return {};
 }
 
 Result<std::vector<Event>> History::events(const EventFilter& filter) const {
-  const std::set<std::string_view> nodes(filter.nodes.begin(), filter.nodes.end());
-  const std::set<std::string_view> kinds(filter.kinds.begin(), filter.kinds.end());
-  auto rows = file_->connection.prepare(
-      "SELECT id, at, node, kind, context, job, check_id, device, message, reason, boot_id "
-      "FROM events WHERE id > ? AND at >= ? ORDER BY id DESC");
-  rows.bind(filter.after_id,
-            filter.since ? to_number(*filter.since) : std::numeric_limits<std::int64_t>::min());
   std::vector<Event> found;
-  while (filter.most == 0 || found.size() < filter.most) {
-    TRY_ASSIGN(const auto row, rows.step());
-    if (!row) break;
-    Event event = event_of(rows);
-    if (selects(nodes, event.node) && selects(kinds, event.kind)) {
-      found.push_back(std::move(event));
-    }
-  }
-  std::reverse(found.begin(), found.end());
+  TRY(walk_back([&](Event event) {
+    if (event.id <= filter.after_id) return false;
+    const bool is_wanted = is_selected(filter.nodes, event.node) &&
+                           is_selected(filter.kinds, event.kind) &&
+                           (!filter.since || event.at >= *filter.since);
+    if (is_wanted) found.push_back(std::move(event));
+    return filter.most == 0 || found.size() < filter.most;
+  }));
+  std::ranges::reverse(found);
   return found;
-}
-
-Result<std::optional<OwnDrain>> History::drain_of(std::string_view node) const {
-  auto rows = file_->connection.prepare(
-      "SELECT reason, at, confirmed, boot_id, identity, check_id, remedy, clean_runs, boots_since, "
-      "resuming FROM drains WHERE node = ? AND ended IS NULL");
-  TRY_ASSIGN(const auto row, rows.bind(node).step());
-  if (!row) return std::nullopt;
-  // A word that is not known is taken for the remedy after which nothing is resumed by itself.
-  const auto remedy = parse_remedy(rows.text(6)).value_or(Remedy::reseat_or_replace);
-  return OwnDrain{.reason = rows.text(0),
-                  .at = to_time(rows.number(1)),
-                  .confirmed = rows.number(2) != 0,
-                  .boot_id = rows.text(3),
-                  .identity = rows.text(4),
-                  .check = rows.text(5),
-                  .remedy = remedy,
-                  .clean_runs = static_cast<int>(rows.number(7)),
-                  .boots_since = boots_of(rows.text(8)),
-                  .resuming = rows.number(9) != 0};
-}
-
-Result<std::vector<Time>> History::drains_of(std::string_view node) const {
-  return file_->connection
-      .prepare("SELECT at FROM drains WHERE node = ? AND counts = 1 ORDER BY id")
-      .bind(node)
-      .rows([](const Statement& row) { return to_time(row.number(0)); });
-}
-
-Result<bool> History::begin_drain(std::string_view node, const OwnDrain& drain,
-                                  const std::optional<OwnDrain>& last) {
-  auto& connection = file_->connection;
-  return in_transaction(connection, [&]() -> Result<bool> {
-    TRY_ASSIGN(const auto open, drain_of(node));
-    if (open.has_value() != last.has_value()) return false;
-    if (last && ((open)->at != last->at || (open)->reason != last->reason)) return false;
-    // One that nobody ever saw in Slurm is no flap.
-    TRY(
-        connection.run("UPDATE drains SET ended = ?, counts = min(counts, confirmed) "
-                       "WHERE node = ? AND ended IS NULL",
-                       to_number(drain.at), node));
-    return connection
-        .run(
-            "INSERT INTO drains (node, reason, at, confirmed, boot_id, identity, check_id, remedy, "
-            "clean_runs, boots_since, resuming) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            node, drain.reason, to_number(drain.at), drain.confirmed, drain.boot_id, drain.identity,
-            drain.check, to_string(drain.remedy), drain.clean_runs,
-            fmt::format("{}", fmt::join(drain.boots_since, "\n")), drain.resuming)
-        .map([] { return true; });
-  });
-}
-
-Result<void> History::confirm_drain(std::string_view node, const OwnDrain& drain) {
-  return Record{file_->connection, node, drain}.set("confirmed = 1");
-}
-
-Result<void> History::note_run(std::string_view node, const OwnDrain& drain, bool clean,
-                               std::string_view boot) {
-  auto& connection = file_->connection;
-  return in_transaction(connection, [&]() -> Result<void> {
-    TRY_ASSIGN(const auto open, drain_of(node));
-    if (!open) return {};
-    auto boots = (open)->boots_since;
-    const auto& last = boots.empty() ? (open)->boot_id : boots.back();
-    if (!boot.empty() && boot != last) boots.emplace_back(boot);
-    if (boots.size() > kMostBoots) boots.erase(boots.begin());
-    return Record{connection, node, drain}.set(
-        "clean_runs = (clean_runs + 1) * ?, resuming = resuming * ?, boots_since = ?", clean, clean,
-        fmt::format("{}", fmt::join(boots, "\n")));
-  });
-}
-
-Result<void> History::worsen_drain(std::string_view node, const OwnDrain& drain,
-                                   const OwnDrain& worse) {
-  return Record{file_->connection, node, drain}.set(
-      "check_id = ?, remedy = ?, boot_id = ?, reason = ?", worse.check, to_string(worse.remedy),
-      worse.boot_id, worse.reason);
-}
-
-Result<bool> History::begin_resume(std::string_view node, const OwnDrain& drain) {
-  auto& connection = file_->connection;
-  return in_transaction(connection, [&]() -> Result<bool> {
-    TRY(connection.run(
-        "UPDATE drains SET resuming = 1 WHERE node = ? AND ended IS NULL AND at = ? "
-        "AND reason = ? AND remedy = ? AND clean_runs >= ?",
-        node, to_number(drain.at), drain.reason, to_string(drain.remedy), drain.clean_runs));
-    return connection.ask_number("SELECT changes()").map([](std::int64_t changed) {
-      return changed == 1;
-    });
-  });
-}
-
-Result<void> History::cancel_resume(std::string_view node, const OwnDrain& drain) {
-  return Record{file_->connection, node, drain}.set("resuming = 0");
-}
-
-Result<void> History::end_drain(std::string_view node, const OwnDrain& drain, Time at) {
-  return Record{file_->connection, node, drain}.set("ended = ?", to_number(at));
-}
-
-Result<void> History::forget_flaps(std::string_view node) {
-  return file_->connection.run("UPDATE drains SET counts = 0 WHERE node = ? AND ended IS NOT NULL",
-                               node);
-}
-
-Result<void> History::cancel_drain(std::string_view node, const OwnDrain& drain, Time at) {
-  return Record{file_->connection, node, drain}.set("ended = ?, counts = 0", to_number(at));
-}
-
-Result<std::string> History::boot_of(std::string_view node) const {
-  std::error_code ignored;  // what cannot be looked at is not there
-  if (!std::filesystem::is_regular_file(asked_beside(file_->path), ignored)) return "";
-  auto rows = file_->connection.prepare("SELECT boot_id FROM boots WHERE node = ?");
-  TRY_ASSIGN(const auto row, rows.bind(node).step());
-  return row ? rows.text(0) : "";
-}
-
-Result<bool> History::knows(std::string_view node) const {
-  auto rows = file_->connection.prepare("SELECT boot_id FROM boots WHERE node = ?");
-  return rows.bind(node).step();
-}
-
-Result<void> History::note_boot(std::string_view node, std::string_view boot) {
-  auto noted = file_->connection.run("INSERT OR REPLACE INTO boots (node, boot_id) VALUES (?, ?)",
-                                     node, boot);
-  if (!noted) return noted;
-  const auto file = asked_beside(file_->path);
-  const Descriptor made(
-      ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
-  if (made.is_open()) return {};
-  return os_error("create", file.native(), errno);
-}
-
-void History::forget_boots(const std::filesystem::path& file) {
-  static_cast<void>(::unlink(asked_beside(file).c_str()));
 }
 
 }  // namespace muster::slurm

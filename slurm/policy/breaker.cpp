@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "slurm/policy/allowance.hpp"
-#include "slurm/policy/drain_cause.hpp"
+#include "slurm/policy/own_drain.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -20,15 +20,15 @@ std::size_t drains_at_once(std::string_view check, std::string_view partition,
                            const std::vector<NodeState>& nodes, const Rules& rules,
                            const NodeFilter& counts) {
   std::vector<Time> times;
-  std::size_t untold = 0;  // of which Slurm told no time: they may be of any
+  std::size_t undated = 0;  // their time is unknown, so they always count
   for (const auto& node : nodes) {
     if (!was_drained_by_us(node) || !is_in(node, partition) || !counts(node)) continue;
-    const auto cause = cause_of(node);
-    if (cause.check != check || cause.accepted) continue;
+    const auto drain = shown_drain(node);
+    if (drain.check != check || drain.accepted) continue;
     if (node.since) {
       times.push_back(*node.since);
     } else {
-      ++untold;
+      ++undated;
     }
   }
   std::ranges::sort(times);
@@ -38,7 +38,7 @@ std::size_t drains_at_once(std::string_view check, std::string_view partition,
     while (first != last && *first <= *last - whole(rules.drain_window)) ++first;
     most = std::max(most, static_cast<std::size_t>(last - first) + 1);
   }
-  return most + untold;
+  return most + undated;
 }
 
 }  // namespace
@@ -46,7 +46,10 @@ std::size_t drains_at_once(std::string_view check, std::string_view partition,
 std::optional<StoppedCheck> stopped_in(const std::string& partition, const std::string& check,
                                        const std::vector<NodeState>& cluster, const Rules& rules,
                                        const NodeFilter& counts) {
-  const auto most = allowance(nodes_up_in(partition, cluster), rules.most_by_check);
+  // In a small partition one or two drains do not mean a bad limit.
+  constexpr std::size_t kFewest = 3;
+  const auto most = allowance(nodes_up_in(partition, cluster), rules.most_by_check,
+                              rules.most_by_check_nodes, kFewest);
   const auto drains = drains_at_once(check, partition, cluster, rules, counts);
   if (drains < most) return std::nullopt;
   return StoppedCheck{.check = check, .partition = partition, .drains = drains, .most = most};
@@ -57,7 +60,7 @@ std::vector<StoppedCheck> stopped_checks(const std::vector<NodeState>& cluster,
   std::map<std::string, std::set<std::string>> checks;  // that drained, by partition
   for (const auto& node : cluster) {
     if (!was_drained_by_us(node)) continue;
-    const auto check = cause_of(node).check;
+    const auto check = shown_drain(node).check;
     if (check.empty()) continue;
     for (const auto& partition : node.partitions) checks[partition].insert(check);
   }
@@ -76,7 +79,7 @@ std::vector<StoppedCheck> stopped_checks(const std::vector<NodeState>& cluster,
 std::string to_string(const StoppedCheck& stopped, const Rules& rules) {
   return fmt::format(
       "{0} has drained {1} nodes of partition {2} within {3}, which looks like a bad limit: it "
-      "drains no more there until an admin says muster resume --check {0}",
+      "drains no more there until an admin runs muster resume --check {0}",
       stopped.check, stopped.drains, stopped.partition, to_string(rules.drain_window));
 }
 

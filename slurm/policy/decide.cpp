@@ -10,13 +10,14 @@
 #include "lib/base/text.hpp"
 #include "lib/report/summary.hpp"
 #include "slurm/policy/allowance.hpp"
+#include "slurm/policy/own_drain.hpp"
 #include "slurm/policy/reason.hpp"
 #include "slurm/policy/recovery.hpp"
 
 namespace muster::slurm {
 namespace {
 
-constexpr std::size_t kLongestQuote = 200;  // of somebody's reason
+constexpr std::size_t kLongestQuote = 200;  // of another's reason
 
 bool drains_when_unknown(const std::string& check, const Rules& rules) {
   const std::pair<const std::string, std::string>* rule = nullptr;
@@ -42,14 +43,14 @@ std::string drained_by(const NodeState& node) {
 // The node is drained and the report calls for it.
 Decision stay_drained(const Situation& situation, const Finding& finding, Decision decision) {
   const auto& node = *situation.node;
-  if (!is_own(situation)) {
+  const auto drain = current_drain(situation);
+  if (!drain) {
     decision.why = drained_by(node);
     return decision;
   }
-  // What was seen and compared once stands, whatever becomes of the share or the partition.
+  // A drain that was compared once stays, even if the share or the partition shrinks later.
   const bool is_settled =
-      situation.drain->confirmed ||
-      situation.now >= situation.drain->at + whole(situation.rules.drain_window);
+      drain->settled || situation.now >= drain->at + whole(situation.rules.drain_window);
   if (!is_settled) {
     const auto beyond = beyond_share(node, situation.cluster, situation.rules);
     if (!beyond.empty()) {
@@ -79,7 +80,7 @@ Decision decide_sick(const Situation& situation, const Finding& finding) {
   }
   decision.loud = true;
   if (!situation.rules.drain) {
-    decision.why = "the site's rules let muster drain no node";
+    decision.why = "drain: false in muster.yaml";
     return decision;
   }
   decision.why = used_up_share(node, situation.cluster, situation.rules, situation.now,
@@ -95,23 +96,17 @@ Decision decide_sick(const Situation& situation, const Finding& finding) {
 Decision decide_well(const Situation& situation) {
   const auto& node = *situation.node;
   const auto standing = standing_of(node);
-  Decision decision;
-  if (standing == Standing::in_service) {
-    decision.why = situation.drain ? "somebody else resumed the node" : "the node is in service";
-  } else if (standing != Standing::drained) {
-    decision.why = state_in_slurm(node);
-  } else if (is_own(situation)) {
-    return decide_recovery(situation);
-  } else {
-    decision.why = drained_by(node);
-  }
-  return decision;
+  if (standing == Standing::in_service) return {.why = "the node is in service"};
+  if (standing != Standing::drained) return {.why = state_in_slurm(node)};
+  const auto drain = current_drain(situation);
+  return drain ? decide_recovery(situation, *drain) : Decision{.why = drained_by(node)};
 }
 
 }  // namespace
 
-bool is_own(const Situation& situation) {
-  return situation.drain && without_reboot(situation.node->reason) == situation.drain->reason;
+std::optional<NodeMemory> current_drain(const Situation& situation) {
+  const bool is_drained = situation.node && standing_of(*situation.node) == Standing::drained;
+  return is_drained ? own_drain(*situation.node) : std::nullopt;
 }
 
 const Finding* drain_finding(const Report& report, const Rules& rules) {
@@ -138,24 +133,18 @@ std::size_t count_others(const Report& report, const Finding& finding) {
 }
 
 Decision decide(const Situation& situation) {
-  const bool is_drained = situation.node && standing_of(*situation.node) == Standing::drained;
-  const auto& report =
-      is_drained && is_own(situation) ? report_of_drain(situation) : *situation.report;
+  const auto& report = current_drain(situation) ? report_of_drain(situation) : *situation.report;
   const auto* const finding = drain_finding(report, situation.rules);
-  if (!situation.node) {
-    Decision decision{.why = situation.trouble};
-    if (finding == nullptr) return decision;
-    decision.check = finding->check;
-    decision.device = finding->device;
-    decision.remedy = finding->remedy;
-    decision.sick = true;
-    return decision;
+  if (situation.node) {
+    return finding != nullptr ? decide_sick(situation, *finding) : decide_well(situation);
   }
-  return finding != nullptr ? decide_sick(situation, *finding) : decide_well(situation);
-}
-
-bool needs_slurm(const Report& report, const Rules& rules, const HistoryFacts& known) {
-  return known.drained_by_us || !known.boot || drain_finding(report, rules) != nullptr;
+  Decision decision{.why = situation.trouble};
+  if (finding == nullptr) return decision;
+  decision.check = finding->check;
+  decision.device = finding->device;
+  decision.remedy = finding->remedy;
+  decision.sick = true;
+  return decision;
 }
 
 }  // namespace muster::slurm

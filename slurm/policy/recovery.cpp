@@ -9,13 +9,13 @@
 
 #include "lib/base/text.hpp"
 #include "lib/report/summary.hpp"
-#include "slurm/policy/drain_cause.hpp"
+#include "slurm/policy/own_drain.hpp"
 
 namespace muster::slurm {
 namespace {
 
-// Why this run says nothing about what the node was drained for; empty where it is a clean one.
-std::string not_clean(const Report& report, const OwnDrain& drain) {
+// Why the run is not clean for what the node was drained for; empty if it is.
+std::string not_clean(const Report& report, const NodeMemory& drain) {
   if (report.verdict != Verdict::healthy) {
     const auto* const leading = leading_finding(report);
     return leading == nullptr ? fmt::format("the verdict is {}", to_string(report.verdict))
@@ -31,14 +31,14 @@ std::string not_clean(const Report& report, const OwnDrain& drain) {
   return fmt::format("{} did not judge: {}", drain.check, to_string(check->outcome));
 }
 
-// A check that health checks leave out, or that finds nothing to judge here, ends no drain: the end
-// of a sentence, else empty.
-std::string never_ends(const Report& report, const OwnDrain& drain, const std::string& node) {
+// The end of a sentence if health checks leave the check out, or it finds nothing to judge here, so
+// that no run ends the drain; else empty.
+std::string never_ends(const Report& report, const NodeMemory& drain, const std::string& node) {
   if (report.context != "periodic" || report.verdict != Verdict::healthy) return "";
   const auto check = std::ranges::find(report.checks, drain.check, &CheckResult::id);
   const bool ran = check != report.checks.end();
   if (ran && check->outcome != Outcome::skip) return "";
-  return fmt::format(": drained {}until an admin says muster resume {}",
+  return fmt::format(": drained {}until an admin runs muster resume {}",
                      ran ? "until it does, or " : "", node);
 }
 
@@ -46,59 +46,62 @@ bool differ(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && a != b;
 }
 
-// One part came in the place of another. A GPU that was lost and is back is the same hardware.
-bool is_other_hardware(std::string_view recorded, std::string_view present) {
-  const auto before = split_words(recorded);
-  const auto now = split_words(present);
+// Whether a part was replaced. A GPU that was lost and is back is the same hardware.
+bool is_other_hardware(const std::vector<std::string>& before,
+                       const std::vector<std::string>& now) {
   const auto lacks = [](const auto& some, const auto& others) {
-    return std::ranges::any_of(some, [&](std::string_view each) {
+    return std::ranges::any_of(some, [&](const std::string& each) {
       return std::ranges::find(others, each) == others.end();
     });
   };
   return lacks(before, now) && lacks(now, before);
 }
 
-// What may not be resumed now, whatever it was drained for; empty for nothing.
+constexpr std::string_view kResumesNone = "resume: false in muster.yaml";
+
+// Why the node may not be resumed now, whatever it was drained for; empty if it may.
 std::string hindrance(const Situation& situation) {
-  if (!situation.rules.resume) return "the site's rules let muster resume no node";
+  if (!situation.rules.resume) return std::string(kResumesNone);
   return is_in_maintenance(*situation.node) ? "the node is reserved for maintenance" : "";
 }
 
-// What only an admin can settle, however often the node is found well; empty for nothing.
-std::string needs_admin(const Situation& situation) {
-  const auto& drain = *situation.drain;
+// What only an admin can settle, however many runs are clean; empty for nothing.
+std::string needs_admin(const Situation& situation, const NodeMemory& drain) {
+  const auto& rules = situation.rules;
   if (needs_repair(drain.remedy)) {
     return fmt::format("the remedy is to {}", describe(drain.remedy));
   }
-  auto flaps = flapping(situation.drains, situation.rules, situation.now);
+  auto flaps = flapping(drain.drains, rules, situation.now);
   if (!flaps.empty()) return flaps;
-  if (is_other_hardware(drain.identity, situation.identity)) {
+  if (is_other_hardware(drain.hardware, hash_hardware(situation.identity))) {
     return "its GPUs or adapters are not those that it was drained with";
   }
   const bool may_boot = drain.remedy == Remedy::reboot || drain.remedy == Remedy::reset_gpu;
-  if (differ(drain.boot_id, situation.boot_id) && !may_boot) {
+  if (differ(drain.boot, situation.boot_id) && !may_boot) {
     return fmt::format("it was rebooted since, which is not the remedy of {}", drain.check);
   }
-  return situation.rules.resume ? "" : "the site's rules let muster resume no node";
+  if (!rules.resume) return std::string(kResumesNone);
+  if (rules.memory == "none") return "memory: none in muster.yaml, so clean runs are not counted";
+  if (may_remember(*situation.node)) return "";
+  return fmt::format("the node's field in Slurm (memory: {}) has a text of the site's",
+                     rules.memory);
 }
 
 // What will come about by itself or by the remedy; empty for nothing.
-std::string waits_for(const Situation& situation) {
-  const auto& drain = *situation.drain;
-  if (drain.remedy == Remedy::reboot && !differ(drain.boot_id, situation.boot_id)) {
+std::string waits_for(const Situation& situation, const NodeMemory& drain) {
+  if (drain.remedy == Remedy::reboot && !differ(drain.boot, situation.boot_id)) {
     return "the node has not been rebooted since";
   }
-  const int runs = drain.clean_runs + 1;
-  if (runs >= situation.rules.clean_runs && is_in_maintenance(*situation.node)) {
-    return "the node is reserved for maintenance";
+  const int runs = drain.clean + 1;
+  if (runs < situation.rules.clean_runs) {
+    return fmt::format("clean run {} of {}", runs, situation.rules.clean_runs);
   }
-  if (runs >= situation.rules.clean_runs) return "";
-  return fmt::format("clean run {} of {}", runs, situation.rules.clean_runs);
+  return is_in_maintenance(*situation.node) ? "the node is reserved for maintenance" : "";
 }
 
 }  // namespace
 
-Cleanness cleanness_of(const Report& report, const Rules& rules, const OwnDrain& drain) {
+Cleanness cleanness_of(const Report& report, const Rules& rules, const NodeMemory& drain) {
   if (drain_finding(report, rules) != nullptr) return Cleanness::unclean;
   if (report.verdict == Verdict::healthy && !is_health_check(report)) return Cleanness::neither;
   return not_clean(report, drain).empty() ? Cleanness::clean : Cleanness::unclean;
@@ -146,8 +149,7 @@ int gravity(Remedy remedy) {
   return 0;
 }
 
-Decision decide_recovery(const Situation& situation) {
-  const auto& drain = *situation.drain;
+Decision decide_recovery(const Situation& situation, const NodeMemory& drain) {
   Decision decision{.action = Action::keep, .check = drain.check, .remedy = drain.remedy};
   const auto& report = report_of_drain(situation);
   decision.why = not_clean(report, drain);
@@ -163,19 +165,19 @@ Decision decide_recovery(const Situation& situation) {
     decision.why = hindrance(situation);
     if (!decision.why.empty()) return decision;
     decision.action = Action::resume;
-    decision.why = fmt::format("what an ended job left is gone: {} is well again", drain.check);
+    decision.why = fmt::format("the leftover of an ended job is gone: {} passes", drain.check);
     return decision;
   }
-  decision.why = needs_admin(situation);
+  decision.why = needs_admin(situation, drain);
   if (!decision.why.empty()) {
     decision.why +=
-        fmt::format(": drained until an admin says muster resume {}", situation.node->name);
+        fmt::format(": drained until an admin runs muster resume {}", situation.node->name);
     return decision;
   }
-  decision.why = waits_for(situation);
+  decision.why = waits_for(situation, drain);
   if (!decision.why.empty()) return decision;
   decision.action = Action::resume;
-  decision.why = fmt::format("clean run {} of {}: {} is well again", drain.clean_runs + 1,
+  decision.why = fmt::format("clean run {} of {}: {} passes", drain.clean + 1,
                              situation.rules.clean_runs, drain.check);
   return decision;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node that muster drained and that is not sick any more: whether it stays drained, and why, or
-// is resumed.
+// A node that muster drained and that is not sick any more: whether it is resumed, or why it stays
+// drained.
 #pragma once
 
 #include <string>
@@ -11,36 +11,35 @@
 
 namespace muster::slurm {
 
-// What one run says about the drain that is open.
+// How one run counts for the drain that is in force.
 enum class Cleanness {
-  clean,    // what was wrong is well: one more in a row
+  clean,    // the fault is gone: one more clean run
   neither,  // a healthy node before or after a job: only health checks count
-  unclean,  // sick or undecided: the count begins again
+  unclean,  // sick or undecided: the count starts again
 };
 
 [[nodiscard]] Cleanness cleanness_of(const Report& report, const Rules& rules,
-                                     const OwnDrain& drain);
+                                     const NodeMemory& drain);
 
-// Only these count the clean runs of a node.
+// Only health checks count as clean runs.
 [[nodiscard]] bool is_health_check(const Report& report);
 
-// What tells whether the drain that is open may end.
+// The report by which a drain is kept or ended.
 [[nodiscard]] const Report& report_of_drain(const Situation& situation);
 
-// How much a remedy asks for before a node may be resumed: another part most of all, then a reboot,
-// the reset of a GPU, a restart, a change of the configuration.
+// How much a remedy asks for: another part most of all, then a reboot, the reset of a GPU, a
+// restart, a change of the configuration.
 [[nodiscard]] int gravity(Remedy remedy);
 
-// Whether a node is drained for what an ended job left on a GPU, the one fault that a user can
-// make. Such a drain ends as soon as it is gone: without clean runs in a row, a reset or a reboot,
-// and however often it happened.
+// Whether the check is about what an ended job left on a GPU, the one fault that users can cause.
+// Such a drain ends as soon as the leftover is gone: without several clean runs, a reset or a
+// reboot, and however often it happened.
 [[nodiscard]] bool is_left_by_a_job(std::string_view check);
 
-// "drain 3 within 24 h", where so many of `drains` need an admin; else empty.
+// "drain 3 within 24 h" if that many of `drains` need an admin; else empty.
 [[nodiscard]] std::string flapping(const std::vector<Time>& drains, const Rules& rules, Time now);
 
-// Keep or resume: the node is drained with the reason of `situation.drain`, and the report does not
-// call for it any more.
-[[nodiscard]] Decision decide_recovery(const Situation& situation);
+// Keep or resume a node with this drain; the report does not call for it any more.
+[[nodiscard]] Decision decide_recovery(const Situation& situation, const NodeMemory& drain);
 
 }  // namespace muster::slurm

@@ -10,13 +10,14 @@
 #include <string_view>
 
 #include "lib/base/text.hpp"
-#include "slurm/rules/share.hpp"
 
 namespace muster::slurm {
 namespace {
 
 // slurmd kills a health check after 60 s, and a hook that is killed can say nothing.
 constexpr double kLongestHook = 55;
+
+constexpr double kAll = 100;  // percent
 
 BrokenValue check_words(const Rules& rules) {
   if (rules.on_trouble != "pass" && rules.on_trouble != "fail") {
@@ -37,17 +38,27 @@ BrokenValue check_words(const Rules& rules) {
   return {};
 }
 
-BrokenValue check_shares(const Rules& rules) {
-  struct Share {
-    std::string_view key, text;
+BrokenValue check_limits(const Rules& rules) {
+  struct Limit {
+    std::string_view key;
+    const std::string& share;
+    int nodes;
   };
 
-  for (const auto& [key, text] :
-       {Share{"most_drained", rules.most_drained}, Share{"most_standing", rules.most_standing},
-        Share{"most_in_repair", rules.most_in_repair},
-        Share{"most_by_check", rules.most_by_check}}) {
-    const auto nodes = count_nodes(text, 0);
-    if (!nodes) return {std::string(key), nodes.error().message};
+  for (const auto& [key, share, nodes] :
+       {Limit{"most_drained", rules.most_drained, rules.most_drained_nodes},
+        Limit{"most_standing", rules.most_standing, rules.most_standing_nodes},
+        Limit{"most_in_repair", rules.most_in_repair, rules.most_in_repair_nodes},
+        Limit{"most_by_check", rules.most_by_check, rules.most_by_check_nodes}}) {
+    const auto percent = parse_share(share);
+    if (!percent) {
+      return {
+          std::string(key),
+          fmt::format("is {}; write a share, as {}: 10%, and a number of nodes, as {}_nodes: 20",
+                      in_quotes(share), key, key)};
+    }
+    if (*percent > kAll) return {std::string(key), "is more than all nodes"};
+    if (nodes < 0) return {fmt::format("{}_nodes", key), "must be 0 or more"};
   }
   return {};
 }
@@ -56,6 +67,13 @@ BrokenValue check_shares(const Rules& rules) {
 
 std::string in_quotes(std::string_view word) { return fmt::format("\"{}\"", printable(word, 60)); }
 
+std::optional<double> parse_share(std::string_view text) {
+  text = trim(text);
+  if (!text.ends_with('%')) return std::nullopt;
+  const auto percent = parse_number(trim(text.substr(0, text.size() - 1)));
+  return percent && *percent >= 0 ? std::optional(*percent) : std::nullopt;
+}
+
 std::chrono::seconds whole(Seconds seconds) {
   constexpr double kMost = 1e9;  // some thirty years: times stay in range
   return std::chrono::seconds(static_cast<std::int64_t>(std::min(seconds.value, kMost)));
@@ -63,7 +81,7 @@ std::chrono::seconds whole(Seconds seconds) {
 
 BrokenValue check_values(const Rules& rules) {
   if (auto broken = check_words(rules); !broken.key.empty()) return broken;
-  if (auto broken = check_shares(rules); !broken.key.empty()) return broken;
+  if (auto broken = check_limits(rules); !broken.key.empty()) return broken;
   constexpr std::array<std::string_view, 4> kLevels{"none", "quick", "full", "soak"};
   if (std::ranges::find(kLevels, rules.gate_sweep) == kLevels.end()) {
     return {"gate_sweep", fmt::format("must be none, quick, full or soak, not \"{}\"",

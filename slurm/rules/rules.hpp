@@ -3,7 +3,9 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
@@ -19,22 +21,23 @@ struct Rules {
   MUSTER_FIELD(bool, gate_new_nodes, "keep new nodes drained until a clean boot check") = false;
   MUSTER_FIELD(std::string, gate_sweep,
                "and until a clean sweep of this level: none, quick, full or soak") = "none";
-  MUSTER_FIELD(bool, end_leftovers,
-               "an epilog ends the processes that its job left on the GPUs") = false;
-  // Shares of a partition: see count_nodes. At least one node each.
+  // Each limit is a share of a partition's nodes that are up, and a number of nodes; the smaller
+  // one holds. A number of 0 is no limit. At least one node is always allowed.
   MUSTER_FIELD(std::string, most_drained,
-               "nodes of a partition that may be drained within drain_window, at least one") =
-      "min(10%, 20 nodes)";
+               "share of a partition's nodes that may be drained within drain_window") = "10%";
+  MUSTER_FIELD(int, most_drained_nodes, "and how many nodes that is at most") = 20;
   MUSTER_FIELD(Seconds, drain_window, "time in which drains are counted") = {3600};
-  // Drains of any age, repairs left out.
+  // Drains of any age, without repairs.
   MUSTER_FIELD(std::string, most_standing,
-               "nodes of a partition that may stand drained, since whenever") =
-      "min(50%, 100 nodes)";
+               "share of a partition's nodes that may be drained by muster at a time") = "50%";
+  MUSTER_FIELD(int, most_standing_nodes, "and how many nodes that is at most") = 100;
   MUSTER_FIELD(std::string, most_in_repair,
-               "the same of those that wait for a part or the provider") = "75%";
+               "the same of nodes that wait for a part or the provider") = "75%";
+  MUSTER_FIELD(int, most_in_repair_nodes, "and how many nodes that is at most; 0: any number") = 0;
   MUSTER_FIELD(std::string, most_by_check,
-               "a check that drained so many within drain_window drains no more") =
-      "max(3 nodes, min(5%, 10 nodes))";
+               "a check that drained this share within drain_window, and at least three nodes, "
+               "drains no more") = "5%";
+  MUSTER_FIELD(int, most_by_check_nodes, "or this many nodes") = 10;
   MUSTER_FIELD(int, clean_runs, "clean runs in a row before a node is resumed") = 3;
   MUSTER_FIELD(int, flaps, "this drain within flap_window stays until an admin resumes") = 3;
   MUSTER_FIELD(Seconds, flap_window, "time in which a node's drains are counted") = {24 * 3600};
@@ -69,6 +72,9 @@ struct Rules {
   MUSTER_FIELD(TellRules, tell, "the site's program that is told what muster did");
   MUSTER_FIELD(SweepRules, sweep, "what `muster sweep` does");
 };
+
+// The percentage in "10%"; nothing for any other text.
+[[nodiscard]] std::optional<double> parse_share(std::string_view text);
 
 // The time in whole seconds, as Slurm and the history count it.
 [[nodiscard]] std::chrono::seconds whole(Seconds seconds);

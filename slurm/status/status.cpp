@@ -10,58 +10,38 @@
 #include <utility>
 
 #include "slurm/policy/allowance.hpp"
-#include "slurm/policy/drain_cause.hpp"
+#include "slurm/policy/own_drain.hpp"
 #include "slurm/policy/reason.hpp"
 #include "slurm/policy/recovery.hpp"
-#include "slurm/policy/remembering.hpp"
 
 namespace muster::slurm {
 namespace {
 
-// What the node remembers of the drain that stands, in Slurm or in this machine's history.
-struct Remembered {
-  std::optional<int> clean_runs;
-  std::vector<Time> drains;
-};
-
-Remembered remembered(const NodeState& node, const History* history) {
-  if (const auto memory = memory_of_drain(node)) {
-    return {.clean_runs = memory->clean, .drains = memory->drains};
-  }
-  if (history == nullptr) return {};
-  const auto drain = history->drain_of(node.name);
-  const auto drains = history->drains_of(node.name);
-  if (!drain || !*drain || !drains || (*drain)->reason != node.reason) return {};
-  return {.clean_runs = (*drain)->clean_runs, .drains = *drains};
-}
-
-// As the rules of resuming have it, as far as another machine can tell.
-std::string until(const DrainCause& cause, const Remembered& known, const NodeState& node,
+// What is missing until the node returns, as far as Slurm shows it.
+std::string until(const NodeMemory& drain, bool is_remembered, const NodeState& node,
                   const Rules& rules, Time now) {
   const auto admin = fmt::format("muster resume {}", node.name);
-  if (is_left_by_a_job(cause.check)) return "what an ended job left is gone";
-  if (needs_repair(cause.remedy)) return fmt::format("it is repaired, then {}", admin);
-  if (!rules.resume) return fmt::format("an admin says {} (resume: false)", admin);
-  if (const auto flaps = flapping(known.drains, rules, now); !flaps.empty()) {
-    return fmt::format("an admin says {}: {}", admin, flaps);
+  if (is_left_by_a_job(drain.check)) return "the leftover of an ended job is gone";
+  if (needs_repair(drain.remedy)) return fmt::format("it is repaired, then {}", admin);
+  if (!rules.resume) return fmt::format("an admin runs {} (resume: false)", admin);
+  if (const auto flaps = flapping(drain.drains, rules, now); !flaps.empty()) {
+    return fmt::format("an admin runs {}: {}", admin, flaps);
   }
-  if (!known.clean_runs) return "its health checks are clean; how many, its own history tells";
-  const auto runs = fmt::format("clean run {} of {}", rules.clean_runs, rules.clean_runs);
-  const auto reboot = cause.remedy == Remedy::reboot ? "a reboot, and " : "";
-  return fmt::format("{}{} ({} so far)", reboot, runs, *known.clean_runs);
+  const auto reboot = drain.remedy == Remedy::reboot ? "a reboot, and " : "";
+  const auto runs = fmt::format("{}clean run {} of {}", reboot, rules.clean_runs, rules.clean_runs);
+  return is_remembered ? fmt::format("{} ({} so far)", runs, drain.clean) : runs;
 }
 
-DrainedNode drained_node(const NodeState& node, const Rules& rules, Time now,
-                         const History* history) {
-  const auto cause = cause_of(node);
-  const auto known = remembered(node, history);
+DrainedNode drained_node(const NodeState& node, const Rules& rules, Time now) {
+  const auto drain = shown_drain(node);
+  const bool is_remembered = memory_of_drain(node).has_value();
   return {.node = node,
-          .check = cause.check,
-          .device = cause.device,
-          .remedy = cause.remedy == Remedy::none ? "" : std::string(to_string(cause.remedy)),
-          .clean_runs = known.clean_runs,
-          .until = until(cause, known, node, rules, now),
-          .accepted = cause.accepted};
+          .check = drain.check,
+          .device = drain.device,
+          .remedy = drain.remedy == Remedy::none ? "" : std::string(to_string(drain.remedy)),
+          .clean_runs = is_remembered ? std::optional(drain.clean) : std::nullopt,
+          .until = until(drain, is_remembered, node, rules, now),
+          .accepted = drain.accepted};
 }
 
 // What counts for the limits of one partition.
@@ -73,7 +53,7 @@ std::vector<UsedUp> used_up(const std::vector<NodeState>& cluster, const Rules& 
   std::map<std::string, Counts> partitions;
   for (const auto& node : cluster) {
     if (!was_drained_by_us(node)) continue;
-    const bool repair = needs_repair(cause_of(node).remedy);
+    const bool repair = needs_repair(shown_drain(node).remedy);
     for (const auto& name : node.partitions) {
       auto& counts = partitions[name];
       if (!node.since || *node.since > now - whole(rules.drain_window)) ++counts.window;
@@ -83,21 +63,22 @@ std::vector<UsedUp> used_up(const std::vector<NodeState>& cluster, const Rules& 
   std::vector<UsedUp> limits;
   for (const auto& [name, counts] : partitions) {
     const auto up = nodes_up_in(name, cluster);
-    const auto add = [&, &name = name](std::string_view key, const auto& share, std::size_t count) {
-      const auto most = allowance(up, share);
+    const auto add = [&, &name = name](std::string_view key, const auto& share, int nodes,
+                                       std::size_t count) {
+      const auto most = allowance(up, share, nodes);
       if (count >= most) {
         limits.push_back(
             {.partition = name, .limit = std::string(key), .drained = count, .most = most});
       }
     };
-    add("most_drained", rules.most_drained, counts.window);
-    add("most_standing", rules.most_standing, counts.standing);
-    add("most_in_repair", rules.most_in_repair, counts.repair);
+    add("most_drained", rules.most_drained, rules.most_drained_nodes, counts.window);
+    add("most_standing", rules.most_standing, rules.most_standing_nodes, counts.standing);
+    add("most_in_repair", rules.most_in_repair, rules.most_in_repair_nodes, counts.repair);
   }
   return limits;
 }
 
-// What nodes in service have noted with themselves in Slurm.
+// Refusals that nodes in service have noted in their memory in Slurm.
 void add_noted_refusals(const std::vector<NodeState>& cluster,
                         const std::set<std::string_view>& wanted, Time now,
                         std::vector<Event>& refused) {
@@ -117,7 +98,7 @@ void add_noted_refusals(const std::vector<NodeState>& cluster,
   }
 }
 
-// The last refusal of each node that nothing followed: neither its end nor a drain.
+// The last refusal of each node in the history, unless its end or a drain followed.
 std::vector<Event> refusals(const std::vector<std::string>& nodes, Time now, const History& history,
                             std::string& trouble) {
   const auto events = history.events({.nodes = nodes, .since = now - std::chrono::hours(24)});
@@ -147,7 +128,7 @@ void count(ClusterStatus& status, const NodeState& node) {
     case Standing::drained:
       if (is_kept_out(node)) {
         status.kept_out.push_back(node);
-      } else if (cause_of(node).check.empty()) {
+      } else if (shown_drain(node).check.empty()) {
         ++status.drained_by_others;
       }
       break;
@@ -170,8 +151,8 @@ ClusterStatus status_of(const std::vector<NodeState>& cluster,
   for (const auto& node : cluster) {
     if (!wanted.empty() && !wanted.contains(node.name)) continue;
     count(status, node);
-    if (was_drained_by_us(node) && !cause_of(node).check.empty()) {
-      status.drained.push_back(drained_node(node, rules, now, history));
+    if (was_drained_by_us(node) && !shown_drain(node).check.empty()) {
+      status.drained.push_back(drained_node(node, rules, now));
     }
   }
   std::ranges::stable_sort(

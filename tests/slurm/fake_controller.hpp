@@ -133,6 +133,7 @@ class FakeController final : public Controller {
                      std::optional<std::string> memory) override {
     calls.emplace_back("drain");
     if (before_drain) before_drain();
+    if (forgets) memory.reset();
     cluster_.change([&cluster = cluster_, name = std::string(node), text = std::string(reason),
                      memory = std::move(memory)] {
       cluster.drain(name, text);
@@ -159,6 +160,7 @@ class FakeController final : public Controller {
 
   Result<void> remember(std::string_view node, std::string_view memory) override {
     calls.emplace_back("remember");
+    if (forgets) return {};
     auto trouble = cluster_.trouble("scontrol");
     cluster_.change([&cluster = cluster_, name = std::string(node), text = std::string(memory)] {
       cluster.node(name).memory = text;
@@ -166,6 +168,7 @@ class FakeController final : public Controller {
     return trouble.empty() ? Result<void>() : make_error(std::move(trouble));
   }
 
+  bool forgets = false;  // this Slurm does not have the field of the memory
   std::vector<std::string> calls;
   std::function<void()> after_read, before_drain, after_drain, before_resume;
 

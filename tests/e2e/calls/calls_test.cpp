@@ -141,12 +141,9 @@ class Scene {
     if (earlier.note.find("cannot be used") != std::string::npos) {
       run.troubles.push_back(earlier.note);
     }
-    const auto history = slurm::History::open(state() / "history.db");
-    if (!history) {
-      run.troubles.push_back(history.error().message);
-    } else if (!history->note().empty()) {
-      run.troubles.push_back(history->note());
-    }
+    const auto history = slurm::History::open(state() / "events.jsonl");
+    const auto events = history ? history->events({}) : make_error(history.error().message);
+    if (!events) run.troubles.push_back(events.error().message);
   }
 
   std::string run_;

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "slurm/cluster/node_memory.hpp"
+#include "slurm/policy/node_memory.hpp"
 
 namespace muster::e2e {
 namespace {

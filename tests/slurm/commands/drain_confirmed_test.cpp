@@ -45,7 +45,7 @@ class DrainConfirmedTest : public ::testing::Test {
   slurm::Rules rules_{.memory = "none"};
   slurm::FakeCluster cluster_{20};
   slurm::FakeController controller_{cluster_};
-  Result<slurm::History> history_ = slurm::History::open(dir_.path() / "history.db");
+  Result<slurm::History> history_ = slurm::History::open(dir_.path() / "events.jsonl");
   std::vector<slurm::Event> told_;
 };
 

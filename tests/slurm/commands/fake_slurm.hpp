@@ -22,15 +22,18 @@ class FakeSlurm {
     dir_.write("slurm.conf", "");
     dir_.write("node", "n7|main|idle|Unknown|Unknown|none\n");
     dir_.write("names", "n7|n7\n");
-    program(
-        "sinfo",
-        "case \"$*\" in *'%N|%n'*) cat \"$D/names\" ;; *) fake_sinfo \"$@\" <\"$D/node\" ;; esac");
-    program("scontrol", R"(case $3 in
-  state=drain) line="drained|root|$(date +%s)|${4#reason=}" ;;
+    memory("");
+    program("sinfo",
+            "case \"$*\" in *'%N|%n'*) cat \"$D/names\" ;; *) paste \"$D/node\" \"$D/memory\" | "
+            "fake_sinfo \"$@\" ;; esac");
+    program("scontrol", R"(node=${2#nodename=} line=
+for word; do case $word in
+  state=drain) line="drained|root|$(date +%s)|" ;;
+  reason=*) line=$line${word#reason=} ;;
   state=resume) line="idle|Unknown|Unknown|none" ;;
-  *) exit 0 ;; # of the memory alone
-esac
-echo "${2#nodename=}|main|$line" >"$D/node")");
+  Extra=*) printf '%s\n' "${word#Extra=}" >"$D/memory" ;;
+esac; done
+[ -z "$line" ] || echo "$node|main|$line" >"$D/node")");
   }
 
   // The block `slurm` of the site below `root`, but for its programs.
@@ -41,6 +44,8 @@ echo "${2#nodename=}|main|$line" >"$D/node")");
   }
 
   void nodes(std::string_view lines) const { dir_.write("node", lines); }
+
+  void memory(std::string_view text) const { dir_.write("memory", fmt::format("{}\n", text)); }
 
   // NodeName|NodeHostname
   void names(std::string_view lines) const { dir_.write("names", lines); }

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Health checks of a node that muster drained. Slurm's programs are scripts here: sinfo shows what
-// a file says, and scontrol resumes in it.
+// Health checks of a node that muster drained.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "checks/app/hook_check.hpp"
 #include "slurm/commands/hook.hpp"
 #include "slurm/commands/slurm_site.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "tests/checks/app/test_caller.hpp"
-#include "tests/support/fake_sinfo.hpp"
+#include "tests/slurm/commands/fake_slurm.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
@@ -31,27 +28,15 @@ class HookDrainedTest : public ::testing::Test {
     dir_.write("root/proc/sys/kernel/hostname", "n7\n");
     dir_.write("root/proc/uptime", "1000.00 2000.00\n");
     set_available("32000000");
-    dir_.write("root/etc/muster/muster.yaml",
-               fmt::format("schema: muster.site/1\n"
-                           "slurm: {{programs: {}, conf: {}, spread: 0 s, clean_runs: 2}}\n",
-                           path(), (dir_.path() / "slurm.conf").string()));
-    dir_.write("slurm.conf", "");
-    dir_.write("nodes", fmt::format("n7|main|drained|root|1795326230|{}\n", kReason));
-    script("sinfo", "fake_sinfo \"$@\" <\"$D/nodes\"");
-    script("scontrol", R"(case $3 in Extra=*) exit 0 ;; esac  # the memory alone
-echo "$1 $2 $3" >>"$D/calls"; echo "n7|main|idle|u|0|none" >"$D/nodes")");
-    auto history = slurm::History::open(history_file(dir_.path() / "state"));
-    EXPECT_TRUE(history);
-    EXPECT_TRUE(history->begin_drain("n7", {.reason = std::string(kReason),
-                                            .at = wall_time() - std::chrono::minutes(10),
-                                            .check = "host.memory_available",
-                                            .remedy = Remedy::watch}));
-    EXPECT_TRUE(history->confirm_drain("n7", history->drain_of("n7").value().value()));
-  }
-
-  void script(std::string_view name, std::string_view body) const {
-    dir_.write(name, fmt::format("#!/bin/sh\nD={}\n{}{}\n", path(), kFakeSinfo, body));
-    std::filesystem::permissions(dir_.path() / name, std::filesystem::perms::owner_all);
+    slurm_.site(fmt::format("  conf: {}\n  spread: 0 s\n  clean_runs: 2\n",
+                            (dir_.path() / "slurm.conf").string()));
+    slurm_.nodes(fmt::format("n7|main|drained|root|1795326230|{}\n", kReason));
+    const slurm::NodeMemory memory{.check = "host.memory_available",
+                                   .remedy = Remedy::watch,
+                                   .at = wall_time() - std::chrono::minutes(10),
+                                   .settled = true,
+                                   .reason = slurm::short_hash(kReason)};
+    slurm_.memory(to_text(memory));
   }
 
   void set_available(std::string_view kib) const {
@@ -83,25 +68,22 @@ echo "$1 $2 $3" >>"$D/calls"; echo "n7|main|idle|u|0|none" >"$D/nodes")");
     return found;
   }
 
-  [[nodiscard]] std::string calls() const {
-    std::ifstream file(dir_.path() / "calls");
-    return {std::istreambuf_iterator<char>(file), {}};
+  [[nodiscard]] bool is_drained() const {
+    return slurm_.node().find("|drained|") != std::string::npos;
   }
 
-  [[nodiscard]] std::string path() const { return dir_.path().string(); }
-
   TempDir dir_;
+  FakeSlurm slurm_{dir_};
   TestCaller caller_;
 };
 
 TEST_F(HookDrainedTest, ACheckThatTheContextLeavesOutEndsItsDrain) {
   health_check();
-  EXPECT_EQ(calls(), "");
+  EXPECT_TRUE(is_drained());
   health_check();
-  EXPECT_EQ(calls(), "update nodename=n7 state=resume\n");
-  EXPECT_THAT(events(),
-              ElementsAre("kept: host.memory_available: clean run 1 of 2",
-                          "resumed: clean run 2 of 2: host.memory_available is well again"));
+  EXPECT_FALSE(is_drained());
+  EXPECT_THAT(events(), ElementsAre("kept: host.memory_available: clean run 1 of 2",
+                                    "resumed: clean run 2 of 2: host.memory_available passes"));
 }
 
 TEST_F(HookDrainedTest, ACheckThatTheContextLeavesOutKeepsItsDrain) {
@@ -110,23 +92,23 @@ TEST_F(HookDrainedTest, ACheckThatTheContextLeavesOutKeepsItsDrain) {
   EXPECT_THAT(events(), ElementsAre("kept: host.memory_available warns"));
   set_available("32000000");
   health_check();
-  EXPECT_EQ(calls(), "");
+  EXPECT_TRUE(is_drained());
 }
 
 TEST_F(HookDrainedTest, ACheckThatTheContextLeavesOutDrainsNoNodeInService) {
   set_available("640000");
-  dir_.write("nodes", "n7|main|allocated|u|0|none\n");
+  slurm_.nodes("n7|main|allocated|Unknown|Unknown|none\n");
   for (int i = 0; i < 3; ++i) health_check({"host.memory_available.warn_as=fail"});
-  EXPECT_EQ(calls(), "");
+  EXPECT_FALSE(is_drained());
   EXPECT_THAT(events(), ElementsAre("released: somebody else resumed the node"));
 }
 
 TEST_F(HookDrainedTest, ACheckThatIsSwitchedOffIsAnAdmins) {
   for (int i = 0; i < 3; ++i) health_check({"host.memory_available.enabled=false"});
-  EXPECT_EQ(calls(), "");
+  EXPECT_TRUE(is_drained());
   EXPECT_THAT(events(),
               ElementsAre("kept: context periodic did not run host.memory_available: drained "
-                          "until an admin says muster resume n7"));
+                          "until an admin runs muster resume n7"));
 }
 
 }  // namespace

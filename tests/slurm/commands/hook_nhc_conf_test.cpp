@@ -101,7 +101,7 @@ TEST_F(HookNhcConfTest, ALineThatFailsDrainsAndResumesOnceItHolds) {
                                       StartsWith("kept periodic: "),
                                       "kept periodic: nhc.check_hw_eth eth0: clean run 1 of 2",
                                       AllOf(StartsWith("resumed periodic: "),
-                                            HasSubstr("nhc.check_hw_eth is well again"))));
+                                            HasSubstr("nhc.check_hw_eth passes"))));
 }
 
 // The profile's checks would find this node, of which next to nothing is known, undecided.

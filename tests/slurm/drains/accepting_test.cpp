@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // An admin accepts the drains of a check that was stopped.
-#include "slurm/drains/accepting.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "slurm/cluster/node_memory.hpp"
+#include "slurm/drains/admin.hpp"
 #include "slurm/policy/breaker.hpp"
-#include "slurm/policy/drain_cause.hpp"
+#include "slurm/policy/own_drain.hpp"
 #include "tests/slurm/drains/enforce_fixture.hpp"
 
 namespace muster::slurm {
@@ -54,8 +52,8 @@ TEST_F(AcceptingTest, TheCheckMayDrainAgainAndThoseStayDrained) {
 TEST_F(AcceptingTest, OfTheNodesThatAreNamed) {
   request.nodes = {"n002", "n050"};
   EXPECT_THAT(accept(), SizeIs(1));
-  EXPECT_TRUE(cause_of(cluster.node("n002")).accepted);
-  EXPECT_FALSE(cause_of(cluster.node("n001")).accepted);
+  EXPECT_TRUE(shown_drain(cluster.node("n002")).accepted);
+  EXPECT_FALSE(shown_drain(cluster.node("n001")).accepted);
 }
 
 TEST_F(AcceptingTest, OfNoOtherCheckAndNobodyElsesDrain) {
@@ -78,7 +76,6 @@ TEST_F(AcceptingTest, WhatIsRememberedBesideItStays) {
   auto memory = parse_node_memory(cluster.node("n001").memory).value_or(NodeMemory());
   EXPECT_EQ(memory.check, kCheck);
   memory.clean = 2;
-  memory.more = "rack=7";
   cluster.node("n001").memory = to_text(memory);
   accept();
   memory.accepted = true;

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "slurm/cluster/node_memory.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "tests/slurm/drains/enforce_fixture.hpp"
 
 namespace muster::slurm {
@@ -55,7 +55,7 @@ TEST_F(AdminTest, DrainsWhatIsInServiceOrOursAndNothingElse) {
                           AdminAnswer{"n002", false,
                                       "left alone: it is drained by root: \"NHC: check_hw_ib\""},
                           AdminAnswer{"n003", true, "drained"},
-                          AdminAnswer{"n9", false, "left alone: Slurm knows no such node"}));
+                          AdminAnswer{"n9", false, "left alone: Slurm has no such node"}));
   EXPECT_EQ(cluster.node("n001").reason, kAdminsReason);
   EXPECT_EQ(cluster.node("n002").reason, "NHC: check_hw_ib");
   EXPECT_EQ(cluster.node("n003").reason, kAdminsReason);
@@ -65,7 +65,7 @@ TEST_F(AdminTest, DrainsWhatIsInServiceOrOursAndNothingElse) {
                           "refused n002: alice: not drained: left alone: it is drained by root: "
                           "\"NHC: check_hw_ib\"",
                           "drained n003: alice: drained",
-                          "refused n9: alice: not drained: left alone: Slurm knows no such node"));
+                          "refused n9: alice: not drained: left alone: Slurm has no such node"));
 }
 
 TEST_F(AdminTest, ResumesWhatMusterOrItsAdminDrained) {
@@ -79,8 +79,7 @@ TEST_F(AdminTest, ResumesWhatMusterOrItsAdminDrained) {
           AdminAnswer{"n003", false, "left alone: it is drained by root: \"NHC: check_hw_ib\""},
           AdminAnswer{"n004", false, "left alone: it is in service"}));
   EXPECT_EQ(cluster.drained(), 1);
-  EXPECT_EQ(record(), std::nullopt);
-  EXPECT_THAT(*history_of("n001").drains_of("n001"), IsEmpty());
+  EXPECT_EQ(cluster.node("n001").memory, "");
   EXPECT_THAT(remembered(), ElementsAre("drained", "resumed", "resumed", "refused", "refused"));
   EXPECT_EQ(heard.back(), "refused n004: alice: not resumed: left alone: it is in service");
 }
@@ -91,10 +90,8 @@ TEST_F(AdminTest, WhatStandsWithTheNodeFollows) {
   const auto text = cluster.node("n001").memory;
   ASSERT_NE(text, "");
   drain({"n001"});
-  const auto memory = parse_node_memory(cluster.node("n001").memory);
-  ASSERT_TRUE(memory);
-  EXPECT_EQ(memory->check, "");
-  EXPECT_EQ(memory->drains.size(), 1);
+  EXPECT_EQ(memory().check, "");
+  EXPECT_EQ(memory().drains.size(), 1);
   cluster.node("n002").memory = "rack 7";
   cluster.drain("n002", kReason);
   resume({"n001", "n002"});
@@ -143,14 +140,14 @@ TEST_F(AdminTest, WhatSlurmDoesNotShowIsNotDone) {
   EXPECT_THAT(remembered(), ElementsAre("trouble", "trouble"));
 }
 
-TEST_F(AdminTest, AResumeThatFailsLeavesTheRecord) {
+TEST_F(AdminTest, AResumeThatFailsLeavesTheMemory) {
   run(sick());
   controller.before_resume = [&] { cluster.be(Health::dead); };
   EXPECT_THAT(resume({"n001"}),
               ElementsAre(AdminAnswer{"n001", false,
                                       "not done: scontrol ended with status 1: Unable to contact "
                                       "slurm controller"}));
-  EXPECT_TRUE(record());
+  EXPECT_EQ(memory().check, "gpu.persistence");
   EXPECT_THAT(remembered(), ElementsAre("drained", "trouble"));
 }
 

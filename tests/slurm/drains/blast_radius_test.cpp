@@ -22,6 +22,7 @@ class BlastRadiusTest : public EnforceTest {
   BlastRadiusTest() {
     cluster = FakeCluster(kNodes);
     order.rules.most_by_check = "100%";  // the share alone: the breaker has tests of its own
+    order.rules.most_by_check_nodes = 0;
   }
 
   static std::string name(std::size_t i) { return fmt::format("n{:03}", i); }
@@ -39,7 +40,6 @@ class BlastRadiusTest : public EnforceTest {
     // The first look shows the cluster as it was before all of this.
     StaleController stale(cluster, before);
     hands.controller = &stale;
-    if (!with_history) hands.history = nullptr;
     hands.sleep = [&](std::chrono::milliseconds time) {
       if (!std::exchange(slept, true)) run_at_once(i + 1, backwards);
       if (i == size) cluster.pass(time);
@@ -98,7 +98,6 @@ class BlastRadiusTest : public EnforceTest {
     bool sent_ = false;
   };
 
-  bool with_history = true;
   std::vector<NodeState> before = FakeCluster(kNodes).nodes();
   std::map<std::string, int> events;
 };
@@ -130,14 +129,14 @@ TEST_F(BlastRadiusTest, AWrongLimitThatNobodyTakesBackStopsAtHalf) {
     cluster.pass(std::chrono::hours(1));
   }
   EXPECT_EQ(last,
-            "gpu.persistence gpu3: 50 of 50 nodes that may stand drained by muster in partition "
-            "gpu are drained");
+            "gpu.persistence gpu3: 50 of 50 nodes that may be drained by muster at a time in "
+            "partition gpu are drained");
 }
 
-// Their disks are full, or their file server is gone: what makes them sick is no way round the
-// share.
-TEST_F(BlastRadiusTest, AHundredNodesAtOnceWithoutAHistoryDrainTen) {
+// What makes them sick is no way around the share, nor is a Slurm without memories.
+TEST_F(BlastRadiusTest, AHundredNodesAtOnceWithoutHistoryAndMemoryDrainTen) {
   with_history = false;
+  order.rules.memory = "none";
   run_at_once(1, false);
   EXPECT_EQ(cluster.drained(), 10);
   EXPECT_EQ(events["drained"], 10);
@@ -195,7 +194,7 @@ TEST_F(BlastRadiusTest, AStoppedCheckDrainsNobodyUntilAnAdminSaysSo) {
   }
   const std::string stopped =
       "gpu.persistence has drained 5 nodes of partition gpu within 1 h, which looks like a bad "
-      "limit: it drains no more there until an admin says muster resume --check gpu.persistence";
+      "limit: it drains no more there until an admin runs muster resume --check gpu.persistence";
   EXPECT_EQ(last["stopped"], stopped);
   EXPECT_EQ(last["refused"], "gpu.persistence gpu3: " + stopped);
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "slurm/drains/enforce.hpp"
+#include "slurm/policy/own_drain.hpp"
 #include "tests/slurm/fake_controller.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -55,7 +57,8 @@ class EnforceTest : public testing::Test {
   HookServices hands_of(const std::string& node) {
     return {.controller = &controller,
             .trouble = "",
-            .history = &history_of(node),
+            .history = with_history ? &history_of(node) : nullptr,
+            .last_look = &looks.try_emplace(node, dir.path() / node, node).first->second,
             .now = [this] { return cluster.now(); },
             .sleep =
                 [this](std::chrono::milliseconds time) {
@@ -63,7 +66,6 @@ class EnforceTest : public testing::Test {
                   if (while_asleep) while_asleep();
                 },
             .tell = [this](const Event& event) { told.push_back(event.kind); },
-            .ask_again = [this, node] { History::forget_boots(dir.path() / node / "history.db"); },
             .left = [this, end = cluster.clock() + budget] { return end - cluster.clock(); }};
   }
 
@@ -71,7 +73,7 @@ class EnforceTest : public testing::Test {
   History& history_of(const std::string& node) {
     const auto found = histories.find(node);
     if (found != histories.end()) return found->second;
-    auto opened = History::open(dir.path() / node / "history.db");
+    auto opened = History::open(dir.path() / node / "events.jsonl");
     EXPECT_TRUE(opened) << opened.error().message;
     return histories.emplace(node, std::move(opened.value())).first->second;
   }
@@ -83,8 +85,19 @@ class EnforceTest : public testing::Test {
     return kinds;
   }
 
-  [[nodiscard]] std::optional<OwnDrain> record(const std::string& node = "n001") {
-    return *history_of(node).drain_of(node);
+  // The drain that the node shows in Slurm.
+  std::optional<NodeMemory> record(const std::string& node = "n001") {
+    return own_drain(cluster.node(node));
+  }
+
+  NodeMemory memory(const std::string& node = "n001") {
+    return parse_node_memory(cluster.node(node).memory).value_or(NodeMemory{});
+  }
+
+  // The node gets another disk.
+  void lose_state(const std::string& node = "n001") {
+    histories.erase(node);
+    std::filesystem::remove_all(dir.path() / node);
   }
 
   static std::vector<std::string> kinds(const HookResult& enforced) {
@@ -103,6 +116,8 @@ class EnforceTest : public testing::Test {
   FakeController controller{cluster};
   HookRequest order{.context = "periodic", .job = "", .boot_id = "boot-1", .identity = "GPU-1"};
   std::map<std::string, History> histories;
+  std::map<std::string, LastLook> looks;
+  bool with_history = true;
   std::chrono::milliseconds budget = std::chrono::seconds(25);  // of each run
   std::vector<std::string> told;
   std::function<void()> while_asleep;

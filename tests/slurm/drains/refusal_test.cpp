@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "slurm/cluster/node_memory.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "tests/slurm/drains/enforce_fixture.hpp"
 
 namespace muster::slurm {
@@ -45,7 +45,7 @@ TEST_F(RefusalTest, NamesTheCheckAndTheDevice) {
   const auto event = event_of(run(sick()));
   EXPECT_EQ(event.check, "gpu.persistence");
   EXPECT_EQ(event.device, "gpu3");
-  const std::string text = "gpu.persistence gpu3: the site's rules let muster drain no node";
+  const std::string text = "gpu.persistence gpu3: drain: false in muster.yaml";
   EXPECT_EQ(event.message, text);
   EXPECT_EQ(summary(event), "refused n001: " + text);  // syslog
   EXPECT_THAT(to_line(event), testing::EndsWith(" periodic: " + text + "\n"));
@@ -54,7 +54,7 @@ TEST_F(RefusalTest, NamesTheCheckAndTheDevice) {
   auto other = sick();
   other.findings[0].check = other.checks[0].id = "host.limits";
   other.findings[0].device = "node";
-  EXPECT_EQ(event_of(run(other)).message, "host.limits: the site's rules let muster drain no node");
+  EXPECT_EQ(event_of(run(other)).message, "host.limits: drain: false in muster.yaml");
   order.rules.drain = true;
   cluster.drain("n001", "cable", "alice");
   EXPECT_THAT(event_of(run(sick())).message,
@@ -63,10 +63,7 @@ TEST_F(RefusalTest, NamesTheCheckAndTheDevice) {
 
 // For `muster status`, which asks Slurm alone.
 TEST_F(RefusalTest, StandsWithTheNodeInSlurmWhileItLasts) {
-  const auto refused = [&] {
-    const auto memory = parse_node_memory(cluster.node("n001").memory);
-    return memory ? memory->refused : std::nullopt;
-  };
+  const auto refused = [&] { return memory().refused; };
   run(sick());
   ASSERT_TRUE(refused());
   EXPECT_EQ(refused()->check, "gpu.persistence");
@@ -85,10 +82,8 @@ TEST_F(RefusalTest, ADrainTakesItsPlace) {
   run(sick());
   order.rules.drain = true;
   next(sick());
-  const auto memory = parse_node_memory(cluster.node("n001").memory);
-  ASSERT_TRUE(memory);
-  EXPECT_EQ(memory->check, "gpu.persistence");
-  EXPECT_FALSE(memory->refused);
+  EXPECT_EQ(memory().check, "gpu.persistence");
+  EXPECT_FALSE(memory().refused);
 }
 
 TEST_F(RefusalTest, WhereTheFieldIsTheSitesItIsLeftAlone) {
@@ -104,7 +99,7 @@ TEST_F(RefusalTest, EachRunKnowsThatItWasRefused) {
   EXPECT_TRUE(enforced.decision.sick);
   EXPECT_TRUE(enforced.decision.loud);
   EXPECT_EQ(enforced.decision.action, Action::nothing);
-  EXPECT_EQ(enforced.decision.why, "the site's rules let muster drain no node");
+  EXPECT_EQ(enforced.decision.why, "drain: false in muster.yaml");
 }
 
 TEST_F(RefusalTest, IsSaidAgainWhenTheReasonChanges) {

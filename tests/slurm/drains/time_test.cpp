@@ -14,8 +14,7 @@ using testing::StartsWith;
 using Health = FakeCluster::Health;
 
 constexpr std::string_view kNoTime =
-    "gpu.persistence gpu3: not drained: too little of the hook's time is left to see what comes of "
-    "it";
+    "gpu.persistence gpu3: not drained: too little of the hook's time is left to verify the drain";
 
 class TimeTest : public EnforceTest {
  protected:
@@ -36,7 +35,7 @@ class TimeTest : public EnforceTest {
 
 TEST_F(TimeTest, ADrainThatCouldNotBeSeenThroughIsNotSent) {
   for (const auto& [time, answer] :
-       {std::pair{0, 0}, std::pair{1000, 0}, std::pair{1499, 0}, std::pair{3999, 500}}) {
+       {std::pair{0, 0}, std::pair{1000, 0}, std::pair{1499, 0}, std::pair{3499, 500}}) {
     budget = milliseconds(time);
     answer_within(milliseconds(answer));
     EXPECT_LE(time_of(sick()), budget);
@@ -53,7 +52,7 @@ TEST_F(TimeTest, ADrainThatCouldNotBeSeenThroughIsNotSent) {
 }
 
 TEST_F(TimeTest, ADrainThatCanBeSeenThroughIsSentAndEndsInTime) {
-  for (const auto& [time, answer] : {std::pair{1500, 0}, std::pair{4000, 500}}) {
+  for (const auto& [time, answer] : {std::pair{1500, 0}, std::pair{3500, 500}}) {
     budget = milliseconds(time);
     answer_within(milliseconds(answer));
     EXPECT_LE(time_of(sick()), budget);
@@ -62,17 +61,6 @@ TEST_F(TimeTest, ADrainThatCanBeSeenThroughIsSentAndEndsInTime) {
     answer_within(milliseconds(0));
     run(healthy());
   }
-}
-
-TEST_F(TimeTest, TheTimeIsLookedAtRightBeforeADrainIsSent) {
-  budget = milliseconds(2000);
-  controller.after_read = [&] {
-    if (count("read") == 2) cluster.pass(milliseconds(800));
-  };
-  run(sick());
-  EXPECT_EQ(told, std::vector<std::string>{"refused"});
-  EXPECT_EQ(count("drain"), 0);
-  EXPECT_EQ(record(), std::nullopt);
 }
 
 TEST_F(TimeTest, ASlurmctldThatTakesTheTimeLeavesAnUnconfirmedDrain) {
@@ -86,11 +74,11 @@ TEST_F(TimeTest, ASlurmctldThatTakesTheTimeLeavesAnUnconfirmedDrain) {
   EXPECT_TRUE(last.drained);
   EXPECT_TRUE(last.out_of_reach);
   ASSERT_TRUE(record());
-  EXPECT_FALSE(record()->confirmed);
+  EXPECT_FALSE(record()->settled);
   controller.before_drain = {};
   cluster.pass(kInterval);
   EXPECT_THAT(kinds(run(sick())), ElementsAre("kept"));
-  EXPECT_TRUE(record()->confirmed);
+  EXPECT_TRUE(record()->settled);
 }
 
 TEST_F(TimeTest, ADrainThatIsOneTooManyIsTakenBackWithoutTheWholeWait) {
@@ -104,19 +92,6 @@ TEST_F(TimeTest, ADrainThatIsOneTooManyIsTakenBackWithoutTheWholeWait) {
   EXPECT_LE(time_of(sick()), budget);
   EXPECT_THAT(kinds(last), ElementsAre("undone"));
   EXPECT_EQ(cluster.node("n001").state, "idle");
-}
-
-TEST_F(TimeTest, AnothersDrainIsWaitedForInTime) {
-  budget = milliseconds(2000);
-  controller.after_read = [&] {
-    cluster.pass(milliseconds(100));
-    if (count("read") != 1) return;
-    ASSERT_TRUE(
-        history_of("n001").begin_drain("n001", {.reason = "muster: x", .at = cluster.now()}));
-  };
-  EXPECT_LE(time_of(sick()), budget);
-  EXPECT_THAT(kinds(last), ElementsAre("refused"));
-  EXPECT_EQ(last.events[0].message, "gpu.persistence gpu3: another run of muster drains the node");
 }
 
 TEST_F(TimeTest, ADrainThatCameLateIsComparedAsFarAsTheTimeAllows) {

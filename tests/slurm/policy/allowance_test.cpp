@@ -16,32 +16,28 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-struct ShareCase {
-  std::size_t size;
-  std::string share;
-  std::size_t allowed;
-};
+TEST(AllowanceTest, IsTheSmallerOfAShareAndANumberAndAtLeastOne) {
+  struct Case {
+    std::size_t size;
+    std::string share;
+    int nodes;
+    std::size_t allowed;
+  };
 
-class AllowanceTest : public ::testing::TestWithParam<ShareCase> {};
-
-TEST_P(AllowanceTest, IsAShareAndAtLeastOne) {
-  EXPECT_EQ(allowance(GetParam().size, GetParam().share), GetParam().allowed);
+  for (const auto& test :
+       {Case{100, "10%", 0, 10}, Case{109, "10 %", 0, 10}, Case{9, "10%", 0, 1},
+        Case{0, "10%", 0, 1}, Case{100, "0%", 0, 1}, Case{10000, "0.29%", 0, 29},
+        Case{1000, "2.3%", 0, 23}, Case{4, "100%", 0, 4}, Case{1000, "10%", 20, 20},
+        Case{100, "10%", 20, 10}, Case{1000, "100%", 1, 1}}) {
+    EXPECT_EQ(allowance(test.size, test.share, test.nodes), test.allowed)
+        << test.share << " of " << test.size;
+  }
+  EXPECT_EQ(allowance(4, "5%", 10, 3), 3U);
+  EXPECT_EQ(allowance(1000, "5%", 10, 3), 10U);
+  EXPECT_EQ(allowance(1000, "5%", 2, 3), 2U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Shares, AllowanceTest,
-                         ::testing::Values(ShareCase{100, "10%", 10}, ShareCase{109, "10 %", 10},
-                                           ShareCase{9, "10%", 1}, ShareCase{0, "10%", 1},
-                                           ShareCase{100, "0%", 1}, ShareCase{10000, "0.29%", 29},
-                                           ShareCase{1000, "2.3%", 23}, ShareCase{4, "100%", 4},
-                                           ShareCase{4, "20 nodes", 20}, ShareCase{4, "0 nodes", 1},
-                                           ShareCase{1000, "min(10%, 20 nodes)", 20},
-                                           ShareCase{100, "min(10%, 20 nodes)", 10},
-                                           ShareCase{1000, "max(10%,20 nodes)", 100},
-                                           ShareCase{1000, Rules{}.most_by_check, 10},
-                                           ShareCase{100, Rules{}.most_by_check, 5},
-                                           ShareCase{4, Rules{}.most_by_check, 3}));
-
-const DrainCause kCause{.check = "ib.rate", .remedy = Remedy::fix_config};
+const NodeMemory kCause{.check = "ib.rate", .remedy = Remedy::fix_config};
 
 bool within_allowance(const NodeState& node, const std::vector<NodeState>& nodes,
                       const Rules& rules) {
@@ -52,6 +48,7 @@ bool within_allowance(const NodeState& node, const std::vector<NodeState>& nodes
 Rules shares() {
   Rules rules;
   rules.most_by_check = "100%";
+  rules.most_by_check_nodes = 0;
   return rules;
 }
 
@@ -100,9 +97,9 @@ TEST(WithinAllowanceTest, NoMoreThanHalfStandDrainedSinceWhenever) {
   };
 
   const std::string fifty =
-      "50 of 50 nodes that may stand drained by muster in partition main are drained";
+      "50 of 50 nodes that may be drained by muster at a time in partition main are drained";
   const std::string one =
-      "1 of 1 nodes that may stand drained by muster in partition main are drained";
+      "1 of 1 nodes that may be drained by muster at a time in partition main are drained";
   for (const auto& test : {Case{49, "50%", ""}, Case{50, "50%", fifty}, Case{51, "50%", fifty},
                            Case{50, "60%", ""}, Case{1, "0%", one}, Case{0, "0%", ""}}) {
     auto rules = shares();

@@ -8,8 +8,8 @@
 
 #include <utility>
 
-#include "slurm/cluster/node_memory.hpp"
 #include "slurm/policy/allowance.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "tests/slurm/policy/situation.hpp"
 
 namespace muster::slurm {
@@ -37,7 +37,7 @@ std::vector<NodeState> idle_nodes(int count) {
 // Of a drain with this reason.
 std::string remembered(const std::string& reason, Remedy remedy, bool accepted) {
   return to_text({.check = "host.limits",
-                  .remedy = std::string(to_string(remedy)),
+                  .remedy = remedy,
                   .at = kNow,
                   .accepted = accepted,
                   .reason = short_hash(reason)});
@@ -69,7 +69,7 @@ TEST_F(BreakerTest, StopsTheCheckAndNoOther) {
   drain_some(5, seconds(1));
   EXPECT_EQ(refusal("host.limits"),
             "host.limits has drained 5 nodes of partition main within 1 h, which looks like a bad "
-            "limit: it drains no more there until an admin says muster resume --check host.limits");
+            "limit: it drains no more there until an admin runs muster resume --check host.limits");
   EXPECT_EQ(refusal("ib.rate"), "");
   EXPECT_THAT(stopped_checks(nodes, rules),
               ElementsAre(StoppedCheck{
@@ -129,11 +129,11 @@ TEST(RepairTest, OfFourNodesWithTwoAtTheProviderTheThirdSickOneIsDrained) {
   EXPECT_EQ(one_more(4, {kRepair, kReplace}, Remedy::fix_config), "");
   EXPECT_EQ(one_more(4, {kRepair, kRepair}, Remedy::report_to_provider), "");
   EXPECT_EQ(one_more(4, {kRepair, kRepair, kRepair}, Remedy::report_to_provider),
-            "3 of 3 nodes that may stand drained for repair in partition main are drained");
+            "3 of 3 nodes that may be drained for repair at a time in partition main are drained");
   EXPECT_EQ(one_more(4, {kRepair, kRepair, kRepair}, Remedy::reboot), "");
   EXPECT_EQ(one_more(4, {kLimits, kLimits}, Remedy::report_to_provider), "");
   EXPECT_EQ(one_more(4, {kLimits, kLimits}, Remedy::reboot),
-            "2 of 2 nodes that may stand drained by muster in partition main are drained");
+            "2 of 2 nodes that may be drained by muster at a time in partition main are drained");
 }
 
 TEST(RepairTest, InPartitionsOfTwoAndThree) {
@@ -148,19 +148,19 @@ TEST(RepairTest, InPartitionsOfTwoAndThree) {
 
 TEST(DrainCauseTest, IsFromTheMemoryOfTheDrainThatStandsElseFromTheReason) {
   auto node = drained(idle_nodes(1)[0], kRepair, kNow);
-  EXPECT_EQ(cause_of(node).check, "gpu.ecc_remapped_rows");
-  EXPECT_EQ(cause_of(node).remedy, Remedy::report_to_provider);
+  EXPECT_EQ(shown_drain(node).check, "gpu.ecc_remapped_rows");
+  EXPECT_EQ(shown_drain(node).remedy, Remedy::report_to_provider);
   node.reason = kLimits;
-  EXPECT_EQ(cause_of(node).check, "host.limits");
-  EXPECT_EQ(cause_of(node).remedy, Remedy::fix_config);
+  EXPECT_EQ(shown_drain(node).check, "host.limits");
+  EXPECT_EQ(shown_drain(node).remedy, Remedy::fix_config);
   node.memory = remembered(kLimits, Remedy::reseat_or_replace, false);
-  EXPECT_EQ(cause_of(node).remedy, Remedy::reseat_or_replace);
+  EXPECT_EQ(shown_drain(node).remedy, Remedy::reseat_or_replace);
   node.memory = remembered(kRepair, Remedy::reseat_or_replace, false);
-  EXPECT_EQ(cause_of(node).remedy, Remedy::fix_config);
+  EXPECT_EQ(shown_drain(node).remedy, Remedy::fix_config);
   for (const auto* const reason : {"muster: ", "muster: :", "muster:  : ", "disk swap", ""}) {
     node.reason = reason;
-    EXPECT_EQ(cause_of(node).remedy, Remedy::none) << reason;
-    EXPECT_EQ(cause_of(node).check, "") << reason;
+    EXPECT_EQ(shown_drain(node).remedy, Remedy::none) << reason;
+    EXPECT_EQ(shown_drain(node).check, "") << reason;
   }
 }
 

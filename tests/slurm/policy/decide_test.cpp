@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "slurm/policy/own_drain.hpp"
 #include "slurm/policy/reason.hpp"
 #include "tests/slurm/policy/situation.hpp"
 
@@ -47,10 +48,6 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         PolicyCase{"Idle", [](Situation&) {}, the_drain()},
         PolicyCase{"Allocated", [](Situation& s) { put(s, "allocated"); }, the_drain()},
-        // Somebody resumed it, and it is sick again.
-        PolicyCase{"ResumedByOthers",
-                   [](Situation& s) { s.drain = OwnDrain{.reason = kOurReason, .at = kNow}; },
-                   the_drain()},
         PolicyCase{"NotKnown",
                    [](Situation& s) {
                      s.node.reset();
@@ -75,14 +72,17 @@ INSTANTIATE_TEST_SUITE_P(
                    about_sick(Action::nothing, "the node is \"down*\" in Slurm")},
         PolicyCase{"Rebooting", [](Situation& s) { put(s, "reboot", "muster: x", "root"); },
                    about_sick(Action::nothing, "the node is \"reboot\" in Slurm")},
+        PolicyCase{"DrainedByUsWithoutAMemory",
+                   [](Situation& s) { put(s, "drained", "muster: ib.rate mlx5_0: slow", "root"); },
+                   about_sick(Action::keep, "gpu.count still fails")},
         PolicyCase{
-            "DrainedByUsWithoutARecord",
-            [](Situation& s) { put(s, "drained", "muster: ib.rate mlx5_0: slow", "root"); },
+            "DrainedByAnAdminInOurForm",
+            [](Situation& s) { put(s, "drained", "muster: ib.rate mlx5_0: slow", "alice"); },
             about_sick(
                 Action::nothing,
-                "the node was drained by root with the reason \"muster: ib.rate mlx5_0: slow\"")},
+                "the node was drained by alice with the reason \"muster: ib.rate mlx5_0: slow\"")},
         PolicyCase{"OfASiteThatDrainsNone", [](Situation& s) { s.rules.drain = false; },
-                   refused("the site's rules let muster drain no node")}),
+                   refused("drain: false in muster.yaml")}),
     name_of);
 
 // Others that muster drained, against a share of two nodes.
@@ -148,10 +148,10 @@ INSTANTIATE_TEST_SUITE_P(
                      s.cluster.back().partitions = {"long"};
                    },
                    the_drain()},
-        PolicyCase{"HalfOfAllSinceWhenever",
-                   [](Situation& s) { drain_others(s, 5, kNow - hours(100)); },
-                   refused("5 of 5 nodes that may stand drained by muster in partition main are "
-                           "drained")},
+        PolicyCase{
+            "HalfOfAllSinceWhenever", [](Situation& s) { drain_others(s, 5, kNow - hours(100)); },
+            refused("5 of 5 nodes that may be drained by muster at a time in partition main are "
+                    "drained")},
         PolicyCase{"LessThanHalfOfAllSinceWhenever",
                    [](Situation& s) { drain_others(s, 4, kNow - hours(100)); }, the_drain()},
         PolicyCase{"OfOneOfItsPartitions",
@@ -167,8 +167,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(SickTest, LosesADrainThatTheShareDoesNotCover) {
   auto situation = drained_by_muster(sick_report());
-  situation.drain->confirmed = false;
-  const auto before = situation.drain->at - minutes(1);
+  remember(situation, &NodeMemory::settled, false);
+  const auto at = current_drain(situation)->at;
+  const auto before = at - minutes(1);
   EXPECT_EQ(decide(situation).action, Action::keep);
 
   situation.cluster[9] = drained(situation.cluster[9], "muster: x: y", before);
@@ -180,18 +181,16 @@ TEST(SickTest, LosesADrainThatTheShareDoesNotCover) {
 
   // A drain that has lasted is not called into question: its time in Slurm may be another's.
   auto later = situation;
-  later.now = situation.drain->at + hours(1);
+  later.now = at + hours(1);
   EXPECT_EQ(decide(later).action, Action::keep);
 
   // Nor is one that was compared before: the share or the partition has become smaller since.
-  auto confirmed = situation;
-  confirmed.drain->confirmed = true;
-  EXPECT_EQ(decide(confirmed).action, Action::keep);
+  auto settled = situation;
+  remember(settled, &NodeMemory::settled, true);
+  EXPECT_EQ(decide(settled).action, Action::keep);
 
   // It is not this node's own.
-  situation.drain->reason = "muster: another: one";
-  EXPECT_EQ(decide(situation).action, Action::nothing);
-  situation.drain.reset();
+  remember(situation, &NodeMemory::reason, short_hash("muster: another: one"));
   EXPECT_EQ(decide(situation).action, Action::nothing);
 }
 
@@ -254,7 +253,6 @@ TEST_P(UnknownTest, DrainsWhereTheSiteSaysSo) {
   const auto report = report_of(Verdict::unknown, {other, finding, warning});
   auto situation = in_service(report);
   situation.rules.unknown = GetParam().rules;
-  EXPECT_EQ(needs_slurm(report, situation.rules, {}), GetParam().drains);
   const Decision drain{.action = Action::drain,
                        .why = "gpu.present gpu3: no answer within 5 s; reboot the node",
                        .reason = "muster: gpu.present gpu3: no answer within 5 s; reboot the node",
@@ -313,7 +311,7 @@ void expect_respect(const Situation& situation) {
   const auto decision = decide(situation);
   const auto& node = *situation.node;
   const auto standing = standing_of(node);
-  const bool is_own = situation.drain && situation.drain->reason == node.reason;
+  const bool is_own = own_drain(node).has_value();
   const auto what = fmt::format("{} \"{}\"", node.state, node.reason);
   EXPECT_FALSE(decision.why.empty()) << what;
   EXPECT_EQ(decision.reason.empty(), decision.action != Action::drain) << what;
@@ -344,7 +342,7 @@ TEST_P(EveryNodeTest, IsLeftToWhomItBelongs) {
         situation.cluster[1] = *situation.node;
         drain_others(situation, others, kNow - minutes(2));
         expect_respect(situation);
-        situation.drain.reset();
+        situation.node->memory = situation.cluster[1].memory = "";
         expect_respect(situation);
       }
     }
@@ -375,18 +373,12 @@ INSTANTIATE_TEST_SUITE_P(
                    about_sick(Action::keep, "gpu.count still fails")},
         PolicyCase{"Well", [](Situation& s) { s.of_drained = &well_report(); },
                    Decision{.action = Action::resume,
-                            .why = "clean run 3 of 3: gpu.count is well again",
+                            .why = "clean run 3 of 3: gpu.count passes",
                             .check = "gpu.count",
                             .remedy = Remedy::restart_app,
                             .clean = true}},
         PolicyCase{"ResumedByAnAdmin", [](Situation& s) { put(s, "allocated"); },
-                   nothing("somebody else resumed the node")},
-        PolicyCase{"NeverDrained",
-                   [](Situation& s) {
-                     put(s, "idle");
-                     s.drain->confirmed = false;
-                   },
-                   nothing("somebody else resumed the node")},
+                   nothing("the node is in service")},
         PolicyCase{"ResumedByAnAdminAndSick",
                    [](Situation& s) {
                      put(s, "allocated");
@@ -403,14 +395,6 @@ INSTANTIATE_TEST_SUITE_P(
                    },
                    nothing("sinfo: no answer within 8 s")}),
     name_of);
-
-TEST(NeedsSlurmTest, OnlyWhereThereIsSomethingToDo) {
-  EXPECT_TRUE(needs_slurm(sick_report(), {}, {}));
-  EXPECT_TRUE(needs_slurm(well_report(), {}, {.drained_by_us = true}));
-  EXPECT_TRUE(needs_slurm(well_report(), {}, {.boot = false}));
-  EXPECT_FALSE(needs_slurm(well_report(), {}, {}));
-  EXPECT_FALSE(needs_slurm(Report{}, {}, {}));
-}
 
 }  // namespace
 }  // namespace muster::slurm

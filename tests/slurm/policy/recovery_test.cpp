@@ -40,10 +40,9 @@ INSTANTIATE_TEST_SUITE_P(
         PolicyCase{"DrainedByOthers",
                    [](Situation& s) { put(s, "drained", "NHC: check_hw_ib", "root"); },
                    nothing("the node was drained by root with the reason \"NHC: check_hw_ib\"")},
-        PolicyCase{"DrainedByUsWithoutARecord",
+        PolicyCase{"DrainedByUsWithoutAMemory",
                    [](Situation& s) { put(s, "drained", kOurReason, "root"); },
-                   nothing(fmt::format("the node was drained by root with the reason \"{}\"",
-                                       kOurReason))},
+                   about_drain(Action::keep, "clean run 1 of 3", true)},
         PolicyCase{"Down", [](Situation& s) { put(s, "down", kOurReason, "root"); },
                    nothing("the node is \"down\" in Slurm")}),
     name_of);
@@ -57,13 +56,13 @@ TEST_P(OwnDrainTest, EndsAsItsRulesSay) {
 }
 
 Decision resumed() {
-  return about_drain(Action::resume, "clean run 3 of 3: gpu.count is well again", true);
+  return about_drain(Action::resume, "clean run 3 of 3: gpu.count passes", true);
 }
 
 Decision kept(std::string why) { return about_drain(Action::keep, std::move(why), true); }
 
 Decision kept_for_admin(std::string why, Remedy remedy = Remedy::restart_app) {
-  auto decision = kept(fmt::format("{}: drained until an admin says muster resume n1", why));
+  auto decision = kept(fmt::format("{}: drained until an admin runs muster resume n1", why));
   decision.remedy = remedy;
   return decision;
 }
@@ -77,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
     Others, OwnDrainTest,
     ::testing::Values(
         PolicyCase{"Resumed", [](Situation& s) { put(s, "idle"); },
-                   nothing("somebody else resumed the node")},
+                   nothing("the node is in service")},
         PolicyCase{"Redrained",
                    [](Situation& s) { put(s, "drained", "swapping a cable", "alice"); },
                    nothing("the node was drained by alice with the reason \"swapping a cable\"")},
@@ -99,16 +98,17 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(LeftByAJobTest, EndsWithTheFirstCleanRun) {
   for (const auto* check : {"gpu.processes", "gpu.memory_used"}) {
     auto situation = drained_by_muster(well_report());
-    situation.drain->check = check;
-    situation.drain->remedy = Remedy::reboot;
-    situation.drain->clean_runs = 0;
-    situation.drains = {kNow - hours(3), kNow - hours(2), kNow - hours(1)};
+    remember(situation, &NodeMemory::check, check);
+    remember(situation, &NodeMemory::remedy, Remedy::reboot);
+    remember(situation, &NodeMemory::clean, 0);
+    remember(situation, &NodeMemory::drains,
+             std::vector<Time>{kNow - hours(3), kNow - hours(2), kNow - hours(1)});
     auto report = *situation.report;
     report.checks = {{.id = check, .outcome = Outcome::pass}};
     situation.report = &report;
     const auto decision = decide(situation);
     EXPECT_EQ(decision.action, Action::resume) << decision.why;
-    EXPECT_EQ(decision.why, fmt::format("what an ended job left is gone: {} is well again", check));
+    EXPECT_EQ(decision.why, fmt::format("the leftover of an ended job is gone: {} passes", check));
     report.checks.front().outcome = Outcome::warn;
     EXPECT_EQ(decide(situation).action, Action::keep);
     report.checks.front().outcome = Outcome::pass;
@@ -129,100 +129,116 @@ INSTANTIATE_TEST_SUITE_P(
                      s.node->since = kNow;
                    },
                    resumed()},
-        PolicyCase{"First", [](Situation& s) { s.drain->clean_runs = 0; },
+        PolicyCase{"First", [](Situation& s) { remember(s, &NodeMemory::clean, 0); },
                    kept("clean run 1 of 3")},
-        PolicyCase{"Second", [](Situation& s) { s.drain->clean_runs = 1; },
+        PolicyCase{"Second", [](Situation& s) { remember(s, &NodeMemory::clean, 1); },
                    kept("clean run 2 of 3")},
         PolicyCase{"OneIsEnough",
                    [](Situation& s) {
-                     s.drain->clean_runs = 0;
+                     remember(s, &NodeMemory::clean, 0);
                      s.rules.clean_runs = 1;
                    },
-                   about_drain(Action::resume, "clean run 1 of 1: gpu.count is well again", true)}),
+                   about_drain(Action::resume, "clean run 1 of 1: gpu.count passes", true)}),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(
     Obstacles, OwnDrainTest,
     ::testing::Values(
-        PolicyCase{"Replacement", [](Situation& s) { s.drain->remedy = Remedy::reseat_or_replace; },
-                   kept_for_admin("the remedy is to reseat or replace the part",
-                                  Remedy::reseat_or_replace)},
         PolicyCase{
-            "Provider", [](Situation& s) { s.drain->remedy = Remedy::report_to_provider; },
+            "Replacement",
+            [](Situation& s) { remember(s, &NodeMemory::remedy, Remedy::reseat_or_replace); },
+            kept_for_admin("the remedy is to reseat or replace the part",
+                           Remedy::reseat_or_replace)},
+        PolicyCase{
+            "Provider",
+            [](Situation& s) { remember(s, &NodeMemory::remedy, Remedy::report_to_provider); },
             kept_for_admin("the remedy is to report to the provider", Remedy::report_to_provider)},
         PolicyCase{"Flaps",
                    [](Situation& s) {
-                     s.drains = {kNow - hours(23), kNow - hours(2), kNow};
+                     remember(s, &NodeMemory::drains,
+                              std::vector<Time>{kNow - hours(23), kNow - hours(2), kNow});
                    },
                    kept_for_admin("drain 3 within 1 d")},
         PolicyCase{"FlapsOfLongAgo",
                    [](Situation& s) {
-                     s.drains = {kNow - hours(24), kNow - hours(2), kNow};
+                     remember(s, &NodeMemory::drains,
+                              std::vector<Time>{kNow - hours(24), kNow - hours(2), kNow});
                    },
                    resumed()},
         PolicyCase{"FlapsOfAClockThatRanAhead",
                    [](Situation& s) {
-                     s.drains = {kNow + hours(9000), kNow + hours(9000), kNow};
+                     remember(s, &NodeMemory::drains,
+                              std::vector<Time>{kNow + hours(9000), kNow + hours(9000), kNow});
                    },
                    resumed()},
         PolicyCase{"OtherHardware", [](Situation& s) { s.identity = "gpus-2"; },
                    kept_for_admin("its GPUs or adapters are not those that it was drained with")},
         PolicyCase{"AReplacedGpu",
                    [](Situation& s) {
-                     s.drain->identity = "GPU-1 GPU-2 hca-1";
+                     remember(s, &NodeMemory::hardware, hash_hardware("GPU-1 GPU-2 hca-1"));
                      s.identity = "GPU-1 GPU-3 hca-1";
                    },
                    kept_for_admin("its GPUs or adapters are not those that it was drained with")},
         PolicyCase{"AGpuThatIsBack",
                    [](Situation& s) {
-                     s.drain->identity = "GPU-1 hca-1";
+                     remember(s, &NodeMemory::hardware, hash_hardware("GPU-1 hca-1"));
                      s.identity = "GPU-1 GPU-2 hca-1";
                    },
                    resumed()},
         PolicyCase{"AGpuThatIsAway",
                    [](Situation& s) {
-                     s.drain->identity = "GPU-1 GPU-2 hca-1";
+                     remember(s, &NodeMemory::hardware, hash_hardware("GPU-1 GPU-2 hca-1"));
                      s.identity = "GPU-1 hca-1";
                    },
                    resumed()},
         PolicyCase{"HardwareThatCannotBeTold", [](Situation& s) { s.identity.clear(); }, resumed()},
-        PolicyCase{"HardwareThatCouldNotBeTold", [](Situation& s) { s.drain->identity.clear(); },
-                   resumed()},
+        PolicyCase{
+            "HardwareThatCouldNotBeTold",
+            [](Situation& s) { remember(s, &NodeMemory::hardware, std::vector<std::string>()); },
+            resumed()},
         PolicyCase{"RebootedWithoutBeingTold", [](Situation& s) { s.boot_id = "boot-2"; },
                    kept_for_admin("it was rebooted since, which is not the remedy of gpu.count")},
         PolicyCase{"BootThatCannotBeTold", [](Situation& s) { s.boot_id.clear(); }, resumed()},
         PolicyCase{"SiteThatResumesNone", [](Situation& s) { s.rules.resume = false; },
-                   kept_for_admin("the site's rules let muster resume no node")},
+                   kept_for_admin("resume: false in muster.yaml")},
+        PolicyCase{"FieldOfTheSites",
+                   [](Situation& s) { s.node->memory = s.cluster[1].memory = "rack 7"; },
+                   kept_for_admin("the node's field in Slurm (memory: extra) has a text of the "
+                                  "site's")},
+        PolicyCase{"SiteWithoutMemories", [](Situation& s) { s.rules.memory = "none"; },
+                   kept_for_admin("memory: none in muster.yaml, so clean runs are not counted")},
         PolicyCase{"AdminBeforeRuns",
                    [](Situation& s) {
-                     s.drain->clean_runs = 0;
+                     remember(s, &NodeMemory::clean, 0);
                      s.rules.resume = false;
                    },
-                   kept_for_admin("the site's rules let muster resume no node")}),
+                   kept_for_admin("resume: false in muster.yaml")}),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(
     Remedies, OwnDrainTest,
     ::testing::Values(
-        PolicyCase{"RebootHasNotHappened", [](Situation& s) { s.drain->remedy = Remedy::reboot; },
+        PolicyCase{"RebootHasNotHappened",
+                   [](Situation& s) { remember(s, &NodeMemory::remedy, Remedy::reboot); },
                    with_remedy(kept("the node has not been rebooted since"), Remedy::reboot)},
         PolicyCase{"RebootCannotBeTold",
                    [](Situation& s) {
-                     s.drain->remedy = Remedy::reboot;
+                     remember(s, &NodeMemory::remedy, Remedy::reboot);
                      s.boot_id.clear();
                    },
                    with_remedy(kept("the node has not been rebooted since"), Remedy::reboot)},
         PolicyCase{"RebootHasHappened",
                    [](Situation& s) {
-                     s.drain->remedy = Remedy::reboot;
+                     remember(s, &NodeMemory::remedy, Remedy::reboot);
                      s.boot_id = "boot-2";
                    },
                    with_remedy(resumed(), Remedy::reboot)},
-        PolicyCase{"ResetInTheSameBoot", [](Situation& s) { s.drain->remedy = Remedy::reset_gpu; },
+        PolicyCase{"ResetInTheSameBoot",
+                   [](Situation& s) { remember(s, &NodeMemory::remedy, Remedy::reset_gpu); },
                    with_remedy(resumed(), Remedy::reset_gpu)},
         PolicyCase{"ResetByReboot",
                    [](Situation& s) {
-                     s.drain->remedy = Remedy::reset_gpu;
+                     remember(s, &NodeMemory::remedy, Remedy::reset_gpu);
                      s.boot_id = "boot-2";
                    },
                    with_remedy(resumed(), Remedy::reset_gpu)}),
@@ -242,14 +258,14 @@ TEST(OwnDrainTest, IsKeptByARunThatSaysNothingAboutIt) {
             unclean("the verdict is unknown: gpu.count: no answer"));
   EXPECT_EQ(decided(report_of(Verdict::unknown, {})), unclean("the verdict is unknown"));
   EXPECT_EQ(decided(report_of(Verdict::healthy, {{.check = "ib.rate", .outcome = Outcome::pass}})),
-            unclean("context periodic did not run gpu.count: drained until an admin says muster "
+            unclean("context periodic did not run gpu.count: drained until an admin runs muster "
                     "resume n1"));
   auto booted = report_of(Verdict::healthy, {{.check = "ib.rate", .outcome = Outcome::pass}});
   booted.context = "boot";
   EXPECT_EQ(decided(booted), unclean("context boot did not run gpu.count"));
   EXPECT_EQ(
       decided(report_of(Verdict::healthy, {{.check = "gpu.count", .outcome = Outcome::skip}})),
-      unclean("gpu.count did not judge: skip: drained until it does, or until an admin says "
+      unclean("gpu.count did not judge: skip: drained until it does, or until an admin runs "
               "muster resume n1"));
   EXPECT_EQ(
       decided(report_of(Verdict::healthy, {{.check = "gpu.count", .outcome = Outcome::warn}})),
@@ -274,10 +290,11 @@ TEST(OwnDrainTest, OnlyHealthChecksCount) {
     report.context = test.context;
     const auto situation = drained_by_muster(report);
     EXPECT_EQ(decide(situation), test.decision) << test.context;
-    EXPECT_EQ(cleanness_of(report, {}, *situation.drain), test.healthy) << test.context;
+    EXPECT_EQ(cleanness_of(report, {}, *current_drain(situation)), test.healthy) << test.context;
     for (auto other : {sick_report(), report_of(Verdict::unknown, {})}) {
       other.context = test.context;
-      EXPECT_EQ(cleanness_of(other, {}, *situation.drain), Cleanness::unclean) << test.context;
+      EXPECT_EQ(cleanness_of(other, {}, *current_drain(situation)), Cleanness::unclean)
+          << test.context;
     }
   }
 }

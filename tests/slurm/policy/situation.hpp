@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of a cluster of ten, and what its report, Slurm and its history say: for tests of what
-// decides and what acts.
+// A node of a cluster of ten, its report, and what Slurm shows.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "slurm/policy/decide.hpp"
@@ -78,20 +78,33 @@ inline Situation in_service(const Report& report) {
   return situation;
 }
 
+// Puts a memory into n1's field in Slurm.
+inline void remember(Situation& situation, const NodeMemory& memory) {
+  situation.node->memory = situation.cluster[1].memory = to_text(memory);
+}
+
+// Changes the one that it has.
+template <class T, class Value>
+void remember(Situation& situation, T NodeMemory::*member, Value value) {
+  auto memory = parse_node_memory(situation.node->memory).value_or(NodeMemory());
+  memory.*member = std::move(value);
+  remember(situation, memory);
+}
+
 // n1 was drained by muster a minute ago, and has been found well so often that it is enough.
 inline Situation drained_by_muster(const Report& report) {
   auto situation = in_service(report);
   const auto at = kNow - std::chrono::minutes(1);
   situation.node = situation.cluster[1] = drained(situation.cluster[1], kOurReason, at);
-  situation.drain = OwnDrain{.reason = kOurReason,
-                             .at = at,
-                             .confirmed = true,
-                             .boot_id = "boot-1",
-                             .identity = "gpus-1",
-                             .check = "gpu.count",
-                             .remedy = Remedy::restart_app,
-                             .clean_runs = 2};
-  situation.drains = {at};
+  remember(situation, {.check = "gpu.count",
+                       .remedy = Remedy::restart_app,
+                       .at = at,
+                       .boot = "boot-1",
+                       .clean = 2,
+                       .settled = true,
+                       .reason = short_hash(kOurReason),
+                       .hardware = hash_hardware("gpus-1"),
+                       .drains = {at}});
   return situation;
 }
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/text.hpp"
-#include "slurm/cluster/node_memory.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
 #include "tests/slurm/policy/situation.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -93,21 +93,21 @@ TEST_F(StatusTest, NewNodesAreListedAndUseUpNoLimit) {
 TEST_F(StatusTest, SaysWhatIsMissingUntilTheNodeReturns) {
   drain(0, kRate, hours(2));
   drain(1, "muster: host.limits: low; fix the configuration", hours(1),
-        {.check = "host.limits", .remedy = "fix_config", .clean = 1});
+        {.check = "host.limits", .remedy = Remedy::fix_config, .clean = 1});
   drain(2, "muster: gpu.driver: gone; reboot the node", hours(1),
-        {.check = "gpu.driver", .remedy = "reboot", .clean = 0});
+        {.check = "gpu.driver", .remedy = Remedy::reboot, .clean = 0});
   drain(3, "muster: host.limits: low; fix the configuration", hours(1),
         {.check = "host.limits",
-         .remedy = "fix_config",
+         .remedy = Remedy::fix_config,
          .drains = {kNow - hours(1), kNow - hours(2), kNow - hours(3)}});
   drain(4, "muster: host.limits: low; fix the configuration", hours(1));
   EXPECT_EQ(until("n0"), "it is repaired, then muster resume n0");
   EXPECT_EQ(until("n1"), "clean run 3 of 3 (1 so far)");
   EXPECT_EQ(until("n2"), "a reboot, and clean run 3 of 3 (0 so far)");
-  EXPECT_EQ(until("n3"), "an admin says muster resume n3: drain 3 within 1 d");
-  EXPECT_EQ(until("n4"), "its health checks are clean; how many, its own history tells");
+  EXPECT_EQ(until("n3"), "an admin runs muster resume n3: drain 3 within 1 d");
+  EXPECT_EQ(until("n4"), "clean run 3 of 3");
   rules.resume = false;
-  EXPECT_EQ(until("n1"), "an admin says muster resume n1 (resume: false)");
+  EXPECT_EQ(until("n1"), "an admin runs muster resume n1 (resume: false)");
 }
 
 TEST_F(StatusTest, NamesStoppedChecksAndLimitsWithoutRoom) {
@@ -131,7 +131,7 @@ TEST_F(StatusTest, NamesStoppedChecksAndLimitsWithoutRoom) {
 
 TEST_F(StatusTest, TellsRefusalsThatStillStandInThisMachinesHistory) {
   EXPECT_EQ(status().history, "there is no history on this machine");
-  auto history = History::open(dir.path() / "history.db");
+  auto history = History::open(dir.path() / "events.jsonl");
   ASSERT_TRUE(history) << history.error().message;
   Event event{.at = kNow - hours(30),
               .node = "n5",

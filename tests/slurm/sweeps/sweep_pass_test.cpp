@@ -156,7 +156,7 @@ class SweepPassTest : public ::testing::Test {
   FakeCluster cluster{4};
   FakeController controller{cluster};
   FakeQueue queue;
-  History history = *History::open(dir.path() / "history.db");
+  History history = *History::open(dir.path() / "events.jsonl");
   SweepRules rules;
   std::vector<std::string> printed;
   int tokens = 0;

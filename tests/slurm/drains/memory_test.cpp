@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands with the node in Slurm: drains that the history does not know, faults that are found
-// later, reboots that Slurm ends by itself, and reasons that are not muster's.
+// The memory of a node in Slurm: it outlives the node's disk, follows graver faults and reboots,
+// and gives way to everybody else's reasons.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "slurm/cluster/node_memory.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "tests/slurm/drains/enforce_fixture.hpp"
 
 namespace muster::slurm {
@@ -16,18 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class AdoptingTest : public EnforceTest {
- protected:
-  NodeMemory memory() {
-    return parse_node_memory(cluster.node("n001").memory).value_or(NodeMemory{});
-  }
-
-  // The node gets another disk.
-  void lose_history() {
-    histories.clear();
-    std::filesystem::remove_all(dir.path() / "n001");
-  }
-};
+class MemoryTest : public EnforceTest {};
 
 Report remapped(Report report) {
   report.verdict = Verdict::unhealthy;
@@ -46,18 +33,16 @@ Report well_again() {
   return report;
 }
 
-TEST_F(AdoptingTest, ADrainIsRememberedInTheRequestThatDrains) {
+TEST_F(MemoryTest, IsWrittenInTheRequestThatDrainsAndSettledAfterIt) {
+  controller.after_drain = [&] {
+    EXPECT_EQ(memory().check, "gpu.persistence");
+    EXPECT_FALSE(memory().settled);
+  };
   run(sick());
   EXPECT_EQ(count("drain"), 1);
-  EXPECT_EQ(count("remember"), 0);
-  EXPECT_EQ(memory(), (NodeMemory{.check = "gpu.persistence",
-                                  .device = "gpu3",
-                                  .remedy = "restart_service",
-                                  .at = record()->at,
-                                  .boot = "boot-1",
-                                  .drains = {record()->at},
-                                  .hardware = hash_hardware("GPU-1"),
-                                  .reason = short_hash(kReason)}));
+  EXPECT_EQ(count("remember"), 1);
+  EXPECT_TRUE(memory().settled);
+  EXPECT_EQ(memory().check, "gpu.persistence");
   run(healthy());
   EXPECT_EQ(memory().clean, 1);
   run(sick());
@@ -68,54 +53,65 @@ TEST_F(AdoptingTest, ADrainIsRememberedInTheRequestThatDrains) {
   EXPECT_EQ(memory(), (NodeMemory{.drains = {at}}));
 }
 
-TEST_F(AdoptingTest, ATextOfTheSitesOwnIsNeverOverwritten) {
-  cluster.node("n001").memory = "rack 7";
-  run(sick());
-  EXPECT_EQ(cluster.node("n001").state, "drained");
-  for (int i = 0; i < 3; ++i) run(healthy());
-  EXPECT_EQ(cluster.node("n001").state, "idle");
-  EXPECT_EQ(cluster.node("n001").memory, "rack 7");
-  EXPECT_EQ(count("remember"), 0);
+// Without a memory clean runs cannot be counted.
+TEST_F(MemoryTest, WhereMusterMayNotWriteADrainStaysUntilAnAdminResumes) {
+  struct Case {
+    std::string memory, text, why;
+  };
+
+  for (const auto& [memory, text, why] :
+       {Case{"extra", "rack 7", "the node's field in Slurm (memory: extra) has a text of the site"},
+        Case{"none", "", "memory: none in muster.yaml"}}) {
+    cluster = FakeCluster(4);
+    controller.calls.clear();
+    order.rules.memory = memory;
+    cluster.node("n001").memory = text;
+    EXPECT_THAT(kinds(run(sick())), ElementsAre("drained"));
+    HookResult last;
+    for (int i = 0; i < 4; ++i) last = run(healthy());
+    EXPECT_THAT(last.decision.why, HasSubstr(why));
+    EXPECT_THAT(last.decision.why, HasSubstr("until an admin runs muster resume n001"));
+    EXPECT_EQ(cluster.node("n001").state, "drained");
+    EXPECT_EQ(cluster.node("n001").memory, text);
+    EXPECT_EQ(count("remember"), 0);
+  }
 }
 
-TEST_F(AdoptingTest, WhereTheSiteSaysSoNothingIsRemembered) {
-  order.rules.memory = "none";
+TEST_F(MemoryTest, ASlurmWithoutTheFieldIsNamed) {
+  controller.forgets = true;
   run(sick());
-  for (int i = 0; i < 3; ++i) run(healthy());
-  EXPECT_EQ(cluster.node("n001").state, "idle");
-  EXPECT_EQ(cluster.node("n001").memory, "");
-  EXPECT_EQ(count("remember"), 0);
+  const auto kept = run(healthy());
+  EXPECT_THAT(kinds(kept), ElementsAre("kept"));
+  EXPECT_THAT(kept.events[0].message, HasSubstr("Slurm does not store the node's memory"));
+  EXPECT_THAT(run(healthy()).events, IsEmpty());
 }
 
 // An empty state folder and a new boot.
-TEST_F(AdoptingTest, ARedeployedNodeIsKnownAndResumedByTheRules) {
+TEST_F(MemoryTest, ARedeployedNodeIsResumedByTheRules) {
   run(sick(Remedy::reboot));
   run(healthy());
-  const auto reason = cluster.node("n001").reason;
-  lose_history();
+  lose_state();
   order.boot_id = "boot-2";
   cluster.pass(kInterval);
   const auto enforced = run(healthy());
-  EXPECT_THAT(kinds(enforced), ElementsAre("adopted", "kept"));
-  EXPECT_EQ(enforced.events[0].reason, reason);
-  EXPECT_EQ(enforced.events[0].check, "gpu.persistence");
-  EXPECT_EQ(enforced.events[1].message, "gpu.persistence gpu3: clean run 2 of 3");
+  EXPECT_THAT(kinds(enforced), ElementsAre("kept"));
+  EXPECT_EQ(enforced.events[0].message, "gpu.persistence gpu3: clean run 2 of 3");
   EXPECT_THAT(kinds(run(healthy())), ElementsAre("resumed"));
   EXPECT_EQ(cluster.node("n001").state, "idle");
 }
 
-TEST_F(AdoptingTest, CleanRunsBeforeTheHistoryWasLostCount) {
+TEST_F(MemoryTest, CleanRunsBeforeTheStateWasLostCount) {
   run(sick());
   run(healthy());
   run(healthy());
-  lose_history();
-  EXPECT_THAT(kinds(run(healthy())), ElementsAre("adopted", "resumed"));
+  lose_state();
+  EXPECT_THAT(kinds(run(healthy())), ElementsAre("resumed"));
 }
 
-TEST_F(AdoptingTest, ARedeployedNodeWithOtherPartsIsAnAdmins) {
+TEST_F(MemoryTest, ARedeployedNodeWithOtherPartsIsAnAdmins) {
   order.identity = "GPU-1 GPU-2";
   run(sick(Remedy::reboot));
-  lose_history();
+  lose_state();
   order.boot_id = "boot-2";
   order.identity = "GPU-1 GPU-3";
   for (int i = 0; i < 5; ++i) run(healthy());
@@ -124,22 +120,22 @@ TEST_F(AdoptingTest, ARedeployedNodeWithOtherPartsIsAnAdmins) {
               HasSubstr("are not those that it was drained with"));
 }
 
-TEST_F(AdoptingTest, AGpuThatIsBackIsTheSameHardware) {
+TEST_F(MemoryTest, AGpuThatIsBackIsTheSameHardware) {
   order.identity = "GPU-1";
   run(sick(Remedy::reboot));
-  lose_history();
+  lose_state();
   order.boot_id = "boot-2";
   order.identity = "GPU-1 GPU-2";
   for (int i = 0; i < 3; ++i) run(healthy());
   EXPECT_EQ(cluster.node("n001").state, "idle");
 }
 
-TEST_F(AdoptingTest, FlapsOutliveTheHistory) {
+TEST_F(MemoryTest, FlapsOutliveTheState) {
   for (int i = 0; i < 3; ++i) {
     run(sick());
     for (int j = 0; j < 3; ++j) run(healthy());
     cluster.pass(kInterval);
-    lose_history();
+    lose_state();
     order.boot_id += "'";
     run(healthy());
   }
@@ -148,25 +144,24 @@ TEST_F(AdoptingTest, FlapsOutliveTheHistory) {
   EXPECT_THAT(history_of("n001").events({})->back().message, HasSubstr("drain 3 within"));
 }
 
-TEST_F(AdoptingTest, ADrainWithoutAMemoryIsTakenOverByItsReason) {
+TEST_F(MemoryTest, ADrainWithoutAMemoryIsKnownByItsReason) {
   cluster.drain("n001", kReason);
-  EXPECT_THAT(kinds(run(sick())), ElementsAre("adopted", "kept"));
-  EXPECT_EQ(record()->check, "gpu.persistence");
-  EXPECT_EQ(record()->remedy, Remedy::restart_service);
+  EXPECT_THAT(kinds(run(sick())), ElementsAre("kept"));
   EXPECT_EQ(memory().check, "gpu.persistence");
+  EXPECT_EQ(memory().remedy, Remedy::restart_service);
+  EXPECT_EQ(memory().boot, "boot-1");
   for (int i = 0; i < 3; ++i) run(healthy());
   EXPECT_EQ(cluster.node("n001").state, "idle");
 }
 
-TEST_F(AdoptingTest, ADryRunTakesNothingOver) {
+TEST_F(MemoryTest, ADryRunWritesNoMemory) {
   cluster.drain("n001", kReason);
   order.dry_run = true;
   EXPECT_THAT(kinds(run(healthy())), ElementsAre("kept"));
-  EXPECT_EQ(record(), std::nullopt);
   EXPECT_EQ(cluster.node("n001").memory, "");
 }
 
-TEST_F(AdoptingTest, AnAdminsOwnReasonIsLeftAlone) {
+TEST_F(MemoryTest, AnAdminsOwnReasonIsLeftAlone) {
   struct Case {
     std::string reason, user;
   };
@@ -175,7 +170,7 @@ TEST_F(AdoptingTest, AnAdminsOwnReasonIsLeftAlone) {
        {Case{"muster: leave it, bob", "root"}, Case{std::string(kReason), "alice"},
         Case{"muster: gpu.persistence gpu3: mine now", "alice"}}) {
     cluster = FakeCluster(4);
-    lose_history();
+    lose_state();
     cluster.drain("n001", reason, user);
     const auto before = cluster.node("n001");
     EXPECT_THAT(kinds(run(sick())), ElementsAre("refused")) << reason;
@@ -186,18 +181,18 @@ TEST_F(AdoptingTest, AnAdminsOwnReasonIsLeftAlone) {
 }
 
 // With the memory of our drain still there.
-TEST_F(AdoptingTest, AReasonThatWasPutOverOursIsNotTakenOver) {
+TEST_F(MemoryTest, AReasonThatWasPutOverOursIsNotTakenOver) {
   run(sick());
   cluster.drain("n001", "muster: gpu.persistence gpu3: mine; reboot the node", "root");
   for (const bool lost : {false, true}) {
-    if (lost) lose_history();
+    if (lost) lose_state();
     for (int i = 0; i < 5; ++i) run(healthy());
     EXPECT_EQ(cluster.node("n001").state, "drained");
     EXPECT_EQ(count("resume"), 0);
   }
 }
 
-TEST_F(AdoptingTest, AWorseFaultChangesTheReasonAndIsAnEvent) {
+TEST_F(MemoryTest, AWorseFaultChangesTheReasonAndIsAnEvent) {
   run(sick());
   const auto enforced = run(remapped(sick()));
   EXPECT_THAT(kinds(enforced), ElementsAre("worsened", "kept"));
@@ -212,16 +207,16 @@ TEST_F(AdoptingTest, AWorseFaultChangesTheReasonAndIsAnEvent) {
             "provider");
   EXPECT_EQ(memory().check, "gpu.ecc_remapped_rows");
   EXPECT_EQ(memory().device, "gpu5");
-  EXPECT_EQ(memory().remedy, "report_to_provider");
+  EXPECT_EQ(memory().remedy, Remedy::report_to_provider);
   for (int i = 0; i < 5; ++i) run(well_again());
   EXPECT_EQ(cluster.node("n001").state, "drained");
   EXPECT_EQ(history_of("n001").events({})->back().message,
             "gpu.ecc_remapped_rows gpu5: the remedy is to report to the provider: drained until an "
-            "admin says muster resume n001");
+            "admin runs muster resume n001");
   EXPECT_EQ(count("drain"), 2);
 }
 
-TEST_F(AdoptingTest, AWorseFaultDoesNotChangeAReasonThatIsNotOurs) {
+TEST_F(MemoryTest, AWorseFaultDoesNotChangeAReasonThatIsNotOurs) {
   run(sick());
   cluster.drain("n001", "bob looks at it", "bob");
   run(remapped(sick()));
@@ -229,19 +224,8 @@ TEST_F(AdoptingTest, AWorseFaultDoesNotChangeAReasonThatIsNotOurs) {
   EXPECT_EQ(count("drain"), 1);
 }
 
-TEST_F(AdoptingTest, AWorseFaultThatSlurmDidNotHearOfIsToldLater) {
-  run(sick());
-  cluster.be(FakeCluster::Health::dead);
-  run(remapped(sick()));
-  cluster.be(FakeCluster::Health::well);
-  run(well_again());
-  EXPECT_EQ(
-      cluster.node("n001").reason,
-      "muster: gpu.ecc_remapped_rows: found while the node was drained; report to the provider");
-}
-
 // Slurm put the node back when it came up: nobody looked at it.
-TEST_F(AdoptingTest, AfterARebootBySlurmDrainsStillCount) {
+TEST_F(MemoryTest, AfterARebootBySlurmDrainsStillCount) {
   for (int i = 1; i <= 3; ++i) {
     run(sick(Remedy::reboot));
     auto& node = cluster.node("n001");
@@ -257,10 +241,9 @@ TEST_F(AdoptingTest, AfterARebootBySlurmDrainsStillCount) {
     EXPECT_EQ(memory().check, "");
     EXPECT_EQ(memory().drains.size(), i);
   }
-  EXPECT_EQ(history_of("n001").drains_of("n001")->size(), 3);
 }
 
-TEST_F(AdoptingTest, ADrainThatOutlivesARebootIsOursWithSlurmsWordsBehindIt) {
+TEST_F(MemoryTest, ADrainThatOutlivesARebootIsOursWithSlurmsWordsBehindIt) {
   run(sick(Remedy::reboot));
   cluster.node("n001").reason += " : reboot complete";
   order.boot_id = "boot-2";
@@ -268,24 +251,23 @@ TEST_F(AdoptingTest, ADrainThatOutlivesARebootIsOursWithSlurmsWordsBehindIt) {
   EXPECT_EQ(cluster.node("n001").state, "idle");
 }
 
-TEST_F(AdoptingTest, AnAdminsResumeAfterARebootIsToldByTheEmptyMemory) {
-  run(sick());
-  cluster.resume("n001");
-  cluster.node("n001").memory = "";
+// The node had booted, and stayed drained, before the admin resumed it.
+TEST_F(MemoryTest, AnAdminsResumeAfterARebootEndsTheCountOfDrains) {
+  run(sick(Remedy::reboot));
   order.boot_id = "boot-2";
-  EXPECT_EQ(run(healthy()).events.front().message, "somebody else resumed the node");
-  EXPECT_THAT(*history_of("n001").drains_of("n001"), IsEmpty());
-}
-
-TEST_F(AdoptingTest, AMemoryOfADrainThatSomebodyEndedIsCleared) {
-  run(sick());
-  cluster.resume("n001");
-  lose_history();
   run(healthy());
+  cluster.resume("n001");
+  EXPECT_EQ(run(healthy()).events.front().message, "somebody else resumed the node");
   EXPECT_EQ(cluster.node("n001").memory, "");
 }
 
-TEST_F(AdoptingTest, ANodeReservedForMaintenanceIsNotResumed) {
+TEST_F(MemoryTest, OfAnEarlierFormIsReplaced) {
+  cluster.node("n001").memory = "muster/1 check=host.limits device=-";
+  run(sick());
+  EXPECT_EQ(memory().check, "gpu.persistence");
+}
+
+TEST_F(MemoryTest, ANodeReservedForMaintenanceIsNotResumed) {
   run(sick());
   cluster.node("n001").state = "drained$";
   for (int i = 0; i < 5; ++i) run(healthy());

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/drains/last_look.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+#include "lib/base/descriptor.hpp"
+#include "lib/base/text.hpp"
+
+namespace muster::slurm {
+namespace {
+
+constexpr std::string_view kKeptOut = "kept out\n";
+
+// A node's name as part of a file's name.
+std::string file_name(std::string_view node) {
+  auto name = fmt::format("{}.seen", printable(node, 100));
+  std::ranges::replace(name, '/', '_');
+  return name;
+}
+
+}  // namespace
+
+LastLook::LastLook(const std::filesystem::path& folder, std::string_view node)
+    : file_(folder / file_name(node)) {}
+
+std::optional<std::string> LastLook::recent_boot(Time now) const {
+  const auto text = read();
+  const auto words = split_words(text ? *text : std::string_view());
+  if (words.size() != 2) return std::nullopt;
+  const auto at = parse_time(words[1]);
+  const bool is_recent = at && *at <= now && now - *at < kLasts;
+  return is_recent ? std::optional(std::string(words[0])) : std::nullopt;
+}
+
+bool LastLook::is_recent(std::string_view boot_id, Time now) const {
+  return recent_boot(now) == (boot_id.empty() ? "-" : boot_id);
+}
+
+bool LastLook::is_recent(Time now) const { return recent_boot(now).has_value(); }
+
+Result<void> LastLook::note(std::string_view boot_id, Time now) const {
+  return write(
+      fmt::format("{} {}\n", boot_id.empty() ? "-" : boot_id, now.time_since_epoch().count()));
+}
+
+void LastLook::forget() const {
+  if (!is_kept_out()) static_cast<void>(::truncate(file_.c_str(), 0));
+}
+
+bool LastLook::is_new() const {
+  const auto text = read();
+  return text ? *text == kKeptOut : text.error().missing;
+}
+
+bool LastLook::is_kept_out() const {
+  const auto text = read();
+  return text && *text == kKeptOut;
+}
+
+Result<void> LastLook::note_kept_out() const { return write(kKeptOut); }
+
+Result<std::string> LastLook::read() const {
+  constexpr std::size_t kMost = 200;
+  const Descriptor file(
+      ::open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  if (!file.is_open()) {
+    const auto error = os_error("open", file_.native(), errno);
+    return errno == ENOENT ? make_missing(error.value().message) : error;
+  }
+  std::string text;
+  const int failure = read_all(file.get(), text, kMost);
+  if (failure != 0) return os_error("read", file_.native(), failure);
+  return text;
+}
+
+Result<void> LastLook::write(std::string_view text) const {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const Descriptor file(::open(file_.c_str(), kFlags, 0600));
+  if (!file.is_open()) return os_error("open", file_.native(), errno);
+  const int failure = write_all(file.get(), text);
+  if (failure != 0) return os_error("write", file_.native(), failure);
+  return {};
+}
+
+}  // namespace muster::slurm

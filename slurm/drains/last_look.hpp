@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// When this node was last seen in Slurm in service, in a small file: so that a healthy node does
+// not ask slurmctld in every run. Nothing else depends on it, except that a node without the file
+// is new to muster.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/base/result.hpp"
+#include "slurm/cluster/node_state.hpp"
+
+namespace muster::slurm {
+
+class LastLook {
+ public:
+  // How long a healthy node does not ask again: a drain may be applied late.
+  static constexpr std::chrono::hours kLasts{1};
+
+  LastLook(const std::filesystem::path& folder, std::string_view node);
+
+  // Whether Slurm showed in this boot, not long ago, that nothing of muster's is in force.
+  [[nodiscard]] bool is_recent(std::string_view boot_id, Time now) const;
+  // The same for any boot.
+  [[nodiscard]] bool is_recent(Time now) const;
+  [[nodiscard]] Result<void> note(std::string_view boot_id, Time now) const;
+  // Makes the next run ask Slurm. Works on a full disk, too.
+  void forget() const;
+
+  // Whether no hook has seen the node in Slurm yet, or only to keep it out of service.
+  [[nodiscard]] bool is_new() const;
+  [[nodiscard]] bool is_kept_out() const;
+  [[nodiscard]] Result<void> note_kept_out() const;
+
+ private:
+  [[nodiscard]] Result<std::string> read() const;
+  // The boot of a recent look; nothing if there is none.
+  [[nodiscard]] std::optional<std::string> recent_boot(Time now) const;
+  [[nodiscard]] Result<void> write(std::string_view text) const;
+
+  std::filesystem::path file_;
+};
+
+}  // namespace muster::slurm

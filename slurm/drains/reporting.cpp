@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a run reports what it did, without repeating itself in every run.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "slurm/drains/enforcement.hpp"
+#include "slurm/policy/reason.hpp"
+
+namespace muster::slurm {
+namespace {
+
+// A refusal that lasts is reported again.
+constexpr std::chrono::hours kAgain{1};
+
+// The kinds of events that tell whether a refusal still lasts.
+constexpr std::array<std::string_view, 6> kAboutRefusals{"refused", "over",    "drained",
+                                                         "undone",  "resumed", "released"};
+
+}  // namespace
+
+void Enforcement::report(std::string_view kind, std::string message, std::string reason) {
+  Event event{.at = services_.now(),
+              .node = request_.node,
+              .kind = std::string(kind),
+              .context = request_.context,
+              .job = request_.job,
+              .check = result_.decision.check,
+              .device = result_.decision.device,
+              .message = std::move(message),
+              .reason = std::move(reason),
+              .boot_id = request_.boot_id};
+  services_.tell(event);
+  result_.events.push_back(std::move(event));
+}
+
+// At the end: a disk that hangs must not come between a look at Slurm and what is sent.
+void Enforcement::write_history() {
+  if (services_.history == nullptr || request_.dry_run || result_.events.empty()) return;
+  const auto written = services_.history->add(result_.events);
+  if (!written) report("trouble", written.error().message);
+}
+
+std::vector<Event> Enforcement::past_events(const EventFilter& filter) const {
+  if (services_.history == nullptr || request_.dry_run) return {};
+  return services_.history->events(filter).value_or(std::vector<Event>());
+}
+
+void Enforcement::report_kept(std::optional<Time> since) {
+  auto why = result_.decision.why;
+  const auto drain = current_drain(situation_);
+  if (drain && why.find(drain->check) == std::string::npos) {
+    why = fmt::format("{}: {}", subject_of(drain->check, drain->device), why);
+  }
+  const auto last =
+      past_events({.nodes = {request_.node}, .kinds = {"kept"}, .since = since, .most = 1});
+  if (!last.empty() && last.back().message == why) return;
+  report("kept", why, situation_.node->reason);
+}
+
+void Enforcement::report_problem(std::string message) {
+  result_.out_of_reach = true;
+  report("trouble", std::move(message));
+}
+
+// In this context and for this job: the others report their own refusals.
+bool Enforcement::was_refused(std::string_view message) const {
+  const auto events = past_events({.nodes = {request_.node},
+                                   .kinds = {kAboutRefusals.begin(), kAboutRefusals.end()},
+                                   .since = services_.now() - kAgain + std::chrono::seconds(1)});
+  const auto last = std::find_if(events.rbegin(), events.rend(), [&](const Event& event) {
+    const bool is_others = event.context != request_.context || event.job != request_.job;
+    return !(is_others && (event.kind == "refused" || event.kind == "over"));
+  });
+  return last != events.rend() && last->kind == "refused" && last->message == message;
+}
+
+// With the node in Slurm, for `muster status`.
+void Enforcement::note_refusal() {
+  if (!situation_.node || standing_of(*situation_.node) != Standing::in_service) return;
+  const Refusal refused{
+      .at = situation_.now, .check = result_.decision.check, .device = result_.decision.device};
+  const auto memory = parse_node_memory(situation_.node->memory);
+  const bool is_noted = memory && memory->refused && memory->refused->check == refused.check &&
+                        memory->refused->device == refused.device &&
+                        refused.at - memory->refused->at < kAgain;
+  if (!is_noted && has_time_to_drain()) {
+    remember(memory_refused(*situation_.node, request_.rules, situation_.now, refused));
+  }
+}
+
+// In every run of a healthy node, so that only the newest event is read.
+void Enforcement::report_end_of_refusal() {
+  if (request_.dry_run || !result_.events.empty()) return;
+  const auto newest = past_events({.most = 1});
+  const bool is_over = !newest.empty() && newest.back().kind == "refused" &&
+                       newest.back().node == request_.node &&
+                       newest.back().context == request_.context;
+  if (is_over) report("over", "no drain is called for any more");
+  if (is_over && !situation_.node) static_cast<void>(look());
+  if (!situation_.node) return;
+  const auto memory = parse_node_memory(situation_.node->memory);
+  if (!memory || !memory->refused) return;
+  if (is_over || situation_.now - memory->refused->at > kRefusalLasts) {
+    remember(memory_after(*situation_.node, request_.rules, situation_.now));
+  }
+}
+
+void Enforcement::note_look() const {
+  if (services_.last_look == nullptr || request_.dry_run || !situation_.node) return;
+  const auto& node = *situation_.node;
+  const auto memory = parse_node_memory(node.memory);
+  const bool is_remembered = memory && (!memory->check.empty() || memory->refused);
+  if (result_.decision.sick || result_.out_of_reach || is_ours(node.reason) || is_remembered) {
+    return services_.last_look->forget();
+  }
+  static_cast<void>(services_.last_look->note(request_.boot_id, situation_.now));
+}
+
+std::string Enforcement::about_fault(std::string_view text) const {
+  return fmt::format("{}: {}", subject_of(result_.decision.check, result_.decision.device), text);
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/policy/node_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/text.hpp"
+
+namespace muster::slurm {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kForm = "muster";  // the key that marks the line as muster's; 1 is this form
+constexpr std::string_view kEarlierForm = "muster/1";
+
+std::int64_t to_number(Time at) { return at.time_since_epoch().count(); }
+
+Time to_time(const Json& json) {
+  constexpr std::uint64_t kLast = 253402300799;  // of the year 9999
+  if (!json.is_number_unsigned() || json.get<std::uint64_t>() > kLast) return {};
+  return Time(std::chrono::seconds(json.get<std::int64_t>()));
+}
+
+// Reads the values of one object.
+class MemoryValues {
+ public:
+  explicit MemoryValues(const Json& json) : json_(json) {}
+
+  [[nodiscard]] const Json& at(const char* key) const {
+    static const Json kNull;
+    const auto found = json_.find(key);
+    return found == json_.end() ? kNull : *found;
+  }
+
+  [[nodiscard]] std::string text(const char* key) const {
+    const auto& value = at(key);
+    return value.is_string() ? value.get<std::string>() : "";
+  }
+
+  [[nodiscard]] bool flag(const char* key) const { return at(key) == true; }
+
+ private:
+  const Json& json_;
+};
+
+int parse_count(const Json& json) {
+  constexpr std::uint64_t kMost = std::numeric_limits<int>::max() - 1;
+  return json.is_number_unsigned() ? static_cast<int>(std::min(json.get<std::uint64_t>(), kMost))
+                                   : 0;
+}
+
+}  // namespace
+
+std::string to_text(const NodeMemory& memory) {
+  Json json{{kForm, 1}};
+  const auto put_text = [&](const char* key, const std::string& text) {
+    if (!text.empty()) json[key] = printable(text, 80);
+  };
+  if (!memory.check.empty()) {
+    put_text("check", memory.check);
+    put_text("device", memory.device);
+    json["remedy"] = to_string(memory.remedy);
+    json["at"] = to_number(memory.at);
+    put_text("boot", memory.boot);
+    put_text("last_boot", memory.last_boot);
+    json["clean"] = memory.clean;
+    if (memory.settled) json["settled"] = true;
+    if (memory.accepted) json["accepted"] = true;
+    put_text("reason", memory.reason);
+    if (!memory.hardware.empty()) json["hardware"] = memory.hardware;
+  }
+  auto drains = Json::array();
+  for (const auto at : memory.drains) {
+    if (drains.size() < kMostDrains) drains.push_back(to_number(at));
+  }
+  if (!drains.empty()) json["drains"] = std::move(drains);
+  if (memory.refused) {
+    json["refused"] = {{"at", to_number(memory.refused->at)},
+                       {"check", printable(memory.refused->check, 80)},
+                       {"device", printable(memory.refused->device, 80)}};
+  }
+  return json.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+std::optional<NodeMemory> parse_node_memory(std::string_view text) {
+  if (!text.starts_with('{')) return std::nullopt;
+  const auto json = Json::parse(text, nullptr, false);
+  const MemoryValues values(json);
+  if (!json.is_object() || values.at(kForm) != 1) return std::nullopt;
+  // An unknown remedy becomes the one after which muster resumes nothing by itself.
+  const auto remedy = values.text("remedy");
+  NodeMemory memory{.check = values.text("check"),
+                    .device = values.text("device"),
+                    .remedy = remedy.empty()
+                                  ? Remedy::none
+                                  : parse_remedy(remedy).value_or(Remedy::reseat_or_replace),
+                    .at = to_time(values.at("at")),
+                    .boot = values.text("boot"),
+                    .last_boot = values.text("last_boot"),
+                    .clean = parse_count(values.at("clean")),
+                    .settled = values.flag("settled"),
+                    .accepted = values.flag("accepted"),
+                    .reason = values.text("reason")};
+  for (const auto& part : values.at("hardware")) {
+    if (part.is_string()) memory.hardware.push_back(part.get<std::string>());
+  }
+  for (const auto& at : values.at("drains")) {
+    if (memory.drains.size() < kMostDrains && to_time(at) != Time{}) {
+      memory.drains.push_back(to_time(at));
+    }
+  }
+  if (const auto& refused = values.at("refused"); refused.is_object()) {
+    const MemoryValues its(refused);
+    memory.refused = {to_time(its.at("at")), its.text("check"), its.text("device")};
+  }
+  return memory;
+}
+
+bool may_remember(const NodeState& node) {
+  return trim(node.memory).empty() || node.memory.starts_with(kEarlierForm) ||
+         parse_node_memory(node.memory);
+}
+
+std::string short_hash(std::string_view text) {
+  std::uint32_t hash = 2166136261U;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return fmt::format("{:08x}", hash);
+}
+
+std::vector<std::string> hash_hardware(std::string_view identity) {
+  std::vector<std::string> hashes;
+  for (const auto part : split_words(identity)) hashes.push_back(short_hash(part));
+  return hashes;
+}
+
+}  // namespace muster::slurm

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What muster must know about a node's drain, kept with the node in Slurm: one line of JSON in its
+// field Extra or Comment. Any machine can read it, and it outlives the node's disk.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/report/finding.hpp"
+#include "slurm/cluster/node_state.hpp"
+
+namespace muster::slurm {
+
+// A node that was found sick and stays in service because the site's limits leave no room.
+struct Refusal {
+  Time at{};
+  std::string check, device;
+
+  bool operator==(const Refusal&) const = default;
+};
+
+// A refusal is renewed every hour while it lasts: an older one is over.
+inline constexpr std::chrono::hours kRefusalLasts{2};
+
+struct NodeMemory {
+  std::string check;   // empty if no drain of muster's is in force
+  std::string device;  // empty for the whole node
+  Remedy remedy = Remedy::none;
+  Time at{};              // when the drain was sent
+  std::string boot;       // the boot id in which the fault was found; empty if unknown
+  std::string last_boot;  // the boot id in which the drain was last seen; empty if it is `boot`
+  int clean = 0;          // consecutive clean runs since
+  bool settled = false;   // it was compared with the drains of other nodes, and stays
+  bool accepted = false;  // an admin said that this drain counts for no breaker
+  std::string reason;     // a hash of the reason in Slurm: an admin's is another
+  std::vector<std::string> hardware;  // a hash of each GPU and adapter that was there
+  std::vector<Time> drains;           // that count as flaps, newest first, this one included
+  std::optional<Refusal> refused;     // only of a node in service
+
+  bool operator==(const NodeMemory&) const = default;
+};
+
+// How many times of drains are kept.
+inline constexpr std::size_t kMostDrains = 16;
+
+// {"muster":1,"check":"host.limits","remedy":"fix_config","at":1795372800,…}: what is empty or zero
+// is left out.
+[[nodiscard]] std::string to_text(const NodeMemory& memory);
+
+// Nothing if the text is not muster's. A value of the wrong type is treated as missing.
+[[nodiscard]] std::optional<NodeMemory> parse_node_memory(std::string_view text);
+
+// Whether muster may write there: the field is empty or has a text of muster's.
+[[nodiscard]] bool may_remember(const NodeState& node);
+
+// Eight hex digits, the same in every version and on every machine.
+[[nodiscard]] std::string short_hash(std::string_view text);
+
+// The hashes for `hardware`: of GPU UUIDs and HCA GUIDs separated by blanks.
+[[nodiscard]] std::vector<std::string> hash_hardware(std::string_view identity);
+
+}  // namespace muster::slurm

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/rules/rules.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+namespace muster::slurm {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ShareTest, IsAPercentage) {
+  EXPECT_EQ(parse_share("10%"), 10);
+  EXPECT_EQ(parse_share(" 2.5 % "), 2.5);
+  for (const auto* const text : {"", "20", "%", "-5%", "10%%", "20 nodes", "1e999%"}) {
+    EXPECT_EQ(parse_share(text), std::nullopt) << text;
+  }
+}
+
+// The form of earlier versions is answered with the new keys.
+TEST(RulesTest, ALimitIsAShareAndANumber) {
+  EXPECT_EQ(check_values({}).key, "");
+  for (const auto& [key, share, nodes] :
+       {std::tuple{"most_drained", &Rules::most_drained, &Rules::most_drained_nodes},
+        std::tuple{"most_standing", &Rules::most_standing, &Rules::most_standing_nodes},
+        std::tuple{"most_in_repair", &Rules::most_in_repair, &Rules::most_in_repair_nodes},
+        std::tuple{"most_by_check", &Rules::most_by_check, &Rules::most_by_check_nodes}}) {
+    for (const auto* const text : {"max(3 nodes, min(5%, 10 nodes))", "20 nodes", "20"}) {
+      Rules rules;
+      rules.*share = text;
+      const auto broken = check_values(rules);
+      EXPECT_EQ(broken.key, key);
+      EXPECT_THAT(broken.what, HasSubstr(std::string(key) + ": 10%"));
+      EXPECT_THAT(broken.what, HasSubstr(std::string(key) + "_nodes: 20"));
+    }
+    Rules rules;
+    rules.*share = "101%";
+    EXPECT_EQ(check_values(rules).key, key);
+    rules = {};
+    rules.*nodes = -1;
+    EXPECT_EQ(check_values(rules).key, std::string(key) + "_nodes");
+  }
+}
+
+}  // namespace
+}  // namespace muster::slurm
