@@ -17,7 +17,7 @@ std::string complaint_of(const Ended& ended) {
   for (const auto* stream : {&ended.err, &ended.out}) {
     if (auto line = last_line(*stream); !line.empty()) return line;
   }
-  return "it said nothing";
+  return "no output";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of Slurm's programs, executed directly with a deadline: its output, or what it complained of.
+// Runs one of Slurm's programs directly, with a deadline.
 #pragma once
 
 #include <filesystem>
@@ -13,19 +13,19 @@
 
 namespace muster::slurm {
 
-// One call ends within `deadline`, and all calls together by `end`.
+// Each call ends within `deadline`, and all calls by `end`.
 struct CallLimits {
   Clock::duration deadline;
   Clock::time_point end;
 };
 
-// `environment` is all that the program gets.
+// Returns its output, or an error with what it complained of. `environment` is all that it gets.
 [[nodiscard]] Result<std::string> call(const std::filesystem::path& program,
                                        std::vector<std::string> arguments,
                                        const std::map<std::string, std::string>& environment,
                                        const CallLimits& limits);
 
-// A comma, a bracket or the word ALL would make Slurm do to several nodes what was meant for one.
+// With a comma, a bracket or the word ALL in the name, Slurm would act on several nodes.
 [[nodiscard]] Result<void> check_node_name(std::string_view node);
 
 }  // namespace muster::slurm

@@ -23,12 +23,11 @@ Config parse_config(std::string_view text) {
 }
 
 Result<Config> ask_config(const Installation& installation, const CallLimits& limits) {
-  const auto out =
-      call(installation.scontrol, {"show", "config"}, installation.environment, limits);
-  if (!out) return tl::unexpected(out.error());
-  auto config = parse_config(*out);
+  TRY_ASSIGN(const auto out,
+             call(installation.scontrol, {"show", "config"}, installation.environment, limits));
+  auto config = parse_config(out);
   if (config.contains("SLURM_VERSION")) return config;
-  return make_error("scontrol show config does not say its version: is it Slurm's?");
+  return make_error("scontrol show config: SLURM_VERSION is missing");
 }
 
 }  // namespace muster::slurm

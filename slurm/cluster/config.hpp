@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slurm's configuration, as slurmctld has it in force.
+// Slurm's configuration, as slurmctld uses it.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace muster::slurm {
 
-// What `scontrol show config` says, by the names of slurm.conf; "(null)" is an empty text.
+// The output of `scontrol show config`, by the names of slurm.conf; "(null)" becomes empty.
 using Config = std::map<std::string, std::string, std::less<>>;
 
 [[nodiscard]] Config parse_config(std::string_view text);

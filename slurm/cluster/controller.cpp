@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 5> kUsualConfs = {
     "/usr/local/etc/slurm.conf",
 };
 
-// Where a cluster's files are fetched from, on machines that have none.
+// The server from which machines without files fetch them.
 constexpr const char* kServer = "SLURM_CONF_SERVER";
 
 bool is_file(const fs::path& path) {
@@ -36,7 +36,7 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-// Empty where there is none.
+// Returns an empty path if there is none.
 Result<fs::path> find_conf(const Rules& rules, const Variables& variables) {
   const auto named = value_of(variables, "SLURM_CONF");
   const bool is_set = !named.empty();
@@ -44,9 +44,10 @@ Result<fs::path> find_conf(const Rules& rules, const Variables& variables) {
     const fs::path conf = fs::path(is_set ? named : rules.conf).lexically_normal();
     const std::string_view where = is_set ? "SLURM_CONF" : "slurm.conf in muster.yaml";
     if (!conf.is_absolute()) {
-      return make_error(fmt::format("{} is no absolute path: {}", where, printable(conf.string())));
+      return make_error(
+          fmt::format("{}: \"{}\" is not an absolute path", where, printable(conf.string())));
     }
-    // Slurm's programs wait for a minute for one that is not there.
+    // Slurm's programs wait a minute for a file that is not there.
     if (is_file(conf)) return conf;
     return make_missing(
         fmt::format("{} names a file that is not there: {}", where, printable(conf.string())));
@@ -62,8 +63,7 @@ std::string memory_field(const Rules& rules) {
   return rules.memory == "comment" ? "Comment" : "Extra";
 }
 
-// What Slurm's programs say without a file where no server gives them one either: SLURM_CONF_SERVER
-// and DNS were asked.
+// The message of Slurm's programs if there is neither a file nor a server.
 constexpr std::string_view kNoSource = "Could not establish a configuration source";
 
 Error no_conf(std::string_view server) {
@@ -85,7 +85,7 @@ fs::path find_program(std::string_view folders, std::string_view name) {
   return {};
 }
 
-// The last words of a scontrol that does not know what it is to update.
+// The message of a scontrol that does not know the field that it is to update.
 constexpr std::string_view kAborted = "Request aborted";
 
 std::string make_nonce() {
@@ -103,13 +103,12 @@ class ControlPrograms final : public Controller {
 
   Result<std::vector<NodeState>> nodes(std::string_view node) override {
     if (node.empty()) return ask({"-a"});
-    if (auto plain = check_node_name(node); !plain) return tl::unexpected(plain.error());
-    auto alone = ask({"-a", "-n", std::string(node)});
-    if (!alone) return alone;
-    const auto* found = find_node(*alone, node);
-    if (found == nullptr) return make_missing(fmt::format("Slurm knows no node {}", node));
+    TRY(check_node_name(node));
+    TRY_ASSIGN(auto alone, ask({"-a", "-n", std::string(node)}));
+    const auto* found = find_node(alone, node);
+    if (found == nullptr) return make_missing(fmt::format("Slurm has no node {}", node));
     if (found->partitions.empty()) return alone;
-    // With -p, hidden partitions are told of, and -a is an error.
+    // -p includes hidden partitions, and does not go together with -a.
     auto cluster = ask({"-p", fmt::format("{}", fmt::join(found->partitions, ","))});
     if (cluster && find_node(*cluster, node) == nullptr) {
       return make_error(fmt::format("sinfo does not list {} in its own partitions", node));
@@ -138,7 +137,7 @@ class ControlPrograms final : public Controller {
 
  private:
   Result<std::vector<NodeState>> ask(std::vector<std::string> selection) {
-    // A member of a federation would list other clusters' nodes, too, and tell them by nothing.
+    // Without --local, a member of a federation lists other clusters' nodes without a difference.
     const auto nonce = make_nonce();
     std::vector<std::string> arguments{"--local", "-h", "-N", "-O",
                                        sinfo_format(installation_.memory, nonce)};
@@ -158,13 +157,13 @@ class ControlPrograms final : public Controller {
     auto both = changes;
     both.push_back(in_field(*memory));
     auto sent = send(node, std::move(both));
-    // An older scontrol does not know the field, and sent nothing.
+    // An older scontrol does not know the field, and has sent nothing.
     const bool is_unknown = !sent && sent.error().message.find(kAborted) != std::string::npos;
     return is_unknown ? send(node, std::move(changes)) : sent;
   }
 
   Result<void> send(std::string_view node, std::vector<std::string> changes) {
-    if (auto plain = check_node_name(node); !plain) return plain;
+    TRY(check_node_name(node));
     std::vector<std::string> arguments{"update", fmt::format("nodename={}", node)};
     arguments.insert(arguments.end(), changes.begin(), changes.end());
     return run(installation_.scontrol, std::move(arguments)).map([](const std::string& /*out*/) {});

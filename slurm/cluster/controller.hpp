@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slurm's controller, asked through its own programs: executed directly, each with a deadline.
+// slurmctld, through Slurm's own programs: executed directly, each with a deadline.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,7 @@
 
 namespace muster::slurm {
 
-// How long after it was sent a request may still take effect: a slurmctld that hung applies what it
-// was sent when it wakes up.
+// How long a request may still take effect: a slurmctld that hung applies it when it wakes up.
 inline constexpr std::chrono::seconds kMayStillCome{600};
 
 class Controller {
@@ -31,18 +30,18 @@ class Controller {
   Controller& operator=(const Controller&) = delete;
   virtual ~Controller() = default;
 
-  // All nodes of the partitions of `node`; of the whole cluster where it is empty.
+  // All nodes of the partitions of `node`; of the whole cluster if it is empty.
   [[nodiscard]] virtual Result<std::vector<NodeState>> nodes(std::string_view node) = 0;
-  // All nodes, with the hosts that they are.
+  // All nodes with their hosts.
   [[nodiscard]] virtual Result<std::vector<NodeName>> names() = 0;
-  // An error says what scontrol said, or that it did not answer in time: then what was asked may
-  // still happen. `memory` is written into the node's field in the same request; without one the
-  // field stays as it is, an empty one empties it.
+  // An error has scontrol's message, or that it did not answer in time: then the request may still
+  // take effect. `memory` is written into the node's field in the same request; without one the
+  // field stays as it is.
   [[nodiscard]] virtual Result<void> drain(std::string_view node, std::string_view reason,
                                            std::optional<std::string> memory) = 0;
   [[nodiscard]] virtual Result<void> resume(std::string_view node,
                                             std::optional<std::string> memory) = 0;
-  // The memory alone.
+  // Only writes the memory.
   [[nodiscard]] virtual Result<void> remember(std::string_view node, std::string_view memory) = 0;
 
   [[nodiscard]] Result<void> drain(std::string_view node, std::string_view reason) {
@@ -55,15 +54,15 @@ class Controller {
 // Slurm's programs and configuration on this machine.
 struct Installation {
   std::filesystem::path scontrol, sinfo;
-  std::filesystem::path sbatch, squeue;  // empty where they are not there
-  std::filesystem::path conf;  // exists; empty where the programs fetch theirs from a server
+  std::filesystem::path sbatch, squeue;  // empty if they are not installed
+  std::filesystem::path conf;            // exists; empty if the programs fetch it from a server
   std::map<std::string, std::string> environment;  // all that the programs get
-  std::string memory;  // the field of a node in which muster remembers: Extra, Comment; or empty
+  std::string memory;  // the node's field for its memory: Extra, Comment; or empty
 };
 
-// `variables` is the caller's environment. An error names what is not there and the key to set; a
-// slurm.conf that is named and not there is one, because scontrol would hang on it. Where none is
-// named and none lies at the usual places, Slurm's programs look for a server themselves.
+// `variables` is the caller's environment. An error names what is missing and the key to set. A
+// slurm.conf that is named must exist, because scontrol would hang without it. If none is named,
+// and there is none at the usual places, Slurm's programs look for a server themselves.
 [[nodiscard]] Result<Installation> find_installation(const Rules& rules,
                                                      const Variables& variables);
 

@@ -11,7 +11,7 @@
 namespace muster::slurm {
 namespace {
 
-// Of two names one may have the domain; two domains must be the same.
+// One of the names may lack the domain; two domains must be the same.
 bool is_same_host(std::string_view a, std::string_view b) {
   if (a == b) return true;
   const bool both = a.find('.') != std::string_view::npos && b.find('.') != std::string_view::npos;
@@ -25,7 +25,7 @@ Result<std::vector<NodeName>> parse_names(std::string_view text) {
   for (const auto line : split_lines(text)) {
     const auto bar = line.find('|');
     if (bar == std::string_view::npos || bar == 0 || bar + 1 == line.size()) {
-      return make_error(fmt::format("sinfo: \"{}\" is no line of the form {}", printable(line, 80),
+      return make_error(fmt::format("sinfo: invalid line \"{}\", expected {}", printable(line, 80),
                                     kNamesFormat));
     }
     names.push_back(
@@ -43,7 +43,7 @@ Result<std::string> node_on(const std::vector<NodeName>& names, std::string_view
     if (is_same_host(name.host, host)) found.push_back(name.node);
   }
   if (found.empty()) {
-    return make_missing(fmt::format("Slurm knows no node on the host {}", printable(host, 100)));
+    return make_missing(fmt::format("Slurm has no node on the host {}", printable(host, 100)));
   }
   if (found.size() == 1) return found.front();
   const auto own = std::ranges::find(found, without_domain(host));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's name in Slurm and the name of its host, which a site may choose to differ (NodeName and
-// NodeHostname).
+// A node's name in Slurm and the name of its host (NodeName and NodeHostname), which may differ.
 #pragma once
 
 #include <string>
@@ -22,8 +21,8 @@ struct NodeName {
 // The output of `sinfo -h -N -o kNamesFormat`, each node once.
 [[nodiscard]] Result<std::vector<NodeName>> parse_names(std::string_view text);
 
-// The node that lies on `host`, which may be given with its domain or without. Another host's node
-// is never meant, whatever its name. An error where there is none, or more than one.
+// The node on `host`, which may be given with its domain or without. Never another host's node,
+// whatever its name. An error if there is none, or more than one.
 [[nodiscard]] Result<std::string> node_on(const std::vector<NodeName>& names,
                                           std::string_view host);
 

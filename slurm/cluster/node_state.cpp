@@ -19,7 +19,7 @@ struct Word {
   Standing standing;
 };
 
-// The long and the short form of each. What is not here is `away`.
+// Each in its long and its short form. All other words are `away`.
 constexpr std::array kWords{
     Word{"idle", Standing::in_service},
     Word{"mixed", Standing::in_service},
@@ -64,14 +64,14 @@ std::vector<std::string_view> split_at(std::string_view text, std::string_view s
   }
 }
 
-// What is printed behind each field, and behind the last one of a line.
+// What sinfo prints after each field, and after the last one of a line.
 std::string behind_field(std::string_view nonce) { return fmt::format("|{}|", nonce); }
 
 std::string behind_line(std::string_view nonce) { return fmt::format("|{}.", nonce); }
 
-// Nothing where the fields are not those that were asked for.
+// Nothing if these are not the requested fields.
 std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields) {
-  constexpr std::size_t kFields = 6;  // and the memory, where this sinfo knows its field
+  constexpr std::size_t kFields = 6;  // and the memory, if this sinfo knows its field
   const bool has_memory = fields.size() == kFields + 1;
   if (fields.size() != kFields && !has_memory) return std::nullopt;
   if (fields[0].empty() || fields[0].find_first_of("|\n") != std::string_view::npos) {
@@ -80,7 +80,7 @@ std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields)
   NodeState node{.name = std::string(fields[0]), .state = std::string(fields[2])};
   if (!fields[1].empty()) node.partitions.emplace_back(fields[1]);
   if (fields.back() != "none") node.reason = fields.back();
-  // Slurm 24.11 tells who gave the reason when there is none any more.
+  // Slurm 24.11 prints a user even if there is no reason any more.
   if (fields[3] != "Unknown" && !node.reason.empty()) node.user = fields[3];
   if (const auto since = parse_time(fields[4]); since != Time{} && !node.reason.empty()) {
     node.since = since;
@@ -89,7 +89,7 @@ std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields)
   return node;
 }
 
-// A suffix tells what the word does not: * does not respond, ~ powered down, # powering up,
+// A suffix adds to the word: * not responding, ~ powered down, # powering up,
 // % powering down, ! to be powered down, @ to be rebooted, ^ rebooting, $ maintenance, - planned.
 struct Parts {
   std::string word;
@@ -125,7 +125,7 @@ Standing standing_of(const NodeState& node) {
   if (suffixes.find('$') != std::string_view::npos) return Standing::away;
   if (suffixes.find('~') != std::string_view::npos) return Standing::down;
   if (suffixes.find('*') == std::string_view::npos) return standing;
-  // Right after it was resumed, a node is "idle*" for a second.
+  // A node is "idle*" for a second after it was resumed.
   return word == "idle" ? Standing::away : Standing::down;
 }
 
@@ -163,8 +163,7 @@ Result<std::vector<NodeState>> parse_sinfo(std::string_view text, std::string_vi
   for (const auto line : lines) {
     auto node = parse_node(split_at(line, behind_field(nonce)));
     if (!node) {
-      return make_error(
-          fmt::format("sinfo: \"{}\" is not what was asked for", printable(line, 80)));
+      return make_error(fmt::format("sinfo: unexpected output \"{}\"", printable(line, 80)));
     }
     const auto [place, is_new] = places.try_emplace(node->name, nodes.size());
     if (is_new) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Slurm says about a node, from the fields of sinfo that have been the same in every version.
+// A node as Slurm shows it, from fields of sinfo that are the same in every version.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,10 @@
 
 namespace muster::slurm {
 
-// Seconds of wall time, as Slurm and the history keep it.
+// Wall time in seconds, as Slurm and the history store it.
 using Time = std::chrono::sys_seconds;
 
-// What a state means for somebody who may drain or resume.
+// What a state means for draining and resuming.
 enum class Standing {
   in_service,  // jobs run or can run: idle, mixed, allocated, completing, planned …
   drained,     // drained or draining
@@ -28,14 +28,14 @@ struct NodeState {
   std::vector<std::string> partitions;
   std::string state;          // as sinfo writes it, with its suffix: "drained*"
   std::string reason;         // empty for none
-  std::string user;           // who gave the reason; empty for nobody
+  std::string user;           // who gave the reason; empty if unknown
   std::optional<Time> since;  // when
-  std::string memory = {};    // the text in the field where muster remembers; see NodeMemory
+  std::string memory = {};    // the text of the field with muster's memory: see NodeMemory
 
   bool operator==(const NodeState&) const = default;
 };
 
-// Null where it is not among them.
+// Returns null if it is not among them.
 [[nodiscard]] const NodeState* find_node(const std::vector<NodeState>& nodes,
                                          std::string_view name);
 
@@ -44,21 +44,20 @@ struct NodeState {
 // Whether the node is reserved for maintenance, drained or not.
 [[nodiscard]] bool is_in_maintenance(const NodeState& node);
 
-// Whether the node is in service or drained, and there: neither down nor powered down, nor on the
-// way up or down. One that has just stopped answering is up until Slurm calls it down.
+// Whether the node is in service or drained, and not down, powered down, or on the way up or down.
+// A node that has just stopped answering is up until Slurm marks it down.
 [[nodiscard]] bool is_up(const NodeState& node);
 
-// The format for `sinfo -h -N -O`, with SLURM_TIME_FORMAT=%s in its environment, so that the time
-// is a number. `nonce` stands behind each field, so that no reason can be taken for the fields of
-// another node. `memory_field` is Extra or Comment; empty for none.
+// The format for `sinfo -h -N -O`, with SLURM_TIME_FORMAT=%s in its environment, so that times are
+// numbers. `nonce` follows each field, so that no reason can be mistaken for the fields of another
+// node. `memory_field` is Extra or Comment; empty for none.
 [[nodiscard]] std::string sinfo_format(std::string_view memory_field, std::string_view nonce);
 
-// The whole output of it, a node's lines of several partitions put together. In the order of their
-// first lines.
+// Parses its whole output. The lines of a node in several partitions become one node.
 [[nodiscard]] Result<std::vector<NodeState>> parse_sinfo(std::string_view text,
                                                          std::string_view nonce);
 
-// Seconds since 1970, as Slurm and muster write them; nothing beyond the year 9999.
+// Parses seconds since 1970; nothing beyond the year 9999.
 [[nodiscard]] std::optional<Time> parse_time(std::string_view text);
 
 }  // namespace muster::slurm

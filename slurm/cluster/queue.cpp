@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 11> kOver = {
     "BOOT_FAIL", "CANCELLED",     "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED",
     "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",  "TIMEOUT"};
 
-// Of Slurm, for what went wrong on the way to slurmctld and back.
-constexpr std::array<std::string_view, 6> kOnTheWay = {
+// Parts of Slurm's messages about a failed connection to slurmctld.
+constexpr std::array<std::string_view, 6> kFailedConnection = {
     "timed out", "Unable to contact", "Zero Bytes", "Message ", "Communication", "data received"};
 
 class QueuePrograms final : public Queue {
@@ -30,7 +30,7 @@ class QueuePrograms final : public Queue {
     const auto out =
         call(installation_.squeue,
              {"--local", "-h", "--states=all",
-              // A comment of somebody else may hold anything.
+              // Another user's comment may contain anything.
               fmt::format("--user={}", ::geteuid()),
               fmt::format("--name={}", fmt::join(names, ",")), "-o", std::string(kSqueueFormat)},
              installation_.environment, limits_);
@@ -39,7 +39,7 @@ class QueuePrograms final : public Queue {
 
   Result<std::string> submit(const std::vector<std::string>& arguments,
                              const std::map<std::string, std::string>& environment) override {
-    // The job gets what sbatch gets. Where Slurm's programs lie here, they lie on the nodes.
+    // The job gets sbatch's environment. Slurm's programs are at the same place on the nodes.
     auto all = environment;
     all.emplace("PATH", fmt::format("{}:{}", installation_.sbatch.parent_path().string(),
                                     installation_.environment.at("PATH")));
@@ -50,8 +50,7 @@ class QueuePrograms final : public Queue {
     // "4711", or "4711;cluster".
     const auto job = trim(split(trim(out), ';').front());
     if (parse_unsigned(job)) return std::string(job);
-    return make_error(
-        fmt::format("sbatch: \"{}\" is no number of a job", printable(trim(out), 80)));
+    return make_error(fmt::format("sbatch: unexpected output \"{}\"", printable(trim(out), 80)));
   }
 
  private:
@@ -65,7 +64,7 @@ bool is_over(const QueuedJob& job) { return std::ranges::find(kOver, job.state) 
 
 bool is_refusal(const Error& error) {
   return error.message.starts_with("sbatch ended with status 1: ") &&
-         std::ranges::none_of(kOnTheWay, [&](std::string_view words) {
+         std::ranges::none_of(kFailedConnection, [&](std::string_view words) {
            return error.message.find(words) != std::string::npos;
          });
 }
@@ -76,7 +75,7 @@ Result<std::vector<QueuedJob>> parse_squeue(std::string_view text) {
     constexpr std::size_t kFields = 4;
     const auto fields = split(line, '|');
     if (fields.size() < kFields || !parse_unsigned(fields[0])) {
-      return make_error(fmt::format("squeue: \"{}\" is no line of the form {}", printable(line, 80),
+      return make_error(fmt::format("squeue: invalid line \"{}\", expected {}", printable(line, 80),
                                     kSqueueFormat));
     }
     auto& job = jobs.emplace_back();
@@ -93,7 +92,7 @@ Result<std::unique_ptr<Queue>> make_queue(Installation installation, const CallL
        {std::pair{"sbatch", &installation.sbatch}, std::pair{"squeue", &installation.squeue}}) {
     if (!program->empty()) continue;
     return make_missing(
-        fmt::format("no {} beside {}; slurm.programs in muster.yaml names other folders", name,
+        fmt::format("no {} next to {}; slurm.programs in muster.yaml names other folders", name,
                     installation.sinfo.string()));
   }
   return std::make_unique<QueuePrograms>(std::move(installation), limits);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster hook --check-setup`: whether all that a hook will need is there.
+// `muster hook --check-setup`: whether everything that a hook needs is there.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,14 +9,15 @@
 #include <string_view>
 
 #include "lib/report/report.hpp"
+#include "slurm/cluster/config.hpp"
 #include "slurm/commands/hook.hpp"
+#include "slurm/rules/rules.hpp"
 
 namespace muster::app {
 
 inline constexpr std::chrono::seconds kCheckSetupBudget{60};
 
-// The lines that it prints, one for each thing that it looked at. `text` is what is so, and what to
-// do about it.
+// The lines that it prints, one per subject: what is so, and what to do about it.
 class SetupLines {
  public:
   void ok(std::string_view subject, std::string_view text) { add("ok", subject, text); }
@@ -34,11 +35,6 @@ class SetupLines {
     if (status_ == kExitHealthy) status_ = kExitUndecided;
   }
 
-  // `right` as an ok where it is fine, else `wrong` as a failure.
-  void expect(bool fine, std::string_view subject, std::string_view right, std::string_view wrong) {
-    return fine ? ok(subject, right) : fail(subject, wrong);
-  }
-
   [[nodiscard]] const std::string& text() const { return text_; }
 
   [[nodiscard]] int status() const { return status_; }
@@ -52,8 +48,12 @@ class SetupLines {
   int status_ = kExitHealthy;
 };
 
-// Asks everything with the environment that slurmd gives a hook, changes nothing, and prints a line
-// for each. Returns 0; 2 where Slurm could not be asked; 78 where something must be mended.
+// Looks at what slurm.conf must say for muster's hooks to run and to act. The caller's user should
+// be the one that slurmd runs hooks as.
+void check_slurm_conf(const slurm::Config& config, const slurm::Rules& rules, SetupLines& lines);
+
+// Checks everything in the environment that slurmd gives a hook, changes nothing, and prints a line
+// for each. Returns 0; 2 if Slurm could not be asked; 78 if something must be fixed.
 [[nodiscard]] int run_check_setup(const HookCommand& command, const Caller& caller,
                                   Deadline& deadline, const CheckNode& check_node);
 

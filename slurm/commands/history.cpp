@@ -57,8 +57,8 @@ int run_history(const HistoryCommand& command, const Caller& caller) {
   const auto history = open(command.state);
   if (!history) return fail(caller, history.error());
   auto filter = filter_of(command);
-  filter.kinds = {"drained",     "resumed", "undone",   "released",  "adopted", "worsened",
-                  "not_applied", "stopped", "accepted", "confirmed", "cleared"};
+  filter.kinds = {"drained", "resumed",  "undone",    "released", "worsened",
+                  "stopped", "accepted", "confirmed", "cleared"};
   return print(*history, filter, command.form, caller);
 }
 

@@ -44,6 +44,12 @@ class MemoryValues {
 
   [[nodiscard]] bool flag(const char* key) const { return at(key) == true; }
 
+  // Empty unless it is a list.
+  [[nodiscard]] const Json& list(const char* key) const {
+    static const Json kNone = Json::array();
+    return at(key).is_array() ? at(key) : kNone;
+  }
+
  private:
   const Json& json_;
 };
@@ -106,10 +112,10 @@ std::optional<NodeMemory> parse_node_memory(std::string_view text) {
                     .settled = values.flag("settled"),
                     .accepted = values.flag("accepted"),
                     .reason = values.text("reason")};
-  for (const auto& part : values.at("hardware")) {
+  for (const auto& part : values.list("hardware")) {
     if (part.is_string()) memory.hardware.push_back(part.get<std::string>());
   }
-  for (const auto& at : values.at("drains")) {
+  for (const auto& at : values.list("drains")) {
     if (memory.drains.size() < kMostDrains && to_time(at) != Time{}) {
       memory.drains.push_back(to_time(at));
     }

@@ -13,9 +13,9 @@
 namespace muster::slurm {
 namespace {
 
-constexpr std::array<std::string_view, 11> kKinds = {
-    "drained",  "refused",     "resumed", "stopped", "accepted", "undone",
-    "released", "not_applied", "kept",    "over",    "trouble"};
+constexpr std::array<std::string_view, 10> kKinds = {"drained",  "refused", "resumed",  "stopped",
+                                                     "accepted", "undone",  "released", "kept",
+                                                     "over",     "trouble"};
 constexpr double kLongestTell = 30;  // seconds
 
 }  // namespace

@@ -173,8 +173,8 @@ TEST_F(ControllerTest, SaysWhatTheProgramSaid) {
             "scontrol ended with status 1: slurm_update error: Invalid node");
   script("sinfo", "exit 3");
   EXPECT_EQ(controller()->nodes("n1").error().message,
-            "sinfo ended with status 3: it said nothing");
-  EXPECT_EQ(controller()->nodes("").error().message, "sinfo ended with status 3: it said nothing");
+            "sinfo ended with status 3: no output");
+  EXPECT_EQ(controller()->nodes("").error().message, "sinfo ended with status 3: no output");
 }
 
 TEST_F(ControllerTest, OneCallEndsWithinItsDeadline) {
@@ -201,7 +201,7 @@ TEST_F(ControllerTest, ANodeThatSlurmDoesNotKnowIsMissing) {
   answer("alone", "");
   const auto nodes = controller()->nodes("n1");
   ASSERT_FALSE(nodes);
-  EXPECT_EQ(nodes.error(), (Error{.message = "Slurm knows no node n1", .missing = true}));
+  EXPECT_EQ(nodes.error(), (Error{.message = "Slurm has no node n1", .missing = true}));
 }
 
 TEST_F(ControllerTest, ANodeThatItsPartitionsDoNotHaveIsAnError) {
@@ -262,7 +262,7 @@ TEST_F(ControllerTest, AConfigurationThatIsNamedMustBeThere) {
   EXPECT_EQ(find_installation(rules(), {{"SLURM_CONF", "/nowhere/slurm.conf"}}).error().message,
             "SLURM_CONF names a file that is not there: /nowhere/slurm.conf");
   EXPECT_EQ(find_installation(rules(), {{"SLURM_CONF", "slurm.conf"}}).error().message,
-            "SLURM_CONF is no absolute path: slurm.conf");
+            "SLURM_CONF: \"slurm.conf\" is not an absolute path");
 }
 
 TEST_F(ControllerTest, WithoutANameTheUsualPlacesAreLookedAt) {

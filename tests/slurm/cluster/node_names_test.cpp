@@ -21,7 +21,7 @@ TEST(NodeNamesTest, WhatIsNoPairOfNamesIsAnError) {
     EXPECT_FALSE(parse_names(text)) << text;
   }
   EXPECT_EQ(parse_names("sorry\n").error().message,
-            "sinfo: \"sorry\" is no line of the form %N|%n");
+            "sinfo: invalid line \"sorry\", expected %N|%n");
 }
 
 TEST(NodeNamesTest, TheHostDecidesAndNotTheNodesName) {
@@ -42,7 +42,7 @@ TEST(NodeNamesTest, AHostWithoutANodeIsMissing) {
   const auto node = node_on({{"n1", "gpu-1"}}, "login");
   ASSERT_FALSE(node);
   EXPECT_EQ(node.error(),
-            (Error{.message = "Slurm knows no node on the host login", .missing = true}));
+            (Error{.message = "Slurm has no node on the host login", .missing = true}));
 }
 
 TEST(NodeNamesTest, OfSeveralNodesOfAHostOnlyTheOneOfItsNameCanBeMeant) {

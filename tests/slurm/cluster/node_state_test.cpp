@@ -114,7 +114,7 @@ TEST(ParseSinfoTest, OfNothingIsNothing) { EXPECT_THAT(parse(""), IsEmpty()); }
 
 TEST(ParseSinfoTest, RefusesWhatIsNotOfThatForm) {
   EXPECT_EQ(parse_sinfo("PARTITION AVAIL\n", kNonce).error().message,
-            "sinfo: \"PARTITION AVAIL\\x0a\" is not what was asked for");
+            "sinfo: unexpected output \"PARTITION AVAIL\\x0a\"");
   EXPECT_FALSE(parse_sinfo(line("|main|idle|Unknown|Unknown|", "none"), kNonce));
   EXPECT_FALSE(parse_sinfo(line("n1|main|idle|Unknown", "none"), kNonce));
   EXPECT_FALSE(parse_sinfo(line("n1|main|idle|Unknown|Unknown|", "none"), "other"));

@@ -64,7 +64,7 @@ TEST_F(QueueTest, WhatIsNoAnswerIsAnError) {
   EXPECT_EQ(parse_squeue("")->size(), 0);
   for (const auto* text :
        {"12|RUNNING|N/A", "slurm_load_jobs error", "|RUNNING|N/A|x", "-1|A|B|c"}) {
-    EXPECT_THAT(parse_squeue(text).error().message, HasSubstr("is no line of the form")) << text;
+    EXPECT_THAT(parse_squeue(text).error().message, HasSubstr("invalid line")) << text;
   }
   script("squeue", "echo 'Unable to contact slurm controller' >&2; exit 1");
   EXPECT_EQ(queue()->jobs({"x"}).error().message,
@@ -83,7 +83,7 @@ TEST_F(QueueTest, KnowsWhatIsOver) {
 TEST_F(QueueTest, ARefusalIsWhatSlurmctldSaid) {
   for (const auto* message :
        {"sbatch ended with status 1: Batch job submission failed: Invalid account",
-        "sbatch ended with status 1: it said nothing"}) {
+        "sbatch ended with status 1: no output"}) {
     EXPECT_TRUE(is_refusal({.message = message})) << message;
   }
   for (const auto* message :
@@ -91,7 +91,7 @@ TEST_F(QueueTest, ARefusalIsWhatSlurmctldSaid) {
         "operation",
         "sbatch ended with status 1: Unable to contact slurm controller (connect failure)",
         "sbatch ended with status 1: Zero Bytes were transmitted or received",
-        "sbatch ended with status 137: it said nothing", "sbatch did not answer within 12 s"}) {
+        "sbatch ended with status 137: no output", "sbatch did not answer within 12 s"}) {
     EXPECT_FALSE(is_refusal({.message = message})) << message;
   }
 }
@@ -114,7 +114,7 @@ TEST_F(QueueTest, TheSitesPathIsTheJobsAndSlurmConfIsNot) {
 TEST_F(QueueTest, WhatIsNoNumberIsAnError) {
   for (const auto* answer : {"echo sbatch: 4711", "echo", "echo 47x", "echo -1"}) {
     script("sbatch", answer);
-    EXPECT_THAT(queue()->submit({}, {}).error().message, HasSubstr("is no number of a job"));
+    EXPECT_THAT(queue()->submit({}, {}).error().message, HasSubstr("unexpected output"));
   }
   script("sbatch", "echo 'sbatch: error: Invalid partition' >&2; exit 1");
   EXPECT_EQ(queue()->submit({}, {}).error().message,
@@ -128,7 +128,7 @@ TEST_F(QueueTest, NamesAProgramThatIsNotThere) {
   const auto made = make_queue(installation(), {20s, steady_clock::now() + 60s});
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().message,
-            fmt::format("no squeue beside {}/sinfo; slurm.programs in muster.yaml names other "
+            fmt::format("no squeue next to {}/sinfo; slurm.programs in muster.yaml names other "
                         "folders",
                         dir.path().string()));
 }

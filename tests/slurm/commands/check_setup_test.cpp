@@ -47,7 +47,6 @@ class CheckSetupTest : public ::testing::Test {
                {"PrologEpilogTimeout", "60"},
                {"SchedulerParameters", "bf_interval=30,nohold_on_prolog_fail"},
                {"JobRequeue", "1"},
-               {"JobFileAppend", "1"},
                {"MessageTimeout", "10 sec"}};
     write_site("");
   }
@@ -155,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenCase{"KeyOfTheSite", [](T& setup) { setup.write_site("  drian: true\n"); },
                    "failure   muster.yaml: "},
         BrokenCase{"NodeOfAnotherName", [](T& setup) { setup.node_ = "n8"; },
-                   "failure   node: Slurm knows no node n8"},
+                   "failure   node: Slurm has no node n8"},
         BrokenCase{"PrologIsGone", [](T& setup) { setup.dir_.remove("hooks/prolog"); },
                    "hooks/prolog is not there: Slurm drains every node that a job comes to"},
         BrokenCase{"EpilogIsNotExecutable",
@@ -188,19 +187,17 @@ INSTANTIATE_TEST_SUITE_P(
                    [](T& setup) { fs::permissions(setup.path("state"), fs::perms(0777)); },
                    "failure   state folder: "},
         BrokenCase{"HistoryIsALink",
-                   [](T& setup) { setup.dir_.link("state/history.db", "/etc/passwd"); },
-                   "history.db is a link: remove it"},
-        BrokenCase{"HistoryOfAnotherProgram",
-                   [](T& setup) {
-                     setup.dir_.write("state/history.db", "no database at all, but a text");
-                   },
-                   "failure   history: "},
+                   [](T& setup) { setup.dir_.link("state/events.jsonl", "/etc/passwd"); },
+                   "events.jsonl is a link: remove it"},
+        BrokenCase{"HistoryIsAFolder",
+                   [](T& setup) { fs::create_directories(setup.path("state/events.jsonl")); },
+                   "events.jsonl: not a regular file"},
         BrokenCase{"StateFolderIsAFile",
                    [](T& setup) {
                      setup.dir_.write("file", "");
                      setup.state_ = setup.path("file");
                    },
-                   "/file is no folder"},
+                   "/file is not a folder"},
         BrokenCase{"ProfileWithAMistake",
                    [](T& setup) { setup.profile_error_ = "site.yaml:3: unknown key"; },
                    "failure   profile: site.yaml:3: unknown key"},
@@ -226,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
                    "failure   tell.program: there is no user no-such-user"},
         BrokenCase{"SweepWithoutItsFolder",
                    [](T& setup) { setup.write_site("  sweep: {results: /nowhere/results}\n"); },
-                   "failure   sweep.results: /nowhere/results is no folder"}),
+                   "failure   sweep.results: /nowhere/results is not a folder"}),
     [](const auto& each) { return each.param.name; });
 
 TEST_F(CheckSetupTest, WithoutSlurmItIsUndecided) {
@@ -246,12 +243,14 @@ TEST_F(CheckSetupTest, SomebodyWhoMayNotDrainNodesIsToldWhoMay) {
     return;
   }
   config_["SlurmUser"] = "slurm(64030)";
-  EXPECT_THAT(check(), HasSubstr("may not drain nodes: hooks run as root, or as SlurmUser"));
+  EXPECT_THAT(
+      check(),
+      HasSubstr(
+          "may not drain nodes: run this as the user of the hooks, which is root or SlurmUser"));
   EXPECT_EQ(status_, 78);
 }
 
 TEST_F(CheckSetupTest, WhatIsLessThanGoodIsAWarning) {
-  config_["JobFileAppend"] = "0";
   config_["JobRequeue"] = "0";
   config_["SchedulerParameters"] = "(null)";
   config_["PrologEpilogTimeout"] = "65534";
@@ -262,8 +261,7 @@ TEST_F(CheckSetupTest, WhatIsLessThanGoodIsAWarning) {
   const auto lines = check();
   EXPECT_EQ(status_, 0) << lines;
   for (const auto* line :
-       {"warning   JobFileAppend: is 0", "warning   JobRequeue: is 0",
-        "warning   SchedulerParameters: has no nohold_on_prolog_fail",
+       {"warning   JobRequeue: is 0", "warning   SchedulerParameters: has no nohold_on_prolog_fail",
         "warning   PrologEpilogTimeout: is not set", "warning   HealthCheckNodeState: has no CYCLE",
         "warning   Epilog: is not set in slurm.conf",
         "does not name muster: it must call muster hook periodic", "warning   profile: generic"}) {

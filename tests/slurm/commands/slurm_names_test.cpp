@@ -78,7 +78,7 @@ TEST_F(SlurmNamesTest, ANodeOfThisHostsNameOnAnotherHostIsNotTouched) {
   EXPECT_THAT(slurm_.node(), StartsWith("gpu-7|main|idle|"));
   EXPECT_THAT(caller_.out(),
               HasSubstr("muster: refused gpu-7: nhc.check_hw_eth eth9: Slurm could not be "
-                        "asked: Slurm knows no node on "
+                        "asked: Slurm has no node on "
                         "the host gpu-7.example.org"));
 }
 

@@ -225,7 +225,7 @@ TEST_F(SweepCommandTest, WhereSlurmCannotBeReachedIsStatusTwo) {
   EXPECT_THAT(caller_.notes(), HasSubstr("Unable to contact slurm controller"));
   dir_.remove("sbatch");
   EXPECT_EQ(run(command()), kExitUndecided);
-  EXPECT_THAT(caller_.notes(), HasSubstr("no sbatch beside "));
+  EXPECT_THAT(caller_.notes(), HasSubstr("no sbatch next to "));
 }
 
 TEST_F(SweepCommandTest, AHistoryThatCannotBeReadIsStatusTwo) {

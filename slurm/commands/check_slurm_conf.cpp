@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <glob.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "lib/base/root.hpp"
+#include "lib/base/text.hpp"
+#include "slurm/commands/check_setup.hpp"
+#include "slurm/commands/slurm_site.hpp"
+
+namespace muster::app {
+namespace {
+
+using slurm::Config;
+
+std::string setting_of(const Config& config, std::string_view key) {
+  const auto found = config.find(key);
+  return found == config.end() ? "" : found->second;
+}
+
+// The number at the beginning of "60 sec".
+std::optional<std::uint64_t> number_of(const Config& config, std::string_view key) {
+  const auto value = setting_of(config, key);
+  const auto digits = std::string_view(value).substr(0, value.find_first_not_of("0123456789"));
+  const auto number = parse_unsigned(digits);
+  return number ? std::optional(*number) : std::nullopt;
+}
+
+bool has_word(const Config& config, std::string_view key, std::string_view wanted) {
+  const auto value = setting_of(config, key);
+  return std::ranges::any_of(split(value, ','),
+                             [&](std::string_view word) { return trim(word) == wanted; });
+}
+
+// The user id in "slurm(64030)".
+std::optional<::uid_t> user_id_of(const Config& config, std::string_view key) {
+  const auto value = setting_of(config, key);
+  const auto open = value.rfind('(');
+  if (open == std::string::npos || !value.ends_with(')')) return std::nullopt;
+  const auto number = parse_unsigned(value.substr(open + 1, value.size() - open - 2));
+  return number ? std::optional(static_cast<::uid_t>(*number)) : std::nullopt;
+}
+
+// Only an update would show who may update a node. Slurm lets root and SlurmUser.
+void check_user(const Config& config, SetupLines& lines) {
+  const auto user = ::geteuid();
+  const auto name = user_name(user);
+  const auto daemon = user_id_of(config, "SlurmdUser");
+  if (user != 0 && user != user_id_of(config, "SlurmUser")) {
+    lines.fail("user", fmt::format("{} may not drain nodes: run this as the user of the hooks, "
+                                   "which is root or SlurmUser ({})",
+                                   name, setting_of(config, "SlurmUser")));
+  } else if (daemon && *daemon != user) {
+    const auto hooks = user_name(*daemon);
+    lines.warn("user", fmt::format("slurmd runs hooks as {}, and this ran as {}: run it as {}",
+                                   hooks, name, hooks));
+  } else {
+    lines.ok("user", fmt::format("{} may drain and resume nodes", name));
+  }
+}
+
+struct HookEntry {
+  std::string_view key;
+  std::string_view context;
+  std::string_view without;  // the effect of leaving it out
+  std::string_view broken;   // the effect of a missing file
+};
+
+constexpr HookEntry kHooks[] = {
+    {"Prolog", "prolog", "no job is held back from a sick node",
+     "Slurm drains every node that a job comes to"},
+    {"Epilog", "epilog", "only a health check finds what a job left behind",
+     "Slurm drains every node that a job ends on"},
+    {"HealthCheckProgram", "periodic", "nodes without jobs are not checked, and none is resumed",
+     "nodes are not checked"}};
+
+// The files of one entry of slurm.conf, which may be a glob.
+std::vector<std::string> files_of(const std::string& entry) {
+  glob_t found = {};
+  std::vector<std::string> files;
+  if (::glob(entry.c_str(), 0, nullptr, &found) == 0) {
+    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  ::globfree(&found);
+  return files;
+}
+
+// Why a file cannot be started; empty if it can.
+std::string fault_of(const std::string& file, bool& calls_muster) {
+  constexpr std::string_view kProgram = "muster=";  // in a script of the package
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return "is not a file";
+  if (::access(file.c_str(), R_OK | X_OK) != 0) return "cannot be read and executed: chmod 755";
+  const auto script = Root().read(file);
+  if (!script) return "";  // a program is too large to be read
+  calls_muster = calls_muster || script->find("muster") != std::string::npos;
+  for (const auto line : split_lines(*script)) {
+    if (!line.starts_with(kProgram)) continue;
+    const std::string program(trim(line.substr(kProgram.size())));
+    if (::access(program.c_str(), X_OK) == 0) break;
+    return fmt::format("calls {}, which is not there", printable(program, 200));
+  }
+  return "";
+}
+
+void check_hook(const Config& config, const HookEntry& hook, SetupLines& lines) {
+  const auto value = setting_of(config, hook.key);
+  if (value.empty()) {
+    return lines.warn(hook.key, fmt::format("is not set in slurm.conf: {}", hook.without));
+  }
+  bool calls_muster = false;
+  for (const auto entry : split(value, ',')) {
+    const std::string path(trim(entry));
+    const auto files = files_of(path);
+    if (files.empty()) {
+      return lines.fail(hook.key, fmt::format("{} is not there: {}", printable(path), hook.broken));
+    }
+    for (const auto& file : files) {
+      const auto fault = fault_of(file, calls_muster);
+      if (fault.empty()) continue;
+      return lines.fail(hook.key, fmt::format("{} {}: {}", printable(file), fault, hook.broken));
+    }
+  }
+  if (calls_muster) return lines.ok(hook.key, printable(value));
+  lines.warn(hook.key, fmt::format("{} does not name muster: it must call muster hook {}",
+                                   printable(value), hook.context));
+}
+
+void check_health(const Config& config, const slurm::Rules& rules, SetupLines& lines) {
+  constexpr std::string_view kStates = "HealthCheckNodeState";
+  if (setting_of(config, "HealthCheckProgram").empty()) return;
+  if (number_of(config, "HealthCheckInterval").value_or(0) == 0) {
+    lines.fail("HealthCheckInterval",
+               "is 0, and the health check never runs: set it to 300 in slurm.conf");
+  }
+  const auto states = printable(setting_of(config, kStates), 100);
+  if (!has_word(config, kStates, "ANY")) {
+    lines.fail(kStates, fmt::format("is {}: drained nodes are not checked{}; write ANY,CYCLE",
+                                    states, rules.resume ? ", and muster resumes none" : ""));
+  } else if (!has_word(config, kStates, "CYCLE")) {
+    lines.warn(kStates, "has no CYCLE: all nodes are checked in the same second; write ANY,CYCLE");
+  } else {
+    lines.ok(kStates, states);
+  }
+}
+
+void check_timeout(const Config& config, const slurm::Rules& rules, SetupLines& lines) {
+  constexpr std::uint64_t kNone = 65534;
+  constexpr std::string_view kKey = "PrologEpilogTimeout";
+  const auto allowed = number_of(config, kKey);
+  const Seconds tests{rules.epilog_tests.empty() ? 0 : rules.tests_budget.value};
+  const auto longest =
+      std::max(rules.prolog_budget, Seconds{rules.epilog_budget.value + tests.value});
+  if (!allowed || *allowed >= kNone) {
+    lines.warn(kKey, "is not set: a prolog that hangs in the kernel holds its job forever; set 60");
+  } else if (static_cast<double>(*allowed) > longest.value) {
+    lines.ok(kKey, fmt::format("{} s", *allowed));
+  } else {
+    lines.fail(kKey, fmt::format("is {} s, and a hook may take {}: Slurm drains the node of a hook "
+                                 "that it ends; set 60, or lower the budgets in muster.yaml",
+                                 *allowed, to_string(longest)));
+  }
+}
+
+void check_jobs(const Config& config, SetupLines& lines) {
+  if (setting_of(config, "Prolog").empty()) return;
+  if (!has_word(config, "PrologFlags", "Alloc")) {
+    lines.fail("PrologFlags",
+               "has no Alloc: the prologs of all nodes but the first run after the job has begun; "
+               "set PrologFlags=Alloc in slurm.conf");
+  }
+  if (!has_word(config, "SchedulerParameters", "nohold_on_prolog_fail")) {
+    lines.warn("SchedulerParameters",
+               "has no nohold_on_prolog_fail: a job that is kept from a sick node is held until an "
+               "admin releases it");
+  }
+  if (number_of(config, "JobRequeue") == 0U) {
+    lines.warn("JobRequeue",
+               "is 0: a job that is kept from a sick node ends, unless it was submitted with "
+               "--requeue");
+  }
+}
+
+}  // namespace
+
+void check_slurm_conf(const Config& config, const slurm::Rules& rules, SetupLines& lines) {
+  check_user(config, lines);
+  for (const auto& hook : kHooks) check_hook(config, hook, lines);
+  check_jobs(config, lines);
+  check_health(config, rules, lines);
+  check_timeout(config, rules, lines);
+  const auto patience = number_of(config, "MessageTimeout");
+  if (patience && static_cast<double>(*patience) >= rules.controller_deadline.value) {
+    lines.warn("controller_deadline",
+               fmt::format("is {}, and Slurm's own MessageTimeout is {} s: set more than that in "
+                           "muster.yaml",
+                           to_string(rules.controller_deadline), *patience));
+  }
+}
+
+}  // namespace muster::app
