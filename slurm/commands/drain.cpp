@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster drain` and `muster resume`: what an admin decides.
+// `muster drain` and `muster resume`.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@
 namespace muster::app {
 namespace {
 
-// Whom sudo or the login knows.
+// The admin's user, in spite of sudo.
 std::string user_of(const Caller& caller) {
   auto user = value_of(caller.variables, "SUDO_USER");
   return user.empty() ? user_name(::getuid()) : user;
@@ -33,8 +33,7 @@ std::string user_of(const Caller& caller) {
 using Carry = std::function<Result<std::vector<slurm::AdminAnswer>>(
     const slurm::AdminRequest&, slurm::Controller&, slurm::History*)>;
 
-// None in a dry run, which writes nothing, and none where it cannot be written: that keeps no admin
-// from a node, whose disk may be what is wrong.
+// Null in a dry run, and if it cannot be written: a broken disk must not keep an admin from a node.
 std::unique_ptr<slurm::History> open_history(const std::filesystem::path& folder, bool dry_run,
                                              const Caller& caller) {
   if (dry_run) return nullptr;
@@ -44,9 +43,9 @@ std::unique_ptr<slurm::History> open_history(const std::filesystem::path& folder
   return nullptr;
 }
 
-// Nobody waits long for many nodes' sake.
-void tell_the_site(const slurm::TellRules& rules, const std::vector<slurm::Event>& events,
-                   slurm::History* history, const Caller& caller) {
+// Runs the site's program. An admin does not wait long for it, however many nodes there are.
+void run_sites_program(const slurm::TellRules& rules, const std::vector<slurm::Event>& events,
+                       slurm::History* history, const Caller& caller) {
   constexpr std::chrono::seconds kLongest{30};
   const auto told = slurm::tell_site(rules, events, Clock::now() + kLongest);
   if (told) return;
@@ -60,8 +59,7 @@ void tell_the_site(const slurm::TellRules& rules, const std::vector<slurm::Event
   caller.console.note(fmt::format("muster: {}", event.message));
 }
 
-// What an admin's command works with: the site's rules, Slurm, and the history where it can be
-// written.
+// What an admin's command works with. The history is null if it cannot be written.
 struct DrainServices {
   slurm::Rules rules;
   std::unique_ptr<slurm::History> history;
@@ -73,7 +71,7 @@ Attempt<DrainServices> services_of(const Command& command, const Caller& caller)
   auto rules = read_rules(command.root, caller.variables);
   if (!rules) return bad_configuration(rules.error());
   const auto folder = state_folder(command.state, command.root);
-  if (folder.empty()) return undecided(Error{"below --root this needs --state for the history"});
+  if (folder.empty()) return undecided(Error{"with --root this needs --state for the history"});
   auto history = open_history(folder, command.dry_run, caller);
   auto controller = reach_slurm(*rules, caller.variables, Clock::time_point::max());
   if (!controller) return undecided(controller.error());
@@ -97,7 +95,7 @@ int carry(const Command& command, const std::string& text, const Caller& caller,
                                         events.push_back(event);
                                       }},
                                  *services->controller, services->history.get());
-  tell_the_site(services->rules.tell, events, services->history.get(), caller);
+  run_sites_program(services->rules.tell, events, services->history.get(), caller);
   if (!answers) return fail(caller, undecided(answers.error()).value());
   std::string lines;
   for (const auto& answer : *answers) {
@@ -112,7 +110,7 @@ Result<Report> read_report(const std::string& file) {
   std::string text;
   if (file == "-") {
     if (read_all(STDIN_FILENO, text, kLargest) != 0) {
-      return make_error("the report cannot be read from standard input");
+      return make_error("cannot read the report from standard input");
     }
   } else {
     TRY_ASSIGN(text, Root().read(std::filesystem::absolute(file).string(), kLargest));
@@ -123,7 +121,7 @@ Result<Report> read_report(const std::string& file) {
                                 printable(report.error().message, 200)));
 }
 
-// Those that a benchmark accuses, as a hook does with what it finds.
+// Drains the nodes that a benchmark accuses, by the rules of a hook.
 int drain_reported(const DrainCommand& command, const Caller& caller) {
   const auto report = read_report(command.report);
   if (!report) return fail(caller, undecided(report.error()).value());
@@ -148,7 +146,7 @@ int drain_reported(const DrainCommand& command, const Caller& caller) {
                                       }},
                                  command.dry_run);
   if (!command.dry_run)
-    tell_the_site(services->rules.tell, events, services->history.get(), caller);
+    run_sites_program(services->rules.tell, events, services->history.get(), caller);
   return deliver(caller, "", lines, all ? kExitHealthy : kExitUnhealthy);
 }
 
@@ -165,7 +163,7 @@ int run_resume(const ResumeCommand& command, const Caller& caller) {
       auto answers = slurm::accept_drains(request, command.check, controller, history);
       if (answers && answers->empty()) {
         caller.console.note(
-            fmt::format("muster: no node stands drained for {}", printable(command.check, 80)));
+            fmt::format("muster: no node is drained for {}", printable(command.check, 80)));
       }
       return answers;
     });

@@ -14,7 +14,7 @@
 namespace muster::app {
 namespace {
 
-constexpr std::chrono::seconds kLook{1};  // how often new events are looked for
+constexpr std::chrono::seconds kLook{1};  // between two looks for new events
 
 template <class Command>
 slurm::EventFilter filter_of(const Command& command) {
@@ -26,7 +26,7 @@ slurm::EventFilter filter_of(const Command& command) {
   return filter;
 }
 
-// Prints what the filter lets through, and moves it behind that.
+// Prints the events of the filter, and moves the filter past them.
 int print(const slurm::History& history, slurm::EventFilter& filter, EventForm form,
           const Caller& caller) {
   const auto events = history.events(filter);
@@ -45,7 +45,7 @@ Attempt<slurm::History> open(const std::string& state) {
   std::error_code failure;
   const bool fresh = state.empty() || std::filesystem::is_directory(state, failure);
   if (!history.error().missing || !fresh) return undecided(history.error());
-  // A node that muster has done nothing to is no error.
+  // That muster has done nothing yet is not an error.
   return tl::unexpected<Failure>(
       Failure{.status = kExitHealthy,
               .message = fmt::format("nothing has happened yet: {}", history.error().message)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster hostfile`: a host file for Open MPI, of a list, of this job, or of a partition's nodes
-// that are in service.
+// `muster hostfile`: a host file for Open MPI, for a list, for this job, or for the nodes of a
+// partition that are in service.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace muster::app {
 namespace {
 
-// Whoever reads a host file knows hosts, and not Slurm's names for them.
+// A host file has hosts, not Slurm's names for them.
 std::vector<std::string> hosts_of(const std::vector<std::string>& nodes,
                                   const std::vector<slurm::NodeName>& names) {
   std::vector<std::string> hosts;

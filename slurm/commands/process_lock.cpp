@@ -15,7 +15,7 @@ namespace muster::app {
 
 ProcessLock try_lock(const std::filesystem::path& file) {
   ProcessLock result;
-  // In a folder of others it could be a link of theirs, made while nobody looks.
+  // In a folder of others it could be a link of theirs.
   if (!check_own_folder(file.parent_path())) return result;
   result.lock = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!result.lock.is_open()) return result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands about Slurm: what the command line asks of each, and the function that does it. Each
-// function returns an exit status and keeps nothing. `muster hook` is in hook.hpp.
+// The commands about Slurm: the options of each, and the function that runs it and returns the exit
+// status. `muster hook` is in hook.hpp.
 #pragma once
 
 #include <chrono>
@@ -21,13 +21,13 @@ struct HookCommand {
   std::string context;  // prolog, epilog, periodic, boot
   std::string profile;
   std::vector<std::string> settings;
-  std::string nhc_conf;  // empty: what the site says
+  std::string nhc_conf;  // empty: the site's
   std::string root = "/";
   std::string nvml;
   std::string state;
   bool dry_run = false;
-  bool check_setup = false;  // in place of a context
-  std::string tests;         // of `muster-bench node`, as the site says; empty: none
+  bool check_setup = false;  // instead of a context
+  std::string tests;         // of `muster-bench node`, set by the site's rules; empty: none
   Seconds tests_budget{0};
 };
 
@@ -36,7 +36,7 @@ struct DrainCommand {
 
   std::vector<std::string> nodes;  // expanded
   std::string reason;
-  std::string report;  // of a benchmark, in place of nodes and reason; "-": standard input
+  std::string report;  // of a benchmark, instead of nodes and reason; "-": standard input
   std::string root = "/";
   std::string state;
   bool dry_run = false;
@@ -46,7 +46,7 @@ struct ResumeCommand {
   static constexpr std::string_view kName = "resume";
 
   std::vector<std::string> nodes;  // expanded
-  std::string check;               // if set, accept its drains instead; no nodes: of all
+  std::string check;               // if set, accept its drains, of all nodes if none is named
   std::string root = "/";
   std::string state;
   bool dry_run = false;
@@ -54,7 +54,7 @@ struct ResumeCommand {
 
 enum class EventForm { text, json };
 
-// What was done to nodes, and what was refused.
+// Prints what was done to nodes.
 struct HistoryCommand {
   static constexpr std::string_view kName = "history";
 
@@ -64,7 +64,7 @@ struct HistoryCommand {
   std::string state;
 };
 
-// All events that the history has, and where `follow` is set, new ones as they come.
+// Prints all events of the history, and with `follow` new ones as they come.
 struct EventsCommand {
   static constexpr std::string_view kName = "events";
 
@@ -75,7 +75,7 @@ struct EventsCommand {
   bool follow = false;
 };
 
-// How the cluster stands.
+// Prints the state of the cluster.
 struct StatusCommand {
   static constexpr std::string_view kName = "status";
 
@@ -89,7 +89,7 @@ struct HostfileCommand {
   static constexpr std::string_view kName = "hostfile";
 
   std::vector<std::string> nodes;  // expanded; empty: the job's
-  std::string partition;           // the hosts of its nodes that are in service
+  std::string partition;           // whose nodes in service are listed
   std::string root = "/";
   std::string output;
   std::optional<int> slots;

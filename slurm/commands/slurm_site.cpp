@@ -58,7 +58,7 @@ Attempt<Site> reach_site(std::string_view root, const Caller& caller) {
 
 std::string user_name(::uid_t user) {
   constexpr auto kLongest = std::chrono::seconds(2);
-  // A directory server that does not answer costs the name.
+  // In a child, because a directory server may not answer.
   const auto name = ask_child("user", kLongest, [user] {
     const auto* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): one thread
     return entry == nullptr ? std::string() : std::string(entry->pw_name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands that talk to Slurm share: the site's rules, Slurm's programs, the history.
+// Shared by the commands about Slurm: the site's rules, Slurm's programs, the history.
 #pragma once
 
 #include <sys/types.h>
@@ -21,16 +21,15 @@ namespace muster::app {
 // The block `slurm` of muster.yaml below `root`.
 [[nodiscard]] Result<slurm::Rules> read_rules(std::string_view root, const Variables& variables);
 
-// The folder of the history: `state` where it is given, else that of this machine. Empty below a
-// foreign root, from which nobody's history is written unasked.
+// The folder of the history: `state` if it is given, else this machine's. Empty with a foreign
+// root.
 [[nodiscard]] std::filesystem::path state_folder(const std::string& state, std::string_view root);
 [[nodiscard]] std::filesystem::path history_file(const std::filesystem::path& folder);
 
-// Where a file that muster.yaml names lies: below the root, as muster.yaml does.
+// The path of a file that muster.yaml names: below the root, like muster.yaml.
 [[nodiscard]] std::string below_root(std::string_view root, std::string_view file);
 
-// The command as the site's rules complete it: judged by the site's configuration of NHC where the
-// caller names none.
+// The command with the site's NHC configuration, unless it names one.
 [[nodiscard]] HookCommand with_site(HookCommand command, const slurm::Rules& rules);
 
 // All of its calls end by `end`.
@@ -43,10 +42,10 @@ struct Site {
   std::unique_ptr<slurm::Controller> controller;
 };
 
-// The rules below `root`, and Slurm as they say where it is; its calls together have no time limit.
+// The rules below `root`, and the Slurm that they name; its calls have no common time limit.
 [[nodiscard]] Attempt<Site> reach_site(std::string_view root, const Caller& caller);
 
-// What this machine calls a user; the number where it does not know it.
+// The name of a user, or the number if there is none.
 [[nodiscard]] std::string user_name(::uid_t user);
 
 }  // namespace muster::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster status`: how the cluster stands, from one question to Slurm.
+// `muster status`: the state of the cluster, by one question to Slurm.
 #include "slurm/status/status.hpp"
 
 #include <memory>
@@ -19,7 +19,7 @@ int run_status(const StatusCommand& command, const Caller& caller) {
   const auto cluster = controller->nodes("");
   if (!cluster) return fail(caller, undecided(cluster.error()).value());
   const auto folder = state_folder(command.state, command.root);
-  auto history = folder.empty() ? make_error("below --root this needs --state")
+  auto history = folder.empty() ? make_error("with --root this needs --state")
                                 : slurm::History::read(history_file(folder));
   auto status =
       slurm::status_of(*cluster, command.nodes, rules, wall_time(), history ? &*history : nullptr);

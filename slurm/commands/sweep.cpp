@@ -78,7 +78,7 @@ class Sweep {
       rules_.sweep.script = (data_folder(caller_.variables) / "jobs/sweep.sbatch").string();
     }
     const auto folder = state_folder(command_.state, command_.root);
-    if (folder.empty()) return undecided(Error{"below --root this needs --state for the history"});
+    if (folder.empty()) return undecided(Error{"with --root this needs --state for the history"});
     const auto file = history_file(folder);
     if (auto why = wrong_user(file, rules_.sweep.as_root); !why.empty()) {
       return bad_configuration(Error{std::move(why)});

@@ -35,7 +35,7 @@ bool write_syslog(const std::string& socket, int priority, std::string_view line
   address.sun_family = AF_UNIX;
   if (socket.size() >= sizeof address.sun_path) return false;
   socket.copy(static_cast<char*>(address.sun_path), socket.size());
-  // Who receives it notes the time: local time would have to be read from a file.
+  // Without a time: the receiver adds it, and local time would have to be read from a file.
   auto message = fmt::format("<{}>muster[{}]: {}", LOG_DAEMON | priority, ::getpid(), line);
   if (send_as(SOCK_DGRAM, address, message)) return true;
   if (errno != EPROTOTYPE) return false;

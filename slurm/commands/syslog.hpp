@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines to syslog, from muster and of the facility daemon. A syslog that does not read loses the
-// line and costs no time; syslog(3) would wait for it.
+// Lines to syslog, as muster, facility daemon. If syslog does not read, the line is lost at once;
+// syslog(3) would wait.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace muster::app {
 
-// Refusals, troubles and nodes that are confirmed to be bad are warnings, the others notices.
+// Refusals, trouble and confirmed nodes are warnings, the others notices.
 void log_event(const slurm::Event& event);
 void log_warning(const std::string& line);
 
-// One line to the syslog that listens at `socket`; whether it was taken.
+// Sends one line to the syslog that listens at `socket`. Returns whether it was accepted.
 bool write_syslog(const std::string& socket, int priority, std::string_view line);
 
 }  // namespace muster::app

@@ -18,7 +18,8 @@ std::string place_of(const Profile& noted, const SiteFile& site, const std::stri
   return at(site.shown, origin == noted.origins.end() ? site.slurm.line : origin->second.line);
 }
 
-// What is wrong with these keys alone; `of` is the key whose values are judged, empty for all.
+// The mistake in these keys, empty for none. `of` is the key whose values are checked, empty for
+// all.
 std::string trouble_with(const SiteFile& site, const Yaml& block, std::string_view of,
                          slurm::Rules& rules) {
   Profile noted;
@@ -69,7 +70,7 @@ SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root) {
       block.troubles.push_back(std::move(trouble));
     }
   }
-  // What only all of them together show, as a spread that is too long for its budget.
+  // Mistakes of several keys together, such as a spread that is too long for its budget.
   auto together = trouble_with(site, right, "", block.rules);
   if (!together.empty()) block.troubles.push_back(std::move(together));
   look_for({"nhc_conf", block.rules.nhc_conf}, site, root, block.troubles);

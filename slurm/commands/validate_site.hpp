@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block `slurm` of the site's muster.yaml, looked at as a whole and not only up to its first
-// mistake.
+// Checks the whole block `slurm` of the site's muster.yaml, not only up to its first mistake.
 #pragma once
 
 #include <string>
@@ -13,7 +12,7 @@
 namespace muster::app {
 
 struct SlurmBlock {
-  slurm::Rules rules;                 // with the values of the keys that are right
+  slurm::Rules rules;                 // with the values of the valid keys
   std::vector<std::string> troubles;  // one line for each mistake, with file and line
 };
 

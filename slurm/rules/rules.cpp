@@ -14,7 +14,7 @@
 namespace muster::slurm {
 namespace {
 
-// slurmd kills a health check after 60 s, and a hook that is killed can say nothing.
+// slurmd kills a health check after 60 s, and a killed hook reports nothing.
 constexpr double kLongestHook = 55;
 
 constexpr double kAll = 100;  // percent
@@ -26,7 +26,7 @@ BrokenValue check_words(const Rules& rules) {
   if (rules.memory != "extra" && rules.memory != "comment" && rules.memory != "none") {
     return {"memory", fmt::format("is {}; write extra, comment or none", in_quotes(rules.memory))};
   }
-  // A hook is started in whichever folder slurmd is in.
+  // A hook starts in slurmd's folder.
   if (!rules.nhc_conf.empty() && !rules.nhc_conf.starts_with('/')) {
     return {"nhc_conf", fmt::format("is {}; write the whole path", in_quotes(rules.nhc_conf))};
   }

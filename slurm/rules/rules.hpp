@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a site lets muster do to its nodes: the block `slurm` of muster.yaml.
+// The site's rules for draining and resuming: the block `slurm` of muster.yaml.
 #pragma once
 
 #include <chrono>
@@ -41,35 +41,37 @@ struct Rules {
   MUSTER_FIELD(int, clean_runs, "clean runs in a row before a node is resumed") = 3;
   MUSTER_FIELD(int, flaps, "this drain within flap_window stays until an admin resumes") = 3;
   MUSTER_FIELD(Seconds, flap_window, "time in which a node's drains are counted") = {24 * 3600};
-  // By check, globs: what an outcome `unknown` that counts does to a node: "keep" or "drain". The
-  // longest glob that matches decides.
+  // By check, globs: whether a check that counts and could not judge lets muster "keep" or "drain"
+  // the node. The longest matching glob decides.
   MUSTER_FIELD(ByName<std::string>, unknown,
-               "by check, globs: keep or drain where it could not be judged");
+               "by check, globs: keep or drain if it could not be judged");
   MUSTER_FIELD(std::string, on_trouble,
                "pass or fail: a hook's answer when muster itself is broken") = "pass";
   MUSTER_FIELD(Seconds, prolog_budget, "the whole prolog ends within") = {25};
   MUSTER_FIELD(Seconds, epilog_budget, "the whole epilog ends within") = {25};
   MUSTER_FIELD(Seconds, health_budget, "the whole health check ends within") = {45};
   MUSTER_FIELD(Seconds, spread, "health checks of all nodes begin spread over this time") = {2};
-  // For one question to slurmctld; above its MessageTimeout.
+  // Above Slurm's MessageTimeout.
   MUSTER_FIELD(Seconds, controller_deadline, "for one call of scontrol or sinfo") = {12};
   MUSTER_FIELD(std::string, programs, "folders with scontrol and sinfo, separated by colons") =
       "/usr/bin:/usr/local/bin:/opt/slurm/bin:/usr/sbin";
   // Empty: the usual places.
-  MUSTER_FIELD(std::string, conf, "slurm.conf, where SLURM_CONF is not set");
-  MUSTER_FIELD(std::string, memory,
-               "a node's field in Slurm for what muster must know: extra, comment or none") =
+  MUSTER_FIELD(std::string, conf, "slurm.conf, if SLURM_CONF is not set");
+  MUSTER_FIELD(
+      std::string, memory,
+      "a node's field in Slurm for what muster knows of its drain: extra, comment or none") =
       "extra";
   // Empty: none.
   MUSTER_FIELD(std::string, nhc_conf,
-               "hooks judge by this configuration of NHC in place of the context's checks");
-  // Tests of `muster-bench node`, as its --only has them, that a hook runs on an idle and healthy
-  // node; empty: none. They end within `tests_budget`, which is beside the hook's own time.
+               "hooks judge by this NHC configuration instead of the context's checks");
+  // Tests of `muster-bench node`, as for its --only, that a hook runs on an idle and healthy node;
+  // empty: none. `tests_budget` is added to the hook's own time.
   MUSTER_FIELD(std::string, epilog_tests,
                "tests of `muster-bench node` that an epilog runs, as --only");
   MUSTER_FIELD(std::string, boot_tests, "the same of the check after a boot");
-  MUSTER_FIELD(Seconds, tests_budget, "these tests end within, beside the hook's own time") = {30};
-  MUSTER_FIELD(TellRules, tell, "the site's program that is told what muster did");
+  MUSTER_FIELD(Seconds, tests_budget,
+               "these tests end within, in addition to the hook's own time") = {30};
+  MUSTER_FIELD(TellRules, tell, "the site's program that is run for events");
   MUSTER_FIELD(SweepRules, sweep, "what `muster sweep` does");
 };
 
@@ -79,19 +81,19 @@ struct Rules {
 // The time in whole seconds, as Slurm and the history count it.
 [[nodiscard]] std::chrono::seconds whole(Seconds seconds);
 
-// What is wrong with the values: the key and the rest of a sentence; an empty key for nothing.
+// A key with an invalid value, and the rest of the sentence; an empty key for none.
 struct BrokenValue {
   std::string key;
   std::string what;
 };
 
-// A word of the file as an error shows it: "word", printable and of bounded length.
+// A word of the file for an error: "word", printable and of bounded length.
 [[nodiscard]] std::string in_quotes(std::string_view word);
 
 [[nodiscard]] BrokenValue check_values(const Rules& rules);
-// Its keys are those within the block `tell`.
+// Its keys are those of the block `tell`.
 [[nodiscard]] BrokenValue check_tell(const TellRules& rules);
-// Its keys are those within the block `sweep`.
+// Its keys are those of the block `sweep`.
 [[nodiscard]] BrokenValue check_sweep(const SweepRules& rules);
 
 }  // namespace muster::slurm

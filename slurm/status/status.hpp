@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a cluster stands, as Slurm and this machine's history tell: who is drained by muster and what
-// is missing until it returns, who was refused, which checks are stopped, who does not answer.
+// The state of a cluster, from Slurm and this machine's history: the nodes that muster drained and
+// what is missing until they return, refusals, stopped checks, nodes that do not answer.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ namespace muster::slurm {
 
 struct DrainedNode {
   NodeState node;
-  std::string check, device, remedy;  // a device or a remedy that is not known is empty
-  std::optional<int> clean_runs;      // in a row; nothing where neither Slurm nor the history tells
+  std::string check, device, remedy;  // empty if unknown
+  std::optional<int> clean_runs;      // in a row; nothing if the node has no memory
   std::string until;                  // what is missing until it returns; the rest of a sentence
   bool accepted = false;              // an admin said that it counts for no breaker
 };
 
-// A limit of a partition that leaves no room: sick nodes there stay in service.
+// A limit of a partition that leaves no room: sick nodes stay in service.
 struct UsedUp {
   std::string partition;
   std::string limit;  // its key in muster.yaml
@@ -38,12 +38,12 @@ struct ClusterStatus {
   std::vector<StoppedCheck> stopped;
   std::vector<UsedUp> used_up;
   std::vector<NodeState> kept_out;        // new ones, not accepted yet
-  std::vector<NodeState> not_responding;  // Slurm has no answer from their slurmd
-  std::vector<Event> refused;  // that still stand: noted with nodes in Slurm, or in the history
-  std::string history;         // why the history tells nothing; empty where it was read
+  std::vector<NodeState> not_responding;  // their slurmd does not answer Slurm
+  std::vector<Event> refused;             // that still last, from Slurm and from the history
+  std::string history;                    // why the history was not read; empty if it was
 };
 
-// `nodes` are wanted; none: all. The limits and the checks are always those of the whole cluster.
+// Of `nodes` only, or of all if it is empty. Limits and checks are always the whole cluster's.
 [[nodiscard]] ClusterStatus status_of(const std::vector<NodeState>& cluster,
                                       const std::vector<std::string>& nodes, const Rules& rules,
                                       Time now, const History* history);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms in which the status of a cluster is written.
+// Writes the status of a cluster as text and as JSON.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::size_t kColumns = 80;
 
-// Words, broken into lines that begin with `indent` blanks.
+// Wraps words into lines that begin with `indent` blanks.
 std::string wrapped(std::string_view text, std::size_t indent) {
   const auto line = printable(text, 1000);
   std::string out;
   std::size_t column = kColumns + 1;
   for (const auto word : split_words(line)) {
-    // One that is longer than a line is cut: the JSON has it whole.
+    // A word longer than a line is cut: the JSON has all of it.
     const auto shown =
         word.size() > kColumns - indent ? printable(word, kColumns - indent) : std::string(word);
     if (column + 1 + shown.size() > kColumns) {
@@ -44,7 +44,7 @@ std::string_view without_leader(std::string_view reason) {
   return reason.starts_with(kOurs) ? reason.substr(kOurs.size()) : reason;
 }
 
-// A heading, and behind it what `write` makes of each; nothing where there is none.
+// A heading, followed by `write` of each element; empty if there are none.
 template <class Each, class Write>
 std::string section(std::string_view heading, const std::vector<Each>& list, const Write& write) {
   if (list.empty()) return "";
@@ -53,7 +53,7 @@ std::string section(std::string_view heading, const std::vector<Each>& list, con
   return text;
 }
 
-// The same with their number in the heading.
+// The same with the number of elements in the heading.
 template <class Each, class Write>
 std::string numbered(std::string_view heading, const std::vector<Each>& list, const Write& write) {
   return section(fmt::format("{}: {}", heading, list.size()), list, write);
@@ -130,8 +130,8 @@ std::string to_text(const ClusterStatus& status, const Rules& rules) {
   if (rules.memory != "none") return out;
   const auto also = status.history.empty() ? "" : fmt::format(" ({})", status.history);
   const auto note = fmt::format(
-      "Who is sick and was not drained stands in the node's own history, since slurm: memory is "
-      "none: muster events there{}.",
+      "Nodes that are sick and not drained are only in their own history, because slurm: memory is "
+      "none: run muster events there{}.",
       also);
   return out + "\n" + wrapped(note, 0);
 }

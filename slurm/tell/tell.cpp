@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 
 std::string cause(std::string_view what) { return fmt::format("{}: {}", what, errno_text(errno)); }
 
-// Why others could change it; empty where they cannot. In a sticky folder, as /tmp, nobody can
-// replace another's file.
+// Why others could change it; empty if they cannot. In a sticky folder such as /tmp, users cannot
+// replace each other's files.
 std::string exposure(const fs::path& path, const struct stat& status) {
   if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
     return fmt::format("{} belongs to neither root nor the user that muster runs as",
@@ -47,7 +47,7 @@ std::string unknown_user(const std::string& name) {
   return fmt::format("there is no user {}", printable(name, 60));
 }
 
-// For good. Empty when done.
+// Becomes the user for good. Returns why not, or an empty string.
 std::string become(const std::string& name) {
   if (::geteuid() != 0 || name == "root") return "";
   const auto* user = find_user(name);
@@ -58,7 +58,7 @@ std::string become(const std::string& name) {
   return done ? "" : cause(fmt::format("become {}", name));
 }
 
-// In a child, since names of users may be asked of a server that does not answer. Empty when done.
+// Runs in a child, because the user's name may come from a server that does not answer.
 std::string run_as(const TellRules& rules, const Event& event, Clock::time_point deadline) {
   if (auto trouble = become(rules.user); !trouble.empty()) return trouble;
   if (::chdir("/") != 0) return cause("chdir /");
@@ -85,13 +85,13 @@ Result<void> check_program(const fs::path& program) {
   struct stat status = {};
   if (::stat(program.c_str(), &status) != 0) return make_error(cause(printable(program.string())));
   if (!S_ISREG(status.st_mode)) {
-    return make_error(fmt::format("{} is no file", printable(program.string())));
+    return make_error(fmt::format("{} is not a file", printable(program.string())));
   }
   if ((status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0) {
     return make_error(fmt::format("{} is not executable: chmod a+x", printable(program.string())));
   }
   std::error_code failed;
-  // A link lies in folders of its own, which can be as open as those of its file.
+  // The folders of a link can be writable, too.
   for (const auto& start : {program, fs::canonical(program, failed)}) {
     if (failed) return make_error(cause(printable(program.string())));
     for (auto path = start; !path.empty(); path = path.parent_path()) {

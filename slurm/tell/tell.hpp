@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The site's own program is told what muster did: a mail, a web hook, a ticket.
+// Runs the site's own program for events: a mail, a web hook, a ticket.
 #pragma once
 
 #include <filesystem>
@@ -14,21 +14,21 @@
 
 namespace muster::slurm {
 
-// An error says what is wrong with it: it must be a file that its owner, root or the user that
-// muster runs as, alone can write, in folders of which the same holds.
+// An error unless the program is a file that belongs to root or to the user that muster runs as,
+// and only its owner can write to it and to the folders above it.
 [[nodiscard]] Result<void> check_program(const std::filesystem::path& program);
 
-// Checks `rules.program` in the same way, and that `rules.user` is known here. Ends by `end`.
+// Checks `rules.program` in the same way, and that `rules.user` exists. Ends by `end`.
 [[nodiscard]] Result<void> check_tell_program(const TellRules& rules, Clock::time_point end);
 
 // Runs `program arguments... KIND NODE`, with the event (schema muster.event/1) on its standard
 // input, in the folder /, with hardly any environment, as `rules.user` where this process is root.
-// Ends within `rules.deadline` and by `end`. An error says what the program's fault was.
+// Ends within `rules.deadline` and by `end`. An error names the program's fault.
 [[nodiscard]] Result<void> tell_site(const TellRules& rules, const Event& event,
                                      Clock::time_point end);
 
-// Runs the program for each of `events` whose kind the site wants. After one failure, whose cause
-// is returned, it is not tried again: what failed would fail in the same way, and take its time.
+// Runs the program for each of `events` whose kind the site wants. The first failure is returned,
+// and ends it: the others would fail in the same way, and take their time.
 [[nodiscard]] Result<void> tell_site(const TellRules& rules, const std::vector<Event>& events,
                                      Clock::time_point end);
 

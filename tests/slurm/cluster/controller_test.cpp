@@ -172,8 +172,7 @@ TEST_F(ControllerTest, SaysWhatTheProgramSaid) {
   EXPECT_EQ(controller()->drain("n1", "r").error().message,
             "scontrol ended with status 1: slurm_update error: Invalid node");
   script("sinfo", "exit 3");
-  EXPECT_EQ(controller()->nodes("n1").error().message,
-            "sinfo ended with status 3: no output");
+  EXPECT_EQ(controller()->nodes("n1").error().message, "sinfo ended with status 3: no output");
   EXPECT_EQ(controller()->nodes("").error().message, "sinfo ended with status 3: no output");
 }
 

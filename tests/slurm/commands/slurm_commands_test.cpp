@@ -255,7 +255,7 @@ class HookTest : public SlurmCommandsTest {
     dir_.write("bin/sinfo",
                fmt::format("#!/bin/sh\n{}fake_sinfo \"$@\" <{}\n", kFakeSinfo, path("node")));
     dir_.write("bin/scontrol",
-               fmt::format("#!/bin/sh\n"
+               fmt::format("#!/bin/sh\n[ \"$3\" = state=drain ] || exit 0\n"
                            "echo \"n7|main|drained|root|$(date +%s)|${{4#reason=}}\" >{}\n",
                            path("node")));
     for (const auto* program : {"bin/sinfo", "bin/scontrol"}) {

@@ -153,7 +153,7 @@ TEST_F(TellTest, AProgramThatOthersCanWriteIsNotRun) {
   fs::remove(rules.program);
   EXPECT_THAT(failure(), AllOf(StartsWith("tell.program "), HasSubstr("No such file")));
   rules.program = dir.path().string();
-  EXPECT_THAT(failure(), HasSubstr("is no file"));
+  EXPECT_THAT(failure(), HasSubstr("is not a file"));
   EXPECT_FALSE(fs::exists(dir.path() / "out/ran"));
 }
 
