@@ -19,7 +19,7 @@ lib/choice   : lib/base lib/node lib/profile lib/report
 slurm/rules  : lib/base
 slurm/cluster : lib/base lib/process slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster
-slurm/history : lib/base slurm/cluster slurm/policy
+slurm/history : lib/base slurm/cluster
 slurm/drains : lib/base lib/report slurm/cluster slurm/policy slurm/history
 slurm/sweeps : lib/base lib/hosts lib/report slurm/rules slurm/cluster slurm/history
 slurm/status : lib/base slurm/rules slurm/cluster slurm/policy slurm/history
