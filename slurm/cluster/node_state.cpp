@@ -64,7 +64,7 @@ std::vector<std::string_view> split_at(std::string_view text, std::string_view s
   }
 }
 
-// What sinfo prints after each field, and after the last one of a line.
+// The separators that sinfo prints after each field, and after the last one of a line.
 std::string behind_field(std::string_view nonce) { return fmt::format("|{}|", nonce); }
 
 std::string behind_line(std::string_view nonce) { return fmt::format("|{}.", nonce); }

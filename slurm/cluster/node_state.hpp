@@ -15,7 +15,7 @@ namespace muster::slurm {
 // Wall time in seconds, as Slurm and the history store it.
 using Time = std::chrono::sys_seconds;
 
-// What a state means for draining and resuming.
+// The meaning of a state for draining and resuming.
 enum class Standing {
   in_service,  // jobs run or can run: idle, mixed, allocated, completing, planned …
   drained,     // drained or draining

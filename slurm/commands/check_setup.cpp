@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNode = "SLURMD_NODENAME";
 
-// What slurmd gives every hook, and nothing else.
+// The environment that slurmd gives every hook.
 Variables environment_of_hooks(const Variables& variables) {
   const auto node = variables.find(kNode);
   return node == variables.end() ? Variables() : Variables{*node};

@@ -59,7 +59,7 @@ void run_sites_program(const slurm::TellRules& rules, const std::vector<slurm::E
   caller.console.note(fmt::format("muster: {}", event.message));
 }
 
-// What an admin's command works with. The history is null if it cannot be written.
+// The services of an admin's command. The history is null if it cannot be written.
 struct DrainServices {
   slurm::Rules rules;
   std::unique_ptr<slurm::History> history;

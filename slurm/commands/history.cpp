@@ -45,7 +45,7 @@ Attempt<slurm::History> open(const std::string& state) {
   std::error_code failure;
   const bool fresh = state.empty() || std::filesystem::is_directory(state, failure);
   if (!history.error().missing || !fresh) return undecided(history.error());
-  // That muster has done nothing yet is not an error.
+  // A node on which muster has done nothing yet is not an error.
   return tl::unexpected<Failure>(
       Failure{.status = kExitHealthy,
               .message = fmt::format("nothing has happened yet: {}", history.error().message)});

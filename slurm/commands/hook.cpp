@@ -285,7 +285,8 @@ class HookRun {
                                .identity = checked.identity,
                                .rules = rules_,
                                .dry_run = command_.dry_run};
-    // What an epilog drained for would pass in a health check, which ignores running jobs.
+    // A leftover that an epilog drained for would pass in a health check, which ignores running
+    // jobs.
     if (command_.context == "periodic") {
       request.judge_drained = [&](const std::string& check) {
         return &of_drained_.emplace(checked.judge_drained(check));

@@ -80,7 +80,7 @@ class GateKeeper {
     return node_.needs_sweep ? judge_sweep(*own, controller, swept) : resume(controller);
   }
 
-  // Of a node whose boot check is clean. Jobs that were there before it was drained may still run.
+  // For a node whose boot check is clean. Jobs from before its drain may still run.
   Look judge_sweep(const slurm::NodeState& own, slurm::Controller& controller,
                    const Report* swept) {
     if (own.state != "drained") {

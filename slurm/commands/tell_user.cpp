@@ -11,7 +11,7 @@
 namespace muster::app {
 namespace {
 
-// What becomes of a job whose prolog fails.
+// The end of the sentence: the fate of the job.
 std::string_view outcome(const HeldJob& held, const slurm::Job& job) {
   if (held.starts) return "the node stays in service, and the job starts on it";
   if (!job.batch) return "the job ends here: start it again";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a prolog tells the user whose job was sent to a sick node.
+// The message of a prolog to the user whose job was sent to a sick node.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an admin decides with `muster drain` and `muster resume`: node by node, and never over what
-// somebody else decided.
+// Carries out `muster drain` and `muster resume`: node by node, and never against the decision of
+// somebody else.
 #pragma once
 
 #include <functional>

@@ -165,7 +165,7 @@ void Enforcement::release(const NodeMemory& drain) {
   remember(by_reboot ? memory_after(*situation_.node, request_.rules, situation_.now) : "");
 }
 
-// Of a node that is down or rebooting, too.
+// A node that is down or rebooting counts, too.
 void Enforcement::count_unclean_run() {
   const auto drain = is_drained() ? current_drain(situation_) : memory_of_drain(*situation_.node);
   if (!drain) return;

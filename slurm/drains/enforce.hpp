@@ -33,7 +33,7 @@ struct HookRequest {
   std::function<const Report*(const std::string& check)> judge_drained = {};
 };
 
-// What a run works with. Tests have a clock and a controller of their own.
+// The services of a run. Tests have a clock and a controller of their own.
 struct HookServices {
   Controller* controller = nullptr;  // none: Slurm cannot be asked, `trouble` says why
   std::string trouble;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What muster must know about a node's drain, kept with the node in Slurm: one line of JSON in its
-// field Extra or Comment. Any machine can read it, and it outlives the node's disk.
+// All that muster must know about a node's drain, kept with the node in Slurm: one line of JSON in
+// its field Extra or Comment. Any machine can read it, and it outlives the node's disk.
 #pragma once
 
 #include <chrono>

@@ -47,7 +47,7 @@ std::string make_reason(const Finding& finding, std::size_t others) {
 std::string make_admins_reason(std::string_view user, std::string_view text) {
   const auto behind = fmt::format("{}{}", kByAdmin, harmless(user, 60));
   const auto why = harmless(text, kLongestReason - behind.size());
-  // What begins as a check's verdict does would be taken for one.
+  // A text that begins like a check's verdict would be mistaken for one.
   const std::string_view before = is_ours(why) ? "drain: " : "";
   return fmt::format("{}{}{}", before,
                      why.substr(0, kLongestReason - before.size() - behind.size()), behind);

@@ -23,7 +23,7 @@ inline constexpr std::size_t kLongestReason = 200;
 // `others` is how many more faults the node has: "…, and 2 more; …".
 [[nodiscard]] std::string make_reason(const Finding& finding, std::size_t others = 0);
 
-// What a reason that make_reason wrote says.
+// The parts of a reason that make_reason wrote.
 struct ReasonParts {
   std::string check;
   std::string device;  // empty for the whole node

@@ -65,7 +65,7 @@ std::string hindrance(const Situation& situation) {
   return is_in_maintenance(*situation.node) ? "the node is reserved for maintenance" : "";
 }
 
-// What only an admin can settle, however many runs are clean; empty for nothing.
+// The reason why only an admin can resume the node, however many runs are clean; empty for none.
 std::string needs_admin(const Situation& situation, const NodeMemory& drain) {
   const auto& rules = situation.rules;
   if (needs_repair(drain.remedy)) {
@@ -87,7 +87,7 @@ std::string needs_admin(const Situation& situation, const NodeMemory& drain) {
                      rules.memory);
 }
 
-// What will come about by itself or by the remedy; empty for nothing.
+// The condition that time or the remedy will fulfil; empty for none.
 std::string waits_for(const Situation& situation, const NodeMemory& drain) {
   if (drain.remedy == Remedy::reboot && !differ(drain.boot, situation.boot_id)) {
     return "the node has not been rebooted since";

@@ -17,7 +17,7 @@
 namespace muster::slurm {
 namespace {
 
-// What is missing until the node returns, as far as Slurm shows it.
+// The condition for the node to return, as far as Slurm shows it.
 std::string until(const NodeMemory& drain, bool is_remembered, const NodeState& node,
                   const Rules& rules, Time now) {
   const auto admin = fmt::format("muster resume {}", node.name);
@@ -44,7 +44,7 @@ DrainedNode drained_node(const NodeState& node, const Rules& rules, Time now) {
           .accepted = drain.accepted};
 }
 
-// What counts for the limits of one partition.
+// The drains that count for the limits of one partition.
 struct Counts {
   std::size_t window = 0, standing = 0, repair = 0;
 };

@@ -43,7 +43,7 @@ struct ClusterStatus {
   std::string history;                    // why the history was not read; empty if it was
 };
 
-// Of `nodes` only, or of all if it is empty. Limits and checks are always the whole cluster's.
+// For `nodes` only, or for all if it is empty. Limits and checks are always the whole cluster's.
 [[nodiscard]] ClusterStatus status_of(const std::vector<NodeState>& cluster,
                                       const std::vector<std::string>& nodes, const Rules& rules,
                                       Time now, const History* history);
