@@ -93,7 +93,7 @@ std::string without_serial(std::string message) {
   return message;
 }
 
-// What only these devices of their kind have in common; may be empty.
+// The properties that only these devices of their kind share; may be empty.
 std::string shared_by(const Snapshot& snapshot, const Devices& devices) {
   if (std::ranges::count(devices, nullptr) > 0) return "";
   const auto others = [&] {

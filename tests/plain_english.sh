@@ -5,10 +5,10 @@ set -euo pipefail
 
 # pattern (extended, of Perl) | what to write
 rules='
-\b([Nn]obody|[Ss]omebody|[Ww]hoever)\b(?! (else )?(logs|types|runs|reads|writes|may|can|has root))|the thing itself: "no rank", "the user", "an admin"
-(?<![Tt]here )\b(is|are|was|were|names|gives|finds|sees|makes) no (?!longer|more|less|fewer|later|need|way|point|use\b|reason|guarantee|limit|such|room|single|one\b)[a-z]|"is not a": "invalid", "unknown", "not a"
+\b([Nn]obody|[Ss]omebody|[Ww]hoever)\b(?!$|"| \(\d| (else )?(logs|types|runs|reads|writes|may|can|has root))|the thing itself: "no rank", "the user", "an admin"
+(?<![Tt]here )\b(is|are|was|were) no (?!longer|more|less|fewer|later|need|way|point|use\b|reason|guarantee|limit|such|room|single|one\b)[a-z]|"is not a": "invalid", "unknown", "not a"
 \btold (of|by|to|so|that|what)\b|"reported", "informed", "asked"
-\btells? (of|what|that|how|whether)\b|"reports", "prints", "shows"
+\btells? (of|what)\b|"reports", "prints", "shows"
 \bstands? (once|twice|beside|with|there|here|alone|in|at the)\b|"is in", "occurs", "appears"
 \b[Ww]hat is no\b|"anything that is not a"
 \b[Ww]here nobody\b|"if no ..."

@@ -11,7 +11,7 @@ verdict_of() {
   local status=0
   "$@" || status=$?
   if [[ $status -gt 2 ]]; then
-    echo "quickstart: '$*' ended with status $status, which is no verdict" >&2
+    echo "quickstart: '$*' ended with status $status, which is not a verdict" >&2
     exit "$status"
   fi
   printf '\nexit status %d\n' "$status"
@@ -31,7 +31,7 @@ say "Is this machine fit? ($muster check)"
 verdict_of "$muster" check || true
 
 sick=tests/nodes/simulated/nd96isr_h100_v5_sick.json
-say "Is this recorded ND H100 node fit? ($muster check --snapshot $sick)"
+say "Is this simulated ND H100 node fit? ($muster check --snapshot $sick)"
 status=0
 verdict_of "$muster" check --snapshot "$sick" || status=$?
 if [[ $status -ne 1 ]]; then

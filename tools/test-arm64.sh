@@ -70,7 +70,7 @@ done
 status=0
 "${emulated[@]}" check --profile generic || status=$?
 if [[ $status -gt 2 ]]; then
-  echo "not ok: a check of this machine ended with $status, which is no verdict" >&2
+  echo "not ok: a check of this machine ended with $status, which is not a verdict" >&2
   failures=1
 fi
 exit "$failures"

@@ -12,7 +12,7 @@
 
 namespace muster::app {
 
-// What the table needs of one node; snapshots are too large to keep thousands of them.
+// The values that the table needs of one node; snapshots are too large to keep thousands of them.
 struct FleetNode {
   struct Cause {
     Outcome outcome = Outcome::fail;

@@ -40,7 +40,7 @@ struct Inspected {
                                          Deadline& deadline);
 
 // Judges a node that was drained for `check`: runs that check even if the context skips it, and is
-// as strict as after a job, because nobody works on the node.
+// as strict as after a job, because no job is on the node.
 [[nodiscard]] Report judge_drained(const Inspected& inspected, const std::string& context,
                                    const std::string& check);
 

@@ -78,7 +78,7 @@ int show_profile(const ProfileSources& sources, const ProfilesCommand& command,
                  const Caller& caller) {
   const auto profile = read_profile_of(sources, command.show);
   if (!profile) return fail(caller, bad_configuration(profile.error()).value());
-  // What nobody changed was set by defaults.yaml, or by the table of XIDs below it.
+  // Unchanged values come from defaults.yaml, or from the table of XIDs below it.
   const auto is_default = [](const Origin& origin) {
     return origin.file.ends_with("defaults.yaml") || origin.file.ends_with("xids.yaml");
   };

@@ -62,7 +62,7 @@ bool expects_nothing(const IbLink& expected) {
   return !expected.gbps && !expected.lanes && expected.speed.empty();
 }
 
-// What the link lacks; empty if it is as wide and fast as expected.
+// The missing width or speed; empty if the link is as wide and fast as expected.
 std::string loss_text(const IbLink& link, const IbLink& expected) {
   const bool fewer = expected.lanes && *link.lanes < *expected.lanes;
   const bool slower =

@@ -73,7 +73,7 @@ bool has_words(std::string_view text, std::string_view words) {
   return false;
 }
 
-// "HOURS [COUNT]", of which each may be missing.
+// "HOURS [COUNT]"; each may be missing.
 Result<std::uint64_t> number_in(std::string_view word, std::uint64_t otherwise) {
   constexpr std::uint64_t kMost = 100'000;
   if (word.empty()) return otherwise;
@@ -165,7 +165,7 @@ Findings judge_nvlinks(const JudgedLine& line) {
       "without an inactive NVLink");
 }
 
-// VERSION, of which each GPU has all or the leading words.
+// VERSION: each GPU has all or the leading words of it.
 Findings judge_vbios(const JudgedLine& line) {
   const auto wanted = line.argument(0);
   return checks::gpu::each(

@@ -162,7 +162,7 @@ Result<WantedMount> wanted_mount(const CheckLine& line) {
   return wanted;
 }
 
-// What /proc/mounts shows at the point: a file system with data, else one of the kernel.
+// The entry of /proc/mounts for the point: a file system with data, else one of the kernel.
 std::optional<KernelMount> shown_at(const Snapshot& snapshot, const std::string& point) {
   if (const Mount* mount = mount_at(snapshot, point); mount != nullptr) {
     return KernelMount{mount->point, mount->type, mount->source, mount->read_only, mount->options};

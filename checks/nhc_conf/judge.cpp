@@ -200,7 +200,7 @@ class Translation {
         return make_error(fmt::format("{} is {} in an earlier line", key, limit->second));
       }
       set(profile_, number);
-      // Whatever the profile makes of its own limits, one of a line fails.
+      // A line's limit fails, whatever the profile does with its own limits.
       profile_.policies[std::string(key.substr(0, key.rfind('.')))].fail_as = Outcome::fail;
     }
     return {};
@@ -226,7 +226,7 @@ class Translation {
     refuse(line, skip == judged.findings.end() ? "nothing was observed" : skip->message);
   }
 
-  // Of the probes, reports only those that the lines need and that hang.
+  // Reports only hanging probes that the lines need.
   void keep_hangs(Report& judged) {
     std::set<std::string_view> hanging;
     for_each_section(snapshot_, [&](Probe probe, const auto& section) {

@@ -47,7 +47,7 @@ template <class Range, class Projection = std::identity>
   return most;
 }
 
-// What is compared between which devices: "firmware", "HCAs".
+// The compared property and the devices: "firmware", "HCAs".
 struct Comparison {
   std::string_view what;
   std::string_view devices;

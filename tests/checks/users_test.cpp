@@ -73,7 +73,7 @@ void mount_over(Snapshot& node, std::string point) {
 struct Act {
   std::string_view name;
   void (*make)(Snapshot& node);
-  std::string_view warns{};  // the check that says so; empty: nobody need notice
+  std::string_view warns{};  // the check that says so; empty: no warning is needed
   std::string_view says{};   // who did it, or with what
 };
 
@@ -157,7 +157,7 @@ const std::vector<Act>& acts() {
          }
        },
        "host.kernel_log", "the disk image /home/alice/x.img, which may belong to a user"},
-      {"what the kernel says of his programs",
+      {"the kernel's messages about the user's programs",
        [](Snapshot& node) {
          for (const char* text :
               {"XFS (sda): Corr[4711]: segfault at 0 ip 00007f sp 00007f error 4 in x[400000]",

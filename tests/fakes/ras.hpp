@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of NCCL's RAS service: gives whoever asks one answer.
+// A fake of NCCL's RAS service: gives every client the same answer.
 #pragma once
 
 #include <fmt/format.h>

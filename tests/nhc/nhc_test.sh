@@ -107,7 +107,7 @@ verdicts() {
   run_on n1
   expect_drained 1 "n1 check_muster: gpu.present gpu3: lost, reboot the node"
 
-  begin "status 1 without a word is no verdict"
+  begin "status 1 without output is not a verdict"
   fake 'exit 1'
   conf '* || check_muster'
   run_on n1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of documents share: the documents of the source tree and of the build (in
+// Shared by tests of documents: the documents of the source tree and of the build (in
 // MUSTER_DOCUMENTS), the output of shell commands, and what the completion offers.
 #pragma once
 
@@ -58,7 +58,7 @@ inline std::set<std::string> option_names(const CommandText& command) {
   return names;
 }
 
-// What the completion of `program` offers for the last of `words`. `listed`: the lines that
+// The offers of the completion of `program` for the last of `words`. `listed`: the lines that
 // `muster list` and `muster profiles` print, each in quotes.
 inline std::set<std::string> completions(std::string_view program, std::string_view listed,
                                          std::string_view words) {

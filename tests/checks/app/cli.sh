@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What only a process can show: exit statuses, standard output that cannot be written, deadlines.
+# Behaviour of a whole process: exit statuses, standard output that cannot be written, deadlines.
 # usage: cli.sh PATH_OF_MUSTER
 set -uo pipefail
 
@@ -40,7 +40,7 @@ expect 78 'nonexistent' "$muster" check --profile /nonexistent.yaml --root /none
 expect 78 'tolerance' "${here[@]}" --set host.memory.tolerence=3%
 expect 78 'nd96isr_h100_v5' "$muster" profiles show nd96isr_h100_v55
 
-# A report that does not arrive is no verdict.
+# A report that cannot be written is not a verdict.
 expect 2 'No space left on device' shell "\"\$0\" list >/dev/full"
 expect 2 'Bad file descriptor' shell "\"\$0\" list >&-"
 # shellcheck disable=SC2016

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is observed, with which environment, and the site's file.
+// Observing a node: the probes, the environment, and the site's file.
 #include "checks/app/observe_node.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command line comes to, in tests.
+// Parses command lines in tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace muster::app {
 
-// What the command line asks `Command` for; the defaults when it is refused.
+// The parsed command; its defaults if the command line is refused.
 template <class Command>
 Command parsed(const std::vector<const char*>& words) {
   const auto result = parse(words);

@@ -30,13 +30,13 @@ class MeasureTest : public ::testing::Test {
     return (dir_.path() / name).string();
   }
 
-  // What stands in for muster-bench: a shell's words.
+  // A shell script in place of muster-bench.
   void script(std::string_view body) {
     dir_.write("muster-bench", fmt::format("#!/bin/sh\n{}\n", body));
     ::chmod(path("muster-bench").c_str(), 0755);
   }
 
-  // That prints a report with this outcome of the bandwidth.
+  // Prints a report with this outcome of the bandwidth.
   void answering(Outcome outcome, std::string_view before = "") {
     const auto verdict = outcome == Outcome::fail ? Verdict::unhealthy : Verdict::healthy;
     const Report report{.node = "n3",
@@ -69,7 +69,7 @@ class MeasureTest : public ::testing::Test {
     return run_benchmarks(config, snapshot, bench, deadline_);
   }
 
-  // Of the only line.
+  // The outcome of the only line.
   Finding finding(std::string_view line, const CheckCommand& command = {}) {
     const auto all = measured(line, command);
     const auto found = all.find(1);
@@ -174,7 +174,7 @@ TEST_F(MeasureTest, AProgramThatHangsIsKilledAndUnknown) {
   EXPECT_EQ(finding.message, "not judged: muster-bench did not answer within 0.05 s");
 }
 
-// What comes after it has as much time as before.
+// Later benchmarks have as much time as before.
 TEST_F(MeasureTest, ABenchmarkDoesNotCountAgainstTheDeadline) {
   const auto before = deadline_.when();
   answering(Outcome::pass);
@@ -189,7 +189,7 @@ TEST_F(MeasureTest, ALongDeadlineAppliesToEachBenchmark) {
   EXPECT_EQ(bench_for({.deadline = Seconds{900}}, test.caller()).longest, minutes(15));
 }
 
-// What a hook judges a node by beside its own checks.
+// A hook judges a node by these in addition to its own checks.
 class NodeTestsTest : public MeasureTest {
  protected:
   void answering_about_copies(Outcome outcome) {

@@ -22,7 +22,7 @@ struct Slip {
   std::string said;
 };
 
-// What muster says to these words: of the command line, else of the profile that they name.
+// The error of this command line, or of the profile that it names.
 std::string answer(const std::vector<const char*>& typed) {
   const auto parsed = parse(typed);
   if (!parsed) return parsed.error().message;

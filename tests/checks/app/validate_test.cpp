@@ -19,7 +19,7 @@ class ValidateTest : public ::testing::Test {
  protected:
   int validate() { return run_validate({.root = dir_.path().string()}, caller_.caller()); }
 
-  // What is said of a site file with these lines.
+  // The output for a site file with these lines.
   std::string troubles_of(std::string_view text) {
     dir_.write("etc/muster/muster.yaml", std::string(text));
     EXPECT_EQ(validate(), kExitConfiguration) << text;

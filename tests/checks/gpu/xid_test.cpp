@@ -165,7 +165,7 @@ TEST(GpuXidTest, AGpuThatNvmlRefusedTakesOnlyALossThatCanBeItsOwn) {
            false},
       Loss{"one that has left the bus", 9, [](Snapshot& node) { node.pci->devices.pop_back(); },
            true},
-      Loss{"nobody looked at the bus", 2, [](Snapshot& node) { node.pci = {}; }, true},
+      Loss{"the bus was not observed", 2, [](Snapshot& node) { node.pci = {}; }, true},
       Loss{"it was not refused, and has no address", 2,
            [](Snapshot& node) { node.nvml->gpus[1].lost.clear(); }, false}};
   for (const Loss& each : cases) {

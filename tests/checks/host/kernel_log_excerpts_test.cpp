@@ -41,7 +41,7 @@ const std::vector<Excerpt> kExcerpts{
     {"A GPU that its driver refuses",
      "nvidia 0000:12:00.0: probe with driver nvidia failed with error -1",
      {"fail 0000:12:00.0 gpu_init"}},
-    {"A call to the GSP that nobody answers",
+    {"An unanswered call to the GSP",
      "NVRM: GPU3 _issueRpcAndWait: rpcRecvPoll timedout for fn 76!",
      {"fail node gpu_firmware"}},
     {"An AMD GPU that does not start",

@@ -290,7 +290,7 @@ TEST(SistersTest, OneHcaOfEightWithoutRdmaDeviceFails) {
   odd.driver = "vfio-pci";  // given to a guest
   EXPECT_THAT(present(), ElementsAre(is(Outcome::warn, odd.address)));
   odd.driver = "";
-  odd.device = 0x1017;  // of another kind: nobody says that it is wanted
+  odd.device = 0x1017;  // another kind, which no profile expects
   EXPECT_THAT(present(), ElementsAre(is(Outcome::warn, odd.address)));
 }
 

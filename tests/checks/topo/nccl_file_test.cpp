@@ -84,7 +84,7 @@ TEST(TopoNcclFileTest, AcceptsCpusThatAreOffline) {
 
 TEST(TopoNcclFileTest, SkipsWithoutAFile) {
   Snapshot node = topo_node::node();
-  node.environment->nccl_topology = Fact<NcclTopology>::absent("nobody names a file");
+  node.environment->nccl_topology = Fact<NcclTopology>::absent("no file is configured");
   EXPECT_THAT(judge(node, Profile{}), ElementsAre(skips()));
 }
 
