@@ -62,7 +62,7 @@ class JsonWriter {
 
   template <class... T>
   void write(const std::variant<T...>& value) {
-    std::visit([this](const auto& held) { write(held); }, value);
+    std::visit([this](const auto& held) { this->write(held); }, value);
   }
 
   template <class T>
