@@ -5,7 +5,7 @@ set -euo pipefail
 
 # pattern (extended, of Perl) | what to write
 rules='
-\b([Nn]obody|[Ss]omebody|[Ww]hoever)\b(?!$|"| \(\d| (else )?(logs|types|runs|reads|writes|may|can|has root))|the thing itself: "no rank", "the user", "an admin"
+\b([Nn]obody|[Ss]omebody|[Ww]hoever)\b(?!$|["(/\\,-]| \|| (else|has|may|can) | else\b)|the thing itself: "no rank", "the user", "an admin"
 (?<![Tt]here )\b(is|are|was|were) no (?!longer|more|less|fewer|later|need|way|point|use\b|reason|guarantee|limit|such|room|single|one\b)[a-z]|"is not a": "invalid", "unknown", "not a"
 \btold (of|by|to|so|that|what)\b|"reported", "informed", "asked"
 \btells? (of|what)\b|"reports", "prints", "shows"
@@ -18,7 +18,7 @@ rules='
 \bmeans? nothing to\b|"unknown"
 \bnoughts?\b|"zeros"
 \bis said to be\b|"is reported as"
-\bsays? (of|whether)\b|"reports", "shows"
+\bsays? of\b|"reports", "shows"
 \bcame? over (changed|whole)\b|"was corrupted", "arrived"
 \bof which each\b|"each of which"
 ^\s*(//|#) (Of|Whatever|What|Whoever|Where nobody|That which|That) |begin with a verb or a noun

@@ -90,7 +90,7 @@ std::string objection_to(const Greeting& greeting, const Identity& self) {
   return "it has another job secret: every rank needs the same --secret-file or MUSTER_JOB_SECRET";
 }
 
-// A new connection has room for a greeting; a lost one is noticed by whoever reads from it next.
+// A new connection has room for a greeting; a lost one is noticed by the next read.
 void send_to(int socket, const Greeting& greeting) {
   [[maybe_unused]] const auto sent = ::send(socket, &greeting, sizeof greeting, MSG_NOSIGNAL);
 }

@@ -390,7 +390,7 @@ void report_lost_hook(const HookCommand& command, const Caller& caller, std::str
   const auto folder = state_folder(command.state, command.root);
   if (folder.empty()) return;
   constexpr auto kLongest = std::chrono::milliseconds(500);
-  // Whatever hung the hook may hang this too.
+  // The cause that hung the hook may hang this, too.
   static_cast<void>(ask_child("history", kLongest, [&] {
     const slurm::Event event{.at = wall_time(),
                              .node = slurm_node(caller.variables),

@@ -66,7 +66,7 @@ class GateKeeper {
     const auto standing = slurm::standing_of(*own);
     if (standing == Standing::in_service) {
       if (services_.last_look->is_kept_out()) {
-        return accept("accepted: somebody put it into service");
+        return accept("accepted: an admin put it into service");
       }
       if (is_clean && !node_.needs_sweep) return accept("accepted: a clean boot check is in");
       const auto look = drain(controller);

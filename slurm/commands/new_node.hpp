@@ -40,7 +40,7 @@ enum class Gate {
 
 // Drains a node that is new to muster. Resumes it once a clean report is there, and a clean sweep
 // if one is needed, which it runs. A node that somebody else drained is left alone, and one that
-// somebody put into service is accepted.
+// an admin put into service is accepted.
 [[nodiscard]] Gate keep_gate(const NewNode& node, const GateServices& services);
 
 }  // namespace muster::app

@@ -155,7 +155,7 @@ void Enforcement::settle() {
 // Our own resume takes the drain out of the memory in the same request.
 void Enforcement::release(const NodeMemory& drain) {
   const auto& seen_in = drain.last_boot.empty() ? drain.boot : drain.last_boot;
-  // After `scontrol reboot` Slurm puts the node back itself: nobody has looked at it.
+  // After `scontrol reboot` Slurm puts the node back itself: no admin has looked at it.
   const bool by_reboot =
       !seen_in.empty() && !request_.boot_id.empty() && seen_in != request_.boot_id;
   result_.decision.check = drain.check;

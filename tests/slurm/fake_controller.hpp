@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small cluster in memory that does with drains what slurmctld does, hangs and dies when told to,
+// A small cluster in memory that handles drains as slurmctld does, hangs and dies on request,
 // and has a clock of its own.
 #pragma once
 
@@ -24,7 +24,7 @@ class FakeCluster {
   enum class Health {
     well,
     dead,  // nothing is done
-    hung,  // what is sent is done when it wakes up; meanwhile nobody gets an answer
+    hung,  // requests are carried out when it wakes up; until then there is no answer
   };
 
   explicit FakeCluster(std::size_t size,
@@ -104,7 +104,7 @@ class FakeCluster {
   std::vector<std::function<void()>> late_;
 };
 
-// What one node asks it with. The functions are for what others do meanwhile.
+// One node's connection to it. The functions are actions of others in the meantime.
 class FakeController final : public Controller {
  public:
   explicit FakeController(FakeCluster& cluster) : cluster_(cluster) {}

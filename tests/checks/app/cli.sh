@@ -70,7 +70,7 @@ if ((took_ms > 2500)); then
   failures=$((failures + 1))
 fi
 
-# Nobody reads the report: the run ends all the same.
+# Without a reader for the report the run still ends.
 mkfifo "$work/unread"
 expect 2 'no report within 500 ms' "${here[@]}" --output "$work/unread" --deadline 500ms
 

@@ -36,7 +36,7 @@ TEST(HookCheckTest, TheTestsOfTheSiteAreJudgedWithTheNode) {
   EXPECT_EQ(verdict_of(), Verdict::healthy);
   command.tests = "gpu.copy";
   command.tests_budget = Seconds{20};
-  EXPECT_EQ(verdict_of(), Verdict::unknown) << "the script is no muster-bench";
+  EXPECT_EQ(verdict_of(), Verdict::unknown) << "the script is not muster-bench";
   command.root = "/proc/self/root";
   EXPECT_EQ(verdict_of(), Verdict::healthy) << "another root's node cannot be tested";
 }

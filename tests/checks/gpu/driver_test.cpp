@@ -67,7 +67,7 @@ TEST(GpuDriverTest, AfterAnUpgradeTheRemedyIsAReboot) {
 TEST(GpuDriverTest, MoreGpusThanMusterReadsAreUnknownAndNothingToMend) {
   Snapshot node = gpu_node::node();
   node.nvml = observed(
-      Nvml{.trouble = "nvmlDeviceGetCount_v2 tells of 65 GPUs, and muster reads at most 64"});
+      Nvml{.trouble = "nvmlDeviceGetCount_v2 returns 65 GPUs, and muster reads at most 64"});
   EXPECT_THAT(judge(node), ElementsAre(unknown()));
 }
 

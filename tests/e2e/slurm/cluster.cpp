@@ -60,8 +60,8 @@ SlurmdParameters=config_overrides
 GresTypes=gpu
 )";
 
-// What a slurmd runs in: as on a machine of its own, with its own host name and shared memory, and
-// with the names of the others.
+// The environment of a slurmd: as on a machine of its own, with its own host name and shared
+// memory, and with the names of the others.
 constexpr const char* kNode =
     R"(hostname "$1" && mount -t tmpfs -o mode=1777 none /dev/shm &&
 mount --bind "$2" /etc/hosts && exec slurmd -D $3 -N "$1")";

@@ -76,7 +76,7 @@ class Cluster {
   // For programs of one node, with its own host name and /dev/shm: the pid of its slurmd.
   [[nodiscard]] pid_t slurmd_of(const std::string& node) const;
   [[nodiscard]] std::string log_of(const std::string& daemon) const;  // "slurmctld", "slurmd-n1"
-  // What SLURM_CONF must be, and PATH.
+  // The required SLURM_CONF and PATH.
   [[nodiscard]] Variables variables() const;
 
   // An executable file below the cluster's folder; its path.

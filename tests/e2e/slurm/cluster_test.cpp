@@ -69,7 +69,7 @@ TEST_F(ClusterTest, TellsTheTimeOfADrainInSecondsBySlurmTimeFormat) {
   EXPECT_THAT(ran.out, ::testing::MatchesRegex("n1.main.drained.root.[0-9]+.a.b\n")) << ran.err;
 }
 
-// What muster asks sinfo for, and what it tells scontrol.
+// The requests of muster to sinfo and scontrol.
 TEST_F(ClusterTest, KeepsAMemoryWithTheNode) {
   Cluster cluster({.nodes = 2});
   ASSERT_EQ(cluster.trouble(), "");

@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Each, AllReduceJob,
                          ::testing::Values("all_reduce_srun", "all_reduce_mpirun"),
                          [](const auto& it) { return std::string(it.param); });
 
-// Nobody else ends a process that hangs, and the job would keep its nodes until its time is over.
+// Otherwise a hanging process would keep the nodes until the job's time limit.
 TEST(AllReduceBySrun, EndsAndNamesTheRankWhereOneHangs) {
   if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
   Cluster cluster({.nodes = 2});
@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(Each, JobBySrun,
                          ::testing::Values("all_reduce_srun", "all_reduce_container", "sweep"),
                          [](const auto& it) { return std::string(it.param); });
 
-// In place of a srun with pyxis: tells what the container would be, and runs the rest without.
+// A stand-in for srun with pyxis: prints the container and runs the rest without it.
 constexpr const char* kSrun = R"(#!/bin/bash
 words=()
 for word in "$@"; do

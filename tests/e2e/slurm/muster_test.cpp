@@ -24,7 +24,7 @@ using ::testing::StartsWith;
 
 constexpr std::string_view kFault = "row_remapping_failed";
 constexpr std::string_view kReason = "muster: gpu.ecc_remapped_rows gpu5: row remapping failed";
-// Its remedy is no replacement: the node may be resumed.
+// Its remedy is not a replacement, so the node may be resumed.
 constexpr std::string_view kPassing = "memlock_limited";
 
 bool is_idle(const SlurmNode& node) { return node.is("idle"); }
@@ -431,7 +431,7 @@ TEST_F(MusterInSlurm, ANodeThatLostItsHistoryIsKnownAndResumedByTheRules) {
               HasSubstr(R"(Extra={"muster":1,"drains":[)"));
 }
 
-// Slurm puts the node back when it has booted, and nobody looked at it.
+// Slurm puts the node back when it has booted, and no admin looked at it.
 TEST_F(MusterInSlurm, ARebootBySlurmIsNoAdminsResume) {
   ASSERT_TRUE(render("sick", kPassing));
   ASSERT_TRUE(render("again", kPassing));

@@ -23,7 +23,7 @@ bash {0} CONFDIR="$here/nhc" INCDIR="$here/nhc/scripts" CONFFILE="$here/nhc/nhc.
   HOSTNAME="$SLURMD_NODENAME" NHC_RM=slurm LOGFILE="$here/$SLURMD_NODENAME.log"
 )";
 
-// What an NHC does with a failure, by the same rule: only its own drains are undone.
+// NHC handles a failure by the same rule: it undoes only its own drains.
 constexpr const char* kOffline = R"(#!/bin/bash
 node=$1
 shift
@@ -36,7 +36,7 @@ read -r state reason < <(/usr/bin/sinfo -h -n "$1" -o '%T %E')
 /usr/bin/scontrol update nodename="$1" state=resume
 )";
 
-// In place of muster: a kernel's log that somebody wrote to.
+// Replaces a kernel log that has a line.
 constexpr const char* kMuster = R"(#!/bin/bash
 here=${0%/*}
 if [[ -e $here/sick.$SLURMD_NODENAME ]]; then

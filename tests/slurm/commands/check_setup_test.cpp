@@ -64,7 +64,7 @@ class CheckSetupTest : public ::testing::Test {
     slurm_.site(fmt::format("  conf: {}\n  memory: none\n{}", path("slurm.conf"), more));
   }
 
-  // What it prints. The environment is an admin's, of which a hook has nothing.
+  // Its output. The environment is an admin's, which a hook does not have.
   std::string check() {
     std::string text = "Configuration data as of 2026-11-22T20:58:24\n";
     for (const auto& [key, value] : config_) text += fmt::format("{:<24}= {}\n", key, value);

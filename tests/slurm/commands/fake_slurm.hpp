@@ -50,7 +50,7 @@ esac; done
   // NodeName|NodeHostname
   void names(std::string_view lines) const { dir_.write("names", lines); }
 
-  // What sinfo says of the node.
+  // sinfo's line about the node.
   [[nodiscard]] std::string node() const {
     std::ifstream file(dir_.path() / "node");
     return {std::istreambuf_iterator<char>(file), {}};

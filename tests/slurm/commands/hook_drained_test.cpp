@@ -44,7 +44,7 @@ class HookDrainedTest : public ::testing::Test {
                fmt::format("MemTotal: 64000000 kB\nMemAvailable: {} kB\nSwapTotal: 0 kB\n", kib));
   }
 
-  // Of the two checks the context runs host.swap alone.
+  // The context runs only host.swap of the two checks.
   void health_check(const std::vector<std::string>& more = {}) {
     HookCommand command{.context = "periodic",
                         .profile = "generic",

@@ -51,7 +51,7 @@ class HookNhcConfTest : public ::testing::Test {
 
   int hook(std::string context) { return run({.context = std::move(context)}); }
 
-  // What would be done, without the second that a drain takes.
+  // The planned action, without the second that a drain takes.
   std::string would_do(HookCommand command) {
     command.dry_run = true;
     EXPECT_EQ(run(std::move(command)), 0);

@@ -124,7 +124,7 @@ TEST_F(NewNodeTest, WhoeverPutsItIntoServiceHasAcceptedIt) {
   EXPECT_EQ(hook("prolog", Verdict::healthy), 0);
   EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
   EXPECT_THAT(events(), ElementsAre(StartsWith("drained periodic: "),
-                                    "resumed prolog: accepted: somebody put it into service"));
+                                    "resumed prolog: accepted: an admin put it into service"));
 }
 
 TEST_F(NewNodeTest, AnAdminsDrainIsLeftAlone) {
@@ -156,7 +156,7 @@ TEST_F(NewNodeTest, WhereTheSiteWantsThatACleanSweepMustBeInToo) {
   EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
   EXPECT_THAT(sweeps_, ElementsAre("quick", "quick", "quick", "quick"));
   EXPECT_EQ(hook("boot", Verdict::healthy), 0);
-  EXPECT_EQ(sweeps_.size(), 4U);  // it is no new node any more
+  EXPECT_EQ(sweeps_.size(), 4U);  // it is not new any more
   EXPECT_THAT(
       events(),
       ElementsAre(

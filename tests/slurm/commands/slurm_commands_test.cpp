@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands for Slurm say and answer where there is no Slurm: a hook never fails a node for
+// The commands for Slurm without a Slurm: a hook never fails a node for
 // that.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -376,7 +376,7 @@ TEST_F(HookTest, ADryRunSaysThatSlurmCannotBeAsked) {
   EXPECT_FALSE(std::filesystem::exists(path("state")));
 }
 
-// Of 25 s, 23.3 s are over, and 0.3 s are kept for what comes after: a drain takes 1.5 s at least.
+// 23.3 s of 25 s are over and 0.3 s are reserved; a drain takes at least 1.5 s.
 TEST_F(HookTest, ADrainThatItHasNoTimeForIsNotSent) {
   begin_slurm();
   write_rules(fmt::format("{}  programs: {}\n", kDrainUnknown, path("bin")));
@@ -437,7 +437,7 @@ TEST_F(HookTest, ADryRunFailsNothingWhateverTheSiteSays) {
   EXPECT_EQ(files(), before);
 }
 
-// Whoever cannot be understood cannot ask for a failure either.
+// A command line that cannot be parsed cannot request a failure either.
 TEST_F(HookTest, RulesThatCannotBeReadPassAndNameFileAndLine) {
   write_rules("  on_trouble: fail\n  clean_runs: 0\n");
   EXPECT_EQ(hook(command("prolog")), 0);

@@ -84,7 +84,7 @@ TEST_F(AdminTest, ResumesWhatMusterOrItsAdminDrained) {
   EXPECT_EQ(heard.back(), "refused n004: alice: not resumed: left alone: it is in service");
 }
 
-// Whoever resumes a node begins anew; what another drain is put over is not muster's any more.
+// Resuming a node resets its history; a drain that another one replaced is not muster's any more.
 TEST_F(AdminTest, WhatStandsWithTheNodeFollows) {
   run(sick());
   const auto text = cluster.node("n001").memory;

@@ -133,7 +133,7 @@ TEST_F(BlastRadiusTest, AWrongLimitThatNobodyTakesBackStopsAtHalf) {
             "partition gpu are drained");
 }
 
-// What makes them sick is no way around the share, nor is a Slurm without memories.
+// No kind of fault bypasses the share, nor does a Slurm without memories.
 TEST_F(BlastRadiusTest, AHundredNodesAtOnceWithoutHistoryAndMemoryDrainTen) {
   with_history = false;
   order.rules.memory = "none";

@@ -224,7 +224,7 @@ TEST_F(MemoryTest, AWorseFaultDoesNotChangeAReasonThatIsNotOurs) {
   EXPECT_EQ(count("drain"), 1);
 }
 
-// Slurm put the node back when it came up: nobody looked at it.
+// Slurm put the node back when it came up: no admin looked at it.
 TEST_F(MemoryTest, AfterARebootBySlurmDrainsStillCount) {
   for (int i = 1; i <= 3; ++i) {
     run(sick(Remedy::reboot));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What others do before, during and after a run stands.
+// Actions of others before, during and after a run are kept.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is refused is said, and not at every interval.
+// A refusal is reported, but not at every interval.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST_F(RefusalTest, IsSaidOnceAndAgainEveryHour) {
   EXPECT_THAT(told, ElementsAre("refused", "refused", "refused"));
 }
 
-// What an admin must act on: in the event, and in all that is made of it.
+// The fault to act on is in the event and in everything made from it.
 TEST_F(RefusalTest, NamesTheCheckAndTheDevice) {
   const auto event_of = [](const HookResult& enforced) {
     EXPECT_EQ(enforced.events.size(), 1U);

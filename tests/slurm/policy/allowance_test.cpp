@@ -44,7 +44,7 @@ bool within_allowance(const NodeState& node, const std::vector<NodeState>& nodes
   return beyond_share(node, nodes, rules).empty();
 }
 
-// Of the share alone: no check is stopped.
+// The share only: no check is stopped.
 Rules shares() {
   Rules rules;
   rules.most_by_check = "100%";

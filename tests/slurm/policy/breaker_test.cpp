@@ -34,7 +34,7 @@ std::vector<NodeState> idle_nodes(int count) {
   return nodes;
 }
 
-// Of a drain with this reason.
+// A drain with this reason.
 std::string remembered(const std::string& reason, Remedy remedy, bool accepted) {
   return to_text({.check = "host.limits",
                   .remedy = remedy,
@@ -45,7 +45,7 @@ std::string remembered(const std::string& reason, Remedy remedy, bool accepted) 
 
 class BreakerTest : public ::testing::Test {
  protected:
-  // Of a hundred nodes, of which five may be drained for one check, `apart` of each other.
+  // A hundred nodes, five of which may be drained for one check, `apart` from each other.
   void drain_some(std::size_t count, seconds apart) {
     for (std::size_t i = 0; i < count; ++i) {
       nodes[i] = drained(nodes[i], kLimits, kNow + static_cast<int>(i) * apart);
@@ -89,7 +89,7 @@ TEST_F(BreakerTest, CountsNeitherWhatAnAdminAcceptedNorWhatIsBackInService) {
   EXPECT_NE(refusal("host.limits"), "");
   nodes[0].memory = remembered(kLimits, Remedy::fix_config, true);
   EXPECT_EQ(refusal("host.limits"), "");
-  // Of another drain than the one that stands.
+  // Another drain than the current one.
   nodes[0].memory = remembered(kRepair, Remedy::fix_config, true);
   EXPECT_NE(refusal("host.limits"), "");
   nodes[1].state = "idle";

@@ -304,7 +304,7 @@ TEST(UnknownTest, DrainsNoNodeForWhatWasNotObserved) {
   EXPECT_EQ(decide(situation), nothing("the node is in service"));
 }
 
-// What holds whatever the rest says: all combinations of what a node's owner cares about.
+// Invariants over all combinations of the values that a node's owner cares about.
 class EveryNodeTest : public ::testing::TestWithParam<std::string_view> {};
 
 void expect_respect(const Situation& situation) {
@@ -354,7 +354,7 @@ INSTANTIATE_TEST_SUITE_P(States, EveryNodeTest,
                                            "drained*", "draining", "drained@", "down", "down*",
                                            "fail", "maint", "reboot^", "unknown", ""));
 
-// Judged as a node on which nobody works: that says nothing about one in service.
+// Judged as an idle node, which means nothing for one in service.
 class StrictlySickTest : public ::testing::TestWithParam<PolicyCase> {};
 
 TEST_P(StrictlySickTest, IsKeptWhereItIsDrainedAndNotDrainedWhereItIsNot) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is decided about a node whose report calls for no drain.
+// Decisions about a node whose report requires no drain.
 #include "slurm/policy/recovery.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `muster status` tells of a cluster, and that it tells no more than is known.
+// `muster status` reports the state of a cluster, and no more than is known.
 #include "slurm/status/status.hpp"
 
 #include <fmt/format.h>
@@ -76,7 +76,7 @@ TEST_F(StatusTest, CountsEachNodeOnce) {
   EXPECT_EQ(now.not_responding[0].name, "n2");
 }
 
-// A rack of new nodes is no outbreak.
+// A rack of new nodes is not an outbreak.
 TEST_F(StatusTest, NewNodesAreListedAndUseUpNoLimit) {
   for (std::size_t i = 0; i < 8; ++i) drain(i, std::string(kNewNode), hours(0));
   const auto now = status();

@@ -30,7 +30,7 @@ class TellTest : public ::testing::Test {
   TellTest() {
     fs::permissions(dir.path(), fs::perms(0755));
     fs::create_directory(dir.path() / "out");
-    fs::permissions(dir.path() / "out", fs::perms(01777));  // whoever it runs as
+    fs::permissions(dir.path() / "out", fs::perms(01777));  // the program runs as another user
     rules.program = (dir.path() / "tell").string();
     rules.deadline = Seconds{20};
   }
