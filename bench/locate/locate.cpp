@@ -108,10 +108,12 @@ class Locator {
       : nodes_(nodes),
         measurer_(measurer),
         rounds_(measurer, options.floor, options.watch),
-        strategy_(options.strategy) {
+        all_pairs_(options.strategy == Strategy::tournament),
+        each_device_(options.strategy == Strategy::rails),
+        switches_first_(options.strategy == Strategy::fabric) {
     constexpr std::size_t kFewNodes = 16;
-    if (strategy_ != Strategy::automatic) return;
-    strategy_ = nodes.count() <= kFewNodes ? Strategy::tournament : Strategy::screen;
+    const bool automatic = options.strategy == Strategy::automatic || each_device_;
+    if (automatic) all_pairs_ = nodes.count() <= kFewNodes;
   }
 
   [[nodiscard]] Result<SearchResult> run() {
@@ -133,9 +135,10 @@ class Locator {
   }
 
   [[nodiscard]] Result<void> find_suspects() {
+    if (switches_first_ && nodes_.zones.empty()) return {};
     const auto before = static_cast<std::ptrdiff_t>(result_.pairs.size());
-    TRY_ASSIGN(found_, strategy_ == Strategy::tournament ? tournament(nodes_, rounds_, result_)
-                                                         : screen(nodes_, rounds_, result_));
+    TRY_ASSIGN(found_, all_pairs_ ? tournament(nodes_, rounds_, result_)
+                                  : screen(nodes_, rounds_, result_));
     const std::span pairs(result_.pairs.begin() + before, result_.pairs.end());
     general_ = judge_all(result_.scale, pairs, found_, rounds_.floor(), nodes_);
     return {};
@@ -144,6 +147,9 @@ class Locator {
   // A fault of a switch accuses no node: the nodes are searched again on paths that avoid it.
   [[nodiscard]] Result<void> check_switches() {
     const bool unknown = nodes_.leaves.empty();
+    if (switches_first_ && unknown) {
+      return make_error("--strategy fabric: the topology has no leaf switch of two of the nodes");
+    }
     auto topology = nodes_;
     if (unknown) {
       TRY_ASSIGN(const auto groups, groups_apart(found_, nodes_, rounds_, result_));
@@ -151,7 +157,8 @@ class Locator {
       hang_from_switches(topology, groups);
     }
     const bool undecided = general_ && !all_slow();
-    const bool suspicious = undecided || unknown || points_to_a_switch(found_, topology);
+    const bool suspicious =
+        switches_first_ || undecided || unknown || points_to_a_switch(found_, topology);
     if (!suspicious && !all_slow() && rounds_.floor()) return {};
     TRY_ASSIGN(auto switches, judge_switches(topology, rounds_, result_.pairs, suspicious));
     if (switches.zones.empty()) clear_congested_leaves(switches, topology);
@@ -160,6 +167,7 @@ class Locator {
       result_.culprits.push_back(std::move(culprit));
     }
     nodes_.zones = std::move(switches.zones);
+    if (switches_first_ && nodes_.zones.empty()) nodes_.zones.assign(nodes_.count(), 0);
     return nodes_.zones.empty() ? Result<void>() : find_suspects();
   }
 
@@ -197,7 +205,7 @@ class Locator {
 
   // Without a limit, pairs cannot show a device that is slow on every node.
   [[nodiscard]] Result<void> check_rails() {
-    if (rounds_.floor() && !all_slow()) return {};
+    if (!each_device_ && rounds_.floor() && !all_slow()) return {};
     if (static_cast<std::size_t>(nodes_.devices) < kEnough) return {};
     SearchResult of_devices;
     TRY_ASSIGN(auto found, rails(nodes_, rounds_, found_.slow, of_devices));
@@ -230,7 +238,9 @@ class Locator {
   Nodes nodes_;
   Measurer& measurer_;
   Rounds rounds_;
-  Strategy strategy_;
+  bool all_pairs_;
+  bool each_device_;     // of disjoint pairs, whatever the pairs reach
+  bool switches_first_;  // before the nodes
   SearchResult result_;
   Suspicion found_;
   std::optional<Culprit> general_;  // about all nodes together

@@ -13,6 +13,9 @@ enum class Strategy {
   automatic,   // tournament up to 16 nodes, else screen
   screen,      // disjoint pairs, then each suspect with a proven partner
   tournament,  // all pairs
+  bisect,      // another name of screen
+  rails,       // as automatic, and each device of disjoint pairs by itself
+  fabric,      // the switches first, then as screen
 };
 
 struct SearchOptions {

@@ -21,9 +21,12 @@ Result<void> take_tests(std::string& target, std::string_view value) {
 
 constexpr std::array kOptions{
     option<&C::cluster>("--sim", "WORD=VALUE,...", "the cluster that --backend sim simulates"),
-    option<&C::strategy>("--strategy", "auto|screen|tournament",
-                         "screen: disjoint pairs, then suspects with proven partners; tournament: "
-                         "all pairs (default auto: tournament up to 16 nodes, else screen)"),
+    option<&C::strategy>(
+        "--strategy", "auto|screen|tournament|bisect|rails|fabric",
+        "screen: disjoint pairs, then suspects with proven partners; tournament: "
+        "all pairs; bisect: another name of screen; rails: as auto, and each device "
+        "by itself; fabric: the switches first (default auto: tournament up to "
+        "16 nodes, else screen)"),
     option<&C::topology>("--topology", "FILE",
                          "Slurm's topology.conf, or lines with a switch and its nodes"),
     option<&C::size, take_size>("--size", "SIZE",
@@ -65,7 +68,9 @@ Parsed<LocateCommand> parse(std::span<const char* const> arguments) {
         const bool sim = command.backend == BackendKind::sim;
         TRY(refuse_any({{command.verbose && command.quiet, "-v and -q exclude each other"},
                         {!command.cluster.empty() && !sim, "--sim goes with --backend sim"},
-                        {command.size && sim, "--size does not go with --backend sim"}}));
+                        {command.size && sim, "--size does not go with --backend sim"},
+                        {command.strategy == Strategy::fabric && command.topology.empty() && !sim,
+                         "--strategy fabric needs --topology"}}));
         TRY(check_sim(command.cluster));
         return place_fits(command);
       });

@@ -180,6 +180,32 @@ TEST(LocateTest, ATournamentOfManyNodesNamesThem) {
   EXPECT_EQ(accused(result), guilty(cluster));
 }
 
+TEST(LocateTest, EveryStrategyNamesASlowNodeAndASlowLink) {
+  for (const auto strategy : {Strategy::bisect, Strategy::rails, Strategy::fabric}) {
+    const auto node = search_on(cluster_of("nodes=65,noise=1%,fault=slow_node:64:0.5"), true,
+                                {.strategy = strategy});
+    EXPECT_THAT(accused(node), ElementsAre(64));
+    const auto link =
+        search_on(cluster_of("nodes=64,fault=slow_link:4:36:0.6"), true, {.strategy = strategy});
+    EXPECT_EQ(text_of(link), "link 4-36");
+  }
+}
+
+TEST(LocateTest, RailsNamesNodesWithASlowDevice) {
+  const auto cluster =
+      cluster_of("nodes=33,fault=slow_hca:7:3:0.5,fault=slow_gpu:20:6:0.7,fault=slow_rail:1:0.6");
+  const auto result = search_on(cluster, true, {.strategy = Strategy::rails});
+  EXPECT_THAT(accused(result), ElementsAre(7, 20));
+  EXPECT_EQ(culprits_of(result, Kind::rail).size(), 1U);
+}
+
+TEST(LocateTest, FabricSearchesSwitchesFirst) {
+  const auto cluster = cluster_of("nodes=128,leaf=8,pod=4,fault=slow_level:1:0.6");
+  const auto result = search_on(cluster, true, {.strategy = Strategy::fabric});
+  EXPECT_THAT(accused(result), IsEmpty());
+  EXPECT_EQ(culprits_of(result, Kind::level).size(), 1U);
+}
+
 TEST(LocateTest, DriftAccusesNoNode) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     auto cluster = cluster_of("nodes=64,noise=3%,drift=5%,fault=slow_node:8:0.85");
