@@ -255,7 +255,7 @@ std::vector<BenchmarkLine> benchmarks_on(const Config& config, const Snapshot& s
   for (const auto& line : check_lines_on(config, snapshot.identity->hostname)) {
     const Row* row = row_of(line);
     if (row == nullptr || row->benchmark == nullptr) continue;
-    auto& planned = lines.emplace_back(line.number, row->benchmark(line, gpus));
+    auto& planned = lines.emplace_back(BenchmarkLine{line.number, row->benchmark(line, gpus)});
     if (!row->of_gpus || gpus > 0) continue;
     const auto& why = nvml.ok() ? nvml->trouble : nvml.reason;
     planned.benchmark = make_error(
