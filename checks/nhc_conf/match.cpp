@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
@@ -15,8 +17,65 @@
 namespace muster::nhc {
 namespace {
 
+// The C library matches by recursion and by trying combinations. These functions return why a
+// pattern would exhaust the stack, the memory or the time, or an empty text.
+std::string excess_in(std::string_view pattern) {
+  constexpr std::size_t kLongest = 4096;
+  constexpr int kDeepest = 64;
+  if (pattern.size() > kLongest) return fmt::format("longer than {} characters", kLongest);
+  int depth = 0;
+  for (const char each : pattern) {
+    if (each == '(' && ++depth > kDeepest) return fmt::format("{} nested groups", depth);
+    if (each == ')') --depth;
+  }
+  return {};
+}
+
+// The larger number of "{2,255}"; 1 without a number.
+std::uint64_t repeat_count(std::string_view braces) {
+  const auto inside = braces.substr(0, braces.find('}'));
+  const auto comma = inside.find(',');
+  const auto last = comma == std::string_view::npos ? inside : inside.substr(comma + 1);
+  return std::max<std::uint64_t>(parse_unsigned(last).value_or(1), 1);
+}
+
+std::string excess_in_regex(std::string_view pattern) {
+  constexpr std::uint64_t kMostCopies = 100'000;
+  constexpr int kMostInARow = 8;
+  std::uint64_t copies = 1;
+  int in_a_row = 0;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char each = pattern[i];
+    in_a_row = each == '*' || each == '+' || each == '?' ? in_a_row + 1 : 0;
+    if (in_a_row > kMostInARow) return fmt::format("{} repetitions in a row", in_a_row);
+    if (each == '{') copies *= std::min(repeat_count(pattern.substr(i + 1)), kMostCopies);
+    if (copies > kMostCopies) return fmt::format("more than {} copies of a part", kMostCopies);
+    if (each == '\\' && ++i < pattern.size() && pattern[i] >= '1' && pattern[i] <= '9') {
+      return "a reference to a group";
+    }
+  }
+  return excess_in(pattern);
+}
+
+std::string excess_in_glob(std::string_view pattern) {
+  std::vector<bool> repeated;  // of the open groups: "*(" and "+("
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '(') {
+      const bool repeats = i > 0 && (pattern[i - 1] == '*' || pattern[i - 1] == '+');
+      if (repeats && std::ranges::count(repeated, true) > 0) return "nested repetitions";
+      repeated.push_back(repeats);
+    } else if (pattern[i] == ')' && !repeated.empty()) {
+      repeated.pop_back();
+    }
+  }
+  return excess_in(pattern);
+}
+
 // bash matches [[ … =~ … ]] with POSIX extended expressions of the C library, too.
 Result<bool> matches_regex(const std::string& pattern, const std::string& text) {
+  if (const auto excess = excess_in_regex(pattern); !excess.empty()) {
+    return make_error(fmt::format("the expression /{}/: {}", printable(pattern, 80), excess));
+  }
   regex_t compiled{};
   const int failure = ::regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB);
   if (failure != 0) {
@@ -54,6 +113,9 @@ Result<bool> matches(std::string_view expression, std::string_view text) {
   } else if (enclosed('{', '}')) {
     found = matches_range(inside, text);
   } else {
+    if (const auto excess = excess_in_glob(expression); !excess.empty()) {
+      return make_error(fmt::format("the glob {}: {}", printable(expression, 80), excess));
+    }
     // The globs of bash's [[ … == … ]].
     const std::string glob(expression);
     found = ::fnmatch(glob.c_str(), std::string(text).c_str(), FNM_EXTMATCH) == 0;

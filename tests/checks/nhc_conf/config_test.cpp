@@ -190,5 +190,22 @@ TEST(NhcMatch, ReportsInvalidExpressions) {
   EXPECT_FALSE(matches("!", "n1"));
 }
 
+// The C library would run out of stack, memory or time.
+TEST(NhcMatch, RefusesExpressionsThatCostTooMuch) {
+  const auto times = [](int count, std::string_view text) {
+    std::string all;
+    for (int i = 0; i < count; ++i) all += text;
+    return all;
+  };
+  for (const auto& expression :
+       {fmt::format("/{}a{}/", times(1'000, "("), times(1'000, ")")),
+        fmt::format("/a{}/", times(4'000, "*")), fmt::format("/{}b/", times(100'000, "a|")),
+        std::string("/(((a{1,255}){1,255}){1,255}){1,255}/"), std::string("/(a*)*\\1/"),
+        fmt::format("{}a{}", times(100'000, "*("), times(100'000, ")")), std::string("*(*(a))"),
+        std::string("!+(@(*(a)))")}) {
+    EXPECT_FALSE(matches(expression, std::string(100, 'a') + "b")) << expression.substr(0, 40);
+  }
+}
+
 }  // namespace
 }  // namespace muster::nhc
