@@ -93,7 +93,10 @@ Result<NcclTopology> parse_nccl_topology(std::string_view xml) {
   const auto parsed =
       document.load_buffer(xml.data(), xml.size(), pugi::parse_default, pugi::encoding_utf8);
   if (!parsed) {
-    const auto line = 1 + std::count(xml.begin(), xml.begin() + parsed.offset, '\n');
+    // At the end of the text the offset may lie beyond it.
+    const auto before =
+        xml.substr(0, static_cast<std::size_t>(std::max<std::ptrdiff_t>(parsed.offset, 0)));
+    const auto line = 1 + std::ranges::count(before, '\n');
     return make_error(fmt::format("line {}: {}", line, parsed.description()));
   }
   const auto root = document.document_element();
