@@ -42,19 +42,21 @@ void JsonReader::expect_schema(std::string_view schema) const {
       fmt::format(R"({}/schema: expected "{}", got "{}")", place(), schema, printable(seen, 60));
 }
 
-void JsonReader::read_member(std::string_view key, void* value, Read read,
+void JsonReader::read_member(std::string_view key, void* value, Read read_value,
                              Presence presence) const {
   if (failed()) return;
   Json found;
-  if (json_.at_key(key).get(found) == SUCCESS) return read(JsonReader(*this, found, key), value);
+  if (json_.at_key(key).get(found) == SUCCESS) {
+    return read_value(JsonReader(*this, found, key), value);
+  }
   if (presence == Presence::required) error_ = fmt::format("{}/{}: missing", place(), key);
 }
 
-void JsonReader::read_members(void* map, Place place, Read read) const {
+void JsonReader::read_members(void* map, Place place_of, Read read_value) const {
   simdjson::dom::object object;
   if (json_.get(object) != SUCCESS) return refuse("expected an object");
   for (const auto [key, value] : object) {
-    if (!failed()) read(JsonReader(*this, value, key), place(map, key));
+    if (!failed()) read_value(JsonReader(*this, value, key), place_of(map, key));
   }
 }
 
@@ -68,13 +70,13 @@ std::size_t JsonReader::size_of_array() const {
   return 0;
 }
 
-void JsonReader::read_items(void* values, std::size_t size, Read read) const {
+void JsonReader::read_items(void* values, std::size_t size, Read read_value) const {
   simdjson::dom::array array;
   if (json_.get(array) != SUCCESS) return;
   std::size_t index = 0;
   for (const Json item : array) {
     if (failed()) return;
-    read(JsonReader(*this, item, {}, index), static_cast<char*>(values) + index * size);
+    read_value(JsonReader(*this, item, {}, index), static_cast<char*>(values) + index * size);
     ++index;
   }
 }

@@ -91,9 +91,13 @@ class JsonWriter {
 
   template <class T>
   [[nodiscard]] static bool is_empty(const T& value) {
-    if constexpr (requires { value.has_value(); }) return !value.has_value();
-    if constexpr (requires { value.empty(); }) return value.empty();
-    return false;
+    if constexpr (requires { value.has_value(); }) {
+      return !value.has_value();
+    } else if constexpr (requires { value.empty(); }) {
+      return value.empty();
+    } else {
+      return false;
+    }
   }
 
   nlohmann::ordered_json& target_;

@@ -38,7 +38,7 @@ class HistoryTest : public testing::Test {
   [[nodiscard]] History open() const {
     auto opened = History::open(file());
     EXPECT_TRUE(opened) << opened.error().message;
-    return std::move(opened.value());
+    return *std::move(opened);
   }
 
   static std::vector<Event> events(const History& history, const EventFilter& filter = {}) {
