@@ -93,6 +93,7 @@ class JsonWriter {
   [[nodiscard]] static bool is_empty(const T& value) {
     if constexpr (requires { value.has_value(); }) {
       return !value.has_value();
+      // cppcheck-suppress identicalConditionAfterEarlyExit; the requirements differ
     } else if constexpr (requires { value.empty(); }) {
       return value.empty();
     } else {
