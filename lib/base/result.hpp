@@ -49,11 +49,12 @@ template <class Target, class Value>
 #define MUSTER_CONCAT(left, right) MUSTER_CONCAT_INNER(left, right)
 
 // Evaluates a Result and returns its error from the enclosing function, if it has one.
-#define TRY(...)                                                 \
-  do {                                                           \
-    if (auto muster_result = (__VA_ARGS__); !muster_result) {    \
-      return ::tl::unexpected(std::move(muster_result.error())); \
-    }                                                            \
+#define TRY(...) MUSTER_TRY(MUSTER_CONCAT(muster_result_, __COUNTER__), __VA_ARGS__)
+#define MUSTER_TRY(result, ...)                           \
+  do {                                                    \
+    if (auto result = (__VA_ARGS__); !result) {           \
+      return ::tl::unexpected(std::move(result.error())); \
+    }                                                     \
   } while (false)
 
 // As TRY, and assigns the value: TRY_ASSIGN(auto text, read_file(path));
