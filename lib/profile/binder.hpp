@@ -256,16 +256,16 @@ inline constexpr bool kIsLimit<Limit<T>> = true;
 template <class Member>
 [[nodiscard]] BoundField bound_field(std::string_view name, std::string_view about,
                                      std::size_t offset) {
-  using Value = typename BoundMember<Member>::Value;
+  using MemberValue = typename BoundMember<Member>::Value;
   BoundField field{.name = name,
                    .about = about,
                    .offset = offset,
                    .optional = kIsLimit<Member>,
-                   .owned = !std::is_same_v<Member, Value>,
+                   .owned = !std::is_same_v<Member, MemberValue>,
                    .enter = &BoundMember<Member>::enter};
-  if constexpr (Described<Value>) field.inside = &fields_of<Value>;
+  if constexpr (Described<MemberValue>) field.inside = &fields_of<MemberValue>;
   field.read = [](Binder& binder, const Yaml& node, const Place& place, void* value) {
-    return binder.value(node, place, *static_cast<Value*>(value));
+    return binder.value(node, place, *static_cast<MemberValue*>(value));
   };
   return field;
 }
