@@ -33,6 +33,8 @@ struct Agreement {
   bool operator==(const Agreement&) const = default;
 };
 
+using ByteList = std::vector<std::uint8_t>;
+
 // Convert one of the types above, Batch, Members, a number or a list of numbers to text and back.
 // An error names the rank that sent the text.
 template <class T>

@@ -9,9 +9,9 @@
 #include <numeric>
 #include <utility>
 
-#include "bench/group/bytes.hpp"
 #include "bench/model/cluster_model.hpp"
 #include "bench/run/measuring.hpp"
+#include "bench/run/messages.hpp"
 #include "bench/run/operation_timer.hpp"
 #include "lib/base/clock.hpp"
 
@@ -197,15 +197,12 @@ std::size_t part_with(const std::vector<RankPart>& parts, int rank) {
 
 Exchange exchange_within(Group& group, const std::vector<RankPart>& parts) {
   const auto& mine = parts.at(part_with(parts, group.rank()));
-  // Returns the texts of all ranks, on all ranks.
+  // Returns the texts of all ranks, on all ranks. They may be any bytes, such as NCCL's id.
   const auto all = [&group](std::string_view text) -> Result<std::vector<std::string>> {
-    TRY_ASSIGN(const auto gathered, group.gather(text));
-    Writer writer;
-    for (const auto& each : gathered) writer.text(each);
-    TRY_ASSIGN(const auto bytes, group.broadcast(writer.take()));
-    std::vector<std::string> texts(static_cast<std::size_t>(group.size()));
-    Reader reader(bytes);
-    for (auto& each : texts) reader.text(each);
+    TRY_ASSIGN(const auto gathered, gather(group, ByteList(text.begin(), text.end())));
+    TRY_ASSIGN(const auto lists, broadcast(group, gathered));
+    std::vector<std::string> texts;
+    for (const auto& list : lists) texts.emplace_back(list.begin(), list.end());
     return texts;
   };
   return {
