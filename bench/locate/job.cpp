@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "bench/locate/schedule.hpp"
-#include "bench/run/messages.hpp"
-#include "bench/run/operation_timer.hpp"
+#include "bench/run/meeting.hpp"
+#include "bench/run/operations.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/json.hpp"

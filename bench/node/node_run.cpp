@@ -14,7 +14,6 @@
 #include "bench/node/test_report.hpp"
 #include "bench/run/node_settings.hpp"
 #include "bench/run/reporting.hpp"
-#include "bench/run/run_record.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"

@@ -17,7 +17,6 @@
 #include "bench/run/node_settings.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "bench/run/rank_context.hpp"
-#include "bench/run/splitting.hpp"
 #include "bench/run/transport_report.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/program.hpp"

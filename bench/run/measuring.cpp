@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
+#include <numeric>
 #include <utility>
 
 #include "bench/backends/nccl/transport.hpp"
 #include "bench/collectives/pattern.hpp"
 #include "bench/results/bandwidth.hpp"
-#include "bench/run/operation_timer.hpp"
+#include "bench/run/operations.hpp"
+#include "bench/run/rank_backend.hpp"
 #include "bench/run/transport_report.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
@@ -18,54 +19,6 @@
 
 namespace muster::bench {
 namespace {
-
-// In place, a rank needs one buffer.
-std::uint64_t buffers_of(const BenchCommand& command) {
-  return command.placement == Placement::in ? 1 : 2;
-}
-
-// The least size with an element for each rank.
-std::uint64_t least_size(const BenchCommand& command, int ranks) {
-  if (!moves_data(command.collective)) return 0;
-  Operation operation{.collective = command.collective, .type = command.type, .bytes = 1};
-  const auto is_empty = [&](std::uint64_t bytes) {
-    operation.bytes = bytes;
-    return shape_of(operation, 0, ranks).count == 0;
-  };
-  std::uint64_t enough = 1;
-  while (is_empty(enough)) enough *= 2;
-  for (std::uint64_t little = enough / 2; enough - little > 1;) {
-    const auto middle = little + (enough - little) / 2;
-    (is_empty(middle) ? little : enough) = middle;
-  }
-  return enough;
-}
-
-Sizes without_empty(Sizes sizes, const BenchCommand& command, int ranks) {
-  const auto least = least_size(command, ranks);
-  if (!command.sizes.empty() || sizes.bytes.front() >= least || sizes.bytes.back() < least) {
-    return sizes;
-  }
-  std::erase_if(sizes.bytes, [least](std::uint64_t size) { return size < least; });
-  if (!sizes.remark.empty()) sizes.remark += "; ";
-  sizes.remark +=
-      fmt::format("sizes begin at {}: a smaller one has no element for each of {} ranks",
-                  size_text(sizes.bytes.front()), ranks);
-  return sizes;
-}
-
-// The largest size that the profile limits on `nodes` nodes; 0 for none.
-std::uint64_t largest_limit(const Profile& profile, Collective collective, int nodes) {
-  double largest = 0;
-  if (nodes == 1 && collective == Collective::all_reduce) {
-    largest = profile.bench->node_all_reduce.size.value_or(Bytes{}).value;
-  }
-  for (const auto& limit : job_limits(profile, collective)) {
-    if (nodes == 1 || nodes < limit.nodes_at_least.value_or(1)) continue;
-    largest = std::max(largest, limit.size.value_or(Bytes{}).value);
-  }
-  return static_cast<std::uint64_t>(largest);
-}
 
 class Measuring {
  public:
@@ -252,110 +205,124 @@ class Measuring {
   std::string left_;        // see time_left()
 };
 
+class SplitMeasuring {
+ public:
+  explicit SplitMeasuring(RankContext& self)
+      : self_(self), group_(*self.membership.group), parts_(self.parts), own_(self.part_backends) {}
+
+  [[nodiscard]] Result<int> prepare() {
+    std::size_t most = 0;
+    for (const auto& part : parts_) most = std::max(most, part.ranks.size());
+    TRY_ASSIGN(sizes_,
+               agree_on_sizes(self_, self_.command, *own_.front().backend, static_cast<int>(most)));
+    std::string refusal;
+    for (const auto& [part, backend] : own_) {
+      auto operations = operations_of(self_.command, sizes_, *backend);
+      if (operations) {
+        largest_ = *std::move(operations);
+      } else if (refusal.empty()) {
+        refusal = fmt::format("{}: {}", parts_[part].name, operations.error().message);
+      }
+    }
+    return agree_to_start(self_, refusal);
+  }
+
+  [[nodiscard]] Result<void> run() {
+    self_.enter({"reservation of memory", Part::starting},
+                to_duration(self_.command.operation_deadline));
+    for (const auto& each : own_) TRY(each.backend->reserve(largest_.front()));
+    if (self_.leads()) {
+      self_.reporter.begin_table(self_.command, sizes_, self_.place.evidence, self_.settings);
+      self_.reporter.begin_parts(parts_);
+    }
+    for (const auto size : sizes_) TRY(run_size(size));
+    return {};
+  }
+
+ private:
+  [[nodiscard]] Result<void> run_size(std::uint64_t size) {
+    // The parts that measure at the same time, turn by turn.
+    std::vector<std::vector<std::size_t>> turns(1, std::vector<std::size_t>(parts_.size()));
+    std::iota(turns.front().begin(), turns.front().end(), 0);
+    if (self_.command.split_order == SplitOrder::in_turn) {
+      turns.clear();
+      for (std::size_t part = 0; part < parts_.size(); ++part) turns.push_back({part});
+    }
+    std::vector<Row> rows;
+    for (auto operation : largest_) {
+      operation.bytes = size;
+      if (rows.empty()) {
+        for (const auto& part : parts_) {
+          rows.push_back(row_of(operation, static_cast<int>(part.ranks.size())));
+        }
+      }
+      for (const auto& active : turns) {
+        TRY_ASSIGN(auto batches, measure(operation, active));
+        TRY(gather_into(operation, batches, rows));
+      }
+    }
+    if (self_.leads()) self_.reporter.add_parts(std::move(rows));
+    return {};
+  }
+
+  // The active parts measure, the others wait. Returns a batch for each own part.
+  [[nodiscard]] Result<std::vector<Batch>> measure(const Operation& operation,
+                                                   const std::vector<std::size_t>& active) {
+    if (self_.leads()) self_.reporter.progress(describe(operation));
+    std::vector<Batch> batches(own_.size());
+    progress_->reset();
+    // A part's first operation connects its ranks.
+    self_.enter(
+        describe(operation),
+        to_duration(self_.command.operation_deadline) + to_duration(self_.command.join_deadline),
+        counters_of(progress_));
+    for (std::size_t at = 0; at < own_.size(); ++at) {
+      const auto& [part, backend] = own_[at];
+      if (std::ranges::find(active, part) == active.end()) continue;
+      TRY_ASSIGN(batches[at],
+                 verified_batch(*backend, operation, pace_of(self_.command), *progress_));
+    }
+    return batches;
+  }
+
+  [[nodiscard]] Result<void> gather_into(const Operation& operation,
+                                         const std::vector<Batch>& batches,
+                                         std::vector<Row>& rows) {
+    TRY_ASSIGN(const auto all, gather(group_, batches));
+    std::vector<Batch> by_part(parts_.size());
+    for (std::size_t process = 0; process < all.size(); ++process) {
+      for (std::size_t at = 0; at < all[process].size(); ++at) {
+        // A process with several parts runs all of them, in order.
+        const auto part =
+            all[process].size() > 1 ? at : part_with(parts_, static_cast<int>(process));
+        const auto& from = all[process][at];
+        std::ranges::copy(from.samples, std::back_inserter(by_part[part].samples));
+        std::ranges::copy(from.wrong, std::back_inserter(by_part[part].wrong));
+      }
+    }
+    for (std::size_t part = 0; self_.leads() && part < parts_.size(); ++part) {
+      if (by_part[part].samples.empty()) continue;  // not its turn
+      TRY_ASSIGN(auto timing, timing_of(operation, rows[part].ranks, by_part[part].samples));
+      timing.checked = true;
+      timing.wrong = std::move(by_part[part].wrong);
+      for (auto& each : timing.wrong) {
+        each.rank = parts_[part].ranks.at(static_cast<std::size_t>(each.rank));
+      }
+      placement_of(rows[part], operation) = std::move(timing);
+    }
+    return {};
+  }
+
+  RankContext& self_;
+  Group& group_;
+  const std::vector<RankPart>& parts_;
+  const std::vector<PartBackend>& own_;
+  std::vector<std::uint64_t> sizes_;
+  std::vector<Operation> largest_;  // the placements of the largest size
+  std::shared_ptr<Progress> progress_ = std::make_shared<Progress>();
+};
+
 }  // namespace
-
-Pace pace_of(const BenchCommand& command) {
-  return {.warm_up = command.warm_up,
-          .iterations = command.iterations,
-          .pipelined = command.pipelined,
-          .graph = command.graph,
-          .together = command.together,
-          .cpu_time = command.cpu_time};
-}
-
-Result<std::optional<LeastMemory>> least_memory(const std::vector<std::string>& reported) {
-  std::optional<LeastMemory> least;
-  for (std::size_t rank = 0; rank < reported.size(); ++rank) {
-    if (reported[rank].empty()) continue;
-    TRY_ASSIGN(const auto bytes, parse_unsigned(reported[rank]));
-    if (!least || bytes < least->bytes) least = {static_cast<int>(rank), bytes};
-  }
-  return least;
-}
-
-Sizes sizes_of(const BenchCommand& command, const Profile& profile, const RunFacts& facts,
-               const std::optional<LeastMemory>& memory) {
-  constexpr std::uint64_t kSmallest = 8;
-  constexpr std::uint64_t kLargestOnHost = 64ULL << 20U;
-  constexpr std::uint64_t kLargestOnGpu = 8ULL << 30U;
-  constexpr std::uint64_t kLibraryShare =
-      10;  // one tenth of the free memory is left to the library
-  if (!moves_data(command.collective)) return {.bytes = {0}};
-  const auto limit = facts.gpus ? largest_limit(profile, command.collective, facts.nodes) : 0;
-  const auto usual = facts.gpus ? kLargestOnGpu : kLargestOnHost;
-  const auto wanted = limit == 0 ? usual : limit;
-  const auto smallest = std::bit_ceil(std::max(kSmallest, least_size(command, facts.ranks)));
-  const auto fitting =
-      memory ? memory->bytes / kLibraryShare * (kLibraryShare - 1) / buffers_of(command) : wanted;
-  if (fitting >= wanted || !command.sizes.empty() || command.max) {
-    return without_empty({sizes_of(command, smallest, wanted), {}}, command, facts.ranks);
-  }
-  Sizes sizes{.bytes = sizes_of(command, smallest, std::max(fitting, smallest))};
-  sizes.remark = fmt::format(
-      "sizes end at {}: {} of {} for each rank would not fit: rank {} has {} free",
-      size_text(sizes.bytes.back()), buffers_of(command) == 1 ? "one buffer" : "two buffers",
-      size_text(wanted), memory->rank, size_text(memory->bytes));
-  return without_empty(std::move(sizes), command, facts.ranks);
-}
-
-std::vector<BenchCommand> variants_of(const BenchCommand& command) {
-  std::vector<BenchCommand> variants;
-  auto types = command.types;
-  auto reductions = command.reductions;
-  if (types.empty() || !moves_data(command.collective)) types = {command.type};
-  if (reductions.empty() || !reduces(command.collective)) reductions = {command.reduction};
-  const bool one = types.size() * reductions.size() == 1;
-  for (const auto type : types) {
-    for (const auto reduction : reductions) {
-      if (!one && reduces(command.collective) && !can_verify(type, reduction)) continue;
-      auto& variant = variants.emplace_back(command);
-      variant.type = type;
-      variant.reduction = reduction;
-    }
-  }
-  return variants;
-}
-
-Result<std::vector<Operation>> operations_of(const BenchCommand& command,
-                                             const std::vector<std::uint64_t>& sizes,
-                                             const Backend& backend) {
-  if (command.root >= backend.ranks()) {
-    return make_error(
-        fmt::format("--root: rank {} is not one of {} ranks", command.root, backend.ranks()));
-  }
-  const auto [smallest, largest] = std::ranges::minmax(sizes);
-  if (const auto least = least_size(command, backend.ranks()); smallest < least) {
-    return make_error(fmt::format("{} of {} among {} ranks needs {} or more, got {}",
-                                  to_string(command.collective), to_string(command.type),
-                                  backend.ranks(), size_text(least), size_text(smallest)));
-  }
-  if (reduces(command.collective) && !can_verify(command.type, command.reduction)) {
-    return make_error(
-        fmt::format("--op {} of {} cannot be verified: its rounding errors are as "
-                    "large as the differences between results",
-                    to_string(command.reduction), to_string(command.type)));
-  }
-  std::vector<Operation> operations;
-  std::optional<Error> refused;
-  for (const bool in_place : {false, true}) {
-    if (command.placement == (in_place ? Placement::out : Placement::in)) continue;
-    const Operation operation{.collective = command.collective,
-                              .type = command.type,
-                              .reduction = command.reduction,
-                              .root = command.root,
-                              .in_place = in_place,
-                              .bytes = largest};
-    auto can = can_run(operation, backend.ranks());
-    if (can) can = backend.supports(operation, pace_of(command));
-    if (can) {
-      operations.push_back(operation);
-    } else if (!refused) {
-      refused = can.error();
-    }
-  }
-  if (operations.empty()) return tl::unexpected(*refused);
-  return operations;
-}
 
 Result<std::vector<std::uint64_t>> agree_on_sizes(RankContext& self, const BenchCommand& command,
                                                   const Backend& backend, int ranks) {
@@ -392,6 +359,13 @@ Result<int> agree_to_start(RankContext& self, const std::string& refusal) {
 
 Result<int> measure(RankContext& self, const BenchCommand& command) {
   Measuring measuring(self, command);
+  TRY_ASSIGN(const auto status, measuring.prepare());
+  if (status == kExitHealthy) TRY(measuring.run());
+  return status;
+}
+
+Result<int> measure_parts(RankContext& self) {
+  SplitMeasuring measuring(self);
   TRY_ASSIGN(const auto status, measuring.prepare());
   if (status == kExitHealthy) TRY(measuring.run());
   return status;

@@ -15,39 +15,6 @@
 
 namespace muster::bench {
 
-[[nodiscard]] Pace pace_of(const BenchCommand& command);
-
-// The rank with the least memory for buffers.
-struct LeastMemory {
-  int rank = 0;
-  std::uint64_t bytes = 0;
-};
-
-// `reported`: the free memory of each rank in order, a number of bytes or an empty text. Returns
-// nothing if no rank reports any.
-[[nodiscard]] Result<std::optional<LeastMemory>> least_memory(
-    const std::vector<std::string>& reported);
-
-struct Sizes {
-  std::vector<std::uint64_t> bytes;
-  std::string remark;  // why there are fewer than expected; else empty
-};
-
-// The sizes to run. They begin where each rank has an element; sizes that the command does not name
-// end where memory does.
-[[nodiscard]] Sizes sizes_of(const BenchCommand& command, const Profile& profile,
-                             const RunFacts& facts, const std::optional<LeastMemory>& memory = {});
-
-// Returns a command for each type with each reduction, the judged one first. Combinations that
-// cannot be verified are left out if there are several.
-[[nodiscard]] std::vector<BenchCommand> variants_of(const BenchCommand& command);
-
-// Returns the placements of the largest size, out of place first. An error if the smallest size has
-// no element for each rank, or if the command names a placement that the back end lacks.
-[[nodiscard]] Result<std::vector<Operation>> operations_of(const BenchCommand& command,
-                                                           const std::vector<std::uint64_t>& sizes,
-                                                           const Backend& backend);
-
 // Agrees on the sizes to run among `ranks` ranks. Rank 0 decides, since the nodes may differ, and
 // its limits name the sizes.
 [[nodiscard]] Result<std::vector<std::uint64_t>> agree_on_sizes(RankContext& self,
@@ -62,5 +29,9 @@ struct Sizes {
 // Agrees on the sizes and measures all of them; rank 0's reporter collects the results. `command`
 // is of one collective. Returns what agree_to_start() does.
 [[nodiscard]] Result<int> measure(RankContext& self, const BenchCommand& command);
+
+// Agrees on the sizes and runs them in every part, all at once or in turn; rank 0's reporter
+// collects the results. Returns what agree_to_start() does.
+[[nodiscard]] Result<int> measure_parts(RankContext& self);
 
 }  // namespace muster::bench

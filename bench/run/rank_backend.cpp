@@ -7,18 +7,27 @@
 #include <array>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/sim/sim.hpp"
 #include "bench/backends/tcp/mesh.hpp"
-#include "bench/run/splitting.hpp"
+#include "bench/model/cluster_model.hpp"
+#include "bench/run/meeting.hpp"
 #include "bench/sockets/greeting.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::bench {
 namespace {
+
+std::string name_of(const Split& split, int key, const std::vector<int>& ranks,
+                    const std::vector<std::string>& hosts) {
+  if (split.by == Split::By::node) return hosts.at(static_cast<std::size_t>(key));
+  if (split.by == Split::By::rail) return fmt::format("rail{}", key);
+  return fmt::format("ranks {}-{}", ranks.front(), ranks.back());
+}
 
 // Returns why MPI is not available, or an empty text. Opens the module, since its MPI library may
 // be missing.
@@ -108,6 +117,81 @@ Result<std::unique_ptr<Backend>> make_backend(RankContext& self, const RankScope
 }
 
 }  // namespace
+
+Result<std::vector<RankPart>> parts_of(const Split& split, const std::vector<RankPlace>& places,
+                                       const std::vector<std::string>& hosts) {
+  std::map<int, std::vector<int>> by_key;
+  for (int rank = 0; rank < static_cast<int>(places.size()); ++rank) {
+    const auto& place = places[static_cast<std::size_t>(rank)];
+    const int key = split.by == Split::By::node   ? place.node
+                    : split.by == Split::By::rail ? place.local
+                                                  : rank / split.count;
+    by_key[key].push_back(rank);
+  }
+  std::vector<RankPart> parts;
+  for (auto& [key, ranks] : by_key) {
+    if (ranks.size() < 2) {
+      return make_error(fmt::format(
+          "--split: rank {} would be alone, and one rank has no bandwidth", ranks.front()));
+    }
+    auto name = name_of(split, key, ranks, hosts);
+    parts.push_back({.name = std::move(name), .ranks = std::move(ranks)});
+  }
+  if (parts.size() < 2) {
+    return make_error(fmt::format("--split: all {} ranks would be together", places.size()));
+  }
+  return parts;
+}
+
+Result<std::vector<RankPart>> split_ranks(const RankContext& self) {
+  const auto& split = *self.command.split;
+  const auto& agreed = self.membership.agreed;
+  std::vector<RankPlace> places;
+  if (self.kind != BackendKind::sim) {
+    for (std::size_t rank = 0; rank < agreed.nodes.size(); ++rank) {
+      places.push_back({agreed.nodes[rank], agreed.local_ranks[rank]});
+    }
+    return parts_of(split, places, agreed.hosts);
+  }
+  const auto& cluster = self.cluster;
+  std::vector<std::string> hosts;
+  for (int rank = 0; rank < ranks_of(cluster); ++rank) {
+    places.push_back({rank / cluster.gpus, rank % cluster.gpus});
+  }
+  for (const auto node : whole(cluster).nodes) hosts.push_back(sim_node_name(node));
+  return parts_of(split, places, hosts);
+}
+
+std::size_t part_with(const std::vector<RankPart>& parts, int rank) {
+  const auto found = std::ranges::find_if(parts, [rank](const RankPart& part) {
+    return std::ranges::find(part.ranks, rank) != part.ranks.end();
+  });
+  return static_cast<std::size_t>(found - parts.begin());
+}
+
+Exchange exchange_within(Group& group, const std::vector<RankPart>& parts) {
+  const auto& mine = parts.at(part_with(parts, group.rank()));
+  // Returns the texts of all ranks, on all ranks. They may be any bytes, such as NCCL's id.
+  const auto all = [&group](std::string_view text) -> Result<std::vector<std::string>> {
+    TRY_ASSIGN(const auto gathered, gather(group, ByteList(text.begin(), text.end())));
+    TRY_ASSIGN(const auto lists, broadcast(group, gathered));
+    std::vector<std::string> texts;
+    for (const auto& list : lists) texts.emplace_back(list.begin(), list.end());
+    return texts;
+  };
+  return {
+      .gather = [all, &group, &mine](std::string_view text) -> Result<std::vector<std::string>> {
+        TRY_ASSIGN(const auto texts, all(text));
+        std::vector<std::string> own;
+        if (group.rank() != mine.ranks.front()) return own;
+        for (const int rank : mine.ranks) own.push_back(texts.at(static_cast<std::size_t>(rank)));
+        return own;
+      },
+      .broadcast = [all, &mine](std::string_view text) -> Result<std::string> {
+        TRY_ASSIGN(auto texts, all(text));
+        return texts.at(static_cast<std::size_t>(mine.ranks.front()));
+      }};
+}
 
 std::string_view to_string(BackendKind kind) {
   constexpr std::array<std::string_view, 5> kNames{"auto", "nccl", "mpi", "tcp", "sim"};

@@ -14,7 +14,7 @@
 #include "bench/backends/mpi/module.hpp"
 #include "bench/model/cluster.hpp"
 #include "bench/run/bench_run.hpp"
-#include "bench/run/messages.hpp"
+#include "bench/run/meeting.hpp"
 #include "bench/run/reporting.hpp"
 #include "bench/run/watching.hpp"
 #include "lib/base/host_name.hpp"

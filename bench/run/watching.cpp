@@ -11,7 +11,7 @@
 
 #include "bench/launch/local.hpp"
 #include "bench/run/rank_context.hpp"
-#include "bench/run/run_record.hpp"
+#include "bench/run/reporting.hpp"
 
 namespace muster::bench {
 namespace {

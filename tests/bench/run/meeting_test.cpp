@@ -11,6 +11,93 @@
 namespace muster::bench {
 namespace {
 
+using ::testing::StartsWith;
+
+TEST(MessagesTest, RoundTripsAnIntroduction) {
+  const Introduction sent{.host = "gpu-0001",
+                          .pid = 4711,
+                          .backend = "nccl",
+                          .profile = "nd96asr_v4",
+                          .asked = "all_reduce --min 8"};
+  const auto got = from_message<Introduction>(to_message(sent), 3);
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(got->host, sent.host);
+  EXPECT_EQ(got->pid, sent.pid);
+  EXPECT_EQ(got->backend, sent.backend);
+  EXPECT_EQ(got->profile, sent.profile);
+  EXPECT_EQ(got->asked, sent.asked);
+}
+
+TEST(MessagesTest, RoundTripsMembers) {
+  const auto got = from_message<std::vector<Member>>(
+      to_message(std::vector<Member>{{5, "gpu-0001", 7, "NVIDIA H100", "gpu5", "0001:00:00.0"}}),
+      5);
+  ASSERT_TRUE(got.has_value());
+  ASSERT_EQ(got->size(), 1U);
+  const auto& member = got->front();
+  EXPECT_EQ(member.rank, 5);
+  EXPECT_EQ(member.host, "gpu-0001");
+  EXPECT_EQ(member.pid, 7);
+  EXPECT_EQ(member.device, "NVIDIA H100");
+  EXPECT_EQ(member.device_id, "gpu5");
+  EXPECT_EQ(member.pci_address, "0001:00:00.0");
+}
+
+// Times and raw bits keep every digit.
+TEST(MessagesTest, RoundTripsABatchExactly) {
+  constexpr std::uint64_t kAllBits = ~0ULL;
+  const Batch sent{.samples = {{.rank = 1, .seconds = {0.1, 1e-9, 3.0000000000000004}}},
+                   .wrong = {{.rank = 1,
+                              .elements = 2,
+                              .first = 1ULL << 60U,
+                              .observed = kAllBits,
+                              .low = 3,
+                              .high = kAllBits - 1}}};
+  const auto got = from_message<Batch>(to_message(sent), 1);
+  ASSERT_TRUE(got.has_value());
+  ASSERT_EQ(got->samples.size(), 1U);
+  EXPECT_EQ(got->samples[0].rank, 1);
+  EXPECT_EQ(got->samples[0].seconds, sent.samples[0].seconds);
+  EXPECT_EQ(got->wrong, sent.wrong);
+}
+
+TEST(MessagesTest, NamesTheRankOfAnotherVersion) {
+  constexpr auto kBeginning =
+      "rank 7 runs another version of muster-bench: cannot parse its message (";
+  for (const auto* text :
+       {"", "{", "[]", "7", "{}", R"({"host": 3, "pid": "x"})", R"({"samples": [{}]})"}) {
+    const auto introduction = from_message<Introduction>(text, 7);
+    ASSERT_FALSE(introduction.has_value()) << text;
+    EXPECT_THAT(introduction.error().message, StartsWith(kBeginning));
+    const auto batch = from_message<Batch>(text, 7);
+    ASSERT_FALSE(batch.has_value()) << text;
+    EXPECT_THAT(batch.error().message, StartsWith(kBeginning));
+  }
+  const auto members = from_message<std::vector<Member>>("[{}]", 7);
+  ASSERT_FALSE(members.has_value());
+  EXPECT_THAT(members.error().message, StartsWith(kBeginning));
+}
+
+TEST(MessagesTest, RoundTripsAnAgreement) {
+  const Agreement sent{.complaint = "",
+                       .hosts = {"gpu-0001", "gpu-0002"},
+                       .local_ranks = {0, 1, 0},
+                       .nodes = {0, 1, 0}};
+  const auto got = from_message<Agreement>(to_message(sent), 0);
+  ASSERT_TRUE(got.has_value());
+  EXPECT_EQ(*got, sent);
+  EXPECT_FALSE(from_message<Agreement>("[1]", 0).has_value());
+}
+
+// Invalid UTF-8 is replaced.
+TEST(MessagesTest, AcceptsBytesThatAreNotText) {
+  const auto got = from_message<Introduction>(to_message(Introduction{.host = "a\xff"
+                                                                              "b"}),
+                                              0);
+  ASSERT_TRUE(got.has_value());
+  EXPECT_THAT(got->host, StartsWith("a"));
+}
+
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -110,4 +197,5 @@ TEST_F(SecretFileTest, IsRefusedIfAllUsersHaveAccess) {
 }
 
 }  // namespace
+
 }  // namespace muster::bench

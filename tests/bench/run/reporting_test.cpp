@@ -10,10 +10,141 @@
 
 #include "lib/base/text.hpp"
 #include "lib/report/bench_checks.hpp"
+#include "tests/bench/results/sample_rows.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::bench {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+RunRecord two_ranks() {
+  RunRecord known;
+  known.choice.profile.name = "generic";
+  known.choice.evidence = {"named by --profile"};
+  known.started = "2026-01-01T00:00:00Z";
+  known.begin = std::chrono::steady_clock::now();
+  known.hosts = {"a", "b"};
+  for (int rank = 0; rank < 2; ++rank) {
+    known.members.push_back({.rank = rank,
+                             .host = rank == 0 ? "a" : "b",
+                             .device = "host memory",
+                             .device_id = "host"});
+  }
+  known.facts.backend = "tcp";
+  known.facts.library = "TCP of muster-bench";
+  known.rows = {row_at(all_reduce_of(8), 2, 1.5)};
+  return known;
+}
+
+TEST(RunRecordTest, ACompletedRunHasEveryCheck) {
+  auto known = two_ranks();
+  known.ways = {"NET/Socket: 0 to 1"};
+  known.warnings = {"NET/IB : Unable to open device mlx5_ib0"};
+  const auto report = report_of(known, BenchCommand{});
+  EXPECT_EQ(report.ways, known.ways);
+  EXPECT_EQ(report.warnings, known.warnings);
+  EXPECT_EQ(report.node, "a, b");
+  EXPECT_EQ(report.profile, "generic");
+  EXPECT_EQ(report.verdict, Verdict::unknown);  // the bandwidth has no limit
+  EXPECT_EQ(report.nodes, (std::vector<std::string>{"a", "b"}));
+  EXPECT_THAT(report.measurements, SizeIs(2));
+  std::vector<std::string> checks;
+  for (const auto& each : report.findings) {
+    checks.push_back(fmt::format("{} {}", to_string(each.outcome), each.check));
+  }
+  EXPECT_THAT(checks, ::testing::UnorderedElementsAre("pass bench.data", "pass bench.completion",
+                                                      "skip bench.transport",
+                                                      "unknown bench.job_all_reduce"));
+}
+
+TEST(RunRecordTest, JudgesEachOfSeveralCollectives) {
+  auto known = two_ranks();
+  BenchCommand command;
+  command.collectives = {Collective::all_reduce, Collective::all_gather};
+  const auto each = of_each_collective(command);
+  end_collective(known, each[0]);
+  EXPECT_THAT(known.rows, SizeIs(0));
+  auto operation = all_reduce_of(1024);
+  operation.collective = Collective::all_gather;
+  known.rows = {row_at(operation, 2, 1.5)};
+  end_collective(known, each[1]);
+  const auto report = report_of(known, command);
+  std::vector<std::string> checks;
+  for (const auto& finding : report.findings) checks.push_back(finding.check);
+  EXPECT_THAT(checks,
+              ::testing::UnorderedElementsAre("bench.data", "bench.completion", "bench.transport",
+                                              "bench.job_all_reduce", "bench.job_all_gather"));
+  ASSERT_THAT(report.measurements, SizeIs(4));
+  EXPECT_EQ(report.measurements[0].conditions.collective, "all_reduce");
+  EXPECT_EQ(report.measurements[3].conditions.collective, "all_gather");
+}
+
+TEST(RunRecordTest, JudgesTheLimitOfTheCommandLine) {
+  BenchCommand command;
+  command.min_busbw = BytesPerSecond{2e9};
+  const auto report = report_of(two_ranks(), command);
+  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+  EXPECT_EQ(report.findings.front().check, "bench.min_busbw");
+}
+
+TEST(RunRecordTest, ReportsTroubleAndKeepsMeasurements) {
+  const Trouble trouble{.kind = Trouble::Kind::lost,
+                        .phase = "all_reduce of 16 B",
+                        .what = "rank 1 ended unexpectedly",
+                        .ranks = {1}};
+  const auto report = report_of(two_ranks(), trouble);
+  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+  EXPECT_THAT(report.measurements, SizeIs(2));
+  ASSERT_FALSE(report.findings.empty());
+  const auto& finding = report.findings.front();
+  EXPECT_EQ(finding.check, "bench.completion");
+  EXPECT_EQ(finding.device, "b");
+  EXPECT_EQ(finding.outcome, Outcome::fail);
+  EXPECT_EQ(finding.message,
+            "rank 1 on b was lost in all_reduce of 16 B: rank 1 ended unexpectedly");
+}
+
+TEST(RunRecordTest, ReportsTroubleBeforeTheRanksMeet) {
+  RunRecord known;
+  known.hosts = {"a"};
+  const auto report = report_of(
+      known, Trouble{.kind = Trouble::Kind::absent, .phase = "rendezvous", .ranks = {1, 2}});
+  EXPECT_EQ(report.node, "a");
+  EXPECT_EQ(report.verdict, Verdict::unknown);
+  EXPECT_THAT(report.findings, SizeIs(1));
+  EXPECT_THAT(report.findings[0].message, HasSubstr("ranks 1-2 did not reach rendezvous"));
+}
+
+TEST(RunRecordTest, ASignalIsNotAVerdictAboutTheNodes) {
+  const auto report = report_of(
+      two_ranks(),
+      Trouble{.kind = Trouble::Kind::stopped, .phase = {"start", Part::starting}, .ranks = {0}});
+  EXPECT_EQ(report.verdict, Verdict::unknown);
+}
+
+TEST(RunRecordTest, ProvidesTheFactsForLimits) {
+  auto known = two_ranks();
+  known.facts.algorithm = "RING";
+  known.facts.algorithm_asked = true;
+  const auto facts = facts_of(known);
+  EXPECT_EQ(facts.nodes, 2);
+  EXPECT_EQ(facts.ranks, 2);
+  EXPECT_EQ(facts.node, "a");
+  EXPECT_EQ(facts.backend, "tcp");
+  EXPECT_EQ(facts.algorithm, "RING");
+  EXPECT_TRUE(facts.algorithm_asked);
+  EXPECT_FALSE(facts.gpus);
+}
+
+TEST(RunRecordTest, NamesAFewHostsAndCountsTheRest) {
+  RunRecord known;
+  known.hosts = {"a", "b", "c", "d"};
+  EXPECT_EQ(begin_report(known).node, "a, b, c, d");
+  known.hosts.emplace_back("e");
+  EXPECT_EQ(begin_report(known).node, "a, b, c and 2 more");
+}
 
 using ::testing::Each;
 using ::testing::StartsWith;
@@ -153,4 +284,5 @@ TEST_F(PrinterTest, ReturnsTheFirstFailedWrite) {
 }
 
 }  // namespace
+
 }  // namespace muster::bench

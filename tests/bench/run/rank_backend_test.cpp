@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/run/splitting.hpp"
+#include "bench/run/rank_backend.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,19 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifies and times operations, one after the other and on all ranks alike. Rank 0 gathers the
-// times, decides whether they are enough, and informs the others.
+// The sizes and operations of a command, and their timing: each operation is verified and timed on
+// all ranks alike. Rank 0 gathers the times, decides whether they are enough, and informs the
+// others.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/backends/backend.hpp"
+#include "bench/command/bench_command.hpp"
 #include "bench/group/group.hpp"
+#include "bench/results/bandwidth.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
+#include "lib/profile/profile.hpp"
 
 namespace muster::bench {
+
+[[nodiscard]] Pace pace_of(const BenchCommand& command);
+
+// The rank with the least memory for buffers.
+struct LeastMemory {
+  int rank = 0;
+  std::uint64_t bytes = 0;
+};
+
+// `reported`: the free memory of each rank in order, a number of bytes or an empty text. Returns
+// nothing if no rank reports any.
+[[nodiscard]] Result<std::optional<LeastMemory>> least_memory(
+    const std::vector<std::string>& reported);
+
+struct Sizes {
+  std::vector<std::uint64_t> bytes;
+  std::string remark;  // why there are fewer than expected; else empty
+};
+
+// The sizes to run. They begin where each rank has an element; sizes that the command does not name
+// end where memory does.
+[[nodiscard]] Sizes sizes_of(const BenchCommand& command, const Profile& profile,
+                             const RunFacts& facts, const std::optional<LeastMemory>& memory = {});
+
+// Returns a command for each type with each reduction, the judged one first. Combinations that
+// cannot be verified are left out if there are several.
+[[nodiscard]] std::vector<BenchCommand> variants_of(const BenchCommand& command);
+
+// Returns the placements of the largest size, out of place first. An error if the smallest size has
+// no element for each rank, or if the command names a placement that the back end lacks.
+[[nodiscard]] Result<std::vector<Operation>> operations_of(const BenchCommand& command,
+                                                           const std::vector<std::uint64_t>& sizes,
+                                                           const Backend& backend);
 
 // One measured operation on rank 0; empty elsewhere.
 struct Measured {
