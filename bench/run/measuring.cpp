@@ -20,6 +20,43 @@
 namespace muster::bench {
 namespace {
 
+// Rank 0 decides, since the nodes may differ, and its limits name the sizes.
+Result<std::vector<std::uint64_t>> agree_on_sizes(RankContext& self, const BenchCommand& command,
+                                                  const Backend& backend, int ranks) {
+  auto& group = *self.membership.group;
+  const auto mine = backend.memory_free();
+  TRY_ASSIGN(const auto free, group.gather(mine ? std::to_string(*mine) : ""));
+  TRY_ASSIGN(const auto memory, least_memory(free));
+  const auto& record = self.reporter.record();
+  auto facts = facts_of(record);
+  facts.ranks = ranks;
+  const auto sizes = sizes_of(command, record.choice.profile, facts, memory);
+  if (self.leads() && !sizes.remark.empty()) self.reporter.remark(sizes.remark);
+  return broadcast(group, sizes.bytes);
+}
+
+// `refusal`: why this rank cannot run; empty if it can. Rank 0 prints the first refusal, or why the
+// report could not be written. Returns the exit status of a run that cannot start, else
+// kExitHealthy.
+Result<int> agree_to_start(RankContext& self, const std::string& refusal) {
+  auto& group = *self.membership.group;
+  TRY_ASSIGN(const auto refusals, gather(group, refusal));
+  int status = kExitHealthy;
+  if (self.leads()) {
+    const auto first =
+        std::ranges::find_if(refusals, [](const auto& each) { return !each.empty(); });
+    if (first != refusals.end()) {
+      status = kExitUsage;
+      const auto rank = first - refusals.begin();
+      self.say(rank == 0 ? *first : fmt::format("rank {}: {}", rank, *first));
+    } else if (const auto can = self.reporter.can_conclude(); !can) {
+      status = kExitUndecided;
+      self.say(fmt::format("--output: {}", can.error().message));
+    }
+  }
+  return broadcast(group, status);
+}
+
 class Measuring {
  public:
   Measuring(RankContext& self, const BenchCommand& command)
@@ -323,39 +360,6 @@ class SplitMeasuring {
 };
 
 }  // namespace
-
-Result<std::vector<std::uint64_t>> agree_on_sizes(RankContext& self, const BenchCommand& command,
-                                                  const Backend& backend, int ranks) {
-  auto& group = *self.membership.group;
-  const auto mine = backend.memory_free();
-  TRY_ASSIGN(const auto free, group.gather(mine ? std::to_string(*mine) : ""));
-  TRY_ASSIGN(const auto memory, least_memory(free));
-  const auto& record = self.reporter.record();
-  auto facts = facts_of(record);
-  facts.ranks = ranks;
-  const auto sizes = sizes_of(command, record.choice.profile, facts, memory);
-  if (self.leads() && !sizes.remark.empty()) self.reporter.remark(sizes.remark);
-  return broadcast(group, sizes.bytes);
-}
-
-Result<int> agree_to_start(RankContext& self, const std::string& refusal) {
-  auto& group = *self.membership.group;
-  TRY_ASSIGN(const auto refusals, gather(group, refusal));
-  int status = kExitHealthy;
-  if (self.leads()) {
-    const auto first =
-        std::ranges::find_if(refusals, [](const auto& each) { return !each.empty(); });
-    if (first != refusals.end()) {
-      status = kExitUsage;
-      const auto rank = first - refusals.begin();
-      self.say(rank == 0 ? *first : fmt::format("rank {}: {}", rank, *first));
-    } else if (const auto can = self.reporter.can_conclude(); !can) {
-      status = kExitUndecided;
-      self.say(fmt::format("--output: {}", can.error().message));
-    }
-  }
-  return broadcast(group, status);
-}
 
 Result<int> measure(RankContext& self, const BenchCommand& command) {
   Measuring measuring(self, command);
