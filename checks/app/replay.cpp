@@ -107,18 +107,19 @@ class Replay {
     const int lost = named ? kExitHealthy : fail(caller_, undecided(named.error()).value());
     // If the file cannot be opened, print the reports instead of losing them.
     auto destination = named ? std::move(named) : Destination::open(caller_.console, "");
-    InOrder<JudgedFile> pieces(files_.size(), std::thread::hardware_concurrency());
     Result<void> written;
     int status = kExitHealthy;
-    pieces.run([&](std::size_t index) { return judge_file(files_[index]); },
-               [&](const JudgedFile& judged) {
-                 if (!judged.complaint.empty()) caller_.console.note(judged.complaint);
-                 status = std::max(status, judged.status,
-                                   [](int a, int b) { return severity(a) < severity(b); });
-                 if (judged.node) fleet_.push_back(*judged.node);
-                 written = destination->write(judged.text);
-                 return written.has_value();
-               });
+    make_in_order(
+        files_.size(), std::thread::hardware_concurrency(),
+        [&](std::size_t index) { return judge_file(files_[index]); },
+        [&](const JudgedFile& judged) {
+          if (!judged.complaint.empty()) caller_.console.note(judged.complaint);
+          status = std::max(status, judged.status,
+                            [](int a, int b) { return severity(a) < severity(b); });
+          if (judged.node) fleet_.push_back(*judged.node);
+          written = destination->write(judged.text);
+          return written.has_value();
+        });
     if (written && has_table()) {
       written = destination->write(fleet_table(fleet_, files_.size() - fleet_.size()));
     }

