@@ -21,76 +21,67 @@ struct Unit {
 };
 
 constexpr double kKibi = 1024;
-
-// Ascending in factor.
-template <class Kind>
-constexpr auto kUnits = std::span<const Unit>{};
-
-constexpr std::array kByteUnits{Unit{"B", 1},
-                                Unit{"kB", 1e3, false},
-                                Unit{"KB", 1e3, false},
-                                Unit{"KiB", kKibi},
-                                Unit{"MB", 1e6, false},
-                                Unit{"MiB", kKibi* kKibi},
-                                Unit{"GB", 1e9, false},
-                                Unit{"GiB", kKibi* kKibi* kKibi},
-                                Unit{"TB", 1e12, false},
-                                Unit{"TiB", kKibi* kKibi* kKibi* kKibi}};
-constexpr std::array kPercentUnits{Unit{"%", 1}};
 constexpr double kWeek = 7 * kDay;
-constexpr std::array kSecondUnits{Unit{"us", 1e-6},
-                                  Unit{"ms", 1e-3},
-                                  Unit{"s", 1},
-                                  Unit{"sec", 1, false},
-                                  Unit{"secs", 1, false},
-                                  Unit{"second", 1, false},
-                                  Unit{"seconds", 1, false},
-                                  Unit{"min", kMinute},
-                                  Unit{"m", kMinute, false},
-                                  Unit{"mins", kMinute, false},
-                                  Unit{"minute", kMinute, false},
-                                  Unit{"minutes", kMinute, false},
-                                  Unit{"h", kHour},
-                                  Unit{"hr", kHour, false},
-                                  Unit{"hrs", kHour, false},
-                                  Unit{"hour", kHour, false},
-                                  Unit{"hours", kHour, false},
-                                  Unit{"d", kDay},
-                                  Unit{"day", kDay, false},
-                                  Unit{"days", kDay, false},
-                                  Unit{"w", kWeek, false},
-                                  Unit{"week", kWeek, false},
-                                  Unit{"weeks", kWeek, false}};
-constexpr std::array kCelsiusUnits{Unit{"C", 1}};
-constexpr std::array kBytesPerSecondUnits{Unit{"B/s", 1}, Unit{"kB/s", 1e3}, Unit{"MB/s", 1e6},
-                                          Unit{"GB/s", 1e9}, Unit{"TB/s", 1e12}};
-constexpr std::array kBitsPerSecondUnits{Unit{"Mb/s", 1e6}, Unit{"Gb/s", 1e9}, Unit{"Tb/s", 1e12}};
-constexpr std::array kTransferUnits{Unit{"GT/s", 1e9}};
-constexpr std::array kHertzUnits{Unit{"Hz", 1}, Unit{"kHz", 1e3}, Unit{"MHz", 1e6},
-                                 Unit{"GHz", 1e9}};
-constexpr std::array kWattUnits{Unit{"mW", 1e-3}, Unit{"W", 1}, Unit{"kW", 1e3}};
-constexpr std::array kFlopUnits{Unit{"GFLOPS", 1e9}, Unit{"TFLOPS", 1e12}, Unit{"PFLOPS", 1e15}};
+
+// The units of each kind, ascending in factor.
+template <class Kind>
+constexpr std::array<Unit, 0> kUnits{};
 
 template <>
-constexpr auto kUnits<BytesKind> = std::span<const Unit>(kByteUnits);
+constexpr std::array kUnits<BytesKind>{Unit{"B", 1},
+                                       Unit{"kB", 1e3, false},
+                                       Unit{"KB", 1e3, false},
+                                       Unit{"KiB", kKibi},
+                                       Unit{"MB", 1e6, false},
+                                       Unit{"MiB", kKibi* kKibi},
+                                       Unit{"GB", 1e9, false},
+                                       Unit{"GiB", kKibi* kKibi* kKibi},
+                                       Unit{"TB", 1e12, false},
+                                       Unit{"TiB", kKibi* kKibi* kKibi* kKibi}};
 template <>
-constexpr auto kUnits<PercentKind> = std::span<const Unit>(kPercentUnits);
+constexpr std::array kUnits<PercentKind>{Unit{"%", 1}};
 template <>
-constexpr auto kUnits<SecondsKind> = std::span<const Unit>(kSecondUnits);
+constexpr std::array kUnits<SecondsKind>{Unit{"us", 1e-6},
+                                         Unit{"ms", 1e-3},
+                                         Unit{"s", 1},
+                                         Unit{"sec", 1, false},
+                                         Unit{"secs", 1, false},
+                                         Unit{"second", 1, false},
+                                         Unit{"seconds", 1, false},
+                                         Unit{"min", kMinute},
+                                         Unit{"m", kMinute, false},
+                                         Unit{"mins", kMinute, false},
+                                         Unit{"minute", kMinute, false},
+                                         Unit{"minutes", kMinute, false},
+                                         Unit{"h", kHour},
+                                         Unit{"hr", kHour, false},
+                                         Unit{"hrs", kHour, false},
+                                         Unit{"hour", kHour, false},
+                                         Unit{"hours", kHour, false},
+                                         Unit{"d", kDay},
+                                         Unit{"day", kDay, false},
+                                         Unit{"days", kDay, false},
+                                         Unit{"w", kWeek, false},
+                                         Unit{"week", kWeek, false},
+                                         Unit{"weeks", kWeek, false}};
 template <>
-constexpr auto kUnits<CelsiusKind> = std::span<const Unit>(kCelsiusUnits);
+constexpr std::array kUnits<CelsiusKind>{Unit{"C", 1}};
 template <>
-constexpr auto kUnits<BytesPerSecondKind> = std::span<const Unit>(kBytesPerSecondUnits);
+constexpr std::array kUnits<BytesPerSecondKind>{
+    Unit{"B/s", 1}, Unit{"kB/s", 1e3}, Unit{"MB/s", 1e6}, Unit{"GB/s", 1e9}, Unit{"TB/s", 1e12}};
 template <>
-constexpr auto kUnits<BitsPerSecondKind> = std::span<const Unit>(kBitsPerSecondUnits);
+constexpr std::array kUnits<BitsPerSecondKind>{Unit{"Mb/s", 1e6}, Unit{"Gb/s", 1e9},
+                                               Unit{"Tb/s", 1e12}};
 template <>
-constexpr auto kUnits<TransfersKind> = std::span<const Unit>(kTransferUnits);
+constexpr std::array kUnits<TransfersKind>{Unit{"GT/s", 1e9}};
 template <>
-constexpr auto kUnits<HertzKind> = std::span<const Unit>(kHertzUnits);
+constexpr std::array kUnits<HertzKind>{Unit{"Hz", 1}, Unit{"kHz", 1e3}, Unit{"MHz", 1e6},
+                                       Unit{"GHz", 1e9}};
 template <>
-constexpr auto kUnits<WattsKind> = std::span<const Unit>(kWattUnits);
+constexpr std::array kUnits<WattsKind>{Unit{"mW", 1e-3}, Unit{"W", 1}, Unit{"kW", 1e3}};
 template <>
-constexpr auto kUnits<FlopsKind> = std::span<const Unit>(kFlopUnits);
+constexpr std::array kUnits<FlopsKind>{Unit{"GFLOPS", 1e9}, Unit{"TFLOPS", 1e12},
+                                       Unit{"PFLOPS", 1e15}};
 
 std::string names_of(std::span<const Unit> units) {
   std::vector<std::string_view> names;
@@ -114,7 +105,7 @@ std::string shortest(double value) {
 
 template <class Kind>
 Result<Quantity<Kind>> parse_quantity(std::string_view text) {
-  const auto units = kUnits<Kind>;
+  const std::span<const Unit> units = kUnits<Kind>;
   const auto number_end = text.find_first_not_of("0123456789.eE+-");
   // "5e3" may be followed by a unit that starts with E or e: none does.
   const auto number = parse_number(text.substr(0, number_end));
@@ -137,7 +128,7 @@ Result<Quantity<Kind>> parse_quantity(std::string_view text) {
 
 template <class Kind>
 std::string to_string(Quantity<Kind> quantity) {
-  const auto units = kUnits<Kind>;
+  const std::span<const Unit> units = kUnits<Kind>;
   const Unit* chosen = &units.front();
   for (const auto& unit : units) {
     if (unit.shown && quantity.value >= unit.factor) chosen = &unit;
