@@ -7,7 +7,7 @@
 
 #include "bench/launch/place.hpp"
 #include "lib/node/gpu.hpp"
-#include "lib/node/section.hpp"
+#include "lib/node/snapshot.hpp"
 #include "lib/report/finding.hpp"
 
 namespace muster::bench::node {

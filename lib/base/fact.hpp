@@ -30,6 +30,10 @@ class Fact {
     }
   }
 
+  // NOLINTNEXTLINE(google-explicit-constructor): so is an error.
+  Fact(tl::unexpected<Error> error)
+      : Fact(std::move(error.value().message), error.value().missing) {}
+
   // The node does not have the value: no such file, no such feature.
   [[nodiscard]] static Fact absent(std::string why) { return Fact(std::move(why), true); }
 

@@ -10,10 +10,13 @@
 //   };
 //
 // A struct with a member `static constexpr std::string_view kSchema` has it as its key "schema".
+// Enumerations have words, by the same idea.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -90,11 +93,25 @@ constexpr void for_each_field(Visitor&& visit) {
   }
 }
 
-template <Described T>
-[[nodiscard]] constexpr std::size_t count_fields() {
-  std::size_t count = 0;
-  for_each_field<T>([&](const auto& /*field*/) { ++count; });
-  return count;
+// An enumeration with a constexpr function json_words(Enum), which returns the words of all
+// enumerators, in order.
+template <class Enum>
+concept HasWords = std::is_enum_v<Enum> && requires(Enum value) {
+  json_words(value);
+};
+
+template <HasWords Enum>
+[[nodiscard]] constexpr std::string_view to_string(Enum value) {
+  return json_words(value)[static_cast<std::size_t>(value)];
+}
+
+// The enumerator with this word; empty for an unknown word.
+template <HasWords Enum>
+[[nodiscard]] constexpr std::optional<Enum> parse_word(std::string_view word) {
+  const auto& words = json_words(Enum{});
+  const auto found = std::ranges::find(words, word);
+  if (found == words.end()) return std::nullopt;
+  return static_cast<Enum>(found - words.begin());
 }
 
 }  // namespace muster

@@ -3,11 +3,8 @@
 // not known is an object with the reason: {"$absent": "…"} or {"$unreadable": "…"}.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,41 +20,42 @@ namespace muster {
 inline constexpr std::string_view kAbsentKey = "$absent";
 inline constexpr std::string_view kUnreadableKey = "$unreadable";
 
-// Writes one value. Enumerations are written as the words of json_words(Enum), a constexpr function
-// that is found by the type and returns a word per enumerator, in order.
+// Appends JSON to `text`, without line ends. Invalid UTF-8, which a kernel log can have, is
+// replaced; numbers that JSON does not know become null. With `longest`, all strings are made
+// printable and cut at that length.
 class JsonWriter {
  public:
-  explicit JsonWriter(nlohmann::ordered_json& target) : target_(target) {}
+  explicit JsonWriter(std::string& text, std::optional<std::size_t> longest = {})
+      : text_(text), longest_(longest) {}
 
-  void write(bool value);
+  void write(bool value) { text_ += value ? "true" : "false"; }
+
   void write(double value);
   void write(std::int64_t value);
   void write(std::uint64_t value);
-  void write(std::string_view text);
-  // Begins an object of about `size` members.
-  void begin_object(std::size_t size);
+  void write(std::string_view value);
 
   void write(int value) { write(std::int64_t{value}); }
 
   void write(unsigned value) { write(std::uint64_t{value}); }
 
-  void write(const std::string& text) { write(std::string_view(text)); }
+  void write(const std::string& value) { write(std::string_view(value)); }
 
-  void write(std::monostate /*null*/) {}
+  void write(std::monostate /*null*/) { text_ += "null"; }
 
+  // Described structs, enumerations, and types with a function write_json(JsonWriter&, const T&).
   template <class T>
   void write(const T& value);
 
   template <class T>
   void write(const Fact<T>& fact) {
     if (fact) return write(*fact);
-    begin_object(1);
-    member(fact.is_absent() ? kAbsentKey : kUnreadableKey, fact.why());
+    object([&] { member(fact.is_absent() ? kAbsentKey : kUnreadableKey, fact.why()); });
   }
 
   template <class T>
   void write(const std::optional<T>& value) {
-    if (value) write(*value);
+    value ? write(*value) : write(std::monostate{});
   }
 
   template <class... T>
@@ -67,27 +65,43 @@ class JsonWriter {
 
   template <class T>
   void write(const std::vector<T>& values) {
-    begin_array(values.size());
-    for (const auto& value : values) JsonWriter(add_item()).write(value);
+    text_ += '[';
+    for (const auto& value : values) {
+      separate();
+      write(value);
+    }
+    text_ += ']';
   }
 
   template <class T>
   void write(const std::map<std::string, T>& values) {
-    begin_object(values.size());
-    for (const auto& [name, value] : values) member(name, value);
+    object([&] {
+      for (const auto& [name, value] : values) member(name, value);
+    });
   }
 
-  // Adds a member to the object that was begun. Instantiated per type, not per member: a file that
-  // writes sixty structs compiles in seconds.
+  // Writes an object, for whose members `write_members` calls member().
+  template <class WriteMembers>
+  void object(const WriteMembers& write_members) {
+    text_ += '{';
+    write_members();
+    text_ += '}';
+  }
+
+  // Instantiated per type, not per member: a file that writes sixty structs compiles in seconds.
   template <class T>
   [[gnu::noinline]] void member(std::string_view name, const T& value) {
-    JsonWriter(add_member(name)).write(value);
+    separate();
+    write(name);
+    text_ += ':';
+    write(value);
   }
 
  private:
-  void begin_array(std::size_t size);
-  [[nodiscard]] nlohmann::ordered_json& add_item();
-  [[nodiscard]] nlohmann::ordered_json& add_member(std::string_view name);
+  // Adds the comma before all but the first of an object or array.
+  void separate() {
+    if (text_.back() != '{' && text_.back() != '[') text_ += ',';
+  }
 
   template <class T>
   [[nodiscard]] static bool is_empty(const T& value) {
@@ -101,34 +115,42 @@ class JsonWriter {
     }
   }
 
-  nlohmann::ordered_json& target_;
+  std::string& text_;
+  std::optional<std::size_t> longest_;
 };
 
-// Described structs, enumerations, and types with a function write_json(JsonWriter&, const T&).
 template <class T>
 void JsonWriter::write(const T& value) {
   if constexpr (Described<T>) {
-    begin_object(count_fields<T>() + 1);
-    if constexpr (requires { T::kSchema; }) member("schema", T::kSchema);
-    for_each_field<T>([&](const auto& field) {
-      const auto& each = value.*field.member;
-      if (field.presence == Presence::unless_empty && is_empty(each)) return;
-      member(field.name, each);
+    object([&] {
+      if constexpr (requires { T::kSchema; }) member("schema", T::kSchema);
+      for_each_field<T>([&](const auto& field) {
+        const auto& each = value.*field.member;
+        if (field.presence == Presence::unless_empty && is_empty(each)) return;
+        member(field.name, each);
+      });
     });
-  } else if constexpr (std::is_enum_v<T>) {
-    write(json_words(value)[static_cast<std::size_t>(value)]);
+  } else if constexpr (HasWords<T>) {
+    write(to_string(value));
   } else {
     write_json(*this, value);
   }
 }
 
-// Calls `write` for an empty document and returns its JSON, in one line without its end. Invalid
-// UTF-8, which a kernel log can have, is replaced; numbers that JSON does not know become null.
-[[nodiscard]] std::string write_json_text(const std::function<void(JsonWriter&)>& write);
+// The JSON of an object, for whose members `write_members(JsonWriter&)` calls member().
+template <class WriteMembers>
+[[nodiscard]] std::string write_json_object(const WriteMembers& write_members) {
+  std::string text;
+  JsonWriter json(text);
+  json.object([&] { write_members(json); });
+  return text;
+}
 
 template <class T>
 [[nodiscard]] std::string to_json_line(const T& value) {
-  return write_json_text([&](JsonWriter& json) { json.write(value); });
+  std::string text;
+  JsonWriter(text).write(value);
+  return text;
 }
 
 }  // namespace muster

@@ -2,9 +2,11 @@
 // The outcomes and remedies of findings, with their words in reports and profiles.
 #pragma once
 
-#include <optional>
+#include <array>
 #include <span>
 #include <string_view>
+
+#include "lib/base/fields.hpp"
 
 namespace muster {
 
@@ -23,18 +25,42 @@ enum class Remedy {
   report_to_provider,
 };
 
-[[nodiscard]] std::string_view to_string(Outcome outcome);
-[[nodiscard]] std::string_view to_string(Remedy remedy);
-// The reverse of to_string(); empty for an unknown word.
-[[nodiscard]] std::optional<Outcome> parse_outcome(std::string_view word);
-[[nodiscard]] std::optional<Remedy> parse_remedy(std::string_view word);
+inline constexpr std::array<std::string_view, 5> kOutcomeWords{"fail", "warn", "pass", "unknown",
+                                                               "skip"};
+inline constexpr std::array<std::string_view, 9> kRemedyWords{"none",
+                                                              "watch",
+                                                              "restart_app",
+                                                              "reset_gpu",
+                                                              "restart_service",
+                                                              "reboot",
+                                                              "reseat_or_replace",
+                                                              "fix_config",
+                                                              "report_to_provider"};
+inline constexpr std::array<std::string_view, kRemedyWords.size()> kRemedyDescriptions{
+    "",
+    "watch it",
+    "end or restart the application",
+    "reset the GPU",
+    "restart the service",
+    "reboot the node",
+    "reseat or replace the part",
+    "fix the configuration",
+    "report to the provider"};
+
+constexpr const auto& json_words(Outcome /*type*/) { return kOutcomeWords; }
+
+constexpr const auto& json_words(Remedy /*type*/) { return kRemedyWords; }
+
+// The words that a profile may use.
+constexpr std::span<const std::string_view> words_of(Outcome /*of*/) {
+  return std::span(kOutcomeWords).first(static_cast<std::size_t>(Outcome::pass) + 1);
+}
+
+constexpr std::span<const std::string_view> words_of(Remedy /*of*/) { return kRemedyWords; }
+
 // For people: "reset the GPU", "fix the configuration"; empty for none.
-[[nodiscard]] std::string_view describe(Remedy remedy);
-// The words that a profile may use: fail, warn or pass; any remedy.
-[[nodiscard]] std::span<const std::string_view> words_of(Outcome of);
-[[nodiscard]] std::span<const std::string_view> words_of(Remedy of);
-// All words, in the order of the enumerators.
-[[nodiscard]] std::span<const std::string_view> json_words(Outcome of);
-[[nodiscard]] std::span<const std::string_view> json_words(Remedy of);
+[[nodiscard]] constexpr std::string_view describe(Remedy remedy) {
+  return kRemedyDescriptions[static_cast<std::size_t>(remedy)];
+}
 
 }  // namespace muster

@@ -1,91 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything observed on one node at one time. Checks read nothing else about the node.
+// Everything observed on one node at one time, in a section per probe. Checks read nothing else
+// about the node.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "lib/base/json_read.hpp"
+#include "lib/base/json_write.hpp"
 #include "lib/base/result.hpp"
-#include "lib/node/cpu.hpp"
-#include "lib/node/disks.hpp"
+#include "lib/node/devices.hpp"
 #include "lib/node/earlier.hpp"
-#include "lib/node/environment.hpp"
 #include "lib/node/gpu.hpp"
-#include "lib/node/ib.hpp"
-#include "lib/node/identity.hpp"
-#include "lib/node/kernel.hpp"
-#include "lib/node/kernel_log.hpp"
-#include "lib/node/memory.hpp"
-#include "lib/node/mounts.hpp"
-#include "lib/node/network.hpp"
-#include "lib/node/pci.hpp"
-#include "lib/node/processes.hpp"
-#include "lib/node/section.hpp"
-#include "lib/node/services.hpp"
-#include "lib/node/topology.hpp"
+#include "lib/node/host.hpp"
 #include "lib/node/xid.hpp"
 
 namespace muster {
 
+enum class Status {
+  ok,       // the probe completed; single facts may be missing, each with its reason
+  absent,   // there is nothing to observe (no RDMA stack, a foreign root …)
+  timeout,  // the probe did not answer in time
+  error,    // the probe crashed, or could not read what it needs
+};
+
+inline constexpr std::array<std::string_view, 4> kStatusWords{"ok", "absent", "timeout", "error"};
+
+constexpr const auto& json_words(Status /*type*/) { return kStatusWords; }
+
+inline constexpr std::string_view kNotObserved = "not observed";
+
+template <class T>
+struct Section {
+  Status status = Status::absent;
+  std::string reason{kNotObserved};  // empty if ok
+  double duration_ms = 0;
+  T facts{};
+
+  [[nodiscard]] bool ok() const { return status == Status::ok; }
+
+  // False if its probe was not run.
+  [[nodiscard]] bool asked() const { return status != Status::absent || reason != kNotObserved; }
+
+  const T* operator->() const { return &facts; }
+
+  T* operator->() { return &facts; }
+
+  const T& operator*() const { return facts; }
+
+  bool operator==(const Section&) const = default;
+};
+
+// The section of a probe that completed.
+template <class T>
+[[nodiscard]] Section<T> observed(T facts) {
+  return {.status = Status::ok, .reason = {}, .duration_ms = 0, .facts = std::move(facts)};
+}
+
+// In JSON a section has "reason" only if it has one, and "facts" only if it is ok.
+template <class T>
+void write_json(JsonWriter& json, const Section<T>& section) {
+  json.object([&] {
+    json.member("status", section.status);
+    if (!section.reason.empty()) json.member("reason", section.reason);
+    json.member("duration_ms", section.duration_ms);
+    if (section.ok()) json.member("facts", section.facts);
+  });
+}
+
+template <class T>
+void read_json(const JsonReader& json, Section<T>& section) {
+  if (!json.expect_object()) return;
+  section = {.status = Status::error, .reason = {}};
+  json.member("status", section.status);
+  json.member("reason", section.reason);
+  json.member("duration_ms", section.duration_ms);
+  if (section.ok()) json.member("facts", section.facts);
+}
+
+// The probes, in the order of reports: the name of each, which is also that of the section it
+// fills, and the type of its facts.
+#define MUSTER_PROBES(X)      \
+  X(identity, Identity)       \
+  X(cpu, Cpu)                 \
+  X(memory, Memory)           \
+  X(mounts, Mounts)           \
+  X(disks, Disks)             \
+  X(processes, Processes)     \
+  X(kernel, Kernel)           \
+  X(kernel_log, KernelLog)    \
+  X(services, Services)       \
+  X(network, Network)         \
+  X(pci, Pci)                 \
+  X(infiniband, Infiniband)   \
+  X(verbs, Verbs)             \
+  X(topology, Topology)       \
+  X(environment, Environment) \
+  X(nvml, Nvml)
+
+#define MUSTER_ENUMERATOR(name, Facts) name,
+enum class Probe { MUSTER_PROBES(MUSTER_ENUMERATOR) };
+#undef MUSTER_ENUMERATOR
+
+#define MUSTER_NAME(name, Facts) std::string_view(#name),
+inline constexpr std::array kProbeNames{MUSTER_PROBES(MUSTER_NAME)};
+#undef MUSTER_NAME
+
+constexpr const auto& json_words(Probe /*type*/) { return kProbeNames; }
+
 inline constexpr std::string_view kSnapshotSchema = "muster.snapshot/1";
+
+#define MUSTER_SECTION(name, Facts) Section<Facts> name;
 
 struct Snapshot {
   std::string taken;  // wall time, RFC 3339 in UTC; a label, never judged
-  Section<Identity> identity;
-  Section<Cpu> cpu;
-  Section<Memory> memory;
-  Section<Mounts> mounts;
-  Section<Disks> disks;
-  Section<Processes> processes;
-  Section<Kernel> kernel;
-  Section<KernelLog> kernel_log;
+  MUSTER_PROBES(MUSTER_SECTION)
   Xids xids;  // from the records of the kernel log; not in JSON
-  Section<Services> services;
-  Section<Network> network;
-  Section<Pci> pci;
-  Section<Infiniband> infiniband;
-  Section<Verbs> verbs;
-  Section<Topology> topology;
-  Section<Environment> environment;
-  Section<Nvml> nvml;
   Earlier earlier;
 
   bool operator==(const Snapshot&) const = default;
 };
 
-// The probes, in the order of reports. Each fills the section with its name.
-enum class Probe {
-  identity,
-  cpu,
-  memory,
-  mounts,
-  disks,
-  processes,
-  kernel,
-  kernel_log,
-  services,
-  network,
-  pci,
-  infiniband,
-  verbs,
-  topology,
-  environment,
-  nvml,
-};
+#undef MUSTER_SECTION
 
-inline constexpr std::array kProbeNames{
-    std::string_view("identity"), std::string_view("cpu"),        std::string_view("memory"),
-    std::string_view("mounts"),   std::string_view("disks"),      std::string_view("processes"),
-    std::string_view("kernel"),   std::string_view("kernel_log"), std::string_view("services"),
-    std::string_view("network"),  std::string_view("pci"),        std::string_view("infiniband"),
-    std::string_view("verbs"),    std::string_view("topology"),   std::string_view("environment"),
-    std::string_view("nvml")};
-
-[[nodiscard]] constexpr std::string_view to_string(Probe probe) {
-  return kProbeNames.at(static_cast<std::size_t>(probe));
+// Calls `visit(Probe, section)` for all sections of a snapshot, in order.
+template <class S, class Visitor>
+void for_each_section(S& snapshot, Visitor&& visit) {
+#define MUSTER_VISIT(name, Facts) visit(Probe::name, snapshot.name);
+  MUSTER_PROBES(MUSTER_VISIT)
+#undef MUSTER_VISIT
 }
 
 // The probes that a check needs or that a run starts.
@@ -120,27 +167,6 @@ class ProbeSet {
 
 [[nodiscard]] constexpr ProbeSet operator|(Probe left, Probe right) {
   return ProbeSet(left) | ProbeSet(right);
-}
-
-// Calls `visit(Probe, section)` for all sections of a snapshot, in order.
-template <class S, class Visitor>
-void for_each_section(S& snapshot, Visitor&& visit) {
-  visit(Probe::identity, snapshot.identity);
-  visit(Probe::cpu, snapshot.cpu);
-  visit(Probe::memory, snapshot.memory);
-  visit(Probe::mounts, snapshot.mounts);
-  visit(Probe::disks, snapshot.disks);
-  visit(Probe::processes, snapshot.processes);
-  visit(Probe::kernel, snapshot.kernel);
-  visit(Probe::kernel_log, snapshot.kernel_log);
-  visit(Probe::services, snapshot.services);
-  visit(Probe::network, snapshot.network);
-  visit(Probe::pci, snapshot.pci);
-  visit(Probe::infiniband, snapshot.infiniband);
-  visit(Probe::verbs, snapshot.verbs);
-  visit(Probe::topology, snapshot.topology);
-  visit(Probe::environment, snapshot.environment);
-  visit(Probe::nvml, snapshot.nvml);
 }
 
 // NVML's GPU at a PCI address; null for none.
@@ -180,12 +206,5 @@ template <class T>
 [[nodiscard]] std::string section_to_json(const Section<T>& section);
 template <class T>
 [[nodiscard]] Result<Section<T>> parse_section(std::string_view text);
-
-// The types that these two functions are compiled for.
-// clang-format off
-#define MUSTER_SECTIONS(X) \
-  X(Identity) X(Cpu) X(Memory) X(Mounts) X(Disks) X(Processes) X(Kernel) X(KernelLog) X(Services) \
-  X(Network) X(Pci) X(Infiniband) X(Verbs) X(Topology) X(Environment) X(Nvml) X(Earlier)
-// clang-format on
 
 }  // namespace muster

@@ -7,15 +7,6 @@
 namespace muster {
 namespace {
 
-void write_json(JsonWriter& json, const Snapshot& snapshot) {
-  json.begin_object(kProbeNames.size() + 3);
-  json.member("schema", kSnapshotSchema);
-  json.member("taken", snapshot.taken);
-  for_each_section(
-      snapshot, [&](Probe probe, const auto& section) { json.member(to_string(probe), section); });
-  json.member("earlier", snapshot.earlier);
-}
-
 void read_json(const JsonReader& json, Snapshot& snapshot) {
   json.expect_schema(kSnapshotSchema);
   if (json.failed()) return;
@@ -37,7 +28,14 @@ void for_each_state_field(Visitor&& visit) {
 }  // namespace
 
 std::string to_json(const Snapshot& snapshot) {
-  return write_json_text([&](JsonWriter& json) { write_json(json, snapshot); });
+  return write_json_object([&](JsonWriter& json) {
+    json.member("schema", kSnapshotSchema);
+    json.member("taken", snapshot.taken);
+    for_each_section(snapshot, [&](Probe probe, const auto& section) {
+      json.member(to_string(probe), section);
+    });
+    json.member("earlier", snapshot.earlier);
+  });
 }
 
 Result<Snapshot> parse_snapshot(std::string_view text) {
@@ -47,8 +45,7 @@ Result<Snapshot> parse_snapshot(std::string_view text) {
 }
 
 std::string state_to_json(const Earlier& earlier) {
-  return write_json_text([&](JsonWriter& json) {
-    json.begin_object(count_fields<Earlier>() + 1);
+  return write_json_object([&](JsonWriter& json) {
     json.member("schema", kStateSchema);
     for_each_state_field(
         [&](const auto& field) { json.member(field.name, earlier.*field.member); });
@@ -76,12 +73,13 @@ Result<Section<T>> parse_section(std::string_view text) {
   return from_json<Section<T>>(text);
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): T is a type
-#define MUSTER_SECTION(T)                                  \
-  template std::string section_to_json(const Section<T>&); \
-  template Result<Section<T>> parse_section<T>(std::string_view);
+// NOLINTBEGIN(bugprone-macro-parentheses): Facts is a type
+#define MUSTER_SECTION(name, Facts)                            \
+  template std::string section_to_json(const Section<Facts>&); \
+  template Result<Section<Facts>> parse_section<Facts>(std::string_view);
 // NOLINTEND(bugprone-macro-parentheses)
-MUSTER_SECTIONS(MUSTER_SECTION)
+MUSTER_PROBES(MUSTER_SECTION)
+MUSTER_SECTION(earlier, Earlier)
 #undef MUSTER_SECTION
 
 }  // namespace muster

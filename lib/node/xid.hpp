@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/node/kernel_log.hpp"
+#include "lib/node/host.hpp"
 
 namespace muster {
 

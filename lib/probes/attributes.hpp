@@ -15,7 +15,7 @@
 #include "lib/base/fact.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/root.hpp"
-#include "lib/node/section.hpp"
+#include "lib/node/snapshot.hpp"
 
 namespace muster {
 

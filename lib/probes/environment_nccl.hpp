@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
-#include "lib/node/environment.hpp"
+#include "lib/node/host.hpp"
 
 namespace muster {
 

@@ -11,7 +11,7 @@
 
 #include "lib/base/fact.hpp"
 #include "lib/base/result.hpp"
-#include "lib/node/mounts.hpp"
+#include "lib/node/host.hpp"
 
 namespace muster {
 

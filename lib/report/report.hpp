@@ -26,10 +26,6 @@ inline constexpr std::array<std::string_view, 3> kVerdictWords{"healthy", "unhea
 
 constexpr const auto& json_words(Verdict /*type*/) { return kVerdictWords; }
 
-[[nodiscard]] constexpr std::string_view to_string(Verdict verdict) {
-  return kVerdictWords.at(static_cast<std::size_t>(verdict));
-}
-
 // The exit statuses of docs/report.md.
 inline constexpr int kExitHealthy = 0;
 inline constexpr int kExitUnhealthy = 1;

@@ -104,7 +104,7 @@ std::optional<NodeMemory> parse_node_memory(std::string_view text) {
                     .device = values.text("device"),
                     .remedy = remedy.empty()
                                   ? Remedy::none
-                                  : parse_remedy(remedy).value_or(Remedy::reseat_or_replace),
+                                  : parse_word<Remedy>(remedy).value_or(Remedy::reseat_or_replace),
                     .at = to_time(values.at("at")),
                     .boot = values.text("boot"),
                     .last_boot = values.text("last_boot"),

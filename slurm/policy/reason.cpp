@@ -15,11 +15,9 @@ constexpr std::size_t kLongestSubject = 100;  // a check and a device, so that a
 
 // The remedy that is described so.
 std::optional<Remedy> remedy_of(std::string_view description) {
-  for (const auto word : words_of(Remedy::none)) {
-    const auto remedy = parse_remedy(word);
-    if (remedy != Remedy::none && describe(*remedy) == description) return remedy;
-  }
-  return std::nullopt;
+  const auto* found = std::ranges::find(kRemedyDescriptions, description);
+  if (description.empty() || found == kRemedyDescriptions.end()) return std::nullopt;
+  return static_cast<Remedy>(found - kRemedyDescriptions.begin());
 }
 
 // "gpu.ecc_remapped_rows": words with a dot between.

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "lib/node/gpu.hpp"
-#include "lib/node/pci.hpp"
+#include "lib/node/devices.hpp"
 
 namespace muster::nodes {
 

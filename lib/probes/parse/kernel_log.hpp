@@ -9,7 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "lib/node/kernel_log.hpp"
+#include "lib/node/host.hpp"
 
 namespace muster {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "lib/base/result.hpp"
-#include "lib/node/mounts.hpp"
+#include "lib/node/host.hpp"
 
 namespace muster {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "lib/base/root.hpp"
-#include "lib/node/pci.hpp"
+#include "lib/node/devices.hpp"
 
 namespace muster {
 

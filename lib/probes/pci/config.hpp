@@ -9,7 +9,7 @@
 #include <span>
 
 #include "lib/base/fact.hpp"
-#include "lib/node/pci.hpp"
+#include "lib/node/devices.hpp"
 
 namespace muster {
 

@@ -285,8 +285,7 @@ Json pictures_of(const Report& report) {
 }  // namespace
 
 std::string to_html(const Report& report, const RenderOptions& options) {
-  Json page;
-  JsonWriter(page).write(report);
+  auto page = Json::parse(to_json_line(report));
   page["verdict_class"] = class_of(report.verdict);
   page["of_job"] = !report.nodes.empty();
   page["header"] = header_of(report);

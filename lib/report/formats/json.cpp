@@ -16,15 +16,13 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Makes strings printable and rounds durations to microseconds.
-void clean(std::string_view key, OrderedJson& json) {
-  constexpr std::size_t kMaxText = 4096;
-  if (json.is_string()) json = printable(json.get_ref<const std::string&>(), kMaxText);
+// Rounds durations to microseconds.
+void round_durations(std::string_view key, OrderedJson& json) {
   if (json.is_number_float() && key.ends_with("_ms")) {
     json = std::round(json.get<double>() * 1000.0) / 1000.0;
   }
   if (!json.is_structured()) return;
-  for (auto& [inner, value] : json.items()) clean(inner, value);
+  for (auto& [inner, value] : json.items()) round_durations(inner, value);
 }
 
 void leave_out_plain_passes(const std::vector<Finding>& findings, OrderedJson& json) {
@@ -38,9 +36,11 @@ void leave_out_plain_passes(const std::vector<Finding>& findings, OrderedJson& j
 }  // namespace
 
 std::string to_json(const Report& report, const RenderOptions& options) {
-  OrderedJson document;
-  JsonWriter(document).write(report);
-  clean("", document);
+  constexpr std::size_t kLongestText = 4096;
+  std::string text;
+  JsonWriter(text, kLongestText).write(report);
+  auto document = OrderedJson::parse(text);
+  round_durations("", document);
   if (!options.verbose) leave_out_plain_passes(report.findings, document["findings"]);
   if (!options.every_iteration && !report.measurements.empty()) {
     for (auto& each : document["measurements"]) each.erase("iterations_us");
