@@ -110,30 +110,26 @@ Result<std::string> read_pci_address(const Root& root, std::string_view device_l
 }
 
 Fact<double> read_link_speed(const Root& root, const std::string& path) {
-  const auto line = root.read_line(path);
-  if (!line) return Fact<double>::failed(line.error());
-  if (line->starts_with("Unknown"))
-    return Fact<double>::absent(fmt::format("{} says {}", path, printable(*line)));
-  const auto words = split_words(*line);
+  TRY_ASSIGN(const auto line, root.read_line(path));
+  if (line.starts_with("Unknown"))
+    return make_missing(fmt::format("{} says {}", path, printable(line)));
+  const auto words = split_words(line);
   const auto value =
       words.size() >= 2 && words[1] == "GT/s" ? parse_number(words[0]) : make_error("");
   if (!value || *value <= 0) {
-    return Fact<double>::unreadable(
-        fmt::format("read {}: \"{}\" is not a link speed", path, printable(*line)));
+    return make_error(fmt::format("read {}: \"{}\" is not a link speed", path, printable(line)));
   }
   return *value;
 }
 
 Fact<unsigned> read_link_width(const Root& root, const std::string& path) {
-  const auto line = root.read_line(path);
-  if (!line) return Fact<unsigned>::failed(line.error());
-  const auto value = parse_unsigned(*line);
+  TRY_ASSIGN(const auto line, root.read_line(path));
+  const auto value = parse_unsigned(line);
   if (value && (*value == 0 || *value == 63 || *value == 255)) {
-    return Fact<unsigned>::absent(fmt::format("{} says {}, which means not known", path, *value));
+    return make_missing(fmt::format("{} says {}, which means not known", path, *value));
   }
   if (!value || *value > 32) {
-    return Fact<unsigned>::unreadable(
-        fmt::format("read {}: \"{}\" is not a link width", path, printable(*line)));
+    return make_error(fmt::format("read {}: \"{}\" is not a link width", path, printable(line)));
   }
   return static_cast<unsigned>(*value);
 }

@@ -54,7 +54,7 @@ Fact<unsigned> count_sockets(const std::set<Core>& cores) {
   std::set<std::int64_t> packages;
   for (const auto& core : cores) packages.insert(core.package);
   if (packages.contains(kUnknownPackage)) {
-    return Fact<unsigned>::absent("the kernel does not know the sockets (physical_package_id -1)");
+    return make_missing("the kernel does not know the sockets (physical_package_id -1)");
   }
   return static_cast<unsigned>(packages.size());
 }

@@ -145,10 +145,9 @@ Result<void> read_raid(const Root& root, Disks& disks) {
 
 // The name of the image is only read, and never opened: it may lie on a file system that hangs.
 Fact<std::vector<StackedDevice>> read_stacked(const Root& root) {
-  const auto names = root.list(kBlock);
-  if (!names) return Fact<std::vector<StackedDevice>>::failed(names.error());
+  TRY_ASSIGN(const auto names, root.list(kBlock));
   std::vector<StackedDevice> stacked;
-  for (const auto& name : *names) {
+  for (const auto& name : names) {
     const auto folder = fmt::format("{}/{}", kBlock, name);
     const auto image = name.starts_with("loop")
                            ? read_text(root, fmt::format("{}/loop/backing_file", folder))

@@ -45,12 +45,11 @@ Result<void> add_file(const Root& root, std::string_view path, std::vector<NcclS
 
 // In order of precedence: the node's file, the file that the environment names, the environment.
 Fact<std::vector<NcclSetting>> read_nccl(const Root& root, const Variables& variables) {
-  using Settings = Fact<std::vector<NcclSetting>>;
   std::vector<NcclSetting> settings;
   for (const auto& path : {std::string(kNcclConf), value_of(variables, "NCCL_CONF_FILE")}) {
     if (path.empty()) continue;
     const auto added = add_file(root, path, settings);
-    if (!added && !added.error().missing) return Settings::unreadable(added.error().message);
+    if (!added && !added.error().missing) return make_error(added.error().message);
   }
   for (const auto& [name, value] : variables) {
     if (!steers_nccl(name)) continue;
@@ -78,18 +77,15 @@ Named topology_file(const Wanted& wanted, const Fact<std::vector<NcclSetting>>& 
 }
 
 Fact<NcclTopology> read_topology(const Root& root, const Named& named) {
-  using Topology = Fact<NcclTopology>;
   if (named.path.empty())
-    return Topology::absent("neither the profile nor NCCL_TOPO_FILE names a topology file");
+    return make_missing("neither the profile nor NCCL_TOPO_FILE names a topology file");
   const auto text = root.read(named.path, kMaxTopology);
   // A named file is required, so it is not absent.
-  if (!text)
-    return Topology::unreadable(
-        fmt::format("{} (named by {})", text.error().message, named.origin));
+  if (!text) return make_error(fmt::format("{} (named by {})", text.error().message, named.origin));
   auto topology = parse_nccl_topology(*text);
   if (!topology) {
-    return Topology::unreadable(fmt::format("{} (named by {}): {}", printable(named.path),
-                                            named.origin, topology.error().message));
+    return make_error(fmt::format("{} (named by {}): {}", printable(named.path), named.origin,
+                                  topology.error().message));
   }
   topology->path = printable(named.path, kLongestValue);
   topology->origin = named.origin;
@@ -100,7 +96,7 @@ Fact<Space> read_space(int descriptor, bool& read_only) {
   struct statfs status {};
 
   if (::fstatfs(descriptor, &status) != 0)
-    return Fact<Space>::unreadable(fmt::format("statfs: {}", errno_text(errno)));
+    return make_error(fmt::format("statfs: {}", errno_text(errno)));
   read_only = (static_cast<unsigned long>(status.f_flags) & ST_RDONLY) != 0;
   return space_of(status);
 }
@@ -111,8 +107,8 @@ FileFact read_file(const Root& root, const std::string& path) {
   const auto opened = root.open(path, O_PATH);
   const auto status = opened ? status_of(*opened, path) : tl::unexpected(opened.error());
   if (!status) {
-    file.writable = Fact<bool>::failed(status.error());
-    file.space = Fact<Space>::failed(status.error());
+    file.writable = tl::unexpected(status.error());
+    file.space = tl::unexpected(status.error());
     return file;
   }
   constexpr unsigned kAnyExecute = S_IXUSR | S_IXGRP | S_IXOTH;
@@ -125,7 +121,7 @@ FileFact read_file(const Root& root, const std::string& path) {
   if (file.space) {
     file.writable = !read_only && (status->st_mode & kAnyWrite) != 0;
   } else {
-    file.writable = Fact<bool>::unreadable(file.space.why());
+    file.writable = make_error(file.space.why());
   }
   return file;
 }
@@ -159,8 +155,7 @@ Library open_library(const std::string& name) {
 }
 
 Fact<std::vector<Library>> read_libraries(const Root& root, const std::vector<std::string>& names) {
-  using Libraries = Fact<std::vector<Library>>;
-  if (root.foreign()) return Libraries::absent("libraries of a foreign root are not opened");
+  if (root.foreign()) return make_missing("libraries of a foreign root are not opened");
   std::vector<Library> libraries;
   libraries.reserve(names.size());
   for (const auto& name : names) libraries.push_back(open_library(name));

@@ -48,7 +48,7 @@ constexpr std::array<std::uint64_t, 10> kVirtualFunctionIds{
     0xa2d3,  // BlueField
 };
 
-Result<std::string> parse_word(std::string_view text) { return printable(text, 100); }
+Result<std::string> parse_printable(std::string_view text) { return printable(text, 100); }
 
 bool says(const std::string& message, int error) {
   return message.find(errno_text(error)) != std::string::npos;
@@ -64,8 +64,7 @@ Fact<std::uint64_t> read_counter(const Root& root, const std::string& path, bool
   Result<std::uint64_t> value = read_and_parse(root, path, parse_unsigned);
   // The error counters belong to the physical port, and so to the host.
   if (!value && virtual_function && refused(value.error().message)) {
-    return Fact<std::uint64_t>::absent(
-        fmt::format("refused to a virtual function: {}", value.error().message));
+    return make_missing(fmt::format("refused to a virtual function: {}", value.error().message));
   }
   return value;
 }
@@ -90,7 +89,7 @@ Fact<std::vector<unsigned>> read_pkeys(const Root& root, const std::string& port
     const auto key = read_and_parse(root, fmt::format("{}/pkeys/{}", port, index), parse_pkey);
     // A smaller table ends here, but every table has the first two keys.
     if (!key && key.error().missing && index > 1) break;
-    if (!key) return Result<std::vector<unsigned>>(tl::unexpected(key.error()));
+    if (!key) return tl::unexpected(key.error());
     keys.push_back(*key);
   }
   while (!keys.empty() && keys.back() == 0) keys.pop_back();
@@ -103,7 +102,7 @@ void read_rate(const Root& root, const std::string& folder, IbPort& port) {
   port.width = rate.map(&LinkRate::lanes);
   port.speed = rate.map(&LinkRate::speed);
   if (rate && rate->speed.empty()) {
-    port.speed = Fact<std::string>::absent("the kernel names no lane speed");
+    port.speed = make_missing("the kernel names no lane speed");
   }
 }
 
@@ -111,7 +110,7 @@ IbPort read_port(const Root& root, const std::string& folder, bool virtual_funct
   IbPort port;
   // Empty, neither InfiniBand nor Ethernet, if it cannot be read.
   port.link_layer =
-      read_and_parse(root, fmt::format("{}/link_layer", folder), parse_word).value_or("");
+      read_and_parse(root, fmt::format("{}/link_layer", folder), parse_printable).value_or("");
   port.state = read_and_parse(root, fmt::format("{}/state", folder), parse_numbered_state);
   port.physical_state =
       read_and_parse(root, fmt::format("{}/phys_state", folder), parse_numbered_state);
@@ -128,14 +127,12 @@ IbPort read_port(const Root& root, const std::string& folder, bool virtual_funct
 Fact<std::vector<IbPort>> read_ports(const Root& root, const std::string& device,
                                      bool virtual_function) {
   const std::string folder = fmt::format("{}/ports", device);
-  const auto names = root.list(folder);
-  if (!names) return Result<std::vector<IbPort>>(tl::unexpected(names.error()));
+  TRY_ASSIGN(const auto names, root.list(folder));
   std::vector<IbPort> ports;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     const auto number = parse_unsigned(name);
     if (!number || *number > 255) {
-      return Fact<std::vector<IbPort>>::unreadable(
-          fmt::format("list {}: \"{}\" is not a port", folder, printable(name, 60)));
+      return make_error(fmt::format("list {}: \"{}\" is not a port", folder, printable(name, 60)));
     }
     IbPort port = read_port(root, fmt::format("{}/{}", folder, name), virtual_function);
     port.number = static_cast<unsigned>(*number);
@@ -146,12 +143,11 @@ Fact<std::vector<IbPort>> read_ports(const Root& root, const std::string& device
 }
 
 Fact<std::string> read_address(const Root& root, const std::string& device) {
-  const auto link = root.read_link(fmt::format("{}/device", device));
-  if (!link) return Result<std::string>(tl::unexpected(link.error()));
-  const std::string last = link->substr(link->rfind('/') + 1);
+  TRY_ASSIGN(const auto link, root.read_link(fmt::format("{}/device", device)));
+  const std::string last = link.substr(link.rfind('/') + 1);
   if (is_pci_address(last)) return last;
-  return Fact<std::string>::absent(
-      fmt::format("not on the PCI bus: {}/device leads to {}", device, printable(*link, 100)));
+  return make_missing(
+      fmt::format("not on the PCI bus: {}/device leads to {}", device, printable(link, 100)));
 }
 
 bool is_virtual_function(const Root& root, const std::string& device) {
@@ -189,9 +185,9 @@ Hca read_hca(const Root& root, const std::string& name) {
   hca.name = printable(name, 64);
   hca.address = read_address(root, device);
   hca.node_guid = read_and_parse(root, fmt::format("{}/node_guid", device), parse_guid);
-  hca.firmware = read_and_parse(root, fmt::format("{}/fw_ver", device), parse_word);
-  hca.type = read_and_parse(root, fmt::format("{}/hca_type", device), parse_word);
-  hca.board = read_and_parse(root, fmt::format("{}/board_id", device), parse_word);
+  hca.firmware = read_and_parse(root, fmt::format("{}/fw_ver", device), parse_printable);
+  hca.type = read_and_parse(root, fmt::format("{}/hca_type", device), parse_printable);
+  hca.board = read_and_parse(root, fmt::format("{}/board_id", device), parse_printable);
   hca.virtual_function = is_virtual_function(root, device);
   hca.netdevs = Fact<std::vector<std::string>>(root.list(fmt::format("{}/device/net", device)));
   hca.ports = read_ports(root, device, hca.virtual_function);

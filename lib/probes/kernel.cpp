@@ -41,8 +41,7 @@ std::string sysctl_path(std::string_view key) {
 
 Fact<std::string> read_sysctl(const Root& root, std::string_view key) {
   const std::string path = sysctl_path(key);
-  if (path.empty())
-    return Fact<std::string>::unreadable(fmt::format("\"{}\" is not a sysctl key", printable(key)));
+  if (path.empty()) return make_error(fmt::format("\"{}\" is not a sysctl key", printable(key)));
   return read_filled(root, path).map([](const std::string& text) {
     return printable(fmt::format("{}", fmt::join(split_words(text), " ")));
   });
@@ -51,15 +50,14 @@ Fact<std::string> read_sysctl(const Root& root, std::string_view key) {
 // "always [madvise] never": the word in brackets is the current one.
 Fact<std::string> read_transparent_hugepage(const Root& root) {
   constexpr std::string_view kPath = "/sys/kernel/mm/transparent_hugepage/enabled";
-  const auto text = root.read_line(kPath);
-  if (!text) return Fact<std::string>::failed(text.error());
-  const auto open = text->find('[');
-  const auto close = text->find(']');
+  TRY_ASSIGN(const auto text, root.read_line(kPath));
+  const auto open = text.find('[');
+  const auto close = text.find(']');
   if (open == std::string::npos || close == std::string::npos || close <= open + 1) {
-    return Fact<std::string>::unreadable(
-        fmt::format("read {}: no word is selected in \"{}\"", kPath, printable(*text)));
+    return make_error(
+        fmt::format("read {}: no word is selected in \"{}\"", kPath, printable(text)));
   }
-  return printable(text->substr(open + 1, close - open - 1));
+  return printable(text.substr(open + 1, close - open - 1));
 }
 
 // A kernel that was started without parameters has an empty line.
@@ -120,16 +118,15 @@ Fact<std::string> soft_limit(std::string_view limits, std::string_view name,
     const auto words = split_words(line.substr(name.size()));
     if (words.size() >= 2 && (words[0] == "unlimited" || parse_unsigned(words[0])))
       return std::string(words[0]);
-    return Fact<std::string>::unreadable(
-        fmt::format("read {}: \"{}\" has no soft limit", path, printable(line)));
+    return make_error(fmt::format("read {}: \"{}\" has no soft limit", path, printable(line)));
   }
-  return Fact<std::string>::unreadable(fmt::format("read {}: no line \"{}\"", path, name));
+  return make_error(fmt::format("read {}: no line \"{}\"", path, name));
 }
 
 Limits read_limits(const Root& root) {
   const auto starter = find_job_starter(root);
   if (!starter && root.foreign()) {
-    const auto unset = Fact<std::string>::absent("no slurmd among the processes below this root");
+    const auto unset = make_missing("no slurmd among the processes below this root");
     return {.process = {}, .memlock_bytes = unset, .open_files = unset};
   }
   const std::string path = starter ? fmt::format("/proc/{}/limits", *starter) : "/proc/self/limits";
@@ -139,7 +136,7 @@ Limits read_limits(const Root& root) {
   const auto text = root.read(path);
   if (!text) {
     // Every process has this file, so the limits are unknown, not absent.
-    limits.memlock_bytes = Fact<std::string>::unreadable(text.error().message);
+    limits.memlock_bytes = make_error(text.error().message);
     limits.open_files = limits.memlock_bytes;
     return limits;
   }
@@ -149,21 +146,18 @@ Limits read_limits(const Root& root) {
 }
 
 Fact<TimeSync> read_clock(const Root& root) {
-  if (root.foreign()) return Fact<TimeSync>::absent("no file holds it: a foreign root cannot tell");
+  if (root.foreign()) return make_missing("no file holds it: a foreign root cannot tell");
   timex state{};  // modes 0: query only
-  if (::adjtimex(&state) < 0)
-    return Fact<TimeSync>::unreadable(fmt::format("adjtimex: {}", errno_text(errno)));
+  if (::adjtimex(&state) < 0) return make_error(fmt::format("adjtimex: {}", errno_text(errno)));
   return TimeSync{.synchronised = (static_cast<unsigned>(state.status) &
                                    static_cast<unsigned>(STA_UNSYNC)) == 0,
                   .estimated_error_s = static_cast<double>(state.esterror) * 1e-6};
 }
 
 Fact<std::vector<EdacController>> read_edac(const Root& root) {
-  using Controllers = Fact<std::vector<EdacController>>;
-  const auto names = root.list(kEdac);
-  if (!names) return Fact<std::vector<EdacController>>::failed(names.error());
+  TRY_ASSIGN(const auto names, root.list(kEdac));
   std::vector<EdacController> controllers;
-  for (const auto& name : *names) {
+  for (const auto& name : names) {
     // The folder also has "power" and "uevent".
     if (!name.starts_with("mc") || !parse_unsigned(std::string_view(name).substr(2))) continue;
     controllers.push_back(
@@ -172,7 +166,7 @@ Fact<std::vector<EdacController>> read_edac(const Root& root) {
          .uncorrected = read_unsigned(root, fmt::format("{}/{}/ue_count", kEdac, name))});
   }
   if (controllers.empty())
-    return Controllers::absent("no EDAC driver is loaded for this memory controller");
+    return make_missing("no EDAC driver is loaded for this memory controller");
   return controllers;
 }
 
@@ -186,18 +180,16 @@ Fact<double> read_trip(const Root& root, const std::string& folder, std::string_
     const auto point = fmt::format("{}/trip_point_{}", folder, i);
     const auto found = read_text(root, fmt::format("{}_type", point));
     if (!found && found.error().missing) break;
-    if (!found) return Fact<double>::failed(found.error());
+    if (!found) return tl::unexpected(found.error());
     if (*found == type) return read_scaled(root, fmt::format("{}_temp", point), kPerDegree);
   }
-  return Fact<double>::absent(fmt::format("the zone has no {} trip point", type));
+  return make_missing(fmt::format("the zone has no {} trip point", type));
 }
 
 Fact<std::vector<ThermalZone>> read_thermal_zones(const Root& root) {
-  using Zones = Fact<std::vector<ThermalZone>>;
-  const auto names = root.list(kZones);
-  if (!names) return Zones::failed(names.error());
+  TRY_ASSIGN(const auto names, root.list(kZones));
   std::vector<ThermalZone> zones;
-  for (const auto& name : *names) {
+  for (const auto& name : names) {
     if (!name.starts_with("thermal_zone")) continue;
     const auto folder = fmt::format("{}/{}", kZones, name);
     const auto type = read_text(root, fmt::format("{}/type", folder));
@@ -206,7 +198,7 @@ Fact<std::vector<ThermalZone>> read_thermal_zones(const Root& root) {
                      .critical_c = read_trip(root, folder, "critical"),
                      .hot_c = read_trip(root, folder, "hot")});
   }
-  if (zones.empty()) return Zones::absent(fmt::format("no zone in {}", kZones));
+  if (zones.empty()) return make_missing(fmt::format("no zone in {}", kZones));
   return zones;
 }
 

@@ -58,7 +58,6 @@ Section<Memory> probe_memory(const Root& root) {
   memory.total_bytes = required(value("MemTotal"));
   memory.available_bytes = required(value("MemAvailable"));
   memory.swap_total_bytes = required(value("SwapTotal"));
-  memory.swap_free_bytes = required(value("SwapFree"));
   memory.huge_pages = read_huge_pages(root);
   if (!meminfo && !memory.huge_pages) return not_observed<Memory>(meminfo.error().message);
   return observed(std::move(memory));

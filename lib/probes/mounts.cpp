@@ -129,8 +129,8 @@ void mark_hung(const Root& root, const std::vector<LeftBehind>& left, Mounts& mo
     if (found == left.end()) continue;
     mount.hung = true;
     mount.hung_for_s = found->for_s;
-    mount.space = Fact<Space>::unreadable(
-        fmt::format("not asked: an earlier muster (pid {}) hangs in it", found->pid));
+    mount.space =
+        make_error(fmt::format("not asked: an earlier muster (pid {}) hangs in it", found->pid));
   }
 }
 
@@ -197,7 +197,7 @@ Section<Mounts> probe_mounts(const Root& root, std::chrono::milliseconds statfs_
   for (auto& mount : result.mounts) {
     // Mount points below a foreign root need not exist; on a live node such a mount is broken.
     if (mount.space.is_absent() && !root.foreign()) {
-      mount.space = Fact<Space>::unreadable(mount.space.why());
+      mount.space = make_error(mount.space.why());
     }
     mount.point = printable(mount.point);
   }

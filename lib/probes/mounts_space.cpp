@@ -40,15 +40,14 @@ std::vector<SpaceAnswer> decode_answers(std::string_view bytes, std::size_t poin
 
 SpaceAnswer single_answer(const ChildAnswer& answer) {
   if (answer.end == ChildAnswer::End::timeout) {
-    return {.hung = true,
-            .space = Fact<Space>::unreadable(fmt::format("statfs: {}", answer.reason))};
+    return {.hung = true, .space = make_error(fmt::format("statfs: {}", answer.reason))};
   }
   if (answer.end == ChildAnswer::End::died) {
-    return {.space = Fact<Space>::unreadable(fmt::format("statfs: {}", answer.reason))};
+    return {.space = make_error(fmt::format("statfs: {}", answer.reason))};
   }
   auto answers = decode_answers(answer.bytes, 1);
   if (!answers.empty()) return answers.front();
-  return {.space = Fact<Space>::unreadable("statfs: no valid answer from the child")};
+  return {.space = make_error("statfs: no valid answer from the child")};
 }
 
 // The usual case: everything answers, and one child is enough. Else empty.
@@ -98,8 +97,8 @@ std::vector<SpaceAnswer> ask_spaces(const std::vector<std::string>& points,
   auto result = ask_in_one_child(points, deadline, ask);
   if (!result.empty()) return result;
 
-  const SpaceAnswer not_asked{
-      .space = Fact<Space>::unreadable("not asked: too many other mounts did not answer")};
+  const SpaceAnswer not_asked{.space =
+                                  make_error("not asked: too many other mounts did not answer")};
   result.assign(points.size(), not_asked);
   const std::span<const std::string> all(points);
   const std::span<SpaceAnswer> answers(result);

@@ -49,10 +49,10 @@ Fact<bool> read_carrier(const Root& root, const std::string& folder) {
   const auto path = fmt::format("{}/carrier", folder);
   const auto answer = ask_driver(root, path);
   if (answer.refused) return false;  // the kernel refuses if the interface is down
-  if (!answer.line) return Fact<bool>::unreadable(answer.line.error().message);
+  if (!answer.line) return make_error(answer.line.error().message);
   if (*answer.line == "1") return true;
   if (*answer.line == "0") return false;
-  return Fact<bool>::unreadable(
+  return make_error(
       fmt::format("read {}: expected 0 or 1, got \"{}\"", path, printable(*answer.line, 40)));
 }
 
@@ -60,16 +60,16 @@ Fact<std::uint64_t> read_speed(const Root& root, const std::string& folder) {
   const auto path = fmt::format("{}/speed", folder);
   const auto answer = ask_driver(root, path);
   if (answer.refused || (answer.line && *answer.line == "-1")) {
-    return Fact<std::uint64_t>::absent("the driver does not know the speed");
+    return make_missing("the driver does not know the speed");
   }
-  if (!answer.line) return Result<std::uint64_t>(tl::unexpected(answer.line.error()));
+  if (!answer.line) return tl::unexpected(answer.line.error());
   const auto speed = parse_unsigned(*answer.line);
   if (!speed) {
-    return Fact<std::uint64_t>::unreadable(fmt::format("read {}: {}", path, speed.error().message));
+    return make_error(fmt::format("read {}: {}", path, speed.error().message));
   }
   // Older kernels print the unknown speed (-1) without its sign.
   if (*speed == std::numeric_limits<std::uint32_t>::max()) {
-    return Fact<std::uint64_t>::absent("the driver does not know the speed");
+    return make_missing("the driver does not know the speed");
   }
   return *speed;
 }

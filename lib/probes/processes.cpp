@@ -48,19 +48,18 @@ Result<std::optional<std::string_view>> read_stat(const Root& root, const std::s
 
 Fact<std::uint64_t> number_in(const std::string& path, const Result<std::string>& status,
                               Result<std::uint64_t> (*parse)(std::string_view)) {
-  if (!status) return Fact<std::uint64_t>::failed(status.error());
+  if (!status) return tl::unexpected(status.error());
   const auto number = parse(*status);
   if (number) return *number;
-  return Fact<std::uint64_t>::unreadable(fmt::format("read {}: {}", path, number.error().message));
+  return make_error(fmt::format("read {}: {}", path, number.error().message));
 }
 
 // The kernel writes "0" if it does not report the function.
 Fact<std::string> read_wait(const Root& root, const std::string& pid) {
   const auto path = fmt::format("/proc/{}/wchan", pid);
-  const auto text = root.read_line(path);
-  if (!text) return Fact<std::string>::failed(text.error());
-  if (*text == "0") return Fact<std::string>::absent(fmt::format("{} does not tell", path));
-  return printable(*text, 64);
+  TRY_ASSIGN(const auto text, root.read_line(path));
+  if (text == "0") return make_missing(fmt::format("{} does not tell", path));
+  return printable(text, 64);
 }
 
 // Reads where a stuck task waits, and its user.
@@ -112,10 +111,9 @@ Result<StuckTasks> read_stuck_tasks(const Root& root) {
 
 // Each connection is a folder of the user who mounted the file system. Skips those that have gone.
 Fact<std::vector<FuseUser>> read_fuse(const Root& root) {
-  const auto names = root.list(kFuse);
-  if (!names) return Fact<std::vector<FuseUser>>::failed(names.error());
+  TRY_ASSIGN(const auto names, root.list(kFuse));
   std::map<std::uint64_t, std::uint64_t> waiting;
-  for (const auto& name : *names) {
+  for (const auto& name : names) {
     const auto path = fmt::format("{}/{}", kFuse, name);
     const auto status = read_status(root, path, O_DIRECTORY);
     if (!status || status->st_uid == 0) continue;

@@ -148,8 +148,7 @@ Section<Services> probe_services(const Root& root) {
     std::ranges::sort(found.of_root);
     services.of_root = std::move(found.of_root);
   }
-  services.failed = Fact<std::vector<std::string>>::absent(
-      "systemd writes the units that have failed into no file");
+  services.failed = make_missing("systemd writes the units that have failed into no file");
   return observed(std::move(services));
 }
 

@@ -179,7 +179,6 @@ const std::vector<Act>& acts() {
          node.processes->load1 = node.processes->load5 = node.processes->load15 = 10000.0;
          node.processes->running = 10000U;
          node.memory->available_bytes = 1U;
-         node.memory->swap_free_bytes = 0U;
          if (node.memory->huge_pages) {
            for (auto& pages : *node.memory->huge_pages) pages.free = 0U;
          }

@@ -27,8 +27,7 @@ Fact<std::uint64_t> number_of(const FieldValue& field) {
     default:
       break;
   }
-  return Fact<std::uint64_t>::unreadable(
-      fmt::format("NVML's field {} is not a natural number", field.field));
+  return make_error(fmt::format("NVML's field {} is not a natural number", field.field));
 }
 
 }  // namespace

@@ -185,20 +185,18 @@ void name_processes(const Root& root, Fact<std::vector<GpuProcess>>& processes) 
 // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  …".
 Fact<bool> is_open_module(const Root& root) {
   constexpr std::string_view kVersion = "/proc/driver/nvidia/version";
-  const auto line = root.read_line(kVersion);
-  if (!line) return Fact<bool>::failed(line.error());
-  if (line->find("Kernel Module") == std::string::npos) {
-    return Fact<bool>::unreadable(fmt::format("{} names no kernel module", kVersion));
+  TRY_ASSIGN(const auto line, root.read_line(kVersion));
+  if (line.find("Kernel Module") == std::string::npos) {
+    return make_error(fmt::format("{} names no kernel module", kVersion));
   }
-  return line->find("Open Kernel Module") != std::string::npos;
+  return line.find("Open Kernel Module") != std::string::npos;
 }
 
 // One address or name per line; "#" begins a comment.
 Fact<std::vector<std::string>> read_imex_nodes(const Root& root) {
-  const auto text = root.read("/etc/nvidia-imex/nodes_config.cfg");
-  if (!text) return Fact<std::vector<std::string>>::failed(text.error());
+  TRY_ASSIGN(const auto text, root.read("/etc/nvidia-imex/nodes_config.cfg"));
   std::vector<std::string> nodes;
-  for (const auto line : split_lines(*text)) {
+  for (const auto line : split_lines(text)) {
     const auto node = trim(line.substr(0, line.find('#')));
     if (!node.empty()) nodes.push_back(printable(node, 128));
   }

@@ -23,8 +23,7 @@ constexpr std::size_t kGsp = 80;
 Fact<int> margin_below(unsigned slowdown_c, int now_c) {
   const std::int64_t margin = std::int64_t{slowdown_c} - now_c;
   if (std::in_range<int>(margin)) return static_cast<int>(margin);
-  return Fact<int>::unreadable(
-      fmt::format("NVML reports {} C, and a slowdown at {} C", now_c, slowdown_c));
+  return make_error(fmt::format("NVML reports {} C, and a slowdown at {} C", now_c, slowdown_c));
 }
 
 class GpuReader {
@@ -92,7 +91,7 @@ class GpuReader {
   void inforom() {
     auto& is_valid = facts_.gpu.firmware.inforom_valid;
     if (!parts_.inforom) {
-      is_valid = Fact<bool>::absent("read in the contexts manual and boot only, for gpu.firmware");
+      is_valid = make_missing("read in the contexts manual and boot only, for gpu.firmware");
       return;
     }
     const int code = call_(functions_.validate_inforom, facts_.handle);
@@ -118,12 +117,11 @@ class GpuReader {
     } else {
       Memory first{};
       const int code = call_(functions_.memory, facts_.handle, &first);
-      facts_.gpu.memory =
-          call_.fact(functions_.memory, code,
-                     GpuMemory{.total = first.total,
-                               .reserved = Fact<std::uint64_t>::absent("part of what is used"),
-                               .used = first.used,
-                               .free = first.free});
+      facts_.gpu.memory = call_.fact(functions_.memory, code,
+                                     GpuMemory{.total = first.total,
+                                               .reserved = make_missing("part of what is used"),
+                                               .used = first.used,
+                                               .free = first.free});
     }
     facts_.gpu.numa_node = number<unsigned>(functions_.numa_node);
   }
@@ -283,8 +281,7 @@ class GpuReader {
       std::vector<GpuProcess> processes;
       for (unsigned i = 0; i < std::min<std::uint64_t>(count, room); ++i) {
         if (entries[i].pid > kLargestPid) {
-          return Fact<std::vector<GpuProcess>>::unreadable(
-              fmt::format("{} lists a process {}", function.name, entries[i].pid));
+          return make_error(fmt::format("{} lists a process {}", function.name, entries[i].pid));
         }
         GpuProcess process{.pid = entries[i].pid};
         process.memory_bytes = entries[i].memory == kNotAvailable
@@ -299,7 +296,7 @@ class GpuReader {
 
   void processes() {
     if (!parts_.processes) {
-      facts_.gpu.processes = Fact<std::vector<GpuProcess>>::absent(kNotRequested);
+      facts_.gpu.processes = make_missing(kNotRequested);
       facts_.gpu.graphics = facts_.gpu.processes;
       return;
     }

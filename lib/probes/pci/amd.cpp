@@ -36,15 +36,13 @@ Result<RasCounts> read_counts(const Root& root, const std::string& path) {
 
 // A GPU without RAS has no such folder; a block without counters has no file.
 Fact<std::map<std::string, RasCounts>> read_ras(const Root& root, std::string_view folder) {
-  using Blocks = Fact<std::map<std::string, RasCounts>>;
   constexpr std::string_view kSuffix = "_err_count";
-  const auto names = root.list(fmt::format("{}/ras", folder));
-  if (!names) return Blocks::failed(names.error());
+  TRY_ASSIGN(const auto names, root.list(fmt::format("{}/ras", folder)));
   std::map<std::string, RasCounts> blocks;
-  for (const auto& name : *names) {
+  for (const auto& name : names) {
     if (!name.ends_with(kSuffix)) continue;
     const auto counts = read_counts(root, fmt::format("{}/ras/{}", folder, name));
-    if (!counts) return Blocks::unreadable(counts.error().message);
+    if (!counts) return make_error(counts.error().message);
     blocks.emplace(printable(name.substr(0, name.size() - kSuffix.size()), 32), *counts);
   }
   return blocks;
@@ -54,16 +52,14 @@ Fact<std::map<std::string, RasCounts>> read_ras(const Root& root, std::string_vi
 Fact<AmdBadPages> read_bad_pages(const Root& root, std::string_view folder) {
   constexpr std::size_t kLargest = 1024UL * 1024;
   const auto path = fmt::format("{}/ras/gpu_vram_bad_pages", folder);
-  const auto text = root.read(path, kLargest);
-  if (!text) return Fact<AmdBadPages>::failed(text.error());
+  TRY_ASSIGN(const auto text, root.read(path, kLargest));
   AmdBadPages pages;
-  for (const auto line : split_lines(*text)) {
+  for (const auto line : split_lines(text)) {
     const auto words = split_words(line);
     if (words.empty()) continue;
     const auto state = words.back();
     if (words.size() != 5 || state.size() != 1) {
-      return Fact<AmdBadPages>::unreadable(
-          fmt::format("read {}: \"{}\" is not a page", path, printable(line, 60)));
+      return make_error(fmt::format("read {}: \"{}\" is not a page", path, printable(line, 60)));
     }
     if (state == "R") ++pages.retired;
     if (state == "P") ++pages.pending;
@@ -103,9 +99,9 @@ void read_sensors(const Root& root, std::string_view folder, AmdGpu& gpu) {
   constexpr double kPerWatt = 1000000;
   const auto sensors = sensors_of(root, folder);
   if (!sensors) {
-    gpu.temperatures = Fact<std::vector<AmdSensor>>::failed(sensors.error());
+    gpu.temperatures = tl::unexpected(sensors.error());
     for (auto* power : {&gpu.power_w, &gpu.power_cap_w, &gpu.power_cap_default_w}) {
-      *power = Fact<double>::failed(sensors.error());
+      *power = tl::unexpected(sensors.error());
     }
     return;
   }

@@ -75,7 +75,7 @@ Offset find_extended_capability(const ReadConfig& read, unsigned wanted) {
 
 // Decodes a field with values 0 to 5.
 Fact<unsigned> payload(unsigned encoded) {
-  if (encoded > 5) return Fact<unsigned>::unreadable("the payload field holds a reserved value");
+  if (encoded > 5) return make_error("the payload field holds a reserved value");
   return 128U << encoded;
 }
 
@@ -103,15 +103,15 @@ template <std::size_t Size>
 Fact<unsigned> read_register(const ReadConfig& read, unsigned capability, std::size_t place,
                              const char* none) {
   const auto offset = find_extended_capability(read, capability);
-  if (!offset) return Fact<unsigned>::unreadable(offset.error().message);
-  if (*offset == 0) return Fact<unsigned>::absent(none);
+  if (!offset) return make_error(offset.error().message);
+  if (*offset == 0) return make_missing(none);
   unsigned value = 0;
   if (read_number<Size>(read, *offset + place, value)) return value;
-  return Fact<unsigned>::unreadable(kTooShort);
+  return make_error(kTooShort);
 }
 
 void set_silent(PciDevice& device, const std::string& why) {
-  device.responding = Fact<bool>::unreadable(why);
+  device.responding = make_error(why);
   set_config(device, Fact<unsigned>::unreadable(why));
 }
 

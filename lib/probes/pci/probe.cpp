@@ -68,12 +68,10 @@ bool class_may_matter(unsigned device_class) {
 
 Fact<int> read_numa_node(const Root& root, std::string_view address) {
   const std::string path = file_of(address, "numa_node");
-  const auto line = root.read_line(path);
-  if (!line) return Fact<int>::failed(line.error());
-  const auto value = parse_signed(*line);
+  TRY_ASSIGN(const auto line, root.read_line(path));
+  const auto value = parse_signed(line);
   if (!value || *value < -1 || *value > 65535) {
-    return Fact<int>::unreadable(
-        fmt::format("read {}: \"{}\" is not a NUMA node", path, printable(*line)));
+    return make_error(fmt::format("read {}: \"{}\" is not a NUMA node", path, printable(line)));
   }
   return static_cast<int>(*value);
 }
@@ -81,12 +79,10 @@ Fact<int> read_numa_node(const Root& root, std::string_view address) {
 Fact<std::string> read_local_cpus(const Root& root, std::string_view address) {
   const std::string path = file_of(address, "local_cpulist");
   // A device without local CPUs has an empty line, not an empty file.
-  const auto text = read_filled(root, path);
-  if (!text) return Fact<std::string>::failed(text.error());
-  const auto list = trim(*text);
+  TRY_ASSIGN(const auto text, read_filled(root, path));
+  const auto list = trim(text);
   const auto parsed = parse_cpu_list(list);
-  if (!parsed)
-    return Fact<std::string>::unreadable(fmt::format("read {}: {}", path, parsed.error().message));
+  if (!parsed) return make_error(fmt::format("read {}: {}", path, parsed.error().message));
   return std::string(list);
 }
 
@@ -122,10 +118,10 @@ Fact<AerCounts> read_aer(const Root& root, std::string_view address) {
   const auto correctable = read_aer_total(root, address, "aer_dev_correctable");
   const bool all_missing = !fatal && fatal.error().missing && !non_fatal &&
                            non_fatal.error().missing && !correctable && correctable.error().missing;
-  if (all_missing) return Fact<AerCounts>::absent("the kernel reports no AER for this device");
+  if (all_missing) return make_missing("the kernel reports no AER for this device");
   for (const auto* count : {&fatal, &non_fatal, &correctable}) {
     // Without AER all three files are missing.
-    if (!*count) return Fact<AerCounts>::unreadable(count->error().message);
+    if (!*count) return make_error(count->error().message);
   }
   return AerCounts{.fatal = *fatal, .non_fatal = *non_fatal, .correctable = *correctable};
 }
@@ -133,7 +129,7 @@ Fact<AerCounts> read_aer(const Root& root, std::string_view address) {
 void read_config(const Root& root, PciDevice& device) {
   const auto opened = root.open(file_of(device.address, "config"), O_RDONLY | O_NONBLOCK);
   if (!opened) {
-    device.responding = Fact<bool>::failed(opened.error());
+    device.responding = tl::unexpected(opened.error());
     set_config(device, Fact<unsigned>::failed(opened.error()));
     return;
   }

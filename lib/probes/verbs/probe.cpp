@@ -71,15 +71,14 @@ Fact<bool> register_memory(const VerbsLibrary& library, ibv_context* context,
   const std::unique_ptr<ibv_pd, int (*)(ibv_pd*)> domain(library.alloc_pd(context),
                                                          library.dealloc_pd);
   if (!domain) {
-    return Fact<bool>::unreadable(
+    return make_error(
         fmt::format("allocate a protection domain on {}: {}", name, errno_text(errno)));
   }
   alignas(kPage) static std::array<char, kPage> page;
   ibv_mr* const region =
       library.reg_mr(domain.get(), page.data(), page.size(), IBV_ACCESS_LOCAL_WRITE);
   if (region == nullptr) {
-    return Fact<bool>::unreadable(
-        fmt::format("register memory on {}: {}", name, errno_text(errno)));
+    return make_error(fmt::format("register memory on {}: {}", name, errno_text(errno)));
   }
   library.dereg_mr(region);
   return true;
@@ -91,8 +90,8 @@ VerbsDevice query_device(const VerbsLibrary& library, ibv_device* device) {
                                                                     library.close);
   if (!context) {
     const std::string why = fmt::format("open {}: {}", result.name, errno_text(errno));
-    result.ports = Fact<std::vector<VerbsPort>>::unreadable(why);
-    result.registers = Fact<bool>::unreadable(why);
+    result.ports = make_error(why);
+    result.registers = make_error(why);
     return result;
   }
   result.ports = query_ports(library, context.get(), result.name);

@@ -21,7 +21,6 @@ TEST_F(MemoryProbeTest, ReadsMemorySwapAndHugePages) {
   EXPECT_EQ(probe(), observed(Memory{.total_bytes = 2000UL * 1024,
                                      .available_bytes = 1500UL * 1024,
                                      .swap_total_bytes = 0U,
-                                     .swap_free_bytes = 0U,
                                      .huge_pages = std::vector<HugePages>{
                                          {.size_kib = 2048, .total = 16U, .free = 12U}}}));
 }
