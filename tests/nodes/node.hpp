@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/node/gpu.hpp"
 #include "lib/node/devices.hpp"
+#include "lib/node/gpu.hpp"
 
 namespace muster::nodes {
 
