@@ -23,7 +23,7 @@ slurm/history : lib/base slurm/cluster
 slurm/drains : lib/base lib/report slurm/cluster slurm/policy slurm/history
 slurm/sweeps : lib/base lib/hosts lib/report slurm/rules slurm/cluster slurm/history
 slurm/status : lib/base slurm/rules slurm/cluster slurm/policy slurm/history
-slurm/tell   : lib/base lib/process slurm/rules slurm/history
+slurm/tell   : lib/base lib/process slurm/rules slurm/cluster slurm/history
 slurm/commands : lib/base lib/process lib/hosts lib/report lib/command lib/profile lib/choice slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps slurm/tell slurm/status
 checks/nhc_conf : lib/base lib/node lib/profile lib/report checks checks/shared lib/hosts
 checks/make_profile : lib/base lib/choice lib/node lib/profile checks/shared

@@ -15,7 +15,7 @@
 #include "lib/command/options.hpp"
 #include "lib/profile/site.hpp"
 #include "lib/profile/sources.hpp"
-#include "slurm/commands/validate_site.hpp"
+#include "slurm/commands/slurm_site.hpp"
 
 namespace muster::app {
 namespace {

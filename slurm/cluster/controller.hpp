@@ -3,8 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,11 +10,8 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
-#include "lib/process/startup.hpp"
-#include "slurm/cluster/call.hpp"
-#include "slurm/cluster/node_names.hpp"
 #include "slurm/cluster/node_state.hpp"
-#include "slurm/rules/rules.hpp"
+#include "slurm/cluster/programs.hpp"
 
 namespace muster::slurm {
 
@@ -50,21 +45,6 @@ class Controller {
 
   [[nodiscard]] Result<void> resume(std::string_view node) { return resume(node, std::nullopt); }
 };
-
-// Slurm's programs and configuration on this machine.
-struct Installation {
-  std::filesystem::path scontrol, sinfo;
-  std::filesystem::path sbatch, squeue;  // empty if they are not installed
-  std::filesystem::path conf;            // exists; empty if the programs fetch it from a server
-  std::map<std::string, std::string> environment;  // all that the programs get
-  std::string memory;  // the node's field for its memory: Extra, Comment; or empty
-};
-
-// `variables` is the caller's environment. An error names what is missing and the key to set. A
-// slurm.conf that is named must exist, because scontrol would hang without it. If none is named,
-// and there is none at the usual places, Slurm's programs look for a server themselves.
-[[nodiscard]] Result<Installation> find_installation(const Rules& rules,
-                                                     const Variables& variables);
 
 [[nodiscard]] std::unique_ptr<Controller> make_controller(Installation installation,
                                                           const CallLimits& limits);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node as Slurm shows it, from fields of sinfo that are the same in every version.
+// The nodes as Slurm shows them, from fields of sinfo that are the same in every version.
 #pragma once
 
 #include <chrono>
@@ -59,5 +59,21 @@ struct NodeState {
 
 // Parses seconds since 1970; nothing beyond the year 9999.
 [[nodiscard]] std::optional<Time> parse_time(std::string_view text);
+
+inline constexpr std::string_view kNamesFormat = "%N|%n";
+
+struct NodeName {
+  std::string node, host;
+
+  bool operator==(const NodeName&) const = default;
+};
+
+// The output of `sinfo -h -N -o kNamesFormat`, each node once.
+[[nodiscard]] Result<std::vector<NodeName>> parse_names(std::string_view text);
+
+// The node on `host`, which may be given with its domain or without. Never another host's node,
+// whatever its name. An error if there is none, or more than one.
+[[nodiscard]] Result<std::string> node_on(const std::vector<NodeName>& names,
+                                          std::string_view host);
 
 }  // namespace muster::slurm

@@ -28,12 +28,12 @@ class QueuePrograms final : public Queue {
 
   Result<std::vector<QueuedJob>> jobs(const std::vector<std::string>& names) override {
     const auto out =
-        call(installation_.squeue,
+        call(installation_, installation_.squeue,
              {"--local", "-h", "--states=all",
               // Another user's comment may contain anything.
               fmt::format("--user={}", ::geteuid()),
               fmt::format("--name={}", fmt::join(names, ",")), "-o", std::string(kSqueueFormat)},
-             installation_.environment, limits_);
+             limits_);
     return out.and_then(parse_squeue);
   }
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "lib/base/result.hpp"
-#include "slurm/cluster/call.hpp"
 #include "slurm/cluster/controller.hpp"
 #include "slurm/cluster/node_state.hpp"
+#include "slurm/cluster/programs.hpp"
 
 namespace muster::slurm {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "lib/report/report.hpp"
-#include "slurm/cluster/config.hpp"
+#include "slurm/cluster/programs.hpp"
 #include "slurm/commands/hook.hpp"
 #include "slurm/rules/rules.hpp"
 

@@ -17,7 +17,6 @@
 #include "slurm/commands/drain_confirmed.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/commands/slurm_site.hpp"
-#include "slurm/commands/syslog.hpp"
 #include "slurm/drains/admin.hpp"
 #include "slurm/tell/tell.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "slurm/drains/enforce.hpp"
-#include "slurm/sweeps/sweep_standing.hpp"
+#include "slurm/sweeps/sweep_plan.hpp"
 
 namespace muster::app {
 

@@ -18,12 +18,9 @@
 #include "lib/process/startup.hpp"
 #include "lib/report/summary.hpp"
 #include "slurm/commands/new_node.hpp"
-#include "slurm/commands/process_lock.hpp"
 #include "slurm/commands/slurm_site.hpp"
-#include "slurm/commands/syslog.hpp"
-#include "slurm/commands/tell_user.hpp"
 #include "slurm/drains/enforce.hpp"
-#include "slurm/policy/own_drain.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "slurm/tell/tell.hpp"
 
 namespace muster::app {
@@ -348,8 +345,9 @@ class HookRun {
     if (!is_prolog() || command_.dry_run) return kHookPassed;
     const auto until =
         std::min(Clock::now() + std::chrono::seconds(4), deadline_.when() - kReserve);
-    const auto told = tell_user({.node = node_, .what = std::move(what), .starts = !is_refused},
-                                rules_, caller_.variables, until);
+    const auto told =
+        slurm::tell_user({.node = node_, .what = std::move(what), .starts = !is_refused}, rules_,
+                         caller_.variables, until);
     if (!told) {
       caller_.console.note(
           fmt::format("muster: the job's user was not told: {}", told.error().message));

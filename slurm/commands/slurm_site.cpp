@@ -1,17 +1,168 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "slurm/commands/slurm_site.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pwd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <syslog.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <thread>
 #include <utility>
 
 #include "lib/base/clock.hpp"
+#include "lib/base/descriptor.hpp"
+#include "lib/base/ownership.hpp"
+#include "lib/base/result.hpp"
+#include "lib/base/text.hpp"
 #include "lib/choice/choice.hpp"
 #include "lib/process/child.hpp"
 #include "lib/profile/site.hpp"
 
 namespace muster::app {
+namespace {
+
+std::string place_of(const Profile& noted, const SiteFile& site, const std::string& path) {
+  const auto origin = noted.origins.find(path);
+  return at(site.shown, origin == noted.origins.end() ? site.slurm.line : origin->second.line);
+}
+
+// The mistake in these keys, empty for none. `of` is the key whose values are checked, empty for
+// all.
+std::string trouble_with(const SiteFile& site, const Yaml& block, std::string_view of,
+                         slurm::Rules& rules) {
+  Profile noted;
+  Binder binder(noted);
+  binder.begin(site.shown);
+  const Place place{.path = "slurm", .line = site.slurm.line};
+  if (const auto read = binder.value(block, place, rules); !read) {
+    return read.error().message;
+  }
+  const auto broken = slurm::check_values(rules);
+  if (broken.key.empty() || !broken.key.starts_with(of)) return "";
+  const auto path = fmt::format("slurm.{}", broken.key);
+  return fmt::format("{}: '{}' {}", place_of(noted, site, path), path, broken.what);
+}
+
+struct Named {
+  std::string_view key, path;
+  int access = R_OK;
+};
+
+void look_for(const Named& named, const SiteFile& site, std::string_view root,
+              std::vector<std::string>& troubles) {
+  if (named.path.empty()) return;
+  const auto below = root == "/" ? "" : root;
+  const auto path = fmt::format("{}{}", below, named.path);
+  if (::access(path.c_str(), named.access) == 0) return;
+  const auto* key = site.slurm.find(named.key.substr(0, named.key.find('.')));
+  troubles.push_back(fmt::format("{}: 'slurm.{}' names {}: {}",
+                                 at(site.shown, key == nullptr ? site.slurm.line : key->line),
+                                 named.key, printable(path), errno_text(errno)));
+}
+
+constexpr std::string_view kSocket = "/dev/log";
+
+// Nothing here waits: neither the connection nor the message.
+bool send_as(int type, const sockaddr_un& address, std::string_view message) {
+  const Descriptor socket(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto* where = reinterpret_cast<const sockaddr*>(&address);
+  return socket.is_open() && ::connect(socket.get(), where, sizeof address) == 0 &&
+         ::send(socket.get(), message.data(), message.size(), MSG_NOSIGNAL) ==
+             static_cast<ssize_t>(message.size());
+}
+
+}  // namespace
+
+SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root) {
+  SlurmBlock block;
+  if (site.slurm.kind == Yaml::Kind::null) return block;
+  Yaml right = site.slurm;
+  right.entries.clear();
+  for (const auto& entry : site.slurm.entries) {
+    Yaml alone = site.slurm;
+    alone.entries = {entry};
+    slurm::Rules rules;
+    auto trouble = trouble_with(site, alone, entry.key, rules);
+    if (trouble.empty()) {
+      right.entries.push_back(entry);
+    } else {
+      block.troubles.push_back(std::move(trouble));
+    }
+  }
+  // Mistakes of several keys together, such as a spread that is too long for its budget.
+  auto together = trouble_with(site, right, "", block.rules);
+  if (!together.empty()) block.troubles.push_back(std::move(together));
+  look_for({"nhc_conf", block.rules.nhc_conf}, site, root, block.troubles);
+  look_for({"conf", block.rules.conf}, site, root, block.troubles);
+  look_for({"tell.program", block.rules.tell.program, X_OK}, site, root, block.troubles);
+  look_for({"sweep.results", block.rules.sweep.results}, site, root, block.troubles);
+  look_for({"sweep.script", block.rules.sweep.script}, site, root, block.troubles);
+  return block;
+}
+
+bool write_syslog(const std::string& socket, int priority, std::string_view line) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket.size() >= sizeof address.sun_path) return false;
+  socket.copy(static_cast<char*>(address.sun_path), socket.size());
+  // Without a time: the receiver adds it, and local time would have to be read from a file.
+  auto message = fmt::format("<{}>muster[{}]: {}", LOG_DAEMON | priority, ::getpid(), line);
+  if (send_as(SOCK_DGRAM, address, message)) return true;
+  if (errno != EPROTOTYPE) return false;
+  message.push_back('\0');  // ends a message in a stream
+  return send_as(SOCK_STREAM, address, message);
+}
+
+void log_event(const slurm::Event& event) {
+  constexpr std::array<std::string_view, 4> kGrave{"trouble", "refused", "stopped", "confirmed"};
+  const bool grave = std::ranges::find(kGrave, event.kind) != kGrave.end();
+  const int priority = grave ? LOG_WARNING : LOG_NOTICE;
+  static_cast<void>(write_syslog(std::string(kSocket), priority, slurm::summary(event)));
+}
+
+void log_warning(const std::string& line) {
+  static_cast<void>(write_syslog(std::string(kSocket), LOG_WARNING, line));
+}
+
+ProcessLock try_lock(const std::filesystem::path& file) {
+  ProcessLock result;
+  // In a folder of others it could be a link of theirs.
+  if (!check_own_folder(file.parent_path())) return result;
+  result.lock = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!result.lock.is_open()) return result;
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  if (::fcntl(result.lock.get(), F_SETLK, &lock) == 0) {
+    static_cast<void>(::futimens(result.lock.get(), nullptr));  // since when
+    result.holder = ProcessLock::Holder::ours;
+    return result;
+  }
+  if (errno != EAGAIN && errno != EACCES) return result;  // a file system without locks
+  result.holder = ProcessLock::Holder::others;
+  struct stat status = {};
+  static_cast<void>(::fstat(result.lock.get(), &status));
+  result.age = wall_time().time_since_epoch() - std::chrono::seconds(status.st_mtime);
+  return result;
+}
+
+ProcessLock wait_for_lock(const std::filesystem::path& file, Clock::time_point end) {
+  constexpr std::chrono::milliseconds kPause{10};
+  auto lock = try_lock(file);
+  while (lock.holder == ProcessLock::Holder::others && Clock::now() + kPause < end) {
+    std::this_thread::sleep_for(kPause);
+    lock = try_lock(file);
+  }
+  return lock;
+}
 
 Result<slurm::Rules> read_rules(std::string_view root, const Variables& variables) {
   slurm::Rules rules;

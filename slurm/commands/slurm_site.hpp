@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the commands about Slurm: the site's rules, Slurm's programs, the history.
+// Shared by the commands about Slurm: the site's rules, Slurm's programs, the history, syslog, and
+// locks between hooks.
 #pragma once
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "lib/base/clock.hpp"
+#include "lib/base/descriptor.hpp"
 #include "lib/command/output.hpp"
 #include "lib/process/startup.hpp"
+#include "lib/profile/sources.hpp"
 #include "slurm/cluster/controller.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/history/history.hpp"
@@ -47,5 +53,35 @@ struct Site {
 
 // The name of a user, or the number if there is none.
 [[nodiscard]] std::string user_name(::uid_t user);
+
+struct SlurmBlock {
+  slurm::Rules rules;                 // with the values of the valid keys
+  std::vector<std::string> troubles;  // one line for each mistake, with file and line
+};
+
+// Reads the block, and looks below `root` for the files that it names.
+[[nodiscard]] SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root);
+
+// Refusals, trouble and confirmed nodes are warnings, the others notices.
+void log_event(const slurm::Event& event);
+void log_warning(const std::string& line);
+
+// Sends one line to the syslog that listens at `socket`. Returns whether it was accepted.
+bool write_syslog(const std::string& socket, int priority, std::string_view line);
+
+struct ProcessLock {
+  enum class Holder { ours, others, unknown };
+
+  Holder holder = Holder::unknown;  // unknown: the file could not be opened or locked
+  std::chrono::seconds age{};       // how long another process has held it
+  Descriptor lock;                  // ours while it is open
+};
+
+// Locks `file`, which is created if needed, and does not wait. Only this process holds the lock: a
+// child that hangs forever does not inherit it.
+[[nodiscard]] ProcessLock try_lock(const std::filesystem::path& file);
+
+// The same, but waits for another process until `end`.
+[[nodiscard]] ProcessLock wait_for_lock(const std::filesystem::path& file, Clock::time_point end);
 
 }  // namespace muster::app

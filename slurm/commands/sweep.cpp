@@ -13,10 +13,8 @@
 #include "lib/base/text.hpp"
 #include "lib/choice/choice.hpp"
 #include "slurm/commands/drain_confirmed.hpp"
-#include "slurm/commands/process_lock.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/commands/slurm_site.hpp"
-#include "slurm/commands/syslog.hpp"
 #include "slurm/sweeps/sweep_pass.hpp"
 #include "slurm/tell/tell.hpp"
 

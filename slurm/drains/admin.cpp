@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
-#include "slurm/policy/own_drain.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
 
 namespace muster::slurm {

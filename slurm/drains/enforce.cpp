@@ -9,9 +9,9 @@
 #include "lib/base/text.hpp"
 #include "lib/report/summary.hpp"
 #include "slurm/drains/enforcement.hpp"
-#include "slurm/policy/allowance.hpp"
+#include "slurm/policy/decide.hpp"
+#include "slurm/policy/limits.hpp"
 #include "slurm/policy/reason.hpp"
-#include "slurm/policy/recovery.hpp"
 
 namespace muster::slurm {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "slurm/drains/enforce.hpp"
-#include "slurm/policy/own_drain.hpp"
+#include "slurm/policy/node_memory.hpp"
 
 namespace muster::slurm {
 

@@ -1,21 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
+
 #include "slurm/policy/decide.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
 #include "lib/base/text.hpp"
 #include "lib/report/summary.hpp"
-#include "slurm/policy/allowance.hpp"
-#include "slurm/policy/own_drain.hpp"
+#include "slurm/policy/limits.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
-#include "slurm/policy/recovery.hpp"
 
 namespace muster::slurm {
 namespace {
+
+// Why the run is not clean for what the node was drained for; empty if it is.
+std::string not_clean(const Report& report, const NodeMemory& drain) {
+  if (report.verdict != Verdict::healthy) {
+    const auto* const leading = leading_finding(report);
+    return leading == nullptr ? fmt::format("the verdict is {}", to_string(report.verdict))
+                              : fmt::format("the verdict is {}: {}", to_string(report.verdict),
+                                            sentence(*leading));
+  }
+  const auto check = std::ranges::find(report.checks, drain.check, &CheckResult::id);
+  if (check == report.checks.end()) {
+    return fmt::format("context {} did not run {}", report.context, drain.check);
+  }
+  if (check->outcome == Outcome::pass) return "";
+  if (check->outcome == Outcome::warn) return fmt::format("{} warns", drain.check);
+  return fmt::format("{} did not judge: {}", drain.check, to_string(check->outcome));
+}
+
+// The end of a sentence if health checks leave the check out, or it finds nothing to judge here, so
+// that no run ends the drain; else empty.
+std::string never_ends(const Report& report, const NodeMemory& drain, const std::string& node) {
+  if (report.context != "periodic" || report.verdict != Verdict::healthy) return "";
+  const auto check = std::ranges::find(report.checks, drain.check, &CheckResult::id);
+  const bool ran = check != report.checks.end();
+  if (ran && check->outcome != Outcome::skip) return "";
+  return fmt::format(": drained {}until an admin runs muster resume {}",
+                     ran ? "until it does, or " : "", node);
+}
+
+bool differ(const std::string& a, const std::string& b) {
+  return !a.empty() && !b.empty() && a != b;
+}
+
+// Whether a part was replaced. A GPU that was lost and is back is the same hardware.
+bool is_other_hardware(const std::vector<std::string>& before,
+                       const std::vector<std::string>& now) {
+  const auto lacks = [](const auto& some, const auto& others) {
+    return std::ranges::any_of(some, [&](const std::string& each) {
+      return std::ranges::find(others, each) == others.end();
+    });
+  };
+  return lacks(before, now) && lacks(now, before);
+}
+
+constexpr std::string_view kResumesNone = "resume: false in muster.yaml";
+
+// Why the node may not be resumed now, whatever it was drained for; empty if it may.
+std::string hindrance(const Situation& situation) {
+  if (!situation.rules.resume) return std::string(kResumesNone);
+  return is_in_maintenance(*situation.node) ? "the node is reserved for maintenance" : "";
+}
+
+// The reason why only an admin can resume the node, however many runs are clean; empty for none.
+std::string needs_admin(const Situation& situation, const NodeMemory& drain) {
+  const auto& rules = situation.rules;
+  if (needs_repair(drain.remedy)) {
+    return fmt::format("the remedy is to {}", describe(drain.remedy));
+  }
+  auto flaps = flapping(drain.drains, rules, situation.now);
+  if (!flaps.empty()) return flaps;
+  if (is_other_hardware(drain.hardware, hash_hardware(situation.identity))) {
+    return "its GPUs or adapters are not those that it was drained with";
+  }
+  const bool may_boot = drain.remedy == Remedy::reboot || drain.remedy == Remedy::reset_gpu;
+  if (differ(drain.boot, situation.boot_id) && !may_boot) {
+    return fmt::format("it was rebooted since, which is not the remedy of {}", drain.check);
+  }
+  if (!rules.resume) return std::string(kResumesNone);
+  if (rules.memory == "none") return "memory: none in muster.yaml, so clean runs are not counted";
+  if (may_remember(*situation.node)) return "";
+  return fmt::format("the node's field in Slurm (memory: {}) has a text of the site's",
+                     rules.memory);
+}
+
+// The condition that time or the remedy will fulfil; empty for none.
+std::string waits_for(const Situation& situation, const NodeMemory& drain) {
+  if (drain.remedy == Remedy::reboot && !differ(drain.boot, situation.boot_id)) {
+    return "the node has not been rebooted since";
+  }
+  const int runs = drain.clean + 1;
+  if (runs < situation.rules.clean_runs) {
+    return fmt::format("clean run {} of {}", runs, situation.rules.clean_runs);
+  }
+  return is_in_maintenance(*situation.node) ? "the node is reserved for maintenance" : "";
+}
 
 constexpr std::size_t kLongestQuote = 200;  // of another's reason
 
@@ -103,6 +189,87 @@ Decision decide_well(const Situation& situation) {
 }
 
 }  // namespace
+
+Cleanness cleanness_of(const Report& report, const Rules& rules, const NodeMemory& drain) {
+  if (drain_finding(report, rules) != nullptr) return Cleanness::unclean;
+  if (report.verdict == Verdict::healthy && !is_health_check(report)) return Cleanness::neither;
+  return not_clean(report, drain).empty() ? Cleanness::clean : Cleanness::unclean;
+}
+
+const Report& report_of_drain(const Situation& situation) {
+  return situation.of_drained == nullptr ? *situation.report : *situation.of_drained;
+}
+
+bool is_left_by_a_job(std::string_view check) {
+  return check == "gpu.processes" || check == "gpu.memory_used";
+}
+
+bool is_health_check(const Report& report) {
+  constexpr std::array<std::string_view, 3> kContexts{"periodic", "boot", "manual"};
+  return std::ranges::find(kContexts, report.context) != kContexts.end();
+}
+
+std::string flapping(const std::vector<Time>& drains, const Rules& rules, Time now) {
+  const auto since = now - whole(rules.flap_window);
+  const auto count =
+      std::ranges::count_if(drains, [&](Time at) { return at > since && at <= now; });
+  if (count < rules.flaps) return "";
+  return fmt::format("drain {} within {}", count, to_string(rules.flap_window));
+}
+
+int gravity(Remedy remedy) {
+  switch (remedy) {
+    case Remedy::reseat_or_replace:
+    case Remedy::report_to_provider:
+      return 5;
+    case Remedy::reboot:
+      return 4;
+    case Remedy::reset_gpu:
+      return 3;
+    case Remedy::restart_service:
+    case Remedy::restart_app:
+      return 2;
+    case Remedy::fix_config:
+      return 1;
+    case Remedy::watch:
+    case Remedy::none:
+      break;
+  }
+  return 0;
+}
+
+Decision decide_recovery(const Situation& situation, const NodeMemory& drain) {
+  Decision decision{.action = Action::keep, .check = drain.check, .remedy = drain.remedy};
+  const auto& report = report_of_drain(situation);
+  decision.why = not_clean(report, drain);
+  if (cleanness_of(report, situation.rules, drain) == Cleanness::neither) {
+    decision.why = "only health checks count";
+  }
+  decision.clean = decision.why.empty();
+  if (!decision.clean) {
+    decision.why += never_ends(report, drain, situation.node->name);
+    return decision;
+  }
+  if (is_left_by_a_job(drain.check)) {
+    decision.why = hindrance(situation);
+    if (!decision.why.empty()) return decision;
+    decision.action = Action::resume;
+    decision.why = fmt::format("the leftover of an ended job is gone: {} passes", drain.check);
+    return decision;
+  }
+  decision.why = needs_admin(situation, drain);
+  if (!decision.why.empty()) {
+    decision.why +=
+        fmt::format(": drained until an admin runs muster resume {}", situation.node->name);
+    return decision;
+  }
+  decision.why = waits_for(situation, drain);
+  if (!decision.why.empty()) return decision;
+  decision.action = Action::resume;
+  decision.why = fmt::format("clean run {} of {}: {} passes", drain.clean + 1,
+                             situation.rules.clean_runs, drain.check);
+  return decision;
+}
 
 std::optional<NodeMemory> current_drain(const Situation& situation) {
   const bool is_drained = situation.node && standing_of(*situation.node) == Standing::drained;

@@ -1,18 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
-// The site's rules for draining and resuming: the block `slurm` of muster.yaml.
+// The site's rules: the block `slurm` of muster.yaml, with its blocks `tell` and `sweep`.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/base/fields.hpp"
 #include "lib/base/quantity.hpp"
-#include "slurm/rules/sweep_rules.hpp"
-#include "slurm/rules/tell_rules.hpp"
 
 namespace muster::slurm {
+
+struct SweepKind {
+  std::string_view name;  // of the command, in muster.yaml, in events and in the name of its jobs
+  std::size_t fewest_nodes = 1;  // of one job
+  // Takes as many nodes as are idle, up to the site's `most_nodes`, with a rank on each GPU; else
+  // one process tests one node.
+  bool takes_idle_nodes = false;
+};
+
+inline constexpr std::array kSweepKinds{
+    SweepKind{.name = "locate", .fewest_nodes = 4, .takes_idle_nodes = true},
+    SweepKind{.name = "node"},
+};
+
+[[nodiscard]] inline std::vector<std::string> default_sweep_kinds() {
+  std::vector<std::string> names;
+  for (const auto& kind : kSweepKinds) names.emplace_back(kind.name);
+  return names;
+}
+
+// Null for an unknown name.
+[[nodiscard]] constexpr const SweepKind* find_sweep_kind(std::string_view name) {
+  const auto* const found = std::ranges::find(kSweepKinds, name, &SweepKind::name);
+  return found == kSweepKinds.end() ? nullptr : found;
+}
+
+struct TellRules {
+  MUSTER_DESCRIBED(TellRules);
+  MUSTER_FIELD(std::string, program, "the site's program, an absolute path; empty: none");
+  MUSTER_FIELD(std::vector<std::string>, arguments,
+               "its arguments before the event's kind and node");
+  MUSTER_FIELD(Seconds, deadline, "a call ends within") = {5};
+  MUSTER_FIELD(std::string, user, "it runs as this user, if muster is root") = "nobody";
+  MUSTER_FIELD(std::vector<std::string>, events,
+               "kinds of events that it is run for") = std::vector<std::string>{
+      "drained", "refused", "resumed", "stopped"};
+};
+
+struct SweepRules {
+  MUSTER_DESCRIBED(SweepRules);
+  // A node is due after half of it.
+  MUSTER_FIELD(Seconds, every, "each node is swept at least once in this time") = {7.0 * 24 * 3600};
+  MUSTER_FIELD(std::vector<std::string>, kinds, "kinds of sweep that run") = default_sweep_kinds();
+  // Empty: the only one that Slurm has.
+  MUSTER_FIELD(std::vector<std::string>, partitions, "partitions that are swept");
+  MUSTER_FIELD(int, most_jobs, "jobs of the sweep that are queued or running at once") = 4;
+  MUSTER_FIELD(int, most_nodes, "nodes of one job of the kind locate") = 32;
+  MUSTER_FIELD(Seconds, time, "time limit of one job") = {15.0 * 60};
+  MUSTER_FIELD(Seconds, start_within, "a job that has not started by then goes away") = {10.0 * 60};
+  MUSTER_FIELD(int, nice, "how much the priority of its jobs is lowered") = 10'000;
+  MUSTER_FIELD(std::string, account, "account of its jobs");
+  MUSTER_FIELD(std::string, qos, "quality of service of its jobs");
+  MUSTER_FIELD(std::vector<std::string>, options, "more options of sbatch");
+  MUSTER_FIELD(std::vector<std::string>, bench, "more options of muster-bench locate");
+  MUSTER_FIELD(ByName<std::string>, environment, "variables of its jobs");
+  // Empty: the one in muster's data folder.
+  MUSTER_FIELD(std::string, script, "the batch script");
+  MUSTER_FIELD(bool, drain, "drain nodes that are confirmed") = false;
+  MUSTER_FIELD(bool, as_root, "root may sweep, and its jobs run as root") = false;
+  // Empty: there is no sweep.
+  MUSTER_FIELD(std::string, results, "folder shared by nodes and this machine");
+};
 
 struct Rules {
   MUSTER_DESCRIBED(Rules);

@@ -10,7 +10,7 @@
 
 #include "slurm/cluster/node_state.hpp"
 #include "slurm/history/history.hpp"
-#include "slurm/policy/breaker.hpp"
+#include "slurm/policy/limits.hpp"
 #include "slurm/rules/rules.hpp"
 
 namespace muster::slurm {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a job of a sweep is submitted, and the report that it leaves.
+// The jobs of sweeps: how one is submitted, the report that it leaves, and both as events of the
+// history.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +10,50 @@
 
 #include "lib/base/result.hpp"
 #include "lib/report/report.hpp"
-#include "slurm/cluster/node_names.hpp"
-#include "slurm/rules/sweep_rules.hpp"
-#include "slurm/sweeps/sweep_log.hpp"
+#include "slurm/cluster/node_state.hpp"
+#include "slurm/history/history.hpp"
+#include "slurm/rules/rules.hpp"
 
 namespace muster::slurm {
+
+struct SweepJob {
+  std::string kind;       // "locate"
+  std::string partition;  // in which it is submitted
+  std::vector<std::string> nodes;
+  std::string token{};   // names its result file, and is its comment in Slurm's queue
+  std::string number{};  // empty until sbatch has answered
+  Time submitted{};
+
+  bool operator==(const SweepJob&) const = default;
+};
+
+// The verdict of one job on one of its nodes; Verdict::unknown is "undecided".
+struct SweepVerdict {
+  Time at{};
+  std::string kind, node;
+  Verdict verdict = Verdict::unknown;
+  std::string text;  // "unhealthy: bench.locate HCA 3: ..."
+  std::string check{}, device{};
+
+  bool operator==(const SweepVerdict&) const = default;
+};
+
+struct SweepLog {
+  std::vector<SweepJob> open;          // jobs without a verdict, oldest first
+  std::vector<SweepVerdict> verdicts;  // oldest first
+};
+
+// "healthy", "unhealthy" or "undecided".
+[[nodiscard]] std::string_view sweep_word(Verdict verdict);
+
+// `kind`: "planned" before sbatch is called, "submitted" once it has answered.
+[[nodiscard]] Event event_of(const SweepJob& job, std::string kind);
+[[nodiscard]] Event event_of(const SweepVerdict& verdict, const SweepJob& job);
+
+// Events of other kinds are ignored. A time well after `now`, written while the clock was ahead,
+// counts as long ago.
+[[nodiscard]] SweepLog parse_sweep_log(const std::vector<Event>& events, Time now);
+[[nodiscard]] Result<SweepLog> read_sweep_log(const History& history, Time since, Time now);
 
 // "muster-sweep-locate".
 [[nodiscard]] std::string sweep_job_name(std::string_view kind);

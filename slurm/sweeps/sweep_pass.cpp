@@ -14,7 +14,6 @@
 #include "lib/hosts/hostlist.hpp"
 #include "lib/report/harmless.hpp"
 #include "slurm/rules/rules.hpp"
-#include "slurm/rules/sweep_kinds.hpp"
 #include "slurm/sweeps/sweep_job.hpp"
 #include "slurm/sweeps/sweep_plan.hpp"
 

@@ -10,8 +10,8 @@
 #include "slurm/cluster/controller.hpp"
 #include "slurm/cluster/queue.hpp"
 #include "slurm/history/history.hpp"
-#include "slurm/rules/sweep_rules.hpp"
-#include "slurm/sweeps/sweep_standing.hpp"
+#include "slurm/rules/rules.hpp"
+#include "slurm/sweeps/sweep_plan.hpp"
 
 namespace muster::slurm {
 

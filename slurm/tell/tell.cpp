@@ -17,6 +17,7 @@
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
 #include "lib/process/program.hpp"
+#include "slurm/cluster/programs.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -79,6 +80,14 @@ std::string run_as(const TellRules& rules, const Event& event, Clock::time_point
                      complaint);
 }
 
+// The end of the sentence: the fate of the job.
+std::string_view outcome(const HeldJob& held, const Job& job) {
+  if (held.starts) return "the node stays in service, and the job starts on it";
+  if (!job.batch) return "the job ends here: start it again";
+  if (job.requeue) return "the job goes back into the queue";
+  return "the job ends here, because it may not be requeued (sbatch --requeue)";
+}
+
 }  // namespace
 
 Result<void> check_program(const fs::path& program) {
@@ -134,6 +143,21 @@ Result<void> tell_site(const TellRules& rules, const std::vector<Event>& events,
     if (auto told = tell_site(rules, event, end); !told) return told;
   }
   return {};
+}
+
+Result<void> tell_user(const HeldJob& held, const Rules& rules, const Variables& variables,
+                       Clock::time_point end) {
+  const auto id = value_of(variables, "SLURM_JOB_ID");
+  if (id.empty()) return {};
+  TRY_ASSIGN(const auto installation, find_installation(rules, variables));
+  // Half of the time is for each of the two calls.
+  const CallLimits limits{.deadline = std::max(Clock::duration(0), (end - Clock::now()) / 2),
+                          .end = end};
+  TRY_ASSIGN(const auto job, ask_job(installation, id, limits));
+  const auto line = fmt::format("muster: node {} is not fit for this job: {}; {}", held.node,
+                                held.what, outcome(held, job));
+  return job.batch ? comment_job(installation, id, line, limits)
+                   : notify_job(installation, id, line, limits);
 }
 
 }  // namespace muster::slurm

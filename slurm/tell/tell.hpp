@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the site's own program for events: a mail, a web hook, a ticket.
+// Runs the site's own program for events: a mail, a web hook, a ticket. And tells the user whose
+// job was sent to a sick node.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +10,9 @@
 
 #include "lib/base/clock.hpp"
 #include "lib/base/result.hpp"
-#include "slurm/history/event.hpp"
-#include "slurm/rules/tell_rules.hpp"
+#include "lib/process/startup.hpp"
+#include "slurm/history/history.hpp"
+#include "slurm/rules/rules.hpp"
 
 namespace muster::slurm {
 
@@ -31,5 +33,16 @@ namespace muster::slurm {
 // and ends it: the others would fail in the same way, and take their time.
 [[nodiscard]] Result<void> tell_site(const TellRules& rules, const std::vector<Event>& events,
                                      Clock::time_point end);
+
+struct HeldJob {
+  std::string node;  // its name in Slurm
+  std::string what;  // what is wrong with it
+  bool starts;       // the job starts in spite of it
+};
+
+// Tells the user, and what becomes of the job: on the terminal of the srun or salloc that waits for
+// it, or in the AdminComment of a batch job. All of it ends by `end`.
+[[nodiscard]] Result<void> tell_user(const HeldJob& held, const Rules& rules,
+                                     const Variables& variables, Clock::time_point end);
 
 }  // namespace muster::slurm

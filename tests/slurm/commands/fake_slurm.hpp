@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs in place of Slurm's, which keep one line of sinfo in a file, and a site that names them.
+// Programs in place of Slurm's, which keep one line of sinfo in a file, a site that names them, and
+// commands and hooks that run with both.
 #pragma once
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "checks/app/hook_check.hpp"
+#include "slurm/commands/hook.hpp"
+#include "slurm/commands/slurm_site.hpp"
+#include "tests/checks/app/test_caller.hpp"
 #include "tests/support/fake_sinfo.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -65,6 +72,62 @@ esac; done
 
  private:
   const TempDir& dir_;
+};
+
+// Commands and hooks on node n7, whose files are below `root`.
+class SlurmTest : public ::testing::Test {
+ protected:
+  SlurmTest() {
+    dir_.write("root/proc/sys/kernel/hostname", "node-7\n");
+    dir_.write("root/proc/uptime", "1000.00 2000.00\n");
+  }
+
+  [[nodiscard]] std::string path(std::string_view name) const {
+    return (dir_.path() / name).string();
+  }
+
+  [[nodiscard]] std::string content(std::string_view name) const {
+    std::ifstream file(dir_.path() / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  // As slurmd starts a hook.
+  [[nodiscard]] Caller caller() {
+    auto caller = caller_.caller();
+    caller.variables["SLURM_CONF"] = path("slurm.conf");
+    caller.variables["SLURMD_NODENAME"] = "n7";
+    return caller;
+  }
+
+  // `late`: since when it has been running.
+  int hook(HookCommand command, const CheckNode& check = check_node, const SweepNode& sweep = {},
+           std::chrono::milliseconds late = {}) {
+    Deadline deadline(Clock::now() + std::chrono::seconds(60));
+    command.root = path("root");
+    command.state = path("state");
+    auto caller = this->caller();
+    caller.started -= late;
+    return run_hook(command, caller, deadline, check, sweep);
+  }
+
+  // "kind context: message" of each event in the history.
+  [[nodiscard]] std::vector<std::string> events() const {
+    std::vector<std::string> found;
+    const auto history = slurm::History::read(history_file(path("state")));
+    if (!history) return found;
+    for (const auto& event : history->events({}).value_or(std::vector<slurm::Event>())) {
+      found.push_back(fmt::format("{} {}: {}", event.kind, event.context, event.message));
+    }
+    return found;
+  }
+
+  [[nodiscard]] bool is_drained() const {
+    return slurm_.node().find("|drained|") != std::string::npos;
+  }
+
+  TempDir dir_;
+  FakeSlurm slurm_{dir_};
+  TestCaller caller_;
 };
 
 }  // namespace muster::app

@@ -27,11 +27,9 @@ using ::testing::StartsWith;
 constexpr std::string_view kLine = "* || check_hw_eth eth0\n";
 constexpr std::string_view kUnknownLine = "* || check_this\n";
 
-class HookNhcConfTest : public ::testing::Test {
+class HookNhcConfTest : public SlurmTest {
  protected:
   HookNhcConfTest() {
-    dir_.write("root/proc/sys/kernel/hostname", "node-7\n");
-    dir_.write("root/proc/uptime", "1000.00 2000.00\n");
     dir_.write("root/proc/sys/kernel/random/boot_id", "8c5d8d1e-3f3a-4a53-a5b5-5a8f3f5c1f00\n");
     site("");
     dir_.write("root/sys/class/net/eth0/operstate", "up\n");
@@ -45,10 +43,6 @@ class HookNhcConfTest : public ::testing::Test {
 
   void lines(std::string_view text) const { dir_.write("root/etc/nhc/nhc.conf", text); }
 
-  [[nodiscard]] std::string path(std::string_view name) const {
-    return (dir_.path() / name).string();
-  }
-
   int hook(std::string context) { return run({.context = std::move(context)}); }
 
   // The planned action, without the second that a drain takes.
@@ -59,29 +53,9 @@ class HookNhcConfTest : public ::testing::Test {
   }
 
   int run(HookCommand command) {
-    auto caller = caller_.caller();
-    caller.variables["SLURM_CONF"] = path("slurm.conf");
-    caller.variables["SLURMD_NODENAME"] = "n7";
-    Deadline deadline(Clock::now() + std::chrono::seconds(30));
     command.profile = "generic";
-    command.root = path("root");
-    command.state = path("state");
-    return run_hook(command, caller, deadline, check_node);
+    return SlurmTest::hook(std::move(command));
   }
-
-  [[nodiscard]] std::vector<std::string> recorded() const {
-    std::vector<std::string> found;
-    const auto history = slurm::History::read(history_file(path("state")));
-    if (!history) return found;
-    for (const auto& event : history->events({}).value_or(std::vector<slurm::Event>{})) {
-      found.push_back(fmt::format("{} {}: {}", event.kind, event.context, event.message));
-    }
-    return found;
-  }
-
-  TempDir dir_;
-  FakeSlurm slurm_{dir_};
-  TestCaller caller_;
 };
 
 TEST_F(HookNhcConfTest, ALineThatFailsDrainsAndResumesOnceItHolds) {
@@ -97,11 +71,11 @@ TEST_F(HookNhcConfTest, ALineThatFailsDrainsAndResumesOnceItHolds) {
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|drained|"));
   EXPECT_EQ(hook("periodic"), 0);
   EXPECT_EQ(slurm_.node(), "n7|main|idle|Unknown|Unknown|none\n");
-  EXPECT_THAT(recorded(), ElementsAre(AllOf(StartsWith("drained prolog: "), HasSubstr(failed)),
-                                      StartsWith("kept periodic: "),
-                                      "kept periodic: nhc.check_hw_eth eth0: clean run 1 of 2",
-                                      AllOf(StartsWith("resumed periodic: "),
-                                            HasSubstr("nhc.check_hw_eth passes"))));
+  EXPECT_THAT(events(), ElementsAre(AllOf(StartsWith("drained prolog: "), HasSubstr(failed)),
+                                    StartsWith("kept periodic: "),
+                                    "kept periodic: nhc.check_hw_eth eth0: clean run 1 of 2",
+                                    AllOf(StartsWith("resumed periodic: "),
+                                          HasSubstr("nhc.check_hw_eth passes"))));
 }
 
 // The profile's checks would find this node, of which next to nothing is known, undecided.
@@ -113,7 +87,7 @@ TEST_F(HookNhcConfTest, NothingButTheLinesIsJudged) {
   }
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|idle|"));
   EXPECT_THAT(caller_.out(), HasSubstr("muster: healthy"));
-  EXPECT_THAT(recorded(), IsEmpty());
+  EXPECT_THAT(events(), IsEmpty());
 }
 
 TEST_F(HookNhcConfTest, ALineThatNobodyKnowsKeepsTheNodeUnlessTheSiteSaysOtherwise) {
@@ -135,13 +109,13 @@ TEST_F(HookNhcConfTest, ADrainedNodeWaitsForTheLineThatItWasDrainedFor) {
   lines("* || check_ps_loadavg 100\n");
   for (int run = 0; run < 3; ++run) EXPECT_EQ(hook("boot"), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|drained|"));
-  EXPECT_THAT(recorded(), ElementsAre(StartsWith("drained periodic: "),
-                                      "kept boot: context boot did not run nhc.check_hw_eth"));
+  EXPECT_THAT(events(), ElementsAre(StartsWith("drained periodic: "),
+                                    "kept boot: context boot did not run nhc.check_hw_eth"));
 }
 
 TEST_F(HookNhcConfTest, AFileThatCannotBeReadIsMustersOwnTrouble) {
   EXPECT_EQ(hook("prolog"), 0);
-  EXPECT_THAT(recorded(),
+  EXPECT_THAT(events(),
               ElementsAre(AllOf(StartsWith("trouble prolog: NHC's configuration: "),
                                 HasSubstr("/etc/nhc/nhc.conf: No such file or directory"))));
   site("  on_trouble: fail\n");
@@ -176,9 +150,7 @@ TEST_F(HookNhcConfTest, AnEpilogAndTheCheckAfterABootAskForTheSitesTestsInATimeO
 
   std::map<std::string, Asked> asked;
   for (const auto* context : {"prolog", "epilog", "periodic", "boot"}) {
-    auto caller = caller_.caller();
-    caller.variables["SLURM_CONF"] = path("slurm.conf");
-    caller.variables["SLURMD_NODENAME"] = "n7";
+    const auto caller = this->caller();
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
     const CheckNode look = [&](const HookCommand& command, const std::string& drained_for,
                                const Caller& by, Deadline& until) {

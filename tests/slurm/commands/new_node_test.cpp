@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-class NewNodeTest : public ::testing::Test {
+class NewNodeTest : public SlurmTest {
  protected:
   NewNodeTest() { write_site("true"); }
 
@@ -34,13 +34,10 @@ class NewNodeTest : public ::testing::Test {
     slurm_.site(
         fmt::format("  conf: {}\n  memory: none\n  spread: 0 s\n  gate_new_nodes: {}\n  "
                     "gate_sweep: {}\n",
-                    (dir_.path() / "slurm.conf").string(), gate, sweep));
+                    path("slurm.conf"), gate, sweep));
   }
 
   int hook(const std::string& context, Verdict verdict, bool dry_run = false) {
-    auto caller = caller_.caller();
-    caller.variables["SLURMD_NODENAME"] = "n7";
-    Deadline deadline(Clock::now() + std::chrono::seconds(60));
     const CheckNode check_node = [&](const HookCommand& command, const std::string& /*check*/,
                                      const Caller& /*caller*/,
                                      Deadline& /*deadline*/) -> Attempt<CheckedNode> {
@@ -50,10 +47,6 @@ class NewNodeTest : public ::testing::Test {
       node.judge_drained = [report = node.report](const std::string& /*check*/) { return report; };
       return node;
     };
-    const HookCommand command{.context = context,
-                              .root = (dir_.path() / "root").string(),
-                              .state = (dir_.path() / "state").string(),
-                              .dry_run = dry_run};
     const SweepNode sweep_node = [&](const HookCommand& /*command*/, const std::string& level,
                                      const Caller& /*caller*/,
                                      Clock::time_point until) -> Result<Report> {
@@ -65,28 +58,14 @@ class NewNodeTest : public ::testing::Test {
       report.verdict = *sweep_;
       return report;
     };
-    return run_hook(command, caller, deadline, check_node, sweep_node);
+    return SlurmTest::hook({.context = context, .dry_run = dry_run}, check_node, sweep_node);
   }
 
   [[nodiscard]] bool is_drained_as_new() const {
-    return slurm_.node().find("|drained|") != std::string::npos &&
+    return is_drained() &&
            slurm_.node().find(fmt::format("|{}\n", slurm::kNewNode)) != std::string::npos;
   }
 
-  [[nodiscard]] std::vector<std::string> events() const {
-    std::vector<std::string> found;
-    const auto history = slurm::History::read(history_file(dir_.path() / "state"));
-    if (!history) return found;
-    const auto all = history->events({});
-    for (const auto& event : *all) {
-      found.push_back(fmt::format("{} {}: {}", event.kind, event.context, event.message));
-    }
-    return found;
-  }
-
-  TempDir dir_;
-  FakeSlurm slurm_{dir_};
-  TestCaller caller_;
   std::string judged_;
   std::optional<Verdict> sweep_;  // nothing: it cannot be run
   std::vector<std::string> sweeps_;

@@ -19,9 +19,7 @@
 #include "slurm/commands/hook.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "slurm/drains/last_look.hpp"
-#include "tests/checks/app/test_caller.hpp"
-#include "tests/support/fake_sinfo.hpp"
-#include "tests/support/temp_dir.hpp"
+#include "tests/slurm/commands/fake_slurm.hpp"
 
 namespace muster::app {
 namespace {
@@ -39,11 +37,9 @@ using ::testing::StartsWith;
 
 constexpr slurm::Time kThen{std::chrono::seconds(1'800'000'000)};
 
-class SlurmCommandsTest : public ::testing::Test {
+class SlurmCommandsTest : public SlurmTest {
  protected:
-  [[nodiscard]] std::string path(std::string_view name) const {
-    return (dir_.path() / name).string();
-  }
+  SlurmCommandsTest() { dir_.remove("slurm.conf"); }
 
   // A history with a drain of n1 long ago, and of n2 now, and a refusal.
   void write_history() const {
@@ -74,9 +70,6 @@ class SlurmCommandsTest : public ::testing::Test {
     for (const auto line : split_lines(caller_.out())) lines.emplace_back(line);
     return lines;
   }
-
-  TempDir dir_;
-  TestCaller caller_;
 };
 
 TEST_F(SlurmCommandsTest, HistoryTellsOfDrainsAndNotOfRefusals) {
@@ -248,53 +241,20 @@ TEST_F(SlurmCommandsTest, TheGuideNamesEveryKeyOfAnEvent) {
 // A node of which nothing is known; the site drains such nodes, so that Slurm is needed.
 class HookTest : public SlurmCommandsTest {
  protected:
-  // slurm.conf, and programs in place of Slurm's: n7 is idle until it is drained.
-  void begin_slurm() const {
-    dir_.write("slurm.conf", "");
-    dir_.write("node", "n7|main|idle|Unknown|Unknown|none\n");
-    dir_.write("bin/sinfo",
-               fmt::format("#!/bin/sh\n{}fake_sinfo \"$@\" <{}\n", kFakeSinfo, path("node")));
-    dir_.write("bin/scontrol",
-               fmt::format("#!/bin/sh\n[ \"$3\" = state=drain ] || exit 0\n"
-                           "echo \"n7|main|drained|root|$(date +%s)|${{4#reason=}}\" >{}\n",
-                           path("node")));
-    for (const auto* program : {"bin/sinfo", "bin/scontrol"}) {
-      std::filesystem::permissions(dir_.path() / program, std::filesystem::perms(0755));
-    }
-  }
-
-  [[nodiscard]] std::string node_in_slurm() const {
-    std::ifstream file(path("node"));
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  HookTest() {
-    dir_.write("root/proc/sys/kernel/hostname", "node-7\n");
-    dir_.write("root/proc/uptime", "1000.00 2000.00\n");
-  }
+  void begin_slurm() const { dir_.write("slurm.conf", ""); }
 
   void write_rules(std::string_view rules) const {
     dir_.write("root/etc/muster/muster.yaml",
                fmt::format("schema: muster.site/1\nslurm:\n{}", rules));
   }
 
-  [[nodiscard]] HookCommand command(std::string context) const {
-    return {.context = std::move(context),
-            .profile = "generic",
-            .root = path("root"),
-            .state = path("state")};
+  [[nodiscard]] static HookCommand command(std::string context) {
+    return {.context = std::move(context), .profile = "generic"};
   }
 
-  int hook(const HookCommand& command) {
-    auto caller = caller_.caller();
-    caller.started -= late;
-    caller.variables["SLURM_CONF"] = path("slurm.conf");
-    caller.variables["SLURMD_NODENAME"] = "n7";
-    Deadline deadline(Clock::now() + std::chrono::seconds(30));
-    return run_hook(command, caller, deadline, check_node);
-  }
+  int hook(const HookCommand& command) { return SlurmTest::hook(command, check_node, {}, late); }
 
-  [[nodiscard]] HookCommand dry(std::string context) const {
+  [[nodiscard]] static HookCommand dry(std::string context) {
     auto dry = command(std::move(context));
     dry.dry_run = true;
     return dry;
@@ -305,21 +265,6 @@ class HookTest : public SlurmCommandsTest {
     std::map<std::string, std::filesystem::file_time_type> found;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_.path())) {
       found.emplace(entry.path().string(), entry.last_write_time());
-    }
-    return found;
-  }
-
-  // Kinds and messages of what the history holds.
-  [[nodiscard]] std::vector<std::string> recorded() const {
-    const auto history = slurm::History::read(history_file(path("state")));
-    EXPECT_TRUE(history);
-    std::vector<std::string> found;
-    if (!history) return found;
-    const auto events = history->events({});
-    EXPECT_TRUE(events);
-    for (const auto& event : events.value_or(std::vector<slurm::Event>{})) {
-      found.push_back(
-          fmt::format("{} {} {}: {}", event.kind, event.node, event.context, event.message));
     }
     return found;
   }
@@ -337,8 +282,8 @@ TEST_F(HookTest, WithoutSlurmPassesAndSaysSo) {
       HasSubstr(
           "muster: refused n7: host.cpu: Slurm could not be asked: SLURM_CONF names a file that "
           "is not there"));
-  EXPECT_THAT(recorded(),
-              ElementsAre(StartsWith("refused n7 boot: host.cpu: Slurm could not be asked")));
+  EXPECT_THAT(events(),
+              ElementsAre(StartsWith("refused boot: host.cpu: Slurm could not be asked")));
 }
 
 TEST_F(HookTest, AsksNoSlurmForAHealthyNodeThatItSawLately) {
@@ -347,7 +292,7 @@ TEST_F(HookTest, AsksNoSlurmForAHealthyNodeThatItSawLately) {
   ASSERT_TRUE(look.note("", wall_time()));
   EXPECT_EQ(hook(command("boot")), 0);
   EXPECT_THAT(caller_.out(), Not(HasSubstr("Slurm")));
-  EXPECT_THAT(recorded(), ::testing::IsEmpty());
+  EXPECT_THAT(events(), ::testing::IsEmpty());
 }
 
 // A wrong installation must not wait for the first sick node to be heard of.
@@ -360,11 +305,11 @@ TEST_F(HookTest, AHealthyNodeSaysOnceInEachBootThatSlurmCannotBeAsked) {
   for (const auto* context : {"periodic", "prolog", "periodic"}) {
     EXPECT_EQ(hook(command(context)), 0);
   }
-  const auto says = StartsWith("trouble n7 periodic: Slurm could not be asked: SLURM_CONF names");
-  EXPECT_THAT(recorded(), ElementsAre(says));
+  const auto says = StartsWith("trouble periodic: Slurm could not be asked: SLURM_CONF names");
+  EXPECT_THAT(events(), ElementsAre(says));
   boot("1d0ab6c2-3a5e-4c0e-9a54-0d3c3f0a1b02");
   EXPECT_EQ(hook(command("periodic")), 0);
-  EXPECT_THAT(recorded(), ElementsAre(says, says));
+  EXPECT_THAT(events(), ElementsAre(says, says));
 }
 
 TEST_F(HookTest, ADryRunSaysThatSlurmCannotBeAsked) {
@@ -382,11 +327,11 @@ TEST_F(HookTest, ADrainThatItHasNoTimeForIsNotSent) {
   write_rules(fmt::format("{}  programs: {}\n", kDrainUnknown, path("bin")));
   late = std::chrono::milliseconds(23'300);
   EXPECT_EQ(hook(command("prolog")), 0);
-  EXPECT_THAT(node_in_slurm(), StartsWith("n7|main|idle|"));
+  EXPECT_THAT(slurm_.node(), StartsWith("n7|main|idle|"));
   EXPECT_THAT(
-      recorded(),
+      events(),
       // Which check it is for follows from how much a busy machine has left unseen.
-      ElementsAre(AllOf(StartsWith("refused n7 prolog: "),
+      ElementsAre(AllOf(StartsWith("refused prolog: "),
                         EndsWith(": not drained: too little of the hook's time is left to verify "
                                  "the drain"))));
 }
@@ -396,7 +341,7 @@ TEST_F(HookTest, AHistoryThatCannotBeWrittenLeavesNoSickNodeInService) {
   write_rules(fmt::format("{}  programs: {}\n", kDrainUnknown, path("bin")));
   dir_.write("state", "no folder");
   EXPECT_EQ(hook(command("prolog")), 1);
-  EXPECT_THAT(node_in_slurm(), AllOf(StartsWith("n7|main|drained|root|"), HasSubstr("|muster: ")));
+  EXPECT_THAT(slurm_.node(), AllOf(StartsWith("n7|main|drained|root|"), HasSubstr("|muster: ")));
   EXPECT_THAT(caller_.out(),
               AllOf(HasSubstr("muster: trouble n7: "), HasSubstr("muster: drained n7: ")));
 }
@@ -424,7 +369,7 @@ TEST_F(HookTest, ADryRunReadsAHistoryAndLeavesItAsItIs) {
   ASSERT_THAT(before, Contains(Pair(EndsWith("/events.jsonl"), _)));
   EXPECT_EQ(hook(dry("periodic")), 0);
   EXPECT_EQ(files(), before);
-  EXPECT_THAT(recorded(), SizeIs(1));
+  EXPECT_THAT(events(), SizeIs(1));
 }
 
 TEST_F(HookTest, ADryRunFailsNothingWhateverTheSiteSays) {
@@ -444,7 +389,7 @@ TEST_F(HookTest, RulesThatCannotBeReadPassAndNameFileAndLine) {
   EXPECT_THAT(caller_.out(),
               AllOf(StartsWith("muster: trouble n7: "),
                     HasSubstr("muster.yaml:4: 'slurm.clean_runs' must be at least 1")));
-  EXPECT_THAT(recorded(), ElementsAre(HasSubstr("'slurm.clean_runs' must be at least 1")));
+  EXPECT_THAT(events(), ElementsAre(HasSubstr("'slurm.clean_runs' must be at least 1")));
 }
 
 TEST_F(HookTest, AnUnknownKeyOfTheRulesIsNamed) {
@@ -459,15 +404,14 @@ TEST_F(HookTest, ItsOwnTroublePassesUnlessTheSiteSaysOtherwise) {
   EXPECT_EQ(hook(broken), 0);
   write_rules("  on_trouble: fail\n");
   EXPECT_EQ(hook(broken), 1);
-  EXPECT_THAT(recorded(),
-              ElementsAre(AllOf(StartsWith("trouble n7 prolog: "), HasSubstr("nowhere.yaml")),
-                          AllOf(StartsWith("trouble n7 prolog: "), HasSubstr("nowhere.yaml"))));
+  EXPECT_THAT(events(),
+              ElementsAre(AllOf(StartsWith("trouble prolog: "), HasSubstr("nowhere.yaml")),
+                          AllOf(StartsWith("trouble prolog: "), HasSubstr("nowhere.yaml"))));
 }
 
 TEST_F(HookTest, BelowARootNeedsAPlaceForTheHistory) {
-  auto homeless = command("boot");
-  homeless.state.clear();
-  EXPECT_EQ(hook(homeless), 0);
+  Deadline deadline(Clock::now() + std::chrono::seconds(30));
+  EXPECT_EQ(run_hook({.context = "boot", .root = path("root")}, caller(), deadline, check_node), 0);
   EXPECT_THAT(caller_.out(), HasSubstr("needs --state"));
 }
 

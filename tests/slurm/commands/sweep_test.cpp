@@ -18,7 +18,7 @@
 
 #include "lib/base/text.hpp"
 #include "slurm/commands/slurm_site.hpp"
-#include "slurm/sweeps/sweep_log.hpp"
+#include "slurm/sweeps/sweep_job.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/support/fake_sinfo.hpp"
 #include "tests/support/temp_dir.hpp"

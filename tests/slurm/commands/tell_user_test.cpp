@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "slurm/commands/tell_user.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "slurm/tell/tell.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -16,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class TellUserTest : public ::testing::Test {
+class TellUserTest : public SlurmTest {
  protected:
   // scontrol says this of job 42, and writes down what it is told otherwise.
   void job(std::string_view flags) const {
@@ -37,14 +36,6 @@ class TellUserTest : public ::testing::Test {
     EXPECT_TRUE(told) << told.error().message;
     return content("told");
   }
-
-  [[nodiscard]] std::string content(const std::string& name) const {
-    std::ifstream file(dir_.path() / name);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  TempDir dir_;
-  FakeSlurm slurm_{dir_};
 };
 
 TEST_F(TellUserTest, ABatchJobGetsACommentWithWhatBecomesOfIt) {

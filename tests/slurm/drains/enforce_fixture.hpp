@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "slurm/drains/enforce.hpp"
-#include "slurm/policy/own_drain.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "tests/slurm/fake_controller.hpp"
 #include "tests/support/temp_dir.hpp"
 

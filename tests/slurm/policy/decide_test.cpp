@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "slurm/policy/own_drain.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
 #include "tests/slurm/policy/situation.hpp"
 

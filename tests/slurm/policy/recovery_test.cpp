@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decisions about a node whose report requires no drain.
-#include "slurm/policy/recovery.hpp"
-
 #include <gtest/gtest.h>
 
+#include "slurm/policy/decide.hpp"
 #include "tests/slurm/policy/situation.hpp"
 
 namespace muster::slurm {

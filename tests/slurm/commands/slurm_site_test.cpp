@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Syslog that listens, that never reads, and that is not there.
-#include "slurm/commands/syslog.hpp"
+
+#include "slurm/commands/slurm_site.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -29,6 +29,19 @@
 
 namespace muster::app {
 namespace {
+
+TEST(ProcessLockTest, IsOursWhereNobodyHasIt) {
+  const TempDir dir;
+  EXPECT_EQ(try_lock(dir.path() / "lock").holder, ProcessLock::Holder::ours);
+}
+
+// In a folder of others it could lead to any file of root's.
+TEST(ProcessLockTest, DoesNotFollowALink) {
+  const TempDir dir;
+  dir.link("lock", "elsewhere");
+  EXPECT_EQ(try_lock(dir.path() / "lock").holder, ProcessLock::Holder::unknown);
+  EXPECT_FALSE(std::filesystem::exists(dir.path() / "elsewhere"));
+}
 
 namespace fs = std::filesystem;
 

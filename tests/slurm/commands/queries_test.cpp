@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where Slurm's names of nodes are not those of their hosts.
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "checks/app/hook_check.hpp"
 #include "slurm/commands/hook.hpp"
+#include "slurm/commands/slurm_commands.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -16,18 +19,16 @@
 namespace muster::app {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr std::string_view kTwoHosts = "n7|gpu-7.example.org\ngpu-7|gpu-8.example.org\n";
 
-class SlurmNamesTest : public ::testing::Test {
+class SlurmNamesTest : public SlurmTest {
  protected:
   // A sick node.
   SlurmNamesTest() {
     ::setenv("MUSTER_HOSTNAME", "gpu-7.example.org", 1);
-    dir_.write("root/proc/sys/kernel/hostname", "gpu-7\n");
-    dir_.write("root/proc/uptime", "1000.00 2000.00\n");
     slurm_.site("  nhc_conf: /etc/nhc/nhc.conf\n");
     dir_.write("root/sys/class/net/eth0/operstate", "up\n");
     dir_.write("root/etc/nhc/nhc.conf", "* || check_hw_eth eth9\n");
@@ -41,13 +42,9 @@ class SlurmNamesTest : public ::testing::Test {
   SlurmNamesTest& operator=(const SlurmNamesTest&) = delete;
   SlurmNamesTest& operator=(SlurmNamesTest&&) = delete;
 
-  [[nodiscard]] std::string path(std::string_view name) const {
-    return (dir_.path() / name).string();
-  }
-
   int hook() {
-    auto caller = caller_.caller();
-    caller.variables["SLURM_CONF"] = path("slurm.conf");
+    auto caller = this->caller();
+    caller.variables.erase("SLURMD_NODENAME");
     Deadline deadline(Clock::now() + std::chrono::seconds(30));
     return run_hook(
         {.context = "boot", .profile = "generic", .root = path("root"), .state = path("state")},
@@ -55,14 +52,8 @@ class SlurmNamesTest : public ::testing::Test {
   }
 
   int hostfile() {
-    auto caller = caller_.caller();
-    caller.variables["SLURM_CONF"] = path("slurm.conf");
-    return run_hostfile({.partition = "main", .root = path("root"), .slots = 8}, caller);
+    return run_hostfile({.partition = "main", .root = path("root"), .slots = 8}, caller());
   }
-
-  TempDir dir_;
-  FakeSlurm slurm_{dir_};
-  TestCaller caller_;
 };
 
 TEST_F(SlurmNamesTest, AHookThatSlurmdDidNotStartFindsItsNodeByTheHost) {
@@ -105,6 +96,59 @@ TEST_F(SlurmNamesTest, AHostfileIsNotWrittenWithNamesThatAreNoHosts) {
                  "case \"$*\" in *'%N|%n'*) exit 1 ;; *) fake_sinfo \"$@\" <\"$D/node\" ;; esac");
   EXPECT_EQ(hostfile(), kExitUndecided);
   EXPECT_EQ(caller_.out(), "");
+}
+
+class StatusCommandTest : public SlurmTest {
+ protected:
+  StatusCommandTest() { slurm_.site(""); }
+
+  int status(StatusCommand command = {}) {
+    command.root = path("root");
+    return run_status(command, caller());
+  }
+};
+
+// A wrong limit, of which the breaker let ten drains through.
+TEST_F(StatusCommandTest, OfAThousandNodesItNamesTheStoppedCheck) {
+  std::string lines;
+  for (int i = 1; i <= 1000; ++i) {
+    const auto* const rest =
+        i <= 10 ? "drained|root|1800000000|muster: host.limits: low; fix the configuration"
+                : "idle|Unknown|Unknown|none";
+    for (const auto* const partition : {"gpu", "all"}) {
+      lines += fmt::format("n{:04}|{}|{}\n", i, partition, rest);
+    }
+  }
+  slurm_.nodes(lines);
+  EXPECT_EQ(status({.form = EventForm::json}), 0);
+  const auto json = nlohmann::json::parse(caller_.out());
+  EXPECT_EQ(json["schema"], "muster.status/1");
+  EXPECT_EQ(json["nodes"], 1000);
+  EXPECT_EQ(json["drained_by_muster"], 10);
+  ASSERT_EQ(json["stopped"].size(), 2U);
+  EXPECT_EQ(json["stopped"][1]["check"], "host.limits");
+  EXPECT_EQ(json["stopped"][1]["partition"], "gpu");
+  EXPECT_NE(json["refused_unknown"], "");
+}
+
+TEST_F(StatusCommandTest, AsksSlurmOnce) {
+  slurm_.program("sinfo", "echo asked >>\"$D/asked\"; fake_sinfo \"$@\" <\"$D/node\"");
+  EXPECT_EQ(status(), 0);
+  EXPECT_THAT(caller_.out(), HasSubstr("1 nodes: 1 in service"));
+  EXPECT_EQ(content("asked"), "asked\n");
+}
+
+TEST_F(StatusCommandTest, WithoutAnAnswerItIsUndecided) {
+  slurm_.program("sinfo", "echo 'Unable to contact slurm controller' >&2; exit 1");
+  EXPECT_EQ(status(), kExitUndecided);
+  EXPECT_EQ(caller_.out(), "");
+  EXPECT_THAT(caller_.notes(), HasSubstr("Unable to contact slurm controller"));
+}
+
+TEST_F(StatusCommandTest, BadRulesAreBadConfiguration) {
+  slurm_.site("  most_drained: 20\n");
+  EXPECT_EQ(status(), kExitConfiguration);
+  EXPECT_THAT(caller_.notes(), HasSubstr("muster.yaml:4: 'slurm.most_drained' is \"20\"; write"));
 }
 
 }  // namespace

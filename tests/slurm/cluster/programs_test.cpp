@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "slurm/cluster/job.hpp"
+
+#include "slurm/cluster/programs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +8,27 @@
 namespace muster::slurm {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+TEST(SlurmConfigTest, ReadsWhatScontrolShows) {
+  EXPECT_THAT(parse_config("Configuration data as of 2026-11-23T19:00:00\n"
+                           "Epilog                  = (null)\n"
+                           "Prolog                  = /etc/slurm/prolog\n"
+                           "SLURM_VERSION           = 22.05.8\n"),
+              ElementsAre(Pair("Epilog", ""), Pair("Prolog", "/etc/slurm/prolog"),
+                          Pair("SLURM_VERSION", "22.05.8")));
+}
+
+// Slurm may have several prologs from 24.05 on, and then numbers them.
+TEST(SlurmConfigTest, NumberedEntriesAreOne) {
+  EXPECT_THAT(
+      parse_config("Epilog[0]               = /e\n"
+                   "Prolog[0]               = /etc/slurm/prolog\n"
+                   "Prolog[1]               = /opt/prologs/*\n"),
+      ElementsAre(Pair("Epilog", "/e"), Pair("Prolog", "/etc/slurm/prolog,/opt/prologs/*")));
+}
 
 // As scontrol of Slurm 22.05 says it, less what is not looked at.
 constexpr std::string_view kBatch = R"(JobId=7 JobName=my job

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks of one node that run at once, each in a process of its own. Slurm is a file here.
+
+#include "slurm/commands/hook.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -16,18 +19,88 @@
 #include <thread>
 #include <vector>
 
+#include "checks/app/hook_check.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
-#include "slurm/commands/process_lock.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "slurm/drains/enforce.hpp"
-#include "slurm/policy/own_drain.hpp"
+#include "slurm/policy/node_memory.hpp"
+#include "tests/checks/app/test_caller.hpp"
+#include "tests/slurm/commands/fake_slurm.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster::app {
 namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using testing::ElementsAre;
+
+constexpr std::string_view kReason = "muster: host.memory_available: 1 of 64 GiB; watch it";
+
+class HookDrainedTest : public SlurmTest {
+ protected:
+  HookDrainedTest() {
+    set_available("32000000");
+    slurm_.site(fmt::format("  conf: {}\n  spread: 0 s\n  clean_runs: 2\n", path("slurm.conf")));
+    slurm_.nodes(fmt::format("n7|main|drained|root|1795326230|{}\n", kReason));
+    const slurm::NodeMemory memory{.check = "host.memory_available",
+                                   .remedy = Remedy::watch,
+                                   .at = wall_time() - std::chrono::minutes(10),
+                                   .settled = true,
+                                   .reason = slurm::short_hash(kReason)};
+    slurm_.memory(to_text(memory));
+  }
+
+  void set_available(std::string_view kib) const {
+    dir_.write("root/proc/meminfo",
+               fmt::format("MemTotal: 64000000 kB\nMemAvailable: {} kB\nSwapTotal: 0 kB\n", kib));
+  }
+
+  // The context runs only host.swap of the two checks.
+  void health_check(const std::vector<std::string>& more = {}) {
+    HookCommand command{.context = "periodic",
+                        .profile = "generic",
+                        .settings = {"contexts.periodic.run=[host.swap]", "host.swap.total=0 B"}};
+    command.settings.insert(command.settings.end(), more.begin(), more.end());
+    EXPECT_EQ(hook(std::move(command)), 0);
+  }
+};
+
+TEST_F(HookDrainedTest, ACheckThatTheContextLeavesOutEndsItsDrain) {
+  health_check();
+  EXPECT_TRUE(is_drained());
+  health_check();
+  EXPECT_FALSE(is_drained());
+  EXPECT_THAT(events(),
+              ElementsAre("kept periodic: host.memory_available: clean run 1 of 2",
+                          "resumed periodic: clean run 2 of 2: host.memory_available passes"));
+}
+
+TEST_F(HookDrainedTest, ACheckThatTheContextLeavesOutKeepsItsDrain) {
+  set_available("640000");
+  for (int i = 0; i < 3; ++i) health_check();
+  EXPECT_THAT(events(), ElementsAre("kept periodic: host.memory_available warns"));
+  set_available("32000000");
+  health_check();
+  EXPECT_TRUE(is_drained());
+}
+
+TEST_F(HookDrainedTest, ACheckThatTheContextLeavesOutDrainsNoNodeInService) {
+  set_available("640000");
+  slurm_.nodes("n7|main|allocated|Unknown|Unknown|none\n");
+  for (int i = 0; i < 3; ++i) health_check({"host.memory_available.warn_as=fail"});
+  EXPECT_FALSE(is_drained());
+  EXPECT_THAT(events(), ElementsAre("released periodic: somebody else resumed the node"));
+}
+
+TEST_F(HookDrainedTest, ACheckThatIsSwitchedOffIsAnAdmins) {
+  for (int i = 0; i < 3; ++i) health_check({"host.memory_available.enabled=false"});
+  EXPECT_TRUE(is_drained());
+  EXPECT_THAT(
+      events(),
+      ElementsAre("kept periodic: context periodic did not run host.memory_available: drained "
+                  "until an admin runs muster resume n7"));
+}
 
 constexpr std::string_view kIdle = "idle\n\n\n";
 

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slurm/cluster/programs.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/text.hpp"
+#include "lib/process/program.hpp"
+
+namespace muster::slurm {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string complaint_of(const Ended& ended) {
+  for (const auto* stream : {&ended.err, &ended.out}) {
+    if (auto line = last_line(*stream); !line.empty()) return line;
+  }
+  return "no output";
+}
+
+constexpr std::array<std::string_view, 5> kUsualConfs = {
+    "/etc/slurm/slurm.conf",
+    "/run/slurm/conf/slurm.conf",               // what slurmd fetched, without files of its own
+    "/var/spool/slurmd/conf-cache/slurm.conf",  // the same, of older versions
+    "/opt/slurm/etc/slurm.conf",
+    "/usr/local/etc/slurm.conf",
+};
+
+// The server from which machines without files fetch them.
+constexpr const char* kServer = "SLURM_CONF_SERVER";
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;  // what cannot be looked at is not there
+  return fs::is_regular_file(path, ignored);
+}
+
+// Returns an empty path if there is none.
+Result<fs::path> find_conf(const Rules& rules, const Variables& variables) {
+  const auto named = value_of(variables, "SLURM_CONF");
+  const bool is_set = !named.empty();
+  if (is_set || !rules.conf.empty()) {
+    const fs::path conf = fs::path(is_set ? named : rules.conf).lexically_normal();
+    const std::string_view where = is_set ? "SLURM_CONF" : "slurm.conf in muster.yaml";
+    if (!conf.is_absolute()) {
+      return make_error(
+          fmt::format("{}: \"{}\" is not an absolute path", where, printable(conf.string())));
+    }
+    // Slurm's programs wait a minute for a file that is not there.
+    if (is_file(conf)) return conf;
+    return make_missing(
+        fmt::format("{} names a file that is not there: {}", where, printable(conf.string())));
+  }
+  for (const auto place : kUsualConfs) {
+    if (is_file(place)) return fs::path(place);
+  }
+  return fs::path();
+}
+
+std::string memory_field(const Rules& rules) {
+  if (rules.memory == "none") return "";
+  return rules.memory == "comment" ? "Comment" : "Extra";
+}
+
+// The message of Slurm's programs if there is neither a file nor a server.
+constexpr std::string_view kNoSource = "Could not establish a configuration source";
+
+Error no_conf(std::string_view server) {
+  const auto nor =
+      server.empty() ? "" : fmt::format(", nor from SLURM_CONF_SERVER={}", printable(server, 100));
+  return {
+      .message = fmt::format("no slurm.conf at {}{}; slurm.conf in muster.yaml names another place",
+                             fmt::join(kUsualConfs, ", "), nor),
+      .missing = true};
+}
+
+fs::path find_program(std::string_view folders, std::string_view name) {
+  for (const auto folder : split(folders, ':')) {
+    fs::path program = fs::path(folder) / name;
+    if (program.is_absolute() && is_file(program) && ::access(program.c_str(), X_OK) == 0) {
+      return program;
+    }
+  }
+  return {};
+}
+
+Result<std::string> call_for_job(const Installation& installation, const std::string& id,
+                                 std::vector<std::string> arguments, const CallLimits& limits) {
+  if (!parse_unsigned(id)) {
+    return make_error(fmt::format("invalid job id \"{}\"", printable(id, 40)));
+  }
+  return call(installation, installation.scontrol, std::move(arguments), limits);
+}
+
+Result<void> without_output(Result<std::string> called) {
+  return called.map([](const std::string& /*out*/) {});
+}
+
+}  // namespace
+
+Result<std::string> call(const std::filesystem::path& program, std::vector<std::string> arguments,
+                         const std::map<std::string, std::string>& environment,
+                         const CallLimits& limits) {
+  TRY_ASSIGN(auto ended, run_program({.program = program,
+                                      .arguments = std::move(arguments),
+                                      .environment = environment,
+                                      .limit = TimeLimit(limits.deadline).until(limits.end)}));
+  if (ended.status == 0) return std::move(ended.out);
+  return make_error(fmt::format("{} ended with status {}: {}", program.filename().string(),
+                                ended.status, complaint_of(ended)));
+}
+
+Result<std::string> call(const Installation& installation, const fs::path& program,
+                         std::vector<std::string> arguments, const CallLimits& limits) {
+  auto out = call(program, std::move(arguments), installation.environment, limits);
+  if (out || !installation.conf.empty()) return out;
+  if (out.error().message.find(kNoSource) == std::string::npos) return out;
+  return tl::unexpected(no_conf(value_of(installation.environment, kServer)));
+}
+
+Result<void> check_node_name(std::string_view node) {
+  constexpr std::size_t kLongest = 255;
+  const bool plain = !node.empty() && node.size() <= kLongest &&
+                     std::all_of(node.begin(), node.end(), [](unsigned char letter) {
+                       return letter < 0x80 && (std::isalnum(letter) != 0 || letter == '.' ||
+                                                letter == '_' || letter == '-');
+                     });
+  if (plain && lower_case(node) != "all") return {};
+  return make_error(fmt::format("\"{}\" is not the name of one node", printable(node)));
+}
+
+Result<Installation> find_installation(const Rules& rules, const Variables& variables) {
+  TRY_ASSIGN(auto conf, find_conf(rules, variables));
+  Installation found{.scontrol = find_program(rules.programs, "scontrol"),
+                     .sinfo = find_program(rules.programs, "sinfo"),
+                     .sbatch = find_program(rules.programs, "sbatch"),
+                     .squeue = find_program(rules.programs, "squeue"),
+                     .conf = std::move(conf),
+                     .environment = {},
+                     .memory = memory_field(rules)};
+  for (const auto& [name, program] :
+       {std::pair{"scontrol", &found.scontrol}, std::pair{"sinfo", &found.sinfo}}) {
+    if (!program->empty()) continue;
+    return make_missing(
+        fmt::format("no {} in {}; slurm.programs in muster.yaml names other folders", name,
+                    printable(rules.programs)));
+  }
+  found.environment = {
+      {"SLURM_TIME_FORMAT", "%s"}, {"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}, {"LANG", "C"}};
+  const auto server = value_of(variables, kServer);
+  if (!found.conf.empty()) {
+    found.environment["SLURM_CONF"] = found.conf.string();
+  } else if (!server.empty()) {
+    found.environment[kServer] = server;
+  }
+  return found;
+}
+
+Config parse_config(std::string_view text) {
+  Config config;
+  for (const auto line : split_lines(text)) {
+    const auto equals = line.find('=');
+    if (equals == std::string_view::npos) continue;
+    auto key = trim(line.substr(0, equals));
+    const auto given = trim(line.substr(equals + 1));
+    const std::string value(given == "(null)" ? "" : given);
+    // From 24.05 on: "Prolog[0]", "Prolog[1]".
+    const auto number = key.ends_with(']') ? key.find('[') : std::string_view::npos;
+    key = key.substr(0, number);
+    const auto [place, is_new] = config.emplace(key, value);
+    if (!is_new && number != std::string_view::npos) place->second += "," + value;
+  }
+  return config;
+}
+
+Result<Config> ask_config(const Installation& installation, const CallLimits& limits) {
+  TRY_ASSIGN(const auto out, call(installation, installation.scontrol, {"show", "config"}, limits));
+  auto config = parse_config(out);
+  if (config.contains("SLURM_VERSION")) return config;
+  return make_error("scontrol show config: SLURM_VERSION is missing");
+}
+
+Result<Job> parse_job(std::string_view text, std::string_view id) {
+  constexpr std::string_view kBatch = "BatchFlag=";
+  constexpr std::string_view kRequeue = "Requeue=";
+  // A job's name may be any text. It ends its line.
+  constexpr std::string_view kName = " JobName=";
+  const auto header = fmt::format("JobId={} ", id);
+  std::string_view batch, requeue;
+  bool inside = false;
+  for (auto line : split_lines(text)) {
+    if (line.starts_with("JobId=")) {
+      inside = line.starts_with(header);
+      line = line.substr(0, line.find(kName));
+    }
+    if (!inside) continue;
+    for (const auto word : split_words(line)) {
+      // The first one counts: a user's text comes later.
+      if (batch.empty() && word.starts_with(kBatch)) batch = word.substr(kBatch.size());
+      if (requeue.empty() && word.starts_with(kRequeue)) requeue = word.substr(kRequeue.size());
+    }
+  }
+  if (batch.empty() || requeue.empty()) {
+    return make_error(
+        fmt::format("scontrol show job: no BatchFlag and Requeue of job {}", printable(id, 40)));
+  }
+  return Job{.batch = batch != "0", .requeue = requeue != "0"};
+}
+
+Result<Job> ask_job(const Installation& installation, const std::string& id,
+                    const CallLimits& limits) {
+  return call_for_job(installation, id, {"show", "job", id}, limits)
+      .and_then([&](const std::string& out) { return parse_job(out, id); });
+}
+
+Result<void> notify_job(const Installation& installation, const std::string& id,
+                        const std::string& line, const CallLimits& limits) {
+  return without_output(call_for_job(installation, id, {"notify", id, line}, limits));
+}
+
+Result<void> comment_job(const Installation& installation, const std::string& id,
+                         const std::string& line, const CallLimits& limits) {
+  return without_output(call_for_job(
+      installation, id,
+      {"update", fmt::format("jobid={}", id), fmt::format("admincomment={}", line)}, limits));
+}
+
+}  // namespace muster::slurm
