@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The definition of a collective: its name, what each rank sends and receives, how its bandwidth is
-// computed, and what each back end calls. Each collective has a file with one of these.
+// computed, and what each back end calls. definitions.cpp has one of these for each collective.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,6 @@
 
 #include "bench/collectives/host_algorithms.hpp"
 #include "bench/collectives/operation.hpp"
-#include "bench/collectives/shares.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
@@ -73,7 +72,7 @@ class NcclCalls : public Participant {
 };
 
 struct NcclUse {
-  int (*call)(NcclCalls& nccl) = nullptr;    // one function of NCCL; or
+  int (NcclCalls::*call)() = nullptr;        // one function of NCCL; or
   void (*sends)(NcclCalls& nccl) = nullptr;  // a group of sends and receives
   int (*rounds)(int ranks) = nullptr;        // the number of such groups; null for 1
   bool in_place = true;
@@ -100,6 +99,13 @@ struct SimRates {
 
   [[nodiscard]] double ranks() const { return nodes * gpus; }
 
+  // Bus bandwidth of one node, of one rank, and of one rank in both directions.
+  [[nodiscard]] double one_node() const { return network; }
+
+  [[nodiscard]] double one_hca() const { return hca; }
+
+  [[nodiscard]] double both_ways() const { return 2 * hca; }
+
   // Bus bandwidth around the ring of nodes, or along their tree.
   [[nodiscard]] double ring_or_tree() const {
     return tree ? network * (ranks() - 1) / (gpus * (nodes - 1)) : network;
@@ -113,7 +119,7 @@ struct SimRates {
 };
 
 struct SimUse {
-  double (*bandwidth)(const SimRates& rates) = nullptr;  // between nodes, as bus bandwidth
+  double (SimRates::*bandwidth)() const = nullptr;  // between nodes, as bus bandwidth
   bool every_pair = false;  // all nodes communicate with each other, not only neighbours
   double passes = 1;        // of small messages through the tree
 };
@@ -137,35 +143,18 @@ struct CollectiveDefinition {
   double (*bus_factor)(double ranks) = nullptr;  // for at least two ranks
   NcclUse nccl;
   MpiUse mpi;
-  Result<void> (*tcp)(HostAlgorithms& peers, const HostJob& job) = nullptr;
   SimUse sim;
 };
 
 [[nodiscard]] const CollectiveDefinition& definition_of(Collective collective);
 
-// Common bus factors.
-[[nodiscard]] constexpr double factor_of_parts(double ranks) { return (ranks - 1) / ranks; }
-
-[[nodiscard]] constexpr double factor_of_one(double /*ranks*/) { return 1; }
-
-// The messages of a window: as many as OSU's, but fewer of long ones.
+// The most messages of a window.
 inline constexpr int kWindow = 64;
 
-[[nodiscard]] constexpr int window_of(std::uint64_t bytes) {
-  constexpr std::uint64_t kAtOnce = std::uint64_t{64} << 20U;
-  constexpr std::uint64_t kLeast = 4;
-  return static_cast<int>(
-      std::clamp<std::uint64_t>(kAtOnce / std::max<std::uint64_t>(bytes, 1), kLeast, kWindow));
-}
+// What the back end over TCP calls.
+using TcpCollective = Result<void> (*)(HostAlgorithms& peers, const HostJob& job);
 
-// In an operation between pairs of ranks.
-inline constexpr Received kFromPartner{
-    .what = Received::What::one_rank,
-    .from = [](const Participant& self) { return self.partner(); }};
-
-[[nodiscard]] inline Participant participant_of(const HostAlgorithms& peers) {
-  return {.rank = peers.rank(), .ranks = peers.ranks()};
-}
+[[nodiscard]] TcpCollective tcp_collective(Collective collective);
 
 // A round of hypercube: the rank to exchange with, and the received and sent parts.
 struct CubeStep {
@@ -175,11 +164,4 @@ struct CubeStep {
 
 [[nodiscard]] CubeStep cube_step(int rank, int round);
 
-namespace collectives {
-
-#define MUSTER_COLLECTIVE(name) extern const CollectiveDefinition name;
-MUSTER_COLLECTIVES(MUSTER_COLLECTIVE)
-#undef MUSTER_COLLECTIVE
-
-}  // namespace collectives
 }  // namespace muster::bench

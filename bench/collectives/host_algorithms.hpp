@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "bench/collectives/operation.hpp"
-#include "bench/collectives/shares.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {

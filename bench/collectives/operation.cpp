@@ -34,11 +34,6 @@ constexpr std::array<TypeRow, kTypes> kTypeRows{{
     {Type::u64, "u64", "uint64", 8},
 }};
 
-#define MUSTER_COLLECTIVE(name) &collectives::name,
-constexpr std::array<const CollectiveDefinition*, kCollectives> kDefinitions{
-    MUSTER_COLLECTIVES(MUSTER_COLLECTIVE)};
-#undef MUSTER_COLLECTIVE
-
 constexpr std::array<std::string_view, kReductions> kReductionNames{"sum", "prod", "min", "max",
                                                                     "avg"};
 
@@ -49,10 +44,6 @@ std::uint64_t part_of(std::uint64_t elements, std::size_t size, std::uint64_t ra
 }
 
 }  // namespace
-
-const CollectiveDefinition& definition_of(Collective collective) {
-  return *kDefinitions.at(static_cast<std::size_t>(collective));
-}
 
 std::string_view to_string(Collective collective) { return definition_of(collective).name; }
 
@@ -67,10 +58,11 @@ std::string_view table_name(Type type) {
 }
 
 std::optional<Collective> parse_collective(std::string_view word) {
-  const auto* const found = std::ranges::find(
-      kDefinitions, word, [](const CollectiveDefinition* each) { return each->name; });
-  if (found == kDefinitions.end()) return std::nullopt;
-  return static_cast<Collective>(found - kDefinitions.begin());
+  for (std::size_t i = 0; i < kCollectives; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    if (to_string(collective) == word) return collective;
+  }
+  return std::nullopt;
 }
 
 std::string size_text(std::uint64_t bytes) { return to_string(Bytes{static_cast<double>(bytes)}); }

@@ -14,7 +14,7 @@
 
 namespace muster::bench {
 
-// The collectives, in the order of help texts. Each is defined in the file of its name.
+// The collectives, in the order of help texts.
 #define MUSTER_COLLECTIVES(ROW) \
   ROW(all_reduce)               \
   ROW(all_gather)               \
@@ -102,6 +102,22 @@ struct Shape {
 };
 
 [[nodiscard]] Shape shape_of(const Operation& operation, int rank, int ranks);
+
+// Units of a buffer.
+struct Stretch {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+
+  bool operator==(const Stretch&) const = default;
+};
+
+// The units that one rank of alltoallv sends, and that it receives. Its parts are unequal: that for
+// the rank at a distance has 1, 2, 3 or 4 units in turn. What two ranks send each other differs,
+// but all ranks send and receive equally much.
+[[nodiscard]] std::uint64_t shares_of(int ranks);
+// Parts are in the order of the peers.
+[[nodiscard]] Stretch sent_to(int peer, int rank, int ranks);
+[[nodiscard]] Stretch received_from(int peer, int rank, int ranks);
 
 // The ratio of bus bandwidth to algorithm bandwidth; 0 for a single rank.
 [[nodiscard]] double bus_factor(Collective collective, int ranks);

@@ -213,12 +213,12 @@ double ClusterModel::bandwidth(const SimGroup& group, Collective collective,
   auto how = traffic;
   how.every_pair = how.every_pair || definition.sim.every_pair;
   const double factor = network_factor(group, how);
-  const double network = definition.sim.bandwidth({.network = node * factor,
-                                                   .hca = hca * factor,
-                                                   .nodes = static_cast<double>(group.nodes.size()),
-                                                   .gpus = gpus,
-                                                   .tree = cluster_.tree});
-  return std::min(inside, network);
+  const SimRates rates{.network = node * factor,
+                       .hca = hca * factor,
+                       .nodes = static_cast<double>(group.nodes.size()),
+                       .gpus = gpus,
+                       .tree = cluster_.tree};
+  return std::min(inside, (rates.*definition.sim.bandwidth)());
 }
 
 double ClusterModel::seconds(const SimGroup& group, const Operation& operation) const {

@@ -132,7 +132,7 @@ int count_here(const std::vector<Endpoints>& all, int rank) {
 struct TcpCalls {
   Mesh& mesh;
   HostJob job;
-  Result<void> (*collective)(HostAlgorithms& peers, const HostJob& job);
+  TcpCollective collective;
   Result<void> last{};
 
   [[nodiscard]] bool run() {
@@ -162,7 +162,7 @@ class TcpBackend final : public HostBackend<TcpCalls> {
                                   HostMemory::Buffers& buffers) override {
     return {.mesh = mesh_,
             .job = job_of(operation, buffers),
-            .collective = definition_of(operation.collective).tcp};
+            .collective = tcp_collective(operation.collective)};
   }
 
   Mesh mesh_;

@@ -140,7 +140,7 @@ TEST(TcpCollectivesTest, LeaveOneWrongElementToBeFoundOnEveryRank) {
     ASSERT_TRUE(buffers);
     memory.poison_and_fill(operation, *buffers);
     if (rank == 1) buffers->send[kElement * 4 + 3] ^= std::byte{0x80};
-    ASSERT_TRUE(definition_of(operation.collective).tcp(*mesh, job_of(operation, *buffers)));
+    ASSERT_TRUE(tcp_collective(operation.collective)(*mesh, job_of(operation, *buffers)));
     const auto wrongs = memory.verify(operation, *buffers);
     ASSERT_EQ(wrongs.size(), 1);
     EXPECT_EQ(wrongs.front().rank, rank);

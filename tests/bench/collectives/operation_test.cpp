@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/collectives/operation.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -13,6 +14,8 @@
 namespace muster::bench {
 
 namespace {
+
+using ::testing::ElementsAre;
 
 TEST(OperationTest, RoundTripsNames) {
   for (int i = 0; i < static_cast<int>(kCollectives); ++i) {
@@ -159,6 +162,38 @@ TEST(OperationTest, ReducesOrHasARoot) {
   }
   EXPECT_EQ(reducing, (std::vector<std::string>{"all_reduce", "reduce_scatter", "reduce"}));
   EXPECT_EQ(rooted, (std::vector<std::string>{"broadcast", "reduce", "gather", "scatter"}));
+}
+
+std::vector<std::uint64_t> counts_of(int rank, int ranks, Stretch (*part)(int, int, int)) {
+  std::vector<std::uint64_t> counts;
+  for (int peer = 0; peer < ranks; ++peer) counts.push_back(part(peer, rank, ranks).count);
+  return counts;
+}
+
+TEST(SharesTest, GrowWithTheDistanceInTurnsOfFour) {
+  EXPECT_THAT(counts_of(0, 6, sent_to), ElementsAre(1, 2, 3, 4, 1, 2));
+  EXPECT_THAT(counts_of(2, 6, sent_to), ElementsAre(1, 2, 1, 2, 3, 4));
+  EXPECT_THAT(counts_of(2, 6, received_from), ElementsAre(3, 2, 1, 2, 1, 4));
+}
+
+TEST(SharesTest, AreContiguousAndMatchThoseOfTheirPeers) {
+  for (const int ranks : {1, 2, 3, 4, 5, 8, 11, 64, 100}) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::uint64_t sent = 0;
+      std::uint64_t received = 0;
+      for (int peer = 0; peer < ranks; ++peer) {
+        const auto out = sent_to(peer, rank, ranks);
+        const auto in = received_from(peer, rank, ranks);
+        ASSERT_EQ(out.first, sent) << rank << " to " << peer << " of " << ranks;
+        ASSERT_EQ(in.first, received) << rank << " from " << peer << " of " << ranks;
+        ASSERT_EQ(out.count, received_from(rank, peer, ranks).count);
+        sent += out.count;
+        received += in.count;
+      }
+      ASSERT_EQ(sent, shares_of(ranks));
+      ASSERT_EQ(received, shares_of(ranks));
+    }
+  }
 }
 
 }  // namespace
