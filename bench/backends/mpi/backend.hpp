@@ -10,10 +10,12 @@
 #include <string_view>
 
 #include "bench/backends/backend.hpp"
-#include "bench/backends/mpi/calls.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench::mpi {
+
+// MPI 3's counts are ints.
+inline constexpr std::uint64_t kMostElements = (std::uint64_t{1} << 31U) - 1;
 
 // MPI must be initialised. The back end frees the communicator. Tests set a smaller `most`, the
 // elements of one call.

@@ -89,48 +89,6 @@ TEST(MpiBackendTest, ReportsUnsupportedOperations) {
             "MPI on host memory has no CUDA graphs");
 }
 
-TEST(MpiBackendTest, FindsWrongElements) {
-  const auto backend = job()->make_backend();
-  ASSERT_TRUE(backend);
-  // The last rank puts in integers where the others expect floating-point numbers.
-  const bool is_last = job()->rank() == job()->size() - 1;
-  const Operation operation{
-      .collective = Collective::all_gather, .type = is_last ? Type::i32 : Type::f32, .bytes = 4096};
-  ASSERT_TRUE((*backend)->reserve(operation));
-  const auto wrongs = verify_once(**backend, operation);
-  ASSERT_TRUE(wrongs);
-  ASSERT_EQ(wrongs->size(), 1);
-  EXPECT_EQ(wrongs->front().rank, job()->rank());
-  const auto count = shape_of(operation, 0, job()->size()).count;
-  const auto others = static_cast<std::uint64_t>(job()->size() - 1);
-  if (is_last) return;
-  EXPECT_EQ(wrongs->front().first, others * count);
-  EXPECT_GT(wrongs->front().elements, count * 9 / 10);
-  EXPECT_LE(wrongs->front().elements, count);
-}
-
-TEST(MpiBackendTest, TimesEveryIteration) {
-  const auto backend = job()->make_backend();
-  ASSERT_TRUE(backend);
-  const Operation operation{.bytes = 4096};
-  ASSERT_TRUE((*backend)->reserve(operation));
-  Progress progress;
-  const auto one_by_one = (*backend)->measure(operation, {.warm_up = 2, .iterations = 7}, progress);
-  ASSERT_TRUE(one_by_one);
-  ASSERT_EQ(one_by_one->samples.size(), 1);
-  EXPECT_EQ(one_by_one->samples.front().rank, job()->rank());
-  EXPECT_EQ(one_by_one->samples.front().seconds.size(), 7);
-  EXPECT_EQ(progress.finished, 2 + 7);
-  for (const auto seconds : one_by_one->samples.front().seconds) EXPECT_GT(seconds, 0);
-
-  const auto in_a_row =
-      (*backend)->measure(operation, {.iterations = 9, .pipelined = true}, progress);
-  ASSERT_TRUE(in_a_row);
-  EXPECT_EQ(progress.finished, 5 + 9);
-  EXPECT_EQ(in_a_row->samples.front().seconds,
-            std::vector<double>(9, in_a_row->samples.front().seconds.front()));
-}
-
 TEST(MpiBackendTest, NeedsReservedMemory) {
   const auto backend = job()->make_backend();
   ASSERT_TRUE(backend);
