@@ -9,7 +9,7 @@
 #include <cmath>
 #include <optional>
 
-#include "bench/node/gemm/numbers.hpp"
+#include "bench/node/gemm/gemm.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kElements = kProductSize * kProductSize;
 
 float product_element(std::uint64_t i) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(varied_number(kFp32, i)));
+  return std::bit_cast<float>(static_cast<std::uint32_t>(varied_number(Type::f32, i)));
 }
 
 // Returns the first wrong launch, if any.

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-#include "bench/backends/nccl/errors.hpp"
+#include "bench/backends/nccl/library.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -21,27 +21,37 @@ constexpr std::uint64_t kComputed = 64;        // numbers that the host computes
 constexpr std::uint64_t kSlowSize = 4096;
 
 constexpr std::array kKinds{
-    GemmKind{.name = "bf16", .in = kBf16, .out = kBf16},
-    GemmKind{.name = "fp16", .in = kFp16, .out = kFp16},
-    GemmKind{.name = "fp8", .in = kFp8, .out = kBf16, .tolerance = 0.1},
-    GemmKind{.name = "tf32", .in = kFp32, .out = kFp32, .compute = cublas::kComputeTf32},
-    GemmKind{.name = "fp32", .in = kFp32, .out = kFp32, .size = kSlowSize},
+    GemmKind{.name = "bf16", .in = Type::bf16, .out = Type::bf16},
+    GemmKind{.name = "fp16", .in = Type::f16, .out = Type::f16},
+    GemmKind{.name = "fp8", .in = Type::f8e4m3, .out = Type::bf16, .tolerance = 0.1},
+    GemmKind{.name = "tf32", .compute = cublas::kComputeTf32},
+    GemmKind{.name = "fp32", .size = kSlowSize},
     GemmKind{.name = "fp64",
-             .in = kFp64,
-             .out = kFp64,
+             .in = Type::f64,
+             .out = Type::f64,
              .compute = cublas::kComputeFp64,
              .scale = cublas::kFp64,
              .size = kSlowSize},
 };
 
 // The number of a type in cuBLAS.
-int type_of(const NumberType& type) {
+int type_of(Type type) {
   for (const auto& [known, number] :
-       {std::pair(kFp64, cublas::kFp64), std::pair(kBf16, cublas::kBf16),
-        std::pair(kFp16, cublas::kFp16), std::pair(kFp8, cublas::kFp8)}) {
+       {std::pair(Type::f64, cublas::kFp64), std::pair(Type::bf16, cublas::kBf16),
+        std::pair(Type::f16, cublas::kFp16), std::pair(Type::f8e4m3, cublas::kFp8)}) {
     if (type == known) return number;
   }
   return cublas::kFp32;
+}
+
+// Returns the bytes of `count` numbers from `first` on.
+std::vector<unsigned char> varied_numbers(Type type, std::uint64_t first, std::uint64_t count) {
+  std::vector<unsigned char> bytes(count * size_of(type));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto number = varied_number(type, first + i);
+    std::memcpy(bytes.data() + i * size_of(type), &number, size_of(type));
+  }
+  return bytes;
 }
 
 void* as_memory(cuda::Pointer address) {
@@ -49,6 +59,17 @@ void* as_memory(cuda::Pointer address) {
 }
 
 }  // namespace
+
+std::uint64_t varied_number(Type type, std::uint64_t i) {
+  const auto format = format_of(type);
+  auto random = (i + 1) * 0x9e3779b97f4a7c15U;
+  random ^= random >> 29U;
+  random *= 0xbf58476d1ce4e5b9U;
+  const auto fraction = (random >> (64U - format.fraction_bits())) | 1U;
+  const auto exponent = static_cast<std::uint64_t>(-format.least_exponent) + (random & 1U);
+  const auto sign = random >> 1U & 1U;
+  return sign << (format.bits - 1) | exponent << format.fraction_bits() | fraction;
+}
 
 std::span<const GemmKind> gemm_kinds() { return kKinds; }
 
@@ -94,7 +115,7 @@ Result<void> Gemm::describe() {
 }
 
 Result<cuda::Pointer> Gemm::matrix_of(std::uint64_t first, std::uint64_t count) {
-  const auto bytes = count * kind_.in.bytes();
+  const auto bytes = count * size_of(kind_.in);
   TRY_ASSIGN(const auto memory, gpu_.allocate(bytes));
   numbers_ = varied_numbers(kind_.in, first, std::min(kTable, count));
   for (std::uint64_t at = 0; at < bytes; at += numbers_.size()) {
@@ -167,12 +188,12 @@ Result<std::optional<std::string>> Gemm::wrong() {
   return fmt::format(
       "{} 4-byte words of a product in {} differ from the same product before, the first in column "
       "{}; bits {:08x} differ",
-      counts.wrong, kind_.name, counts.first * 4 / kind_.out.bytes() / shape_.rows, counts.bits);
+      counts.wrong, kind_.name, counts.first * 4 / size_of(kind_.out) / shape_.rows, counts.bits);
 }
 
 // Checks the beginning of the first column.
 Result<std::optional<std::string>> Gemm::wrong_number() {
-  numbers_.resize(kComputed * kind_.out.bytes());
+  numbers_.resize(kComputed * size_of(kind_.out));
   TRY(gpu_.copy_to_host(numbers_.data(), last_, numbers_.size()));
   const auto depth = shape_.depth;
   const auto period = std::min(kTable, shape_.rows * depth);
@@ -180,12 +201,12 @@ Result<std::optional<std::string>> Gemm::wrong_number() {
   for (std::uint64_t row = 0; row < kComputed; ++row) {
     double sum = 0;
     for (std::uint64_t k = 0; k < depth; ++k) {
-      sum += value_of_bits(kind_.in, varied_number(kind_.in, (row * depth + k) % period)) *
-             value_of_bits(kind_.in, varied_number(kind_.in, kSecond + k));
+      sum += value_of(kind_.in, varied_number(kind_.in, (row * depth + k) % period)) *
+             value_of(kind_.in, varied_number(kind_.in, kSecond + k));
     }
     std::uint64_t bits = 0;
-    std::memcpy(&bits, numbers_.data() + row * kind_.out.bytes(), kind_.out.bytes());
-    const double seen = value_of_bits(kind_.out, bits);
+    std::memcpy(&bits, numbers_.data() + row * size_of(kind_.out), size_of(kind_.out));
+    const double seen = value_of(kind_.out, bits);
     const double most = kind_.tolerance * usual + 0.01 * std::abs(sum);
     if (std::abs(seen - sum) <= most) continue;
     return fmt::format("a product in {} is wrong: row {}, column 0 is {:.6g}, expected {:.6g}",

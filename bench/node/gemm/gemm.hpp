@@ -12,15 +12,19 @@
 #include <vector>
 
 #include "bench/backends/nccl/library.hpp"
-#include "bench/node/gemm/numbers.hpp"
+#include "bench/collectives/number.hpp"
 #include "bench/node/gpus.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench::node {
 
+// Returns the bits of number i of a series of test data: its absolute value is from 0.5 to 2, of
+// either sign, and it uses all bits of its fraction.
+[[nodiscard]] std::uint64_t varied_number(Type type, std::uint64_t i);
+
 struct GemmKind {
   std::string_view name;  // as in a profile's limit
-  NumberType in, out;
+  Type in = Type::f32, out = Type::f32;
   int compute = cublas::kComputeFp32, scale = cublas::kFp32;  // as cuBLAS numbers them
   std::uint64_t size = 8192;                                  // of the square matrices
   double tolerance = 0.015;  // as a share of the usual size of such a sum
@@ -69,7 +73,7 @@ class Gemm {
   [[nodiscard]] Result<void> describe();
   [[nodiscard]] Result<void> fill();
   [[nodiscard]] std::uint64_t out_bytes() const {
-    return shape_.rows * shape_.columns * kind_.out.bytes();
+    return shape_.rows * shape_.columns * size_of(kind_.out);
   }
   [[nodiscard]] Result<cuda::Pointer> matrix_of(std::uint64_t first, std::uint64_t count);
   // Chooses the library's fastest algorithm.

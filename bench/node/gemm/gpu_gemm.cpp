@@ -47,7 +47,7 @@ Rates rates_of(NodeGpu& gpu, Gemm& gemm, Span time) {
 std::uint64_t size_of(const GemmKind& kind, std::uint64_t bytes) {
   constexpr std::uint64_t kStep = 256;
   if (bytes == 0) return kind.size;
-  const auto most = std::sqrt(static_cast<double>(bytes) / static_cast<double>(kind.in.bytes()));
+  const auto most = std::sqrt(static_cast<double>(bytes) / static_cast<double>(size_of(kind.in)));
   return std::clamp(static_cast<std::uint64_t>(most) / kStep * kStep, kStep, kind.size);
 }
 
@@ -92,7 +92,7 @@ class GemmTest {
                             fmt::format("gemm_{}", kind.name));
     series.limited = is_judged(kind);
     const auto n = size_of(kind, input_.bytes);
-    series.size_bytes = static_cast<std::int64_t>(n * n * kind.in.bytes());
+    series.size_bytes = static_cast<std::int64_t>(n * n * size_of(kind.in));
     for (auto& gpu : all_.gpus) {
       const auto done = measure_one(library, kind, n, time, *gpu, series);
       if (!done && !done.error().missing) give_up(*gpu, done.error());

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "bench/node/gemm/numbers.hpp"
+#include "bench/node/gemm/gemm.hpp"
 #include "bench/node/products.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
@@ -319,33 +319,16 @@ TEST(GpuGemmTest, MeasuresItsOwnKernelWithoutTheLibrary) {
   EXPECT_THAT(result->lines, ElementsAre(HasSubstr("cuBLASLt is not available (/nowhere")));
 }
 
-TEST(NumbersTest, ConvertBitsOfEachType) {
-  EXPECT_EQ(value_of_bits(kFp16, 0x3c00), 1);
-  EXPECT_EQ(value_of_bits(kFp16, 0x7bff), 65504);
-  EXPECT_EQ(value_of_bits(kFp16, 0x8001), -std::ldexp(1, -24));
-  EXPECT_TRUE(std::isnan(value_of_bits(kFp16, 0x7c00)));
-  EXPECT_EQ(value_of_bits(kBf16, 0xc040), -3);
-  EXPECT_EQ(value_of_bits(kFp8, 0x7e), 448);
-  EXPECT_EQ(value_of_bits(kFp8, 0x01), std::ldexp(1, -9));
-  EXPECT_TRUE(std::isnan(value_of_bits(kFp8, 0x7f)));
-  for (const double value : {1.0, -0.3, 1e-3, 7.0, 0.0}) {
-    EXPECT_EQ(value_of_bits(kFp64, std::bit_cast<std::uint64_t>(value)), value);
-    const auto narrow = static_cast<float>(value);
-    EXPECT_EQ(value_of_bits(kFp32, std::bit_cast<std::uint32_t>(narrow)), narrow);
-  }
-}
-
 TEST(NumbersTest, AreVariedInEveryType) {
-  for (const auto& type : {kFp64, kFp32, kBf16, kFp16, kFp8}) {
+  for (const auto type : {Type::f64, Type::f32, Type::bf16, Type::f16, Type::f8e4m3}) {
     std::set<double> seen;
     for (std::uint64_t i = 0; i < 1000; ++i) {
-      const double value = value_of_bits(type, varied_number(type, i));
+      const double value = value_of(type, varied_number(type, i));
       EXPECT_TRUE(std::abs(value) > 0.5 && std::abs(value) < 2) << value;
       seen.insert(value);
     }
-    EXPECT_GE(seen.size(), type == kFp8 ? 16U : 100U) << type.mantissa;
+    EXPECT_GE(seen.size(), type == Type::f8e4m3 ? 16U : 100U) << to_string(type);
   }
-  EXPECT_EQ(varied_numbers(kBf16, 5, 3).size(), 6U);
 }
 
 TEST(KnownProductTest, IsVariedAndCorrect) {
