@@ -6,52 +6,18 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
-#include "bench/node/gemm/numbers.hpp"
 #include "tests/fakes/cuda/state.hpp"
+#include "tests/fakes/numbers.hpp"
 
 namespace fake = muster::fakes::gpu;
 namespace cublas = muster::bench::cublas;
-namespace node = muster::bench::node;
-
-#define FAKE_CUBLAS extern "C" MUSTER_FAKE_API
-#define FAKE_BEGIN(function)                      \
-  const std::scoped_lock fake_lock(fake::lock()); \
-  if (const int wanted = fake::answer(function); wanted != 0) return wanted;
 
 namespace {
-
-// The objects of one kind of handle.
-template <class Handle, class State>
-class Table {
- public:
-  Handle add(State state) {
-    auto* made = new State(state);
-    all_.insert(made);
-    return reinterpret_cast<Handle>(made);
-  }
-
-  State* find(Handle handle) {
-    auto* state = reinterpret_cast<State*>(handle);
-    return all_.contains(state) ? state : nullptr;
-  }
-
-  bool drop(Handle handle) {
-    auto* state = find(handle);
-    if (state == nullptr) return false;
-    all_.erase(state);
-    delete state;
-    return true;
-  }
-
- private:
-  std::set<State*> all_;
-};
 
 struct Blas {
   int gpu = 0;
@@ -73,8 +39,8 @@ struct Preference {
 };
 
 template <class Handle, class State>
-Table<Handle, State>& table() {
-  static Table<Handle, State> all;
+fake::Table<Handle, State>& table() {
+  static fake::Table<Handle, State> all;
   return all;
 }
 
@@ -83,19 +49,40 @@ constexpr auto operations = table<cublas::Operation, Operation>;
 constexpr auto layouts = table<cublas::Layout, Layout>;
 constexpr auto preferences = table<cublas::Preference, Preference>;
 
-node::NumberType numbers_of(int type) {
-  switch (type) {
-    case cublas::kFp64:
-      return node::kFp64;
-    case cublas::kFp16:
-      return node::kFp16;
-    case cublas::kBf16:
-      return node::kBf16;
-    case cublas::kFp8:
-      return node::kFp8;
-    default:
-      return node::kFp32;
-  }
+std::size_t width_of(int type) {
+  if (type == cublas::kFp64) return 8;
+  return type == cublas::kFp32 ? 4 : type == cublas::kFp8 ? 1 : 2;
+}
+
+const muster::fakes::SmallFormat& small_format(int type) {
+  if (type == cublas::kFp8) return muster::fakes::kFloat8e4m3;
+  return type == cublas::kBf16 ? muster::fakes::kBfloat16 : muster::fakes::kHalf;
+}
+
+template <class Number>
+Number read(const void* memory, std::uint64_t index) {
+  Number number{};
+  std::memcpy(&number, static_cast<const char*>(memory) + index * sizeof number, sizeof number);
+  return number;
+}
+
+double number_at(int type, const void* memory, std::uint64_t index) {
+  if (type == cublas::kFp64) return read<double>(memory, index);
+  if (type == cublas::kFp32) return static_cast<double>(read<float>(memory, index));
+  const std::uint32_t code =
+      type == cublas::kFp8 ? read<std::uint8_t>(memory, index) : read<std::uint16_t>(memory, index);
+  return small_format(type).number(code);
+}
+
+void append(std::vector<unsigned char>& bytes, int type, double number) {
+  const auto add = [&](const auto& value) {
+    const auto at = bytes.size();
+    bytes.resize(at + sizeof value);
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+  };
+  if (type == cublas::kFp64) return add(number);
+  if (type == cublas::kFp32) return add(static_cast<float>(number));
+  add(static_cast<std::uint16_t>(small_format(type).code(number)));
 }
 
 // The products that the library supports, by their names in profiles.
@@ -132,25 +119,6 @@ double tflops_of(int gpu, std::string_view name) {
 // The speed of each algorithm; the library's first suggestion is not the best.
 constexpr std::array<double, 3> kShares{0.9, 1.0, 0.7};
 
-// The nearest normal number.
-std::uint64_t bits_of(const node::NumberType& type, double value) {
-  if (value == 0) return 0;
-  int exponent = 0;
-  const double share = std::frexp(std::abs(value), &exponent);  // 0.5 up to 1
-  auto mantissa = static_cast<std::uint64_t>(
-      std::nearbyint(std::ldexp(share, static_cast<int>(type.mantissa) + 1)));
-  auto biased = static_cast<std::uint64_t>(exponent) + static_cast<std::uint64_t>(type.bias) - 1;
-  mantissa -= std::uint64_t{1} << type.mantissa;
-  const std::uint64_t bits = (biased << type.mantissa) + mantissa;
-  return (value < 0 ? std::uint64_t{1} << (type.bits - 1) : 0) | bits;
-}
-
-double number_at(const node::NumberType& type, const void* memory, std::uint64_t index) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, static_cast<const char*>(memory) + index * type.bytes(), type.bytes());
-  return node::value_of_bits(type, bits);
-}
-
 struct Product {
   const void* a = nullptr;
   const void* b = nullptr;
@@ -178,19 +146,16 @@ std::string beginning_of(const void* memory) {
 const std::vector<unsigned char>& first_column(const Product& product) {
   using Key = std::tuple<int, int, std::uint64_t, std::uint64_t, std::string, std::string>;
   static std::map<Key, std::vector<unsigned char>> known;
-  const auto in = numbers_of(product.in);
-  const auto out = numbers_of(product.out);
   auto& column = known[{product.in, product.out, product.rows, product.depth,
                         beginning_of(product.a), beginning_of(product.b)}];
   if (!column.empty()) return column;
-  column.resize(product.rows * out.bytes());
   for (std::uint64_t row = 0; row < product.rows; ++row) {
     double sum = 0;
     for (std::uint64_t k = 0; k < product.depth; ++k) {
-      sum += number_at(in, product.a, row * product.depth + k) * number_at(in, product.b, k);
+      sum += number_at(product.in, product.a, row * product.depth + k) *
+             number_at(product.in, product.b, k);
     }
-    const auto bits = bits_of(out, sum);
-    std::memcpy(column.data() + row * out.bytes(), &bits, out.bytes());
+    append(column, product.out, sum);
   }
   return column;
 }
@@ -199,13 +164,12 @@ void compute(int gpu, const Product& product) {
   const auto& column = first_column(product);
   std::memcpy(product.d, column.data(), column.size());
   flip(gpu, product);
-  fake::written(product.d, product.rows * product.columns * numbers_of(product.out).bytes(),
-                column.size());
+  fake::written(product.d, product.rows * product.columns * width_of(product.out), column.size());
 }
 
 }  // namespace
 
-FAKE_CUBLAS int cublasLtCreate(cublas::Handle* handle) {
+FAKE_CALL int cublasLtCreate(cublas::Handle* handle) {
   FAKE_BEGIN("cublasLtCreate")
   if (handle == nullptr) return cublas::kInvalidValue;
   if (fake::current_gpu() < 0) return cublas::kNotInitialised;
@@ -213,25 +177,25 @@ FAKE_CUBLAS int cublasLtCreate(cublas::Handle* handle) {
   return cublas::kSuccess;
 }
 
-FAKE_CUBLAS int cublasLtDestroy(cublas::Handle handle) {
+FAKE_CALL int cublasLtDestroy(cublas::Handle handle) {
   FAKE_BEGIN("cublasLtDestroy")
   return handles().drop(handle) ? cublas::kSuccess : cublas::kInvalidValue;
 }
 
-FAKE_CUBLAS const char* cublasLtGetStatusString(int code) {
+FAKE_CALL const char* cublasLtGetStatusString(int code) {
   return code == cublas::kNotSupported ? "the requested functionality is not supported"
                                        : "an error of the fake";
 }
 
-FAKE_CUBLAS int cublasLtMatmulDescCreate(cublas::Operation* operation, int compute, int scale) {
+FAKE_CALL int cublasLtMatmulDescCreate(cublas::Operation* operation, int compute, int scale) {
   FAKE_BEGIN("cublasLtMatmulDescCreate")
   if (operation == nullptr) return cublas::kInvalidValue;
   *operation = operations().add({.compute = compute, .scale = scale});
   return cublas::kSuccess;
 }
 
-FAKE_CUBLAS int cublasLtMatmulDescSetAttribute(cublas::Operation operation, int attribute,
-                                               const void* value, std::size_t bytes) {
+FAKE_CALL int cublasLtMatmulDescSetAttribute(cublas::Operation operation, int attribute,
+                                             const void* value, std::size_t bytes) {
   FAKE_BEGIN("cublasLtMatmulDescSetAttribute")
   auto* state = operations().find(operation);
   if (state == nullptr || attribute != cublas::kTransposeFirst || bytes != sizeof(int)) {
@@ -243,33 +207,33 @@ FAKE_CUBLAS int cublasLtMatmulDescSetAttribute(cublas::Operation operation, int 
   return cublas::kSuccess;
 }
 
-FAKE_CUBLAS int cublasLtMatmulDescDestroy(cublas::Operation operation) {
+FAKE_CALL int cublasLtMatmulDescDestroy(cublas::Operation operation) {
   FAKE_BEGIN("cublasLtMatmulDescDestroy")
   return operations().drop(operation) ? cublas::kSuccess : cublas::kInvalidValue;
 }
 
-FAKE_CUBLAS int cublasLtMatrixLayoutCreate(cublas::Layout* layout, int type, std::uint64_t rows,
-                                           std::uint64_t columns, std::int64_t stride) {
+FAKE_CALL int cublasLtMatrixLayoutCreate(cublas::Layout* layout, int type, std::uint64_t rows,
+                                         std::uint64_t columns, std::int64_t stride) {
   FAKE_BEGIN("cublasLtMatrixLayoutCreate")
   if (layout == nullptr || rows == 0 || columns == 0) return cublas::kInvalidValue;
   *layout = layouts().add({.type = type, .rows = rows, .columns = columns, .stride = stride});
   return cublas::kSuccess;
 }
 
-FAKE_CUBLAS int cublasLtMatrixLayoutDestroy(cublas::Layout layout) {
+FAKE_CALL int cublasLtMatrixLayoutDestroy(cublas::Layout layout) {
   FAKE_BEGIN("cublasLtMatrixLayoutDestroy")
   return layouts().drop(layout) ? cublas::kSuccess : cublas::kInvalidValue;
 }
 
-FAKE_CUBLAS int cublasLtMatmulPreferenceCreate(cublas::Preference* preference) {
+FAKE_CALL int cublasLtMatmulPreferenceCreate(cublas::Preference* preference) {
   FAKE_BEGIN("cublasLtMatmulPreferenceCreate")
   if (preference == nullptr) return cublas::kInvalidValue;
   *preference = preferences().add({});
   return cublas::kSuccess;
 }
 
-FAKE_CUBLAS int cublasLtMatmulPreferenceSetAttribute(cublas::Preference preference, int attribute,
-                                                     const void* value, std::size_t bytes) {
+FAKE_CALL int cublasLtMatmulPreferenceSetAttribute(cublas::Preference preference, int attribute,
+                                                   const void* value, std::size_t bytes) {
   FAKE_BEGIN("cublasLtMatmulPreferenceSetAttribute")
   auto* state = preferences().find(preference);
   if (state == nullptr || attribute != cublas::kMostWorkspace || bytes != sizeof state->workspace) {
@@ -279,16 +243,16 @@ FAKE_CUBLAS int cublasLtMatmulPreferenceSetAttribute(cublas::Preference preferen
   return cublas::kSuccess;
 }
 
-FAKE_CUBLAS int cublasLtMatmulPreferenceDestroy(cublas::Preference preference) {
+FAKE_CALL int cublasLtMatmulPreferenceDestroy(cublas::Preference preference) {
   FAKE_BEGIN("cublasLtMatmulPreferenceDestroy")
   return preferences().drop(preference) ? cublas::kSuccess : cublas::kInvalidValue;
 }
 
-FAKE_CUBLAS int cublasLtMatmulAlgoGetHeuristic(cublas::Handle handle, cublas::Operation operation,
-                                               cublas::Layout first, cublas::Layout second,
-                                               cublas::Layout third, cublas::Layout to,
-                                               cublas::Preference preference, int most,
-                                               cublas::Choice* choices, int* count) {
+FAKE_CALL int cublasLtMatmulAlgoGetHeuristic(cublas::Handle handle, cublas::Operation operation,
+                                             cublas::Layout first, cublas::Layout second,
+                                             cublas::Layout third, cublas::Layout to,
+                                             cublas::Preference preference, int most,
+                                             cublas::Choice* choices, int* count) {
   FAKE_BEGIN("cublasLtMatmulAlgoGetHeuristic")
   const auto* blas = handles().find(handle);
   const auto* what = operations().find(operation);
@@ -315,12 +279,12 @@ FAKE_CUBLAS int cublasLtMatmulAlgoGetHeuristic(cublas::Handle handle, cublas::Op
   return cublas::kSuccess;
 }
 
-FAKE_CUBLAS int cublasLtMatmul(cublas::Handle handle, cublas::Operation operation,
-                               const void* alpha, const void* a, cublas::Layout first,
-                               const void* b, cublas::Layout second, const void* beta,
-                               const void* c, cublas::Layout third, void* d, cublas::Layout to,
-                               const cublas::Algorithm* algorithm, void* workspace,
-                               std::size_t workspace_bytes, muster::bench::cuda::Stream stream) {
+FAKE_CALL int cublasLtMatmul(cublas::Handle handle, cublas::Operation operation, const void* alpha,
+                             const void* a, cublas::Layout first, const void* b,
+                             cublas::Layout second, const void* beta, const void* c,
+                             cublas::Layout third, void* d, cublas::Layout to,
+                             const cublas::Algorithm* algorithm, void* workspace,
+                             std::size_t workspace_bytes, muster::bench::cuda::Stream stream) {
   FAKE_BEGIN("cublasLtMatmul")
   const auto* blas = handles().find(handle);
   const auto* what = operations().find(operation);
@@ -332,7 +296,6 @@ FAKE_CUBLAS int cublasLtMatmul(cublas::Handle handle, cublas::Operation operatio
       left->type != right->type) {
     return cublas::kInvalidValue;
   }
-  const auto scale = numbers_of(what->scale);
   const auto packed = [](const Layout& layout) {
     return layout.stride == static_cast<std::int64_t>(layout.rows);
   };
@@ -341,7 +304,7 @@ FAKE_CUBLAS int cublasLtMatmul(cublas::Handle handle, cublas::Operation operatio
                     packed(*out);
   const auto index = algorithm == nullptr ? 0 : algorithm->data[0];
   if (!fits || !what->transposed || index < 1 || index > kShares.size() ||
-      number_at(scale, alpha, 0) != 1 || number_at(scale, beta, 0) != 0) {
+      number_at(what->scale, alpha, 0) != 1 || number_at(what->scale, beta, 0) != 0) {
     return cublas::kInvalidValue;
   }
   const Product product{.a = a,
@@ -353,7 +316,7 @@ FAKE_CUBLAS int cublasLtMatmul(cublas::Handle handle, cublas::Operation operatio
                         .in = left->type,
                         .out = out->type};
   const auto bytes_of = [](const Layout& layout) {
-    return layout.rows * layout.columns * numbers_of(layout.type).bytes();
+    return layout.rows * layout.columns * width_of(layout.type);
   };
   if (fake::reach(a) < bytes_of(*left) || fake::reach(b) < bytes_of(*right) ||
       fake::reach(d) < bytes_of(*out) || fake::reach(workspace) < workspace_bytes) {

@@ -59,7 +59,7 @@ fake::Time fake::copy_time(int gpu, const void* host, std::uint64_t bytes) {
   return time_of(static_cast<double>(bytes) / (gbs * 1e9));
 }
 
-FAKE_CUDA int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
+FAKE_CALL int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
   FAKE_BEGIN_IN_CONTEXT("cuMemHostAlloc")
   if (memory == nullptr || bytes == 0 || flags > 7) return cuda::kInvalidValue;
   void* made = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -70,7 +70,7 @@ FAKE_CUDA int cuMemHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuMemFreeHost(void* memory) {
+FAKE_CALL int cuMemFreeHost(void* memory) {
   FAKE_BEGIN("cuMemFreeHost")
   const auto found = pinned().find(static_cast<char*>(memory));
   if (found == pinned().end()) return cuda::kInvalidValue;
@@ -79,7 +79,7 @@ FAKE_CUDA int cuMemFreeHost(void* memory) {
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuDeviceCanAccessPeer(int* can, int device, int peer) {
+FAKE_CALL int cuDeviceCanAccessPeer(int* can, int device, int peer) {
   FAKE_BEGIN("cuDeviceCanAccessPeer")
   if (can == nullptr) return cuda::kInvalidValue;
   if (!fake::is_device(device) || !fake::is_device(peer)) return cuda::kInvalidDevice;
@@ -87,7 +87,7 @@ FAKE_CUDA int cuDeviceCanAccessPeer(int* can, int device, int peer) {
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuDeviceGetP2PAttribute(int* value, int attribute, int device, int peer) {
+FAKE_CALL int cuDeviceGetP2PAttribute(int* value, int attribute, int device, int peer) {
   FAKE_BEGIN("cuDeviceGetP2PAttribute")
   if (!fake::is_device(device) || !fake::is_device(peer)) return cuda::kInvalidDevice;
   if (value == nullptr || attribute != 1 || device == peer) return cuda::kInvalidValue;
@@ -95,7 +95,7 @@ FAKE_CUDA int cuDeviceGetP2PAttribute(int* value, int attribute, int device, int
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuCtxEnablePeerAccess(Context peer, unsigned flags) {
+FAKE_CALL int cuCtxEnablePeerAccess(Context peer, unsigned flags) {
   FAKE_BEGIN_IN_CONTEXT("cuCtxEnablePeerAccess")
   const int gpu = gpu_of(peer);
   if (flags != 0 || gpu == fake::current_gpu()) return cuda::kInvalidValue;
@@ -105,7 +105,7 @@ FAKE_CUDA int cuCtxEnablePeerAccess(Context peer, unsigned flags) {
   return known.insert(gpu).second ? cuda::kSuccess : kAlready;
 }
 
-FAKE_CUDA int cuMemcpyPeerAsync(Pointer to, Context to_context, Pointer from, Context from_context,
+FAKE_CALL int cuMemcpyPeerAsync(Pointer to, Context to_context, Pointer from, Context from_context,
                                 std::size_t bytes, Stream stream) {
   FAKE_BEGIN_IN_CONTEXT("cuMemcpyPeerAsync")
   const int reader = gpu_of(to_context);

@@ -31,7 +31,7 @@ int copy_text(const std::string& text, char* out, int length) {
 
 }  // namespace
 
-FAKE_CUDA int cuInit(unsigned flags) {
+FAKE_CALL int cuInit(unsigned flags) {
   FAKE_BEGIN("cuInit")
   if (flags != 0) return cuda::kInvalidValue;
   fake::driver().visible = fake::visible_gpus();
@@ -40,14 +40,14 @@ FAKE_CUDA int cuInit(unsigned flags) {
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuDriverGetVersion(int* version) {
+FAKE_CALL int cuDriverGetVersion(int* version) {
   FAKE_BEGIN("cuDriverGetVersion")
   if (version == nullptr) return cuda::kInvalidValue;
   *version = fake::scenario().cuda_version;
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuGetErrorName(int code, const char** name) {
+FAKE_CALL int cuGetErrorName(int code, const char** name) {
   if (name == nullptr) return cuda::kInvalidValue;
   static const std::map<int, const char*> known_names{
       {1, "CUDA_ERROR_INVALID_VALUE"},      {2, "CUDA_ERROR_OUT_OF_MEMORY"},
@@ -62,7 +62,7 @@ FAKE_CUDA int cuGetErrorName(int code, const char** name) {
   return found == known_names.end() ? cuda::kInvalidValue : cuda::kSuccess;
 }
 
-FAKE_CUDA int cuGetErrorString(int code, const char** text) {
+FAKE_CALL int cuGetErrorString(int code, const char** text) {
   if (text == nullptr) return cuda::kInvalidValue;
   static const std::map<int, const char*> known_texts{
       {1, "invalid argument"},
@@ -82,7 +82,7 @@ FAKE_CUDA int cuGetErrorString(int code, const char** text) {
   return found == known_texts.end() ? cuda::kInvalidValue : cuda::kSuccess;
 }
 
-FAKE_CUDA int cuDeviceGetCount(int* count) {
+FAKE_CALL int cuDeviceGetCount(int* count) {
   FAKE_BEGIN("cuDeviceGetCount")
   if (!fake::driver().started) return cuda::kNotInitialised;
   if (count == nullptr) return cuda::kInvalidValue;
@@ -91,7 +91,7 @@ FAKE_CUDA int cuDeviceGetCount(int* count) {
 }
 
 // A device is the number of the GPU in its node, not the ordinal, so that confusing the two fails.
-FAKE_CUDA int cuDeviceGet(int* device, int ordinal) {
+FAKE_CALL int cuDeviceGet(int* device, int ordinal) {
   FAKE_BEGIN("cuDeviceGet")
   if (!fake::driver().started) return cuda::kNotInitialised;
   if (device == nullptr) return cuda::kInvalidValue;
@@ -101,19 +101,19 @@ FAKE_CUDA int cuDeviceGet(int* device, int ordinal) {
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuDeviceGetName(char* name, int length, int device) {
+FAKE_CALL int cuDeviceGetName(char* name, int length, int device) {
   FAKE_BEGIN("cuDeviceGetName")
   if (!fake::is_device(device)) return cuda::kInvalidDevice;
   return copy_text(fake::scenario().model, name, length);
 }
 
-FAKE_CUDA int cuDeviceGetPCIBusId(char* text, int length, int device) {
+FAKE_CALL int cuDeviceGetPCIBusId(char* text, int length, int device) {
   FAKE_BEGIN("cuDeviceGetPCIBusId")
   if (!fake::is_device(device)) return cuda::kInvalidDevice;
   return copy_text(fmt::format("{:04X}:0A:00.0", device + 1), text, length);
 }
 
-FAKE_CUDA int cuDeviceGetAttribute(int* value, int attribute, int device) {
+FAKE_CALL int cuDeviceGetAttribute(int* value, int attribute, int device) {
   FAKE_BEGIN("cuDeviceGetAttribute")
   if (!fake::is_device(device)) return cuda::kInvalidDevice;
   if (value == nullptr || attribute != cuda::kMultiprocessors) return cuda::kInvalidValue;
@@ -121,7 +121,7 @@ FAKE_CUDA int cuDeviceGetAttribute(int* value, int attribute, int device) {
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuDevicePrimaryCtxRetain(Context* context, int device) {
+FAKE_CALL int cuDevicePrimaryCtxRetain(Context* context, int device) {
   FAKE_BEGIN("cuDevicePrimaryCtxRetain")
   if (context == nullptr) return cuda::kInvalidValue;
   if (!fake::is_device(device)) return cuda::kInvalidDevice;
@@ -130,7 +130,7 @@ FAKE_CUDA int cuDevicePrimaryCtxRetain(Context* context, int device) {
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuDevicePrimaryCtxRelease_v2(int device) {
+FAKE_CALL int cuDevicePrimaryCtxRelease_v2(int device) {
   FAKE_BEGIN("cuDevicePrimaryCtxRelease_v2")
   if (!fake::is_device(device)) return cuda::kInvalidDevice;
   if (fake::driver().devices[device].retained == 0) return cuda::kInvalidContext;
@@ -138,7 +138,7 @@ FAKE_CUDA int cuDevicePrimaryCtxRelease_v2(int device) {
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuCtxSetCurrent(Context context) {
+FAKE_CALL int cuCtxSetCurrent(Context context) {
   FAKE_BEGIN("cuCtxSetCurrent")
   bool known = context == nullptr;
   for (const auto& [gpu, device] : fake::driver().devices) {
@@ -149,14 +149,14 @@ FAKE_CUDA int cuCtxSetCurrent(Context context) {
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+FAKE_CALL int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   FAKE_BEGIN_IN_CONTEXT("cuMemGetInfo_v2")
   *total = fake::scenario().memory;
   *free = *total - fake::used_memory(fake::current_gpu());
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuMemAlloc_v2(Pointer* memory, std::size_t bytes) {
+FAKE_CALL int cuMemAlloc_v2(Pointer* memory, std::size_t bytes) {
   FAKE_BEGIN_IN_CONTEXT("cuMemAlloc_v2")
   if (memory == nullptr || bytes == 0) return cuda::kInvalidValue;
   const auto used = fake::used_memory(fake::current_gpu());
@@ -166,7 +166,7 @@ FAKE_CUDA int cuMemAlloc_v2(Pointer* memory, std::size_t bytes) {
 }
 
 // For a whole allocation, in whole pages of a GPU.
-FAKE_CUDA int cuMemGetHandleForAddressRange(void* handle, Pointer memory, std::size_t bytes,
+FAKE_CALL int cuMemGetHandleForAddressRange(void* handle, Pointer memory, std::size_t bytes,
                                             int kind, unsigned long long flags) {
   FAKE_BEGIN_IN_CONTEXT("cuMemGetHandleForAddressRange")
   constexpr int kDmaBuf = 1;
@@ -182,13 +182,13 @@ FAKE_CUDA int cuMemGetHandleForAddressRange(void* handle, Pointer memory, std::s
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuMemFree_v2(Pointer memory) {
+FAKE_CALL int cuMemFree_v2(Pointer memory) {
   FAKE_BEGIN_IN_CONTEXT("cuMemFree_v2")
   return fake::give_back(memory) ? cuda::kSuccess : cuda::kInvalidValue;
 }
 
 // The source is read when the copy runs, not when it is enqueued.
-FAKE_CUDA int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t bytes, Stream stream) {
+FAKE_CALL int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t bytes, Stream stream) {
   FAKE_BEGIN_IN_CONTEXT("cuMemcpyHtoDAsync_v2")
   if (from == nullptr || fake::reach(fake::pointer_to(to)) < bytes) return cuda::kInvalidValue;
   return fake::put(stream,
@@ -200,7 +200,7 @@ FAKE_CUDA int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t byt
 }
 
 // A copy to memory that is not pinned would block.
-FAKE_CUDA int cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, Stream stream) {
+FAKE_CALL int cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, Stream stream) {
   FAKE_BEGIN_IN_CONTEXT("cuMemcpyDtoHAsync_v2")
   if (to == nullptr || fake::reach(fake::pointer_to(from)) < bytes) return cuda::kInvalidValue;
   const auto* on = fake::own_stream(stream);
@@ -220,7 +220,7 @@ FAKE_CUDA int cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, St
                    }));
 }
 
-FAKE_CUDA int cuMemsetD8Async(Pointer to, unsigned char value, std::size_t bytes, Stream stream) {
+FAKE_CALL int cuMemsetD8Async(Pointer to, unsigned char value, std::size_t bytes, Stream stream) {
   FAKE_BEGIN_IN_CONTEXT("cuMemsetD8Async")
   if (fake::reach(fake::pointer_to(to)) < bytes) return cuda::kInvalidValue;
   return fake::put(stream, fake::plain([to, value, bytes](fake::Time& /*now*/) {
@@ -230,44 +230,44 @@ FAKE_CUDA int cuMemsetD8Async(Pointer to, unsigned char value, std::size_t bytes
                    }));
 }
 
-FAKE_CUDA int cuModuleLoadData(Module* module, const void* image) {
+FAKE_CALL int cuModuleLoadData(Module* module, const void* image) {
   FAKE_BEGIN_IN_CONTEXT("cuModuleLoadData")
   if (module == nullptr || image == nullptr) return cuda::kInvalidValue;
-  auto text = std::make_unique<std::string>(static_cast<const char*>(image));
-  if (text->find(".target sm_") == std::string::npos) return cuda::kInvalidPtx;
+  std::string text(static_cast<const char*>(image));
+  if (text.find(".target sm_") == std::string::npos) return cuda::kInvalidPtx;
   *module = fake::driver().modules.add(std::move(text));
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuModuleUnload(Module module) {
+FAKE_CALL int cuModuleUnload(Module module) {
   FAKE_BEGIN_IN_CONTEXT("cuModuleUnload")
   return fake::driver().modules.drop(module) ? cuda::kSuccess : cuda::kInvalidHandle;
 }
 
-FAKE_CUDA int cuModuleGetFunction(Kernel* kernel, Module module, const char* name) {
+FAKE_CALL int cuModuleGetFunction(Kernel* kernel, Module module, const char* name) {
   FAKE_BEGIN_IN_CONTEXT("cuModuleGetFunction")
   if (kernel == nullptr || name == nullptr) return cuda::kInvalidValue;
   const auto* text = fake::driver().modules.find(module);
   if (text == nullptr) return cuda::kInvalidHandle;
-  const auto kind = fake::kernel_named(name);
-  if (!kind || text->find(fmt::format(".entry {}(", name)) == std::string::npos) {
+  const auto code = fake::kernel_named(name);
+  if (!code || text->find(fmt::format(".entry {}(", name)) == std::string::npos) {
     return cuda::kNotFound;
   }
-  *kernel = fake::driver().kernels.add(std::make_unique<fake::KernelKind>(*kind));
+  *kernel = fake::driver().kernels.add(*code);
   return cuda::kSuccess;
 }
 
-FAKE_CUDA int cuLaunchKernel(Kernel kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+FAKE_CALL int cuLaunchKernel(Kernel kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                              unsigned block_x, unsigned block_y, unsigned block_z,
                              unsigned shared_bytes, Stream stream, void** arguments, void** extra) {
   FAKE_BEGIN_IN_CONTEXT("cuLaunchKernel")
-  const auto* kind = fake::driver().kernels.find(kernel);
-  if (kind == nullptr) return cuda::kInvalidHandle;
+  const auto* code = fake::driver().kernels.find(kernel);
+  if (code == nullptr) return cuda::kInvalidHandle;
   const bool one_dimension = grid_y == 1 && grid_z == 1 && block_y == 1 && block_z == 1;
   if (!one_dimension || grid_x == 0 || block_x == 0 || block_x > 1024 || shared_bytes != 0 ||
       arguments == nullptr || extra != nullptr) {
     return cuda::kInvalidValue;
   }
-  auto work = fake::kernel_work(*kind, grid_x, arguments);
+  auto work = code->run(code->width, grid_x, arguments);
   return work ? fake::put(stream, std::move(work)) : cuda::kIllegalAddress;
 }

@@ -1,42 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common parts of the fake CUDA driver's functions.
+// The internals of the fake CUDA driver.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
-#include "tests/fakes/cuda/kernels.hpp"
-#include "tests/fakes/cuda/memory.hpp"
-#include "tests/fakes/cuda/streams.hpp"
+#include "tests/fakes/cuda/state.hpp"
 
 namespace muster::fakes::gpu {
 
-// Owns the objects of handles. A handle is an object's address; other values are invalid.
-template <class Handle, class State>
-class Table {
- public:
-  Handle add(std::unique_ptr<State> state) {
-    auto* handle = reinterpret_cast<Handle>(state.get());
-    states_[handle] = std::move(state);
-    // cppcheck-suppress returnDanglingLifetime ; the table keeps it
-    return handle;
-  }
-
-  State* find(Handle handle) {
-    const auto found = states_.find(handle);
-    return found == states_.end() ? nullptr : found->second.get();
-  }
-
-  bool drop(Handle handle) { return states_.erase(handle) == 1; }
-
- private:
-  std::map<Handle, std::unique_ptr<State>> states_;
+struct GraphWork {
+  std::vector<Work> work;
 };
+
+struct StreamState {
+  int gpu = 0;
+  Time now = 0;
+  std::deque<Work> waiting;
+  Step running;
+  bool stopped = false;
+  bool advancing = false;               // by a wait for it
+  std::unique_ptr<GraphWork> captured;  // while work is not run but kept
+  bool capture_broken = false;
+};
+
+struct EventState {
+  int gpu = 0;
+  bench::cuda::Stream on = nullptr;  // recorded there the last time
+  bool recorded = false;
+  bool pending = false;
+  Time at = 0;
+};
+
+// Memory of the GPUs.
+[[nodiscard]] std::uint64_t used_memory(int gpu);
+// An address, or 0.
+[[nodiscard]] std::uint64_t reserve(int gpu, std::uint64_t size);
+
+// Bytes from there to the end of the allocation; 0 if it is not memory of that GPU.
+[[nodiscard]] std::uint64_t reach_on(int gpu, const void* memory);
+
+// Returns false if it was not the address of an allocation.
+[[nodiscard]] bool give_back(std::uint64_t address);
+
+// A kernel of bench/backends/nccl/kernels.cu or bench/node/kernels.cu, run by the host. `run` makes
+// the work of a launch; empty if the arguments are outside the GPU's memory.
+struct KernelCode {
+  Work (*run)(unsigned width, unsigned blocks, void** arguments) = nullptr;
+  unsigned width = 0;  // of an element, of those for collectives
+};
+
+// Empty for another name.
+[[nodiscard]] std::optional<KernelCode> kernel_named(std::string_view name);
 
 struct Device {
   int retained = 0;
@@ -52,7 +74,7 @@ struct Driver {
   Table<bench::cuda::Stream, StreamState> streams;
   Table<bench::cuda::Event, EventState> events;
   Table<bench::cuda::Module, std::string> modules;
-  Table<bench::cuda::Kernel, KernelKind> kernels;
+  Table<bench::cuda::Kernel, KernelCode> kernels;
   Table<bench::cuda::Graph, GraphWork> graphs;
   Table<bench::cuda::GraphRun, GraphWork> runs;
 };
@@ -84,11 +106,6 @@ Work plain(Run run) {
 
 }  // namespace muster::fakes::gpu
 
-#define FAKE_CUDA extern "C" MUSTER_FAKE_API
-// Every function holds the lock and checks first whether it may run.
-#define FAKE_BEGIN(function)                                      \
-  const std::scoped_lock fake_lock(::muster::fakes::gpu::lock()); \
-  if (const int wanted = ::muster::fakes::gpu::answer(function); wanted != 0) return wanted;
 #define FAKE_BEGIN_IN_CONTEXT(function)                           \
   const std::scoped_lock fake_lock(::muster::fakes::gpu::lock()); \
   if (const int wanted = ::muster::fakes::gpu::usable(function); wanted != 0) return wanted;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/fakes/cuda/memory.hpp"
-
+// Memory of the fake GPUs.
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "tests/fakes/cuda/state.hpp"
+#include "tests/fakes/cuda/driver.hpp"
 
 namespace muster::fakes::gpu {
 namespace {

@@ -9,7 +9,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "bench/backends/nccl/abi.hpp"
@@ -45,6 +48,11 @@ MUSTER_FAKE_API int put(bench::cuda::Stream stream, Work work);
 // The GPU hangs: nothing on the stream runs any more.
 MUSTER_FAKE_API void stop(bench::cuda::Stream stream);
 
+// CUDA's addresses are numbers.
+[[nodiscard]] inline void* pointer_to(std::uint64_t address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): that is the point
+}
+
 // Bytes from there to the end of the allocation; 0 if it is not memory of the current GPU.
 MUSTER_FAKE_API std::uint64_t reach(const void* memory);
 // The number of real bytes from there on, at most `bytes`.
@@ -62,4 +70,33 @@ struct Range {
 // The real parts of `bytes` from there on, as offsets.
 MUSTER_FAKE_API std::vector<Range> real_ranges(const void* memory, std::uint64_t bytes);
 
+// Owns the objects of handles. A handle is an object's address; other values are invalid.
+template <class Handle, class State>
+class Table {
+ public:
+  Handle add(State state) {
+    auto made = std::make_unique<State>(std::move(state));
+    auto* handle = reinterpret_cast<Handle>(made.get());
+    states_[handle] = std::move(made);
+    // cppcheck-suppress returnDanglingLifetime ; the table keeps it
+    return handle;
+  }
+
+  State* find(Handle handle) {
+    const auto found = states_.find(handle);
+    return found == states_.end() ? nullptr : found->second.get();
+  }
+
+  bool drop(Handle handle) { return states_.erase(handle) == 1; }
+
+ private:
+  std::map<Handle, std::unique_ptr<State>> states_;
+};
+
 }  // namespace muster::fakes::gpu
+
+#define FAKE_CALL extern "C" MUSTER_FAKE_API
+// Every function holds the lock and checks first whether it may run.
+#define FAKE_BEGIN(function)                                      \
+  const std::scoped_lock fake_lock(::muster::fakes::gpu::lock()); \
+  if (const int wanted = ::muster::fakes::gpu::answer(function); wanted != 0) return wanted;

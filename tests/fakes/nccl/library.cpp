@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "bench/backends/nccl/abi.hpp"
-#include "tests/fakes/cuda/memory.hpp"
 
 using muster::bench::cuda::Pointer;
 using muster::bench::nccl::Communicator;
@@ -19,20 +18,20 @@ namespace nccl = muster::bench::nccl;
 extern "C" int cuMemAlloc_v2(Pointer* memory, std::size_t bytes);
 extern "C" int cuMemFree_v2(Pointer memory);
 
-FAKE_NCCL int ncclGetVersion(int* version) {
+FAKE_CALL int ncclGetVersion(int* version) {
   FAKE_BEGIN("ncclGetVersion")
   if (version == nullptr) return nccl::kInvalidArgument;
   *version = fake::version();
   return nccl::kSuccess;
 }
 
-FAKE_NCCL int ncclGetUniqueId(UniqueId* id) {
+FAKE_CALL int ncclGetUniqueId(UniqueId* id) {
   FAKE_BEGIN("ncclGetUniqueId")
   if (id == nullptr) return nccl::kInvalidArgument;
   return fake::open_meeting(*id) ? nccl::kSuccess : nccl::kSystem;
 }
 
-FAKE_NCCL const char* ncclGetErrorString(int code) {
+FAKE_CALL const char* ncclGetErrorString(int code) {
   switch (code) {
     case nccl::kSuccess:
       return "no error";
@@ -55,7 +54,7 @@ FAKE_NCCL const char* ncclGetErrorString(int code) {
   }
 }
 
-FAKE_NCCL int ncclCommInitRank(Communicator* made, int ranks, UniqueId id, int rank) {
+FAKE_CALL int ncclCommInitRank(Communicator* made, int ranks, UniqueId id, int rank) {
   int code = nccl::kSuccess;
   {
     FAKE_BEGIN("ncclCommInitRank")
@@ -65,12 +64,12 @@ FAKE_NCCL int ncclCommInitRank(Communicator* made, int ranks, UniqueId id, int r
 }
 
 #ifndef MUSTER_FAKE_OLD
-FAKE_NCCL void ncclResetDebugInit() {
+FAKE_CALL void ncclResetDebugInit() {
   const std::scoped_lock guard(fake::lock());
   fake::forget_log_settings();
 }
 
-FAKE_NCCL const char* ncclGetLastError(Communicator handle) {
+FAKE_CALL const char* ncclGetLastError(Communicator handle) {
   const std::scoped_lock guard(fake::lock());
   const auto member = fake::find(handle);
   const bool own = member != nullptr && !member->text.empty();
@@ -78,7 +77,7 @@ FAKE_NCCL const char* ncclGetLastError(Communicator handle) {
   return text.c_str();
 }
 
-FAKE_NCCL int ncclCommInitRankConfig(Communicator* made, int ranks, UniqueId id, int rank,
+FAKE_CALL int ncclCommInitRankConfig(Communicator* made, int ranks, UniqueId id, int rank,
                                      nccl::Config* config) {
   int code = nccl::kSuccess;
   bool blocking = true;
@@ -94,7 +93,7 @@ FAKE_NCCL int ncclCommInitRankConfig(Communicator* made, int ranks, UniqueId id,
   return code == nccl::kInProgress && blocking ? fake::wait_for(*made) : code;
 }
 
-FAKE_NCCL int ncclMemAlloc(void** memory, std::size_t bytes) {
+FAKE_CALL int ncclMemAlloc(void** memory, std::size_t bytes) {
   FAKE_BEGIN("ncclMemAlloc")
   Pointer address = 0;
   if (memory == nullptr || cuMemAlloc_v2(&address, bytes) != 0) {
@@ -104,7 +103,7 @@ FAKE_NCCL int ncclMemAlloc(void** memory, std::size_t bytes) {
   return nccl::kSuccess;
 }
 
-FAKE_NCCL int ncclMemFree(void* memory) {
+FAKE_CALL int ncclMemFree(void* memory) {
   FAKE_BEGIN("ncclMemFree")
   for (const auto& [handle, member] : fake::library().members) {
     if (member->registered.count(memory) == 0) continue;
@@ -114,7 +113,7 @@ FAKE_NCCL int ncclMemFree(void* memory) {
                                                               : nccl::kInvalidArgument;
 }
 
-FAKE_NCCL int ncclCommRegister(Communicator handle, void* memory, std::size_t bytes, void** made) {
+FAKE_CALL int ncclCommRegister(Communicator handle, void* memory, std::size_t bytes, void** made) {
   FAKE_BEGIN("ncclCommRegister")
   const auto member = fake::find(handle);
   if (member == nullptr || made == nullptr || fake::reach(memory) < bytes) {
@@ -125,14 +124,14 @@ FAKE_NCCL int ncclCommRegister(Communicator handle, void* memory, std::size_t by
   return nccl::kSuccess;
 }
 
-FAKE_NCCL int ncclCommDeregister(Communicator handle, void* registered) {
+FAKE_CALL int ncclCommDeregister(Communicator handle, void* registered) {
   FAKE_BEGIN("ncclCommDeregister")
   const auto member = fake::find(handle);
   const bool known = member != nullptr && member->registered.erase(registered) == 1;
   return known ? nccl::kSuccess : nccl::kInvalidArgument;
 }
 
-FAKE_NCCL int ncclCommFinalize(Communicator handle) {
+FAKE_CALL int ncclCommFinalize(Communicator handle) {
   FAKE_BEGIN("ncclCommFinalize")
   const auto member = fake::find(handle);
   if (member == nullptr) return nccl::kInvalidArgument;
@@ -145,7 +144,7 @@ FAKE_NCCL int ncclCommFinalize(Communicator handle) {
 }
 #endif
 
-FAKE_NCCL int ncclCommGetAsyncError(Communicator handle, int* error) {
+FAKE_CALL int ncclCommGetAsyncError(Communicator handle, int* error) {
   FAKE_BEGIN("ncclCommGetAsyncError")
   const auto member = fake::find(handle);
   if (member == nullptr || error == nullptr) return nccl::kInvalidArgument;
@@ -154,7 +153,7 @@ FAKE_NCCL int ncclCommGetAsyncError(Communicator handle, int* error) {
   return nccl::kSuccess;
 }
 
-FAKE_NCCL int ncclCommDestroy(Communicator handle) {
+FAKE_CALL int ncclCommDestroy(Communicator handle) {
   FAKE_BEGIN("ncclCommDestroy")
   const auto member = fake::find(handle);
   if (member == nullptr) return nccl::kInvalidArgument;
@@ -167,7 +166,7 @@ FAKE_NCCL int ncclCommDestroy(Communicator handle) {
   return nccl::kSuccess;
 }
 
-FAKE_NCCL int ncclCommAbort(Communicator handle) {
+FAKE_CALL int ncclCommAbort(Communicator handle) {
   while (fake::scenario().abort_hangs) std::this_thread::sleep_for(fake::kNap);
   FAKE_BEGIN("ncclCommAbort")
   const auto member = fake::find(handle);

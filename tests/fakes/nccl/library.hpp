@@ -45,8 +45,3 @@ void progress(Member& member);
 [[nodiscard]] int wait_for(bench::nccl::Communicator handle);
 
 }  // namespace muster::fakes::gpu
-
-#define FAKE_NCCL extern "C" MUSTER_FAKE_API
-#define FAKE_BEGIN(function)                                      \
-  const std::scoped_lock fake_lock(::muster::fakes::gpu::lock()); \
-  if (const int wanted = ::muster::fakes::gpu::answer(function); wanted != 0) return wanted;

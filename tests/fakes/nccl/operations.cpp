@@ -178,37 +178,37 @@ int in_group(Communicator handle, Stream stream, int peer, int type, std::uint64
 namespace fake = muster::fakes::gpu;
 namespace nccl = muster::bench::nccl;
 
-FAKE_NCCL int ncclAllReduce(const void* send, void* receive, std::size_t count, int type,
+FAKE_CALL int ncclAllReduce(const void* send, void* receive, std::size_t count, int type,
                             int reduction, Communicator handle, Stream stream) {
   return fake::collective("ncclAllReduce", handle, stream,
                           {fake::Kind::all_reduce, send, receive, count, type, reduction, 0});
 }
 
-FAKE_NCCL int ncclAllGather(const void* send, void* receive, std::size_t count, int type,
+FAKE_CALL int ncclAllGather(const void* send, void* receive, std::size_t count, int type,
                             Communicator handle, Stream stream) {
   return fake::collective("ncclAllGather", handle, stream,
                           {fake::Kind::all_gather, send, receive, count, type, 0, 0});
 }
 
-FAKE_NCCL int ncclReduceScatter(const void* send, void* receive, std::size_t count, int type,
+FAKE_CALL int ncclReduceScatter(const void* send, void* receive, std::size_t count, int type,
                                 int reduction, Communicator handle, Stream stream) {
   return fake::collective("ncclReduceScatter", handle, stream,
                           {fake::Kind::reduce_scatter, send, receive, count, type, reduction, 0});
 }
 
-FAKE_NCCL int ncclBroadcast(const void* send, void* receive, std::size_t count, int type, int root,
+FAKE_CALL int ncclBroadcast(const void* send, void* receive, std::size_t count, int type, int root,
                             Communicator handle, Stream stream) {
   return fake::collective("ncclBroadcast", handle, stream,
                           {fake::Kind::broadcast, send, receive, count, type, 0, root});
 }
 
-FAKE_NCCL int ncclReduce(const void* send, void* receive, std::size_t count, int type,
+FAKE_CALL int ncclReduce(const void* send, void* receive, std::size_t count, int type,
                          int reduction, int root, Communicator handle, Stream stream) {
   return fake::collective("ncclReduce", handle, stream,
                           {fake::Kind::reduce, send, receive, count, type, reduction, root});
 }
 
-FAKE_NCCL int ncclSend(const void* from, std::size_t count, int type, int peer, Communicator handle,
+FAKE_CALL int ncclSend(const void* from, std::size_t count, int type, int peer, Communicator handle,
                        Stream stream) {
   FAKE_BEGIN("ncclSend")
   const int code = fake::in_group(handle, stream, peer, type, count);
@@ -218,7 +218,7 @@ FAKE_NCCL int ncclSend(const void* from, std::size_t count, int type, int peer, 
   return nccl::kSuccess;
 }
 
-FAKE_NCCL int ncclRecv(void* to, std::size_t count, int type, int peer, Communicator handle,
+FAKE_CALL int ncclRecv(void* to, std::size_t count, int type, int peer, Communicator handle,
                        Stream stream) {
   FAKE_BEGIN("ncclRecv")
   const int code = fake::in_group(handle, stream, peer, type, count);
@@ -228,13 +228,13 @@ FAKE_NCCL int ncclRecv(void* to, std::size_t count, int type, int peer, Communic
   return nccl::kSuccess;
 }
 
-FAKE_NCCL int ncclGroupStart() {
+FAKE_CALL int ncclGroupStart() {
   FAKE_BEGIN("ncclGroupStart")
   ++fake::library().group.depth;
   return nccl::kSuccess;
 }
 
-FAKE_NCCL int ncclGroupEnd() {
+FAKE_CALL int ncclGroupEnd() {
   FAKE_BEGIN("ncclGroupEnd")
   auto& group = fake::library().group;
   if (group.depth == 0) {
