@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bench/backends/nccl/errors.hpp"
+#include "bench/backends/nccl/library.hpp"
 #include "bench/node/gpus.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"

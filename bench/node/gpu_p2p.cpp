@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "bench/backends/nccl/errors.hpp"
+#include "bench/backends/nccl/library.hpp"
 #include "bench/node/gpus.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/units.hpp"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/backends/nccl/binding.hpp"
 #include "bench/backends/nccl/library.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/node/test.hpp"

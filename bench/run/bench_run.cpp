@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "bench/backends/nccl/binding.hpp"
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/sim/sim.hpp"

@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "bench/backends/nccl/binding.hpp"
 #include "bench/backends/nccl/log.hpp"
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/sim/sim.hpp"

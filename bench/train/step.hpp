@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/backends/backend.hpp"
-#include "bench/backends/nccl/streamed.hpp"
+#include "bench/backends/nccl/nccl.hpp"
 #include "bench/node/gemm/gemm.hpp"
 #include "bench/node/gpus.hpp"
 #include "bench/train/transformer.hpp"

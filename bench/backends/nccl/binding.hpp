@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the GPU of a process and binds it to the CPUs that are local to that GPU.
+// Counts the GPUs, chooses that of a process, and binds it to the CPUs that are local to that GPU.
 #pragma once
 
 #include <string>
@@ -9,6 +9,10 @@
 #include "lib/base/root.hpp"
 
 namespace muster::bench {
+
+// The number of GPUs that this process could use. A child process asks the driver, since a process
+// that has done so must not fork. The error is `missing` if there is no driver.
+[[nodiscard]] Result<int> usable_gpus(const std::string& cuda_file);
 
 struct Ordinal {
   int ordinal = 0;  // among the visible GPUs

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "bench/backends/nccl/communicator.hpp"
-#include "bench/backends/nccl/errors.hpp"
 #include "bench/backends/nccl/gpu.hpp"
 #include "bench/backends/nccl/library.hpp"
 #include "lib/base/result.hpp"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <thread>
 
-#include "bench/backends/nccl/errors.hpp"
+#include "bench/backends/nccl/library.hpp"
 #include "bench/collectives/definition.hpp"
 
 namespace muster::bench {
@@ -216,7 +216,7 @@ int Communicator::call(const OperationRun& run, cuda::Stream stream, int round) 
   const Participant self{.rank = rank_, .ranks = ranks_, .root = run.operation.root};
   Calls calls(library_, self, run, handle_.load(), stream);
   const auto& use = definition_of(run.operation.collective).nccl;
-  if (use.call != nullptr) return use.call(calls);
+  if (use.call != nullptr) return (calls.*use.call)();
   // NCCL before 2.28 has no functions for these: programs use sends and receives in one group.
   calls.round = round;
   calls.begin_group();

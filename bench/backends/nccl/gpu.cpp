@@ -8,7 +8,7 @@
 #include <bit>
 #include <thread>
 
-#include "bench/backends/nccl/errors.hpp"
+#include "bench/backends/nccl/library.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::bench {

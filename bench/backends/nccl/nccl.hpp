@@ -8,8 +8,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/backends/backend.hpp"
+#include "bench/backends/nccl/gpu.hpp"
+#include "bench/collectives/operation.hpp"
+#include "bench/collectives/pattern.hpp"
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
@@ -38,12 +42,30 @@ struct NcclOptions {
   bool log = true;        // keep NCCL's log, unless the user has set NCCL_DEBUG and NCCL_DEBUG_FILE
 };
 
-// The number of GPUs that this process could use. A child process asks the driver, since a process
-// that has done so must not fork. The error is `missing` if there is no driver.
-[[nodiscard]] Result<int> usable_gpus(const std::string& cuda_file);
-
 // Returns when all ranks have joined.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_nccl_backend(NcclOptions options);
+
+// An operation on a stream, for callers that run other work on the same GPU at the same time.
+class StreamedOperation {
+ public:
+  StreamedOperation() = default;
+  StreamedOperation(const StreamedOperation&) = delete;
+  StreamedOperation& operator=(const StreamedOperation&) = delete;
+  virtual ~StreamedOperation() = default;
+
+  // Fills the buffers, which must be reserved. The operation must not change its own input.
+  [[nodiscard]] virtual Result<void> choose(const Operation& operation) = 0;
+  // Enqueues it once.
+  [[nodiscard]] virtual Result<void> start() = 0;
+  // The error that NCCL has reported since, if any.
+  [[nodiscard]] virtual Result<void> healthy() = 0;
+  // Waits for the last one and verifies its result.
+  [[nodiscard]] virtual Result<std::vector<Wrong>> wrong() = 0;
+
+  [[nodiscard]] virtual Gpu& gpu() = 0;
+  [[nodiscard]] virtual int ordinal() const = 0;  // the driver's number of the GPU
+  [[nodiscard]] virtual const cuda::Library& cuda() const = 0;
+};
 
 // "2.28.9"; the encoding changed with 2.9.
 [[nodiscard]] std::string nccl_version_text(int version);

@@ -15,25 +15,6 @@ namespace {
 
 using State = RequirementResult::State;
 
-struct RequirementName {
-  std::string_view word;
-  Requirement requirement;
-};
-
-constexpr std::array kNames{RequirementName{"ib", Requirement::ib},
-                            RequirementName{"gdr", Requirement::gdr},
-                            RequirementName{"p2p", Requirement::p2p},
-                            RequirementName{"nvlink", Requirement::nvlink},
-                            RequirementName{"mnnvl", Requirement::mnnvl},
-                            RequirementName{"nvls", Requirement::nvls},
-                            RequirementName{"sharp", Requirement::sharp},
-                            RequirementName{"net/ib", Requirement::ib},
-                            RequirementName{"infiniband", Requirement::ib},
-                            RequirementName{"gpudirect", Requirement::gdr},
-                            RequirementName{"gdrdma", Requirement::gdr},
-                            RequirementName{"p2p/mnnvl", Requirement::mnnvl},
-                            RequirementName{"collnet", Requirement::sharp}};
-
 // The value of a variable that NCCL has read; null if it is not set.
 const std::string* setting(const Transport& transport, const char* name) {
   const auto found = transport.settings.find(name);
@@ -164,59 +145,47 @@ Fit fits_peers(const std::string& name) {
   return fit(name.starts_with("P2P") && name != "P2P/indirect");
 }
 
+std::string cause_without_mnnvl(const Transport& transport) {
+  return setting_of(transport, {"NCCL_MNNVL_ENABLE", "NCCL_P2P_DISABLE"});
+}
+
 class RequirementJudge {
  public:
   RequirementJudge(const Transport& transport, const std::vector<int>& nodes)
       : transport_(transport), nodes_(nodes) {}
 
-  [[nodiscard]] RequirementResult result(Requirement requirement) const {
-    auto result =
-        transport_.empty() ? RequirementResult{.what = "NCCL's log is empty"} : judge(requirement);
-    result.requirement = requirement;
-    if (result.state == State::missed && result.cause.empty()) result.cause = cause(requirement);
-    return result;
+  [[nodiscard]] RequirementResult ib() const { return judge_pairs(false, fits_ib); }
+
+  [[nodiscard]] RequirementResult gdr() const { return judge_pairs(false, fits_gdr); }
+
+  [[nodiscard]] RequirementResult p2p() const { return judge_pairs(true, fits_peers); }
+
+  [[nodiscard]] RequirementResult mnnvl() const {
+    return judge_pairs(false, [](const std::string& name) { return fit(name == "P2P/MNNVL"); });
+  }
+
+  [[nodiscard]] RequirementResult nvls() const {
+    return judge_use("NVLS", "NVLS", transport_.nvls_connected);
+  }
+
+  [[nodiscard]] RequirementResult sharp() const {
+    return judge_use("CollNet", "COLLNET",
+                     transport_.collnet_connected || !transport_.in_network.empty());
+  }
+
+  // Peers are connected over NVLink or PCIe; the topology in the log shows which exists.
+  [[nodiscard]] RequirementResult nvlink() const {
+    auto result = p2p();
+    if (result.state != State::met || transport_.links.contains("NVL")) return result;
+    if (transport_.links.empty()) {
+      return {.what = "the GPUs are peers, and NCCL's log does not show over which links"};
+    }
+    return {.state = State::missed,
+            .what = "the GPUs are peers over PCIe",
+            .cause = "NCCL finds no NVLink in the topology"};
   }
 
  private:
-  [[nodiscard]] RequirementResult judge(Requirement requirement) const {
-    switch (requirement) {
-      case Requirement::ib:
-        return judge_pairs(false, fits_ib);
-      case Requirement::gdr:
-        return judge_pairs(false, fits_gdr);
-      case Requirement::p2p:
-        return judge_pairs(true, fits_peers);
-      case Requirement::nvlink:
-        return judge_nvlink();
-      case Requirement::mnnvl:
-        return judge_pairs(false, [](const std::string& name) { return fit(name == "P2P/MNNVL"); });
-      case Requirement::nvls:
-        return judge_use("NVLS", transport_.nvls_connected);
-      case Requirement::sharp:
-        return judge_use("CollNet", transport_.collnet_connected || !transport_.in_network.empty());
-    }
-    return {};
-  }
-
-  [[nodiscard]] std::string cause(Requirement requirement) const {
-    switch (requirement) {
-      case Requirement::ib:
-        return cause_without_ib(transport_);
-      case Requirement::gdr:
-        return cause_without_gdr(transport_);
-      case Requirement::p2p:
-      case Requirement::nvlink:
-        return cause_without_peers(transport_);
-      case Requirement::nvls:
-        return cause_without_nvls(transport_);
-      case Requirement::sharp:
-        return cause_without_sharp(transport_);
-      case Requirement::mnnvl:
-        return setting_of(transport_, {"NCCL_MNNVL_ENABLE", "NCCL_P2P_DISABLE"});
-    }
-    return {};
-  }
-
   [[nodiscard]] int node_of(int rank) const {
     const auto index = static_cast<std::size_t>(rank);
     return index < nodes_.size() ? nodes_[index] : -1;
@@ -269,20 +238,8 @@ class RequirementJudge {
     return {.what = fmt::format("NCCL's log shows no transport between ranks on {}", where)};
   }
 
-  // Peers are connected over NVLink or PCIe; the topology in the log shows which exists.
-  [[nodiscard]] RequirementResult judge_nvlink() const {
-    auto result = judge_pairs(true, fits_peers);
-    if (result.state != State::met || transport_.links.contains("NVL")) return result;
-    if (transport_.links.empty()) {
-      return {.what = "the GPUs are peers, and NCCL's log does not show over which links"};
-    }
-    return {.state = State::missed,
-            .what = "the GPUs are peers over PCIe",
-            .cause = "NCCL finds no NVLink in the topology"};
-  }
-
-  [[nodiscard]] RequirementResult judge_use(std::string_view what, bool connected) const {
-    const auto beginning = what == "NVLS" ? "NVLS" : "COLLNET";
+  [[nodiscard]] RequirementResult judge_use(std::string_view what, std::string_view beginning,
+                                            bool connected) const {
     const bool used = std::ranges::any_of(transport_.algorithms, [&](const auto& function) {
       return std::ranges::any_of(function.second, [&](const std::string& algorithm) {
         return algorithm.starts_with(beginning);
@@ -296,23 +253,48 @@ class RequirementJudge {
   const std::vector<int>& nodes_;
 };
 
+struct RequirementRule {
+  Requirement requirement;
+  RequirementResult (RequirementJudge::*judge)() const;
+  std::string (*cause)(const Transport& transport);
+  std::string_view word;
+  std::vector<std::string_view> other_words = {};  // NCCL's spelling
+};
+
+const std::vector<RequirementRule>& rules() {
+  using Judge = RequirementJudge;
+  static const std::vector<RequirementRule> all{
+      {Requirement::ib, &Judge::ib, cause_without_ib, "ib", {"net/ib", "infiniband"}},
+      {Requirement::gdr, &Judge::gdr, cause_without_gdr, "gdr", {"gpudirect", "gdrdma"}},
+      {Requirement::p2p, &Judge::p2p, cause_without_peers, "p2p"},
+      {Requirement::nvlink, &Judge::nvlink, cause_without_peers, "nvlink"},
+      {Requirement::mnnvl, &Judge::mnnvl, cause_without_mnnvl, "mnnvl", {"p2p/mnnvl"}},
+      {Requirement::nvls, &Judge::nvls, cause_without_nvls, "nvls"},
+      {Requirement::sharp, &Judge::sharp, cause_without_sharp, "sharp", {"collnet"}}};
+  return all;
+}
+
+const RequirementRule& rule_of(Requirement requirement) {
+  return *std::ranges::find(rules(), requirement, &RequirementRule::requirement);
+}
+
 }  // namespace
 
-std::string_view to_string(Requirement requirement) {
-  return std::ranges::find(kNames, requirement, &RequirementName::requirement)->word;
-}
+std::string_view to_string(Requirement requirement) { return rule_of(requirement).word; }
 
 Result<std::vector<Requirement>> parse_requirements(std::string_view list) {
   std::vector<Requirement> requirements;
   for (const auto part : split(list, ',')) {
     const auto word = lower_case(trim(part));
-    const auto* const found = std::ranges::find(kNames, word, &RequirementName::word);
-    if (found == kNames.end()) {
+    const auto found = std::ranges::find_if(rules(), [&](const RequirementRule& rule) {
+      return word == rule.word || std::ranges::count(rule.other_words, word) > 0;
+    });
+    if (found == rules().end()) {
       return make_error(fmt::format(
           "unknown transport \"{}\": expected ib, gdr, p2p, nvlink, mnnvl, nvls or sharp",
           printable(word, 40)));
     }
-    if (std::ranges::find(requirements, found->requirement) == requirements.end()) {
+    if (std::ranges::count(requirements, found->requirement) == 0) {
       requirements.push_back(found->requirement);
     }
   }
@@ -324,8 +306,14 @@ std::vector<RequirementResult> check_requirements(const Transport& transport,
                                                   const std::vector<Requirement>& requirements) {
   const RequirementJudge judge(transport, nodes);
   std::vector<RequirementResult> results;
-  results.reserve(requirements.size());
-  for (const auto requirement : requirements) results.push_back(judge.result(requirement));
+  for (const auto requirement : requirements) {
+    const auto& rule = rule_of(requirement);
+    auto result = transport.empty() ? RequirementResult{.what = "NCCL's log is empty"}
+                                    : (judge.*rule.judge)();
+    result.requirement = requirement;
+    if (result.state == State::missed && result.cause.empty()) result.cause = rule.cause(transport);
+    results.push_back(std::move(result));
+  }
   return results;
 }
 

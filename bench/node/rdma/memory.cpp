@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-#include "bench/backends/nccl/errors.hpp"
+#include "bench/backends/nccl/library.hpp"
 #include "bench/node/cpus.hpp"
 #include "bench/node/gpus.hpp"
 #include "lib/base/root.hpp"

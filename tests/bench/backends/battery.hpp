@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All operations of back ends on host memory.
+// All operations of a back end.
 #pragma once
 
 #include <fmt/format.h>
@@ -48,9 +48,9 @@ inline Result<std::vector<Wrong>> verify_once(Backend& backend, const Operation&
   return backend.verify(operation, pace, progress);
 }
 
-// The errors of one operation; none if this number of ranks cannot run it.
+// The errors of one operation; none if the back end or this number of ranks cannot run it.
 inline std::vector<std::string> problems_of(Backend& backend, const Operation& operation) {
-  if (!can_run(operation, backend.ranks())) return {};
+  if (!can_run(operation, backend.ranks()) || !backend.supports(operation, {})) return {};
   if (const auto ready = backend.reserve(operation); !ready) return {ready.error().message};
   const auto wrongs = verify_once(backend, operation);
   if (!wrongs) return {fmt::format("{}: {}", show(operation), wrongs.error().message)};

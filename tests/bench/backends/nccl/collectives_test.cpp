@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <thread>
 
 #include "tests/bench/backends/battery.hpp"
@@ -20,12 +19,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-std::string text_of(const Operation& operation) {
-  return fmt::format("{} {} {} root {}{}", to_string(operation.collective),
-                     to_string(operation.type), to_string(operation.reduction), operation.root,
-                     operation.in_place ? " in place" : "");
-}
-
 std::string text_of(const std::vector<Wrong>& wrongs) {
   std::string text;
   for (const auto& wrong : wrongs) {
@@ -35,43 +28,12 @@ std::string text_of(const std::vector<Wrong>& wrongs) {
   return text;
 }
 
-// Runs one operation. Empty if all elements are right.
-std::string trouble_with(Backend& backend, const Operation& operation) {
-  if (!can_run(operation, backend.ranks()) || !backend.supports(operation, {})) return {};
-  const auto wrongs = verify_once(backend, operation);
-  if (!wrongs) return fmt::format("{}: {}\n", text_of(operation), wrongs.error().message);
-  if (wrongs->empty()) return {};
-  return fmt::format("{}: {}\n", text_of(operation), text_of(*wrongs));
-}
-
-std::string verify_types(Backend& backend, Operation operation) {
-  std::string trouble;
-  for (const auto type : every_type()) {
-    operation.type = type;
-    for (const auto reduction : every_reduction(type)) {
-      operation.reduction = reduction;
-      trouble += trouble_with(backend, operation);
-      if (!reduces(operation.collective)) break;
-    }
-  }
-  return trouble;
-}
-
 std::string verify_all(Backend& backend) {
-  std::string trouble;
-  for (std::size_t i = 0; i < kCollectives; ++i) {
-    Operation operation{.collective = static_cast<Collective>(i), .bytes = 12000};
-    const auto reserved = backend.reserve(operation);
-    if (!reserved) return reserved.error().message;
-    for (const bool in_place : {false, true}) {
-      operation.in_place = in_place;
-      operation.root = 0;
-      trouble += verify_types(backend, operation);
-      operation.root = backend.ranks() - 1;
-      if (has_root(operation.collective)) trouble += verify_types(backend, operation);
-    }
+  std::string lines;
+  for (const auto& problem : run_battery(backend, {12000}, {0, backend.ranks() - 1})) {
+    lines += fmt::format("{}\n", problem);
   }
-  return trouble;
+  return lines;
 }
 
 TEST(NcclCollectivesTest, RunsEveryTypeAndCollective) {

@@ -24,18 +24,17 @@ using ::testing::HasSubstr;
 
 const std::vector<int> kTwoNodes{0, 0, 1, 1};
 
-Transport across(const std::string& name) {
-  Transport transport;
-  add_pair(transport, 0, 1, "P2P/CUMEM");
-  add_pair(transport, 1, 2, name);
-  add_pair(transport, 2, 3, "P2P/CUMEM");
-  add_pair(transport, 3, 0, name);
+// Two nodes that use a transport between them, with what else the log says.
+Transport across(const std::string& name, Transport transport = {}) {
+  for (const int from : {0, 2}) {
+    add_pair(transport, from, from + 1, "P2P/CUMEM");
+    add_pair(transport, from + 1, (from + 2) % 4, name);
+  }
   transport.networks = {name.find("Socket") == std::string::npos ? "IB" : "Socket"};
   return transport;
 }
 
-Transport within(const std::string& name) {
-  Transport transport;
+Transport within(const std::string& name, Transport transport = {}) {
   add_pair(transport, 0, 1, name);
   return transport;
 }
@@ -80,11 +79,6 @@ struct CauseCase {
 
 class RequirementsCauseTest : public ::testing::TestWithParam<CauseCase> {};
 
-Transport with(Transport transport, const std::function<void(Transport&)>& change) {
-  change(transport);
-  return transport;
-}
-
 TEST_P(RequirementsCauseTest, IsReported) {
   const auto& now = GetParam();
   EXPECT_EQ(only(now.transport, now.requirement), (RequirementResult{.requirement = now.requirement,
@@ -94,111 +88,75 @@ TEST_P(RequirementsCauseTest, IsReported) {
 }
 
 constexpr const char* kSocket = "2 of 2 pairs of ranks on different nodes use NET/Socket";
+constexpr const char* kShared = "1 of 1 pairs of ranks on one node use SHM";
 constexpr const char* kWithoutGdr = "2 of 2 pairs of ranks on different nodes use NET/IB";
 
 INSTANTIATE_TEST_SUITE_P(
     Causes, RequirementsCauseTest,
     ::testing::Values(
+        CauseCase{"NoHca", across("NET/Socket", {.no_hca = true}), Requirement::ib, kSocket,
+                  "NCCL sees no HCA: in a container, /dev/infiniband and the limit on locked "
+                  "memory must be given to it"},
+        CauseCase{"WrongHcaNamed",
+                  across("NET/Socket", {.settings = {{"NCCL_IB_HCA", "mlx4_0"}}, .no_hca = true}),
+                  Requirement::ib, kSocket,
+                  "NCCL sees no HCA; NCCL_IB_HCA=mlx4_0 is set: in a container, /dev/infiniband "
+                  "and the limit on locked memory must be given to it"},
+        CauseCase{"Disabled", across("NET/Socket", {.settings = {{"NCCL_IB_DISABLE", "1"}}}),
+                  Requirement::ib, kSocket, "NCCL_IB_DISABLE=1 is set"},
+        CauseCase{"SocketWanted", across("NET/Socket", {.settings = {{"NCCL_NET", "Socket"}}}),
+                  Requirement::gdr, kSocket, "NCCL_NET=Socket is set"},
         CauseCase{
-            "NoHca", with(across("NET/Socket"), [](auto& run) { run.no_hca = true; }),
-            Requirement::ib, kSocket,
-            "NCCL sees no HCA: in a container, /dev/infiniband and the limit on locked memory "
-            "must be given to it"},
-        CauseCase{
-            "WrongHcaNamed",
-            with(across("NET/Socket"),
-                 [](auto& run) {
-                   run.no_hca = true;
-                   run.settings["NCCL_IB_HCA"] = "mlx4_0";
-                 }),
-            Requirement::ib, kSocket,
-            "NCCL sees no HCA; NCCL_IB_HCA=mlx4_0 is set: in a container, /dev/infiniband and "
-            "the limit on locked memory must be given to it"},
-        CauseCase{
-            "Disabled",
-            with(across("NET/Socket"), [](auto& run) { run.settings["NCCL_IB_DISABLE"] = "1"; }),
-            Requirement::ib, kSocket, "NCCL_IB_DISABLE=1 is set"},
-        CauseCase{
-            "SocketWanted",
-            with(across("NET/Socket"), [](auto& run) { run.settings["NCCL_NET"] = "Socket"; }),
-            Requirement::gdr, kSocket, "NCCL_NET=Socket is set"},
-        CauseCase{"PluginMissing",
-                  with(across("NET/Socket"),
-                       [](auto& run) {
-                         run.plugins = {"NET/Plugin: Could not find: libnccl-net-ucx.so"};
-                         run.settings["NCCL_NET_PLUGIN"] = "ucx";
-                         run.no_hca = true;
-                       }),
-                  Requirement::ib, kSocket, "NET/Plugin: Could not find: libnccl-net-ucx.so"},
+            "PluginMissing",
+            across("NET/Socket", {.settings = {{"NCCL_NET_PLUGIN", "ucx"}},
+                                  .plugins = {"NET/Plugin: Could not find: libnccl-net-ucx.so"},
+                                  .no_hca = true}),
+            Requirement::ib, kSocket, "NET/Plugin: Could not find: libnccl-net-ucx.so"},
         CauseCase{"NamedNetworkMissing",
-                  with(across("NET/Socket"),
-                       [](auto& run) {
-                         run.plugins = {"Failed to initialize NET plugin UCX"};
-                         run.settings["NCCL_NET"] = "UCX";
-                       }),
+                  across("NET/Socket", {.settings = {{"NCCL_NET", "UCX"}},
+                                        .plugins = {"Failed to initialize NET plugin UCX"}}),
                   Requirement::ib, kSocket, "Failed to initialize NET plugin UCX"},
         CauseCase{"AnUnrequestedPlugin",
-                  with(across("NET/Socket"),
-                       [](auto& run) {
-                         run.plugins = {"NET/Plugin: Could not find: libnccl-net.so"};
-                         run.settings["NCCL_NET_PLUGIN"] = "none";
-                       }),
+                  across("NET/Socket", {.settings = {{"NCCL_NET_PLUGIN", "none"}},
+                                        .plugins = {"NET/Plugin: Could not find: x.so"}}),
                   Requirement::ib, kSocket, ""},
-        CauseCase{"InnerInterface",
-                  with(across("NET/Socket"),
-                       [](auto& run) {
-                         run.interfaces = {"docker0:172.17.0.1<0>", "eth0:10.0.0.4<0>"};
-                       }),
-                  Requirement::ib,
-                  "2 of 2 pairs of ranks on different nodes use NET/Socket (docker0, eth0)",
-                  "NCCL uses docker0 between nodes, which does not lead to other nodes: set "
-                  "NCCL_SOCKET_IFNAME to the right one"},
+        CauseCase{
+            "InnerInterface",
+            across("NET/Socket", {.interfaces = {"docker0:172.17.0.1<0>", "eth0:10.0.0.4<0>"}}),
+            Requirement::ib,
+            "2 of 2 pairs of ranks on different nodes use NET/Socket (docker0, eth0)",
+            "NCCL uses docker0 between nodes, which does not lead to other nodes: set "
+            "NCCL_SOCKET_IFNAME to the right one"},
         CauseCase{"WrongInterfaceNamed",
-                  with(across("NET/Socket"),
-                       [](auto& run) {
-                         run.interfaces = {"lo:127.0.0.1<0>"};
-                         run.settings["NCCL_SOCKET_IFNAME"] = "lo";
-                       }),
+                  across("NET/Socket", {.interfaces = {"lo:127.0.0.1<0>"},
+                                        .settings = {{"NCCL_SOCKET_IFNAME", "lo"}}}),
                   Requirement::ib, "2 of 2 pairs of ranks on different nodes use NET/Socket (lo)",
                   "NCCL uses lo between nodes, which does not lead to other nodes: "
                   "NCCL_SOCKET_IFNAME=lo is set"},
         CauseCase{"HcasOnSomeNodes",
-                  with(across("NET/Socket"),
-                       [](auto& run) {
-                         run.hcas = {"mlx5_ib0:1/IB"};
-                         run.no_hca = true;
-                         run.without_hca = {"gpu-0003", "gpu-0007"};
-                       }),
+                  across("NET/Socket", {.hcas = {"mlx5_ib0:1/IB"},
+                                        .without_hca = {"gpu-0003", "gpu-0007"},
+                                        .no_hca = true}),
                   Requirement::ib, kSocket,
                   "NCCL sees HCAs on some nodes only, and none on gpu-0003, gpu-0007"},
         CauseCase{"NothingKnown", across("NET/Socket"), Requirement::ib, kSocket, ""},
-        CauseCase{"NoPeermem",
-                  with(across("NET/IB"), [](auto& run) { run.without_gdr = {"mlx5_ib0"}; }),
-                  Requirement::gdr, kWithoutGdr,
+        CauseCase{"NoPeermem", across("NET/IB", {.without_gdr = {"mlx5_ib0"}}), Requirement::gdr,
+                  kWithoutGdr,
                   "GPUDirect RDMA is not available on mlx5_ib0: nvidia_peermem is not loaded and "
                   "dma-buf is not usable"},
-        CauseCase{
-            "GdrLevel",
-            with(across("NET/IB"), [](auto& run) { run.settings["NCCL_NET_GDR_LEVEL"] = "LOC"; }),
-            Requirement::gdr, kWithoutGdr, "NCCL_NET_GDR_LEVEL=LOC is set"},
-        CauseCase{"TooFar", with(across("NET/IB"), [](auto& run) { run.with_gdr = {"mlx5_ib0"}; }),
-                  Requirement::gdr, kWithoutGdr,
+        CauseCase{"GdrLevel", across("NET/IB", {.settings = {{"NCCL_NET_GDR_LEVEL", "LOC"}}}),
+                  Requirement::gdr, kWithoutGdr, "NCCL_NET_GDR_LEVEL=LOC is set"},
+        CauseCase{"TooFar", across("NET/IB", {.with_gdr = {"mlx5_ib0"}}), Requirement::gdr,
+                  kWithoutGdr,
                   "the HCAs support it, but NCCL considers them too far from the GPUs "
                   "(NCCL_TOPO_FILE is not set)"},
-        CauseCase{"SharedMemory",
-                  with(within("SHM"), [](auto& run) { run.settings["NCCL_P2P_DISABLE"] = "1"; }),
-                  Requirement::nvlink, "1 of 1 pairs of ranks on one node use SHM",
-                  "NCCL_P2P_DISABLE=1 is set"},
-        CauseCase{
-            "RefusedPeers",
-            with(within("SHM"),
-                 [](auto& run) { run.refused = {"Could not enable P2P between dev 0 and 1"}; }),
-            Requirement::p2p, "1 of 1 pairs of ranks on one node use SHM",
-            "Could not enable P2P between dev 0 and 1"},
-        CauseCase{"PeersOverPcie",
-                  with(within("P2P/CUMEM"), [](auto& run) { run.links = {"PCI"}; }),
-                  Requirement::nvlink, "the GPUs are peers over PCIe",
-                  "NCCL finds no NVLink in the topology"},
+        CauseCase{"SharedMemory", within("SHM", {.settings = {{"NCCL_P2P_DISABLE", "1"}}}),
+                  Requirement::nvlink, kShared, "NCCL_P2P_DISABLE=1 is set"},
+        CauseCase{"RefusedPeers",
+                  within("SHM", {.refused = {"Could not enable P2P between dev 0 and 1"}}),
+                  Requirement::p2p, kShared, "Could not enable P2P between dev 0 and 1"},
+        CauseCase{"PeersOverPcie", within("P2P/CUMEM", {.links = {"PCI"}}), Requirement::nvlink,
+                  "the GPUs are peers over PCIe", "NCCL finds no NVLink in the topology"},
         CauseCase{"NoMulticast",
                   {.nvls_missing = true},
                   Requirement::nvls,
