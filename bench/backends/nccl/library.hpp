@@ -111,7 +111,8 @@ struct Symbol {
 
 // clang-format on
 
-#define MUSTER_BENCH_MEMBER(member, required, name, ...) Symbol<__VA_ARGS__> member{#name, required};
+#define MUSTER_BENCH_MEMBER(member, required, name, ...) \
+  Symbol<__VA_ARGS__> member{#name, required};
 
 namespace cuda {
 
