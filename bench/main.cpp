@@ -12,7 +12,7 @@
 #include "bench/locate/locate_command.hpp"
 #include "bench/node/node_command.hpp"
 #include "bench/run/bench_run.hpp"
-#include "bench/train/train_command.hpp"
+#include "bench/train/training_step.hpp"
 #include "lib/command/output.hpp"
 #include "lib/process/startup.hpp"
 #include "lib/report/report.hpp"

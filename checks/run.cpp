@@ -13,7 +13,7 @@
 #include "checks/folding.hpp"
 #include "checks/impact_categories.hpp"
 #include "lib/base/text.hpp"
-#include "lib/report/verdict.hpp"
+#include "lib/report/summary.hpp"
 
 namespace muster {
 namespace {

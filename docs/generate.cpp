@@ -14,7 +14,7 @@
 #include "bench/locate/locate_command.hpp"
 #include "bench/node/node_command.hpp"
 #include "bench/node/test.hpp"
-#include "bench/train/train_command.hpp"
+#include "bench/train/training_step.hpp"
 #include "checks/app/option_table.hpp"
 #include "lib/base/atomic_file.hpp"
 #include "lib/command/documents.hpp"

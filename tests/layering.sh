@@ -10,12 +10,11 @@ lib/hosts    : lib/base
 lib/statistics :
 lib/process  : lib/base
 lib/node     : lib/base
-lib/profile  : lib/base
+lib/profile  : lib/base lib/node lib/report
 lib/report   : lib/base
 lib/state    : lib/base lib/node
 lib/probes   : lib/base lib/process lib/node lib/state
 lib/command  : lib/base lib/process lib/report
-lib/choice   : lib/base lib/node lib/profile lib/report
 slurm/rules  : lib/base
 slurm/cluster : lib/base lib/process slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster
@@ -24,10 +23,10 @@ slurm/drains : lib/base lib/report slurm/cluster slurm/policy slurm/history
 slurm/sweeps : lib/base lib/hosts lib/report slurm/rules slurm/cluster slurm/history
 slurm/status : lib/base slurm/rules slurm/cluster slurm/policy slurm/history
 slurm/tell   : lib/base lib/process slurm/rules slurm/cluster slurm/history
-slurm/commands : lib/base lib/process lib/hosts lib/report lib/command lib/profile lib/choice slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps slurm/tell slurm/status
+slurm/commands : lib/base lib/process lib/hosts lib/report lib/command lib/profile slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps slurm/tell slurm/status
 checks/nhc_conf : lib/base lib/node lib/profile lib/report checks checks/shared lib/hosts
-checks/make_profile : lib/base lib/choice lib/node lib/profile checks/shared
-checks/app   : lib/base lib/process lib/command lib/choice lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
+checks/make_profile : lib/base lib/node lib/profile checks/shared
+checks/app   : lib/base lib/process lib/command lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
 checks       : lib/base lib/node lib/profile lib/report
 checks/shared : lib/base lib/node lib/profile lib/report lib/state checks
 checks/xid   : lib/base lib/node lib/profile checks checks/shared
@@ -46,8 +45,8 @@ bench/group  : lib/base bench/launch bench/sockets
 bench/backends : lib/base lib/process bench/collectives bench/model bench/sockets
 bench/results : lib/base lib/profile lib/report lib/statistics bench/collectives bench/backends bench/group
 bench/command : lib/base lib/command lib/profile lib/report bench/collectives bench/model bench/launch bench/backends
-bench/run    : lib/base lib/process lib/command lib/choice lib/profile lib/report lib/probes bench/collectives bench/model bench/launch bench/sockets bench/group bench/backends bench/results bench/command
-bench/node   : lib/base lib/process lib/command lib/node lib/profile lib/report lib/probes lib/statistics bench/collectives bench/launch bench/backends bench/results bench/command bench/run
+bench/run    : lib/base lib/process lib/command lib/profile lib/report lib/probes bench/collectives bench/model bench/launch bench/sockets bench/group bench/backends bench/results bench/command
+bench/node   : lib/base lib/process lib/command lib/node lib/profile lib/report lib/probes lib/statistics bench/collectives bench/launch bench/backends bench/command bench/run
 bench/locate : lib/base lib/command lib/hosts lib/profile lib/report lib/statistics bench/model bench/backends bench/command bench/results bench/run bench/node
 bench/train  : lib/base lib/command lib/report lib/statistics bench/backends bench/command bench/results bench/run bench/node
 bench        : lib/process lib/command lib/report bench/run bench/node bench/locate bench/train

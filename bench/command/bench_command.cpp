@@ -12,7 +12,7 @@
 #include "bench/command/shared_options.hpp"
 #include "bench/model/cluster.hpp"
 #include "lib/base/text.hpp"
-#include "lib/command/command_line.hpp"
+#include "lib/command/options.hpp"
 #include "lib/command/version.hpp"
 
 namespace muster::bench {

@@ -21,7 +21,7 @@
 #include "bench/command/bench_command.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
-#include "lib/command/command_line.hpp"
+#include "lib/command/options.hpp"
 
 namespace muster::bench {
 

@@ -13,7 +13,7 @@
 #include "bench/locate/locate.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/ib.hpp"
-#include "lib/profile/limits/pci.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::bench::locate {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "bench/locate/culprit.hpp"
 #include "lib/profile/profile.hpp"
-#include "lib/report/figures.hpp"
+#include "lib/report/report.hpp"
 
 namespace muster::bench::locate {
 

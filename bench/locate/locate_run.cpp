@@ -25,7 +25,7 @@
 #include "lib/base/root.hpp"
 #include "lib/base/units.hpp"
 #include "lib/hosts/hostlist.hpp"
-#include "lib/report/verdict.hpp"
+#include "lib/report/summary.hpp"
 
 namespace muster::bench::locate {
 namespace {

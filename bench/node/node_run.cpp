@@ -18,7 +18,7 @@
 #include "lib/base/host_name.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"
-#include "lib/report/verdict.hpp"
+#include "lib/report/summary.hpp"
 
 namespace muster::bench::node {
 namespace {

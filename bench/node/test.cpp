@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "bench/results/statistics.hpp"
 #include "lib/base/json_read.hpp"
 #include "lib/base/json_write.hpp"
+#include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::node {
 namespace {

@@ -15,9 +15,8 @@
 #include "lib/base/fields.hpp"
 #include "lib/base/result.hpp"
 #include "lib/profile/limits/bench.hpp"
-#include "lib/report/figures.hpp"
 #include "lib/report/finding.hpp"
-#include "lib/report/measurement.hpp"
+#include "lib/report/report.hpp"
 
 namespace muster::bench::node {
 

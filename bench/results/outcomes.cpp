@@ -12,7 +12,7 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/report/bench_checks.hpp"
-#include "lib/report/verdict.hpp"
+#include "lib/report/summary.hpp"
 
 namespace muster::bench {
 namespace {

@@ -11,9 +11,9 @@
 #include "bench/backends/backend.hpp"
 #include "bench/collectives/operation.hpp"
 #include "bench/collectives/pattern.hpp"
-#include "bench/results/statistics.hpp"
 #include "lib/base/result.hpp"
-#include "lib/report/measurement.hpp"
+#include "lib/report/report.hpp"
+#include "lib/statistics/statistics.hpp"
 
 namespace muster::bench {
 

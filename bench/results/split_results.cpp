@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/results/split_results.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
+#include "bench/results/bandwidth.hpp"
 #include "lib/base/units.hpp"
 
 namespace muster::bench {

@@ -10,7 +10,7 @@
 #include "bench/command/bench_command.hpp"
 #include "bench/launch/place.hpp"
 #include "bench/model/cluster.hpp"
-#include "lib/choice/choice.hpp"
+#include "lib/profile/choice.hpp"
 
 namespace muster::bench {
 

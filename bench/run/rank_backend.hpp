@@ -16,7 +16,7 @@
 #include "bench/launch/place.hpp"
 #include "bench/run/rank_context.hpp"
 #include "lib/base/result.hpp"
-#include "lib/choice/choice.hpp"
+#include "lib/profile/choice.hpp"
 
 namespace muster::bench {
 

@@ -13,7 +13,7 @@
 #include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
 #include "lib/report/bench_checks.hpp"
-#include "lib/report/verdict.hpp"
+#include "lib/report/summary.hpp"
 
 namespace muster::bench {
 namespace {

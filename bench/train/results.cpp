@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/train/results.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "bench/train/training_step.hpp"
 #include "lib/base/units.hpp"
 #include "lib/statistics/statistics.hpp"
 

@@ -11,7 +11,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
-#include "lib/choice/choice.hpp"
+#include "lib/profile/choice.hpp"
 #include "lib/command/options.hpp"
 #include "lib/report/bench_checks.hpp"
 

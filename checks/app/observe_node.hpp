@@ -11,7 +11,7 @@
 
 #include "lib/base/quantity.hpp"
 #include "lib/base/root.hpp"
-#include "lib/choice/choice.hpp"
+#include "lib/profile/choice.hpp"
 #include "lib/command/supervise.hpp"
 #include "lib/node/snapshot.hpp"
 #include "lib/probes/probes.hpp"

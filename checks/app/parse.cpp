@@ -14,7 +14,7 @@
 #include "checks/app/commands.hpp"
 #include "checks/app/option_table.hpp"
 #include "lib/base/text.hpp"
-#include "lib/command/command_line.hpp"
+#include "lib/command/options.hpp"
 #include "lib/command/version.hpp"
 #include "lib/hosts/hostlist.hpp"
 

@@ -14,9 +14,9 @@
 #include "checks/names.hpp"
 #include "lib/base/atomic_file.hpp"
 #include "lib/base/text.hpp"
-#include "lib/choice/choice.hpp"
+#include "lib/profile/choice.hpp"
 #include "lib/command/options.hpp"
-#include "lib/profile/shipped.hpp"
+#include "lib/profile/yaml.hpp"
 #include "lib/report/bench_checks.hpp"
 #include "lib/report/report.hpp"
 

@@ -22,9 +22,8 @@
 #include "checks/names.hpp"
 #include "checks/run.hpp"
 #include "lib/base/in_order.hpp"
-#include "lib/choice/choice.hpp"
 #include "lib/command/version.hpp"
-#include "lib/profile/candidates.hpp"
+#include "lib/profile/choice.hpp"
 
 namespace muster::app {
 namespace {

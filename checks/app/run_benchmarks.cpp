@@ -14,7 +14,7 @@
 #include "lib/process/program.hpp"
 #include "lib/process/startup.hpp"
 #include "lib/report/report.hpp"
-#include "lib/report/verdict.hpp"
+#include "lib/report/summary.hpp"
 
 namespace muster::app {
 namespace {

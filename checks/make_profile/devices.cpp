@@ -11,7 +11,7 @@
 #include "checks/shared/nvlinks.hpp"
 #include "checks/shared/pci_bus.hpp"
 #include "lib/base/text.hpp"
-#include "lib/choice/choice.hpp"
+#include "lib/profile/choice.hpp"
 
 namespace muster::app {
 namespace {

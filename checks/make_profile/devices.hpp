@@ -7,7 +7,7 @@
 
 #include "checks/make_profile/draft.hpp"
 #include "lib/node/snapshot.hpp"
-#include "lib/profile/recognise.hpp"
+#include "lib/profile/choice.hpp"
 
 namespace muster::app {
 

@@ -12,7 +12,7 @@
 #include "checks/make_profile/devices.hpp"
 #include "checks/make_profile/draft.hpp"
 #include "lib/base/text.hpp"
-#include "lib/choice/choice.hpp"
+#include "lib/profile/choice.hpp"
 #include "lib/profile/profile.hpp"
 
 namespace muster::app {

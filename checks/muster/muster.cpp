@@ -8,7 +8,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/starved.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/profile/limits/probes.hpp"
+#include "lib/profile/limits/environment.hpp"
 
 namespace muster::checks {
 

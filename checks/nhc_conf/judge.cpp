@@ -15,7 +15,7 @@
 #include "checks/nhc_conf/table.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
-#include "lib/report/verdict.hpp"
+#include "lib/report/summary.hpp"
 
 namespace muster::nhc {
 namespace {

@@ -16,7 +16,6 @@
 #include "checks/shared/pci_bus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/ib.hpp"
-#include "lib/profile/limits/pci.hpp"
 #include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::pci_devices {

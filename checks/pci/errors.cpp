@@ -15,7 +15,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/pci_bus.hpp"
 #include "checks/shared/rise.hpp"
-#include "lib/profile/limits/pci.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::pci_errors {
 namespace {

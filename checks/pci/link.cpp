@@ -13,7 +13,7 @@
 #include "checks/shared/agreement.hpp"
 #include "checks/shared/pci_bus.hpp"
 #include "lib/base/units.hpp"
-#include "lib/profile/limits/pci.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::pci_link {
 namespace {

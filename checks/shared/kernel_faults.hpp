@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/node/snapshot.hpp"
-#include "lib/profile/limits/kernel_log.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "lib/report/finding.hpp"
 
 namespace muster::checks {

@@ -15,7 +15,7 @@
 #include "checks/shared/support.hpp"
 #include "lib/base/units.hpp"
 #include "lib/node/snapshot.hpp"
-#include "lib/profile/limits/pci.hpp"
+#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::pci {
 

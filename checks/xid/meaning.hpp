@@ -10,7 +10,7 @@
 
 #include "lib/base/outcome.hpp"
 #include "lib/node/xid.hpp"
-#include "lib/profile/limits/xid.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::xid {
 

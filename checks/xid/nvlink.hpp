@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/profile/limits/xid.hpp"
+#include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::xid {
 

@@ -14,7 +14,7 @@
 #include "lib/base/atomic_file.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/result.hpp"
-#include "lib/report/failure.hpp"
+#include "lib/report/report.hpp"
 
 namespace muster {
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "lib/profile/load.hpp"
-#include "lib/profile/rules.hpp"
 
 namespace muster {
 namespace {

@@ -7,16 +7,12 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/ib.hpp"
-#include "lib/profile/limits/pci.hpp"
-#include "lib/profile/limits/probes.hpp"
 #include "lib/profile/limits/topology.hpp"
 
 namespace muster {
 
-// The two largest groups have their own source files in limits/.
-extern template BoundFields fields_of<HostLimits>();
-extern template BoundFields fields_of<GpuLimits>();
-
+template class Owned<HostLimits>;
+template class Owned<GpuLimits>;
 template class Owned<PciLimits>;
 template class Owned<IbLimits>;
 template class Owned<TopoLimits>;

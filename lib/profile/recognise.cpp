@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/profile/recognise.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +7,7 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
-#include "lib/profile/candidates.hpp"
+#include "lib/profile/choice.hpp"
 #include "lib/profile/sources.hpp"
 
 namespace muster {

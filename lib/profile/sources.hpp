@@ -11,7 +11,6 @@
 
 #include "lib/base/result.hpp"
 #include "lib/profile/load.hpp"
-#include "lib/profile/shipped.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace muster {

@@ -3,7 +3,9 @@
 // YAML: keys are text and unique, there is one document, and tags are refused.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,5 +43,24 @@ struct YamlEntry {
 
 // Reads a regular file of at most 256 KiB. The error is `missing` if the file does not exist.
 [[nodiscard]] Result<std::string> read_yaml_text(const std::filesystem::path& path);
+
+// A node of a YAML tree, followed by the nodes below it.
+struct ShippedNode {
+  Yaml::Kind kind = Yaml::Kind::null;
+  int line = 0;
+  std::size_t size = 1;  // number of nodes in this subtree
+  std::string_view text;
+  std::string_view key;  // in a mapping
+  int key_line = 0;
+};
+
+struct ShippedFile {
+  std::string_view name;  // below configs: "profiles/nd96isr_h100_v5.yaml", "xids.yaml"
+  std::string_view text;
+  std::span<const ShippedNode> nodes;
+};
+
+// Sorted by name. embed_yaml generates the definition.
+[[nodiscard]] std::span<const ShippedFile> shipped_files();
 
 }  // namespace muster

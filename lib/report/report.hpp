@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// All findings of a run on a node or job, and the verdict.
+// The report of a run on a node or job: findings, measurements, pictures and the verdict; and why a
+// command failed.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,11 +14,100 @@
 #include "lib/base/fields.hpp"
 #include "lib/base/outcome.hpp"
 #include "lib/base/result.hpp"
-#include "lib/report/figures.hpp"
 #include "lib/report/finding.hpp"
-#include "lib/report/measurement.hpp"
 
 namespace muster {
+
+inline constexpr std::string_view kMeasurementSchema = "muster.measurement/1";
+
+// Two numbers taken under different conditions cannot be compared.
+struct MeasurementConditions {
+  MUSTER_DESCRIBED(MeasurementConditions);
+  MUSTER_REQUIRED(std::string, collective, "all_reduce");
+  MUSTER_REQUIRED(std::string, type, "f32");
+  MUSTER_REQUIRED(std::string, reduction, "sum; empty if nothing is reduced");
+  MUSTER_REQUIRED(std::string, placement, "in_place or out_of_place");
+  MUSTER_REQUIRED(std::int64_t, size_bytes, "") = 0;
+  MUSTER_REQUIRED(std::int64_t, ranks, "") = 0;
+  MUSTER_REQUIRED(std::int64_t, nodes, "") = 0;
+  MUSTER_REQUIRED(std::string, backend, "nccl");
+  MUSTER_REQUIRED(std::string, library, "NCCL 2.28.3");
+  MUSTER_REQUIRED(std::string, algorithm, "ring; empty if unknown");
+  MUSTER_REQUIRED(std::int64_t, iterations, "") = 0;
+  MUSTER_UNLESS_EMPTY(std::string, test, "of a node: host.stream; empty for ranks of a job") = {};
+  MUSTER_UNLESS_EMPTY(std::string, device, "gpu3, numa1, gpu0-gpu5") = {};
+};
+
+// Statistics of the time of one operation, which is the maximum over ranks, in microseconds.
+struct MeasurementStatistics {
+  MUSTER_DESCRIBED(MeasurementStatistics);
+  MUSTER_REQUIRED(double, median_us, "") = 0;
+  MUSTER_FIELD(std::optional<double>, median_low_us, "lower bound of 95% confidence");
+  MUSTER_FIELD(std::optional<double>, median_high_us, "upper bound");
+  MUSTER_REQUIRED(double, p5_us, "") = 0;
+  MUSTER_REQUIRED(double, p95_us, "") = 0;
+  MUSTER_REQUIRED(double, min_us, "") = 0;
+  MUSTER_REQUIRED(double, mean_us, "") = 0;
+};
+
+// Statistics of a number that was measured several times in one run, in its own unit.
+struct MeasurementRepeats {
+  MUSTER_DESCRIBED(MeasurementRepeats);
+  MUSTER_REQUIRED(std::int64_t, count, "") = 0;
+  MUSTER_REQUIRED(double, min, "") = 0;
+  MUSTER_REQUIRED(double, median, "") = 0;
+  MUSTER_REQUIRED(double, max, "") = 0;
+  MUSTER_REQUIRED(double, deviation, "1.4826 times the median absolute deviation") = 0;
+  MUSTER_FIELD(std::optional<double>, median_low, "of 95% confidence; null for too few repeats");
+  MUSTER_FIELD(std::optional<double>, median_high, "likewise");
+};
+
+struct Measurement {
+  static constexpr std::string_view kSchema = kMeasurementSchema;
+  MUSTER_DESCRIBED(Measurement);
+  MUSTER_REQUIRED(std::string, quantity, "busbw");
+  MUSTER_REQUIRED(double, value, "of the median") = 0;
+  MUSTER_REQUIRED(std::string, unit, "GB/s");
+  MUSTER_REQUIRED(MeasurementConditions, conditions, "");
+  MUSTER_UNLESS_EMPTY(std::optional<MeasurementStatistics>, statistics,
+                      "of the times of operations, if it has any") = {};
+  MUSTER_UNLESS_EMPTY(std::optional<MeasurementRepeats>, repeats,
+                      "if it was measured several times") = {};
+  MUSTER_FIELD(std::optional<std::int64_t>, wrong_elements, "null if they were not checked");
+  MUSTER_FIELD(std::vector<double>, iterations_us, "each; written only on request");
+};
+
+// Larger matrices are not drawn, since their cells would be too small, and need no cells.
+inline constexpr std::size_t kMostDrawn = 128;
+
+// A number for each pair of `names`: bandwidth between nodes or GPUs, latency between CPUs.
+struct Matrix {
+  MUSTER_DESCRIBED(Matrix);
+  MUSTER_FIELD(std::string, title, "");
+  MUSTER_FIELD(std::string, unit, "");
+  MUSTER_FIELD(std::vector<std::string>, names, "of rows and columns");
+  MUSTER_FIELD(std::vector<std::vector<std::optional<double>>>, cells,
+               "by row; null if not measured, 0 if it did not finish");
+  MUSTER_FIELD(double, usual, "of a healthy pair") = 0;
+  MUSTER_FIELD(bool, more_is_better, "") = true;
+};
+
+// The highest possible bandwidth, and how much each cause takes away from it.
+struct Breakdown {
+  struct Share {
+    std::string what;
+    double value = 0;
+    bool reached = false;  // the rest, which is not a loss
+
+    bool operator==(const Share&) const = default;
+  };
+
+  std::string title;
+  std::string unit;
+  std::vector<Share> parts;  // the reached one first; they add up to the maximum
+
+  bool operator==(const Breakdown&) const = default;
+};
 
 inline constexpr std::string_view kReportSchema = "muster.report/1";
 
@@ -108,5 +199,21 @@ struct Report {
 // The reverse of to_json(). Unknown keys are ignored; errors name the place ("/findings/3/check:
 // expected a string").
 [[nodiscard]] Result<Report> parse_report(std::string_view json);
+
+struct Failure {
+  int status = 0;
+  std::string message;  // may be empty
+};
+
+template <class T>
+using Attempt = tl::expected<T, Failure>;
+
+[[nodiscard]] inline tl::unexpected<Failure> bad_configuration(const Error& error) {
+  return tl::unexpected<Failure>(Failure{.status = kExitConfiguration, .message = error.message});
+}
+
+[[nodiscard]] inline tl::unexpected<Failure> undecided(const Error& error) {
+  return tl::unexpected<Failure>(Failure{.status = kExitUndecided, .message = error.message});
+}
 
 }  // namespace muster

@@ -12,6 +12,39 @@
 namespace muster {
 namespace {
 
+int rank_of(const Finding& finding) { return rank(finding.outcome); }
+
+Outcome worst(const std::vector<Finding>& findings, std::string_view check) {
+  Outcome outcome = Outcome::skip;
+  for (const auto& finding : findings) {
+    if (finding.check == check && rank_of(finding) < rank(outcome)) outcome = finding.outcome;
+  }
+  return outcome;
+}
+
+std::vector<std::string> undecided(const std::vector<Finding>& findings,
+                                   const std::vector<std::string>& count_unknown) {
+  std::vector<std::string> ids;
+  for (const auto& finding : findings) {
+    const bool counts = finding.outcome == Outcome::unknown &&
+                        std::ranges::any_of(count_unknown, [&](const auto& glob) {
+                          return matches_glob(glob, finding.check);
+                        });
+    if (counts && std::ranges::find(ids, finding.check) == ids.end()) ids.push_back(finding.check);
+  }
+  return ids;
+}
+
+Verdict verdict_of(const Report& report) {
+  const auto any = [&](Outcome outcome) {
+    return std::ranges::find(report.findings, outcome, &Finding::outcome) != report.findings.end();
+  };
+  if (any(Outcome::fail)) return Verdict::unhealthy;
+  const bool judged = any(Outcome::pass) || any(Outcome::warn);
+  const bool complete = std::ranges::none_of(report.coverage.not_observed, &NotObserved::required);
+  return judged && complete && report.undecided.empty() ? Verdict::healthy : Verdict::unknown;
+}
+
 // Counts the checks if the report of an older version has no coverage.
 std::string judged_of_selected(const Report& report) {
   auto judged = report.coverage.judged;
@@ -29,7 +62,47 @@ bool explains(const Finding& finding, const Report& report) {
   return report.verdict != Verdict::unknown || finding.outcome == Outcome::unknown;
 }
 
+constexpr std::string_view kCut = "...";
+
+bool is_harmless(char c) {
+  constexpr std::string_view kSpecial = "'\"`$\\*?;|<>&()[]{}!#~";
+  return c > ' ' && c < 0x7f && kSpecial.find(c) == std::string_view::npos;
+}
+
+// Whether this is a later byte of a multi-byte character.
+bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80; }
+
+// The replacement of `c`, which may be the first byte of several.
+char substitute(char c) {
+  if (c == ';') return ',';
+  if (static_cast<unsigned char>(c) >= 0x80) return '-';
+  return is_harmless(c) ? c : ' ';
+}
+
+void remove_trailing_blanks(std::string& text) {
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+}
+
 }  // namespace
+
+int exit_status(Verdict verdict) {
+  if (verdict == Verdict::healthy) return kExitHealthy;
+  return verdict == Verdict::unhealthy ? kExitUnhealthy : kExitUndecided;
+}
+
+void conclude(Report& report, const std::vector<std::string>& checks,
+              const std::vector<std::string>& count_unknown) {
+  std::ranges::stable_sort(report.findings, {}, rank_of);
+  report.checks.clear();
+  for (const auto& id : checks) {
+    report.checks.push_back({.id = id, .outcome = worst(report.findings, id)});
+  }
+  report.coverage.selected = std::ssize(report.checks);
+  report.coverage.judged = std::ranges::count_if(
+      report.checks, [](const CheckResult& check) { return is_judged(check.outcome); });
+  report.undecided = undecided(report.findings, count_unknown);
+  report.verdict = verdict_of(report);
+}
 
 std::size_t count_checks(const Report& report, Outcome outcome) {
   return static_cast<std::size_t>(
@@ -110,6 +183,24 @@ std::string one_line(const Report& report, std::size_t max_length) {
   }
   return fmt::format("{}{}{}{}", verdict, printable(sentence(*leading), room_before(end)), more,
                      end);
+}
+
+std::string harmless(std::string_view text, std::size_t max_length) {
+  std::string safe;
+  for (const char c : text) {
+    if (continues_character(c)) continue;
+    const char next = substitute(c);
+    if (next == ' ' && (safe.empty() || safe.back() == ' ')) continue;
+    if (next == ',') remove_trailing_blanks(safe);
+    safe.push_back(next);
+  }
+  remove_trailing_blanks(safe);
+  if (safe.size() <= max_length) return safe;
+  const auto mark = kCut.substr(0, max_length);
+  safe.resize(max_length - mark.size());
+  remove_trailing_blanks(safe);
+  safe.append(mark);
+  return safe;
 }
 
 }  // namespace muster

@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summaries of a report that several formats share.
+// The verdict on the findings of a run, and summaries of a report that several formats share.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "lib/report/report.hpp"
 
 namespace muster {
+
+// Sorts the findings, worst first, and fills in the outcomes of the checks, their coverage and the
+// verdict. `checks` are the ids of those that ran, in order; a check without findings is a skip.
+// `count_unknown` are globs of checks whose `unknown` counts.
+//
+// Any fail makes the node unhealthy. It is healthy if at least one check passed or warned, no
+// unknown counts, and no required facts are missing in `report.coverage.not_observed`, which the
+// caller fills in.
+void conclude(Report& report, const std::vector<std::string>& checks,
+              const std::vector<std::string>& count_unknown = {"*"});
 
 // Whether the check passed, warned or failed.
 [[nodiscard]] inline bool is_judged(Outcome outcome) {
@@ -40,5 +52,9 @@ namespace muster {
 // The verdict in one line, without its end: the leading finding, the number of others, the
 // coverage.
 [[nodiscard]] std::string one_line(const Report& report, std::size_t max_length);
+
+// Makes one line of ASCII without special characters: a semicolon becomes a comma, a multi-byte
+// character a hyphen, other special characters a blank. Several blanks become one.
+[[nodiscard]] std::string harmless(std::string_view text, std::size_t max_length);
 
 }  // namespace muster

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "lib/report/failure.hpp"
 #include "lib/report/report.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 

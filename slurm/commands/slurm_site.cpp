@@ -23,8 +23,8 @@
 #include "lib/base/ownership.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
-#include "lib/choice/choice.hpp"
 #include "lib/process/child.hpp"
+#include "lib/profile/choice.hpp"
 #include "lib/profile/site.hpp"
 
 namespace muster::app {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "lib/base/text.hpp"
-#include "lib/report/harmless.hpp"
+#include "lib/report/summary.hpp"
 
 namespace muster::slurm {
 namespace {

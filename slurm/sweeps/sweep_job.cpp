@@ -18,7 +18,6 @@
 #include "lib/base/units.hpp"
 #include "lib/hosts/hostlist.hpp"
 #include "lib/report/bench_checks.hpp"
-#include "lib/report/harmless.hpp"
 #include "lib/report/summary.hpp"
 #include "slurm/cluster/programs.hpp"
 #include "slurm/rules/rules.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "lib/hosts/hostlist.hpp"
-#include "lib/report/harmless.hpp"
+#include "lib/report/summary.hpp"
 #include "slurm/rules/rules.hpp"
 #include "slurm/sweeps/sweep_job.hpp"
 #include "slurm/sweeps/sweep_plan.hpp"

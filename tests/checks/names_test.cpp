@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "lib/profile/limits/probes.hpp"
+#include "lib/profile/limits/environment.hpp"
 
 namespace muster::names_test {
 namespace {

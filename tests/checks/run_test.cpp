@@ -6,8 +6,8 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/impact_categories.hpp"
+#include "lib/profile/limits/environment.hpp"
 #include "lib/profile/limits/host.hpp"
-#include "lib/profile/limits/probes.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster::run_test {

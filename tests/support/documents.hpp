@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "lib/base/text.hpp"
-#include "lib/command/command_line.hpp"
+#include "lib/command/options.hpp"
 
 namespace muster {
 

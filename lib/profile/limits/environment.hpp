@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of the checks env.*: variables and libraries for jobs.
+// The limits of the checks env.* and muster.*: variables and libraries for jobs, and the probes that
+// must answer.
 #pragma once
 
 #include <string>
@@ -26,6 +27,16 @@ struct EnvLimits {
   MUSTER_DESCRIBED(EnvLimits);
   MUSTER_FIELD(EnvNcclLimits, nccl, "");
   MUSTER_FIELD(EnvLibraryLimits, libraries, "");
+};
+
+struct MusterProbeLimits {
+  MUSTER_DESCRIBED(MusterProbeLimits);
+  MUSTER_FIELD(Words, fatal, "probes whose time-out fails the node");
+};
+
+struct MusterLimits {
+  MUSTER_DESCRIBED(MusterLimits);
+  MUSTER_FIELD(MusterProbeLimits, probes, "");
 };
 
 }  // namespace muster

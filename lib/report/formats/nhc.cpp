@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "lib/report/format.hpp"
-#include "lib/report/harmless.hpp"
 #include "lib/report/summary.hpp"
 
 namespace muster {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/results/split_results.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bench/results/bandwidth.hpp"
 #include "tests/bench/results/sample_rows.hpp"
 
 namespace muster::bench {

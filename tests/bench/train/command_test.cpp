@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "bench/train/train_command.hpp"
+#include "bench/train/training_step.hpp"
 #include "lib/report/bench_checks.hpp"
 
 namespace muster::bench::train {

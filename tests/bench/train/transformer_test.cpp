@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/train/transformer.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "bench/train/training_step.hpp"
 
 namespace muster::bench::train {
 namespace {

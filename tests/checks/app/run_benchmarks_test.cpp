@@ -12,7 +12,7 @@
 #include <string>
 
 #include "lib/report/format.hpp"
-#include "lib/report/verdict.hpp"
+#include "lib/report/summary.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
 

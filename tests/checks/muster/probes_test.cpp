@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/profile/limits/probes.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
+#include "lib/profile/limits/environment.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"

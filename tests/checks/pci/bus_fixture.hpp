@@ -9,7 +9,7 @@
 #include "checks/catalogue.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/ib.hpp"
-#include "lib/profile/limits/pci.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {

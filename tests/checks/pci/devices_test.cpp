@@ -8,7 +8,6 @@
 #include "checks/run.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/ib.hpp"
-#include "lib/profile/limits/pci.hpp"
 #include "lib/profile/limits/topology.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "lib/profile/limits/pci.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 

@@ -10,7 +10,6 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/kernel_line.hpp"
 #include "lib/profile/limits/host.hpp"
-#include "lib/profile/limits/kernel_log.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 

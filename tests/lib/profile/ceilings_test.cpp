@@ -12,7 +12,7 @@
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/ib.hpp"
-#include "lib/profile/limits/pci.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "lib/profile/load.hpp"
 
 namespace muster {

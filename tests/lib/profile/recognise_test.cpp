@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/profile/candidates.hpp"
+#include "lib/profile/choice.hpp"
 #include "tests/lib/profile/profile_files.hpp"
 
 namespace muster {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lib/base/text.hpp"
-#include "lib/profile/candidates.hpp"
+#include "lib/profile/choice.hpp"
 #include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/environment.hpp"
 #include "lib/profile/limits/gpu.hpp"

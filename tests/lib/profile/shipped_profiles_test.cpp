@@ -9,13 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "lib/profile/candidates.hpp"
+#include "lib/profile/choice.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/ib.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/profile/profile.hpp"
-#include "lib/profile/recognise.hpp"
 
 namespace muster {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/report/harmless.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "lib/report/summary.hpp"
 
 namespace muster {
 namespace {

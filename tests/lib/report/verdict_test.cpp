@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/report/verdict.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +10,7 @@
 
 #include "lib/report/bench_checks.hpp"
 #include "lib/report/format.hpp"
+#include "lib/report/summary.hpp"
 
 namespace muster {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "lib/report/format.hpp"
-#include "lib/report/verdict.hpp"
+#include "lib/report/summary.hpp"
 #include "tests/slurm/fake_controller.hpp"
 #include "tests/support/temp_dir.hpp"
 

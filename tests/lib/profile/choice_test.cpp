@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/choice/choice.hpp"
+#include "lib/profile/choice.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

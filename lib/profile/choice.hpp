@@ -10,15 +10,55 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
 #include "lib/node/snapshot.hpp"
-#include "lib/profile/candidates.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/profile/profile.hpp"
-#include "lib/profile/recognise.hpp"
-#include "lib/report/failure.hpp"
+#include "lib/report/report.hpp"
 
 namespace muster {
+
+using GpuIds = std::map<std::string, int>;  // vendor:device to the count on the bus
+
+// The facts for recognition, which the caller takes from a snapshot. A fact that is not set could
+// not be observed: it neither matches nor excludes a profile.
+struct Hardware {
+  std::optional<std::string> chassis_asset_tag;
+  std::optional<std::string> dmi_vendor;
+  std::optional<std::string> dmi_product;
+  std::optional<GpuIds> gpu_pci_ids;
+  std::optional<int> infiniband_hcas;  // on the bus, or RDMA devices other than Ethernet
+  std::optional<int> nvme_disks;
+  std::optional<int> nvswitches;
+  std::optional<int> cores;
+  std::optional<double> memory_bytes;        // MemTotal
+  std::optional<std::string> instance_size;  // the cloud's name for it
+};
+
+struct Recognised {
+  std::string profile;                // "generic" if no profile matches, or several do
+  std::vector<std::string> evidence;  // "8 x 10de:2330", "no profile matches"
+};
+
+struct Candidate {
+  std::string name;
+  Recognise wants;
+  bool of_site = false;  // the site's profile is preferred to an equally good shipped one
+};
+
+struct Candidates {
+  std::vector<Candidate> profiles;
+  std::map<std::string, std::string> by_name;  // profile by plain name or alias
+  std::vector<std::string> remarks;            // why profiles of the site are missing
+};
+
+// Returns every profile whose file has a block `recognise`, merged with those that it inherits;
+// other profiles are chosen by name only. A file of the site that is not valid YAML, or has a wrong
+// schema, name or top-level key, is an error.
+[[nodiscard]] Result<Candidates> read_candidates(const ProfileSources& sources);
+
+[[nodiscard]] Recognised choose(const Candidates& candidates, const Hardware& hardware);
 
 struct Choice {
   Profile profile;
