@@ -17,8 +17,7 @@ const std::vector<Fault>& all_faults() {
   static const std::vector<Fault> faults = [] {
     std::vector<Fault> all;
     for (const auto& table :
-         {host_faults(), system_faults(), device_faults(), gpu_faults(), amd_faults(),
-          gpu_link_faults(), infiniband_faults(), incident_faults()}) {
+         {host_faults(), device_faults(), gpu_faults(), infiniband_faults(), incident_faults()}) {
       all.insert(all.end(), table.begin(), table.end());
     }
     return all;

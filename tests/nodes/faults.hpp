@@ -3,6 +3,7 @@
 // a fault, add an entry to a table; tests/nodes/golden has the finding's text and values.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -38,8 +39,9 @@ struct Fault {
 
 // A fault that makes `check` fail, warn or be unknown on `device`.
 template <class Change>
-[[nodiscard]] Fault make_fault(Outcome outcome, std::string_view name, std::string_view node,
-                               std::string_view check, std::string_view device, Change change) {
+[[nodiscard]] constexpr Fault make_fault(Outcome outcome, std::string_view name,
+                                         std::string_view node, std::string_view check,
+                                         std::string_view device, Change change) {
   Fault fault{.name = name, .node = node, .check = check, .device = device, .outcome = outcome};
   if constexpr (std::is_invocable_v<Change, Tree&>) {
     fault.damage = change;
@@ -49,26 +51,29 @@ template <class Change>
   return fault;
 }
 template <class Change>
-[[nodiscard]] Fault fails(std::string_view name, std::string_view node, std::string_view check,
-                          std::string_view device, Change change) {
+[[nodiscard]] constexpr Fault fails(std::string_view name, std::string_view node,
+                                    std::string_view check, std::string_view device,
+                                    Change change) {
   return make_fault(Outcome::fail, name, node, check, device, change);
 }
 template <class Change>
-[[nodiscard]] Fault warns(std::string_view name, std::string_view node, std::string_view check,
-                          std::string_view device, Change change) {
+[[nodiscard]] constexpr Fault warns(std::string_view name, std::string_view node,
+                                    std::string_view check, std::string_view device,
+                                    Change change) {
   return make_fault(Outcome::warn, name, node, check, device, change);
 }
 template <class Change>
-[[nodiscard]] Fault is_unknown(std::string_view name, std::string_view node, std::string_view check,
-                               std::string_view device, Change change) {
+[[nodiscard]] constexpr Fault is_unknown(std::string_view name, std::string_view node,
+                                         std::string_view check, std::string_view device,
+                                         Change change) {
   return make_fault(Outcome::unknown, name, node, check, device, change);
 }
 // The same on a node that was observed `earlier_s` before: healthy, or with the same fault.
-[[nodiscard]] inline Fault seen_before(double earlier_s, Fault fault) {
+[[nodiscard]] constexpr Fault seen_before(double earlier_s, Fault fault) {
   fault.earlier_s = earlier_s;
   return fault;
 }
-[[nodiscard]] inline Fault lasting(double earlier_s, Fault fault) {
+[[nodiscard]] constexpr Fault lasting(double earlier_s, Fault fault) {
   fault.lasting = true;
   return seen_before(earlier_s, fault);
 }
@@ -88,14 +93,10 @@ template <class Change>
                                        const std::vector<const Fault*>& faults);
 
 // The tables, by area.
-[[nodiscard]] std::vector<Fault> host_faults();
-[[nodiscard]] std::vector<Fault> system_faults();
-[[nodiscard]] std::vector<Fault> device_faults();
-[[nodiscard]] std::vector<Fault> gpu_faults();
-[[nodiscard]] std::vector<Fault> amd_faults();
-[[nodiscard]] std::vector<Fault> gpu_memory_faults();  // part of gpu_faults()
-[[nodiscard]] std::vector<Fault> gpu_link_faults();
-[[nodiscard]] std::vector<Fault> infiniband_faults();
-[[nodiscard]] std::vector<Fault> incident_faults();
+[[nodiscard]] std::span<const Fault> host_faults();
+[[nodiscard]] std::span<const Fault> device_faults();
+[[nodiscard]] std::span<const Fault> gpu_faults();
+[[nodiscard]] std::span<const Fault> infiniband_faults();
+[[nodiscard]] std::span<const Fault> incident_faults();
 
 }  // namespace muster::nodes

@@ -11,8 +11,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "lib/base/units.hpp"
 #include "tests/nodes/node.hpp"
 #include "tests/nodes/tree.hpp"
 
@@ -50,6 +52,13 @@ inline Gpu& facts(NodeDescription& node, std::size_t gpu) { return node.gpus.at(
 inline void answer(NodeDescription& node, std::size_t gpu, std::string_view call, int code) {
   static_cast<void>(node.gpus.at(gpu));
   node.nvml.answers[fmt::format("{} gpu{}", call, gpu)] = code;
+}
+
+// Adds a line of the kernel log, an hour before the snapshot; `after_s` is the time into an
+// incident.
+inline void log(NodeDescription& node, std::string text, unsigned level = 3, double after_s = 0) {
+  const auto time_us = static_cast<std::uint64_t>((node.system.uptime_s - kHour + after_s) * 1e6);
+  node.kernel_log.push_back({.level = level, .time_us = time_us, .text = std::move(text)});
 }
 
 }  // namespace muster::nodes

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The PCI bus: one folder per function below sys/devices, as in the kernel, and the links in
-// sys/bus/pci. Bridges are made for every function that names some.
+// sys/bus/pci. Bridges are made for every function that names some. Configuration space has the
+// header, the PCI Express capability with link and payload, and in extended space AER and ACS if
+// the device has them: hwloc and lspci read the link from here only. Files of the amdgpu driver are
+// in the folder of each of its GPUs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <set>
 
 #include "tests/nodes/parts.hpp"
@@ -11,6 +17,60 @@
 
 namespace muster::nodes {
 namespace {
+
+constexpr std::size_t kSize = 4096;
+constexpr std::size_t kExpress = 0x60;
+constexpr std::size_t kAer = 0x100;
+constexpr std::size_t kAcs = 0x160;
+
+class Space {
+ public:
+  void put(std::size_t at, std::size_t bytes, std::uint32_t value) {
+    for (std::size_t i = 0; i < bytes; ++i) {
+      bytes_.at(at + i) = static_cast<char>((value >> (8 * i)) & 0xffU);
+    }
+  }
+
+  [[nodiscard]] std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_ = std::string(kSize, '\0');
+};
+
+// 2.5 is 1, 5 is 2, 8 is 3, 16 is 4, 32 is 5, 64 is 6; 0 if the link is unknown.
+std::uint32_t speed_code(double gts) {
+  if (gts <= 0) return 0;
+  if (gts < 8) return gts < 5 ? 1 : 2;
+  return static_cast<std::uint32_t>(std::lround(std::log2(gts)));
+}
+
+std::uint32_t payload_code(unsigned bytes) {
+  std::uint32_t code = 0;
+  while (code < 5 && (128U << code) < bytes) ++code;
+  return code;
+}
+
+void put_express(Space& space, const PciDescription& pci, unsigned port_type) {
+  space.put(kExpress, 2, 0x0010);  // the capability's id, and no next one
+  space.put(kExpress + 0x02, 2, 0x0002U | (port_type << 4));
+  space.put(kExpress + 0x04, 4, 0x8000U | payload_code(pci.payload_max_bytes));
+  space.put(kExpress + 0x08, 2, 0x5000U | (payload_code(pci.payload_bytes) << 5));
+  space.put(kExpress + 0x0c, 4, speed_code(pci.max_speed_gts) | (pci.max_width << 4));
+  space.put(kExpress + 0x12, 2, speed_code(pci.speed_gts) | (pci.width << 4));
+}
+
+// Extended capabilities form a list: id, version in bits 16 to 19, next in bits 20 to 31.
+void put_extended(Space& space, const PciDescription& pci) {
+  if (!pci.aer && !pci.acs) return;
+  const std::uint32_t next = pci.acs ? kAcs : 0;
+  // The list must begin at 0x100, so without AER a vendor-specific capability is there.
+  space.put(kAer, 4, (pci.aer ? 0x0001U : 0x000bU) | (1U << 16) | (next << 20));
+  if (!pci.aer) space.put(kAer + 4, 4, 0x0c0U << 20);
+  if (!pci.acs) return;
+  space.put(kAcs, 4, 0x000dU | (1U << 16));
+  space.put(kAcs + 4, 2, 0x001f);
+  space.put(kAcs + 6, 2, pci.acs_control);
+}
 
 // Hyper-V puts every device that it passes through below a bus of its own.
 constexpr std::string_view kVmbus = "sys/devices/LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/VMBUS:00";
@@ -133,7 +193,80 @@ void add_bridges(const NodeDescription& node, const PciDescription& pci,
   }
 }
 
+template <class T>
+void known_attribute(Tree& tree, std::string_view folder, std::string_view name,
+                     const Fact<T>& value) {
+  if (value) attribute(tree, folder, name, fmt::format("{}", *value));
+}
+
+void add_errors(const AmdGpu& gpu, const std::string& folder, Tree& tree) {
+  if (gpu.ras) {
+    for (const auto& [block, counts] : *gpu.ras) {
+      tree.file(fmt::format("{}/ras/{}_err_count", folder, block),
+                fmt::format("ue: {}\nce: {}\n", counts.uncorrected, counts.corrected));
+    }
+  }
+  if (!gpu.bad_pages) return;
+  std::string pages;
+  const auto add = [&](std::uint64_t count, char state) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      pages.append(fmt::format("0x{:08x} : 0x00001000 : {}\n", 0x1000 * (i + 1), state));
+    }
+  };
+  add(gpu.bad_pages->retired, 'R');
+  add(gpu.bad_pages->pending, 'P');
+  add(gpu.bad_pages->failed, 'F');
+  tree.file(fmt::format("{}/ras/gpu_vram_bad_pages", folder), pages);
+}
+
+void add_sensors(const AmdGpu& gpu, const std::string& folder, Tree& tree) {
+  const auto hwmon = fmt::format("{}/hwmon/hwmon3", folder);
+  const auto scaled = [&](std::string_view name, const Fact<double>& value, double unit) {
+    if (value) attribute(tree, hwmon, name, fmt::format("{:.0f}", *value * unit));
+  };
+  scaled("power1_input", gpu.power_w, 1e6);
+  scaled("power1_cap", gpu.power_cap_w, 1e6);
+  scaled("power1_cap_default", gpu.power_cap_default_w, 1e6);
+  if (!gpu.temperatures) return;
+  for (std::size_t i = 0; i < gpu.temperatures->size(); ++i) {
+    const auto& sensor = gpu.temperatures->at(i);
+    const auto name = [&](std::string_view what) { return fmt::format("temp{}_{}", i + 2, what); };
+    attribute(tree, hwmon, name("label"), sensor.name);
+    attribute(tree, hwmon, name("input"), fmt::format("{:.0f}", sensor.now_c * 1000));
+    if (!sensor.critical_c) continue;
+    attribute(tree, hwmon, name("crit"), fmt::format("{:.0f}", *sensor.critical_c * 1000));
+  }
+}
+
 }  // namespace
+
+std::string config_space(const PciDescription& pci, const BridgeBuses& bridge) {
+  if (!pci.responding) {
+    std::string all_ones(kSize, '\0');
+    std::ranges::fill(all_ones, '\xff');
+    return all_ones;
+  }
+  Space space;
+  space.put(0x00, 2, pci.vendor);
+  space.put(0x02, 2, pci.device);
+  space.put(0x04, 2, 0x0406);
+  space.put(0x06, 2, 0x0010);  // it has a list of capabilities
+  space.put(0x08, 1, 0xa1);
+  space.put(0x09, 3, pci.class_code);
+  space.put(0x34, 1, kExpress);
+  if (bridge.port_type != 0) {
+    space.put(0x0e, 1, 0x01);
+    space.put(0x18, 1, bridge.primary);
+    space.put(0x19, 1, bridge.secondary);
+    space.put(0x1a, 1, bridge.subordinate);
+  } else {
+    space.put(0x2c, 2, pci.vendor);
+    space.put(0x2e, 2, 0x16c1);
+  }
+  put_express(space, pci, bridge.port_type);
+  put_extended(space, pci);
+  return space.take();
+}
 
 std::string device_path(const PciDescription& pci) {
   // The root complex is named by its domain and first bus, those of the topmost function.
@@ -160,6 +293,26 @@ void render_pci(const NodeDescription& node, Tree& tree) {
   for (const auto* pci : functions_of(node)) {
     add_bridges(node, *pci, made, tree);
     add_function(node, *pci, device_path(*pci), {}, tree);
+  }
+}
+
+void render_amd(const NodeDescription& node, Tree& tree) {
+  for (const auto& each : node.amd_gpus) {
+    if (each.pci.driver != "amdgpu") continue;
+    const auto& gpu = each.facts;
+    const auto folder = device_path(each.pci);
+    known_attribute(tree, folder, "mem_info_vram_total", gpu.memory_bytes);
+    known_attribute(tree, folder, "mem_info_vram_used", gpu.memory_used_bytes);
+    known_attribute(tree, folder, "vbios_version", gpu.vbios);
+    known_attribute(tree, folder, "unique_id", gpu.serial);
+    known_attribute(tree, folder, "current_compute_partition", gpu.compute_partition);
+    known_attribute(tree, folder, "current_memory_partition", gpu.memory_partition);
+    known_attribute(tree, folder, "power_dpm_force_performance_level", gpu.performance_level);
+    known_attribute(tree, folder, "gpu_busy_percent", gpu.utilisation);
+    known_attribute(tree, folder, "pcie_replay_count", gpu.replays);
+    known_attribute(tree, fmt::format("{}/xgmi_hive_info", folder), "xgmi_hive_id", gpu.hive);
+    add_errors(gpu, folder, tree);
+    add_sensors(gpu, folder, tree);
   }
 }
 

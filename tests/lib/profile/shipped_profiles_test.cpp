@@ -1,39 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each shipped profile loads, has a source for each limit, and recognises its own node.
+// Each shipped profile loads, has a source for each limit, and recognises its own node; the files
+// in configs/ are consistent, and the examples for a site work.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "lib/base/text.hpp"
 #include "lib/profile/choice.hpp"
+#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/environment.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/ib.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/profile/profile.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace muster {
 namespace {
 
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
+using ::testing::Optional;
 
-ProfileSources all_shipped() { return {}; }
-
-std::vector<std::string> names() {
-  return profile_names(all_shipped()).value_or(std::vector<std::string>());
-}
+std::vector<std::string> names() { return profile_names({}).value_or(std::vector<std::string>()); }
 
 // Loads each profile once for several tests.
 const Result<Profile>& loaded(const std::string& name) {
   static std::map<std::string, Result<Profile>> all;
   const auto known = all.find(name);
   if (known != all.end()) return known->second;
-  return all.emplace(name, load_profile(all_shipped(), name)).first->second;
+  return all.emplace(name, load_profile({}, name)).first->second;
 }
 
 class ShippedProfileTest : public ::testing::TestWithParam<std::string> {};
@@ -98,7 +107,7 @@ TEST_P(ShippedProfileTest, RecognisesItsOwnNode) {
   const auto& profile = loaded(GetParam());
   ASSERT_TRUE(profile.has_value()) << profile.error().message;
   if (!profile->recognise.chassis_asset_tag) return;  // a base for others, or chosen by name
-  static const auto candidates = read_candidates(all_shipped());
+  static const auto candidates = read_candidates({});
   ASSERT_TRUE(candidates.has_value()) << candidates.error().message;
   const Recognised found = choose(*candidates, healthy_node(*profile));
   const bool itself = found.profile == profile->name;
@@ -109,7 +118,7 @@ TEST_P(ShippedProfileTest, RecognisesItsOwnNode) {
 }
 
 TEST(ShippedProfilesTest, DistinguishHBv2AndHBv3ByTheirDisks) {
-  const auto candidates = read_candidates(all_shipped());
+  const auto candidates = read_candidates({});
   ASSERT_TRUE(candidates.has_value()) << candidates.error().message;
   for (const std::string name : {"hb120rs_v2", "hb120rs_v3"}) {
     const auto& profile = loaded(name);
@@ -140,6 +149,169 @@ TEST(ShippedProfilesTest, CoverEverySize) {
                                      "hx176-96rs",        "hx176-48rs",
                                      "hx176-24rs",        "hc44rs",
                                      "hc44-32rs",         "hc44-16rs"}));
+}
+
+fs::path configs() { return fs::path(MUSTER_SOURCE_DIR) / "configs"; }
+
+// One with a wrong name when it does not load, so that every expectation fails.
+Profile profile(std::string_view name, const ProfileSources& sources = {}) {
+  auto loaded = load_profile(sources, name);
+  if (loaded) return std::move(*loaded);
+  ADD_FAILURE() << loaded.error().message;
+  return Profile{.name = "did not load"};
+}
+
+// In muster.yaml examples follow `#` directly or indented; prose follows `# `.
+std::string with_examples(std::string_view text) {
+  std::string result;
+  for (const auto line : split_lines(text)) {
+    const bool prose = line.starts_with("# ") && !line.starts_with("#  ");
+    const bool example = line.starts_with('#') && !prose;
+    result.append(example ? line.substr(1) : line).append("\n");
+  }
+  return result;
+}
+
+TEST(ShippedProfilesTest, GenericExpectsNeitherGpusNorInfiniband) {
+  const auto generic = profile("generic");
+  EXPECT_FALSE(expects_gpus(generic));
+  EXPECT_FALSE(expects_hcas(generic));
+}
+
+TEST(ShippedProfilesTest, AConstrainedSizeDiffersInItsCoresOnly) {
+  const auto whole = profile("hb176rs_v4");
+  const auto part = profile("hb176-24rs_v4");
+  EXPECT_THAT(part.host->cpu.cores, Optional(24));
+  std::vector<std::string> different;
+  for (const auto& [path, value] : part.values) {
+    const auto found = whole.values.find(path);
+    if (found == whole.values.end() || found->second != value) different.push_back(path);
+  }
+  EXPECT_THAT(different,
+              ElementsAre("host.cpu.cores", "host.cpu.threads", "recognise.cores", "summary"));
+}
+
+TEST(ShippedProfilesTest, AnHcaIsOnTheNumaNodeOfItsGpu) {
+  for (const auto* name : {"nd96asr_v4", "nd96isr_h100_v5"}) {
+    const auto topo = profile(name).topo;
+    EXPECT_EQ(topo->pairing.pairs.size(), 8U) << name;
+    for (const auto& [gpu, hca] : topo->pairing.pairs) {
+      EXPECT_EQ(topo->numa.gpu.at(gpu), topo->numa.hca.at(hca)) << name << " " << gpu;
+    }
+  }
+}
+
+TEST(ShippedProfilesTest, EveryDeviceThatIsCountedHasItsPlace) {
+  for (const auto* name : {"nd40rs_v2", "nd96asr_v4", "nd96isr_h100_v5", "nc96ads_a100_v4"}) {
+    const auto node = profile(name);
+    EXPECT_THAT(node.gpu->present.count, Optional(static_cast<int>(node.topo->numa.gpu.size())))
+        << name;
+    EXPECT_THAT(node.ib->present.count, Optional(static_cast<int>(node.topo->numa.hca.size())))
+        << name;
+  }
+}
+
+TEST(ShippedProfilesTest, RecognisesANodeWithoutAGpuAndAnHca) {
+  const auto candidates = read_candidates({});
+  ASSERT_TRUE(candidates) << candidates.error().message;
+  const auto found = choose(*candidates, {.chassis_asset_tag = "7783-7084-3265-9085-8269-3286-77",
+                                          .dmi_vendor = "Microsoft Corporation",
+                                          .gpu_pci_ids = GpuIds{{"10de:2330", 7}},
+                                          .infiniband_hcas = 7,
+                                          .cores = 96,
+                                          .memory_bytes = 1915071.0 * 1024 * 1024});
+  EXPECT_EQ(found.profile, "nd96isr_h100_v5");
+}
+
+TEST(ShippedProfilesTest, SizesThatLookTheSameShareAProfile) {
+  EXPECT_EQ(profile("nd96isrf_h200_v5").name, "nd96isr_h200_v5");
+}
+
+TEST(ShippedProfilesTest, OnGraceSharedMemoryMayBeOff) {
+  EXPECT_FALSE(profile("nd128isr_gb300_v6").env->nccl.harmful.contains("NCCL_SHM_DISABLE"));
+  EXPECT_TRUE(profile("nd96isr_h100_v5").env->nccl.harmful.contains("NCCL_SHM_DISABLE"));
+}
+
+TEST(ShippedProfilesTest, GpusAreIdleAroundJobs) {
+  const auto contexts = profile("generic").contexts;
+  for (const auto* name : {"prolog", "epilog", "boot"}) {
+    EXPECT_TRUE(contexts.at(name).gpus_idle) << name;
+  }
+  for (const auto* name : {"manual", "periodic"}) {
+    EXPECT_FALSE(contexts.at(name).gpus_idle) << name;
+  }
+}
+
+TEST(ShippedProfilesTest, PeersAreExpectedOnlyWhereLinksJoinAllGpus) {
+  for (const auto* name : {"nd96asr_v4", "nd96isr_h100_v5", "nc80adis_h100_v5"}) {
+    EXPECT_THAT(profile(name).gpu->p2p.expected, Optional(true)) << name;
+  }
+  // Pairs of links only, or a mesh that does not join all.
+  for (const auto* name : {"generic", "nc96ads_a100_v4", "nd40rs_v2", "nc24s_v3"}) {
+    EXPECT_FALSE(profile(name).gpu->p2p.expected.has_value()) << name;
+  }
+}
+
+TEST(ShippedProfilesTest, TheExamplesForASiteLoad) {
+  std::ostringstream text;
+  text << std::ifstream(configs() / "muster.yaml").rdbuf();
+  const TempDir site;
+  site.write("muster.yaml", with_examples(text.str()));
+  const auto sources = ProfileSources{.site = site.path()};
+  const auto name = site_profile(sources);
+  ASSERT_TRUE(name) << name.error().message;
+  EXPECT_EQ(name->profile, "nd96isr_h100_v5");
+  const auto chosen = profile(name->profile, sources);
+  EXPECT_EQ(chosen.policies.at("host.disk").fail_as, Outcome::warn);
+  EXPECT_EQ(chosen.ib->present.name, "mlx5_*");
+  EXPECT_THAT(chosen.contexts.at("prolog").run,
+              ElementsAre("pci.devices", "ib.*", "host.mounts", "muster.probes"));
+  EXPECT_TRUE(chosen.contexts.at("periodic").gpus_idle);
+}
+
+TEST(ShippedProfilesTest, TheShippedSiteFileChangesNothing) {
+  const auto name = site_profile({.site = configs()});
+  ASSERT_TRUE(name) << name.error().message;
+  EXPECT_EQ(name->profile, "");
+}
+
+TEST(ShippedProfilesTest, TheRuleForNdA100OverNodesIs185AtEightGibibytes) {
+  for (const auto* name : {"nd96asr_v4", "nd96amsr_a100_v4"}) {
+    const auto of_node = profile(name);
+    ASSERT_EQ(of_node.bench->job_all_reduce.size(), 1U);
+    const auto& limit = of_node.bench->job_all_reduce.front();
+    EXPECT_EQ(limit.promised, BytesPerSecond{185e9});
+    EXPECT_EQ(limit.warn_below, BytesPerSecond{185e9});
+    EXPECT_EQ(limit.fail_below, BytesPerSecond{181e9});
+    EXPECT_EQ(limit.expected, BytesPerSecond{188e9});
+    EXPECT_EQ(limit.size, Bytes{8.0 * 1024 * 1024 * 1024});
+    EXPECT_EQ(limit.algorithm, BenchAlgorithm::any);
+    EXPECT_EQ(limit.nodes_at_least, 2);
+  }
+}
+
+// For several nodes a fall-back to TCP is a failure.
+TEST(ShippedProfilesTest, NodesWithInfinibandAndNvidiaGpusRequireIt) {
+  for (const auto* name : {"nd40rs_v2", "nd96asr_v4", "nd96isr_h100_v5", "nd96isr_h200_v5",
+                           "nd128isr_ndr_gb200_v6", "nd128isr_gb300_v6"}) {
+    const auto of_node = profile(name);
+    EXPECT_THAT(of_node.bench->transport.require, Contains(RequiredTransport::ib)) << name;
+    EXPECT_EQ(of_node.bench->environment.count("NCCL_ALGO"), 0U) << name;
+  }
+  for (const auto* name : {"nd96is_h100_v5", "nc80adis_h100_v5", "generic", "hb176rs_v4"}) {
+    EXPECT_THAT(profile(name).bench->transport.require, IsEmpty()) << name;
+  }
+}
+
+// Runs in a container need the settings of the image's /etc/nccl.conf.
+TEST(ShippedProfilesTest, EnvironmentsMatchTheNodesNcclConf) {
+  for (const auto* name : {"nd40rs_v2", "nd96asr_v4", "nd96isr_h100_v5", "nc96ads_a100_v4"}) {
+    const auto of_node = profile(name);
+    for (const auto& [variable, value] : of_node.env->nccl.require) {
+      ASSERT_TRUE(of_node.bench->environment.contains(variable)) << name << ' ' << variable;
+      EXPECT_EQ(of_node.bench->environment.at(variable), value) << name << ' ' << variable;
+    }
+  }
 }
 
 }  // namespace
