@@ -11,8 +11,8 @@
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
-#include "lib/profile/choice.hpp"
 #include "lib/command/options.hpp"
+#include "lib/profile/choice.hpp"
 #include "lib/report/bench_checks.hpp"
 
 namespace muster::app {

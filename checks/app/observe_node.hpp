@@ -11,10 +11,10 @@
 
 #include "lib/base/quantity.hpp"
 #include "lib/base/root.hpp"
-#include "lib/profile/choice.hpp"
 #include "lib/command/supervise.hpp"
 #include "lib/node/snapshot.hpp"
 #include "lib/probes/probes.hpp"
+#include "lib/profile/choice.hpp"
 
 namespace muster::app {
 

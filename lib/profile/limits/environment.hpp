@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of the checks env.* and muster.*: variables and libraries for jobs, and the probes that
-// must answer.
+// The limits of the checks env.* and muster.*: variables and libraries for jobs, and the probes
+// that must answer.
 #pragma once
 
 #include <string>
