@@ -29,6 +29,30 @@ int copy_text(const std::string& text, char* out, int length) {
   return cuda::kSuccess;
 }
 
+struct ErrorText {
+  const char* name;
+  const char* text;
+};
+
+int look_up(int code, const char* ErrorText::*member, const char** out) {
+  if (out == nullptr) return cuda::kInvalidValue;
+  static const std::map<int, ErrorText> all{
+      {1, {"CUDA_ERROR_INVALID_VALUE", "invalid argument"}},
+      {2, {"CUDA_ERROR_OUT_OF_MEMORY", "out of memory"}},
+      {3, {"CUDA_ERROR_NOT_INITIALIZED", "initialization error"}},
+      {100, {"CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"}},
+      {101, {"CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"}},
+      {201, {"CUDA_ERROR_INVALID_CONTEXT", "invalid device context"}},
+      {400, {"CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"}},
+      {500, {"CUDA_ERROR_NOT_FOUND", "named symbol not found"}},
+      {600, {"CUDA_ERROR_NOT_READY", "device not ready"}},
+      {700, {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}},
+      {802, {"CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized"}}};
+  const auto found = all.find(code);
+  *out = found == all.end() ? nullptr : found->second.*member;
+  return found == all.end() ? cuda::kInvalidValue : cuda::kSuccess;
+}
+
 }  // namespace
 
 FAKE_CALL int cuInit(unsigned flags) {
@@ -48,38 +72,11 @@ FAKE_CALL int cuDriverGetVersion(int* version) {
 }
 
 FAKE_CALL int cuGetErrorName(int code, const char** name) {
-  if (name == nullptr) return cuda::kInvalidValue;
-  static const std::map<int, const char*> known_names{
-      {1, "CUDA_ERROR_INVALID_VALUE"},      {2, "CUDA_ERROR_OUT_OF_MEMORY"},
-      {3, "CUDA_ERROR_NOT_INITIALIZED"},    {100, "CUDA_ERROR_NO_DEVICE"},
-      {101, "CUDA_ERROR_INVALID_DEVICE"},   {201, "CUDA_ERROR_INVALID_CONTEXT"},
-      {400, "CUDA_ERROR_INVALID_HANDLE"},   {500, "CUDA_ERROR_NOT_FOUND"},
-      {600, "CUDA_ERROR_NOT_READY"},        {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
-      {802, "CUDA_ERROR_SYSTEM_NOT_READY"},
-  };
-  const auto found = known_names.find(code);
-  *name = found == known_names.end() ? nullptr : found->second;
-  return found == known_names.end() ? cuda::kInvalidValue : cuda::kSuccess;
+  return look_up(code, &ErrorText::name, name);
 }
 
 FAKE_CALL int cuGetErrorString(int code, const char** text) {
-  if (text == nullptr) return cuda::kInvalidValue;
-  static const std::map<int, const char*> known_texts{
-      {1, "invalid argument"},
-      {2, "out of memory"},
-      {3, "initialization error"},
-      {100, "no CUDA-capable device is detected"},
-      {101, "invalid device ordinal"},
-      {201, "invalid device context"},
-      {400, "invalid resource handle"},
-      {500, "named symbol not found"},
-      {600, "device not ready"},
-      {700, "an illegal memory access was encountered"},
-      {802, "system not yet initialized"},
-  };
-  const auto found = known_texts.find(code);
-  *text = found == known_texts.end() ? nullptr : found->second;
-  return found == known_texts.end() ? cuda::kInvalidValue : cuda::kSuccess;
+  return look_up(code, &ErrorText::text, text);
 }
 
 FAKE_CALL int cuDeviceGetCount(int* count) {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/fakes/nccl/arithmetic.hpp"
-
 #include <array>
 #include <cstring>
 #include <type_traits>
 
-#include "bench/backends/nccl/abi.hpp"
+#include "tests/fakes/nccl/library.hpp"
 #include "tests/fakes/numbers.hpp"
 
 namespace muster::fakes::gpu {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/fakes/nccl/exchange.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,8 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "bench/backends/nccl/abi.hpp"
-#include "tests/fakes/nccl/arithmetic.hpp"
+#include "tests/fakes/nccl/library.hpp"
 
 namespace muster::fakes::gpu {
 namespace {

@@ -5,8 +5,6 @@
 
 #include <thread>
 
-#include "bench/backends/nccl/abi.hpp"
-
 using muster::bench::cuda::Pointer;
 using muster::bench::nccl::Communicator;
 using muster::bench::nccl::UniqueId;

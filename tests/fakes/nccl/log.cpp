@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/fakes/nccl/log.hpp"
-
 #include <fmt/format.h>
 #include <strings.h>
 #include <unistd.h>
@@ -8,6 +6,8 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+
+#include "tests/fakes/nccl/library.hpp"
 
 namespace muster::fakes::gpu {
 namespace {

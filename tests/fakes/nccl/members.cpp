@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communicators of the fake NCCL: how ranks join.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 
-#include "bench/backends/nccl/abi.hpp"
+#include "lib/base/descriptor.hpp"
 #include "tests/fakes/nccl/library.hpp"
 
 namespace muster::fakes::gpu {
@@ -24,6 +28,8 @@ constexpr bool kOld = true;
 #else
 constexpr bool kOld = false;
 #endif
+
+constexpr std::string_view kPrefix = "/proc/";
 
 Seat& seat_of(const Member& member, int rank) {
   return member.meeting->seats.at(static_cast<std::size_t>(rank));
@@ -71,7 +77,32 @@ int own_host(int rank) {
   return says ? std::stoi(std::string(digits)) : scenario().host_of(rank);
 }
 
+// Null if the id is not that of a living process.
+Meeting* join_meeting(const bench::nccl::UniqueId& id) {
+  if (id.bytes.back() != '\0' || !std::string_view(id.bytes.data()).starts_with(kPrefix)) {
+    return nullptr;
+  }
+  const Descriptor file(::open(id.bytes.data(), O_RDWR | O_CLOEXEC));
+  if (!file.is_open()) return nullptr;
+  void* memory =
+      ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-cstyle-cast,performance-no-int-to-ptr): the macro's
+  if (memory == MAP_FAILED) return nullptr;
+  return static_cast<Meeting*>(memory);
+}
+
 }  // namespace
+
+bool open_meeting(bench::nccl::UniqueId& id) {
+  const int file = ::memfd_create("muster-fake-nccl", MFD_CLOEXEC);
+  if (file < 0 || ::ftruncate(file, sizeof(Meeting)) != 0) return false;
+  const auto path = fmt::format("{}{}/fd/{}", kPrefix, ::getpid(), file);
+  id.bytes.fill('\0');
+  std::memcpy(id.bytes.data(), path.data(), path.size());
+  return true;
+}
+
+void leave_meeting(Meeting* meeting) { ::munmap(meeting, sizeof(Meeting)); }
 
 int version() { return kOld ? 2804 : scenario().nccl_version; }
 

@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "bench/backends/nccl/abi.hpp"
-#include "tests/fakes/nccl/arithmetic.hpp"
 #include "tests/fakes/nccl/library.hpp"
 
 using muster::bench::cuda::Stream;
