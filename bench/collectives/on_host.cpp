@@ -101,40 +101,30 @@ class SegmentVerifier {
   std::vector<Word> low_, high_;
 };
 
-template <class Word>
-void verify_words(const void* buffer, const std::vector<Segment>& segments, Wrong& wrong) {
-  for (const auto& segment : segments) {
-    SegmentVerifier<Word>(segment, wrong).verify(static_cast<const Word*>(buffer));
-  }
+// Calls `use` with a word of this many bytes.
+template <class Use>
+void with_word(std::size_t width, Use use) {
+  if (width == 1) return use(std::uint8_t{});
+  if (width == 2) return use(std::uint16_t{});
+  if (width == 4) return use(std::uint32_t{});
+  use(std::uint64_t{});
 }
 
 }  // namespace
 
 void fill_host(void* buffer, std::uint64_t count, std::size_t width, const Fill& fill) {
-  switch (width) {
-    case 1:
-      return fill_words(static_cast<std::uint8_t*>(buffer), count, fill);
-    case 2:
-      return fill_words(static_cast<std::uint16_t*>(buffer), count, fill);
-    case 4:
-      return fill_words(static_cast<std::uint32_t*>(buffer), count, fill);
-    default:
-      return fill_words(static_cast<std::uint64_t*>(buffer), count, fill);
-  }
+  with_word(width,
+            [&](auto word) { fill_words(static_cast<decltype(word)*>(buffer), count, fill); });
 }
 
 void verify_host(const void* buffer, std::size_t width, const std::vector<Segment>& segments,
                  Wrong& wrong) {
-  switch (width) {
-    case 1:
-      return verify_words<std::uint8_t>(buffer, segments, wrong);
-    case 2:
-      return verify_words<std::uint16_t>(buffer, segments, wrong);
-    case 4:
-      return verify_words<std::uint32_t>(buffer, segments, wrong);
-    default:
-      return verify_words<std::uint64_t>(buffer, segments, wrong);
-  }
+  with_word(width, [&](auto word) {
+    using Word = decltype(word);
+    for (const auto& segment : segments) {
+      SegmentVerifier<Word>(segment, wrong).verify(static_cast<const Word*>(buffer));
+    }
+  });
 }
 
 }  // namespace muster::bench

@@ -4,8 +4,6 @@
 #include <chrono>
 #include <cstddef>
 
-#include "bench/backends/cpu_time.hpp"
-
 namespace muster::bench {
 namespace {
 

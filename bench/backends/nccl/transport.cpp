@@ -56,6 +56,13 @@ std::vector<unsigned> parse_ranks(std::string_view text) {
   return ranks.empty() || ranks.back() > kMostRank ? std::vector<unsigned>() : ranks;
 }
 
+void set_pair(RankPairs& pairs, int from, int to) {
+  auto& row = pairs[from];
+  const auto at = static_cast<std::size_t>(to);
+  if (at >= row.size()) row.resize(at + 1);
+  row[at] = true;
+}
+
 void keep(std::set<std::string>& texts, std::string_view text) {
   if (texts.size() < kMostTexts) texts.insert(printable(trim(text), 300));
 }
@@ -292,10 +299,7 @@ std::string pair_lines(const std::string& name, const RankPairs& pairs) {
 
 void add_pair(Transport& transport, int from, int to, const std::string& name) {
   if (!transport.pairs.contains(name) && transport.pairs.size() == kMostTransports) return;
-  auto& row = transport.pairs[name][from];
-  const auto at = static_cast<std::size_t>(to);
-  if (at >= row.size()) row.resize(at + 1);
-  row[at] = true;
+  set_pair(transport.pairs[name], from, to);
 }
 
 RankPairs pairs_using(const Transport& transport,
@@ -303,12 +307,7 @@ RankPairs pairs_using(const Transport& transport,
   RankPairs all;
   for (const auto& [name, pairs] : transport.pairs) {
     if (!selects(name)) continue;
-    for_each_pair(pairs, [&](int from, int to) {
-      auto& row = all[from];
-      const auto at = static_cast<std::size_t>(to);
-      if (at >= row.size()) row.resize(at + 1);
-      row[at] = true;
-    });
+    for_each_pair(pairs, [&](int from, int to) { set_pair(all, from, to); });
   }
   return all;
 }

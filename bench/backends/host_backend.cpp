@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/backends/host_memory.hpp"
+#include "bench/backends/host_backend.hpp"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
