@@ -28,15 +28,15 @@ checks/nhc_conf : lib/base lib/node lib/profile lib/report checks checks/shared 
 checks/make_profile : lib/base lib/node lib/profile checks/shared
 checks/app   : lib/base lib/process lib/command lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
 checks       : lib/base lib/node lib/profile lib/report
-checks/shared : lib/base lib/node lib/profile lib/report lib/state checks
-checks/xid   : lib/base lib/node lib/profile checks checks/shared
-checks/gpu   : lib/base lib/profile lib/state checks checks/shared checks/xid
+checks/shared : lib/base lib/node lib/profile lib/state checks
+checks/xid   : lib/base lib/node lib/profile checks/shared
+checks/gpu   : lib/profile lib/state checks checks/shared checks/xid
 checks/env   : lib/base lib/profile checks checks/shared
 checks/host  : lib/base lib/profile checks checks/shared
-checks/ib    : lib/base lib/profile lib/state checks checks/shared
+checks/ib    : lib/profile checks checks/shared
 checks/muster: lib/profile checks checks/shared
-checks/pci   : lib/base lib/profile checks checks/shared
-checks/topo  : lib/base lib/profile checks checks/shared
+checks/pci   : lib/profile checks checks/shared
+checks/topo  : lib/profile checks checks/shared
 bench/collectives : lib/base
 bench/model  : lib/base lib/profile bench/collectives
 bench/sockets : lib/base

@@ -3,15 +3,11 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/pci_bus.hpp"
+#include "checks/shared/peers.hpp"
 #include "checks/shared/rise.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
@@ -177,8 +173,8 @@ Findings judge_in(const Snapshot& snapshot, const Profile& profile, const Contex
     if (!found && context.gpus_idle) found = left_in_memory(gpu, profile.gpu->memory_used);
     append(findings, std::move(found));
   }
-  for (const auto& [device, sisters] : by_kind(snapshot)) {
-    compare_all(snapshot, profile, sisters, findings);
+  for (const auto& [device, peers] : by_kind(snapshot)) {
+    compare_all(snapshot, profile, peers, findings);
   }
   return or_pass(std::move(findings),
                  fmt::format("{} cool, without bad memory and configured alike",

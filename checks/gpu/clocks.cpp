@@ -2,19 +2,13 @@
 // gpu.clocks: neither heat, power nor locked application clocks slow a GPU down.
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <utility>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
+#include "checks/shared/peers.hpp"
 #include "checks/shared/rise.hpp"
-#include "lib/base/text.hpp"
-#include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
-#include "lib/state/counters.hpp"
 
 namespace muster::checks::gpu_clocks {
 namespace {
@@ -217,17 +211,11 @@ Finding short_of_power(const Snapshot& snapshot, const std::vector<const Gpu*>& 
                held ? hardware_remedy(snapshot) : Remedy::watch, {"hardware power brake", "none"});
 }
 
-// A GPU whose maximum clock is lower than that of its sisters.
+// A GPU whose maximum clock is lower than that of its peers.
 Findings compare_highest_clocks(const Snapshot& snapshot) {
-  Sisters highest;
-  for (const Gpu* each : gpu::answering(snapshot)) {
-    if (!each->model || !each->clocks.sm_max_mhz) continue;
-    highest.add({.kind = *each->model,
-                 .device = gpu::name_of(*each),
-                 .value = static_cast<double>(*each->clocks.sm_max_mhz)});
-  }
-  return highest.differences({.what = "highest clock", .devices = "GPUs like it"}, " MHz",
-                             {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)});
+  return gpu::peers_by_model(snapshot, [](const Gpu& gpu) { return gpu.clocks.sm_max_mhz; })
+      .differences({.what = "highest clock", .devices = "GPUs like it"}, " MHz",
+                   {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)});
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {

@@ -2,15 +2,11 @@
 // gpu.fabric: GPUs behind NVSwitches are registered in one healthy fabric.
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
-#include <iterator>
-#include <utility>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/agreement.hpp"
 #include "checks/shared/nvlinks.hpp"
-#include "lib/base/units.hpp"
+#include "checks/shared/peers.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::gpu_fabric {
@@ -287,16 +283,15 @@ constinit const Check check{
     .title = "GPUs behind NVSwitches are registered in one healthy fabric",
     .why =
         "On nodes with NVSwitches, a GPU reaches its peers only after the Fabric Manager "
-        "registered "
-        "it in the fabric; until then programs that use several GPUs fail at start. Registration "
-        "must be completed, all GPUs must be in one cluster and clique, and the health that newer "
-        "drivers report must be clean: bandwidth, routes, time-outs, configuration. On racks whose "
-        "nodes share one NVLink domain the cluster has a name (required by gpu.fabric.cluster); on "
-        "a single board it has none. For some time after a boot or a load of the driver "
-        "(gpu.fabric.register_within) a missing registration only warns. If gpu.fabric.imex is "
-        "set, nvidia-imex must run, with a domain and a channel. GPUs without such a fabric are "
-        "skipped, and so is A100, whose driver does not report it. gpu.nvlink_state reports lost "
-        "NVLinks.",
+        "registered it in the fabric; until then programs that use several GPUs fail at start. "
+        "Registration must be completed, all GPUs must be in one cluster and clique, and the "
+        "health that newer drivers report must be clean: bandwidth, routes, time-outs, "
+        "configuration. On racks whose nodes share one NVLink domain the cluster has a name "
+        "(required by gpu.fabric.cluster); on a single board it has none. For some time after a "
+        "boot or a load of the driver (gpu.fabric.register_within) a missing registration only "
+        "warns. If gpu.fabric.imex is set, nvidia-imex must run, with a domain and a channel. GPUs "
+        "without such a fabric are skipped, and so is A100, whose driver does not report it. "
+        "gpu.nvlink_state reports lost NVLinks.",
     .fix =
         "Not started or in progress: look at nvidia-fabricmanager and its log, restart it, then "
         "restart the jobs; in a rack (GB200, GB300) look at its NVLink switches. Failed or "

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The errors of GPU memory (gpu.ecc_*), from corrected ones to memory that ran out of repairs.
-#include <algorithm>
 #include <array>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
-#include "checks/xid/meaning.hpp"
+#include "checks/xid/xids.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
@@ -44,7 +38,7 @@ Findings judge_corrected(const Snapshot& snapshot, const Profile& profile) {
   const auto judge_one = [&](const Gpu& gpu) {
     const auto& ecc = gpu.ecc_aggregate;
     if (!ecc.dram_corrected && !ecc.sram_corrected) {
-      return std::optional(gpu::not_reported_unlike_sisters(
+      return std::optional(gpu::not_reported_unlike_peers(
           snapshot, gpu, "the count of corrected errors", [](const Gpu& each) -> const auto& {
             return either_count<&GpuEcc::dram_corrected, &GpuEcc::sram_corrected>(
                 each.ecc_aggregate);
@@ -66,7 +60,7 @@ std::optional<Finding> missing_uncorrected_count(const Snapshot& snapshot, const
     if (fact->is_unreadable()) return gpu::not_reported(gpu, kWhat, *fact);
   }
   if (dram || sram) return std::nullopt;
-  return gpu::not_reported_unlike_sisters(
+  return gpu::not_reported_unlike_peers(
       snapshot, gpu, kWhat, [](const Gpu& each) -> const auto& {
         return either_count<&GpuEcc::dram_uncorrected, &GpuEcc::sram_uncorrected>(
             each.ecc_volatile);
@@ -151,7 +145,7 @@ Fact<GpuSram> sram_of(const Gpu& gpu) {
 std::optional<Finding> judge_sram_of(const Snapshot& snapshot, const Gpu& gpu) {
   const auto sram = sram_of(gpu);
   if (!sram) {
-    return gpu::not_reported_unlike_sisters(snapshot, gpu, "the state of the SRAM", sram_of);
+    return gpu::not_reported_unlike_peers(snapshot, gpu, "the state of the SRAM", sram_of);
   }
   const bool flagged = sram->threshold_exceeded;
   const auto errors = sram->unique_uncorrected;
@@ -182,7 +176,7 @@ Finding missing_rows(const Snapshot& snapshot, const Gpu& gpu) {
   if (are_rows_hidden_by_mig(gpu)) {
     return unknown(gpu::name_of(gpu), "the driver does not report remapped rows while MIG is on");
   }
-  return gpu::not_reported_unlike_sisters(
+  return gpu::not_reported_unlike_peers(
       snapshot, gpu, "the state of remapped rows",
       [](const Gpu& each) -> const auto& { return each.remapped_rows; });
 }
@@ -246,13 +240,13 @@ std::optional<Finding> judge_pages_of(const Snapshot& snapshot, const Gpu& gpu,
   const auto& pages = gpu.retired_pages;
   for (const auto count : {&GpuRetiredPages::single_bit, &GpuRetiredPages::double_bit}) {
     if (pages.*count) continue;
-    return gpu::not_reported_unlike_sisters(
+    return gpu::not_reported_unlike_peers(
         snapshot, gpu, "the count of retired pages", [count](const Gpu& each) -> const auto& {
           return each.retired_pages.*count;
         });
   }
   if (!pages.pending) {
-    return gpu::not_reported_unlike_sisters(
+    return gpu::not_reported_unlike_peers(
         snapshot, gpu, "whether pages are pending",
         [](const Gpu& each) -> const auto& { return each.retired_pages.pending; });
   }

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modes of GPUs that an administrator sets: ECC, persistence, MIG and compute mode.
-#include <algorithm>
 #include <array>
 #include <map>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
+#include "checks/shared/peers.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
@@ -34,13 +30,9 @@ std::optional<Finding> judge_pending_mode(const Gpu& gpu, std::string_view mode,
 // One GPU that differs from the others was forgotten or is broken; if ECC is off on all of them,
 // that is the site's choice.
 Findings compare_ecc_modes(const Snapshot& snapshot) {
-  Sisters modes;
-  for (const Gpu* each : gpu::answering(snapshot)) {
-    if (!each->modes.ecc || !each->model) continue;
-    modes.add({*each->model, gpu::name_of(*each), *each->modes.ecc ? 1.0 : 0.0});
-  }
-  const Finding like{.outcome = Outcome::warn, .remedy = Remedy::fix_config};
-  auto findings = modes.differences({.what = "ECC mode", .devices = "GPUs"}, "", like);
+  auto findings = gpu::peers_by_model(snapshot, [](const Gpu& gpu) { return gpu.modes.ecc; })
+                      .differences({.what = "ECC mode", .devices = "GPUs"}, "",
+                                   {.outcome = Outcome::warn, .remedy = Remedy::fix_config});
   if (findings.empty()) findings.push_back(not_expected("ECC mode"));
   return findings;
 }

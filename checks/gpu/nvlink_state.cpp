@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.nvlink_state: the expected number of NVLinks of each GPU is active, at full speed, each with
 // a peer.
-#include <utility>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/agreement.hpp"
 #include "checks/shared/nvlinks.hpp"
-#include "lib/base/units.hpp"
+#include "checks/shared/peers.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/topology.hpp"
 
@@ -152,17 +150,17 @@ std::vector<SeenBy> gone_peers(const Snapshot& snapshot, const Profile& profile)
 }
 
 // Without a limit, each GPU is compared with those of its model.
-class LinkSisters {
+class PeerLinks {
  public:
-  explicit LinkSisters(const Snapshot& snapshot) {
+  explicit PeerLinks(const Snapshot& snapshot) {
     for (const Gpu* each : gpu::answering(snapshot)) {
       const Links up = gpu::links_where(*each, gpu::is_up);
       const bool known = has_none(*each) || (each->nvlinks && LinksByState(*each).unclear.empty());
       if (!each->model || !known || !gpu::hides_links(*each).empty()) continue;
-      links_.add({*each->model, gpu::name_of(*each), static_cast<double>(up.size())});
+      links_.add(*each->model, gpu::name_of(*each), static_cast<double>(up.size()));
       for (const NvLink* link : up) {
         if (link->speed_mbps.value_or(0) == 0) continue;
-        speeds_.add({*each->model, "", static_cast<double>(*link->speed_mbps)});
+        speeds_.add(*each->model, "", static_cast<double>(*link->speed_mbps));
       }
     }
   }
@@ -186,8 +184,8 @@ class LinkSisters {
   }
 
  private:
-  Sisters links_;
-  Sisters speeds_;
+  Peers links_;
+  Peers speeds_;
 };
 
 std::optional<Finding> judge_links(const Snapshot& snapshot, const Gpu& gpu, const Profile& profile,
@@ -224,20 +222,20 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu, const
   return judge_links(snapshot, gpu, profile, limits);
 }
 
-Findings judge_by_sisters(const Snapshot& snapshot, const Profile& profile) {
-  const LinkSisters sisters(snapshot);
+Findings judge_by_peers(const Snapshot& snapshot, const Profile& profile) {
+  const PeerLinks peers(snapshot);
   auto findings = gpu::each(
       snapshot,
-      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile, sisters.limits_of(gpu)); },
+      [&](const Gpu& gpu) { return judge_one(snapshot, gpu, profile, peers.limits_of(gpu)); },
       "with as many NVLinks as GPUs like it");
-  auto undecided = sisters.undecided();
+  auto undecided = peers.undecided();
   if (!undecided.empty()) drop_passes(findings);
   append(findings, std::move(undecided));
   return findings;
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
-  if (!profile.gpu->nvlink_state.links) return judge_by_sisters(snapshot, profile);
+  if (!profile.gpu->nvlink_state.links) return judge_by_peers(snapshot, profile);
   if (auto finding = none_at_all(snapshot, profile)) return {*std::move(finding)};
   const auto wanted = static_cast<unsigned>(*profile.gpu->nvlink_state.links);
   return gpu::each(

@@ -2,19 +2,11 @@
 // Whether GPUs reach the memory of each other, and HCAs that of GPUs.
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
-#include <iterator>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
-#include "checks/shared/starved.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {

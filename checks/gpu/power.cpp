@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The temperature and the power limit of GPUs.
-#include <algorithm>
 #include <cmath>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
+#include "checks/shared/peers.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks {
@@ -117,8 +111,8 @@ constinit const Check check{
         "to slow down, and the maximum for its memory. Memory runs hotter than the GPU: above 90 C "
         "under load is normal.",
     .fix =
-        "Look at fans, air flow and the temperature of the room or of the coolant. In a "
-        "virtual machine, report it to the provider.",
+        "Look at fans, air flow and the temperature of the room or of the coolant. In a virtual "
+        "machine, report it to the provider.",
     .code = "NHC2017",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,
@@ -159,17 +153,15 @@ std::optional<Finding> judge_one(const Gpu& gpu, const Limit<Watts>& limit, bool
                      Remedy::fix_config, {enforced, expected, "W"});
 }
 
-// A GPU whose default differs from that of its sisters is another board or has another VBIOS.
+// A GPU whose default differs from that of its peers is another board or has another VBIOS.
 Findings compare_default_limits(const Snapshot& snapshot) {
-  Sisters defaults;
-  for (const Gpu* each : gpu::answering(snapshot)) {
-    if (!each->model || !each->power.default_mw) continue;
-    defaults.add({.kind = *each->model,
-                  .device = gpu::name_of(*each),
-                  .value = static_cast<double>(*each->power.default_mw) / 1000});
-  }
-  return defaults.differences({.what = "default power limit", .devices = "GPUs like it"}, " W",
-                              {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)});
+  const auto watts = [](const Gpu& gpu) -> std::optional<double> {
+    if (!gpu.power.default_mw) return std::nullopt;
+    return static_cast<double>(*gpu.power.default_mw) / 1000;
+  };
+  return gpu::peers_by_model(snapshot, watts)
+      .differences({.what = "default power limit", .devices = "GPUs like it"}, " W",
+                   {.outcome = Outcome::warn, .remedy = hardware_remedy(snapshot)});
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {

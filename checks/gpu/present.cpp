@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.present: the expected number of GPUs responds, each with the expected model and memory, a
 // UUID and a serial number.
-#include <algorithm>
 #include <cmath>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/agreement.hpp"
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/pci_bus.hpp"
-#include "checks/shared/starved.hpp"
+#include "checks/shared/peers.hpp"
 #include "lib/profile/limits/gpu.hpp"
 
 namespace muster::checks::gpu_present {
@@ -126,12 +121,12 @@ std::optional<Finding> wrong_count(const Snapshot& snapshot, const Profile& prof
 void add_other_sizes(const Snapshot& snapshot, const Profile& profile, Findings& findings) {
   constexpr double kGibi = 1024.0 * 1024 * 1024;
   if (profile.gpu->present.memory) return;
-  Sisters sizes;
+  Peers sizes;
   for (const Gpu* each : gpu::answering(snapshot)) {
     if (!each->memory || !each->model) continue;
-    sizes.add({fmt::format("{} {} {}", *each->model, each->modes.ecc.value_or(false),
-                           each->modes.mig.value_or(false)),
-               gpu::name_of(*each), std::round(static_cast<double>(each->memory->total) / kGibi)});
+    sizes.add(fmt::format("{} {} {}", *each->model, each->modes.ecc.value_or(false),
+                          each->modes.mig.value_or(false)),
+              gpu::name_of(*each), std::round(static_cast<double>(each->memory->total) / kGibi));
   }
   const Finding like{.outcome = Outcome::fail, .remedy = hardware_remedy(snapshot)};
   append(findings, sizes.differences({.what = "memory", .devices = "GPUs"}, " GiB", like));

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes and memory that jobs left on GPUs.
-#include <algorithm>
 #include <map>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/job_gpus.hpp"
 

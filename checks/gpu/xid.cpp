@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors that the NVIDIA driver wrote to the kernel log: XIDs of GPUs and SXIDs of NVSwitches.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/gpus.hpp"
-#include "checks/shared/kernel_window.hpp"
+#include "checks/shared/kernel_log.hpp"
 #include "checks/shared/nvml_view.hpp"
-#include "checks/shared/pci_bus.hpp"
-#include "checks/xid/incidents.hpp"
-#include "checks/xid/nvlink.hpp"
-#include "lib/base/units.hpp"
+#include "checks/xid/xids.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/state/xids.hpp"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // host.kernel_log: faults of hardware, disks and file systems in the kernel log.
 
+#include "checks/shared/kernel_log.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,8 +13,6 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/kernel_faults.hpp"
-#include "checks/shared/kernel_window.hpp"
 #include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/starved.hpp"
 #include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/agreement.hpp"
+#include "checks/shared/peers.hpp"
 #include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/limits/host.hpp"
@@ -140,15 +140,15 @@ class EqualDisks {
         virtual_disks ? Finding{.outcome = Outcome::warn, .remedy = Remedy::report_to_provider}
                       : broken;
     if (by_size) {
-      const auto size = sisters_by([](const Nvme& nvme) -> std::optional<double> {
+      const auto size = peers_by([](const Nvme& nvme) -> std::optional<double> {
         if (!nvme.size_bytes) return std::nullopt;
         return static_cast<double>(*nvme.size_bytes) / 1e9;
       });
       append(findings, size.differences({"size", kDisks}, " GB", other_size));
     }
-    const auto lanes = sisters_by([](const Nvme& nvme) { return nvme.link_width; });
+    const auto lanes = peers_by([](const Nvme& nvme) { return nvme.link_width; });
     append(findings, lanes.differences({"lanes", kDisks}, "", broken));
-    const auto speed = sisters_by([](const Nvme& nvme) { return nvme.link_speed_gts; });
+    const auto speed = peers_by([](const Nvme& nvme) { return nvme.link_speed_gts; });
     append(findings, speed.differences({"link speed", kDisks}, " GT/s", broken));
     append(findings, other_texts());
     // Without a clear majority no drive stands out.
@@ -160,13 +160,13 @@ class EqualDisks {
   static constexpr std::string_view kDisks = "NVMe drives like it";
 
   template <class Value>
-  [[nodiscard]] Sisters sisters_by(Value value_of) const {
-    Sisters sisters;
+  [[nodiscard]] Peers peers_by(Value value_of) const {
+    Peers peers;
     for (const auto* nvme : disks_) {
       const auto value = value_of(*nvme);
-      if (value) sisters.add({*nvme->model, nvme->name, static_cast<double>(*value)});
+      if (value) peers.add(*nvme->model, nvme->name, static_cast<double>(*value));
     }
-    return sisters;
+    return peers;
   }
 
   [[nodiscard]] Findings other_texts() const {

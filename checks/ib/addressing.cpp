@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How peers reach an ACTIVE port: LID and GID, partition key, MTU and network interface.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
-#include "checks/shared/agreement.hpp"
+#include "checks/shared/peers.hpp"
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {

@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Error counters and bit errors of links.
-#include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
 #include "checks/shared/rise.hpp"
-#include "lib/base/units.hpp"
 #include "lib/profile/limits/ib.hpp"
-#include "lib/state/counters.hpp"
 
 namespace muster::checks {
 
@@ -386,8 +375,8 @@ constinit const Check check{
         "corrected bits and lost symbols of the HCA's network interface (ethtool -S ib0: "
         "rx_corrected_bits_phy, rx_pcs_symbol_err_phy); their rise in an hour, divided by the bits "
         "that the link carries, is the bit error rate. An HCA that corrects a hundred times as "
-        "much as its sisters has a bad cable, even below the limits. Virtual functions do not "
-        "report these counters.",
+        "much as its peers has a bad cable, even below the limits. Virtual functions do not report "
+        "these counters.",
     .fix =
         "mlxlink -d mlx5_0 -c shows more details. Clean, reseat or replace the cable or optic; "
         "move it to another port to see whether the errors follow it.",

@@ -2,20 +2,12 @@
 // ib.flaps: how often the link of an ACTIVE port went down. The port's own counter is the best
 // source; on a virtual function it may be hidden or zero, so the interface's carrier and the kernel
 // log count as well.
-#include <fmt/format.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
-#include "checks/shared/link_log.hpp"
+#include "checks/shared/kernel_log.hpp"
 #include "checks/shared/rise.hpp"
 #include "lib/profile/limits/ib.hpp"
 

@@ -3,17 +3,7 @@
 // accelerated networking and RoCE are left out.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "checks/shared/pci_bus.hpp"
-#include "checks/shared/support.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks::ib {

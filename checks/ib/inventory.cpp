@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HCAs of the node and their firmware.
-#include <fmt/format.h>
 
-#include <algorithm>
-#include <cstddef>
 #include <map>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
-#include "checks/shared/agreement.hpp"
-#include "checks/shared/pci_bus.hpp"
+#include "checks/shared/peers.hpp"
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks {
@@ -188,10 +181,9 @@ constinit const Check check{
     .title = "InfiniBand HCAs have the expected number and names",
     .why =
         "Jobs select HCAs by number and name. They cannot use an HCA that is on the PCI bus but "
-        "has "
-        "no RDMA device (driver not loaded or failed), an Ethernet link layer, or an unexpected "
-        "name. Devices with link layer Ethernet, such as Azure's accelerated networking, are not "
-        "counted. pci.devices reports an HCA that is missing from the PCI bus.",
+        "has no RDMA device (driver not loaded or failed), an Ethernet link layer, or an "
+        "unexpected name. Devices with link layer Ethernet, such as Azure's accelerated "
+        "networking, are not counted. pci.devices reports an HCA that is missing from the PCI bus.",
     .fix =
         "Load mlx5_core and mlx5_ib, and look in the kernel log for why they refused the device; "
         "on Azure's HPC images check the service that names RDMA devices "

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ib.verbs: libibverbs, which MPI and NCCL use, opens every HCA, agrees with sysfs about its ports,
 // and can register memory.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/ib/hcas.hpp"
@@ -98,10 +91,8 @@ constinit const Check check{
     .title = "libibverbs opens every HCA and agrees with sysfs",
     .why =
         "Jobs use an HCA through libibverbs. A missing provider library or character device "
-        "silently "
-        "hides the HCA, wrong permissions prevent opening it, and without memory registration "
-        "every "
-        "transfer fails.",
+        "silently hides the HCA, wrong permissions prevent opening it, and without memory "
+        "registration every transfer fails.",
     .fix =
         "Load ib_uverbs, install the provider libraries (ibverbs-providers, rdma-core), check the "
         "permissions of /dev/infiniband and the limit of locked memory.",

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/starved.hpp"
 #include "checks/shared/support.hpp"
 #include "lib/profile/limits/environment.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "checks/nhc_conf/table.hpp"
 #include "checks/shared/gpus.hpp"
-#include "checks/shared/link_log.hpp"
+#include "checks/shared/kernel_log.hpp"
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"

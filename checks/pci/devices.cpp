@@ -2,18 +2,10 @@
 // pci.devices: every expected GPU, NVSwitch and HCA is on the PCI bus and responds, and NVML lists
 // the GPUs of the bus.
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <map>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/nvml_view.hpp"
-#include "checks/shared/pci_bus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/ib.hpp"
 #include "lib/profile/limits/topology.hpp"

@@ -2,20 +2,13 @@
 // pci.errors: PCIe errors that the kernel counted since earlier runs. Uncorrected ones fail,
 // corrected ones above a rate warn.
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <array>
-#include <cstdint>
-#include <optional>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/pci_bus.hpp"
 #include "checks/shared/rise.hpp"
-#include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::pci_errors {
 namespace {

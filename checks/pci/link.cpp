@@ -2,18 +2,9 @@
 // pci.link: the links of GPUs and HCAs have all their lanes and full speed. An idle GPU slows its
 // link down on purpose, so only a busy GPU's current speed is judged, and otherwise the maximum.
 
-#include <fmt/format.h>
-
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "checks/catalogue.hpp"
-#include "checks/shared/agreement.hpp"
 #include "checks/shared/pci_bus.hpp"
-#include "lib/base/units.hpp"
-#include "lib/profile/limits/topology.hpp"
+#include "checks/shared/peers.hpp"
 
 namespace muster::checks::pci_link {
 namespace {
@@ -32,7 +23,7 @@ template <class T>
 struct LinkProperty {
   const Fact<T>& observed;
   Limit<T> expected;
-  bool certain = false;  // expected by the profile or most sisters, not by the device's own maximum
+  bool certain = false;  // expected by the profile or most peers, not by the device's own maximum
 };
 
 // NVML's facts about a GPU of the bus; null if missing.
@@ -67,30 +58,30 @@ std::string kind_of(const Snapshot& snapshot, const PciDevice& device) {
                      device.kind == PciKind::hca && pci::is_near_gpu(snapshot, device));
 }
 
-struct LinkSisters {
-  Sisters widths;
-  Sisters speeds;
-  Sisters busy_speeds;  // of GPUs
+struct PeerLinks {
+  Peers widths;
+  Peers speeds;
+  Peers busy_speeds;  // of GPUs
 };
 
-LinkSisters sisters_among(const Snapshot& snapshot, const std::vector<PciDevice>& devices) {
-  LinkSisters sisters;
+PeerLinks peer_links_of(const Snapshot& snapshot, const std::vector<PciDevice>& devices) {
+  PeerLinks peers;
   for (const auto& device : devices) {
     const auto kind = kind_of(snapshot, device);
     if (device.link_width) {
-      sisters.widths.add({kind, device.address, static_cast<double>(*device.link_width)});
+      peers.widths.add(kind, device.address, static_cast<double>(*device.link_width));
     }
     if (device.link_speed_gts && device.kind != PciKind::gpu) {
-      sisters.speeds.add({kind, device.address, *device.link_speed_gts});
+      peers.speeds.add(kind, device.address, *device.link_speed_gts);
     }
     if (const auto busy = busy_speed_of(snapshot, device)) {
-      sisters.busy_speeds.add({kind, device.address, *busy});
+      peers.busy_speeds.add(kind, device.address, *busy);
     }
   }
-  return sisters;
+  return peers;
 }
 
-// Expects the profile's limit, or else the value of most sisters if this device has less, or else
+// Expects the profile's limit, or else the value of most peers if this device has less, or else
 // the device's own maximum.
 template <class T>
 LinkProperty<T> property_of(const Fact<T>& observed, std::optional<double> limit,
@@ -199,12 +190,12 @@ Finding narrow_or_slow(const PciDevice& device, const LinkProperty<unsigned>& wi
 }
 
 void judge_link(const Snapshot& snapshot, const PciDevice& device, const LinkLimit& limit,
-                const LinkSisters& sisters, LinkFindings& links) {
+                const PeerLinks& peers, LinkFindings& links) {
   const auto kind = kind_of(snapshot, device);
-  const auto width = width_of(device, limit, sisters.widths.usual_of(kind));
-  const auto speed = speed_of(device, limit, sisters.speeds.usual_of(kind));
+  const auto width = width_of(device, limit, peers.widths.usual_of(kind));
+  const auto speed = speed_of(device, limit, peers.speeds.usual_of(kind));
   const Fact<double> now = speed_at_work(snapshot, device);
-  const auto usual = sisters.busy_speeds.usual_of(kind);
+  const auto usual = peers.busy_speeds.usual_of(kind);
   LinkProperty<double> at_work{
       .observed = now, .expected = speed.expected, .certain = speed.certain};
   if (now && usual && *now + kRounding < *usual && !speed.certain) {
@@ -238,10 +229,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
   for (const auto* device : pci::endpoints(snapshot)) {
     devices.push_back(with_nvml_link(snapshot, *device));
   }
-  const LinkSisters sisters = sisters_among(snapshot, devices);
+  const PeerLinks peers = peer_links_of(snapshot, devices);
   for (const auto& device : devices) {
     const auto& limit = device.kind == PciKind::gpu ? profile.pci->link.gpu : profile.pci->link.hca;
-    judge_link(snapshot, device, limit, sisters, links);
+    judge_link(snapshot, device, limit, peers, links);
   }
   const bool healthy = links.findings.empty() && links.judged > 0;
   const bool skip = profile.pci->link.unmeasurable == Unmeasurable::skip;

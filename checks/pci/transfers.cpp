@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings of the PCI bus that slow transfers down.
-#include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/pci_bus.hpp"

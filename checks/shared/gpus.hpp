@@ -2,19 +2,9 @@
 // Shared by the checks gpu.*: which GPUs can be judged, and findings about one GPU.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "checks/shared/support.hpp"
+#include "checks/shared/peers.hpp"
 
 namespace muster::checks::gpu {
 
@@ -95,8 +85,8 @@ template <class T>
 // The same for a fact about memory. A GPU that lacks a fact which others of its model report is
 // unknown, unless its ECC is off or MIG is on. `fact_of` returns the fact of any GPU.
 template <class FactOf>
-[[nodiscard]] Finding not_reported_unlike_sisters(const Snapshot& snapshot, const Gpu& gpu,
-                                                  std::string_view what, const FactOf& fact_of) {
+[[nodiscard]] Finding not_reported_unlike_peers(const Snapshot& snapshot, const Gpu& gpu,
+                                                std::string_view what, const FactOf& fact_of) {
   Finding finding = not_reported(gpu, what, fact_of(gpu));
   const bool may_report_less = !gpu.modes.ecc.value_or(true) || gpu.modes.mig.value_or(false);
   if (finding.outcome != Outcome::skip || !gpu.model || may_report_less) return finding;
@@ -110,6 +100,18 @@ template <class FactOf>
                                  counted(static_cast<std::uint64_t>(reporting), "GPU"),
                                  reporting == 1 ? "reports" : "report");
   return finding;
+}
+
+// A number of each GPU, by model. `number_of` returns an optional number, or a fact.
+template <class NumberOf>
+[[nodiscard]] Peers peers_by_model(const Snapshot& snapshot, const NumberOf& number_of) {
+  Peers peers;
+  for (const Gpu* each : answering(snapshot)) {
+    const auto number = number_of(*each);
+    if (!each->model || !number) continue;
+    peers.add(*each->model, name_of(*each), static_cast<double>(*number));
+  }
+  return peers;
 }
 
 // NVML errors end with the code: "nvmlDeviceGetNvLinkState: Not Supported (3)".

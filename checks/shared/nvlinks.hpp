@@ -2,14 +2,9 @@
 // Shared by the checks of NVLinks: the state of a link, and the text for a list of links.
 #pragma once
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "checks/shared/gpus.hpp"
 

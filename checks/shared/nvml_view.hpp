@@ -3,10 +3,6 @@
 // and findings of the bus about the same GPU refer to it.
 #pragma once
 
-#include <algorithm>
-#include <string>
-#include <vector>
-
 #include "checks/shared/gpus.hpp"
 #include "checks/shared/pci_bus.hpp"
 

@@ -2,19 +2,9 @@
 // Shared by the checks of the PCI bus: the devices to judge, and the findings if there are none.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "checks/check.hpp"
 #include "checks/shared/support.hpp"
-#include "lib/base/units.hpp"
-#include "lib/node/snapshot.hpp"
 #include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::pci {

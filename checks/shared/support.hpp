@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers for all checks: findings, and texts that they share.
+// Helpers for all checks: findings, and texts that they share. Includes the standard headers that
+// nearly every check needs.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <limits>
@@ -151,5 +153,11 @@ inline void drop_passes(Findings& findings) {
 [[nodiscard]] inline Remedy hardware_remedy(const Snapshot& snapshot) {
   return snapshot.identity->hypervisor ? Remedy::report_to_provider : Remedy::reseat_or_replace;
 }
+
+// The sections that leave_undecided() uses; for Check::looks_at.
+inline constexpr ProbeSet kShowsOverload = Probe::processes | Probe::cpu | Probe::memory;
+
+// Turns a failure because of a missed deadline into `unknown` on an overloaded node.
+void leave_undecided(const Snapshot& snapshot, Finding& finding);
 
 }  // namespace muster::checks

@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // topo.nccl_file: NCCL's topology file exists, parses, and matches the PCI devices and CPUs of this
 // node.
-#include <fmt/format.h>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/topo/places.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/topology.hpp"
 

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // topo.numa: every GPU, HCA and NVMe device is on its expected NUMA node, in sysfs and by its local
 // CPUs.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cstddef>
 #include <map>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/topo/places.hpp"

@@ -3,11 +3,8 @@
 // gpu.nvlink_state reports links that are down.
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <set>
-#include <utility>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/nvlinks.hpp"

@@ -1,14 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // How close GPUs are to their HCAs.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "checks/catalogue.hpp"
 #include "checks/topo/places.hpp"
@@ -177,9 +168,8 @@ constinit const Check check{
     .title = "Each GPU is as close to its HCA as expected",
     .why =
         "GPUDirect RDMA is fast if GPU and HCA share a PCIe switch, slower across the root "
-        "complex, "
-        "and slow across sockets. Pairs are compared by PCI address. If a hypervisor hides the "
-        "switches, only the NUMA node is judged, and the report says so.",
+        "complex, and slow across sockets. Pairs are compared by PCI address. If a hypervisor "
+        "hides the switches, only the NUMA node is judged, and the report says so.",
     .fix =
         "Look at the slots and the firmware settings; in a cloud, report the node to the provider.",
     .code = "NHC2010",

@@ -3,12 +3,7 @@
 // of the device (hwloc).
 #pragma once
 
-#include <algorithm>
-#include <optional>
-#include <string>
-
 #include "checks/shared/pci_bus.hpp"
-#include "checks/shared/support.hpp"
 #include "lib/profile/limits/topology.hpp"
 
 namespace muster::checks::topo {

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/xid/incidents.hpp"
-
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
 #include <tuple>
-#include <utility>
 
 #include "checks/shared/gpus.hpp"
-#include "checks/shared/kernel_window.hpp"
-#include "lib/base/text.hpp"
-#include "lib/base/units.hpp"
+#include "checks/shared/kernel_log.hpp"
+#include "checks/xid/xids.hpp"
 
 namespace muster::checks::xid {
 namespace {

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks one check about a snapshot as the runner does, and compares its findings. Messages are not
-// compared: golden files pin them.
+// compared: golden files pin them. Includes what nearly every test of a check needs.
 #pragma once
 
-#include <ostream>
-#include <string>
-#include <utility>
-#include <vector>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
-#include "checks/check.hpp"
+#include <ostream>
+
+#include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 [[nodiscard]] inline Findings ask(const Check& check, const Snapshot& snapshot,
                                   const Profile& profile, const Context& context = {}) {
@@ -21,6 +29,14 @@ namespace muster {
   }
   return check.judge_in != nullptr ? check.judge_in(snapshot, profile, context)
                                    : check.judge(snapshot, profile);
+}
+
+// Matches a finding by its outcome and its device.
+[[nodiscard]] inline auto is(Outcome outcome) {
+  return ::testing::Field("outcome", &Finding::outcome, outcome);
+}
+[[nodiscard]] inline auto is(Outcome outcome, const std::string& device) {
+  return AllOf(is(outcome), ::testing::Field("device", &Finding::device, device));
 }
 
 // A Finding without its message. Equals every Finding whose other fields are the same.
@@ -85,6 +101,23 @@ inline void PrintTo(const Expected& expected, std::ostream* out) {
   Expected expected = fails(std::move(device), remedy, std::move(values));
   expected.outcome = Outcome::warn;
   return expected;
+}
+
+// One change of a node, and the findings of a check about it.
+struct NodeChange {
+  const char* what;
+  void (*make)(Snapshot& node);
+  std::vector<Expected> findings;
+};
+
+inline void expect_findings(const Check& check, const Snapshot& unchanged, const Profile& profile,
+                            const std::vector<NodeChange>& changes) {
+  for (const NodeChange& change : changes) {
+    Snapshot node = unchanged;
+    change.make(node);
+    EXPECT_THAT(ask(check, node, profile), ::testing::ElementsAreArray(change.findings))
+        << change.what;
+  }
 }
 
 }  // namespace muster

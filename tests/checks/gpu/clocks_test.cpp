@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "checks/catalogue.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::gpu_clocks_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
   return ask(checks::gpu_clocks::check, snapshot, profile);

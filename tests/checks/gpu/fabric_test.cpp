@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "checks/catalogue.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::gpu_fabric_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot) {
   return ask(checks::gpu_fabric::check, snapshot, linked_node::profile());
@@ -259,7 +251,7 @@ TEST(GpuFabricTest, AGpuThatIsNotRegisteredIsInNoOtherCluster) {
   Snapshot node = linked_node::node_of(4);
   for (std::size_t i = 0; i < 3; ++i) fabric_of(node, i).cluster = "0a0b";
   fabric_of(node, 3).state = 1;
-  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::device, "gpu3"), passes()));
+  EXPECT_THAT(judge(node), ElementsAre(::testing::Field(&Finding::device, "gpu3"), passes()));
 }
 
 TEST(GpuFabricTest, IsUnknownForUnreadableFacts) {
@@ -272,11 +264,10 @@ TEST(GpuFabricTest, IsUnknownForUnreadableFacts) {
   gpu_node::gpu(node, 0).fabric = Fact<GpuFabric>::unreadable("Unknown Error (999)");
   EXPECT_THAT(judge(node), ElementsAre(unclear(), passes()));
   gpu_node::gpu(node, 1).fabric = Fact<GpuFabric>::unreadable("Unknown Error (999)");
-  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::unknown),
-                                       Field(&Finding::outcome, Outcome::unknown)));
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::unknown), is(Outcome::unknown)));
   gpu_node::gpu(node, 0).fabric = GpuFabric{.state = 3};
   gpu_node::gpu(node, 1).fabric = Fact<GpuFabric>::absent("no permission (4)");
-  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip), passes()));
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::skip), passes()));
 }
 
 }  // namespace

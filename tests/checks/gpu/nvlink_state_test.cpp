@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "checks/catalogue.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/topology.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::gpu_nvlink_state_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
   return ask(checks::gpu_nvlink_state::check, snapshot, profile);
@@ -39,15 +29,53 @@ void bring_down(Snapshot& node, std::size_t gpu) {
   for (auto& link : *gpu_node::gpu(node, gpu).nvlinks) link.state = 0U;
 }
 
-TEST(GpuNvlinkStateTest, PassesGpusWithAllLinks) {
-  EXPECT_THAT(judge(linked_node::node()), ElementsAre(passes()));
-}
-
-TEST(GpuNvlinkStateTest, ASleepingLinkPassesAtAnySpeed) {
-  Snapshot node = linked_node::node();
-  linked_node::link_of(node, 0, 4).state = 2U;
-  linked_node::link_of(node, 0, 4).speed_mbps = 0U;
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+TEST(GpuNvlinkStateTest, JudgesOneChange) {
+  expect_findings(checks::gpu_nvlink_state::check, linked_node::node(), linked_node::profile(),
+                  {
+                      {"passes GPUs with all links", [](Snapshot&) {}, {passes()}},
+                      {"a sleeping link passes at any speed",
+                       [](Snapshot& node) {
+                         linked_node::link_of(node, 0, 4).state = 2U;
+                         linked_node::link_of(node, 0, 4).speed_mbps = 0U;
+                       },
+                       {passes()}},
+                      {"fails a GPU that lists fewer links than expected",
+                       [](Snapshot& node) { gpu_node::gpu(node, 0).nvlinks->resize(12); },
+                       {too_few(12), passes()}},
+                      {"does not know links that could not be read",
+                       [](Snapshot& node) {
+                         gpu_node::gpu(node, 0).nvlinks =
+                             Fact<std::vector<NvLink>>::unreadable("Unknown Error (999)");
+                       },
+                       {unclear(), passes()}},
+                      {"passes a faster rounded or missing speed",
+                       [](Snapshot& node) {
+                         linked_node::link_of(node, 0, 1).speed_mbps = 53125U;
+                         linked_node::link_of(node, 0, 2).speed_mbps = 26550U;
+                         linked_node::link_of(node, 0, 3).speed_mbps = 0U;
+                         linked_node::link_of(node, 0, 4).speed_mbps =
+                             Fact<std::uint64_t>::absent("Not Supported (3)");
+                       },
+                       {passes()}},
+                      {"does not know a speed that could not be read",
+                       [](Snapshot& node) {
+                         linked_node::link_of(node, 0, 1).speed_mbps =
+                             Fact<std::uint64_t>::unreadable("N/A");
+                       },
+                       {unclear(), passes()}},
+                      {"does not know a peer that could not be read",
+                       [](Snapshot& node) {
+                         linked_node::link_of(node, 0, 4).remote_type =
+                             Fact<unsigned>::unreadable("Unknown Error (999)");
+                       },
+                       {unclear(), passes()}},
+                      {"leaves a lost GPU to gpu.present",
+                       [](Snapshot& node) {
+                         bring_down(node, 0);
+                         gpu_node::gpu(node, 0).lost = "nvmlDeviceGetName: GPU is lost (15)";
+                       },
+                       {passes()}},
+                  });
 }
 
 TEST(GpuNvlinkStateTest, NamesTheLinksThatWereLostInOneFinding) {
@@ -81,12 +109,6 @@ TEST(GpuNvlinkStateTest, LinksThatAreNotWiredNeedNotBeActive) {
   EXPECT_EQ(judge(node, profile).front().outcome, Outcome::pass);
   linked_node::link_of(node, 1, 3).state = 0U;
   EXPECT_EQ(judge(node, profile).front(), fails("gpu1", Remedy::reboot, {11, 12, "links"}));
-}
-
-TEST(GpuNvlinkStateTest, FailsAGpuThatListsFewerLinksThanExpected) {
-  Snapshot node = linked_node::node();
-  gpu_node::gpu(node, 0).nvlinks->resize(12);
-  EXPECT_EQ(judge(node).front(), too_few(12));
 }
 
 TEST(GpuNvlinkStateTest, FailsOneGpuWithoutNvlinkUnlikeOthers) {
@@ -129,20 +151,14 @@ TEST(GpuNvlinkStateTest, SkipsDriversWithoutLinkFacts) {
     gpu_node::gpu(node, i).nvlinks =
         Fact<std::vector<NvLink>>::absent("this driver has no nvmlDeviceGetNvLinkState");
   }
-  EXPECT_THAT(judge(node), ElementsAre(skip("gpu0"), Field(&Finding::outcome, Outcome::skip)));
+  EXPECT_THAT(judge(node), ElementsAre(skip("gpu0"), is(Outcome::skip)));
   for (std::size_t i = 0; i < 2; ++i) {
     linked_node::complete(gpu_node::gpu(node, i));
     for (auto& link : *gpu_node::gpu(node, i).nvlinks) {
       link.state = Fact<unsigned>::absent("no permission (4)");
     }
   }
-  EXPECT_THAT(judge(node), ElementsAre(skip("gpu0"), Field(&Finding::outcome, Outcome::skip)));
-}
-
-TEST(GpuNvlinkStateTest, DoesNotKnowLinksThatCouldNotBeRead) {
-  Snapshot node = linked_node::node();
-  gpu_node::gpu(node, 0).nvlinks = Fact<std::vector<NvLink>>::unreadable("Unknown Error (999)");
-  EXPECT_THAT(judge(node), ElementsAre(unclear(), passes()));
+  EXPECT_THAT(judge(node), ElementsAre(skip("gpu0"), is(Outcome::skip)));
 }
 
 TEST(GpuNvlinkStateTest, DoesNotKnowWhenAnUnclearLinkDecides) {
@@ -170,15 +186,6 @@ TEST(GpuNvlinkStateTest, FailsLinksThatRunSlow) {
   EXPECT_THAT(judge(node), ElementsAre(slow, passes()));
 }
 
-TEST(GpuNvlinkStateTest, PassesAFasterRoundedOrMissingSpeed) {
-  Snapshot node = linked_node::node();
-  linked_node::link_of(node, 0, 1).speed_mbps = 53125U;
-  linked_node::link_of(node, 0, 2).speed_mbps = 26550U;
-  linked_node::link_of(node, 0, 3).speed_mbps = 0U;
-  linked_node::link_of(node, 0, 4).speed_mbps = Fact<std::uint64_t>::absent("Not Supported (3)");
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
-}
-
 TEST(GpuNvlinkStateTest, WithoutAnExpectedSpeedOnlyLinksAreCounted) {
   Profile profile = linked_node::profile();
   profile.gpu->nvlink_state.speed = {};
@@ -186,12 +193,6 @@ TEST(GpuNvlinkStateTest, WithoutAnExpectedSpeedOnlyLinksAreCounted) {
   linked_node::link_of(node, 0, 1).speed_mbps = 1000U;
   linked_node::link_of(node, 0, 2).speed_mbps = Fact<std::uint64_t>::unreadable("N/A");
   EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
-}
-
-TEST(GpuNvlinkStateTest, DoesNotKnowASpeedThatCouldNotBeRead) {
-  Snapshot node = linked_node::node();
-  linked_node::link_of(node, 0, 1).speed_mbps = Fact<std::uint64_t>::unreadable("N/A");
-  EXPECT_THAT(judge(node), ElementsAre(unclear(), passes()));
 }
 
 TEST(GpuNvlinkStateTest, FailsActiveLinksWithoutAPeer) {
@@ -217,12 +218,6 @@ TEST(GpuNvlinkStateTest, WhereNvmlKnowsNoPeerAtAllNoneIsMissing) {
   EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
-TEST(GpuNvlinkStateTest, DoesNotKnowAPeerThatCouldNotBeRead) {
-  Snapshot node = linked_node::node();
-  linked_node::link_of(node, 0, 4).remote_type = Fact<unsigned>::unreadable("Unknown Error (999)");
-  EXPECT_THAT(judge(node), ElementsAre(unclear(), passes()));
-}
-
 TEST(GpuNvlinkStateTest, LeavesSlicesAndVirtualGpusAlone) {
   Snapshot node = linked_node::node();
   bring_down(node, 0);
@@ -237,13 +232,6 @@ TEST(GpuNvlinkStateTest, LeavesSlicesAndVirtualGpusAlone) {
     gpu_node::gpu(node, 0).model = std::string(model);
     EXPECT_EQ(judge(node).front().outcome, Outcome::fail) << model;
   }
-}
-
-TEST(GpuNvlinkStateTest, LeavesALostGpuToGpuPresent) {
-  Snapshot node = linked_node::node();
-  bring_down(node, 0);
-  gpu_node::gpu(node, 0).lost = "nvmlDeviceGetName: GPU is lost (15)";
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
 TEST(GpuNvlinkStateTest, SkipsWhereNoNvlinkIsExpected) {

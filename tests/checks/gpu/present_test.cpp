@@ -1,24 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "checks/catalogue.hpp"
-#include "lib/profile/limits/gpu.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::gpu_present_test {
 namespace {
-
-using ::testing::ElementsAre;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
   return ask(checks::gpu_present::check, snapshot, profile);
 }
 
-TEST(GpuPresentTest, PassesWhenAllAnswer) {
-  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(passes()));
+TEST(GpuPresentTest, JudgesOneChange) {
+  expect_findings(checks::gpu_present::check, gpu_node::node(), gpu_node::profile(),
+                  {
+                      {"passes when all answer", [](Snapshot&) {}, {passes()}},
+                      {"a GPU without address is unknown",
+                       [](Snapshot& node) {
+                         gpu_node::gpu(node, 1).address = "";
+                         gpu_node::gpu(node, 1).no_address =
+                             "nvmlDeviceGetPciInfo_v3: Unknown Error (999)";
+                       },
+                       {unknown("gpu1")}},
+                      {"fails missing GPUs unless PCI devices names them",
+                       [](Snapshot& node) { node.nvml->gpus.pop_back(); },
+                       {Expected{.device = "node",
+                                 .outcome = Outcome::fail,
+                                 .observed = std::int64_t{1},
+                                 .limit = std::int64_t{2},
+                                 .remedy = Remedy::report_to_provider,
+                                 .seen_by = {{.check = "pci.devices", .device = "*"}}}}},
+                  });
 }
 
 TEST(GpuPresentTest, NamesALostGpu) {
@@ -115,25 +126,6 @@ TEST(GpuPresentTest, ALostGpuAndAMachineThatNoProfileKnowsAreNotCompared) {
 TEST(GpuPresentTest, MoreGpusThanExpectedFail) {
   EXPECT_THAT(judge(three_gpus()),
               ElementsAre(fails("node", Remedy::fix_config, {std::int64_t{3}, std::int64_t{2}})));
-}
-
-TEST(GpuPresentTest, AGpuWithoutAddressIsUnknown) {
-  Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 1).address = "";
-  gpu_node::gpu(node, 1).no_address = "nvmlDeviceGetPciInfo_v3: Unknown Error (999)";
-  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu1")));
-}
-
-TEST(GpuPresentTest, FailsMissingGpusUnlessPciDevicesNamesThem) {
-  Snapshot node = gpu_node::node();
-  node.nvml->gpus.pop_back();
-  EXPECT_THAT(judge(node),
-              ElementsAre(Expected{.device = "node",
-                                   .outcome = Outcome::fail,
-                                   .observed = std::int64_t{1},
-                                   .limit = std::int64_t{2},
-                                   .remedy = Remedy::report_to_provider,
-                                   .seen_by = {{.check = "pci.devices", .device = "*"}}}));
 }
 
 TEST(GpuPresentTest, WhereNvmlIsMissingNoGpuIsJudged) {

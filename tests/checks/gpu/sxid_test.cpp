@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.sxid judged by the shipped rules.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "checks/catalogue.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/xid_node.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::gpu_sxid_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using namespace xid_node;  // NOLINT(google-build-using-namespace): the node of this test
 
 KernelRecord sxid(std::string_view what) {

@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.xid judged by the shipped rules.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "checks/catalogue.hpp"
 #include "checks/run.hpp"
-#include "lib/profile/limits/gpu.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/xid_node.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::gpu_xid_test {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using namespace xid_node;  // NOLINT(google-build-using-namespace): the node of this test
 
 Findings judge(const Snapshot& snapshot) {

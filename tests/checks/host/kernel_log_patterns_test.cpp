@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "checks/shared/kernel_line.hpp"
+#include "checks/shared/kernel_log.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // host.kernel_log judged on literal nodes.
+#include "checks/shared/kernel_log.hpp"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
-#include "checks/shared/kernel_line.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"

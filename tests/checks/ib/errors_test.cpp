@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "checks/catalogue.hpp"
-#include "lib/profile/limits/ib.hpp"
+// Error counters and bit errors of links.
 #include "tests/checks/ask.hpp"
 #include "tests/checks/ib/ib_node.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::ib_errors_test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::Field;
 
 constexpr auto kKey = "ib.mlx5_ib1.1.symbol_error";
 
@@ -35,51 +25,78 @@ Expected rose(Outcome outcome, double per_hour, double limit, Remedy remedy) {
           .remedy = remedy};
 }
 
-TEST(IbErrorsTest, PassesCountersThatDoNotRise) {
-  Snapshot node = ib_node::node();
-  ib_node::seen_before(node, kKey, 0);
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
-}
-
-TEST(IbErrorsTest, WarnsOfARateAboveTheLowerLimit) {
-  Snapshot node = ib_node::node();
-  ib_node::seen_before(node, kKey, 0);
-  counter(node, 1) = std::uint64_t{40};
-  EXPECT_THAT(judge(node), ElementsAre(rose(Outcome::warn, 40, 10, Remedy::watch)));
-}
-
-TEST(IbErrorsTest, FailsARateAboveTheUpperLimit) {
-  Snapshot node = ib_node::node();
-  ib_node::seen_before(node, kKey, 0);
-  counter(node, 1) = std::uint64_t{40000};
-  EXPECT_THAT(judge(node),
-              ElementsAre(rose(Outcome::fail, 40000, 1000, Remedy::report_to_provider)));
-}
-
-TEST(IbErrorsTest, IgnoresALifetimeTotalThatDoesNotRise) {
-  Snapshot node = ib_node::node();
-  ib_node::seen_before(node, kKey, 40000);
-  counter(node, 1) = std::uint64_t{40000};
-  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
-}
-
-TEST(IbErrorsTest, SkipsTheFirstObservation) {
-  EXPECT_THAT(judge(ib_node::node()), ElementsAre(skips()));
-}
-
-TEST(IbErrorsTest, DoesNotSubtractFromAClearedCounter) {
-  Snapshot node = ib_node::node();
-  ib_node::seen_before(node, kKey, 500);
-  counter(node, 1) = std::uint64_t{3};
-  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
-}
-
-TEST(IbErrorsTest, KnowsNothingOfASaturatedCounterAtOnce) {
-  Snapshot node = ib_node::node();
-  counter(node, 1) = std::uint64_t{65535};
-  EXPECT_THAT(judge(node), ElementsAre(Expected{.device = "mlx5_ib1",
-                                                .outcome = Outcome::unknown,
-                                                .observed = std::int64_t{65535}}));
+TEST(IbErrorsTest, JudgesOneChange) {
+  expect_findings(
+      checks::ib_errors::check, ib_node::node(), ib_node::profile(),
+      {
+          {"passes counters that do not rise",
+           [](Snapshot& node) { ib_node::seen_before(node, kKey, 0); },
+           {passes()}},
+          {"warns of a rate above the lower limit",
+           [](Snapshot& node) {
+             ib_node::seen_before(node, kKey, 0);
+             counter(node, 1) = std::uint64_t{40};
+           },
+           {rose(Outcome::warn, 40, 10, Remedy::watch)}},
+          {"fails a rate above the upper limit",
+           [](Snapshot& node) {
+             ib_node::seen_before(node, kKey, 0);
+             counter(node, 1) = std::uint64_t{40000};
+           },
+           {rose(Outcome::fail, 40000, 1000, Remedy::report_to_provider)}},
+          {"ignores a lifetime total that does not rise",
+           [](Snapshot& node) {
+             ib_node::seen_before(node, kKey, 40000);
+             counter(node, 1) = std::uint64_t{40000};
+           },
+           {passes()}},
+          {"skips the first observation", [](Snapshot&) {}, {skips()}},
+          {"does not subtract from a cleared counter",
+           [](Snapshot& node) {
+             ib_node::seen_before(node, kKey, 500);
+             counter(node, 1) = std::uint64_t{3};
+           },
+           {skips()}},
+          {"knows nothing of a saturated counter at once",
+           [](Snapshot& node) { counter(node, 1) = std::uint64_t{65535}; },
+           {Expected{.device = "mlx5_ib1",
+                     .outcome = Outcome::unknown,
+                     .observed = std::int64_t{65535}}}},
+          {"does not know an unreadable counter",
+           [](Snapshot& node) {
+             counter(node, 1) = Fact<std::uint64_t>::unreadable("got \"N/A (no PMA)\"");
+           },
+           {unknown("mlx5_ib1")}},
+          {"does not know a counter that is not there",
+           [](Snapshot& node) { ib_node::port_of(node, 1).counters.erase("symbol_error"); },
+           {unknown("mlx5_ib1")}},
+          {"does not know rates without a clock",
+           [](Snapshot& node) {
+             node.identity->uptime_s = Fact<double>::unreadable("read /proc/uptime: empty");
+           },
+           {unknown()}},
+          {"leaves a port that is down to ib.state",
+           [](Snapshot& node) {
+             ib_node::seen_before(node, kKey, 0);
+             counter(node, 1) = std::uint64_t{40000};
+             ib_node::port_of(node, 1).state = 1U;
+           },
+           {skips()}},
+          {"sees a burst of the last hour that the window averages away",
+           [](Snapshot& node) {
+             node.earlier.last_uptime_s = ib_node::kUptime - 600;
+             node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
+             counter(node, 1) = std::uint64_t{40};
+           },
+           {rose(Outcome::warn, 40, 10, Remedy::watch)}},
+          {"takes a rise since the last run for that times rise",
+           [](Snapshot& node) {
+             node.earlier.last_uptime_s = ib_node::kUptime - 10 * 3600;
+             node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
+             counter(node, 1) = std::uint64_t{40};
+           },
+           {passes()}},
+      });
 }
 
 TEST(IbErrorsTest, KnowsThatFourBitCountersEndAtFifteen) {
@@ -90,8 +107,7 @@ TEST(IbErrorsTest, KnowsThatFourBitCountersEndAtFifteen) {
     ib_node::port_of(node, i).counters["local_link_integrity_errors"] =
         std::uint64_t{i == 1 ? 15U : 0U};
   }
-  EXPECT_THAT(judge(node, profile), ElementsAre(AllOf(Field(&Finding::device, "mlx5_ib1"),
-                                                      Field(&Finding::outcome, Outcome::unknown))));
+  EXPECT_THAT(judge(node, profile), ElementsAre(is(Outcome::unknown, "mlx5_ib1")));
 }
 
 TEST(IbErrorsTest, PointsToPartitionKeysForConstraintErrors) {
@@ -103,20 +119,8 @@ TEST(IbErrorsTest, PointsToPartitionKeysForConstraintErrors) {
   }
   ib_node::seen_before(node, "ib.mlx5_ib1.1.port_rcv_constraint_errors", 0);
   EXPECT_THAT(judge(node, profile),
-              ElementsAre(AllOf(Field(&Finding::outcome, Outcome::warn),
-                                Field(&Finding::remedy, Remedy::fix_config))));
-}
-
-TEST(IbErrorsTest, DoesNotKnowAnUnreadableCounter) {
-  Snapshot node = ib_node::node();
-  counter(node, 1) = Fact<std::uint64_t>::unreadable("got \"N/A (no PMA)\"");
-  EXPECT_THAT(judge(node), ElementsAre(unknown("mlx5_ib1")));
-}
-
-TEST(IbErrorsTest, DoesNotKnowACounterThatIsNotThere) {
-  Snapshot node = ib_node::node();
-  ib_node::port_of(node, 1).counters.erase("symbol_error");
-  EXPECT_THAT(judge(node), ElementsAre(unknown("mlx5_ib1")));
+              ElementsAre(AllOf(is(Outcome::warn),
+                                ::testing::Field(&Finding::remedy, Remedy::fix_config))));
 }
 
 TEST(IbErrorsTest, SkipsWhereVirtualFunctionsAreRefusedTheWholeRegister) {
@@ -137,8 +141,7 @@ TEST(IbErrorsTest, DoesNotTakeOneRefusedCounterForAVirtualFunctionsNature) {
     ib_node::port_of(node, i).counters["port_rcv_errors"] = std::uint64_t{0};
   }
   counter(node, 1) = Fact<std::uint64_t>::absent("refused to a virtual function");
-  EXPECT_THAT(judge(node, profile), ElementsAre(AllOf(Field(&Finding::device, "mlx5_ib1"),
-                                                      Field(&Finding::outcome, Outcome::unknown))));
+  EXPECT_THAT(judge(node, profile), ElementsAre(is(Outcome::unknown, "mlx5_ib1")));
 }
 
 TEST(IbErrorsTest, PassesZerosOfAVirtualFunction) {
@@ -148,36 +151,6 @@ TEST(IbErrorsTest, PassesZerosOfAVirtualFunction) {
     ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.symbol_error", i), 0);
   }
   EXPECT_THAT(judge(node), ElementsAre(passes()));
-}
-
-TEST(IbErrorsTest, DoesNotKnowRatesWithoutAClock) {
-  Snapshot node = ib_node::node();
-  node.identity->uptime_s = Fact<double>::unreadable("read /proc/uptime: empty");
-  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::unknown)));
-}
-
-TEST(IbErrorsTest, LeavesAPortThatIsDownToIbState) {
-  Snapshot node = ib_node::node();
-  ib_node::seen_before(node, kKey, 0);
-  counter(node, 1) = std::uint64_t{40000};
-  ib_node::port_of(node, 1).state = 1U;
-  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
-}
-
-TEST(IbErrorsTest, SeesABurstOfTheLastHourThatTheWindowAveragesAway) {
-  Snapshot node = ib_node::node();
-  node.earlier.last_uptime_s = ib_node::kUptime - 600;
-  node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
-  counter(node, 1) = std::uint64_t{40};
-  EXPECT_THAT(judge(node), ElementsAre(rose(Outcome::warn, 40, 10, Remedy::watch)));
-}
-
-TEST(IbErrorsTest, TakesARiseSinceTheLastRunForThatTimesRise) {
-  Snapshot node = ib_node::node();
-  node.earlier.last_uptime_s = ib_node::kUptime - 10 * 3600;
-  node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
-  counter(node, 1) = std::uint64_t{40};
-  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
 }
 
 // Twenty recoveries in a day, one an hour or so: no rate shows them.
@@ -216,3 +189,95 @@ TEST(IbErrorsTest, LeavesThePortsRefusedRegisterOutWhereTheFunctionsOwnCountersA
 
 }  // namespace
 }  // namespace muster::ib_errors_test
+
+// ib.ber judged on literal nodes.
+namespace muster::ib_ber_test {
+namespace {
+
+constexpr auto kRaw = "rx_corrected_bits_phy";
+constexpr auto kSymbols = "rx_pcs_symbol_err_phy";
+constexpr double kBitsInAnHour = 400e9 * 3600;
+
+Profile profile() {
+  Profile profile = ib_node::profile();
+  profile.ib->ber = {.symbol_warn_above = 1e-14,
+                     .symbol_fail_above = 1e-12,
+                     .raw_warn_above = 1e-6,
+                     .sisters_warn_above = 1e-8,
+                     .sisters_times = 100};
+  return profile;
+}
+
+// Four HCAs whose links had as many errors per bit in the last hour.
+Snapshot node(double raw, double symbols) {
+  Snapshot node = ib_node::node();
+  for (unsigned i = 0; i < 4; ++i) {
+    auto& errors = ib_node::port_of(node, i).link_errors;
+    errors[kRaw] = 7000 + static_cast<std::uint64_t>(raw * kBitsInAnHour);
+    errors[kSymbols] = 20 + static_cast<std::uint64_t>(symbols * kBitsInAnHour);
+    ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.{}", i, kRaw), 7000);
+    ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.{}", i, kSymbols), 20);
+  }
+  return node;
+}
+
+void add(Snapshot& node, unsigned hca, const char* name, double per_bit) {
+  ib_node::port_of(node, hca).link_errors[name] +=
+      static_cast<std::uint64_t>(per_bit * kBitsInAnHour);
+}
+
+Findings judge(const Snapshot& snapshot) { return ask(checks::ib_ber::check, snapshot, profile()); }
+
+TEST(IbBerTest, LinksThatCorrectAsTheyAlwaysDoAreWell) {
+  EXPECT_THAT(judge(node(2e-8, 0)), ElementsAre(passes()));
+}
+
+TEST(IbBerTest, FailsALinkThatLosesSymbolsAndWarnsOfOneThatBeginsTo) {
+  Snapshot sick = node(2e-8, 0);
+  add(sick, 1, kSymbols, 5e-12);
+  add(sick, 2, kSymbols, 5e-14);
+  EXPECT_THAT(judge(sick),
+              ElementsAre(fails("mlx5_ib1", Remedy::report_to_provider, {5e-12, 1e-12, "per bit"}),
+                          AllOf(::testing::Field(&Finding::device, "mlx5_ib2"), is(Outcome::warn),
+                                ::testing::Field(&Finding::remedy, Remedy::watch))));
+}
+
+TEST(IbBerTest, WarnsOfTheOneThatCorrectsAHundredTimesAsMuchAsItsPeers) {
+  Snapshot odd = node(1e-10, 0);
+  add(odd, 3, kRaw, 5e-8);
+  const auto findings = judge(odd);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].device, "mlx5_ib3");
+  EXPECT_EQ(findings[0].outcome, Outcome::warn);
+  EXPECT_EQ(findings[0], warns("mlx5_ib3", Remedy::watch, {5.01e-08, 1e-08, "per bit"}));
+  // HCAs of other kinds, or only two, are not compared.
+  ib_node::hca_of(odd, 3).type = std::string("MT4123");
+  EXPECT_EQ(judge(odd).front().outcome, Outcome::pass);
+  Snapshot two = node(1e-10, 0);
+  two.infiniband->hcas.resize(2);
+  add(two, 1, kRaw, 5e-8);
+  EXPECT_EQ(judge(two).front().outcome, Outcome::pass);
+  // By its own limit each is judged.
+  add(two, 1, kRaw, 5e-6);
+  EXPECT_EQ(judge(two).front().outcome, Outcome::warn);
+}
+
+TEST(IbBerTest, SkipsMissingCountersAndFirstObservations) {
+  const auto none = judge(ib_node::node());
+  EXPECT_EQ(none.front().outcome, Outcome::skip);
+  EXPECT_EQ(none.front(), skips());
+  Snapshot first = node(1e-3, 1e-3);
+  first.earlier.counters.clear();
+  EXPECT_EQ(judge(first).front().outcome, Outcome::skip);
+  // As a counter of the function they are read, too.
+  Snapshot other = node(2e-8, 0);
+  for (unsigned i = 0; i < 4; ++i) {
+    auto& port = ib_node::port_of(other, i);
+    port.hw_counters[kSymbols] = port.link_errors.at(kSymbols) + 100'000;
+    port.link_errors.clear();
+  }
+  EXPECT_EQ(judge(other).size(), 4U);
+}
+
+}  // namespace
+}  // namespace muster::ib_ber_test

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
 
 #include "checks/run.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/ib.hpp"
 #include "lib/profile/limits/topology.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
 namespace muster::pci_devices_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::Field;
 
 Findings judged(const Snapshot& snapshot, const Profile& profile) {
   return ask(checks::pci_devices::check, snapshot, profile);
@@ -193,8 +183,8 @@ TEST(PciDevicesWithNvmlTest, AGpuThatLeftTheBusIsOneFinding) {
     gone.pci->devices.erase(gone.pci->devices.begin() + kGpu);
     for (const auto& node : {silent, gone}) {
       EXPECT_THAT(failures(node, one_gpu_and_hca()),
-                  ElementsAre(::testing::AllOf(Field(&Finding::check, "gpu.present"),
-                                               Field(&Finding::device, "gpu0"))));
+                  ElementsAre(AllOf(::testing::Field(&Finding::check, "gpu.present"),
+                                    ::testing::Field(&Finding::device, "gpu0"))));
       Profile with_places = one_gpu_and_hca();
       with_places.topo->numa.gpu = {{kGpuAddress, 0}};
       EXPECT_EQ(failures(node, with_places).size(), 1U);
@@ -227,13 +217,13 @@ TEST(PciDevicesWithNvmlTest, AGpuThatIsGoneForBothIsTheBussFinding) {
   Snapshot node = with_nvml({});
   node.pci->devices.erase(node.pci->devices.begin() + kGpu);
   EXPECT_THAT(failures(node, one_gpu_and_hca()),
-              ElementsAre(Field(&Finding::check, "pci.devices")));
+              ElementsAre(::testing::Field(&Finding::check, "pci.devices")));
 }
 
 TEST(PciDevicesWithNvmlTest, AGpuThatOnlyNvmlMissesIsTheBussFinding) {
   EXPECT_THAT(failures(with_nvml({}), one_gpu_and_hca()),
-              ElementsAre(::testing::AllOf(Field(&Finding::check, "pci.devices"),
-                                           Field(&Finding::device, kGpuAddress))));
+              ElementsAre(AllOf(::testing::Field(&Finding::check, "pci.devices"),
+                                ::testing::Field(&Finding::device, kGpuAddress))));
 }
 
 TEST(PciDevicesWithNvmlTest, AGpuThatReadsAllOnesAndIsNotInNvmlIsOneFinding) {

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <string>
-
-#include "lib/profile/limits/topology.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/pci/bus_fixture.hpp"
 
 namespace muster::pci_link_test {
 namespace {
-
-using ::testing::ElementsAre;
 
 Findings judged(const Snapshot& snapshot, const Profile& profile = one_gpu_and_hca()) {
   return ask(checks::pci_link::check, snapshot, profile);
@@ -23,14 +16,21 @@ PciDevice& device(Snapshot& snapshot, std::size_t index) {
 
 const Expected kPass{.device = "node", .outcome = Outcome::pass};
 
-TEST(PciLinkTest, PassesAtFullWidthAndSpeed) {
-  EXPECT_THAT(judged(small_node()), ElementsAre(kPass));
-}
-
-TEST(PciLinkTest, AnIdleGpuMaySlowItsLinkDown) {
-  auto node = small_node();
-  device(node, kGpu).link_speed_gts = 2.5;
-  EXPECT_THAT(judged(node), ElementsAre(kPass));
+TEST(PciLinkTest, JudgesOneChange) {
+  expect_findings(checks::pci_link::check, small_node(), one_gpu_and_hca(),
+                  {
+                      {"passes at full width and speed", [](Snapshot&) {}, {kPass}},
+                      {"an idle GPU may slow its link down",
+                       [](Snapshot& node) { device(node, kGpu).link_speed_gts = 2.5; },
+                       {kPass}},
+                      {"fails a narrow link",
+                       [](Snapshot& node) { device(node, kGpu).link_width = 8U; },
+                       {fails("0000:02:00.0", Remedy::reseat_or_replace,
+                              {std::int64_t{8}, std::int64_t{16}, "lanes"})}},
+                      {"fails a GPU that could never reach the profiles speed",
+                       [](Snapshot& node) { device(node, kGpu).link_speed_max_gts = 16.0; },
+                       {fails("0000:02:00.0", Remedy::reseat_or_replace, {16.0, 32.0, "GT/s"})}},
+                  });
 }
 
 TEST(PciLinkTest, AGpuAtWorkHasItsFullSpeed) {
@@ -63,26 +63,12 @@ TEST(PciLinkTest, AGpuAtWorkHasItsFullSpeed) {
   EXPECT_THAT(judged(node), ElementsAre(kPass));
 }
 
-TEST(PciLinkTest, FailsANarrowLink) {
-  auto node = small_node();
-  device(node, kGpu).link_width = 8U;
-  EXPECT_THAT(judged(node), ElementsAre(fails("0000:02:00.0", Remedy::reseat_or_replace,
-                                              {std::int64_t{8}, std::int64_t{16}, "lanes"})));
-}
-
 TEST(PciLinkTest, ReportsWidthAndSpeedOfOneLinkTogether) {
   auto guest = small_guest();
   device(guest, 1).link_width = 8U;
   device(guest, 1).link_speed_gts = 16.0;
   EXPECT_THAT(judged(guest), ElementsAre(fails("0000:03:00.0", Remedy::report_to_provider,
                                                {std::int64_t{8}, std::int64_t{16}, "lanes"})));
-}
-
-TEST(PciLinkTest, FailsAGpuThatCouldNeverReachTheProfilesSpeed) {
-  auto node = small_node();
-  device(node, kGpu).link_speed_max_gts = 16.0;
-  EXPECT_THAT(judged(node),
-              ElementsAre(fails("0000:02:00.0", Remedy::reseat_or_replace, {16.0, 32.0, "GT/s"})));
 }
 
 TEST(PciLinkTest, WithoutLimitsTheDevicesOwnMaximumCounts) {
@@ -112,7 +98,7 @@ TEST(PciLinkTest, NvmlAddsFactsThatTheKernelLacks) {
       {.address = gpu.address,
        .link = {.generation = 5U, .generation_max = 5U, .width = 16U, .width_max = 16U}});
   node.nvml = observed(std::move(nvml));
-  EXPECT_THAT(judged(node), ElementsAre(::testing::Field(&Finding::outcome, Outcome::pass)));
+  EXPECT_THAT(judged(node), ElementsAre(is(Outcome::pass)));
   node.nvml->gpus.front().link.width = 8U;
   EXPECT_EQ(judged(node).front().outcome, Outcome::fail);
   EXPECT_EQ(judged(node).front(),

@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // host.kernel_log makes one finding of one fault, with the shipped classes in their families.
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <string>
-#include <vector>
-
-#include "checks/catalogue.hpp"
-#include "checks/shared/kernel_line.hpp"
+#include "checks/shared/kernel_log.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::shared_kernel_faults_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 const KernelLogLimits kLimits{
     .coalesce = Seconds{5},

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "checks/catalogue.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/topo/topo_node.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::topo_numa_test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::Field;
-using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::profile()) {
   return ask(checks::topo_numa::check, snapshot, profile);
@@ -27,48 +18,43 @@ Expected misplaced(std::int64_t observed) {
           .remedy = Remedy::report_to_provider};
 }
 
-TEST(TopoNumaTest, PassesWhenBothSourcesAgreeWithTheProfile) {
-  EXPECT_THAT(judge(topo_node::node()), ElementsAre(passes()));
-}
-
-TEST(TopoNumaTest, FailsADeviceOnAnotherNode) {
-  Snapshot node = topo_node::node();
-  topo_node::pci(node, 0).numa_node = 1;
-  topo_node::placement(node, 0).numa_nodes = {1};
-  EXPECT_THAT(judge(node), ElementsAre(misplaced(1)));
-}
-
-TEST(TopoNumaTest, NamesADisagreementOfTheTwoSources) {
-  Snapshot node = topo_node::node();
-  topo_node::placement(node, 0).numa_nodes = {1};
-  EXPECT_THAT(judge(node), ElementsAre(misplaced(1)));
+TEST(TopoNumaTest, JudgesOneChange) {
+  expect_findings(
+      checks::topo_numa::check, topo_node::node(), topo_node::profile(),
+      {
+          {"passes when both sources agree with the profile", [](Snapshot&) {}, {passes()}},
+          {"fails a device on another node",
+           [](Snapshot& node) {
+             topo_node::pci(node, 0).numa_node = 1;
+             topo_node::placement(node, 0).numa_nodes = {1};
+           },
+           {misplaced(1)}},
+          {"names a disagreement of the two sources",
+           [](Snapshot& node) { topo_node::placement(node, 0).numa_nodes = {1}; },
+           {misplaced(1)}},
+          {"does not know a device whose NUMA node cannot be read",
+           [](Snapshot& node) {
+             topo_node::pci(node, 0).numa_node = Fact<int>::unreadable("read numa_node: empty");
+           },
+           {unknown(topo_node::kGpu0)}},
+          {"does not know a device that hwloc does not place",
+           [](Snapshot& node) { node.topology->devices.erase(node.topology->devices.begin()); },
+           {unknown(topo_node::kGpu0)}},
+          {"does not know a device that neither source places",
+           [](Snapshot& node) {
+             topo_node::pci(node, 0).numa_node = -1;
+             topo_node::placement(node, 0).numa_nodes = {0, 1};
+           },
+           {unknown(topo_node::kGpu0)}},
+      });
 }
 
 TEST(TopoNumaTest, GoesByLocalCpusWhereTheKernelDoesNotKnow) {
   Snapshot node = topo_node::node();
   topo_node::pci(node, 0).numa_node = -1;
-  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
   topo_node::placement(node, 0).numa_nodes = {1};
   EXPECT_THAT(judge(node), ElementsAre(misplaced(1)));
-}
-
-TEST(TopoNumaTest, DoesNotKnowADeviceWhoseNumaNodeCannotBeRead) {
-  Snapshot node = topo_node::node();
-  topo_node::pci(node, 0).numa_node = Fact<int>::unreadable("read numa_node: empty");
-  EXPECT_THAT(judge(node), ElementsAre(unknown(topo_node::kGpu0)));
-}
-
-TEST(TopoNumaTest, DoesNotKnowADeviceThatHwlocDoesNotPlace) {
-  Snapshot node = topo_node::node();
-  node.topology->devices.erase(node.topology->devices.begin());
-  EXPECT_THAT(judge(node), ElementsAre(unknown(topo_node::kGpu0)));
-}
-
-TEST(TopoNumaTest, DoesNotKnowADeviceThatNeitherSourcePlaces) {
-  Snapshot node = topo_node::node();
-  topo_node::pci(node, 0).numa_node = -1;
-  topo_node::placement(node, 0).numa_nodes = {0, 1};
-  EXPECT_THAT(judge(node), ElementsAre(unknown(topo_node::kGpu0)));
 }
 
 TEST(TopoNumaTest, LeavesMissingDevicesToPciDevices) {
@@ -77,22 +63,21 @@ TEST(TopoNumaTest, LeavesMissingDevicesToPciDevices) {
   node.pci->devices.pop_back();
   EXPECT_THAT(judge(node), ElementsAre(passes()));
   node.pci->devices.clear();
-  EXPECT_THAT(judge(node), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::skip)));
 }
 
 TEST(TopoNumaTest, WarnsOfADisagreementEvenWhereNothingIsExpected) {
   Snapshot node = topo_node::node();
-  EXPECT_THAT(judge(node, Profile{}), ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(is(Outcome::pass)));
   topo_node::placement(node, 0).numa_nodes = {1};
-  EXPECT_THAT(judge(node, Profile{}), ElementsAre(AllOf(Field(&Finding::device, topo_node::kGpu0),
-                                                        Field(&Finding::outcome, Outcome::warn))));
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(is(Outcome::warn, topo_node::kGpu0)));
 }
 
 TEST(TopoNumaTest, DoesNotKnowWithoutTheSections) {
   Snapshot node = topo_node::node();
   node.topology = {.status = Status::absent, .reason = "hwloc is not there"};
   EXPECT_THAT(judge(node), ElementsAre(unknown()));
-  EXPECT_THAT(judge(node, Profile{}), ElementsAre(Field(&Finding::outcome, Outcome::skip)));
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(is(Outcome::skip)));
 }
 
 }  // namespace

@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "checks/catalogue.hpp"
-#include "lib/profile/limits/gpu.hpp"
-#include "lib/profile/limits/topology.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/checks/gpu/linked_node.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::topo_nvlink_matrix_test {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::Field;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
   return ask(checks::topo_nvlink_matrix::check, snapshot, profile);
@@ -136,9 +126,9 @@ TEST(TopoNvlinkMatrixTest, FailsAnotherNumberOfNeighbours) {
   Expected finding = wrong(std::int64_t{2}, std::int64_t{1});
   finding.unit = "GPUs";
   EXPECT_THAT(judge(node, direct(1)), ElementsAre(finding));
-  EXPECT_THAT(judge(node, direct(2)),
-              ElementsAre(Field(&Finding::device, "gpu1"), Field(&Finding::device, "gpu2"),
-                          Field(&Finding::device, "gpu3")));
+  EXPECT_THAT(judge(node, direct(2)), ElementsAre(::testing::Field(&Finding::device, "gpu1"),
+                                                  ::testing::Field(&Finding::device, "gpu2"),
+                                                  ::testing::Field(&Finding::device, "gpu3")));
 }
 
 TEST(TopoNvlinkMatrixTest, ALinkThatIsDownMayBeTheOneThatIsMissed) {

@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "checks/catalogue.hpp"
+// How close GPUs are to their HCAs.
 #include "tests/checks/ask.hpp"
 #include "tests/checks/topo/topo_node.hpp"
-#include "tests/support/printers.hpp"
 
 namespace muster::topo_pairing_test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::Field;
-using ::testing::HasSubstr;
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {
   return ask(checks::topo_pairing::check, snapshot, profile);
@@ -49,8 +39,7 @@ TEST(TopoPairingTest, FailsAPairBelowDifferentSwitches) {
 TEST(TopoPairingTest, FailsAPairOfWhichOneHasNoSwitch) {
   Snapshot node = with_switches();
   topo_node::placement(node, 0).bridges.clear();
-  EXPECT_THAT(judge(node, topo_node::profile()),
-              ElementsAre(Field(&Finding::outcome, Outcome::fail)));
+  EXPECT_THAT(judge(node, topo_node::profile()), ElementsAre(is(Outcome::fail)));
 }
 
 TEST(TopoPairingTest, JudgesTheNumaNodeIfSwitchesAreHidden) {
@@ -73,16 +62,14 @@ TEST(TopoPairingTest, LeavesAMisplacedDeviceToTopoNuma) {
   Snapshot node = topo_node::node();
   topo_node::pci(node, 2).numa_node = 1;
   topo_node::placement(node, 2).numa_nodes = {1};
-  EXPECT_THAT(judge(node, topo_node::profile()),
-              ElementsAre(Field(&Finding::outcome, Outcome::pass)));
+  EXPECT_THAT(judge(node, topo_node::profile()), ElementsAre(is(Outcome::pass)));
 }
 
 TEST(TopoPairingTest, LeavesAMissingDeviceToPciDevices) {
   Snapshot node = topo_node::node();
   node.pci->devices.pop_back();
   topo_node::pci(node, 0).responding = false;
-  EXPECT_THAT(judge(node, topo_node::profile()),
-              ElementsAre(Field(&Finding::outcome, Outcome::skip)));
+  EXPECT_THAT(judge(node, topo_node::profile()), ElementsAre(is(Outcome::skip)));
 }
 
 TEST(TopoPairingTest, DoesNotKnowAPairWithoutNumaNodes) {
@@ -94,9 +81,38 @@ TEST(TopoPairingTest, DoesNotKnowAPairWithoutNumaNodes) {
 }
 
 TEST(TopoPairingTest, SkipsWhereNothingIsPaired) {
-  EXPECT_THAT(judge(topo_node::node(), Profile{}),
-              ElementsAre(Field(&Finding::outcome, Outcome::skip)));
+  EXPECT_THAT(judge(topo_node::node(), Profile{}), ElementsAre(is(Outcome::skip)));
 }
 
 }  // namespace
 }  // namespace muster::topo_pairing_test
+
+namespace muster::topo_virtual_test {
+namespace {
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::profile()) {
+  return ask(checks::topo_virtual::check, snapshot, profile);
+}
+
+TEST(TopoVirtualTest, JudgesOneChange) {
+  expect_findings(checks::topo_virtual::check, topo_node::node(), topo_node::profile(),
+                  {
+                      {"passes with the profiles tree", [](Snapshot&) {}, {passes()}},
+                      {"skips without a hypervisor",
+                       [](Snapshot& node) { node.identity->hypervisor = false; },
+                       {skips()}},
+                      {"skips where the hypervisor shows bridges",
+                       [](Snapshot& node) { topo_node::pci(node, 0).upstream = {"0000:10:00.0"}; },
+                       {skips()}},
+                      {"skips a node without devices",
+                       [](Snapshot& node) { node.pci->devices.clear(); },
+                       {skips()}},
+                  });
+}
+
+TEST(TopoVirtualTest, SkipsWithoutATree) {
+  EXPECT_THAT(judge(topo_node::node(), Profile{}), ElementsAre(is(Outcome::skip)));
+}
+
+}  // namespace
+}  // namespace muster::topo_virtual_test

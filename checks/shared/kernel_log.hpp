@@ -1,17 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of the kernel log: whether a pattern of the profile matches it, and the device it is
-// about.
+// The kernel log: the part of it that counts, the device that a line is about, and faults. Lines of
+// several classes, under several names of the same hardware, are one fault, named by the class
+// closest to its cause.
 #pragma once
 
-#include <algorithm>
 #include <cctype>
-#include <string>
-#include <string_view>
+#include <map>
 
 #include "checks/shared/support.hpp"
-#include "lib/base/text.hpp"
+#include "lib/base/quantity.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
+
+// In microseconds since boot.
+struct LogWindow {
+  double from_us = 0;
+  double now_us = 0;
+  std::string words;
+};
+
+[[nodiscard]] inline LogWindow window_of(double uptime_s, Seconds wanted) {
+  if (wanted.value <= 0 || wanted.value >= uptime_s) {
+    return {.from_us = 0, .now_us = uptime_s * 1e6, .words = "since boot"};
+  }
+  return {.from_us = (uptime_s - wanted.value) * 1e6,
+          .now_us = uptime_s * 1e6,
+          .words = fmt::format("in the last {}", in_time(wanted.value))};
+}
+
+// The window, or less if the kernel dropped its first lines.
+[[nodiscard]] inline std::string what_was_read(const KernelLog& log, const LogWindow& window) {
+  const auto first_us = static_cast<double>(log.first_us);
+  if (log.first_sequence == 0 || first_us <= window.from_us) return window.words;
+  return fmt::format("since the oldest line in the kernel's buffer, {} ago",
+                     in_time(std::max(0.0, window.now_us - first_us) / 1e6));
+}
+
+// Missing lines make the check unknown, unless other lines prove a fault.
+inline void judge_gaps(const KernelLog& log, std::string_view what, Findings& findings) {
+  if (std::ranges::count(findings, Outcome::fail, &Finding::outcome) > 0) return;
+  std::string gap;
+  if (log.truncated) {
+    gap = fmt::format("reading stopped at the size or time limit after {}",
+                      counted(log.seen, "line"));
+  } else if (log.lost > 0) {
+    gap = fmt::format("{} {} overwritten before muster could read them", counted(log.lost, "line"),
+                      log.lost == 1 ? "was" : "were");
+  } else if (log.unparsable > 0) {
+    gap = fmt::format("{} of {} have an unknown format", counted(log.unparsable, "line"), log.seen);
+  }
+  if (!gap.empty()) findings.push_back(not_known(kNode, what, Fact<int>::unreadable(gap)));
+}
+
+// The profile's outcome for a class of lines. A class without one warns.
+[[nodiscard]] inline Outcome outcome_of(const ByName<Outcome>& kinds, const std::string& kind) {
+  const auto found = kinds.find(kind);
+  return found == kinds.end() ? Outcome::warn : found->second;
+}
+
+// Below a hypervisor, only the provider can replace parts.
+[[nodiscard]] inline Remedy remedy_here(const Snapshot& snapshot, Remedy remedy) {
+  return remedy == Remedy::reseat_or_replace ? hardware_remedy(snapshot) : remedy;
+}
 
 // `*` in a pattern matches any text; a leading `^` anchors it at the start.
 [[nodiscard]] inline bool matches_pattern(std::string_view pattern, std::string_view text) {
@@ -111,5 +162,45 @@ namespace line {
   }
   return std::string(kNode);
 }
+
+// The lines of one class. Those within seconds of each other are one incident.
+struct ClassLines {
+  std::uint64_t incidents = 0;
+  std::uint64_t lines = 0;
+  std::uint64_t last_us = 0;
+  std::string newest;
+  Remedy remedy = Remedy::none;
+
+  void add(const KernelRecord& record, const KernelLogPattern& pattern, Seconds coalesce);
+  void add(const ClassLines& other);
+};
+
+struct KernelFault {
+  std::string_view family;  // of classes with a common cause; empty for a single class
+  std::string device;
+  std::string name{};  // of the device, or of the only part of it that the lines name
+  std::uint64_t first_us = 0;
+  std::uint64_t last_us = 0;
+  std::string image{};                        // describes a disk image, which may belong to a user
+  bool of_memory = false;                     // certain; a machine check alone may be about the CPU
+  std::map<std::string, ClassLines> classes;  // that the profile does not ignore
+
+  void add(const KernelFault& other);
+};
+
+// The class that caused the fault: the first of its family among those with the worst outcome.
+[[nodiscard]] std::string cause_of(const KernelLogLimits& limits, const KernelFault& fault);
+
+// The faults since `from_us`, sorted by cause and device.
+[[nodiscard]] std::vector<KernelFault> faults_of(const Snapshot& snapshot,
+                                                 const KernelLogLimits& limits, double from_us);
+
+// Findings of other checks about the same fault, from counters and states of the hardware.
+[[nodiscard]] std::vector<SeenBy> seen_by(const Snapshot& snapshot, const KernelFault& fault);
+
+// How often each adapter lost its link since `begin_us`, by its verbs name or else by the name in
+// the log. Only InfiniBand adapters, or, if the snapshot lacks the adapter, interfaces named ib….
+[[nodiscard]] std::map<std::string, std::uint64_t> link_downs_by_adapter(const Snapshot& snapshot,
+                                                                         double begin_us);
 
 }  // namespace muster::checks

@@ -2,20 +2,12 @@
 // Finds devices that differ from the majority of devices like them.
 #pragma once
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cstddef>
 #include <functional>
 #include <map>
-#include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "checks/shared/support.hpp"
 
@@ -54,10 +46,10 @@ struct Comparison {
 };
 
 // "firmware differs between HCAs: 28.35.1012 on mlx5_ib0, mlx5_ib1; 28.35.2000 on mlx5_ib2".
-[[nodiscard]] inline std::string differs(const std::vector<DeviceValue>& said,
+[[nodiscard]] inline std::string differs(const std::vector<DeviceValue>& values,
                                          const Comparison& comparison) {
   std::map<std::string, std::vector<std::string>> by_value;
-  for (const DeviceValue& each : said) by_value[each.value].push_back(each.device);
+  for (const DeviceValue& each : values) by_value[each.value].push_back(each.device);
   std::vector<std::string> parts;
   parts.reserve(by_value.size());
   for (const auto& [value, devices] : by_value) {
@@ -69,27 +61,27 @@ struct Comparison {
 
 // One finding for each device that differs from the majority; one for the node if no value has a
 // majority, because then the wrong one is unknown.
-[[nodiscard]] inline Findings disagreements(const std::vector<DeviceValue>& said,
+[[nodiscard]] inline Findings disagreements(const std::vector<DeviceValue>& values,
                                             const Comparison& comparison, const Finding& like) {
   const auto& [what, devices] = comparison;
   std::map<std::string, std::size_t> counts;
-  for (const DeviceValue& each : said) ++counts[each.value];
+  for (const DeviceValue& each : values) ++counts[each.value];
   if (counts.size() < 2) return {};
   const auto most =
       std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
-  if (most->second * 2 <= said.size()) {
+  if (most->second * 2 <= values.size()) {
     Finding finding = like;
     finding.device = kNode;
-    finding.message = differs(said, comparison);
+    finding.message = differs(values, comparison);
     return {finding};
   }
   Findings findings;
-  for (const DeviceValue& each : said) {
+  for (const DeviceValue& each : values) {
     if (each.value == most->first) continue;
     Finding finding = like;
     finding.device = each.device;
     finding.message = fmt::format("{} {}, but {} on {} of {} {}", what, each.value, most->first,
-                                  most->second, said.size(), devices);
+                                  most->second, values.size(), devices);
     finding.observed = each.value;
     finding.limit = most->first;
     findings.push_back(std::move(finding));
@@ -97,22 +89,18 @@ struct Comparison {
   return findings;
 }
 
-// A number of one device. Devices of one kind are sisters: if the profile sets no limit, one that
-// differs from its sisters is at fault.
-struct Sister {
-  std::string kind;
-  std::string device;
-  double value = 0;
-};
-
-class Sisters {
+// The numbers of devices, by kind. Devices of one kind are peers: if the profile sets no limit, one
+// that differs from its peers is at fault.
+class Peers {
  public:
-  void add(Sister sister) { kinds_[sister.kind].push_back(std::move(sister)); }
+  void add(const std::string& kind, std::string device, double number) {
+    kinds_[kind].emplace_back(std::move(device), number);
+  }
 
-  // The value of the majority of this kind, if any.
+  // The number of the majority of this kind, if any.
   [[nodiscard]] std::optional<double> usual_of(const std::string& kind) const {
     const auto found = kinds_.find(kind);
-    return found == kinds_.end() ? std::nullopt : usual(found->second, &Sister::value);
+    return found == kinds_.end() ? std::nullopt : usual(found->second, &DeviceNumber::second);
   }
 
   // A finding like `like` for each device that differs from the majority of its kind, and a warning
@@ -120,25 +108,26 @@ class Sisters {
   [[nodiscard]] Findings differences(const Comparison& comparison, std::string_view unit,
                                      const Finding& like) const {
     Findings findings;
-    for (const auto& [kind, sisters] : kinds_) {
-      std::vector<DeviceValue> said;
-      for (const auto& each : sisters) {
-        said.push_back({each.device, fmt::format("{:g}{}", each.value, unit)});
+    for (const auto& [kind, peers] : kinds_) {
+      std::vector<DeviceValue> values;
+      for (const auto& [device, number] : peers) {
+        values.push_back({device, fmt::format("{:g}{}", number, unit)});
       }
-      const bool differ = std::ranges::any_of(
-          said, [&](const DeviceValue& each) { return each.value != said.front().value; });
-      if (usual(sisters, &Sister::value)) {
-        append(findings, disagreements(said, comparison, like));
-      } else if (differ) {
+      if (usual(peers, &DeviceNumber::second)) {
+        append(findings, disagreements(values, comparison, like));
+      } else if (std::ranges::adjacent_find(values, std::ranges::not_equal_to{},
+                                            &DeviceValue::value) != values.end()) {
         // No device is proved to be at fault.
-        findings.push_back(warned(kNode, differs(said, comparison), like.remedy));
+        findings.push_back(warned(kNode, differs(values, comparison), like.remedy));
       }
     }
     return findings;
   }
 
  private:
-  std::map<std::string, std::vector<Sister>> kinds_;
+  using DeviceNumber = std::pair<std::string, double>;
+
+  std::map<std::string, std::vector<DeviceNumber>> kinds_;
 };
 
 }  // namespace muster::checks

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The modes of GPUs: ECC, MIG, persistence and compute mode.
+#include "tests/checks/ask.hpp"
+#include "tests/checks/gpu/gpu_node.hpp"
+#include "tests/checks/gpu/linked_node.hpp"
+
+namespace muster::gpu_compute_mode_test {
+namespace {
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::profile()) {
+  return ask(checks::gpu_compute_mode::check, snapshot, profile);
+}
+
+Expected wrong(const std::string& mode, const std::string& expected) {
+  return {.device = "gpu0",
+          .outcome = Outcome::fail,
+          .observed = mode,
+          .limit = expected,
+          .remedy = Remedy::fix_config};
+}
+
+TEST(GpuComputeModeTest, PassesTheExpectedMode) {
+  EXPECT_THAT(judge(linked_node::node()), ElementsAre(passes()));
+}
+
+TEST(GpuComputeModeTest, FailsAnyOther) {
+  for (const auto& [mode, word] :
+       {std::pair(1U, "exclusive_thread"), std::pair(2U, "prohibited"),
+        std::pair(3U, "exclusive_process"), std::pair(4U, "4, which this muster does not know")}) {
+    Snapshot node = linked_node::node();
+    gpu_node::gpu(node, 0).modes.compute = mode;
+    EXPECT_EQ(judge(node).front(), wrong(word, "default"));
+  }
+}
+
+TEST(GpuComputeModeTest, ASiteMayExpectAnotherMode) {
+  Profile profile = linked_node::profile();
+  profile.gpu->compute_mode.expected = ComputeMode::exclusive_process;
+  Snapshot node = linked_node::node();
+  gpu_node::gpu(node, 1).modes.compute = 3U;
+  EXPECT_EQ(judge(node, profile).front(), wrong("default", "exclusive_process"));
+}
+
+TEST(GpuComputeModeTest, IsUnknownForUnknownFacts) {
+  Snapshot node = linked_node::node();
+  gpu_node::gpu(node, 0).modes.compute = Fact<unsigned>::unreadable("Unknown Error (999)");
+  gpu_node::gpu(node, 1).modes.compute = Fact<unsigned>::absent("Not Supported (3)");
+  EXPECT_THAT(judge(node), ElementsAre(unknown("gpu0"), skips("gpu1")));
+}
+
+TEST(GpuComputeModeTest, WhereNoneIsExpectedAllAreToBeInTheSameAndUsable) {
+  Snapshot node = linked_node::node();
+  for (auto& gpu : node.nvml->gpus) gpu.modes.compute = 3U;
+  EXPECT_THAT(judge(node, Profile{}), ElementsAre(passes()));
+  gpu_node::gpu(node, 0).modes.compute = 0U;
+  EXPECT_EQ(judge(node, Profile{}).front().device, "gpu1");
+  EXPECT_EQ(judge(node, Profile{}).front(),
+            fails("gpu1", Remedy::fix_config, {"exclusive_process", "default"}));
+  for (auto& gpu : node.nvml->gpus) gpu.modes.compute = 2U;
+  EXPECT_EQ(judge(node, Profile{}).front(),
+            fails("gpu0", Remedy::fix_config, {"prohibited", "default"}));
+}
+
+}  // namespace
+}  // namespace muster::gpu_compute_mode_test
+
+namespace muster::gpu_ecc_mode_test {
+namespace {
+
+TEST(GpuEccModeTest, JudgesOneChange) {
+  expect_findings(
+      checks::gpu_ecc_mode::check, gpu_node::node(), gpu_node::profile(),
+      {
+          {"passes where ECC is on", [](Snapshot&) {}, {passes()}},
+          {"fails where it is off",
+           [](Snapshot& node) { gpu_node::gpu(node, 1).modes.ecc = false; },
+           {fails("gpu1", Remedy::fix_config, {false, true}), passes()}},
+          {"fails where the next reset turns it off",
+           [](Snapshot& node) { gpu_node::gpu(node, 0).modes.ecc_pending = false; },
+           {fails("gpu0", Remedy::fix_config, {"on, off after reset", true}), passes()}},
+          {"skips a GPU that has none",
+           [](Snapshot& node) {
+             gpu_node::gpu(node, 0).modes.ecc = Fact<bool>::absent("not supported");
+           },
+           {skips("gpu0"), passes()}},
+      });
+}
+
+}  // namespace
+}  // namespace muster::gpu_ecc_mode_test
+
+namespace muster::gpu_mig_test {
+namespace {
+
+TEST(GpuMigTest, JudgesOneChange) {
+  expect_findings(checks::gpu_mig::check, gpu_node::node(), gpu_node::profile(),
+                  {
+                      {"passes where it is off", [](Snapshot&) {}, {passes()}},
+                      {"a GPU that cannot be partitioned is not",
+                       [](Snapshot& node) {
+                         gpu_node::gpu(node, 0).modes.mig = Fact<bool>::absent("not supported");
+                       },
+                       {passes()}},
+                      {"fails where it is on",
+                       [](Snapshot& node) { gpu_node::gpu(node, 0).modes.mig = true; },
+                       {fails("gpu0", Remedy::fix_config, {true, false}), passes()}},
+                  });
+}
+
+}  // namespace
+}  // namespace muster::gpu_mig_test
+
+namespace muster::gpu_persistence_test {
+namespace {
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::profile()) {
+  return ask(checks::gpu_persistence::check, snapshot, profile);
+}
+
+TEST(GpuPersistenceTest, PassesWhereItIsOn) {
+  EXPECT_THAT(judge(gpu_node::node()), ElementsAre(passes()));
+}
+
+TEST(GpuPersistenceTest, WarnsWhereItIsOff) {
+  Snapshot node = gpu_node::node();
+  gpu_node::gpu(node, 1).modes.persistence = false;
+  EXPECT_EQ(judge(node).front(), (warns("gpu1", Remedy::fix_config, {false, true})));
+}
+
+TEST(GpuPersistenceTest, OffOnAllGpusIsTheSitesChoice) {
+  Snapshot node = gpu_node::node();
+  for (auto& gpu : node.nvml->gpus) gpu.modes.persistence = false;
+  EXPECT_THAT(judge(node), ElementsAre(passes()));
+  Profile wanted = gpu_node::profile();
+  wanted.gpu->persistence.expected = true;
+  EXPECT_EQ(judge(node, wanted).size(), 2U);
+  EXPECT_EQ(judge(node, wanted).front().outcome, Outcome::warn);
+  wanted.gpu->persistence.expected = false;
+  EXPECT_EQ(judge(gpu_node::node(), wanted).front(),
+            warns("gpu0", Remedy::fix_config, {true, false}));
+}
+
+}  // namespace
+}  // namespace muster::gpu_persistence_test

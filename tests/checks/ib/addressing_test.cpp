@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// How peers reach an ACTIVE port.
+#include "tests/checks/ask.hpp"
+#include "tests/checks/ib/ib_node.hpp"
+
+namespace muster::ib_address_test {
+namespace {
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
+  return ask(checks::ib_address::check, snapshot, profile);
+}
+
+Expected failed(const std::string& message) {
+  return {.device = "mlx5_ib1",
+          .outcome = Outcome::fail,
+          .observed = message,
+          .remedy = Remedy::report_to_provider};
+}
+
+TEST(IbAddressTest, JudgesOneChange) {
+  expect_findings(checks::ib_address::check, ib_node::node(), ib_node::profile(),
+                  {
+                      {"passes when everything is assigned", [](Snapshot&) {}, {passes()}},
+                      {"fails a multicast LID",
+                       [](Snapshot& node) { ib_node::port_of(node, 1).lid = 0xc000U; },
+                       {failed("LID 0xc000 is a multicast address")}},
+                      {"fails without a subnet manager",
+                       [](Snapshot& node) { ib_node::port_of(node, 1).sm_lid = 0U; },
+                       {failed("no subnet manager is known (SM LID 0)")}},
+                      {"reports all faults of one port together",
+                       [](Snapshot& node) {
+                         ib_node::port_of(node, 1).lid = 0U;
+                         ib_node::port_of(node, 1).sm_lid = 0U;
+                       },
+                       {fails("mlx5_ib1", Remedy::report_to_provider, {"LID 0x0: not assigned"})}},
+                      {"fails an empty GID",
+                       [](Snapshot& node) {
+                         ib_node::port_of(node, 1).gid0 =
+                             std::string("0000:0000:0000:0000:0000:0000:0000:0000");
+                       },
+                       {failed("GID 0 is empty")}},
+                      {"leaves a port that is not active to ib.state",
+                       [](Snapshot& node) {
+                         ib_node::port_of(node, 1).state = 2U;
+                         ib_node::port_of(node, 1).lid = 0U;
+                       },
+                       {passes()}},
+                      {"does not know an unreadable LID",
+                       [](Snapshot& node) {
+                         ib_node::port_of(node, 1).lid =
+                             Fact<unsigned>::unreadable("read lid: empty");
+                       },
+                       {unknown("mlx5_ib1")}},
+                  });
+}
+
+TEST(IbAddressTest, FailsALidThatIsNotAssigned) {
+  for (const unsigned lid : {0U, 0xffffU}) {
+    Snapshot node = ib_node::node();
+    ib_node::port_of(node, 1).lid = lid;
+    EXPECT_THAT(judge(node), ElementsAre(failed(fmt::format("LID {:#x}: not assigned", lid))));
+  }
+}
+
+TEST(IbAddressTest, FailsThePortOfAnotherSubnet) {
+  Snapshot node = ib_node::node();
+  ib_node::port_of(node, 1).gid0 = std::string("fec0:0000:0000:0001:0015:5dff:fe33:ff00");
+  Expected finding =
+      failed("subnet prefix fec0:0000:0000:0001, but fe80:0000:0000:0000 on 3 of 4 HCAs");
+  finding.observed = std::string("fec0:0000:0000:0001");
+  finding.limit = std::string("fe80:0000:0000:0000");
+  EXPECT_THAT(judge(node), ElementsAre(finding));
+}
+
+TEST(IbAddressTest, AcceptsOneSubnetPerRailIfTheProfileAllowsIt) {
+  Profile profile = ib_node::profile();
+  profile.ib->address.same_prefix = false;
+  Snapshot node = ib_node::node();
+  ib_node::port_of(node, 1).gid0 = std::string("fec0:0000:0000:0001:0015:5dff:fe33:ff00");
+  EXPECT_THAT(judge(node, profile), ElementsAre(is(Outcome::pass)));
+}
+
+}  // namespace
+}  // namespace muster::ib_address_test
+
+namespace muster::ib_pkey_test {
+namespace {
+
+Findings judge(const Snapshot& snapshot, PkeyWanted require = PkeyWanted::non_default_full_member) {
+  Profile profile = ib_node::profile();
+  profile.ib->pkey.require = require;
+  return ask(checks::ib_pkey::check, snapshot, profile);
+}
+
+void set_keys(Snapshot& node, unsigned index, std::vector<unsigned> keys) {
+  ib_node::port_of(node, index).pkeys = std::move(keys);
+}
+
+Expected failed(std::string observed) {
+  return {.device = "mlx5_ib1",
+          .outcome = Outcome::fail,
+          .observed = std::move(observed),
+          .remedy = Remedy::report_to_provider};
+}
+
+TEST(IbPkeyTest, PassesWithOneKeyOfTheTenantEverywhere) {
+  EXPECT_THAT(judge(ib_node::node()), ElementsAre(passes()));
+}
+
+TEST(IbPkeyTest, FindsTheKeyAtIndexOneToo) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {0x7fff, 0x8015});
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
+}
+
+TEST(IbPkeyTest, FailsWithTheLimitedDefaultAlone) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {0x7fff});
+  EXPECT_THAT(judge(node), ElementsAre(failed("0x7fff")));
+}
+
+TEST(IbPkeyTest, FailsALimitedMemberOfTheTenant) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {0x0015, 0x7fff});
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::fail)));
+}
+
+TEST(IbPkeyTest, IgnoresKeysBeyondIndexOne) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {0x7fff, 0, 0x8015});
+  EXPECT_THAT(judge(node),
+              ElementsAre(fails("mlx5_ib1", Remedy::report_to_provider, {"0x7fff, 0x0000"})));
+}
+
+TEST(IbPkeyTest, FailsTwoKeysOfTenants) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {0x8015, 0x8021});
+  EXPECT_THAT(judge(node), ElementsAre(failed("0x8015, 0x8021")));
+}
+
+TEST(IbPkeyTest, FailsTheHcaWithAnotherKeyThanItsNeighbours) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {0x8021, 0x7fff});
+  Expected finding = failed("0x8021");
+  finding.limit = std::string("0x8015");
+  EXPECT_THAT(judge(node), ElementsAre(finding));
+}
+
+TEST(IbPkeyTest, AcceptsTheDefaultPartitionWhereTheProfileAsksForIt) {
+  Snapshot node = ib_node::node();
+  for (unsigned i = 0; i < 4; ++i) set_keys(node, i, {0xffff});
+  EXPECT_THAT(judge(node, PkeyWanted::default_full_member), ElementsAre(passes()));
+  EXPECT_THAT(judge(node), Contains(is(Outcome::fail)));
+}
+
+TEST(IbPkeyTest, FailsAnEmptyTableForAnyRequirement) {
+  Snapshot node = ib_node::node();
+  set_keys(node, 1, {});
+  for (const auto require : {PkeyWanted::any_full_member, PkeyWanted::default_full_member}) {
+    EXPECT_THAT(judge(node, require), Contains(::testing::Field(&Finding::device, "mlx5_ib1")));
+  }
+}
+
+TEST(IbPkeyTest, DoesNotKnowUnreadableKeys) {
+  Snapshot node = ib_node::node();
+  ib_node::port_of(node, 1).pkeys = Fact<std::vector<unsigned>>::unreadable("read pkeys/0: empty");
+  EXPECT_THAT(judge(node), ElementsAre(unknown("mlx5_ib1")));
+}
+
+}  // namespace
+}  // namespace muster::ib_pkey_test
+
+namespace muster::ib_mtu_test {
+namespace {
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
+  return ask(checks::ib_mtu::check, snapshot, profile);
+}
+
+TEST(IbMtuTest, JudgesOneChange) {
+  expect_findings(
+      checks::ib_mtu::check, ib_node::node(), ib_node::profile(),
+      {
+          {"passes at the expected MTU", [](Snapshot&) {}, {passes()}},
+          {"warns of a smaller MTU",
+           [](Snapshot& node) { (*node.verbs->devices.at(1).ports).at(0).active_mtu_bytes = 2048; },
+           {warns("mlx5_ib1", Remedy::fix_config, {std::int64_t{2048}, std::int64_t{4096}, "B"})}},
+          {"does not know an MTU without meaning",
+           [](Snapshot& node) { (*node.verbs->devices.at(1).ports).at(0).active_mtu_bytes = 0; },
+           {Expected{.device = "mlx5_ib1",
+                     .outcome = Outcome::unknown,
+                     .observed = 0,
+                     .limit = 4096,
+                     .unit = "B"}}},
+          {"skips with the reason where verbs cannot be asked",
+           [](Snapshot& node) {
+             node.verbs = {.status = Status::absent, .reason = "a foreign root"};
+           },
+           {skips()}},
+          {"leaves devices that verbs do not open to ib.verbs",
+           [](Snapshot& node) { node.verbs->devices.clear(); },
+           {skips()}},
+      });
+}
+
+TEST(IbMtuTest, SkipsWhereNoMtuIsExpected) {
+  EXPECT_THAT(judge(ib_node::node(), ib_node::no_expectations()), ElementsAre(skips()));
+}
+
+}  // namespace
+}  // namespace muster::ib_mtu_test
+
+namespace muster::ib_netdev_test {
+namespace {
+
+Findings judge(const Snapshot& snapshot) {
+  return ask(checks::ib_netdev::check, snapshot, ib_node::profile());
+}
+
+Expected warned() {
+  return {.device = "mlx5_ib1",
+          .outcome = Outcome::warn,
+          .limit = std::string("up"),
+          .remedy = Remedy::fix_config};
+}
+
+TEST(IbNetdevTest, JudgesOneChange) {
+  expect_findings(checks::ib_netdev::check, ib_node::node(), ib_node::profile(),
+                  {
+                      {"passes when every interface is up", [](Snapshot&) {}, {passes()}},
+                      {"warns of an HCA without an interface",
+                       [](Snapshot& node) {
+                         ib_node::hca_of(node, 1).netdevs =
+                             Fact<std::vector<std::string>>::absent("no such file");
+                       },
+                       {warned()}},
+                      {"leaves a port that is down to ib.state",
+                       [](Snapshot& node) {
+                         node.network->interfaces.at(1).operstate = std::string("down");
+                         ib_node::port_of(node, 1).state = 1U;
+                       },
+                       {passes()}},
+                      {"does not know without the list of interfaces",
+                       [](Snapshot& node) {
+                         node.network = {.status = Status::absent, .reason = "no /sys/class/net"};
+                       },
+                       {unknown()}},
+                      {"does not know an unreadable state",
+                       [](Snapshot& node) {
+                         node.network->interfaces.at(1).operstate =
+                             Fact<std::string>::unreadable("read: empty");
+                       },
+                       {unknown("mlx5_ib1")}},
+                  });
+}
+
+TEST(IbNetdevTest, WarnsOfAnInterfaceThatIsDown) {
+  Snapshot node = ib_node::node();
+  node.network->interfaces.at(1).operstate = std::string("down");
+  Expected finding = warned();
+  finding.observed = std::string("down");
+  EXPECT_THAT(judge(node), ElementsAre(finding));
+}
+
+TEST(IbNetdevTest, GoesByTheCarrierWhereTheDriverKeepsNoState) {
+  Snapshot node = ib_node::node();
+  node.network->interfaces.at(1).operstate = std::string("unknown");
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
+  node.network->interfaces.at(1).carrier = false;
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::warn)));
+}
+
+}  // namespace
+}  // namespace muster::ib_netdev_test

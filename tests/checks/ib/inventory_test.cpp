@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The HCAs of the node and their firmware.
+#include "tests/checks/ask.hpp"
+#include "tests/checks/ib/ib_node.hpp"
+
+namespace muster::ib_present_test {
+namespace {
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
+  return ask(checks::ib_present::check, snapshot, profile);
+}
+
+Expected counted(Outcome outcome, std::int64_t found) {
+  return {.outcome = outcome, .observed = found, .limit = 4};
+}
+
+TEST(IbPresentTest, JudgesOneChange) {
+  expect_findings(
+      checks::ib_present::check, ib_node::node(), ib_node::profile(),
+      {
+          {"passes when every HCA is there", [](Snapshot&) {}, {counted(Outcome::pass, 4)}},
+          {"does not count accelerated networking",
+           [](Snapshot& node) { node.infiniband->hcas.push_back(ib_node::ethernet_hca()); },
+           {counted(Outcome::pass, 4)}},
+          {"leaves an HCA missing from the bus to pci.devices",
+           [](Snapshot& node) {
+             node.infiniband->hcas.pop_back();
+             node.pci->devices.pop_back();
+           },
+           {counted(Outcome::skip, 3)}},
+          {"leaves an HCA that no longer answers to pci.devices",
+           [](Snapshot& node) {
+             node.infiniband->hcas.pop_back();
+             node.pci->devices.back().responding = false;
+           },
+           {counted(Outcome::skip, 3)}},
+          {"fails an HCA on the bus without RDMA device",
+           [](Snapshot& node) {
+             node.infiniband->hcas.pop_back();
+             node.pci->devices.back().driver.clear();
+           },
+           {fails("0104:00:00.0", Remedy::restart_service)}},
+          {"does not know an HCA whose RDMA device has no readable address",
+           [](Snapshot& node) {
+             ib_node::hca_of(node, 3).address = Fact<std::string>::unreadable("read link: busy");
+           },
+           {unknown("0104:00:00.0")}},
+          {"fails once when no HCA is an RDMA device",
+           [](Snapshot& node) { node.infiniband->hcas.clear(); },
+           {fails("node", Remedy::restart_service)}},
+          {"fails once without an RDMA stack",
+           [](Snapshot& node) {
+             node.infiniband = {.status = Status::absent, .reason = "no RDMA core is loaded"};
+           },
+           {fails("node", Remedy::restart_service, {std::int64_t{0}, std::int64_t{4}})}},
+          {"fails the count itself where the PCI bus is not known",
+           [](Snapshot& node) {
+             node.infiniband->hcas.pop_back();
+             node.pci = {.status = Status::absent, .reason = "no /sys/bus/pci"};
+           },
+           {fails("node", Remedy::report_to_provider, {std::int64_t{3}, std::int64_t{4}})}},
+          {"fails an HCA whose port is set to ethernet",
+           [](Snapshot& node) { ib_node::port_of(node, 2).link_layer = "Ethernet"; },
+           {fails("mlx5_ib2", Remedy::fix_config)}},
+          {"warns once when only names are not as expected",
+           [](Snapshot& node) {
+             ib_node::hca_of(node, 0).name = "mlx5_0";
+             ib_node::hca_of(node, 3).name = "mlx5_3";
+           },
+           {warns("node", Remedy::fix_config, {std::string("mlx5_0"), std::string("mlx5_ib*")})}},
+      });
+}
+
+TEST(IbPresentTest, SkipsAMachineThatExpectsNone) {
+  Snapshot node = ib_node::node();
+  node.infiniband = {.status = Status::absent, .reason = "no RDMA core is loaded"};
+  node.pci->devices.clear();
+  EXPECT_THAT(judge(node, ib_node::no_expectations()), ElementsAre(skips()));
+}
+
+TEST(IbPresentTest, WarnsOfAnUnusedHcaWhereNothingIsExpected) {
+  Snapshot node = ib_node::node();
+  node.infiniband->hcas.pop_back();
+  node.pci->devices.back().driver = "vfio-pci";
+  EXPECT_THAT(judge(node, ib_node::no_expectations()),
+              ElementsAre(is(Outcome::warn, "0104:00:00.0")));
+}
+
+TEST(IbPresentTest, FailsAWrongCountWithAnyNames) {
+  Snapshot node = ib_node::node();
+  ib_node::hca_of(node, 0).name = "mlx5_0";
+  Profile three = ib_node::profile();
+  three.ib->present.count = 3;
+  EXPECT_THAT(judge(node, three), ElementsAre(is(Outcome::fail)));
+}
+
+TEST(IbPresentTest, DoesNotCountTheVirtualFunctionsOfAHost) {
+  Snapshot node = ib_node::node();
+  // One is still the host's, the RDMA device of the other was moved to a container.
+  for (const unsigned function : {1U, 2U}) {
+    Hca part = ib_node::hca(3);
+    part.name = fmt::format("mlx5_ib{}", 20 + function);
+    part.address = fmt::format("0104:00:00.{}", function);
+    PciDevice device = ib_node::on_bus(part);
+    device.virtual_function = true;
+    node.pci->devices.push_back(device);
+    if (function == 1) node.infiniband->hcas.push_back(part);
+  }
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
+}
+
+}  // namespace
+}  // namespace muster::ib_present_test
+
+namespace muster::ib_firmware_test {
+namespace {
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
+  return ask(checks::ib_firmware::check, snapshot, profile);
+}
+
+Expected warned(std::string observed, std::string limit) {
+  return {.device = "mlx5_ib2",
+          .outcome = Outcome::warn,
+          .observed = std::move(observed),
+          .limit = std::move(limit),
+          .remedy = Remedy::fix_config};
+}
+
+TEST(IbFirmwareTest, JudgesOneChange) {
+  expect_findings(
+      checks::ib_firmware::check, ib_node::node(), ib_node::profile(),
+      {
+          {"passes when all are the same", [](Snapshot&) {}, {passes()}},
+          {"warns of the odd firmware",
+           [](Snapshot& node) { ib_node::hca_of(node, 2).firmware = std::string("28.33.1000"); },
+           {warned("28.33.1000", "28.35.2000")}},
+          {"warns once of another board with its own firmware",
+           [](Snapshot& node) {
+             ib_node::hca_of(node, 2).board = std::string("MT_0000000999");
+             ib_node::hca_of(node, 2).firmware = std::string("26.1.1");
+           },
+           {warned("MT_0000000999", "MT_0000000838")}},
+          {"warns about the node without a majority",
+           [](Snapshot& node) {
+             ib_node::hca_of(node, 2).firmware = std::string("28.33.1000");
+             ib_node::hca_of(node, 3).firmware = std::string("28.33.1000");
+           },
+           {warns("node", Remedy::fix_config)}},
+          {"does not know an unreadable version",
+           [](Snapshot& node) {
+             ib_node::hca_of(node, 2).firmware =
+                 Fact<std::string>::unreadable("read fw_ver: empty");
+           },
+           {unknown("mlx5_ib2")}},
+          {"does not know the one HCA without a board id",
+           [](Snapshot& node) {
+             ib_node::hca_of(node, 2).board =
+                 Fact<std::string>::absent("read board_id: no such file");
+           },
+           {unknown("mlx5_ib2")}},
+      });
+}
+
+TEST(IbFirmwareTest, AcceptsFirmwareThatTheProfileAllows) {
+  Profile profile = ib_node::profile();
+  profile.ib->firmware = {.allowed = {{"MT_0000000838", {"28.35.*"}}}, .same = false};
+  EXPECT_THAT(judge(ib_node::node(), profile), ElementsAre(is(Outcome::pass)));
+}
+
+TEST(IbFirmwareTest, WarnsOfFirmwareThatIsNotAllowedForTheBoard) {
+  Profile profile = ib_node::profile();
+  profile.ib->firmware = {.allowed = {{"MT_0000000838", {"28.35.*", "28.37.*"}}}, .same = false};
+  Snapshot node = ib_node::node();
+  ib_node::hca_of(node, 2).firmware = std::string("28.33.1000");
+  EXPECT_THAT(judge(node, profile), ElementsAre(warned("28.33.1000", "28.35.*, 28.37.*")));
+}
+
+TEST(IbFirmwareTest, ComparesFirmwareWithoutBoardIds) {
+  Snapshot node = ib_node::node();
+  for (unsigned i = 0; i < 4; ++i) {
+    ib_node::hca_of(node, i).board = Fact<std::string>::absent("read board_id: no such file");
+  }
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
+}
+
+}  // namespace
+}  // namespace muster::ib_firmware_test

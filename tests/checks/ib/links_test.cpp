@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state and the speed of links.
+#include "tests/checks/ask.hpp"
+#include "tests/checks/ib/ib_node.hpp"
+
+namespace muster::ib_rate_test {
+namespace {
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
+  return ask(checks::ib_rate::check, snapshot, profile);
+}
+
+void set_rate(IbPort& port, double gbps, unsigned lanes, const std::string& speed) {
+  port.rate_gbps = gbps;
+  port.width = lanes;
+  port.speed = speed.empty() ? Fact<std::string>::absent("no word") : Fact<std::string>(speed);
+}
+
+Expected slow(double gbps, Remedy remedy = Remedy::report_to_provider) {
+  return {.device = "mlx5_ib1",
+          .outcome = Outcome::fail,
+          .observed = gbps,
+          .limit = 400.0,
+          .unit = "Gb/s",
+          .remedy = remedy};
+}
+
+TEST(IbRateTest, JudgesOneChange) {
+  expect_findings(
+      checks::ib_rate::check, ib_node::node(), ib_node::profile(),
+      {
+          {"passes at the expected rate", [](Snapshot&) {}, {passes()}},
+          {"names lost lanes as the cause",
+           [](Snapshot& node) { set_rate(ib_node::port_of(node, 1), 200, 2, "NDR"); },
+           {slow(200)}},
+          {"names slow lanes as the cause",
+           [](Snapshot& node) { set_rate(ib_node::port_of(node, 1), 200, 4, "HDR"); },
+           {slow(200)}},
+          {"names both causes",
+           [](Snapshot& node) { set_rate(ib_node::port_of(node, 1), 50, 1, "HDR"); },
+           {slow(50)}},
+          {"SDR without verbs may be the driver",
+           [](Snapshot& node) {
+             node.verbs = {.status = Status::absent, .reason = "a foreign root"};
+             set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
+           },
+           {slow(10, Remedy::fix_config)}},
+          {"takes a missing word for SDR",
+           [](Snapshot& node) {
+             node.verbs = {.status = Status::absent, .reason = "a foreign root"};
+             set_rate(ib_node::port_of(node, 1), 10, 4, "");
+           },
+           {fails("mlx5_ib1", Remedy::fix_config, {10.0, 400.0, "Gb/s"})}},
+          {"fails when verbs say SDR too",
+           [](Snapshot& node) {
+             set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
+             (*node.verbs->devices.at(1).ports).at(0).active_speed = 1;
+           },
+           {slow(10)}},
+          {"leaves a port that is down to ib.state",
+           [](Snapshot& node) {
+             ib_node::port_of(node, 1).state = 1U;
+             set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
+           },
+           {passes()}},
+          {"does not know an unreadable rate",
+           [](Snapshot& node) {
+             ib_node::port_of(node, 1).rate_gbps = Fact<double>::unreadable("read rate: empty");
+           },
+           {unknown("mlx5_ib1")}},
+          {"is unknown without the width",
+           [](Snapshot& node) {
+             ib_node::port_of(node, 1).width = Fact<unsigned>::unreadable("read rate: no width");
+           },
+           {unknown("mlx5_ib1")}},
+      });
+}
+
+TEST(IbRateTest, FailsTheRightRateOverTooFewLanes) {
+  Profile profile = ib_node::profile();
+  profile.ib->rate = {
+      .expected = BitsPerSecond{200e9}, .width = IbWidth::x4, .speed = IbLaneSpeed::hdr};
+  Snapshot node = ib_node::node();
+  for (unsigned i = 0; i < 4; ++i) set_rate(ib_node::port_of(node, i), 200, 4, "HDR");
+  set_rate(ib_node::port_of(node, 1), 200, 2, "NDR");
+  EXPECT_THAT(judge(node, profile),
+              ElementsAre(fails("mlx5_ib1", Remedy::report_to_provider, {200.0, 200.0, "Gb/s"})));
+}
+
+TEST(IbRateTest, JudgesARateAloneWhereTheProfileKnowsNoLanes) {
+  Profile profile = ib_node::profile();
+  profile.ib->rate = {.expected = BitsPerSecond{400e9}};
+  Snapshot node = ib_node::node();
+  set_rate(ib_node::port_of(node, 1), 200, 2, "NDR");
+  EXPECT_THAT(judge(node, profile), ElementsAre(slow(200)));
+}
+
+TEST(IbRateTest, WarnsWhenVerbsKnowTheSpeedThatSysfsCannotName) {
+  Snapshot node = ib_node::node();
+  set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
+  EXPECT_THAT(judge(node),
+              ElementsAre(AllOf(is(Outcome::warn),
+                                ::testing::Field(&Finding::remedy, Remedy::fix_config))));
+}
+
+TEST(IbRateTest, FailsLostLanesThatOnlyVerbsCanName) {
+  Snapshot node = ib_node::node();
+  set_rate(ib_node::port_of(node, 1), 5, 2, "SDR");
+  (*node.verbs->devices.at(1).ports).at(0).width = 2;
+  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::fail)));
+}
+
+TEST(IbRateTest, SkipsWhereNoRateIsExpected) {
+  Snapshot node = ib_node::node();
+  node.infiniband->hcas.resize(1);
+  EXPECT_THAT(judge(node, ib_node::no_expectations()), ElementsAre(skips()));
+}
+
+TEST(IbRateTest, WarnsOfSdrEvenWhereNoRateIsExpected) {
+  Snapshot node = ib_node::node();
+  set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
+  (*node.verbs->devices.at(1).ports).at(0).active_speed = 1;
+  node.infiniband->hcas = {ib_node::hca_of(node, 1)};  // without peers that tell
+  EXPECT_THAT(judge(node, ib_node::no_expectations()), ElementsAre(is(Outcome::warn)));
+}
+
+}  // namespace
+}  // namespace muster::ib_rate_test
+
+namespace muster::ib_state_test {
+namespace {
+
+Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profile()) {
+  return ask(checks::ib_state::check, snapshot, profile);
+}
+
+Expected failed(std::string device, std::string state, Remedy remedy) {
+  return {.device = std::move(device),
+          .outcome = Outcome::fail,
+          .observed = std::move(state),
+          .limit = std::string("ACTIVE"),
+          .remedy = remedy};
+}
+
+TEST(IbStateTest, JudgesOneChange) {
+  expect_findings(
+      checks::ib_state::check, ib_node::node(), ib_node::profile(),
+      {
+          {"passes when every port is active and up", [](Snapshot&) {}, {passes()}},
+          {"fails a polling port",
+           [](Snapshot& node) {
+             ib_node::port_of(node, 1).state = 1U;
+             ib_node::port_of(node, 1).physical_state = 2U;
+           },
+           {failed("mlx5_ib1", "DOWN", Remedy::report_to_provider)}},
+          {"a disabled port is a configuration fault",
+           [](Snapshot& node) {
+             ib_node::port_of(node, 1).state = 1U;
+             ib_node::port_of(node, 1).physical_state = 3U;
+           },
+           {failed("mlx5_ib1", "DOWN", Remedy::fix_config)}},
+          {"INIT is a fault of the fabric",
+           [](Snapshot& node) { ib_node::port_of(node, 0).state = 2U; },
+           {failed("mlx5_ib0", "INIT", Remedy::report_to_provider)}},
+          {"fails an active port that is retraining",
+           [](Snapshot& node) {
+             node.identity->hypervisor = false;
+             ib_node::port_of(node, 0).physical_state = 6U;
+           },
+           {fails("mlx5_ib0", Remedy::reseat_or_replace,
+                  {std::string("LinkErrorRecovery"), std::string("LinkUp")})}},
+          {"does not know an unreadable state",
+           [](Snapshot& node) {
+             ib_node::port_of(node, 0).state = Fact<unsigned>::unreadable("read state: empty");
+           },
+           {unknown("mlx5_ib0")}},
+          {"does not know a port whose link layer cannot be read",
+           [](Snapshot& node) { ib_node::port_of(node, 0).link_layer.clear(); },
+           {unknown("mlx5_ib0")}},
+          {"does not know an HCA without readable ports",
+           [](Snapshot& node) {
+             ib_node::hca_of(node, 0).ports = Fact<std::vector<IbPort>>::absent("no such file");
+           },
+           {unknown("mlx5_ib0")}},
+          {"ignores ethernet",
+           [](Snapshot& node) {
+             Hca an = ib_node::ethernet_hca();
+             an.ports->front().state = 1U;
+             node.infiniband->hcas.push_back(an);
+           },
+           {passes()}},
+          {"skips when the HCAs are gone",
+           [](Snapshot& node) { node.infiniband->hcas.clear(); },
+           {skips()}},
+      });
+}
+
+TEST(IbStateTest, JudgesWithoutAnyExpectationToo) {
+  Snapshot node = ib_node::node();
+  ib_node::port_of(node, 1).state = 1U;
+  EXPECT_THAT(judge(node, ib_node::no_expectations()), ElementsAre(is(Outcome::fail)));
+}
+
+TEST(IbStateTest, CallsArmedTransient) {
+  Snapshot node = ib_node::node();
+  ib_node::port_of(node, 0).state = 3U;
+  EXPECT_THAT(judge(node), ElementsAre(AllOf(is(Outcome::fail),
+                                             ::testing::Field(&Finding::remedy, Remedy::watch))));
+}
+
+TEST(IbStateTest, NamesThePortWhereItIsNotTheFirst) {
+  Snapshot node = ib_node::node();
+  IbPort second = ib_node::port();
+  second.number = 2;
+  second.state = 1U;
+  ib_node::hca_of(node, 0).ports->push_back(second);
+  EXPECT_THAT(judge(node), ElementsAre(::testing::Field(&Finding::device, "mlx5_ib0")));
+}
+
+}  // namespace
+}  // namespace muster::ib_state_test

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of the PCI bus that slow transfers down.
+#include "tests/checks/ask.hpp"
+#include "tests/checks/pci/bus_fixture.hpp"
+
+namespace muster::pci_acs_test {
+namespace {
+
+Findings judged(const Snapshot& snapshot) {
+  return ask(checks::pci_acs::check, snapshot, one_gpu_and_hca());
+}
+
+const Expected kPass{.device = "node", .outcome = Outcome::pass};
+
+TEST(PciAcsTest, JudgesOneChange) {
+  expect_findings(
+      checks::pci_acs::check, small_node(), one_gpu_and_hca(),
+      {
+          {"passes when they are off", [](Snapshot&) {}, {kPass}},
+          {"warns at the switch port above a GPU once",
+           [](Snapshot& node) {
+             node.pci.facts.devices[kSwitch].acs_control = 0x1dU;
+             node.pci.facts.devices.push_back(pci_device("0000:02:01.0", PciKind::gpu));
+           },
+           {warns("0000:01:00.0", Remedy::fix_config, {std::int64_t{0x1d}, std::int64_t{0}})}},
+          {"the root port is the way up anyhow",
+           [](Snapshot& node) { node.pci.facts.devices[kRootPort].acs_control = 0x1dU; },
+           {kPass}},
+          {"a bridge without the capability cannot redirect",
+           [](Snapshot& node) {
+             node.pci.facts.devices[kSwitch].acs_control =
+                 Fact<unsigned>::absent("the bridge has no access control services");
+           },
+           {kPass}},
+          {"is unknown if unreadable",
+           [](Snapshot& node) {
+             node.pci.facts.devices[kSwitch].acs_control =
+                 Fact<unsigned>::unreadable("only root may read it");
+           },
+           {unknown("0000:01:00.0")}},
+      });
+}
+
+TEST(PciAcsTest, SkipsUnderAHypervisorAndWithoutSwitches) {
+  EXPECT_THAT(judged(small_guest()), ElementsAre(skips()));
+  auto node = small_node();
+  node.pci.facts.devices[kGpu].upstream = {"0000:00:01.0"};
+  EXPECT_THAT(judged(node), ElementsAre(skips()));
+}
+
+}  // namespace
+}  // namespace muster::pci_acs_test
+
+namespace muster::pci_payload_test {
+namespace {
+
+Findings judged(const Snapshot& snapshot) {
+  return ask(checks::pci_payload::check, snapshot, one_gpu_and_hca());
+}
+
+TEST(PciPayloadTest, JudgesOneChange) {
+  expect_findings(checks::pci_payload::check, small_node(), one_gpu_and_hca(),
+                  {
+                      {"passes at the payload of the path", [](Snapshot&) {}, {passes()}},
+                      {"warns below the payload of the path",
+                       [](Snapshot& node) { node.pci.facts.devices[kGpu].payload_bytes = 128U; },
+                       {warns("0000:02:00.0", Remedy::fix_config,
+                              {std::int64_t{128}, std::int64_t{256}, "B"})}},
+                      {"an unreadable hop is unknown",
+                       [](Snapshot& node) {
+                         node.pci.facts.devices[kRootPort].payload_max_bytes =
+                             Fact<unsigned>::unreadable("reads all ones");
+                       },
+                       {unknown("0000:02:00.0"), unknown("0000:03:00.0")}},
+                      {"skips missing payloads and is unknown for unreadable ones",
+                       [](Snapshot& node) {
+                         node.pci.facts.devices[kGpu].payload_bytes =
+                             Fact<unsigned>::absent("no PCI Express capability");
+                         node.pci.facts.devices[kHca].payload_bytes =
+                             Fact<unsigned>::unreadable("only root may read it");
+                       },
+                       {unknown("0000:03:00.0"), skips("0000:02:00.0")}},
+                  });
+}
+
+TEST(PciPayloadTest, TheLeastOfAllHopsIsTheLimit) {
+  auto node = small_node();
+  node.pci.facts.devices[kGpu].payload_max_bytes = 4096U;
+  node.pci.facts.devices[kSwitch].payload_max_bytes = 512U;
+  EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
+  node.pci.facts.devices[kRootPort].payload_max_bytes = 512U;
+  EXPECT_EQ(judged(node).front().limit, Value(std::int64_t{512}));
+}
+
+TEST(PciPayloadTest, AGuestComparesDevicesOfTheSameMake) {
+  auto guest = small_guest();
+  auto& devices = guest.pci.facts.devices;
+  for (auto& device : devices) device.payload_max_bytes = 512U;
+  devices[0].device = 0x2330;
+  devices[1].device = 0x101e;
+  devices.push_back(devices[0]);
+  devices[2].address = "0000:04:00.0";
+  EXPECT_THAT(judged(guest), ElementsAre(skips("0000:03:00.0"), passes()));
+  devices[2].payload_bytes = 128U;
+  EXPECT_EQ(judged(guest).front(), warns("0000:04:00.0", Remedy::fix_config, {128, 256, "B"}));
+}
+
+}  // namespace
+}  // namespace muster::pci_payload_test
