@@ -16,7 +16,7 @@
 #include "bench/node/test.hpp"
 #include "bench/train/training_step.hpp"
 #include "checks/app/option_table.hpp"
-#include "lib/base/atomic_file.hpp"
+#include "lib/base/files.hpp"
 #include "lib/command/documents.hpp"
 
 namespace {

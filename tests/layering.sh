@@ -115,7 +115,7 @@ confined() {
 confined '#include <(hwloc|infiniband/)' 'lib/probes/'
 confined '#include <(nccl|mpi)\.h>' 'bench/backends/'
 confined '#include <yaml-cpp/' 'lib/profile/yaml\.cpp'
-confined '#include <pugixml' 'lib/probes/environment_nccl\.cpp'
+confined '#include <pugixml' 'lib/probes/environment\.cpp'
 confined '#include <simdjson' 'lib/base/json_read\.cpp'
 confined '#include <kainjow/' 'lib/report/formats/page\.cpp'
 confined '#include <CLI/' 'lib/command/'

@@ -16,8 +16,8 @@
 
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
-#include "lib/probes/environment_nccl.hpp"
 #include "lib/probes/observe.hpp"
+#include "lib/probes/parse/parse.hpp"
 #include "lib/profile/limits/bench.hpp"
 
 namespace muster::bench {

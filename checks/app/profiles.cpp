@@ -12,7 +12,7 @@
 #include "checks/app/commands.hpp"
 #include "checks/app/limits_of.hpp"
 #include "checks/names.hpp"
-#include "lib/base/atomic_file.hpp"
+#include "lib/base/files.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"
 #include "lib/profile/choice.hpp"

@@ -3,7 +3,6 @@
 
 #include <fmt/chrono.h>
 
-#include <algorithm>
 #include <condition_variable>
 #include <ctime>
 #include <mutex>

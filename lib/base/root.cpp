@@ -15,7 +15,6 @@
 #include <memory>
 #include <utility>
 
-#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {

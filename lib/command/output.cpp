@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "lib/base/descriptor.hpp"
-#include "lib/base/ownership.hpp"
+#include "lib/base/files.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 

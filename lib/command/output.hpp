@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "lib/base/atomic_file.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/files.hpp"
 #include "lib/base/result.hpp"
 #include "lib/report/report.hpp"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Snapshots, their sections and the state file as JSON, and back.
-#include "lib/base/json_read.hpp"
-#include "lib/base/json_write.hpp"
 #include "lib/node/snapshot.hpp"
 
 namespace muster {

@@ -9,7 +9,7 @@
 #include <cerrno>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/parse/procfs.hpp"
+#include "lib/probes/parse/parse.hpp"
 
 namespace muster {
 namespace {

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The node's name, boot, vendor and cloud instance, and its physical host if Azure reports it.
 
-#include "lib/probes/parse/identity.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/parse/procfs.hpp"
+#include "lib/probes/parse/parse.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

@@ -6,113 +6,55 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <utility>
 
-#include "lib/base/descriptor.hpp"
-#include "lib/base/result.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
-
 constexpr std::string_view kPath = "/dev/kmsg";
 constexpr std::size_t kMaxBytes = 64UL * 1024 * 1024;
 constexpr std::size_t kBuffer = 64UL * 1024;  // a record needs at most 8 KiB
 constexpr std::chrono::milliseconds kMaxTime{1500};
 
-// The remaining bytes and time.
-class Budget {
- public:
-  bool spend(std::size_t bytes) {
-    bytes_ += bytes;
-    return bytes_ < kMaxBytes && SteadyClock::now() < end_;
-  }
-
- private:
-  std::size_t bytes_ = 0;
-  SteadyClock::time_point end_ = SteadyClock::now() + kMaxTime;
-};
-
-// Splits a stream of bytes into records: a line, and the lines after it that start with a blank.
-class RecordStream {
- public:
-  explicit RecordStream(KmsgCollector& into) : into_(into) {}
-
-  void feed(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const auto end = bytes.find('\n');
-      if (end == std::string_view::npos) {
-        rest_.append(bytes);
-        // No record is that long: do not buffer a whole file without lines.
-        if (rest_.size() > kBuffer) finish();
-        return;
-      }
-      if (rest_.empty()) {
-        line(bytes.substr(0, end));
-      } else {
-        rest_.append(bytes.substr(0, end));
-        finish();
-      }
-      bytes.remove_prefix(end + 1);
-    }
-  }
-
-  void finish() {
-    if (rest_.empty()) return;
-    line(rest_);
-    rest_.clear();
-  }
-
- private:
-  void line(std::string_view text) {
-    const bool dictionary = text.starts_with(' ');
-    if (!dictionary) into_.add(text);
-  }
-
-  KmsgCollector& into_;
-  std::string rest_;
-};
-
-// Returns why the log cannot be read; empty if it was read to its end or to a bound.
-std::string read_records(int descriptor, bool device, KmsgCollector& into) {
+// Reads a record at a time, until the end or a bound. Returns 0 or an errno.
+int read_device(int descriptor, KmsgCollector& into) {
   std::array<char, kBuffer> buffer{};
-  RecordStream stream(into);
-  Budget budget;
-  std::size_t size = 1;
-  while (budget.spend(size)) {
+  const auto end = Clock::now() + kMaxTime;
+  for (std::size_t bytes = 0; bytes < kMaxBytes && Clock::now() < end;) {
     const ssize_t got = read_some(descriptor, buffer.data(), buffer.size());
     if (got < 0 && errno == EPIPE) {
       into.overwritten();
-      size = 1;
-      continue;
-    }
-    if (got < 0 && errno != EAGAIN) return errno_text(errno);
-    if (got <= 0) {
-      stream.finish();
-      return {};
-    }
-    size = static_cast<std::size_t>(got);
-    const std::string_view bytes(buffer.data(), size);
-    if (device) {
-      into.add(bytes);
+    } else if (got < 0 && errno != EAGAIN) {
+      return errno;
+    } else if (got <= 0) {
+      return 0;
     } else {
-      stream.feed(bytes);
+      bytes += static_cast<std::size_t>(got);
+      into.add({buffer.data(), static_cast<std::size_t>(got)});
     }
   }
   into.truncated();
-  return {};
+  return 0;
+}
+
+// Reads a recorded log: a line per record, and lines of its dictionary, which start with a blank.
+int read_recorded(int descriptor, KmsgCollector& into) {
+  std::string text;
+  if (const int code = read_all(descriptor, text, kMaxBytes); code != 0) return code;
+  if (text.size() > kMaxBytes) into.truncated();
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (!line.starts_with(' ')) into.add(line);
+  }
+  return 0;
 }
 
 }  // namespace
@@ -134,8 +76,9 @@ Section<KernelLog> probe_kernel_log(const Root& root) {
   }
 
   KmsgCollector collector;
-  const std::string why = read_records(file->get(), S_ISCHR(mode), collector);
-  if (!why.empty()) return not_observed<KernelLog>(fmt::format("read {}: {}", kPath, why));
+  const int code =
+      S_ISCHR(mode) ? read_device(file->get(), collector) : read_recorded(file->get(), collector);
+  if (code != 0) return not_observed<KernelLog>(os_error("read", kPath, code).value().message);
   KernelLog log = collector.finish();
   if (log.seen == log.unparsable) {
     return not_observed<KernelLog>(

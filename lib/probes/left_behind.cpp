@@ -12,7 +12,7 @@
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/parse/procfs.hpp"
+#include "lib/probes/parse/parse.hpp"
 #include "lib/state/state.hpp"
 
 namespace muster {

@@ -8,16 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <map>
-#include <optional>
-#include <string_view>
-#include <utility>
 
-#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/left_behind.hpp"
-#include "lib/probes/parse/procfs.hpp"
+#include "lib/probes/parse/parse.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

@@ -10,16 +10,10 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
-#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/parse/pci_class.hpp"
 #include "lib/probes/probes.hpp"
 
 namespace muster {

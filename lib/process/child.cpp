@@ -14,10 +14,8 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 
 #include "lib/base/descriptor.hpp"
-#include "lib/base/result.hpp"
 #include "lib/process/process.hpp"
 
 namespace muster {

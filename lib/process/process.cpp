@@ -16,8 +16,6 @@
 #include <ctime>
 #include <utility>
 
-#include "lib/base/result.hpp"
-
 namespace muster {
 namespace {
 

@@ -17,7 +17,6 @@
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
-#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/process.hpp"
 

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <string_view>
 #include <system_error>
 
 namespace muster {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/base/atomic_file.hpp"
+#include "lib/base/files.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace {

@@ -14,10 +14,9 @@
 #include <system_error>
 #include <utility>
 
-#include "lib/base/atomic_file.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
-#include "lib/base/result.hpp"
+#include "lib/base/files.hpp"
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
 #include "lib/state/counters.hpp"

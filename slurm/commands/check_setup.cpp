@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "lib/base/files.hpp"
 #include "lib/base/host_name.hpp"
-#include "lib/base/ownership.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/startup.hpp"
 #include "slurm/commands/slurm_site.hpp"

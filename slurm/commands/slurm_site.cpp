@@ -20,7 +20,7 @@
 
 #include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
-#include "lib/base/ownership.hpp"
+#include "lib/base/files.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/process/child.hpp"

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "lib/base/descriptor.hpp"
-#include "lib/base/ownership.hpp"
+#include "lib/base/files.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster::slurm {

@@ -21,7 +21,7 @@
 #include <optional>
 
 #include "lib/base/descriptor.hpp"
-#include "lib/probes/parse/procfs.hpp"
+#include "lib/probes/parse/parse.hpp"
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/render.hpp"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/parse/ib.hpp"
+#include "lib/probes/parse/parse.hpp"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

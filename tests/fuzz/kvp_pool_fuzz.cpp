@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "lib/probes/parse/identity.hpp"
+#include "lib/probes/parse/parse.hpp"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/environment_nccl.hpp"
+#include "lib/probes/parse/parse.hpp"
 
 namespace muster {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "lib/base/text.hpp"
-#include "lib/probes/parse/procfs.hpp"
+#include "lib/probes/parse/parse.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls NVML and converts its return codes to facts: unsupported values are absent, failures are
-// unreadable, and codes that mean a faulty GPU are recorded.
+// Calls NVML, on threads that may hang, and converts its return codes to facts: unsupported values
+// are absent, failures are unreadable, and codes that mean a faulty GPU are recorded.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,14 +8,19 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/fact.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/gpu/library.hpp"
@@ -139,6 +144,59 @@ template <class To, class From>
 [[nodiscard]] Fact<To> as(const Fact<From>& from) {
   if (from) return static_cast<To>(*from);
   return from.is_absent() ? Fact<To>::absent(from.why()) : Fact<To>::unreadable(from.why());
+}
+
+// The facts of a worker so far. They are copied in and out, so that a hung worker holds no lock.
+template <class Facts>
+class Watched {
+ public:
+  explicit Watched(Facts facts) : facts_(std::move(facts)) {}
+
+  // Records that a call begins, or has ended if `name` is empty.
+  void calling(std::string_view name) {
+    const std::lock_guard lock(guard_);
+    calling_ = name;
+  }
+
+  void publish(const Facts& facts) {
+    const std::lock_guard lock(guard_);
+    facts_ = facts;
+  }
+
+  void finish() {
+    const std::lock_guard lock(guard_);
+    done_ = true;
+    changed_.notify_all();
+  }
+
+  // Returns the facts at the deadline and the call that did not return, or no call if the worker
+  // has finished.
+  [[nodiscard]] std::pair<Facts, std::string_view> wait(Clock::time_point deadline) {
+    std::unique_lock lock(guard_);
+    const bool done = changed_.wait_until(lock, deadline, [&] { return done_; });
+    constexpr std::string_view kBetween = "muster's own work";
+    if (done) return {facts_, {}};
+    return {facts_, calling_.empty() ? kBetween : calling_};
+  }
+
+ private:
+  std::mutex guard_;
+  std::condition_variable changed_;
+  Facts facts_;
+  std::string_view calling_;
+  bool done_ = false;
+};
+
+// `work` may outlive its caller, so it must own everything it uses.
+template <class Facts>
+std::shared_ptr<Watched<Facts>> start_watched(Facts facts,
+                                              std::function<void(Watched<Facts>&)> work) {
+  auto watched = std::make_shared<Watched<Facts>>(std::move(facts));
+  std::thread([watched, work = std::move(work)] {
+    work(*watched);
+    watched->finish();
+  }).detach();
+  return watched;
 }
 
 }  // namespace muster::nvml

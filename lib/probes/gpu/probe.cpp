@@ -5,16 +5,8 @@
 // well.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cstdint>
 #include <map>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/gpu/caller.hpp"
 #include "lib/probes/gpu/reader.hpp"

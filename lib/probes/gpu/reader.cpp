@@ -3,11 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include "lib/probes/gpu/caller.hpp"
 

@@ -9,7 +9,6 @@
 #include "lib/node/gpu.hpp"
 #include "lib/probes/gpu/caller.hpp"
 #include "lib/probes/gpu/library.hpp"
-#include "lib/probes/gpu/watch.hpp"
 
 namespace muster::nvml {
 

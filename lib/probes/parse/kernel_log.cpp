@@ -41,13 +41,6 @@ bool take_number(std::string_view& text, char end, T& into) {
   return true;
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 bool plain(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return c >= ' ' && c <= '~' && c != '\\'; });
@@ -95,24 +88,6 @@ std::optional<KmsgRecord> parse_kmsg(std::string_view record) {
   result.facility = priority >> 3U;
   result.fragment = flag != '-';
   result.text = record.substr(end + 1);
-  return result;
-}
-
-std::string unescape_kmsg(std::string_view text) {
-  std::string result;
-  result.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size() && text[i + 1] == 'x') {
-      const int high = hex_digit(text[i + 2]);
-      const int low = hex_digit(text[i + 3]);
-      if (high >= 0 && low >= 0) {
-        result.push_back(static_cast<char>(high * 16 + low));
-        i += 3;
-        continue;
-      }
-    }
-    result.push_back(text[i]);
-  }
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "lib/node/host.hpp"
+#include "lib/probes/parse/parse.hpp"
 
 namespace muster {
 
@@ -28,7 +29,9 @@ struct KmsgRecord {
 [[nodiscard]] std::optional<KmsgRecord> parse_kmsg(std::string_view record);
 
 // The kernel writes bytes that are not printable ASCII, and the backslash, as \xNN.
-[[nodiscard]] std::string unescape_kmsg(std::string_view text);
+[[nodiscard]] inline std::string unescape_kmsg(std::string_view text) {
+  return unescape(text, "\\x", 2, 16);
+}
 
 // Collects records: joins fragments, merges repeated messages, keeps those that checks may need and
 // counts the rest.

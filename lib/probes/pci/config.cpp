@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/pci/config.hpp"
-
 #include <algorithm>
 #include <array>
-#include <string>
-#include <string_view>
+
+#include "lib/probes/parse/parse.hpp"
 
 namespace muster {
 namespace {

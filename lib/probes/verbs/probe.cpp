@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The RDMA devices as seen by libibverbs, and so by every MPI and NCCL: whether they open, the
 // state of their ports, and whether memory can be registered.
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/probes.hpp"
@@ -128,6 +122,29 @@ Section<Verbs> probe_verbs(const Root& root) {
   }
   std::ranges::sort(facts.devices, {}, &VerbsDevice::name);
   return observed(std::move(facts));
+}
+
+int VerbsLibrary::port(ibv_context* context, unsigned number, ibv_port_attr& attributes) const {
+  // NOLINTBEGIN(cppcoreguidelines-pro-type-reinterpret-cast)
+  return query_port(context, static_cast<std::uint8_t>(number),
+                    reinterpret_cast<_compat_ibv_port_attr*>(&attributes));
+  // NOLINTEND(cppcoreguidelines-pro-type-reinterpret-cast)
+}
+
+Result<VerbsLibrary> open_verbs(const std::string& named) {
+  const std::string file = named.empty() ? "libibverbs.so.1" : named;
+  void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return make_missing(printable(::dlerror()));
+  VerbsLibrary library;
+#define MUSTER_VERBS_LOAD(member, required, function)                                      \
+  library.member = reinterpret_cast<decltype(library.member)>(::dlsym(handle, #function)); \
+  if ((required) && library.member == nullptr) {                                           \
+    return make_error(fmt::format("{} has no {}", file, #function));                       \
+  }
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): required by dlsym
+  MUSTER_VERBS_FUNCTIONS(MUSTER_VERBS_LOAD)
+#undef MUSTER_VERBS_LOAD
+  return library;
 }
 
 }  // namespace muster

@@ -3,6 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <thread>
+
+#include "lib/base/clock.hpp"
+#include "lib/base/outcome.hpp"
+
 namespace muster {
 namespace {
 
@@ -66,6 +72,39 @@ TEST(QuantityTest, ParsesWhatItShows) {
     ASSERT_TRUE(back);
     EXPECT_NEAR(back->value / value, 1.0, 0.001);
   }
+}
+
+TEST(OutcomeTest, HasAWord) {
+  EXPECT_EQ(to_string(Outcome::skip), "skip");
+  EXPECT_EQ(parse_word<Outcome>("skip"), Outcome::skip);
+  EXPECT_EQ(parse_word<Outcome>("PASS"), std::nullopt);
+}
+
+TEST(RemedyTest, HasAWordAndADescription) {
+  EXPECT_EQ(to_string(Remedy::report_to_provider), "report_to_provider");
+  EXPECT_EQ(parse_word<Remedy>("report_to_provider"), Remedy::report_to_provider);
+  EXPECT_EQ(parse_word<Remedy>(""), std::nullopt);
+  EXPECT_EQ(describe(Remedy::none), "");
+  EXPECT_EQ(describe(Remedy::reset_gpu), "reset the GPU");
+}
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+// On a busy machine time passes between choosing a limit and using it.
+TEST(TimeLimitTest, ReportsTheTimeThatWasGiven) {
+  const TimeLimit limit(300ms);
+  std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(limit.allowed(), "0.3 s");
+  EXPECT_EQ(limit.deadline() - limit.started(), 300ms);
+  EXPECT_GE(Clock::now() - limit.started(), 10ms);
+}
+
+TEST(TimeLimitTest, EndsAtTheEarlierDeadline) {
+  const TimeLimit limit(300ms);
+  EXPECT_EQ(limit.until(limit.started() + 20ms).allowed(), "0.02 s");
+  EXPECT_EQ(limit.until(limit.deadline() + 1s).deadline(), limit.deadline());
+  EXPECT_EQ(limit.until(Clock::time_point::max()).deadline(), limit.deadline());
+  EXPECT_EQ(TimeLimit(Clock::now() - 5s).allowed(), "0 s");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "lib/probes/environment_nccl.hpp"
+#include "lib/probes/parse/parse.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/support/temp_dir.hpp"
 

@@ -3,19 +3,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "lib/probes/parse/parse.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/lib/probes/host_tree.hpp"
+#include "tests/support/printers.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace muster {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Key;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 // One HCA as the kernel lays it out: folders below sys/devices, relative links from the class.
@@ -202,6 +209,38 @@ TEST_F(InfinibandProbeTest, ASoftwareDeviceHasNoAddress) {
   const std::string link = "sys/devices/pci0101:00/0101:00:00.0/infiniband/mlx5_ib0/device";
   tree_.link(link, "../../../../virtual/net/eth0");
   EXPECT_TRUE(probe()->hcas.at(0).address.is_absent());
+}
+
+TEST(VerbsProbeTest, IsAbsentBelowAForeignRoot) {
+  const TempDir tree;
+  const auto section = probe_verbs(*Root::below(tree.path()));
+  EXPECT_EQ(section.status, Status::absent);
+  EXPECT_EQ(section.reason, "libibverbs asks the running kernel, which a foreign root has not");
+}
+
+// This machine may or may not have HCAs: what holds everywhere is that an answer is complete.
+TEST(VerbsProbeTest, SucceedsOrExplainsOnThisMachine) {
+  const auto section = probe_verbs(Root());
+  EXPECT_THAT(section.status, AnyOf(Status::ok, Status::absent));
+  EXPECT_EQ(section.ok(), section.reason.empty());
+  for (const VerbsDevice& device : section->devices) EXPECT_THAT(device.name, Not(IsEmpty()));
+}
+
+TEST(LinkErrorsTest, SplitsFieldsOfNames) {
+  std::string block(96, '\0');
+  block.replace(0, 11, "rx_packets ");
+  block.replace(32, 32, "rx_a_name_of_thirty_two_bytes_ph");
+  block.replace(64, 2, "\x01x");
+  EXPECT_THAT(split_names(block),
+              ElementsAre("rx_packets", "rx_a_name_of_thirty_two_bytes_ph", "\\x01x"));
+  EXPECT_THAT(split_names("short"), IsEmpty());
+}
+
+// The loopback device counts nothing of its own, and nothing is a name of no interface.
+TEST(LinkErrorsTest, AnInterfaceWithoutStatisticsHasNone) {
+  EXPECT_THAT(read_statistics("lo").error().message, HasSubstr("lo"));
+  EXPECT_THAT(read_statistics("no-such-0").error().message, HasSubstr("No such device"));
+  EXPECT_THAT(read_link_errors("lo"), IsEmpty());
 }
 
 }  // namespace

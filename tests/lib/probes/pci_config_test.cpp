@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lib/probes/pci/config.hpp"
+#include "lib/probes/parse/parse.hpp"
 
 namespace muster {
 namespace {

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/parse/procfs.hpp"
+#include "lib/probes/parse/parse.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
 #include <csignal>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
+#include "lib/base/json.hpp"
 #include "lib/base/text.hpp"
 
 namespace muster {
@@ -28,8 +31,6 @@ tl::unexpected<Error> not_a_process(std::string_view text) {
   return make_error(fmt::format("not a process: \"{}\"", printable(text, 60)));
 }
 
-bool is_octal(char digit) { return digit >= '0' && digit <= '7'; }
-
 // The user of a mount: FUSE has an option that fusermount enforces, and mount(8) adds one to mounts
 // that /etc/fstab allows to users.
 Fact<std::string> user_of(std::string_view type, const std::vector<std::string_view>& options) {
@@ -38,6 +39,88 @@ Fact<std::string> user_of(std::string_view type, const std::vector<std::string_v
     const bool fuse = type.starts_with("fuse") && option.starts_with("user_id=") && value != "0";
     const bool named = type != "cifs" && type != "smb3" && option.starts_with("user=");
     if ((fuse || (named && value != "root")) && !value.empty()) return printable(value, 64);
+  }
+  return {};
+}
+
+tl::unexpected<Error> not_a(std::string_view what, std::string_view text) {
+  return make_error(fmt::format("expected {}, got \"{}\"", what, printable(text, 60)));
+}
+
+// `count` groups of four hex digits, in lower case.
+Result<std::string> parse_groups(std::string_view text, std::size_t count, std::string_view what) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  auto lower = lower_case(text);
+  const auto groups = split(lower, ':');
+  const bool right =
+      groups.size() == count && std::ranges::all_of(groups, [&](auto group) {
+        return group.size() == 4 && group.find_first_not_of(kDigits) == std::string_view::npos;
+      });
+  if (!right) return not_a(what, text);
+  return lower;
+}
+
+Result<unsigned> parse_hex_up_to(std::string_view text, std::uint64_t most, std::string_view what) {
+  const auto number = text.starts_with("0x") ? parse_hex(text) : not_a(what, text);
+  if (!number || *number > most) return not_a(what, text);
+  return static_cast<unsigned>(*number);
+}
+
+// Whether a word can be a speed's name; newer kernels may have new names.
+bool is_speed_name(std::string_view text) {
+  return text.size() >= 2 && text.size() <= 8 && std::ranges::all_of(text, [](char c) {
+           return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+         });
+}
+
+// HV_KVP_EXCHANGE_MAX_KEY_SIZE and _VALUE_SIZE of the kernel's hyperv.h: a record is a key and a
+// value, padded with zeros.
+constexpr std::size_t kKeySize = 512;
+constexpr std::size_t kValueSize = 2048;
+constexpr std::size_t kRecordSize = kKeySize + kValueSize;
+constexpr std::size_t kLongestHostName = 253;
+constexpr std::string_view kPhysicalHost = "PhysicalHostNameFullyQualified";
+
+std::string_view up_to_zero(std::string_view field) { return field.substr(0, field.find('\0')); }
+
+bool is_host_name(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestHostName &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
+         });
+}
+
+using nlohmann::json;
+
+// The clouds' keys for the size: Azure's `vmSize` is in ds.meta_data.imds.compute, AWS's keys are
+// in ds.meta_data and ds.dynamic.instance-identity.document, Google's `machineType` is in
+// ds.meta_data or its `instance`.
+constexpr std::array<std::string_view, 6> kNames{"vmSize",       "instance-type", "instance_type",
+                                                 "instanceType", "machineType",   "machine-type"};
+constexpr int kDeepestBlock = 8;  // the keys are at most four levels deep
+constexpr std::size_t kLongestSize = 100;
+
+// "a3-highgpu-8g" for Google's "projects/123/machineTypes/a3-highgpu-8g"; empty if the text is not
+// a size ("redacted for non-root user").
+std::string_view size_in(std::string_view text) {
+  text = trim(text.substr(text.rfind('/') + 1));
+  const bool plain = std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
+  return plain && text.size() <= kLongestSize ? text : std::string_view{};
+}
+
+std::string find_size(const json& block, std::string_view name, int depth) {
+  if (!block.is_object() || depth > kDeepestBlock) return {};
+  for (const auto& [key, value] : block.items()) {
+    if (key != name || !value.is_string()) continue;
+    if (const auto size = size_in(value.get_ref<const std::string&>()); !size.empty()) {
+      return std::string(size);
+    }
+  }
+  for (const auto& [key, value] : block.items()) {
+    if (auto size = find_size(value, name, depth + 1); !size.empty()) return size;
   }
   return {};
 }
@@ -150,19 +233,18 @@ std::optional<std::string_view> cpuinfo_field(std::string_view head, std::string
   return std::nullopt;
 }
 
-std::string unescape_mount(std::string_view text) {
+std::string unescape(std::string_view text, std::string_view start, std::size_t digits, int base) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    const bool escaped = text.size() >= 4 && text[0] == '\\' && text[1] <= '3' &&
-                         is_octal(text[1]) && is_octal(text[2]) && is_octal(text[3]);
-    if (escaped) {
-      const int code = (text[1] - '0') * 64 + (text[2] - '0') * 8 + (text[3] - '0');
-      result.push_back(static_cast<char>(code));
-    } else {
-      result.push_back(text[0]);
-    }
-    text.remove_prefix(escaped ? 4 : 1);
+    unsigned code = 0;
+    const auto number =
+        text.starts_with(start) ? text.substr(start.size(), digits) : std::string_view();
+    const auto* const end = number.data() + number.size();
+    const bool escaped = number.size() == digits &&
+                         std::from_chars(number.data(), end, code, base).ptr == end && code <= 0xff;
+    result.push_back(escaped ? static_cast<char>(code) : text.front());
+    text.remove_prefix(escaped ? start.size() + digits : 1);
   }
   return result;
 }
@@ -194,6 +276,84 @@ bool holds_data(std::string_view type) {
       "nsfs",       "proc",      "pstore",      "ramfs",       "resctrl", "rootfs",   "rpc_pipefs",
       "securityfs", "selinuxfs", "smackfs",     "sysfs",       "tracefs"};
   return std::find(kPseudo.begin(), kPseudo.end(), type) == kPseudo.end();
+}
+
+Result<LinkRate> parse_link_rate(std::string_view text) {
+  constexpr std::string_view kForm = "a rate such as \"400 Gb/sec (4X NDR)\"";
+  const auto words = split_words(text);
+  if (words.size() < 3 || words.size() > 4 || words[1] != "Gb/sec") return not_a(kForm, text);
+  if (!words[2].starts_with('(') || !words.back().ends_with(')')) return not_a(kForm, text);
+
+  std::string_view lanes = words[2].substr(1);
+  std::string_view speed;
+  if (words.size() == 3) {
+    lanes.remove_suffix(1);
+  } else {
+    speed = words[3].substr(0, words[3].size() - 1);
+    if (!is_speed_name(speed)) return not_a(kForm, text);
+  }
+  if (!lanes.ends_with('X')) return not_a(kForm, text);
+  lanes.remove_suffix(1);
+
+  const auto gbps = parse_number(words[0]);
+  const auto count = parse_unsigned(lanes);
+  constexpr double kMaxGbps = 1e6;  // far above any link, so that garbage is not taken for a rate
+  if (!gbps || *gbps < 0 || *gbps > kMaxGbps || !count || *count > 64) return not_a(kForm, text);
+  return LinkRate{
+      .gbps = *gbps, .lanes = static_cast<unsigned>(*count), .speed = std::string(speed)};
+}
+
+Result<unsigned> parse_numbered_state(std::string_view text) {
+  constexpr std::string_view kForm = "a state such as \"4: ACTIVE\"";
+  const auto colon = text.find(':');
+  if (colon == std::string_view::npos) return not_a(kForm, text);
+  const auto number = parse_unsigned(text.substr(0, colon));
+  if (!number || *number > 255) return not_a(kForm, text);
+  return static_cast<unsigned>(*number);
+}
+
+Result<unsigned> parse_lid(std::string_view text) {
+  return parse_hex_up_to(text, std::numeric_limits<std::uint32_t>::max(),
+                         "a LID such as \"0x1a0\"");
+}
+
+Result<unsigned> parse_pkey(std::string_view text) {
+  return parse_hex_up_to(text, 0xffff, "a partition key such as \"0x8015\"");
+}
+
+Result<std::string> parse_gid(std::string_view text) {
+  return parse_groups(text, 8, "a GID of eight groups of hex digits");
+}
+
+Result<std::string> parse_guid(std::string_view text) {
+  return parse_groups(text, 4, "a GUID of four groups of hex digits");
+}
+
+Result<std::string> parse_physical_host(std::string_view pool) {
+  while (pool.size() >= kRecordSize) {
+    if (up_to_zero(pool.substr(0, kKeySize)) == kPhysicalHost) {
+      const auto name = up_to_zero(pool.substr(kKeySize, kValueSize));
+      if (!is_host_name(name)) return make_error("the key-value pool holds no valid host name");
+      return std::string(name);
+    }
+    pool.remove_prefix(kRecordSize);
+  }
+  if (!pool.empty()) return make_error("the key-value pool ends within a record");
+  return make_missing("the host has not given its name in the key-value pool");
+}
+
+Result<std::string> parse_instance_size(std::string_view text) {
+  const auto document = parse_json(text);
+  if (!document || !document->is_object()) {
+    return make_error("cloud-init's instance data cannot be understood as JSON");
+  }
+  const auto source = document->find("ds");
+  if (source != document->end()) {
+    for (const auto name : kNames) {
+      if (auto size = find_size(*source, name, 0); !size.empty()) return size;
+    }
+  }
+  return make_missing("cloud-init's instance data does not tell the instance's size");
 }
 
 }  // namespace muster
