@@ -5,7 +5,7 @@
 #include <set>
 
 #include "checks/catalogue.hpp"
-#include "checks/topo/places.hpp"
+#include "checks/shared/pci_bus.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/topology.hpp"
 
