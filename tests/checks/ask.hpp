@@ -110,14 +110,21 @@ struct NodeChange {
   std::vector<Expected> findings;
 };
 
-inline void expect_findings(const Check& check, const Snapshot& unchanged, const Profile& profile,
-                            const std::vector<NodeChange>& changes) {
+// `judge` returns the findings about a node.
+template <class Judge>
+void expect_findings(const Judge& judge, const Snapshot& unchanged,
+                     const std::vector<NodeChange>& changes) {
   for (const NodeChange& change : changes) {
     Snapshot node = unchanged;
     change.make(node);
-    EXPECT_THAT(ask(check, node, profile), ::testing::ElementsAreArray(change.findings))
-        << change.what;
+    EXPECT_THAT(judge(node), ::testing::ElementsAreArray(change.findings)) << change.what;
   }
+}
+
+inline void expect_findings(const Check& check, const Snapshot& unchanged, const Profile& profile,
+                            const std::vector<NodeChange>& changes) {
+  expect_findings([&](const Snapshot& node) { return ask(check, node, profile); }, unchanged,
+                  changes);
 }
 
 }  // namespace muster

@@ -17,7 +17,7 @@ constexpr double kNow = 100000;
 Snapshot held_by(std::uint64_t reasons) {
   Snapshot node = linked_node::node();
   node.identity->uptime_s = kNow;
-  gpu_node::gpu(node, 0).clocks.reasons = reasons;
+  gpu_of(node, 0).clocks.reasons = reasons;
   for (const auto& each : node.nvml->gpus) {
     node.earlier.counters[fmt::format("gpu.{}.slowdown", each.address)] = {
         {.uptime_s = kNow - 600, .value = 1}};
@@ -35,7 +35,7 @@ Snapshot held_for_the_first_time(std::uint64_t reasons) {
 Snapshot slowed_for(double seconds) {
   Snapshot node = held_for_the_first_time(0x1);
   constexpr std::uint64_t kEarlierNs = 7000000000000;
-  auto& gpu = gpu_node::gpu(node, 0);
+  auto& gpu = gpu_of(node, 0);
   gpu.clocks.hardware_thermal_ns = kEarlierNs + static_cast<std::uint64_t>(seconds * 1e9);
   node.earlier.last_uptime_s = kNow - 300;
   node.earlier.counters[fmt::format("gpu.{}.hardware_thermal_ns", gpu.address)] = {
@@ -66,7 +66,7 @@ TEST(GpuClocksTest, PassesNormalReasons) {
 
 TEST(GpuClocksTest, AGpuAtWorkThatStaysSlowForNoReasonWarns) {
   Snapshot node = linked_node::node();
-  auto& gpu = gpu_node::gpu(node, 1);
+  auto& gpu = gpu_of(node, 1);
   gpu.utilisation = 100U;
   gpu.clocks.reasons = std::uint64_t{0};
   gpu.clocks.sm_mhz = 345U;
@@ -105,7 +105,7 @@ TEST(GpuClocksTest, AMomentOfABusyGpuOnlyWarns) {
     EXPECT_EQ(found.remedy, Remedy::watch) << reasons;
   }
   Snapshot all = held_for_the_first_time(0x88);
-  gpu_node::gpu(all, 1).clocks.reasons = 0x88U;
+  gpu_of(all, 1).clocks.reasons = 0x88U;
   EXPECT_EQ(judge(all).front().outcome, Outcome::warn);
   EXPECT_EQ(judge(all).front().device, "node");
 }
@@ -136,8 +136,8 @@ TEST(GpuClocksTest, FailsByTheTimeThatTheHardwareTook) {
                              .seen_by = {{"gpu.temperature", "gpu0"}}}));
   EXPECT_THAT(judge(slowed_for(720), Profile{}), ElementsAre(passes()));
   Snapshot now = slowed_for(30);
-  gpu_node::gpu(now, 0).clocks.reasons = 0x48U;
-  now.earlier.counters[fmt::format("gpu.{}.slowdown", gpu_node::gpu(now, 0).address)] = {
+  gpu_of(now, 0).clocks.reasons = 0x48U;
+  now.earlier.counters[fmt::format("gpu.{}.slowdown", gpu_of(now, 0).address)] = {
       {.uptime_s = kNow - 600, .value = 1}};
   EXPECT_EQ(judge(now, profile).front().outcome, Outcome::warn) << "the times know better";
 }
@@ -156,7 +156,7 @@ TEST(GpuClocksTest, TheFirstRunGoesByTheTimeSinceTheBoot) {
   Profile profile = linked_node::profile();
   profile.gpu->clocks.slowed_fail_above = Percent{10};
   Snapshot node = held_for_the_first_time(0x1);
-  auto& clocks = gpu_node::gpu(node, 0).clocks;
+  auto& clocks = gpu_of(node, 0).clocks;
   clocks.power_brake_ns = 9000000000000U;
   EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
   clocks.power_brake_ns = 50000000000000U;
@@ -187,7 +187,7 @@ TEST(GpuClocksTest, OnBareMetalTheHardwareIsTheSites) {
 
 TEST(GpuClocksTest, WithoutClocksTheMessageHasNone) {
   Snapshot node = held_by(0x8);
-  gpu_node::gpu(node, 0).clocks.sm_mhz = Fact<unsigned>::absent("Not Supported (3)");
+  gpu_of(node, 0).clocks.sm_mhz = Fact<unsigned>::absent("Not Supported (3)");
   EXPECT_EQ(judge(node).front(),
             fails("gpu0", Remedy::report_to_provider, {"hardware slowdown", "none"}));
 }
@@ -199,14 +199,14 @@ TEST(GpuClocksTest, ThePowerBrakeOfAllGpusIsTheNodes) {
                            .limit = std::string("none"),
                            .remedy = Remedy::report_to_provider};
   Snapshot node = held_by(0x88);
-  gpu_node::gpu(node, 1).clocks.reasons = 0x80U;
+  gpu_of(node, 1).clocks.reasons = 0x80U;
   EXPECT_THAT(judge(node), ElementsAre(node_wide));
-  gpu_node::gpu(node, 1).clocks.reasons = 0xa0U;
+  gpu_of(node, 1).clocks.reasons = 0xa0U;
   Expected warm = hot(Outcome::warn, "software thermal slowdown", Remedy::watch);
   warm.device = "gpu1";
   warm.seen_by.front().device = "gpu1";
   EXPECT_THAT(judge(node), ElementsAre(node_wide, warm));
-  gpu_node::gpu(node, 1).clocks.reasons = 0xc0U;
+  gpu_of(node, 1).clocks.reasons = 0xc0U;
   EXPECT_EQ(judge(node).front(),
             held(Outcome::fail, "hardware power brake", Remedy::report_to_provider));
 }
@@ -230,16 +230,16 @@ Expected locked(unsigned mhz) {
 
 TEST(GpuClocksTest, WarnsOfLockedClocks) {
   Snapshot node = held_by(0x2);
-  gpu_node::gpu(node, 0).clocks.application_sm_mhz = 1200U;
+  gpu_of(node, 0).clocks.application_sm_mhz = 1200U;
   EXPECT_THAT(judge(node), ElementsAre(locked(1200), passes()));
   EXPECT_THAT(judge(node, Profile{}), ElementsAre(locked(1200), passes()));
-  gpu_node::gpu(node, 0).clocks.default_sm_mhz = 1200U;
+  gpu_of(node, 0).clocks.default_sm_mhz = 1200U;
   EXPECT_THAT(judge(node, Profile{}), ElementsAre(passes()));
 }
 
 TEST(GpuClocksTest, HeatGoesBeforeLockedClocks) {
   Snapshot node = held_by(0x22);
-  gpu_node::gpu(node, 0).clocks.application_sm_mhz = 1200U;
+  gpu_of(node, 0).clocks.application_sm_mhz = 1200U;
   EXPECT_THAT(
       judge(node),
       ElementsAre(hot(Outcome::warn, "software thermal slowdown", Remedy::watch), passes()));
@@ -247,7 +247,7 @@ TEST(GpuClocksTest, HeatGoesBeforeLockedClocks) {
 
 TEST(GpuClocksTest, DriversMayDoWithoutApplicationClocks) {
   Snapshot node = linked_node::node();
-  auto& clocks = gpu_node::gpu(node, 0).clocks;
+  auto& clocks = gpu_of(node, 0).clocks;
   clocks.default_sm_mhz = Fact<unsigned>::absent("Deprecated (26)");
   EXPECT_THAT(judge(node, Profile{}), ElementsAre(passes()));
   clocks.application_sm_mhz = Fact<unsigned>::absent("Deprecated (26)");
@@ -259,7 +259,7 @@ TEST(GpuClocksTest, IsUnknownForUnknownFacts) {
     return Expected{.device = "gpu0", .outcome = outcome};
   };
   Snapshot node = linked_node::node();
-  auto& clocks = gpu_node::gpu(node, 0).clocks;
+  auto& clocks = gpu_of(node, 0).clocks;
   clocks.application_sm_mhz = Fact<unsigned>::unreadable("N/A");
   EXPECT_EQ(judge(node).front(), untold(Outcome::unknown));
   clocks.application_sm_mhz = 1980U;
@@ -290,13 +290,13 @@ TEST(GpuPowerTest, PassesAtTheExpectedLimit) {
 
 TEST(GpuPowerTest, WarnsOfALoweredOne) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).power.enforced_mw = 500000U;
+  gpu_of(node, 0).power.enforced_mw = 500000U;
   EXPECT_EQ(judge(node).front(), (warns("gpu0", Remedy::fix_config, {500.0, 700.0, "W"})));
 }
 
 TEST(GpuPowerTest, WithoutAnExpectationTheDefaultCounts) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).power.enforced_mw = 500000U;
+  gpu_of(node, 0).power.enforced_mw = 500000U;
   EXPECT_EQ(judge(node, Profile{}).front(), warns("gpu0", Remedy::fix_config, {500.0, 700.0, "W"}));
 }
 
@@ -309,7 +309,7 @@ TEST(GpuPowerTest, ALimitThatAllGpusShareIsTheSites) {
   EXPECT_THAT(judge(node, Profile{}), ElementsAre(passes()));
   EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
   // Lowered without setting it.
-  gpu_node::gpu(node, 1).power.set_mw = 700000U;
+  gpu_of(node, 1).power.set_mw = 700000U;
   EXPECT_EQ(judge(node, Profile{}).size(), 2U);
 }
 
@@ -324,45 +324,38 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 }
 
 TEST(GpuTemperatureTest, JudgesOneChange) {
-  expect_findings(
-      checks::gpu_temperature::check, gpu_node::node(), gpu_node::profile(),
-      {
-          {"passes where all are cool", [](Snapshot&) {}, {passes()}},
-          {"the worst of GPU and memory counts",
-           [](Snapshot& node) {
-             gpu_node::gpu(node, 0).heat = {.gpu_c = 86, .memory_c = 106, .margin_c = 3};
-           },
-           {fails("gpu0", Remedy::report_to_provider, {std::int64_t{106}, 105.0, "C"}), passes()}},
-          // HBM above 90 C is normal under load: the GPU's limit does not apply.
-          {"memory has a limit of its own",
-           [](Snapshot& node) {
-             gpu_node::gpu(node, 0).heat = {.gpu_c = 72, .memory_c = 92, .margin_c = 15};
-           },
-           {passes()}},
-          {"is unknown if one temperature is unknown",
-           [](Snapshot& node) {
-             gpu_node::gpu(node, 0).heat = {.gpu_c = 86,
-                                            .memory_c = Fact<int>::unreadable("no word")};
-             gpu_node::gpu(node, 1).heat = {.gpu_c = Fact<int>::unreadable("no answer"),
-                                            .memory_c = 41};
-           },
-           {unknown("gpu0"), unknown("gpu1")}},
-          {"warns close to the GPUs own limit",
-           [](Snapshot& node) {
-             gpu_node::gpu(node, 1).heat = {
-                 .gpu_c = 80, .memory_c = Fact<int>::absent("not supported"), .margin_c = 4};
-           },
-           {warns("gpu1", Remedy::watch, {std::int64_t{4}, 5.0, "C"}), passes()}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes where all are cool", [](Snapshot&) {}, {passes()}},
+      {"the worst of GPU and memory counts",
+       [](Snapshot& node) { gpu_of(node, 0).heat = {.gpu_c = 86, .memory_c = 106, .margin_c = 3}; },
+       {fails("gpu0", Remedy::report_to_provider, {std::int64_t{106}, 105.0, "C"}), passes()}},
+      // HBM above 90 C is normal under load: the GPU's limit does not apply.
+      {"memory has a limit of its own",
+       [](Snapshot& node) { gpu_of(node, 0).heat = {.gpu_c = 72, .memory_c = 92, .margin_c = 15}; },
+       {passes()}},
+      {"is unknown if one temperature is unknown",
+       [](Snapshot& node) {
+         gpu_of(node, 0).heat = {.gpu_c = 86, .memory_c = Fact<int>::unreadable("no word")};
+         gpu_of(node, 1).heat = {.gpu_c = Fact<int>::unreadable("no answer"), .memory_c = 41};
+       },
+       {unknown("gpu0"), unknown("gpu1")}},
+      {"warns close to the GPUs own limit",
+       [](Snapshot& node) {
+         gpu_of(node, 1).heat = {
+             .gpu_c = 80, .memory_c = Fact<int>::absent("not supported"), .margin_c = 4};
+       },
+       {warns("gpu1", Remedy::watch, {std::int64_t{4}, 5.0, "C"}), passes()}},
+  };
+  expect_findings(checks::gpu_temperature::check, gpu_node::node(), gpu_node::profile(), changes);
 }
 
 TEST(GpuTemperatureTest, MemoryIsJudgedByTheGpusOwnLimitWhereTheProfileHasNone) {
   Snapshot node = gpu_node::node();
   auto profile = gpu_node::profile();
   profile.gpu->temperature.memory_fail_above.reset();
-  gpu_node::gpu(node, 0).heat = {.gpu_c = 72, .memory_c = 95, .memory_max_c = 95, .margin_c = 15};
+  gpu_of(node, 0).heat = {.gpu_c = 72, .memory_c = 95, .memory_max_c = 95, .margin_c = 15};
   EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
-  gpu_node::gpu(node, 0).heat.memory_c = 96;
+  gpu_of(node, 0).heat.memory_c = 96;
   EXPECT_EQ(judge(node, profile).front(),
             (fails("gpu0", Remedy::report_to_provider, {std::int64_t{96}, 95.0, "C"})));
 }
@@ -370,7 +363,7 @@ TEST(GpuTemperatureTest, MemoryIsJudgedByTheGpusOwnLimitWhereTheProfileHasNone) 
 TEST(GpuTemperatureTest, FailsAtAndAboveTheGpusOwnSlowdown) {
   for (const int above : {0, 8}) {
     Snapshot node = gpu_node::node();
-    gpu_node::gpu(node, 1).heat = {.gpu_c = 89 + above, .memory_c = 60, .margin_c = -above};
+    gpu_of(node, 1).heat = {.gpu_c = 89 + above, .memory_c = 60, .margin_c = -above};
     auto profile = gpu_node::profile();
     profile.gpu->temperature = {};
     EXPECT_EQ(judge(node, profile).front(),
@@ -380,8 +373,8 @@ TEST(GpuTemperatureTest, FailsAtAndAboveTheGpusOwnSlowdown) {
 
 TEST(GpuTemperatureTest, FailsAHotPartEvenIfTheOtherIsUnknown) {
   Snapshot node = gpu_node::bare_metal();
-  gpu_node::gpu(node, 0).heat = {.gpu_c = 97, .memory_c = Fact<int>::unreadable("no word")};
-  gpu_node::gpu(node, 1).heat = {.gpu_c = Fact<int>::unreadable("no word"), .memory_c = 106};
+  gpu_of(node, 0).heat = {.gpu_c = 97, .memory_c = Fact<int>::unreadable("no word")};
+  gpu_of(node, 1).heat = {.gpu_c = Fact<int>::unreadable("no word"), .memory_c = 106};
   EXPECT_THAT(
       judge(node),
       ElementsAre(fails("gpu0", Remedy::reseat_or_replace, {std::int64_t{97}, 90.0, "C"}),

@@ -51,30 +51,28 @@ TEST(GpuDriverTest, BelowAForeignRootWithoutALibraryItIsSkipped) {
 }
 
 TEST(GpuDriverTest, JudgesOneChange) {
-  expect_findings(
-      checks::gpu_driver::check, gpu_node::node(), gpu_node::profile(),
-      {
-          {"after an upgrade the remedy is a reboot",
-           [](Snapshot& node) {
-             node.nvml =
-                 observed(Nvml{.trouble = "nvmlInit_v2: Driver/library version mismatch (18)",
-                               .trouble_code = 18,
-                               .module = std::string("535.161.08")});
-           },
-           {fails("node", Remedy::reboot)}},
-          {"more GPUs than muster reads are unknown and nothing to mend",
-           [](Snapshot& node) {
-             node.nvml = observed(Nvml{
-                 .trouble = "nvmlDeviceGetCount_v2 returns 65 GPUs, and muster reads at most 64"});
-           },
-           {unknown()}},
-          {"any other trouble of NVML calls for a reboot",
-           [](Snapshot& node) {
-             node.nvml =
-                 observed(Nvml{.trouble = "nvmlInit_v2: Unknown Error (999)", .trouble_code = 999});
-           },
-           {fails("node", Remedy::reboot)}},
-      });
+  const std::vector<NodeChange> changes{
+      {"after an upgrade the remedy is a reboot",
+       [](Snapshot& node) {
+         node.nvml = observed(Nvml{.trouble = "nvmlInit_v2: Driver/library version mismatch (18)",
+                                   .trouble_code = 18,
+                                   .module = std::string("535.161.08")});
+       },
+       {fails("node", Remedy::reboot)}},
+      {"more GPUs than muster reads are unknown and nothing to mend",
+       [](Snapshot& node) {
+         node.nvml = observed(
+             Nvml{.trouble = "nvmlDeviceGetCount_v2 returns 65 GPUs, and muster reads at most 64"});
+       },
+       {unknown()}},
+      {"any other trouble of NVML calls for a reboot",
+       [](Snapshot& node) {
+         node.nvml =
+             observed(Nvml{.trouble = "nvmlInit_v2: Unknown Error (999)", .trouble_code = 999});
+       },
+       {fails("node", Remedy::reboot)}},
+  };
+  expect_findings(checks::gpu_driver::check, gpu_node::node(), gpu_node::profile(), changes);
 }
 
 TEST(GpuDriverTest, ADriverThatIsTooOldOrNotAllowedFails) {
@@ -111,9 +109,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::p
   return ask(checks::gpu_firmware::check, snapshot, profile);
 }
 
-GpuFirmware& firmware_of(Snapshot& node, std::size_t index) {
-  return gpu_node::gpu(node, index).firmware;
-}
+GpuFirmware& firmware_of(Snapshot& node, std::size_t index) { return gpu_of(node, index).firmware; }
 
 Expected odd(Value observed, Value limit) {
   return {.device = "gpu0",
@@ -131,20 +127,20 @@ const Expected kCorrupt{.device = "gpu0",
                         .code = "NHC2008"};
 
 TEST(GpuFirmwareTest, JudgesOneChange) {
-  expect_findings(
-      checks::gpu_firmware::check, linked_node::node(), linked_node::profile(),
-      {
-          {"passes GPUs that agree", [](Snapshot&) {}, {passes()}},
-          {"does not call an inforom valid that was not read",
-           [](Snapshot& node) {
-             firmware_of(node, 1).inforom_valid =
-                 Fact<bool>::absent("read in the contexts manual and boot only");
-           },
-           {passes()}},
-          {"without a majority the node is named",
-           [](Snapshot& node) { firmware_of(node, 0).vbios = std::string("96.00.30.00.01"); },
-           {warns("node", Remedy::fix_config)}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes GPUs that agree", [](Snapshot&) {}, {passes()}},
+      {"does not call an inforom valid that was not read",
+       [](Snapshot& node) {
+         firmware_of(node, 1).inforom_valid =
+             Fact<bool>::absent("read in the contexts manual and boot only");
+       },
+       {passes()}},
+      {"without a majority the node is named",
+       [](Snapshot& node) { firmware_of(node, 0).vbios = std::string("96.00.30.00.01"); },
+       {warns("node", Remedy::fix_config)}},
+  };
+  expect_findings(checks::gpu_firmware::check, linked_node::node(), linked_node::profile(),
+                  changes);
 }
 
 TEST(GpuFirmwareTest, FailsACorruptInforom) {
@@ -157,9 +153,9 @@ TEST(GpuFirmwareTest, FailsACorruptInforom) {
 
 TEST(GpuFirmwareTest, AnyCallMayHaveFoundItCorrupt) {
   Snapshot node = linked_node::node();
-  gpu_node::gpu(node, 0).troubles = {"nvmlDeviceGetInforomImageVersion: corrupted (14)"};
+  gpu_of(node, 0).troubles = {"nvmlDeviceGetInforomImageVersion: corrupted (14)"};
   EXPECT_EQ(judge(node).front(), kCorrupt);
-  gpu_node::gpu(node, 0).troubles = {"nvmlDeviceGetEccMode: GPU requires reset (16)"};
+  gpu_of(node, 0).troubles = {"nvmlDeviceGetEccMode: GPU requires reset (16)"};
   EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
@@ -183,7 +179,7 @@ TEST(GpuFirmwareTest, ABoardThatDiffersInSeveralPartsIsOneFinding) {
 
 TEST(GpuFirmwareTest, AnotherModelHasAnotherVersion) {
   Snapshot node = linked_node::node_of(3);
-  gpu_node::gpu(node, 0).model = std::string("NVIDIA A100 80GB PCIe");
+  gpu_of(node, 0).model = std::string("NVIDIA A100 80GB PCIe");
   firmware_of(node, 0).vbios = std::string("92.00");
   EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
@@ -248,8 +244,8 @@ TEST(GpuRecoveryActionTest, PassesWhereNoneIsCalledFor) {
 
 TEST(GpuRecoveryActionTest, FailsWithTheRemedyThatTheDriverAsksFor) {
   Snapshot node = gpu_node::bare_metal();
-  gpu_node::gpu(node, 0).recovery_action = 1U;
-  gpu_node::gpu(node, 1).recovery_action = 2U;
+  gpu_of(node, 0).recovery_action = 1U;
+  gpu_of(node, 1).recovery_action = 2U;
   EXPECT_THAT(judge(node), ElementsAre(Expected{.device = "gpu0",
                                                 .outcome = Outcome::fail,
                                                 .observed = std::int64_t{1},
@@ -266,13 +262,13 @@ TEST(GpuRecoveryActionTest, FailsWithTheRemedyThatTheDriverAsksFor) {
 
 TEST(GpuRecoveryActionTest, AnUnknownActionIsNoneOfTheHarmlessOnes) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).recovery_action = 42U;
+  gpu_of(node, 0).recovery_action = 42U;
   EXPECT_EQ(judge(node).front().outcome, Outcome::fail);
 }
 
 TEST(GpuRecoveryActionTest, AGpuThatAsksForAResetInAnotherCallFails) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).troubles = {"nvmlDeviceGetMemoryInfo: GPU requires reset (16)"};
+  gpu_of(node, 0).troubles = {"nvmlDeviceGetMemoryInfo: GPU requires reset (16)"};
   EXPECT_EQ(judge(node).front(), fails("gpu0", Remedy::reboot));
 }
 

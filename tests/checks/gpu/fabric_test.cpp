@@ -10,9 +10,7 @@ Findings judge(const Snapshot& snapshot) {
   return ask(checks::gpu_fabric::check, snapshot, linked_node::profile());
 }
 
-GpuFabric& fabric_of(Snapshot& node, std::size_t index) {
-  return *gpu_node::gpu(node, index).fabric;
-}
+GpuFabric& fabric_of(Snapshot& node, std::size_t index) { return *gpu_of(node, index).fabric; }
 
 Expected bad(std::string observed, Remedy remedy) {
   return {.device = "gpu0",
@@ -48,8 +46,8 @@ TEST(GpuFabricTest, ACleanHealthMaskHasManyForms) {
 TEST(GpuFabricTest, SkipsWhereNoGpuIsInAFabric) {
   const Expected skip{.device = "node", .outcome = Outcome::skip};
   Snapshot node = linked_node::node();
-  gpu_node::gpu(node, 0).fabric = GpuFabric{};
-  gpu_node::gpu(node, 1).fabric = Fact<GpuFabric>::absent("Not Supported (3)");
+  gpu_of(node, 0).fabric = GpuFabric{};
+  gpu_of(node, 1).fabric = Fact<GpuFabric>::absent("Not Supported (3)");
   EXPECT_THAT(judge(node), ElementsAre(skip));
 }
 
@@ -57,15 +55,15 @@ TEST(GpuFabricTest, FailsAGpuThatIsLeftOut) {
   for (const auto& none :
        {Fact<GpuFabric>(GpuFabric{}), Fact<GpuFabric>::absent("nvmlX: Not Supported (3)")}) {
     Snapshot node = linked_node::node();
-    gpu_node::gpu(node, 0).fabric = none;
+    gpu_of(node, 0).fabric = none;
     EXPECT_THAT(judge(node), ElementsAre(bad("not supported", Remedy::reboot), passes()));
   }
 }
 
 TEST(GpuFabricTest, AGpuInSlicesTakesNoPart) {
   Snapshot node = linked_node::node();
-  gpu_node::gpu(node, 0).fabric = GpuFabric{};
-  gpu_node::gpu(node, 0).modes.mig = true;
+  gpu_of(node, 0).fabric = GpuFabric{};
+  gpu_of(node, 0).modes.mig = true;
   EXPECT_THAT(judge(node), ElementsAre(skips("gpu0"), passes()));
 }
 
@@ -104,7 +102,7 @@ TEST(GpuFabricTest, NoServiceOfThisNodeRegistersTheGpusOfARack) {
   Snapshot node = linked_node::node();
   for (std::size_t i = 0; i < 2; ++i) {
     fabric_of(node, i).state = 2;
-    gpu_node::gpu(node, i).model = std::string("NVIDIA GB200");
+    gpu_of(node, i).model = std::string("NVIDIA GB200");
   }
   EXPECT_EQ(judge(node).front().remedy, Remedy::report_to_provider);
   EXPECT_TRUE(judge(node).front().seen_by.empty());
@@ -261,12 +259,12 @@ TEST(GpuFabricTest, IsUnknownForUnreadableFacts) {
   EXPECT_THAT(judge(node), ElementsAre(unclear(), passes()));
   fabric_of(node, 0).state = 7;
   EXPECT_THAT(judge(node), ElementsAre(unclear(), passes()));
-  gpu_node::gpu(node, 0).fabric = Fact<GpuFabric>::unreadable("Unknown Error (999)");
+  gpu_of(node, 0).fabric = Fact<GpuFabric>::unreadable("Unknown Error (999)");
   EXPECT_THAT(judge(node), ElementsAre(unclear(), passes()));
-  gpu_node::gpu(node, 1).fabric = Fact<GpuFabric>::unreadable("Unknown Error (999)");
+  gpu_of(node, 1).fabric = Fact<GpuFabric>::unreadable("Unknown Error (999)");
   EXPECT_THAT(judge(node), ElementsAre(is(Outcome::unknown), is(Outcome::unknown)));
-  gpu_node::gpu(node, 0).fabric = GpuFabric{.state = 3};
-  gpu_node::gpu(node, 1).fabric = Fact<GpuFabric>::absent("no permission (4)");
+  gpu_of(node, 0).fabric = GpuFabric{.state = 3};
+  gpu_of(node, 1).fabric = Fact<GpuFabric>::absent("no permission (4)");
   EXPECT_THAT(judge(node), ElementsAre(is(Outcome::skip), passes()));
 }
 

@@ -70,8 +70,6 @@ inline Snapshot bare_metal() {
   return snapshot;
 }
 
-inline Gpu& gpu(Snapshot& snapshot, std::size_t index) { return snapshot.nvml->gpus.at(index); }
-
 inline Profile profile() {
   Profile profile;
   profile.gpu->present.count = 2;
@@ -94,6 +92,10 @@ inline Profile profile() {
   return profile;
 }
 
-// The one finding of a check that passes on both GPUs.
-
 }  // namespace muster::gpu_node
+
+namespace muster {
+
+inline Gpu& gpu_of(Snapshot& snapshot, std::size_t index) { return snapshot.nvml->gpus.at(index); }
+
+}  // namespace muster

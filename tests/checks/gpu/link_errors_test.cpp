@@ -28,38 +28,37 @@ Expected bad(Outcome outcome, Value observed, Value limit) {
 const Expected kOthersWell = passes();
 
 TEST(GpuNvlinkErrorsTest, JudgesOneChange) {
-  expect_findings(
-      checks::gpu_nvlink_errors::check, seen(), linked_node::profile(),
-      {
-          {"passes links without errors since an earlier run", [](Snapshot&) {}, {passes()}},
-          {"leaves an inactive link to gpu.nvlink_state",
-           [](Snapshot& node) {
-             auto& link = linked_node::link_of(node, 0, 4);
-             link.state = 0U;
-             link.recoveries = 20U;
-             link.crc = Fact<std::uint64_t>::unreadable("Unknown Error (999)");
-             link.ber = 1e-3;
-           },
-           {passes()}},
-          {"counts links that appear later",
-           [](Snapshot& node) {
-             for (auto& link : *gpu_node::gpu(node, 0).nvlinks) {
-               link.ber = Fact<double>::absent("Not Supported (3)");
-             }
-             std::erase_if(node.earlier.counters, [](const auto& entry) {
-               return entry.first.starts_with("gpu.0001:00:00.0.nvlink.");
-             });
-           },
-           {passes()}},
-          {"needs the time since boot",
-           [](Snapshot& node) { node.identity->uptime_s = Fact<double>::unreadable("empty"); },
-           {unknown()}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes links without errors since an earlier run", [](Snapshot&) {}, {passes()}},
+      {"leaves an inactive link to gpu.nvlink_state",
+       [](Snapshot& node) {
+         auto& link = link_of(node, 0, 4);
+         link.state = 0U;
+         link.recoveries = 20U;
+         link.crc = Fact<std::uint64_t>::unreadable("Unknown Error (999)");
+         link.ber = 1e-3;
+       },
+       {passes()}},
+      {"counts links that appear later",
+       [](Snapshot& node) {
+         for (auto& link : *gpu_of(node, 0).nvlinks) {
+           link.ber = Fact<double>::absent("Not Supported (3)");
+         }
+         std::erase_if(node.earlier.counters, [](const auto& entry) {
+           return entry.first.starts_with("gpu.0001:00:00.0.nvlink.");
+         });
+       },
+       {passes()}},
+      {"needs the time since boot",
+       [](Snapshot& node) { node.identity->uptime_s = Fact<double>::unreadable("empty"); },
+       {unknown()}},
+  };
+  expect_findings(checks::gpu_nvlink_errors::check, seen(), linked_node::profile(), changes);
 }
 
 TEST(GpuNvlinkErrorsTest, TheFirstRunJudgesTheBitErrorRateOnly) {
   Snapshot node = linked_node::node();
-  linked_node::link_of(node, 0, 0).replays = 1000U;
+  link_of(node, 0, 0).replays = 1000U;
   EXPECT_THAT(judge(node), ElementsAre(passes()));
   for (auto& gpu : node.nvml->gpus) {
     for (auto& link : *gpu.nvlinks) link.ber = Fact<double>::absent("Not Supported (3)");
@@ -69,12 +68,12 @@ TEST(GpuNvlinkErrorsTest, TheFirstRunJudgesTheBitErrorRateOnly) {
 
 TEST(GpuNvlinkErrorsTest, FailsABitErrorRateAboveTheLimitAtOnce) {
   Snapshot node = linked_node::node();
-  linked_node::link_of(node, 0, 4).ber = 2e-11;
+  link_of(node, 0, 4).ber = 2e-11;
   EXPECT_EQ(judge(node).front(), bad(Outcome::fail, 2e-11, 1e-12));
-  linked_node::link_of(node, 0, 11).ber = 3e-10;
+  link_of(node, 0, 11).ber = 3e-10;
   EXPECT_EQ(judge(node).front(), bad(Outcome::fail, 3e-10, 1e-12));
-  linked_node::link_of(node, 0, 4).ber = 1e-12;
-  linked_node::link_of(node, 0, 11).ber = 0.0;
+  link_of(node, 0, 4).ber = 1e-12;
+  link_of(node, 0, 11).ber = 0.0;
   EXPECT_EQ(judge(node).front().outcome, Outcome::pass);
 }
 
@@ -86,11 +85,11 @@ Expected checksums(double rate) {
 
 TEST(GpuNvlinkErrorsTest, FailsAHundredChecksumErrorsPerSecond) {
   Snapshot node = seen();
-  linked_node::link_of(node, 0, 4).crc = 359999U;
+  link_of(node, 0, 4).crc = 359999U;
   EXPECT_THAT(judge(node), ElementsAre(passes()));
-  linked_node::link_of(node, 0, 4).crc = 360000U;
+  link_of(node, 0, 4).crc = 360000U;
   EXPECT_THAT(judge(node), ElementsAre(checksums(100), kOthersWell));
-  linked_node::link_of(node, 0, 5).crc = 540000U;
+  link_of(node, 0, 5).crc = 540000U;
   EXPECT_THAT(judge(node), ElementsAre(checksums(150), kOthersWell));
 }
 
@@ -99,25 +98,25 @@ TEST(GpuNvlinkErrorsTest, ABurstIsARateOverAnHour) {
   for (const auto& [key, value] : counters_of(node)) {
     linked_node::seen_before(node, key, value, 10);
   }
-  linked_node::link_of(node, 0, 4).crc = 5000U;
+  link_of(node, 0, 4).crc = 5000U;
   EXPECT_EQ(judge(node).front().outcome, Outcome::pass);
 }
 
 TEST(GpuNvlinkErrorsTest, WarnsOfRecoveriesAndReplays) {
   Snapshot node = seen();
-  linked_node::link_of(node, 0, 4).replays = 12U;
+  link_of(node, 0, 4).replays = 12U;
   EXPECT_THAT(judge(node),
               ElementsAre(bad(Outcome::warn, std::int64_t{12}, std::int64_t{0}), kOthersWell));
-  linked_node::link_of(node, 0, 4).recoveries = 1U;
+  link_of(node, 0, 4).recoveries = 1U;
   EXPECT_THAT(judge(node),
               ElementsAre(bad(Outcome::warn, std::int64_t{1}, std::int64_t{0}), kOthersWell));
-  linked_node::link_of(node, 0, 5).recoveries = 3U;
+  link_of(node, 0, 5).recoveries = 3U;
   EXPECT_EQ(judge(node).front(), warns("gpu0", Remedy::watch, {3, 0}));
 }
 
 TEST(GpuNvlinkErrorsTest, RemembersARecoveryForItsWindow) {
   Snapshot node = seen();
-  linked_node::link_of(node, 0, 4).recoveries = 1U;
+  link_of(node, 0, 4).recoveries = 1U;
   const std::string key = "gpu.0001:00:00.0.nvlink.4.recoveries";
   auto& changes = node.earlier.counters.at(key);
   changes = {{.uptime_s = linked_node::kUptime - 36000, .value = 0},
@@ -130,7 +129,7 @@ TEST(GpuNvlinkErrorsTest, RemembersARecoveryForItsWindow) {
 
 TEST(GpuNvlinkErrorsTest, ReportsOnlyTheWorstOfOneGpu) {
   Snapshot node = seen();
-  auto& link = linked_node::link_of(node, 0, 4);
+  auto& link = link_of(node, 0, 4);
   link.replays = 12U;
   link.recoveries = 1U;
   link.crc = 720000U;
@@ -142,26 +141,26 @@ TEST(GpuNvlinkErrorsTest, ReportsOnlyTheWorstOfOneGpu) {
 TEST(GpuNvlinkErrorsTest, StartsAfreshWhereCountersWentDown) {
   Snapshot node = linked_node::node();
   for (const auto& [key, value] : counters_of(node)) linked_node::seen_before(node, key, 500);
-  for (auto& link : *gpu_node::gpu(node, 0).nvlinks) link.recoveries = 3U;
+  for (auto& link : *gpu_of(node, 0).nvlinks) link.recoveries = 3U;
   EXPECT_EQ(judge(node).front().outcome, Outcome::pass);
 }
 
 TEST(GpuNvlinkErrorsTest, IsUnknownForUnreadableFacts) {
   const auto unclear = []() { return unknown("gpu0"); };
   Snapshot node = seen();
-  linked_node::link_of(node, 0, 4).crc = Fact<std::uint64_t>::unreadable("Unknown Error (999)");
-  linked_node::link_of(node, 0, 4).replays = Fact<std::uint64_t>::unreadable("Unknown Error (999)");
+  link_of(node, 0, 4).crc = Fact<std::uint64_t>::unreadable("Unknown Error (999)");
+  link_of(node, 0, 4).replays = Fact<std::uint64_t>::unreadable("Unknown Error (999)");
   EXPECT_THAT(judge(node), ElementsAre(unclear(), kOthersWell));
-  linked_node::link_of(node, 0, 11).ber = Fact<double>::unreadable("N/A");
+  link_of(node, 0, 11).ber = Fact<double>::unreadable("N/A");
   EXPECT_EQ(judge(node).front(), unclear());
-  gpu_node::gpu(node, 0).nvlinks = Fact<std::vector<NvLink>>::unreadable("Unknown Error (999)");
+  gpu_of(node, 0).nvlinks = Fact<std::vector<NvLink>>::unreadable("Unknown Error (999)");
   EXPECT_THAT(judge(node), ElementsAre(unclear(), kOthersWell));
 }
 
 TEST(GpuNvlinkErrorsTest, KnowsNothingOfASaturatedCounter) {
   for (const std::uint64_t end : {0xffffffffUL, 0xffffffffffffffffUL}) {
     Snapshot node = seen();
-    linked_node::link_of(node, 0, 4).crc = end;
+    link_of(node, 0, 4).crc = end;
     EXPECT_EQ(judge(node).front(), (unknown("gpu0")));
   }
 }
@@ -169,10 +168,10 @@ TEST(GpuNvlinkErrorsTest, KnowsNothingOfASaturatedCounter) {
 TEST(GpuNvlinkErrorsTest, SkipsWithoutErrorCounters) {
   const Expected skip{.device = "node", .outcome = Outcome::skip};
   Snapshot node = seen();
-  gpu_node::gpu(node, 0).nvlinks = Fact<std::vector<NvLink>>::absent("Not Supported (3)");
-  gpu_node::gpu(node, 1).nvlinks = std::vector<NvLink>();
+  gpu_of(node, 0).nvlinks = Fact<std::vector<NvLink>>::absent("Not Supported (3)");
+  gpu_of(node, 1).nvlinks = std::vector<NvLink>();
   EXPECT_THAT(judge(node), ElementsAre(skip));
-  gpu_node::gpu(node, 1).nvlinks = std::vector<NvLink>{{.link = 0, .state = 1U}};
+  gpu_of(node, 1).nvlinks = std::vector<NvLink>{{.link = 0, .state = 1U}};
   EXPECT_THAT(judge(node), ElementsAre(skip));
 }
 
@@ -181,7 +180,7 @@ TEST(GpuNvlinkErrorsTest, SkipsWithoutLimits) {
   Profile one = linked_node::profile();
   one.gpu->nvlink_errors = {.replays_warn_above = 10, .window = Seconds{3600}};
   Snapshot node = seen();
-  auto& link = linked_node::link_of(node, 0, 4);
+  auto& link = link_of(node, 0, 4);
   link.replays = 10U;
   link.recoveries = 10U;
   link.crc = 999999U;
@@ -218,16 +217,16 @@ TEST(GpuNvlinkErrorsTest, BlackwellsCountersAreJudged) {
   };
   EXPECT_EQ(worst(blackwell()).outcome, Outcome::pass);
   Snapshot busy = blackwell();
-  linked_node::link_of(busy, 0, 2).recoveries = 3U;
-  linked_node::link_of(busy, 0, 2).receive_errors = 60U;
-  linked_node::link_of(busy, 0, 2).integrity_errors = 40U;
+  link_of(busy, 0, 2).recoveries = 3U;
+  link_of(busy, 0, 2).receive_errors = 60U;
+  link_of(busy, 0, 2).integrity_errors = 40U;
   EXPECT_EQ(worst(busy).outcome, Outcome::pass);
-  linked_node::link_of(busy, 0, 2).receive_errors = 61U;
+  link_of(busy, 0, 2).receive_errors = 61U;
   EXPECT_EQ(worst(busy), warns("gpu0", Remedy::watch, {101, 100}));
-  linked_node::link_of(busy, 0, 2).recoveries = 101U;
+  link_of(busy, 0, 2).recoveries = 101U;
   EXPECT_EQ(worst(busy).outcome, Outcome::warn);
   EXPECT_EQ(worst(busy), warns("gpu0", Remedy::watch, {101, 3}));
-  linked_node::link_of(busy, 0, 2).failed_recoveries = 1U;
+  link_of(busy, 0, 2).failed_recoveries = 1U;
   EXPECT_EQ(worst(busy).outcome, Outcome::fail);
   EXPECT_EQ(worst(busy), fails("gpu0", Remedy::report_to_provider, {1, 0}));
 }
@@ -266,7 +265,7 @@ TEST(GpuPcieReplayTest, PassesLinksWithoutReplays) {
 
 TEST(GpuPcieReplayTest, WarnsOfMoreThanTheLinksBitRateAllows) {
   Snapshot node = seen();
-  auto& link = gpu_node::gpu(node, 0).link;
+  auto& link = gpu_of(node, 0).link;
   link.replays = 1800U;  // 30 a minute; x16 of the fifth generation may have 30.72
   EXPECT_THAT(judge(node), ElementsAre(passes()));
   link.replays = 2400U;
@@ -288,11 +287,11 @@ TEST(GpuPcieReplayTest, TheLimitGoesByGenerationAndLanes) {
         Link{4U, 4U, 16U, 15.36}, Link{1U, 5U, 8U, 15.36}, Link{6U, 6U, 16U, 61.44},
         Link{4U, untold, 16U, 15.36}, Link{1U, 4U, untold, 15.36}}) {
     Snapshot node = seen();
-    gpu_node::gpu(node, 0).link = {.generation = generation,
-                                   .generation_max = most,
-                                   .width = width,
-                                   .width_max = 16U,
-                                   .replays = 6000U};
+    gpu_of(node, 0).link = {.generation = generation,
+                            .generation_max = most,
+                            .width = width,
+                            .width_max = 16U,
+                            .replays = 6000U};
     const auto found = judge(node).front();
     EXPECT_EQ(found.outcome, Outcome::warn);
     EXPECT_DOUBLE_EQ(std::get<double>(found.limit), limit);
@@ -303,9 +302,9 @@ TEST(GpuPcieReplayTest, TheProfilesLimitGoesFirst) {
   Profile profile = linked_node::profile();
   profile.gpu->pcie_replay.warn_above_per_minute = 4;
   Snapshot node = seen();
-  gpu_node::gpu(node, 0).link = {.replays = 300U};
+  gpu_of(node, 0).link = {.replays = 300U};
   EXPECT_THAT(judge(node, profile), ElementsAre(too_many(5, 4), passes()));
-  gpu_node::gpu(node, 0).link.replays = 240U;
+  gpu_of(node, 0).link.replays = 240U;
   EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
 }
 
@@ -314,14 +313,14 @@ TEST(GpuPcieReplayTest, AFewReplaysSecondsAfterARunAreNoRateOfAnHour) {
   for (const auto& [key, value] : counters_of(node)) {
     linked_node::seen_before(node, key, value, 10);
   }
-  gpu_node::gpu(node, 0).link.replays = 50U;
+  gpu_of(node, 0).link.replays = 50U;
   EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
 TEST(GpuPcieReplayTest, SkipsTheFirstObservationAndAClearedCounter) {
   const Expected first{.device = "node", .outcome = Outcome::skip};
   Snapshot node = linked_node::node();
-  gpu_node::gpu(node, 0).link.replays = 70000U;
+  gpu_of(node, 0).link.replays = 70000U;
   EXPECT_THAT(judge(node), ElementsAre(first));
   for (const auto& [key, value] : counters_of(node)) linked_node::seen_before(node, key, 90000);
   EXPECT_THAT(judge(node), ElementsAre(first));
@@ -331,7 +330,7 @@ TEST(GpuPcieReplayTest, IsUnknownForMissingPairs) {
   const auto gone = Fact<std::uint64_t>::absent("Not Supported (3)");
   const auto broken = Fact<unsigned>::unreadable("Unknown Error (999)");
   Snapshot node = seen();
-  auto& link = gpu_node::gpu(node, 0).link;
+  auto& link = gpu_of(node, 0).link;
   link.replays = gone;
   EXPECT_EQ(judge(node).front(), not_told(Outcome::skip));
   link.replays = Fact<std::uint64_t>::unreadable("Unknown Error (999)");
@@ -349,7 +348,7 @@ TEST(GpuPcieReplayTest, IsUnknownForMissingPairs) {
 
 TEST(GpuPcieReplayTest, KnowsNothingOfASaturatedCounter) {
   Snapshot node = seen();
-  gpu_node::gpu(node, 0).link.replays = 0xffffffffU;
+  gpu_of(node, 0).link.replays = 0xffffffffU;
   Expected saturated = not_told(Outcome::unknown);
   saturated.observed = std::int64_t{4294967295};
   EXPECT_THAT(judge(node), ElementsAre(saturated, passes()));

@@ -65,10 +65,6 @@ inline Snapshot node_of(unsigned gpus) {
   return snapshot;
 }
 
-inline NvLink& link_of(Snapshot& snapshot, std::size_t gpu, std::size_t number) {
-  return gpu_node::gpu(snapshot, gpu).nvlinks->at(number);
-}
-
 // As the next run would find it: this counter had this value so long ago, when the last run was.
 inline void seen_before(Snapshot& snapshot, const std::string& key, std::uint64_t value,
                         double seconds_ago = 3600) {
@@ -95,3 +91,11 @@ inline Profile profile() {
 }
 
 }  // namespace muster::linked_node
+
+namespace muster {
+
+inline NvLink& link_of(Snapshot& snapshot, std::size_t gpu, std::size_t number) {
+  return gpu_of(snapshot, gpu).nvlinks->at(number);
+}
+
+}  // namespace muster

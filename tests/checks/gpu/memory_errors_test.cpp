@@ -12,14 +12,14 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 
 TEST(GpuEccCorrectedTest, PassesBelowTheLimits) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).ecc_aggregate.dram_corrected = 1000U;
+  gpu_of(node, 0).ecc_aggregate.dram_corrected = 1000U;
   EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
 TEST(GpuEccCorrectedTest, WarnsAboveThem) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).ecc_aggregate.dram_corrected = 1001U;
-  gpu_node::gpu(node, 1).ecc_aggregate.sram_corrected = 11U;
+  gpu_of(node, 0).ecc_aggregate.dram_corrected = 1001U;
+  gpu_of(node, 1).ecc_aggregate.sram_corrected = 11U;
   EXPECT_THAT(
       judge(node),
       ElementsAre(warns("gpu0", Remedy::watch, {std::int64_t{1001}, std::int64_t{1000}, "errors"}),
@@ -32,9 +32,9 @@ TEST(GpuEccCorrectedTest, WithoutLimitsNothingIsJudged) {
 
 TEST(GpuEccCorrectedTest, AGpuThatCountsNothingIsSkippedUnlessOthersOfItsModelCount) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 1).ecc_aggregate = {};
+  gpu_of(node, 1).ecc_aggregate = {};
   EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
-  gpu_node::gpu(node, 0).ecc_aggregate = {};
+  gpu_of(node, 0).ecc_aggregate = {};
   EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
 }
 
@@ -49,59 +49,59 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 }
 
 TEST(GpuEccRemappedRowsTest, JudgesOneChange) {
-  expect_findings(
-      checks::gpu_ecc_remapped_rows::check, gpu_node::node(), gpu_node::profile(),
-      {
-          {"passes where every bank has spares", [](Snapshot&) {}, {passes()}},
-          {"a bank without spares is watched",
-           [](Snapshot& node) {
-             gpu_node::gpu(node, 0).remapped_rows->uncorrected = 8;
-             gpu_node::gpu(node, 0).spare_rows->none = 1;
-           },
-           {warns("gpu0", Remedy::watch, {std::int64_t{8}, {}, "rows"}), passes()}},
-          {"many remapped rows are watched",
-           [](Snapshot& node) {
-             gpu_node::gpu(node, 0).remapped_rows->corrected = 6;
-             gpu_node::gpu(node, 0).remapped_rows->uncorrected = 5;
-           },
-           {warns("gpu0", Remedy::watch, {std::int64_t{11}, std::int64_t{10}, "rows"}), passes()}},
-          {"a fact missing unlike peers is unknown",
-           [](Snapshot& node) {
-             gpu_node::gpu(node, 1).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
-           },
-           {unknown("gpu1"), passes()}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes where every bank has spares", [](Snapshot&) {}, {passes()}},
+      {"a bank without spares is watched",
+       [](Snapshot& node) {
+         gpu_of(node, 0).remapped_rows->uncorrected = 8;
+         gpu_of(node, 0).spare_rows->none = 1;
+       },
+       {warns("gpu0", Remedy::watch, {std::int64_t{8}, {}, "rows"}), passes()}},
+      {"many remapped rows are watched",
+       [](Snapshot& node) {
+         gpu_of(node, 0).remapped_rows->corrected = 6;
+         gpu_of(node, 0).remapped_rows->uncorrected = 5;
+       },
+       {warns("gpu0", Remedy::watch, {std::int64_t{11}, std::int64_t{10}, "rows"}), passes()}},
+      {"a fact missing unlike peers is unknown",
+       [](Snapshot& node) {
+         gpu_of(node, 1).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
+       },
+       {unknown("gpu1"), passes()}},
+  };
+  expect_findings(checks::gpu_ecc_remapped_rows::check, gpu_node::node(), gpu_node::profile(),
+                  changes);
 }
 
 TEST(GpuEccRemappedRowsTest, JudgesOneChangeOfGpu_NodeBare_Metal) {
-  expect_findings(
-      checks::gpu_ecc_remapped_rows::check, gpu_node::bare_metal(), gpu_node::profile(),
-      {
-          {"a failed remapping calls for replacement",
-           [](Snapshot& node) {
-             gpu_node::gpu(node, 1).remapped_rows->failed = true;
-             gpu_node::gpu(node, 1).remapped_rows->pending = true;
-           },
-           {fails("gpu1", Remedy::reseat_or_replace, {true, false}), passes()}},
-          {"a pending one calls for a reset",
-           [](Snapshot& node) { gpu_node::gpu(node, 0).remapped_rows->pending = true; },
-           {fails("gpu0", Remedy::reset_gpu, {true, false}), passes()}},
-          {"a repair of a channel waits for a reset too",
-           [](Snapshot& node) { gpu_node::gpu(node, 0).repairs->channel_pending = true; },
-           {fails("gpu0", Remedy::reset_gpu, {true, false}), passes()}},
-      });
+  const std::vector<NodeChange> changes{
+      {"a failed remapping calls for replacement",
+       [](Snapshot& node) {
+         gpu_of(node, 1).remapped_rows->failed = true;
+         gpu_of(node, 1).remapped_rows->pending = true;
+       },
+       {fails("gpu1", Remedy::reseat_or_replace, {true, false}), passes()}},
+      {"a pending one calls for a reset",
+       [](Snapshot& node) { gpu_of(node, 0).remapped_rows->pending = true; },
+       {fails("gpu0", Remedy::reset_gpu, {true, false}), passes()}},
+      {"a repair of a channel waits for a reset too",
+       [](Snapshot& node) { gpu_of(node, 0).repairs->channel_pending = true; },
+       {fails("gpu0", Remedy::reset_gpu, {true, false}), passes()}},
+  };
+  expect_findings(checks::gpu_ecc_remapped_rows::check, gpu_node::bare_metal(), gpu_node::profile(),
+                  changes);
 }
 
 TEST(GpuEccRemappedRowsTest, InAVirtualMachineAResetIsAReboot) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).remapped_rows->pending = true;
+  gpu_of(node, 0).remapped_rows->pending = true;
   EXPECT_EQ(judge(node).front().remedy, Remedy::reboot);
 }
 
 TEST(GpuEccRemappedRowsTest, WithUnexpectedMigRowsAreUnknown) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
-  gpu_node::gpu(node, 0).modes.mig = true;
+  gpu_of(node, 0).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
+  gpu_of(node, 0).modes.mig = true;
   EXPECT_EQ(judge(node).front().outcome, Outcome::unknown);
 }
 
@@ -116,10 +116,10 @@ TEST(GpuEccRemappedRowsTest, WhereMigIsExpectedTheyAreSkippedOnceUnlessTheyCanno
   const auto skip_of = []() { return skips(); };
   EXPECT_THAT(judge(node, profile), ElementsAre(skip_of()));
 
-  gpu_node::gpu(node, 1).remapped_rows = Fact<GpuRemappedRows>::unreadable("unknown error");
+  gpu_of(node, 1).remapped_rows = Fact<GpuRemappedRows>::unreadable("unknown error");
   EXPECT_THAT(judge(node, profile), ElementsAre(unknown("gpu1"), skip_of()));
 
-  gpu_node::gpu(node, 1).remapped_rows = GpuRemappedRows{.failed = true};
+  gpu_of(node, 1).remapped_rows = GpuRemappedRows{.failed = true};
   EXPECT_EQ(judge(node, profile).front().outcome, Outcome::fail);
 }
 
@@ -132,20 +132,17 @@ TEST(GpuEccRemappedRowsTest, AFactMissingWithoutPeersIsSkipped) {
   const std::vector<Case> cases{
       Case{"no other tells",
            [](Snapshot& node) {
-             gpu_node::gpu(node, 0).remapped_rows = Fact<GpuRemappedRows>::absent("no");
+             gpu_of(node, 0).remapped_rows = Fact<GpuRemappedRows>::absent("no");
            }},
       Case{"the other is of another model",
-           [](Snapshot& node) { gpu_node::gpu(node, 0).model = std::string("Tesla"); }},
+           [](Snapshot& node) { gpu_of(node, 0).model = std::string("Tesla"); }},
       Case{"its own model is not known",
-           [](Snapshot& node) {
-             gpu_node::gpu(node, 1).model = Fact<std::string>::unreadable("no");
-           }},
-      Case{"the other is lost",
-           [](Snapshot& node) { gpu_node::gpu(node, 0).lost = "GPU is lost (15)"; }},
-      Case{"it has no ECC", [](Snapshot& node) { gpu_node::gpu(node, 1).modes.ecc = false; }}};
+           [](Snapshot& node) { gpu_of(node, 1).model = Fact<std::string>::unreadable("no"); }},
+      Case{"the other is lost", [](Snapshot& node) { gpu_of(node, 0).lost = "GPU is lost (15)"; }},
+      Case{"it has no ECC", [](Snapshot& node) { gpu_of(node, 1).modes.ecc = false; }}};
   for (const Case& each : cases) {
     Snapshot node = gpu_node::node();
-    gpu_node::gpu(node, 1).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
+    gpu_of(node, 1).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
     each.change(node);
     const Findings findings = judge(node);
     const auto found = std::ranges::find(findings, "gpu1", &Finding::device);
@@ -181,8 +178,8 @@ TEST(GpuEccRetiredPagesTest, PassesWithFewPages) {
 
 TEST(GpuEccRetiredPagesTest, FailsWithTooManyOrWithOneThatWaits) {
   Snapshot node = gpu_node::bare_metal();
-  gpu_node::gpu(node, 0).retired_pages = pages(59, 2, true);
-  gpu_node::gpu(node, 1).retired_pages = pages(0, 1, true);
+  gpu_of(node, 0).retired_pages = pages(59, 2, true);
+  gpu_of(node, 1).retired_pages = pages(0, 1, true);
   EXPECT_THAT(
       judge(node),
       ElementsAre(
@@ -192,10 +189,10 @@ TEST(GpuEccRetiredPagesTest, FailsWithTooManyOrWithOneThatWaits) {
 
 TEST(GpuEccRetiredPagesTest, AFactMissingUnlikePeersIsUnknown) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).retired_pages = pages(0, 0, false);
+  gpu_of(node, 0).retired_pages = pages(0, 0, false);
   EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
-  gpu_node::gpu(node, 1).retired_pages.single_bit = 0U;
-  gpu_node::gpu(node, 1).retired_pages.double_bit = 0U;
+  gpu_of(node, 1).retired_pages.single_bit = 0U;
+  gpu_of(node, 1).retired_pages.double_bit = 0U;
   EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
 }
 
@@ -210,27 +207,26 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 }
 
 TEST(GpuEccSramTest, JudgesOneChange) {
-  expect_findings(
-      checks::gpu_ecc_sram::check, gpu_node::node(), gpu_node::profile(),
-      {
-          {"passes without errors", [](Snapshot&) {}, {passes()}},
-          {"a few errors are watched",
-           [](Snapshot& node) { gpu_node::gpu(node, 0).sram->unique_uncorrected = 3; },
-           {warns("gpu0", Remedy::watch, {std::int64_t{3}, std::int64_t{0}, "errors"}), passes()}},
-          {"a counter that cannot be read is unknown",
-           [](Snapshot& node) {
-             gpu_node::gpu(node, 0).sram = Fact<GpuSram>::absent("no such call");
-             gpu_node::gpu(node, 0).ecc_aggregate.sram_uncorrected =
-                 Fact<std::uint64_t>::unreadable("unknown error");
-           },
-           {unknown("gpu0"), passes()}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes without errors", [](Snapshot&) {}, {passes()}},
+      {"a few errors are watched",
+       [](Snapshot& node) { gpu_of(node, 0).sram->unique_uncorrected = 3; },
+       {warns("gpu0", Remedy::watch, {std::int64_t{3}, std::int64_t{0}, "errors"}), passes()}},
+      {"a counter that cannot be read is unknown",
+       [](Snapshot& node) {
+         gpu_of(node, 0).sram = Fact<GpuSram>::absent("no such call");
+         gpu_of(node, 0).ecc_aggregate.sram_uncorrected =
+             Fact<std::uint64_t>::unreadable("unknown error");
+       },
+       {unknown("gpu0"), passes()}},
+  };
+  expect_findings(checks::gpu_ecc_sram::check, gpu_node::node(), gpu_node::profile(), changes);
 }
 
 TEST(GpuEccSramTest, TheDriversFlagCallsForReplacementAndNoNumberDoes) {
   Snapshot node = gpu_node::bare_metal();
-  gpu_node::gpu(node, 0).sram->unique_uncorrected = 40;
-  gpu_node::gpu(node, 1).sram->threshold_exceeded = true;
+  gpu_of(node, 0).sram->unique_uncorrected = 40;
+  gpu_of(node, 1).sram->threshold_exceeded = true;
   const auto findings = judge(node);
   EXPECT_THAT(
       findings,
@@ -241,23 +237,22 @@ TEST(GpuEccSramTest, TheDriversFlagCallsForReplacementAndNoNumberDoes) {
 
 TEST(GpuEccSramTest, AnOlderDriversAggregateCounterServesToo) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).sram = Fact<GpuSram>::absent("no such call");
-  gpu_node::gpu(node, 0).ecc_aggregate.sram_uncorrected = 1U;
+  gpu_of(node, 0).sram = Fact<GpuSram>::absent("no such call");
+  gpu_of(node, 0).ecc_aggregate.sram_uncorrected = 1U;
   EXPECT_EQ(judge(node).front().outcome, Outcome::warn);
 }
 
 TEST(GpuEccSramTest, AMissingFactIsSkippedOnlyIfNoPeerReportsIt) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 1).sram = Fact<GpuSram>::absent("no such call");
-  gpu_node::gpu(node, 1).ecc_aggregate.sram_uncorrected =
-      Fact<std::uint64_t>::absent("not supported");
+  gpu_of(node, 1).sram = Fact<GpuSram>::absent("no such call");
+  gpu_of(node, 1).ecc_aggregate.sram_uncorrected = Fact<std::uint64_t>::absent("not supported");
   EXPECT_EQ(judge(node).front(), (unknown("gpu1")));
-  gpu_node::gpu(node, 0).sram = gpu_node::gpu(node, 1).sram;
+  gpu_of(node, 0).sram = gpu_of(node, 1).sram;
   EXPECT_EQ(judge(node).front().outcome, Outcome::unknown) << "the other has the counter";
-  gpu_node::gpu(node, 1).modes.mig = true;
+  gpu_of(node, 1).modes.mig = true;
   EXPECT_EQ(judge(node).front().outcome, Outcome::skip) << "MIG hides it";
-  gpu_node::gpu(node, 1).modes.mig = false;
-  gpu_node::gpu(node, 0).ecc_aggregate = gpu_node::gpu(node, 1).ecc_aggregate;
+  gpu_of(node, 1).modes.mig = false;
+  gpu_of(node, 0).ecc_aggregate = gpu_of(node, 1).ecc_aggregate;
   EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
 }
 
@@ -277,7 +272,7 @@ TEST(GpuEccUncorrectableTest, PassesWithoutErrors) {
 
 TEST(GpuEccUncorrectableTest, OneErrorFails) {
   Snapshot node = gpu_node::bare_metal();
-  gpu_node::gpu(node, 1).ecc_volatile.sram_uncorrected = 1U;
+  gpu_of(node, 1).ecc_volatile.sram_uncorrected = 1U;
   EXPECT_EQ(judge(node).front(), (Expected{.device = "gpu1",
                                            .outcome = Outcome::fail,
                                            .observed = std::int64_t{1},
@@ -302,17 +297,16 @@ TEST(GpuEccUncorrectableTest, RefersToRepairsOfTheSameMemory) {
        {Case{1, 0, false, {rows, pages}}, Case{0, 1, false, {srams}},
         Case{0, 1, true, {rows, srams}}, Case{1, 1, false, {rows, pages, srams}}}) {
     Snapshot node = gpu_node::node();
-    gpu_node::gpu(node, 0).ecc_volatile.dram_uncorrected = each.dram;
-    gpu_node::gpu(node, 0).ecc_volatile.sram_uncorrected = each.sram;
-    gpu_node::gpu(node, 0).repairs->tpc_pending = each.tpc_pending;
+    gpu_of(node, 0).ecc_volatile.dram_uncorrected = each.dram;
+    gpu_of(node, 0).ecc_volatile.sram_uncorrected = each.sram;
+    gpu_of(node, 0).repairs->tpc_pending = each.tpc_pending;
     EXPECT_EQ(judge(node).front().seen_by, each.seen_by) << each.dram << " and " << each.sram;
   }
 }
 
 TEST(GpuEccUncorrectableTest, ACounterThatCannotBeReadIsUnknown) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).ecc_volatile.sram_uncorrected =
-      Fact<std::uint64_t>::unreadable("unknown error");
+  gpu_of(node, 0).ecc_volatile.sram_uncorrected = Fact<std::uint64_t>::unreadable("unknown error");
   EXPECT_EQ(judge(node).front().outcome, Outcome::unknown);
 }
 
@@ -320,10 +314,10 @@ TEST(GpuEccUncorrectableTest, AKnownErrorFailsEvenIfTheOtherCounterIsUnknown) {
   for (const auto& other : {Fact<std::uint64_t>::unreadable("unknown error"),
                             Fact<std::uint64_t>::absent("not supported")}) {
     Snapshot node = gpu_node::node();
-    gpu_node::gpu(node, 0).ecc_volatile.dram_uncorrected = 3U;
-    gpu_node::gpu(node, 0).ecc_volatile.sram_uncorrected = other;
-    gpu_node::gpu(node, 1).ecc_volatile.dram_uncorrected = other;
-    gpu_node::gpu(node, 1).ecc_volatile.sram_uncorrected = 1U;
+    gpu_of(node, 0).ecc_volatile.dram_uncorrected = 3U;
+    gpu_of(node, 0).ecc_volatile.sram_uncorrected = other;
+    gpu_of(node, 1).ecc_volatile.dram_uncorrected = other;
+    gpu_of(node, 1).ecc_volatile.sram_uncorrected = 1U;
     const Findings findings = judge(node);
     ASSERT_EQ(findings.size(), 2U);
     EXPECT_EQ(findings[0].outcome, Outcome::fail);
@@ -349,24 +343,23 @@ TEST(GpuEccUncorrectableTest, AKnownErrorFailsEvenIfTheOtherCounterIsUnknown) {
 
 TEST(GpuEccUncorrectableTest, CountsWhoseSumWrapsFail) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).ecc_volatile.dram_uncorrected = std::uint64_t{1} << 63U;
-  gpu_node::gpu(node, 0).ecc_volatile.sram_uncorrected = std::uint64_t{1} << 63U;
+  gpu_of(node, 0).ecc_volatile.dram_uncorrected = std::uint64_t{1} << 63U;
+  gpu_of(node, 0).ecc_volatile.sram_uncorrected = std::uint64_t{1} << 63U;
   EXPECT_EQ(judge(node).front().outcome, Outcome::fail);
   EXPECT_EQ(judge(node).front().observed, Value(std::numeric_limits<std::int64_t>::max()));
 }
 
 TEST(GpuEccUncorrectableTest, AGpuThatCountsOneKindOnlyIsJudgedByIt) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).ecc_volatile.sram_uncorrected =
-      Fact<std::uint64_t>::absent("not supported");
+  gpu_of(node, 0).ecc_volatile.sram_uncorrected = Fact<std::uint64_t>::absent("not supported");
   EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 
 TEST(GpuEccUncorrectableTest, AGpuThatCountsNothingIsSkippedUnlessOthersOfItsModelCount) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).ecc_volatile = {};
+  gpu_of(node, 0).ecc_volatile = {};
   EXPECT_EQ(judge(node).front(), (unknown("gpu0")));
-  gpu_node::gpu(node, 1).ecc_volatile = {};
+  gpu_of(node, 1).ecc_volatile = {};
   EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
 }
 

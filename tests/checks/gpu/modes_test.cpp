@@ -28,7 +28,7 @@ TEST(GpuComputeModeTest, FailsAnyOther) {
        {std::pair(1U, "exclusive_thread"), std::pair(2U, "prohibited"),
         std::pair(3U, "exclusive_process"), std::pair(4U, "4, which this muster does not know")}) {
     Snapshot node = linked_node::node();
-    gpu_node::gpu(node, 0).modes.compute = mode;
+    gpu_of(node, 0).modes.compute = mode;
     EXPECT_EQ(judge(node).front(), wrong(word, "default"));
   }
 }
@@ -37,14 +37,14 @@ TEST(GpuComputeModeTest, ASiteMayExpectAnotherMode) {
   Profile profile = linked_node::profile();
   profile.gpu->compute_mode.expected = ComputeMode::exclusive_process;
   Snapshot node = linked_node::node();
-  gpu_node::gpu(node, 1).modes.compute = 3U;
+  gpu_of(node, 1).modes.compute = 3U;
   EXPECT_EQ(judge(node, profile).front(), wrong("default", "exclusive_process"));
 }
 
 TEST(GpuComputeModeTest, IsUnknownForUnknownFacts) {
   Snapshot node = linked_node::node();
-  gpu_node::gpu(node, 0).modes.compute = Fact<unsigned>::unreadable("Unknown Error (999)");
-  gpu_node::gpu(node, 1).modes.compute = Fact<unsigned>::absent("Not Supported (3)");
+  gpu_of(node, 0).modes.compute = Fact<unsigned>::unreadable("Unknown Error (999)");
+  gpu_of(node, 1).modes.compute = Fact<unsigned>::absent("Not Supported (3)");
   EXPECT_THAT(judge(node), ElementsAre(unknown("gpu0"), skips("gpu1")));
 }
 
@@ -52,7 +52,7 @@ TEST(GpuComputeModeTest, WhereNoneIsExpectedAllAreToBeInTheSameAndUsable) {
   Snapshot node = linked_node::node();
   for (auto& gpu : node.nvml->gpus) gpu.modes.compute = 3U;
   EXPECT_THAT(judge(node, Profile{}), ElementsAre(passes()));
-  gpu_node::gpu(node, 0).modes.compute = 0U;
+  gpu_of(node, 0).modes.compute = 0U;
   EXPECT_EQ(judge(node, Profile{}).front().device, "gpu1");
   EXPECT_EQ(judge(node, Profile{}).front(),
             fails("gpu1", Remedy::fix_config, {"exclusive_process", "default"}));
@@ -68,22 +68,19 @@ namespace muster::gpu_ecc_mode_test {
 namespace {
 
 TEST(GpuEccModeTest, JudgesOneChange) {
-  expect_findings(
-      checks::gpu_ecc_mode::check, gpu_node::node(), gpu_node::profile(),
-      {
-          {"passes where ECC is on", [](Snapshot&) {}, {passes()}},
-          {"fails where it is off",
-           [](Snapshot& node) { gpu_node::gpu(node, 1).modes.ecc = false; },
-           {fails("gpu1", Remedy::fix_config, {false, true}), passes()}},
-          {"fails where the next reset turns it off",
-           [](Snapshot& node) { gpu_node::gpu(node, 0).modes.ecc_pending = false; },
-           {fails("gpu0", Remedy::fix_config, {"on, off after reset", true}), passes()}},
-          {"skips a GPU that has none",
-           [](Snapshot& node) {
-             gpu_node::gpu(node, 0).modes.ecc = Fact<bool>::absent("not supported");
-           },
-           {skips("gpu0"), passes()}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes where ECC is on", [](Snapshot&) {}, {passes()}},
+      {"fails where it is off",
+       [](Snapshot& node) { gpu_of(node, 1).modes.ecc = false; },
+       {fails("gpu1", Remedy::fix_config, {false, true}), passes()}},
+      {"fails where the next reset turns it off",
+       [](Snapshot& node) { gpu_of(node, 0).modes.ecc_pending = false; },
+       {fails("gpu0", Remedy::fix_config, {"on, off after reset", true}), passes()}},
+      {"skips a GPU that has none",
+       [](Snapshot& node) { gpu_of(node, 0).modes.ecc = Fact<bool>::absent("not supported"); },
+       {skips("gpu0"), passes()}},
+  };
+  expect_findings(checks::gpu_ecc_mode::check, gpu_node::node(), gpu_node::profile(), changes);
 }
 
 }  // namespace
@@ -93,18 +90,16 @@ namespace muster::gpu_mig_test {
 namespace {
 
 TEST(GpuMigTest, JudgesOneChange) {
-  expect_findings(checks::gpu_mig::check, gpu_node::node(), gpu_node::profile(),
-                  {
-                      {"passes where it is off", [](Snapshot&) {}, {passes()}},
-                      {"a GPU that cannot be partitioned is not",
-                       [](Snapshot& node) {
-                         gpu_node::gpu(node, 0).modes.mig = Fact<bool>::absent("not supported");
-                       },
-                       {passes()}},
-                      {"fails where it is on",
-                       [](Snapshot& node) { gpu_node::gpu(node, 0).modes.mig = true; },
-                       {fails("gpu0", Remedy::fix_config, {true, false}), passes()}},
-                  });
+  const std::vector<NodeChange> changes{
+      {"passes where it is off", [](Snapshot&) {}, {passes()}},
+      {"a GPU that cannot be partitioned is not",
+       [](Snapshot& node) { gpu_of(node, 0).modes.mig = Fact<bool>::absent("not supported"); },
+       {passes()}},
+      {"fails where it is on",
+       [](Snapshot& node) { gpu_of(node, 0).modes.mig = true; },
+       {fails("gpu0", Remedy::fix_config, {true, false}), passes()}},
+  };
+  expect_findings(checks::gpu_mig::check, gpu_node::node(), gpu_node::profile(), changes);
 }
 
 }  // namespace
@@ -123,7 +118,7 @@ TEST(GpuPersistenceTest, PassesWhereItIsOn) {
 
 TEST(GpuPersistenceTest, WarnsWhereItIsOff) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 1).modes.persistence = false;
+  gpu_of(node, 1).modes.persistence = false;
   EXPECT_EQ(judge(node).front(), (warns("gpu1", Remedy::fix_config, {false, true})));
 }
 

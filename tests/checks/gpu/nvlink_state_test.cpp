@@ -26,72 +26,69 @@ Expected skip(std::string device) {
 }
 
 void bring_down(Snapshot& node, std::size_t gpu) {
-  for (auto& link : *gpu_node::gpu(node, gpu).nvlinks) link.state = 0U;
+  for (auto& link : *gpu_of(node, gpu).nvlinks) link.state = 0U;
 }
 
 TEST(GpuNvlinkStateTest, JudgesOneChange) {
+  const std::vector<NodeChange> changes{
+      {"passes GPUs with all links", [](Snapshot&) {}, {passes()}},
+      {"a sleeping link passes at any speed",
+       [](Snapshot& node) {
+         link_of(node, 0, 4).state = 2U;
+         link_of(node, 0, 4).speed_mbps = 0U;
+       },
+       {passes()}},
+      {"fails a GPU that lists fewer links than expected",
+       [](Snapshot& node) { gpu_of(node, 0).nvlinks->resize(12); },
+       {too_few(12), passes()}},
+      {"does not know links that could not be read",
+       [](Snapshot& node) {
+         gpu_of(node, 0).nvlinks = Fact<std::vector<NvLink>>::unreadable("Unknown Error (999)");
+       },
+       {unclear(), passes()}},
+      {"passes a faster rounded or missing speed",
+       [](Snapshot& node) {
+         link_of(node, 0, 1).speed_mbps = 53125U;
+         link_of(node, 0, 2).speed_mbps = 26550U;
+         link_of(node, 0, 3).speed_mbps = 0U;
+         link_of(node, 0, 4).speed_mbps = Fact<std::uint64_t>::absent("Not Supported (3)");
+       },
+       {passes()}},
+      {"does not know a speed that could not be read",
+       [](Snapshot& node) {
+         link_of(node, 0, 1).speed_mbps = Fact<std::uint64_t>::unreadable("N/A");
+       },
+       {unclear(), passes()}},
+      {"does not know a peer that could not be read",
+       [](Snapshot& node) {
+         link_of(node, 0, 4).remote_type = Fact<unsigned>::unreadable("Unknown Error (999)");
+       },
+       {unclear(), passes()}},
+      {"leaves a lost GPU to gpu.present",
+       [](Snapshot& node) {
+         bring_down(node, 0);
+         gpu_of(node, 0).lost = "nvmlDeviceGetName: GPU is lost (15)";
+       },
+       {passes()}},
+  };
   expect_findings(checks::gpu_nvlink_state::check, linked_node::node(), linked_node::profile(),
-                  {
-                      {"passes GPUs with all links", [](Snapshot&) {}, {passes()}},
-                      {"a sleeping link passes at any speed",
-                       [](Snapshot& node) {
-                         linked_node::link_of(node, 0, 4).state = 2U;
-                         linked_node::link_of(node, 0, 4).speed_mbps = 0U;
-                       },
-                       {passes()}},
-                      {"fails a GPU that lists fewer links than expected",
-                       [](Snapshot& node) { gpu_node::gpu(node, 0).nvlinks->resize(12); },
-                       {too_few(12), passes()}},
-                      {"does not know links that could not be read",
-                       [](Snapshot& node) {
-                         gpu_node::gpu(node, 0).nvlinks =
-                             Fact<std::vector<NvLink>>::unreadable("Unknown Error (999)");
-                       },
-                       {unclear(), passes()}},
-                      {"passes a faster rounded or missing speed",
-                       [](Snapshot& node) {
-                         linked_node::link_of(node, 0, 1).speed_mbps = 53125U;
-                         linked_node::link_of(node, 0, 2).speed_mbps = 26550U;
-                         linked_node::link_of(node, 0, 3).speed_mbps = 0U;
-                         linked_node::link_of(node, 0, 4).speed_mbps =
-                             Fact<std::uint64_t>::absent("Not Supported (3)");
-                       },
-                       {passes()}},
-                      {"does not know a speed that could not be read",
-                       [](Snapshot& node) {
-                         linked_node::link_of(node, 0, 1).speed_mbps =
-                             Fact<std::uint64_t>::unreadable("N/A");
-                       },
-                       {unclear(), passes()}},
-                      {"does not know a peer that could not be read",
-                       [](Snapshot& node) {
-                         linked_node::link_of(node, 0, 4).remote_type =
-                             Fact<unsigned>::unreadable("Unknown Error (999)");
-                       },
-                       {unclear(), passes()}},
-                      {"leaves a lost GPU to gpu.present",
-                       [](Snapshot& node) {
-                         bring_down(node, 0);
-                         gpu_node::gpu(node, 0).lost = "nvmlDeviceGetName: GPU is lost (15)";
-                       },
-                       {passes()}},
-                  });
+                  changes);
 }
 
 TEST(GpuNvlinkStateTest, NamesTheLinksThatWereLostInOneFinding) {
   Snapshot node = linked_node::node();
-  linked_node::link_of(node, 0, 4).state = 0U;
+  link_of(node, 0, 4).state = 0U;
   EXPECT_THAT(judge(node), ElementsAre(too_few(17), passes()));
-  linked_node::link_of(node, 0, 11).state = 0U;
+  link_of(node, 0, 11).state = 0U;
   EXPECT_THAT(judge(node), ElementsAre(too_few(16), passes()));
-  linked_node::link_of(node, 0, 12).state = 0U;
+  link_of(node, 0, 12).state = 0U;
   EXPECT_EQ(judge(node).front(), fails("gpu0", Remedy::reboot, {15, 18, "links"}));
 }
 
 TEST(GpuNvlinkStateTest, OnBareMetalTheGpuIsReset) {
   Snapshot node = linked_node::node();
   node.identity->hypervisor = false;
-  linked_node::link_of(node, 0, 4).state = 0U;
+  link_of(node, 0, 4).state = 0U;
   EXPECT_EQ(judge(node).front().remedy, Remedy::reset_gpu);
 }
 
@@ -100,14 +97,14 @@ TEST(GpuNvlinkStateTest, LinksThatAreNotWiredNeedNotBeActive) {
   profile.gpu->nvlink_state.links = 12;
   Snapshot node = linked_node::node();
   for (std::size_t i = 12; i < 18; ++i) {
-    linked_node::link_of(node, 0, i).state = 0U;
-    linked_node::link_of(node, 1, i).state = Fact<unsigned>::absent("Not Supported (3)");
+    link_of(node, 0, i).state = 0U;
+    link_of(node, 1, i).state = Fact<unsigned>::absent("Not Supported (3)");
   }
   EXPECT_EQ(judge(node, profile).front().outcome, Outcome::pass);
-  linked_node::link_of(node, 0, 17).state = 1U;
-  linked_node::link_of(node, 0, 17).remote_type = 255U;
+  link_of(node, 0, 17).state = 1U;
+  link_of(node, 0, 17).remote_type = 255U;
   EXPECT_EQ(judge(node, profile).front().outcome, Outcome::pass);
-  linked_node::link_of(node, 1, 3).state = 0U;
+  link_of(node, 1, 3).state = 0U;
   EXPECT_EQ(judge(node, profile).front(), fails("gpu1", Remedy::reboot, {11, 12, "links"}));
 }
 
@@ -116,7 +113,7 @@ TEST(GpuNvlinkStateTest, FailsOneGpuWithoutNvlinkUnlikeOthers) {
        {Fact<std::vector<NvLink>>(std::vector<NvLink>()),
         Fact<std::vector<NvLink>>::absent("nvmlDeviceGetNvLinkState: Not Supported (3)")}) {
     Snapshot node = linked_node::node();
-    gpu_node::gpu(node, 0).nvlinks = none;
+    gpu_of(node, 0).nvlinks = none;
     EXPECT_THAT(judge(node), ElementsAre(too_few(0), passes()));
   }
 }
@@ -137,7 +134,7 @@ TEST(GpuNvlinkStateTest, ReportsOnceThatNoGpuHasALink) {
   bring_down(node, 0);
   bring_down(node, 1);
   EXPECT_THAT(judge(node), ElementsAre(dead(Remedy::restart_service)));
-  gpu_node::gpu(node, 1).nvlinks =
+  gpu_of(node, 1).nvlinks =
       Fact<std::vector<NvLink>>::absent("nvmlDeviceGetNvLinkState: Not Supported (3)");
   EXPECT_THAT(judge(node), ElementsAre(dead(Remedy::restart_service)));
   Profile without_switches = linked_node::profile();
@@ -148,13 +145,13 @@ TEST(GpuNvlinkStateTest, ReportsOnceThatNoGpuHasALink) {
 TEST(GpuNvlinkStateTest, SkipsDriversWithoutLinkFacts) {
   Snapshot node = linked_node::node();
   for (std::size_t i = 0; i < 2; ++i) {
-    gpu_node::gpu(node, i).nvlinks =
+    gpu_of(node, i).nvlinks =
         Fact<std::vector<NvLink>>::absent("this driver has no nvmlDeviceGetNvLinkState");
   }
   EXPECT_THAT(judge(node), ElementsAre(skip("gpu0"), is(Outcome::skip)));
   for (std::size_t i = 0; i < 2; ++i) {
-    linked_node::complete(gpu_node::gpu(node, i));
-    for (auto& link : *gpu_node::gpu(node, i).nvlinks) {
+    linked_node::complete(gpu_of(node, i));
+    for (auto& link : *gpu_of(node, i).nvlinks) {
       link.state = Fact<unsigned>::absent("no permission (4)");
     }
   }
@@ -163,18 +160,18 @@ TEST(GpuNvlinkStateTest, SkipsDriversWithoutLinkFacts) {
 
 TEST(GpuNvlinkStateTest, DoesNotKnowWhenAnUnclearLinkDecides) {
   Snapshot node = linked_node::node();
-  auto& state = linked_node::link_of(node, 0, 4).state;
+  auto& state = link_of(node, 0, 4).state;
   state = Fact<unsigned>::unreadable("Unknown Error (999)");
   EXPECT_THAT(judge(node), ElementsAre(unclear(), passes()));
   state = 7U;
   EXPECT_THAT(judge(node), ElementsAre(unclear(), passes()));
-  linked_node::link_of(node, 0, 5).state = 0U;
+  link_of(node, 0, 5).state = 0U;
   EXPECT_EQ(judge(node).front(), too_few(16));
 }
 
 TEST(GpuNvlinkStateTest, FailsLinksThatRunSlow) {
   Snapshot node = linked_node::node();
-  linked_node::link_of(node, 0, 4).speed_mbps = 12500U;
+  link_of(node, 0, 4).speed_mbps = 12500U;
   Expected slow{.device = "gpu0",
                 .outcome = Outcome::fail,
                 .observed = 12.5,
@@ -182,7 +179,7 @@ TEST(GpuNvlinkStateTest, FailsLinksThatRunSlow) {
                 .unit = "GB/s",
                 .remedy = Remedy::reboot};
   EXPECT_THAT(judge(node), ElementsAre(slow, passes()));
-  linked_node::link_of(node, 0, 5).speed_mbps = 20000U;
+  link_of(node, 0, 5).speed_mbps = 20000U;
   EXPECT_THAT(judge(node), ElementsAre(slow, passes()));
 }
 
@@ -190,14 +187,14 @@ TEST(GpuNvlinkStateTest, WithoutAnExpectedSpeedOnlyLinksAreCounted) {
   Profile profile = linked_node::profile();
   profile.gpu->nvlink_state.speed = {};
   Snapshot node = linked_node::node();
-  linked_node::link_of(node, 0, 1).speed_mbps = 1000U;
-  linked_node::link_of(node, 0, 2).speed_mbps = Fact<std::uint64_t>::unreadable("N/A");
+  link_of(node, 0, 1).speed_mbps = 1000U;
+  link_of(node, 0, 2).speed_mbps = Fact<std::uint64_t>::unreadable("N/A");
   EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
 }
 
 TEST(GpuNvlinkStateTest, FailsActiveLinksWithoutAPeer) {
   Snapshot node = linked_node::node();
-  linked_node::link_of(node, 0, 4).remote_type = 255U;
+  link_of(node, 0, 4).remote_type = 255U;
   Expected alone{.device = "gpu0",
                  .outcome = Outcome::fail,
                  .observed = std::int64_t{1},
@@ -205,7 +202,7 @@ TEST(GpuNvlinkStateTest, FailsActiveLinksWithoutAPeer) {
                  .unit = "links",
                  .remedy = Remedy::reboot};
   EXPECT_THAT(judge(node), ElementsAre(alone, passes()));
-  linked_node::link_of(node, 0, 5).remote_type = 255U;
+  link_of(node, 0, 5).remote_type = 255U;
   alone.observed = std::int64_t{2};
   EXPECT_THAT(judge(node), ElementsAre(alone, passes()));
 }
@@ -221,15 +218,15 @@ TEST(GpuNvlinkStateTest, WhereNvmlKnowsNoPeerAtAllNoneIsMissing) {
 TEST(GpuNvlinkStateTest, LeavesSlicesAndVirtualGpusAlone) {
   Snapshot node = linked_node::node();
   bring_down(node, 0);
-  gpu_node::gpu(node, 0).modes.mig = true;
+  gpu_of(node, 0).modes.mig = true;
   EXPECT_THAT(judge(node), ElementsAre(skip("gpu0"), passes()));
   for (const auto* model : {"NVIDIA A100-40C", "GRID V100D-8Q", "NVIDIA A100-1-5CME"}) {
-    gpu_node::gpu(node, 0).modes.mig = false;
-    gpu_node::gpu(node, 0).model = std::string(model);
+    gpu_of(node, 0).modes.mig = false;
+    gpu_of(node, 0).model = std::string(model);
     EXPECT_THAT(judge(node), ElementsAre(skip("gpu0"), passes()));
   }
   for (const auto* model : {"NVIDIA A100-SXM4-40GB", "Tesla V100-SXM2-32GB", "NVIDIA H200", ""}) {
-    gpu_node::gpu(node, 0).model = std::string(model);
+    gpu_of(node, 0).model = std::string(model);
     EXPECT_EQ(judge(node).front().outcome, Outcome::fail) << model;
   }
 }

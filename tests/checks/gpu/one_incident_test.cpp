@@ -52,12 +52,12 @@ TEST(OneIncidentTest, AHealthyNodeHasNone) { EXPECT_THAT(faults(node(), profile(
 
 TEST(OneIncidentTest, ALostLinkAndItsFabricStateAreOneFault) {
   Snapshot lost = node();
-  auto& link = linked_node::link_of(lost, 0, 4);
+  auto& link = link_of(lost, 0, 4);
   link.state = 0U;
   link.remote_type = 255U;
   link.recoveries = 9U;
   link.crc = 9999999U;
-  auto& fabric = *gpu_node::gpu(lost, 0).fabric;
+  auto& fabric = *gpu_of(lost, 0).fabric;
   fabric.health_mask = 0x5a9U;
   fabric.health_summary = 2U;
   EXPECT_THAT(faults(lost, profile()), ElementsAre("fail gpu.nvlink_state gpu0 NHC2016"));
@@ -65,8 +65,8 @@ TEST(OneIncidentTest, ALostLinkAndItsFabricStateAreOneFault) {
 
 TEST(OneIncidentTest, AGpuThatIsGoneTakesDirectLinksToItDown) {
   Snapshot gone = node();
-  gpu_node::gpu(gone, 1).lost = "nvmlDeviceGetName: GPU is lost (15)";
-  for (auto& link : *gpu_node::gpu(gone, 0).nvlinks) link.state = 0U;
+  gpu_of(gone, 1).lost = "nvmlDeviceGetName: GPU is lost (15)";
+  for (auto& link : *gpu_of(gone, 0).nvlinks) link.state = 0U;
   Profile direct = profile();
   direct.topo->nvlink_matrix = {.ends_in = NvlinkEnd::gpu, .neighbours = 1};
   EXPECT_THAT(faults(gone, direct), ElementsAre("fail gpu.present gpu1 NHC2009"));
@@ -76,7 +76,7 @@ TEST(OneIncidentTest, AGpuThatIsGoneTakesDirectLinksToItDown) {
 
 TEST(OneIncidentTest, AnUnsoundFabricWithAllLinksIsItsOwnFault) {
   Snapshot unsound = node();
-  gpu_node::gpu(unsound, 0).fabric->health_mask = 0x1a9U;
+  gpu_of(unsound, 0).fabric->health_mask = 0x1a9U;
   EXPECT_THAT(faults(unsound, profile()), ElementsAre("fail gpu.fabric gpu0 NHC2016"));
 }
 
@@ -96,27 +96,27 @@ TEST(OneIncidentTest, WithoutTheFabricManagerNeitherFabricNorLinksAreAtFault) {
 TEST(OneIncidentTest, HeatIsTheTemperaturesFaultAndWithoutItTheClocks) {
   Snapshot hot = node();
   hot.identity->uptime_s = 7200.0;
-  gpu_node::gpu(hot, 0).clocks.reasons = 0x48U;
-  gpu_node::gpu(hot, 0).clocks.hardware_thermal_ns = 3600000000000U;
+  gpu_of(hot, 0).clocks.reasons = 0x48U;
+  gpu_of(hot, 0).clocks.hardware_thermal_ns = 3600000000000U;
   EXPECT_THAT(faults(hot, profile()), ElementsAre("fail gpu.clocks gpu0 NHC2017"));
-  gpu_node::gpu(hot, 0).heat.gpu_c = 95;
+  gpu_of(hot, 0).heat.gpu_c = 95;
   EXPECT_THAT(faults(hot, profile()), ElementsAre("fail gpu.temperature gpu0 NHC2017"));
 }
 
 TEST(OneIncidentTest, APowerBrakeHasNoCodeOfHeat) {
   Snapshot braked = node();
   braked.identity->uptime_s = 7200.0;
-  gpu_node::gpu(braked, 0).clocks.reasons = 0x88U;
-  gpu_node::gpu(braked, 0).clocks.power_brake_ns = 3600000000000U;
+  gpu_of(braked, 0).clocks.reasons = 0x88U;
+  gpu_of(braked, 0).clocks.power_brake_ns = 3600000000000U;
   EXPECT_THAT(faults(braked, profile()), ElementsAre("fail gpu.clocks gpu0 "));
 }
 
 TEST(OneIncidentTest, ACorruptInforomIsTheFirmwaresFault) {
   Snapshot corrupt = node();
-  gpu_node::gpu(corrupt, 0).firmware.inforom_valid = false;
-  gpu_node::gpu(corrupt, 0).troubles = {"nvmlDeviceValidateInforom: infoROM is corrupted (14)"};
+  gpu_of(corrupt, 0).firmware.inforom_valid = false;
+  gpu_of(corrupt, 0).troubles = {"nvmlDeviceValidateInforom: infoROM is corrupted (14)"};
   EXPECT_THAT(faults(corrupt, profile()), ElementsAre("fail gpu.firmware gpu0 NHC2008"));
-  gpu_node::gpu(corrupt, 0).troubles.emplace_back("nvmlDeviceGetEccMode: GPU requires reset (16)");
+  gpu_of(corrupt, 0).troubles.emplace_back("nvmlDeviceGetEccMode: GPU requires reset (16)");
   EXPECT_THAT(faults(corrupt, profile()),
               ElementsAre("fail gpu.firmware gpu0 NHC2008", "fail gpu.recovery_action gpu0 "));
 }
@@ -139,7 +139,7 @@ TEST(OneIncidentTest, AnUncorrectedErrorAndItsRepairAreOneFault) {
       Case{[](Gpu&) {}, "fail gpu.ecc_uncorrectable gpu0 NHC2019"}};
   for (const Case& each : cases) {
     Snapshot bad = node();
-    Gpu& gpu = gpu_node::gpu(bad, 0);
+    Gpu& gpu = gpu_of(bad, 0);
     each.change(gpu);
     const bool in_sram = gpu.sram->threshold_exceeded || gpu.sram->unique_uncorrected > 0;
     (in_sram ? gpu.ecc_volatile.sram_uncorrected : gpu.ecc_volatile.dram_uncorrected) = 1U;
@@ -153,15 +153,15 @@ TEST(OneIncidentTest, UncorrectedErrorsAndRetiredPagesAreOneFaultOfAnOlderGpu) {
     gpu.remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
     gpu.retired_pages = {.single_bit = 0U, .double_bit = 1U, .pending = false};
   }
-  gpu_node::gpu(bad, 0).retired_pages.pending = true;
-  gpu_node::gpu(bad, 0).ecc_volatile.dram_uncorrected = 1U;
+  gpu_of(bad, 0).retired_pages.pending = true;
+  gpu_of(bad, 0).ecc_volatile.dram_uncorrected = 1U;
   EXPECT_THAT(faults(bad, profile()), ElementsAre("fail gpu.ecc_retired_pages gpu0 NHC2018"));
 }
 
 TEST(OneIncidentTest, TheMemoryOfAnotherGpuIsAnotherFault) {
   Snapshot bad = node();
-  gpu_node::gpu(bad, 0).ecc_volatile.dram_uncorrected = 1U;
-  gpu_node::gpu(bad, 1).remapped_rows->pending = true;
+  gpu_of(bad, 0).ecc_volatile.dram_uncorrected = 1U;
+  gpu_of(bad, 1).remapped_rows->pending = true;
   EXPECT_THAT(faults(bad, profile()), ElementsAre("fail gpu.ecc_uncorrectable gpu0 NHC2019",
                                                   "fail gpu.ecc_remapped_rows gpu1 NHC2007"));
 }

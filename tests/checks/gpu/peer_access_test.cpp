@@ -16,8 +16,8 @@ Profile profile() {
 }
 
 void answer(Snapshot& node, unsigned a, unsigned b, unsigned status) {
-  Gpu& first = gpu_node::gpu(node, a);
-  Gpu& second = gpu_node::gpu(node, b);
+  Gpu& first = gpu_of(node, a);
+  Gpu& second = gpu_of(node, b);
   (*first.peers)[second.address] = status;
   (*second.peers)[first.address] = status;
 }
@@ -62,7 +62,7 @@ TEST(GpuP2pTest, NamesAPairOnce) {
 TEST(GpuP2pTest, APairThatIsBrokenOneWayIsBroken) {
   for (const auto& [from, to] : {std::pair{1U, 2U}, std::pair{2U, 1U}}) {
     auto node = node_of(4);
-    (*gpu_node::gpu(node, from).peers)[gpu_node::gpu(node, to).address] = 3;
+    (*gpu_of(node, from).peers)[gpu_of(node, to).address] = 3;
     const auto findings = judge(node);
     EXPECT_TRUE(std::ranges::any_of(
         findings, [](const Finding& each) { return each.outcome == Outcome::fail; }));
@@ -97,41 +97,44 @@ TEST(GpuP2pTest, NamesOtherBrokenPairsAsWell) {
                                        ::testing::Field(&Finding::device, "gpu0")));
 }
 
-TEST(GpuP2pTest, WhereNoneReachesAnotherItIsTheNode) {
-  Snapshot node = node_of(3);
-  answer(node, 0, 1, 1);
-  answer(node, 0, 2, 1);
-  answer(node, 1, 2, 4);
-  EXPECT_THAT(judge(node), ElementsAre(broken("node", 3, Remedy::fix_config)));
+TEST(GpuP2pTest, JudgesOneChangeOfNodeOf) {
+  const std::vector<NodeChange> changes{
+      {"where none reaches another it is the node",
+       [](Snapshot& node) {
+         answer(node, 0, 1, 1);
+         answer(node, 0, 2, 1);
+         answer(node, 1, 2, 4);
+       },
+       {broken("node", 3, Remedy::fix_config)}},
+      {"partitioned GPUs have no peers by design",
+       [](Snapshot& node) {
+         gpu_of(node, 0).modes.mig = true;
+         answer(node, 0, 1, 5);
+         answer(node, 0, 2, 5);
+       },
+       {passes()}},
+      {"answers that are missing or unknown are unknown",
+       [](Snapshot& node) {
+         answer(node, 0, 1, 6);
+         gpu_of(node, 0).peers->erase("0003:00:00.0");
+         gpu_of(node, 2).peers->erase("0001:00:00.0");
+       },
+       {unknown()}},
+  };
+  expect_findings([](const Snapshot& node) { return judge(node); }, node_of(3), changes);
 }
 
 TEST(GpuP2pTest, LostAndStuckGpusAreLeftToGpuPresent) {
   Snapshot node = node_of(4);
-  gpu_node::gpu(node, 1).lost = "nvmlDeviceGetName: GPU is lost (15)";
-  gpu_node::gpu(node, 2).stuck = "nvmlDeviceGetTemperature";
+  gpu_of(node, 1).lost = "nvmlDeviceGetName: GPU is lost (15)";
+  gpu_of(node, 2).stuck = "nvmlDeviceGetTemperature";
   for (unsigned peer : {0U, 3U}) {
     answer(node, 1, peer, 5);
     answer(node, 2, peer, 5);
   }
   EXPECT_EQ(judge(node).front(), passes());
-  gpu_node::gpu(node, 3).lost = "nvmlDeviceGetName: GPU is lost (15)";
+  gpu_of(node, 3).lost = "nvmlDeviceGetName: GPU is lost (15)";
   EXPECT_EQ(judge(node).front().outcome, Outcome::skip);
-}
-
-TEST(GpuP2pTest, PartitionedGpusHaveNoPeersByDesign) {
-  Snapshot node = node_of(3);
-  gpu_node::gpu(node, 0).modes.mig = true;
-  answer(node, 0, 1, 5);
-  answer(node, 0, 2, 5);
-  EXPECT_EQ(judge(node).front(), passes());
-}
-
-TEST(GpuP2pTest, AnswersThatAreMissingOrUnknownAreUnknown) {
-  Snapshot node = node_of(3);
-  answer(node, 0, 1, 6);
-  gpu_node::gpu(node, 0).peers->erase("0003:00:00.0");
-  gpu_node::gpu(node, 2).peers->erase("0001:00:00.0");
-  EXPECT_THAT(judge(node), ElementsAre(unknown()));
 }
 
 Snapshot whose_pairs_hang() {
@@ -152,7 +155,7 @@ TEST(GpuP2pTest, ACallThatNeverReturnsFailsWithoutALimit) {
 
 TEST(GpuP2pTest, AGpuThatHangsEveryCallIsNamedByGpuPresentAlone) {
   Snapshot node = whose_pairs_hang();
-  gpu_node::gpu(node, 1).stuck = "nvmlDeviceGetName";
+  gpu_of(node, 1).stuck = "nvmlDeviceGetName";
   const auto report = judge(node, profile(), {.only = {"gpu.present", "gpu.p2p"}});
   EXPECT_THAT(report.checks, ElementsAre(CheckResult{"gpu.present", Outcome::fail},
                                          CheckResult{"gpu.p2p", Outcome::skip}));
@@ -160,7 +163,7 @@ TEST(GpuP2pTest, AGpuThatHangsEveryCallIsNamedByGpuPresentAlone) {
 
 TEST(GpuP2pTest, AMatrixThatIsNotOfferedSkips) {
   Snapshot node = node_of(2);
-  gpu_node::gpu(node, 0).peers =
+  gpu_of(node, 0).peers =
       Fact<std::map<std::string, unsigned>>::absent("this driver has no nvmlDeviceGetP2PStatus");
   EXPECT_THAT(judge(node), ElementsAre(skips()));
 }
@@ -228,10 +231,22 @@ TEST(GpuDirectRdmaTest, DmaBufIsEnough) {
   EXPECT_THAT(judge(with_dma_buf()), ElementsAre(passes()));
 }
 
-TEST(GpuDirectRdmaTest, TheClosedModuleHasNoDmaBuf) {
-  Snapshot node = with_dma_buf();
-  node.nvml->open_module = false;
-  EXPECT_THAT(judge(node), ElementsAre(fails()));
+TEST(GpuDirectRdmaTest, JudgesOneChangeOfWithDmaBuf) {
+  const std::vector<NodeChange> changes{
+      {"the closed module has no dma buf",
+       [](Snapshot& node) { node.nvml->open_module = false; },
+       {fails()}},
+      {"an enterprise kernel may have it under an older number",
+       [](Snapshot& node) { node.kernel->release = std::string("4.18.0-553.el8_10.x86_64"); },
+       {unknown()}},
+      {"a certain reason comes before an uncertain one",
+       [](Snapshot& node) {
+         node.nvml->open_module = Fact<bool>::absent("no such file");
+         node.kernel->release = std::string("5.4.0");
+       },
+       {fails()}},
+  };
+  expect_findings([](const Snapshot& node) { return judge(node); }, with_dma_buf(), changes);
 }
 
 TEST(GpuDirectRdmaTest, AnOlderDriverHasNoDmaBuf) {
@@ -250,12 +265,6 @@ TEST(GpuDirectRdmaTest, AnOlderKernelHasNoDmaBuf) {
     node.kernel->release = std::string(release);
     EXPECT_EQ(judge(node).front().outcome, Outcome::pass) << release;
   }
-}
-
-TEST(GpuDirectRdmaTest, AnEnterpriseKernelMayHaveItUnderAnOlderNumber) {
-  Snapshot node = with_dma_buf();
-  node.kernel->release = std::string("4.18.0-553.el8_10.x86_64");
-  EXPECT_THAT(judge(node), ElementsAre(unknown()));
 }
 
 TEST(GpuDirectRdmaTest, ASettingMayTurnDmaBufOff) {
@@ -282,13 +291,6 @@ TEST(GpuDirectRdmaTest, IsUnknownForUnknownModes) {
   EXPECT_THAT(judge(node), ElementsAre(unknown()));
   node.kernel->modules = Fact<std::vector<std::string>>::unreadable("I/O error");
   EXPECT_THAT(judge(node), ElementsAre(unknown()));
-}
-
-TEST(GpuDirectRdmaTest, ACertainReasonComesBeforeAnUncertainOne) {
-  Snapshot node = with_dma_buf();
-  node.nvml->open_module = Fact<bool>::absent("no such file");
-  node.kernel->release = std::string("5.4.0");
-  EXPECT_THAT(judge(node), ElementsAre(fails()));
 }
 
 TEST(GpuDirectRdmaTest, WithoutAnUsableDriverTheModuleAloneIsJudged) {

@@ -11,30 +11,29 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = gpu_node::prof
 }
 
 TEST(GpuPresentTest, JudgesOneChange) {
-  expect_findings(checks::gpu_present::check, gpu_node::node(), gpu_node::profile(),
-                  {
-                      {"passes when all answer", [](Snapshot&) {}, {passes()}},
-                      {"a GPU without address is unknown",
-                       [](Snapshot& node) {
-                         gpu_node::gpu(node, 1).address = "";
-                         gpu_node::gpu(node, 1).no_address =
-                             "nvmlDeviceGetPciInfo_v3: Unknown Error (999)";
-                       },
-                       {unknown("gpu1")}},
-                      {"fails missing GPUs unless PCI devices names them",
-                       [](Snapshot& node) { node.nvml->gpus.pop_back(); },
-                       {Expected{.device = "node",
-                                 .outcome = Outcome::fail,
-                                 .observed = std::int64_t{1},
-                                 .limit = std::int64_t{2},
-                                 .remedy = Remedy::report_to_provider,
-                                 .seen_by = {{.check = "pci.devices", .device = "*"}}}}},
-                  });
+  const std::vector<NodeChange> changes{
+      {"passes when all answer", [](Snapshot&) {}, {passes()}},
+      {"a GPU without address is unknown",
+       [](Snapshot& node) {
+         gpu_of(node, 1).address = "";
+         gpu_of(node, 1).no_address = "nvmlDeviceGetPciInfo_v3: Unknown Error (999)";
+       },
+       {unknown("gpu1")}},
+      {"fails missing GPUs unless PCI devices names them",
+       [](Snapshot& node) { node.nvml->gpus.pop_back(); },
+       {Expected{.device = "node",
+                 .outcome = Outcome::fail,
+                 .observed = std::int64_t{1},
+                 .limit = std::int64_t{2},
+                 .remedy = Remedy::report_to_provider,
+                 .seen_by = {{.check = "pci.devices", .device = "*"}}}}},
+  };
+  expect_findings(checks::gpu_present::check, gpu_node::node(), gpu_node::profile(), changes);
 }
 
 TEST(GpuPresentTest, NamesALostGpu) {
   Snapshot node = gpu_node::bare_metal();
-  gpu_node::gpu(node, 1).lost = "nvmlDeviceGetMemoryInfo: GPU is lost (15)";
+  gpu_of(node, 1).lost = "nvmlDeviceGetMemoryInfo: GPU is lost (15)";
   EXPECT_THAT(judge(node),
               ElementsAre(Expected{.device = "gpu1",
                                    .outcome = Outcome::fail,
@@ -44,7 +43,7 @@ TEST(GpuPresentTest, NamesALostGpu) {
 
 TEST(GpuPresentTest, NamesTheCallThatDidNotReturn) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).stuck = "nvmlDeviceGetTemperature";
+  gpu_of(node, 0).stuck = "nvmlDeviceGetTemperature";
   EXPECT_EQ(judge(node).front(), (Expected{.device = "gpu0",
                                            .outcome = Outcome::fail,
                                            .remedy = Remedy::report_to_provider,
@@ -55,26 +54,26 @@ TEST(GpuPresentTest, NamesTheCallThatDidNotReturn) {
 
 TEST(GpuPresentTest, ACallThatDidNotReturnHasTheCodeOfADriverThatDoesNotAnswer) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).stuck = "nvmlDeviceGetTemperature";
+  gpu_of(node, 0).stuck = "nvmlDeviceGetTemperature";
   EXPECT_EQ(judge(node).front().code, "NHC2015");
 }
 
 TEST(GpuPresentTest, AGpuThatTheBusLostTooFellOff) {
   Snapshot silent = gpu_node::node();
-  gpu_node::gpu(silent, 0).lost = "nvmlDeviceGetName: GPU is lost (15)";
+  gpu_of(silent, 0).lost = "nvmlDeviceGetName: GPU is lost (15)";
   EXPECT_EQ(judge(silent).front().code, "");
   silent.pci->devices[0].responding = false;
   EXPECT_EQ(judge(silent).front().code, "NHC2013");
   Snapshot gone = gpu_node::node();
-  gpu_node::gpu(gone, 1).stuck = "nvmlDeviceGetName";
+  gpu_of(gone, 1).stuck = "nvmlDeviceGetName";
   gone.pci->devices.pop_back();
   EXPECT_EQ(judge(gone).front().code, "NHC2013");
 }
 
 TEST(GpuPresentTest, AnotherModelOrSizeFails) {
   Snapshot node = gpu_node::node();
-  gpu_node::gpu(node, 0).model = std::string("NVIDIA A100-SXM4-40GB");
-  gpu_node::gpu(node, 1).memory->total = 80000000000;
+  gpu_of(node, 0).model = std::string("NVIDIA A100-SXM4-40GB");
+  gpu_of(node, 1).memory->total = 80000000000;
   EXPECT_THAT(
       judge(node),
       ElementsAre(
@@ -101,7 +100,7 @@ Profile three_of_any_model() {
 TEST(GpuPresentTest, AModelThatDiffersFromMostFailsWhereNoneIsNamed) {
   Snapshot node = three_gpus();
   EXPECT_EQ(judge(node, three_of_any_model()).front(), passes());
-  gpu_node::gpu(node, 1).model = std::string("NVIDIA H100 PCIe");
+  gpu_of(node, 1).model = std::string("NVIDIA H100 PCIe");
   EXPECT_THAT(
       judge(node, three_of_any_model()),
       ElementsAre(fails("gpu1", Remedy::fix_config,
@@ -110,11 +109,11 @@ TEST(GpuPresentTest, AModelThatDiffersFromMostFailsWhereNoneIsNamed) {
 
 TEST(GpuPresentTest, ALostGpuAndAMachineThatNoProfileKnowsAreNotCompared) {
   Snapshot node = three_gpus();
-  gpu_node::gpu(node, 1).model = std::string("NVIDIA H100 PCIe");
+  gpu_of(node, 1).model = std::string("NVIDIA H100 PCIe");
   Profile any = three_of_any_model();
   any.gpu->present.count.reset();
   EXPECT_EQ(judge(node, any).front().outcome, Outcome::pass);
-  gpu_node::gpu(node, 1).lost = "nvmlDeviceGetSerial: GPU is lost (15)";
+  gpu_of(node, 1).lost = "nvmlDeviceGetSerial: GPU is lost (15)";
   const Findings findings = judge(node, three_of_any_model());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings.front(), (Expected{.device = "gpu1",
@@ -149,7 +148,7 @@ TEST(GpuPresentTest, OneCallThatReturnsForNoGpuIsTheDriversFault) {
                                         .remedy = Remedy::reboot,
                                         .code = "NHC2015",
                                         .seen_by = {{"gpu.xid", "node"}}}));
-  gpu_node::gpu(node, 1).stuck = "nvmlDeviceGetName";
+  gpu_of(node, 1).stuck = "nvmlDeviceGetName";
   EXPECT_EQ(judge(node).size(), 2U) << "each in a call of its own";
 }
 

@@ -21,7 +21,7 @@ GpuProcess process(std::string job = {}, unsigned pid = 4711) {
 Snapshot with(GpuProcess one, std::map<std::string, std::string> job = {}) {
   Snapshot node = gpu_node::node();
   node.environment->job = std::move(job);
-  gpu_node::gpu(node, 1).processes->push_back(std::move(one));
+  gpu_of(node, 1).processes->push_back(std::move(one));
   return node;
 }
 
@@ -95,7 +95,7 @@ TEST(GpuProcessesTest, WhereSlurmDoesNotSayWhoseTheGpuIsItWarns) {
 
 TEST(GpuProcessesTest, NamesAProcessOnceForAllItsGpus) {
   Snapshot node = with(process());
-  gpu_node::gpu(node, 0).processes->push_back(process());
+  gpu_of(node, 0).processes->push_back(process());
   const auto findings = judge(node, kIdle);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings.front().device, "gpu0");
@@ -143,7 +143,7 @@ TEST(GpuProcessesTest, WhileJobsRunTheirProcessesPass) {
 TEST(GpuProcessesTest, WhileJobsRunAProcessWithoutAJobWarns) {
   const auto expected = warns();
   Snapshot beside_a_job = with(process());
-  gpu_node::gpu(beside_a_job, 0).processes->push_back(process("4000", 99));
+  gpu_of(beside_a_job, 0).processes->push_back(process("4000", 99));
   EXPECT_THAT(judge(beside_a_job, kBusy), ElementsAre(expected));
   Snapshot with_slurm = with(process());
   with_slurm.services = observed(Services{.active = std::vector<std::string>{"slurmd.service"}});
@@ -153,7 +153,7 @@ TEST(GpuProcessesTest, WhileJobsRunAProcessWithoutAJobWarns) {
 TEST(GpuProcessesTest, WithoutSlurmProcessesAreSkipped) {
   EXPECT_THAT(judge(with(process()), kBusy), ElementsAre(skips()));
   Snapshot node = with(process());
-  gpu_node::gpu(node, 1).processes->push_back(process("", 12));
+  gpu_of(node, 1).processes->push_back(process("", 12));
   EXPECT_THAT(judge(node, kBusy), ElementsAre(skips()));
 }
 
@@ -161,15 +161,15 @@ TEST(GpuProcessesTest, AListThatCannotBeReadIsUnknownAndOneThatIsNotOfferedSkips
   using List = Fact<std::vector<GpuProcess>>;
   for (const auto& context : {kIdle, kBusy}) {
     Snapshot node = gpu_node::node();
-    gpu_node::gpu(node, 0).processes = List::unreadable("Unknown Error (999)");
-    gpu_node::gpu(node, 1).processes = List::absent("Not Supported (3)");
+    gpu_of(node, 0).processes = List::unreadable("Unknown Error (999)");
+    gpu_of(node, 1).processes = List::absent("Not Supported (3)");
     EXPECT_THAT(judge(node, context), ElementsAre(unknown("gpu0"), skips("gpu1")));
   }
 }
 
 TEST(GpuProcessesTest, ALostGpuIsLeftToGpuPresent) {
   Snapshot node = with(process());
-  gpu_node::gpu(node, 1).lost = "nvmlDeviceGetName: GPU is lost (15)";
+  gpu_of(node, 1).lost = "nvmlDeviceGetName: GPU is lost (15)";
   EXPECT_THAT(judge(node, kIdle), ElementsAre(passes()));
 }
 
@@ -211,7 +211,7 @@ Findings judge(const Snapshot& snapshot, const Context& context = kIdle) {
 
 Snapshot in_use(std::uint64_t mib) {
   Snapshot node = gpu_node::bare_metal();
-  gpu_node::gpu(node, 0).memory->used = mib * kMib;
+  gpu_of(node, 0).memory->used = mib * kMib;
   return node;
 }
 
@@ -241,9 +241,9 @@ TEST(GpuMemoryUsedTest, AGuestIsRebootedInPlaceOfAReset) {
 
 TEST(GpuMemoryUsedTest, AnOlderDriversOwnMemoryIsAllowedFor) {
   Snapshot node = in_use(1000);
-  gpu_node::gpu(node, 0).memory->reserved = Fact<std::uint64_t>::absent("part of what is used");
+  gpu_of(node, 0).memory->reserved = Fact<std::uint64_t>::absent("part of what is used");
   EXPECT_THAT(judge(node), ElementsAre(passes()));
-  gpu_node::gpu(node, 0).memory->used = 2049 * kMib;
+  gpu_of(node, 0).memory->used = 2049 * kMib;
   EXPECT_THAT(judge(node), ElementsAre(leak(Outcome::fail, 2049, 2048), passes()));
 }
 
@@ -252,42 +252,47 @@ TEST(GpuMemoryUsedTest, WhileJobsRunALeakWarns) {
               ElementsAre(leak(Outcome::warn, 2048, 1024), passes()));
 }
 
-TEST(GpuMemoryUsedTest, WhereSlurmDoesNotSayWhoseTheGpuIsItWarns) {
-  Snapshot node = in_use(2048);
-  node.environment->job = {{"SLURM_JOB_ID", "4242"}};
-  EXPECT_THAT(judge(node), ElementsAre(leak(Outcome::warn, 2048, 1024), passes()));
-}
-
-TEST(GpuMemoryUsedTest, TheGpusOfOtherJobsAreNotJudged) {
-  Snapshot node = in_use(2048);
-  node.environment->job = {{"SLURM_JOB_ID", "4242"}, {"SLURM_JOB_GPUS", "1"}};
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
+TEST(GpuMemoryUsedTest, JudgesOneChangeOfInUse) {
+  const std::vector<NodeChange> changes{
+      {"where slurm does not say whose the GPU is it warns",
+       [](Snapshot& node) {
+         node.environment->job = {{"SLURM_JOB_ID", "4242"}};
+       },
+       {leak(Outcome::warn, 2048, 1024), passes()}},
+      {"the GPUs of other jobs are not judged",
+       [](Snapshot& node) {
+         node.environment->job = {{"SLURM_JOB_ID", "4242"}, {"SLURM_JOB_GPUS", "1"}};
+       },
+       {passes()}},
+      {"without the list of processes it is unknown",
+       [](Snapshot& node) {
+         gpu_of(node, 0).processes =
+             Fact<std::vector<GpuProcess>>::unreadable("Unknown Error (999)");
+       },
+       {unknown("gpu0"), passes()}},
+      {"skips a partitioned GPU",
+       [](Snapshot& node) { gpu_of(node, 0).modes.mig = true; },
+       {skips("gpu0"), passes()}},
+      {"a program that draws may use memory",
+       [](Snapshot& node) {
+         gpu_of(node, 0).graphics = std::vector<GpuProcess>{{.pid = 9, .name = "Xorg"}};
+       },
+       {passes()}},
+  };
+  expect_findings([](const Snapshot& node) { return judge(node); }, in_use(2048), changes);
 }
 
 TEST(GpuMemoryUsedTest, MemoryOfAProcessIsThatChecksAffair) {
   Snapshot node = in_use(2048);
-  gpu_node::gpu(node, 0).processes->push_back({.pid = 1, .name = "python"});
+  gpu_of(node, 0).processes->push_back({.pid = 1, .name = "python"});
   EXPECT_THAT(judge(node), ElementsAre(passes()));
-  gpu_node::gpu(node, 1).processes->push_back({.pid = 1, .name = "python"});
+  gpu_of(node, 1).processes->push_back({.pid = 1, .name = "python"});
   EXPECT_THAT(judge(node), ElementsAre(skips()));
-}
-
-TEST(GpuMemoryUsedTest, WithoutTheListOfProcessesItIsUnknown) {
-  Snapshot node = in_use(2048);
-  gpu_node::gpu(node, 0).processes =
-      Fact<std::vector<GpuProcess>>::unreadable("Unknown Error (999)");
-  EXPECT_EQ(judge(node).front(), (unknown("gpu0")));
 }
 
 TEST(GpuMemoryUsedTest, SkipsWithoutMemoryFacts) {
   Snapshot node = in_use(0);
-  gpu_node::gpu(node, 0).memory = Fact<GpuMemory>::absent("Not Supported (3)");
-  EXPECT_EQ(judge(node).front(), skips("gpu0"));
-}
-
-TEST(GpuMemoryUsedTest, SkipsAPartitionedGpu) {
-  Snapshot node = in_use(2048);
-  gpu_node::gpu(node, 0).modes.mig = true;
+  gpu_of(node, 0).memory = Fact<GpuMemory>::absent("Not Supported (3)");
   EXPECT_EQ(judge(node).front(), skips("gpu0"));
 }
 
@@ -302,7 +307,7 @@ TEST(GpuMemoryUsedTest, WithAMonitorOnlyALargeLeakCounts) {
   Snapshot node = in_use(600);
   node.services = observed(services);
   EXPECT_THAT(judge(node), ElementsAre(passes()));
-  gpu_node::gpu(node, 0).memory->used = 1025 * kMib;
+  gpu_of(node, 0).memory->used = 1025 * kMib;
   EXPECT_EQ(judge(node).front().outcome, Outcome::fail);
 }
 
@@ -310,7 +315,7 @@ TEST(GpuMemoryUsedTest, MemoryOfDaemonsDoesNotCount) {
   Profile allowing = profile();
   allowing.gpu->processes.allowed = {"dcgm*"};
   Snapshot node = in_use(2100);
-  auto& gpu = gpu_node::gpu(node, 0);
+  auto& gpu = gpu_of(node, 0);
   gpu.processes->push_back(
       {.pid = 9, .name = "dcgm-exporter", .user = 0U, .memory_bytes = 600 * kMib});
   EXPECT_EQ(ask(checks::gpu_memory_used::check, node, allowing, kIdle).front().outcome,
@@ -322,15 +327,9 @@ TEST(GpuMemoryUsedTest, MemoryOfDaemonsDoesNotCount) {
   EXPECT_THAT(ask(checks::gpu_memory_used::check, node, allowing, kIdle), ElementsAre(passes()));
 }
 
-TEST(GpuMemoryUsedTest, AProgramThatDrawsMayUseMemory) {
-  Snapshot node = in_use(2048);
-  gpu_node::gpu(node, 0).graphics = std::vector<GpuProcess>{{.pid = 9, .name = "Xorg"}};
-  EXPECT_THAT(judge(node), ElementsAre(passes()));
-}
-
 TEST(GpuMemoryUsedTest, ThePageCacheInGpuMemoryDoesNotCount) {
   Snapshot node = in_use(90000);
-  gpu_node::gpu(node, 0).numa_node = 4U;
+  gpu_of(node, 0).numa_node = 4U;
   Cpu cpu;
   cpu.numa_nodes =
       std::vector<NumaNode>{{.id = 4, .cpus = std::string(), .page_cache_bytes = 90000 * kMib}};

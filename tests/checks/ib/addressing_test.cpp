@@ -18,53 +18,49 @@ Expected failed(const std::string& message) {
 }
 
 TEST(IbAddressTest, JudgesOneChange) {
-  expect_findings(checks::ib_address::check, ib_node::node(), ib_node::profile(),
-                  {
-                      {"passes when everything is assigned", [](Snapshot&) {}, {passes()}},
-                      {"fails a multicast LID",
-                       [](Snapshot& node) { ib_node::port_of(node, 1).lid = 0xc000U; },
-                       {failed("LID 0xc000 is a multicast address")}},
-                      {"fails without a subnet manager",
-                       [](Snapshot& node) { ib_node::port_of(node, 1).sm_lid = 0U; },
-                       {failed("no subnet manager is known (SM LID 0)")}},
-                      {"reports all faults of one port together",
-                       [](Snapshot& node) {
-                         ib_node::port_of(node, 1).lid = 0U;
-                         ib_node::port_of(node, 1).sm_lid = 0U;
-                       },
-                       {fails("mlx5_ib1", Remedy::report_to_provider, {"LID 0x0: not assigned"})}},
-                      {"fails an empty GID",
-                       [](Snapshot& node) {
-                         ib_node::port_of(node, 1).gid0 =
-                             std::string("0000:0000:0000:0000:0000:0000:0000:0000");
-                       },
-                       {failed("GID 0 is empty")}},
-                      {"leaves a port that is not active to ib.state",
-                       [](Snapshot& node) {
-                         ib_node::port_of(node, 1).state = 2U;
-                         ib_node::port_of(node, 1).lid = 0U;
-                       },
-                       {passes()}},
-                      {"does not know an unreadable LID",
-                       [](Snapshot& node) {
-                         ib_node::port_of(node, 1).lid =
-                             Fact<unsigned>::unreadable("read lid: empty");
-                       },
-                       {unknown("mlx5_ib1")}},
-                  });
+  const std::vector<NodeChange> changes{
+      {"passes when everything is assigned", [](Snapshot&) {}, {passes()}},
+      {"fails a multicast LID",
+       [](Snapshot& node) { port_of(node, 1).lid = 0xc000U; },
+       {failed("LID 0xc000 is a multicast address")}},
+      {"fails without a subnet manager",
+       [](Snapshot& node) { port_of(node, 1).sm_lid = 0U; },
+       {failed("no subnet manager is known (SM LID 0)")}},
+      {"reports all faults of one port together",
+       [](Snapshot& node) {
+         port_of(node, 1).lid = 0U;
+         port_of(node, 1).sm_lid = 0U;
+       },
+       {fails("mlx5_ib1", Remedy::report_to_provider, {"LID 0x0: not assigned"})}},
+      {"fails an empty GID",
+       [](Snapshot& node) {
+         port_of(node, 1).gid0 = std::string("0000:0000:0000:0000:0000:0000:0000:0000");
+       },
+       {failed("GID 0 is empty")}},
+      {"leaves a port that is not active to ib.state",
+       [](Snapshot& node) {
+         port_of(node, 1).state = 2U;
+         port_of(node, 1).lid = 0U;
+       },
+       {passes()}},
+      {"does not know an unreadable LID",
+       [](Snapshot& node) { port_of(node, 1).lid = Fact<unsigned>::unreadable("read lid: empty"); },
+       {unknown("mlx5_ib1")}},
+  };
+  expect_findings(checks::ib_address::check, ib_node::node(), ib_node::profile(), changes);
 }
 
 TEST(IbAddressTest, FailsALidThatIsNotAssigned) {
   for (const unsigned lid : {0U, 0xffffU}) {
     Snapshot node = ib_node::node();
-    ib_node::port_of(node, 1).lid = lid;
+    port_of(node, 1).lid = lid;
     EXPECT_THAT(judge(node), ElementsAre(failed(fmt::format("LID {:#x}: not assigned", lid))));
   }
 }
 
 TEST(IbAddressTest, FailsThePortOfAnotherSubnet) {
   Snapshot node = ib_node::node();
-  ib_node::port_of(node, 1).gid0 = std::string("fec0:0000:0000:0001:0015:5dff:fe33:ff00");
+  port_of(node, 1).gid0 = std::string("fec0:0000:0000:0001:0015:5dff:fe33:ff00");
   Expected finding =
       failed("subnet prefix fec0:0000:0000:0001, but fe80:0000:0000:0000 on 3 of 4 HCAs");
   finding.observed = std::string("fec0:0000:0000:0001");
@@ -76,7 +72,7 @@ TEST(IbAddressTest, AcceptsOneSubnetPerRailIfTheProfileAllowsIt) {
   Profile profile = ib_node::profile();
   profile.ib->address.same_prefix = false;
   Snapshot node = ib_node::node();
-  ib_node::port_of(node, 1).gid0 = std::string("fec0:0000:0000:0001:0015:5dff:fe33:ff00");
+  port_of(node, 1).gid0 = std::string("fec0:0000:0000:0001:0015:5dff:fe33:ff00");
   EXPECT_THAT(judge(node, profile), ElementsAre(is(Outcome::pass)));
 }
 
@@ -93,7 +89,7 @@ Findings judge(const Snapshot& snapshot, PkeyWanted require = PkeyWanted::non_de
 }
 
 void set_keys(Snapshot& node, unsigned index, std::vector<unsigned> keys) {
-  ib_node::port_of(node, index).pkeys = std::move(keys);
+  port_of(node, index).pkeys = std::move(keys);
 }
 
 Expected failed(std::string observed) {
@@ -107,35 +103,39 @@ TEST(IbPkeyTest, PassesWithOneKeyOfTheTenantEverywhere) {
   EXPECT_THAT(judge(ib_node::node()), ElementsAre(passes()));
 }
 
-TEST(IbPkeyTest, FindsTheKeyAtIndexOneToo) {
-  Snapshot node = ib_node::node();
-  set_keys(node, 1, {0x7fff, 0x8015});
-  EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
-}
-
-TEST(IbPkeyTest, FailsWithTheLimitedDefaultAlone) {
-  Snapshot node = ib_node::node();
-  set_keys(node, 1, {0x7fff});
-  EXPECT_THAT(judge(node), ElementsAre(failed("0x7fff")));
+TEST(IbPkeyTest, JudgesOneChangeOfNode) {
+  const std::vector<NodeChange> changes{
+      {"finds the key at index one too",
+       [](Snapshot& node) {
+         set_keys(node, 1, {0x7fff, 0x8015});
+       },
+       {passes()}},
+      {"fails with the limited default alone",
+       [](Snapshot& node) { set_keys(node, 1, {0x7fff}); },
+       {failed("0x7fff")}},
+      {"ignores keys beyond index one",
+       [](Snapshot& node) {
+         set_keys(node, 1, {0x7fff, 0, 0x8015});
+       },
+       {fails("mlx5_ib1", Remedy::report_to_provider, {"0x7fff, 0x0000"})}},
+      {"fails two keys of tenants",
+       [](Snapshot& node) {
+         set_keys(node, 1, {0x8015, 0x8021});
+       },
+       {failed("0x8015, 0x8021")}},
+      {"does not know unreadable keys",
+       [](Snapshot& node) {
+         port_of(node, 1).pkeys = Fact<std::vector<unsigned>>::unreadable("read pkeys/0: empty");
+       },
+       {unknown("mlx5_ib1")}},
+  };
+  expect_findings([](const Snapshot& node) { return judge(node); }, ib_node::node(), changes);
 }
 
 TEST(IbPkeyTest, FailsALimitedMemberOfTheTenant) {
   Snapshot node = ib_node::node();
   set_keys(node, 1, {0x0015, 0x7fff});
   EXPECT_THAT(judge(node), ElementsAre(is(Outcome::fail)));
-}
-
-TEST(IbPkeyTest, IgnoresKeysBeyondIndexOne) {
-  Snapshot node = ib_node::node();
-  set_keys(node, 1, {0x7fff, 0, 0x8015});
-  EXPECT_THAT(judge(node),
-              ElementsAre(fails("mlx5_ib1", Remedy::report_to_provider, {"0x7fff, 0x0000"})));
-}
-
-TEST(IbPkeyTest, FailsTwoKeysOfTenants) {
-  Snapshot node = ib_node::node();
-  set_keys(node, 1, {0x8015, 0x8021});
-  EXPECT_THAT(judge(node), ElementsAre(failed("0x8015, 0x8021")));
 }
 
 TEST(IbPkeyTest, FailsTheHcaWithAnotherKeyThanItsNeighbours) {
@@ -161,12 +161,6 @@ TEST(IbPkeyTest, FailsAnEmptyTableForAnyRequirement) {
   }
 }
 
-TEST(IbPkeyTest, DoesNotKnowUnreadableKeys) {
-  Snapshot node = ib_node::node();
-  ib_node::port_of(node, 1).pkeys = Fact<std::vector<unsigned>>::unreadable("read pkeys/0: empty");
-  EXPECT_THAT(judge(node), ElementsAre(unknown("mlx5_ib1")));
-}
-
 }  // namespace
 }  // namespace muster::ib_pkey_test
 
@@ -178,29 +172,26 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profi
 }
 
 TEST(IbMtuTest, JudgesOneChange) {
-  expect_findings(
-      checks::ib_mtu::check, ib_node::node(), ib_node::profile(),
-      {
-          {"passes at the expected MTU", [](Snapshot&) {}, {passes()}},
-          {"warns of a smaller MTU",
-           [](Snapshot& node) { (*node.verbs->devices.at(1).ports).at(0).active_mtu_bytes = 2048; },
-           {warns("mlx5_ib1", Remedy::fix_config, {std::int64_t{2048}, std::int64_t{4096}, "B"})}},
-          {"does not know an MTU without meaning",
-           [](Snapshot& node) { (*node.verbs->devices.at(1).ports).at(0).active_mtu_bytes = 0; },
-           {Expected{.device = "mlx5_ib1",
-                     .outcome = Outcome::unknown,
-                     .observed = 0,
-                     .limit = 4096,
-                     .unit = "B"}}},
-          {"skips with the reason where verbs cannot be asked",
-           [](Snapshot& node) {
-             node.verbs = {.status = Status::absent, .reason = "a foreign root"};
-           },
-           {skips()}},
-          {"leaves devices that verbs do not open to ib.verbs",
-           [](Snapshot& node) { node.verbs->devices.clear(); },
-           {skips()}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes at the expected MTU", [](Snapshot&) {}, {passes()}},
+      {"warns of a smaller MTU",
+       [](Snapshot& node) { (*node.verbs->devices.at(1).ports).at(0).active_mtu_bytes = 2048; },
+       {warns("mlx5_ib1", Remedy::fix_config, {std::int64_t{2048}, std::int64_t{4096}, "B"})}},
+      {"does not know an MTU without meaning",
+       [](Snapshot& node) { (*node.verbs->devices.at(1).ports).at(0).active_mtu_bytes = 0; },
+       {Expected{.device = "mlx5_ib1",
+                 .outcome = Outcome::unknown,
+                 .observed = 0,
+                 .limit = 4096,
+                 .unit = "B"}}},
+      {"skips with the reason where verbs cannot be asked",
+       [](Snapshot& node) { node.verbs = {.status = Status::absent, .reason = "a foreign root"}; },
+       {skips()}},
+      {"leaves devices that verbs do not open to ib.verbs",
+       [](Snapshot& node) { node.verbs->devices.clear(); },
+       {skips()}},
+  };
+  expect_findings(checks::ib_mtu::check, ib_node::node(), ib_node::profile(), changes);
 }
 
 TEST(IbMtuTest, SkipsWhereNoMtuIsExpected) {
@@ -225,33 +216,31 @@ Expected warned() {
 }
 
 TEST(IbNetdevTest, JudgesOneChange) {
-  expect_findings(checks::ib_netdev::check, ib_node::node(), ib_node::profile(),
-                  {
-                      {"passes when every interface is up", [](Snapshot&) {}, {passes()}},
-                      {"warns of an HCA without an interface",
-                       [](Snapshot& node) {
-                         ib_node::hca_of(node, 1).netdevs =
-                             Fact<std::vector<std::string>>::absent("no such file");
-                       },
-                       {warned()}},
-                      {"leaves a port that is down to ib.state",
-                       [](Snapshot& node) {
-                         node.network->interfaces.at(1).operstate = std::string("down");
-                         ib_node::port_of(node, 1).state = 1U;
-                       },
-                       {passes()}},
-                      {"does not know without the list of interfaces",
-                       [](Snapshot& node) {
-                         node.network = {.status = Status::absent, .reason = "no /sys/class/net"};
-                       },
-                       {unknown()}},
-                      {"does not know an unreadable state",
-                       [](Snapshot& node) {
-                         node.network->interfaces.at(1).operstate =
-                             Fact<std::string>::unreadable("read: empty");
-                       },
-                       {unknown("mlx5_ib1")}},
-                  });
+  const std::vector<NodeChange> changes{
+      {"passes when every interface is up", [](Snapshot&) {}, {passes()}},
+      {"warns of an HCA without an interface",
+       [](Snapshot& node) {
+         hca_of(node, 1).netdevs = Fact<std::vector<std::string>>::absent("no such file");
+       },
+       {warned()}},
+      {"leaves a port that is down to ib.state",
+       [](Snapshot& node) {
+         node.network->interfaces.at(1).operstate = std::string("down");
+         port_of(node, 1).state = 1U;
+       },
+       {passes()}},
+      {"does not know without the list of interfaces",
+       [](Snapshot& node) {
+         node.network = {.status = Status::absent, .reason = "no /sys/class/net"};
+       },
+       {unknown()}},
+      {"does not know an unreadable state",
+       [](Snapshot& node) {
+         node.network->interfaces.at(1).operstate = Fact<std::string>::unreadable("read: empty");
+       },
+       {unknown("mlx5_ib1")}},
+  };
+  expect_findings(checks::ib_netdev::check, ib_node::node(), ib_node::profile(), changes);
 }
 
 TEST(IbNetdevTest, WarnsOfAnInterfaceThatIsDown) {

@@ -13,7 +13,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profi
 }
 
 Fact<std::uint64_t>& counter(Snapshot& node, unsigned index) {
-  return ib_node::port_of(node, index).counters.at("symbol_error");
+  return port_of(node, index).counters.at("symbol_error");
 }
 
 Expected rose(Outcome outcome, double per_hour, double limit, Remedy remedy) {
@@ -26,77 +26,75 @@ Expected rose(Outcome outcome, double per_hour, double limit, Remedy remedy) {
 }
 
 TEST(IbErrorsTest, JudgesOneChange) {
-  expect_findings(
-      checks::ib_errors::check, ib_node::node(), ib_node::profile(),
-      {
-          {"passes counters that do not rise",
-           [](Snapshot& node) { ib_node::seen_before(node, kKey, 0); },
-           {passes()}},
-          {"warns of a rate above the lower limit",
-           [](Snapshot& node) {
-             ib_node::seen_before(node, kKey, 0);
-             counter(node, 1) = std::uint64_t{40};
-           },
-           {rose(Outcome::warn, 40, 10, Remedy::watch)}},
-          {"fails a rate above the upper limit",
-           [](Snapshot& node) {
-             ib_node::seen_before(node, kKey, 0);
-             counter(node, 1) = std::uint64_t{40000};
-           },
-           {rose(Outcome::fail, 40000, 1000, Remedy::report_to_provider)}},
-          {"ignores a lifetime total that does not rise",
-           [](Snapshot& node) {
-             ib_node::seen_before(node, kKey, 40000);
-             counter(node, 1) = std::uint64_t{40000};
-           },
-           {passes()}},
-          {"skips the first observation", [](Snapshot&) {}, {skips()}},
-          {"does not subtract from a cleared counter",
-           [](Snapshot& node) {
-             ib_node::seen_before(node, kKey, 500);
-             counter(node, 1) = std::uint64_t{3};
-           },
-           {skips()}},
-          {"knows nothing of a saturated counter at once",
-           [](Snapshot& node) { counter(node, 1) = std::uint64_t{65535}; },
-           {Expected{.device = "mlx5_ib1",
-                     .outcome = Outcome::unknown,
-                     .observed = std::int64_t{65535}}}},
-          {"does not know an unreadable counter",
-           [](Snapshot& node) {
-             counter(node, 1) = Fact<std::uint64_t>::unreadable("got \"N/A (no PMA)\"");
-           },
-           {unknown("mlx5_ib1")}},
-          {"does not know a counter that is not there",
-           [](Snapshot& node) { ib_node::port_of(node, 1).counters.erase("symbol_error"); },
-           {unknown("mlx5_ib1")}},
-          {"does not know rates without a clock",
-           [](Snapshot& node) {
-             node.identity->uptime_s = Fact<double>::unreadable("read /proc/uptime: empty");
-           },
-           {unknown()}},
-          {"leaves a port that is down to ib.state",
-           [](Snapshot& node) {
-             ib_node::seen_before(node, kKey, 0);
-             counter(node, 1) = std::uint64_t{40000};
-             ib_node::port_of(node, 1).state = 1U;
-           },
-           {skips()}},
-          {"sees a burst of the last hour that the window averages away",
-           [](Snapshot& node) {
-             node.earlier.last_uptime_s = ib_node::kUptime - 600;
-             node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
-             counter(node, 1) = std::uint64_t{40};
-           },
-           {rose(Outcome::warn, 40, 10, Remedy::watch)}},
-          {"takes a rise since the last run for that times rise",
-           [](Snapshot& node) {
-             node.earlier.last_uptime_s = ib_node::kUptime - 10 * 3600;
-             node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
-             counter(node, 1) = std::uint64_t{40};
-           },
-           {passes()}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes counters that do not rise",
+       [](Snapshot& node) { ib_node::seen_before(node, kKey, 0); },
+       {passes()}},
+      {"warns of a rate above the lower limit",
+       [](Snapshot& node) {
+         ib_node::seen_before(node, kKey, 0);
+         counter(node, 1) = std::uint64_t{40};
+       },
+       {rose(Outcome::warn, 40, 10, Remedy::watch)}},
+      {"fails a rate above the upper limit",
+       [](Snapshot& node) {
+         ib_node::seen_before(node, kKey, 0);
+         counter(node, 1) = std::uint64_t{40000};
+       },
+       {rose(Outcome::fail, 40000, 1000, Remedy::report_to_provider)}},
+      {"ignores a lifetime total that does not rise",
+       [](Snapshot& node) {
+         ib_node::seen_before(node, kKey, 40000);
+         counter(node, 1) = std::uint64_t{40000};
+       },
+       {passes()}},
+      {"skips the first observation", [](Snapshot&) {}, {skips()}},
+      {"does not subtract from a cleared counter",
+       [](Snapshot& node) {
+         ib_node::seen_before(node, kKey, 500);
+         counter(node, 1) = std::uint64_t{3};
+       },
+       {skips()}},
+      {"knows nothing of a saturated counter at once",
+       [](Snapshot& node) { counter(node, 1) = std::uint64_t{65535}; },
+       {Expected{
+           .device = "mlx5_ib1", .outcome = Outcome::unknown, .observed = std::int64_t{65535}}}},
+      {"does not know an unreadable counter",
+       [](Snapshot& node) {
+         counter(node, 1) = Fact<std::uint64_t>::unreadable("got \"N/A (no PMA)\"");
+       },
+       {unknown("mlx5_ib1")}},
+      {"does not know a counter that is not there",
+       [](Snapshot& node) { port_of(node, 1).counters.erase("symbol_error"); },
+       {unknown("mlx5_ib1")}},
+      {"does not know rates without a clock",
+       [](Snapshot& node) {
+         node.identity->uptime_s = Fact<double>::unreadable("read /proc/uptime: empty");
+       },
+       {unknown()}},
+      {"leaves a port that is down to ib.state",
+       [](Snapshot& node) {
+         ib_node::seen_before(node, kKey, 0);
+         counter(node, 1) = std::uint64_t{40000};
+         port_of(node, 1).state = 1U;
+       },
+       {skips()}},
+      {"sees a burst of the last hour that the window averages away",
+       [](Snapshot& node) {
+         node.earlier.last_uptime_s = ib_node::kUptime - 600;
+         node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
+         counter(node, 1) = std::uint64_t{40};
+       },
+       {rose(Outcome::warn, 40, 10, Remedy::watch)}},
+      {"takes a rise since the last run for that times rise",
+       [](Snapshot& node) {
+         node.earlier.last_uptime_s = ib_node::kUptime - 10 * 3600;
+         node.earlier.counters[kKey] = {{.uptime_s = 600, .value = 0}};
+         counter(node, 1) = std::uint64_t{40};
+       },
+       {passes()}},
+  };
+  expect_findings(checks::ib_errors::check, ib_node::node(), ib_node::profile(), changes);
 }
 
 TEST(IbErrorsTest, KnowsThatFourBitCountersEndAtFifteen) {
@@ -104,8 +102,7 @@ TEST(IbErrorsTest, KnowsThatFourBitCountersEndAtFifteen) {
   profile.ib->errors.counters = {{"local_link_integrity_errors", {.fail_above_per_hour = 0}}};
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
-    ib_node::port_of(node, i).counters["local_link_integrity_errors"] =
-        std::uint64_t{i == 1 ? 15U : 0U};
+    port_of(node, i).counters["local_link_integrity_errors"] = std::uint64_t{i == 1 ? 15U : 0U};
   }
   EXPECT_THAT(judge(node, profile), ElementsAre(is(Outcome::unknown, "mlx5_ib1")));
 }
@@ -115,7 +112,7 @@ TEST(IbErrorsTest, PointsToPartitionKeysForConstraintErrors) {
   profile.ib->errors.counters = {{"port_rcv_constraint_errors", {.warn_above_per_hour = 0}}};
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
-    ib_node::port_of(node, i).counters["port_rcv_constraint_errors"] = std::uint64_t{1};
+    port_of(node, i).counters["port_rcv_constraint_errors"] = std::uint64_t{1};
   }
   ib_node::seen_before(node, "ib.mlx5_ib1.1.port_rcv_constraint_errors", 0);
   EXPECT_THAT(judge(node, profile),
@@ -126,7 +123,7 @@ TEST(IbErrorsTest, PointsToPartitionKeysForConstraintErrors) {
 TEST(IbErrorsTest, SkipsWhereVirtualFunctionsAreRefusedTheWholeRegister) {
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
-    ib_node::hca_of(node, i).virtual_function = true;
+    hca_of(node, i).virtual_function = true;
     counter(node, i) = Fact<std::uint64_t>::absent("refused to a virtual function");
   }
   EXPECT_THAT(judge(node), ElementsAre(skips()));
@@ -137,8 +134,8 @@ TEST(IbErrorsTest, DoesNotTakeOneRefusedCounterForAVirtualFunctionsNature) {
   profile.ib->errors.counters["port_rcv_errors"] = {.warn_above_per_hour = 10};
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
-    ib_node::hca_of(node, i).virtual_function = true;
-    ib_node::port_of(node, i).counters["port_rcv_errors"] = std::uint64_t{0};
+    hca_of(node, i).virtual_function = true;
+    port_of(node, i).counters["port_rcv_errors"] = std::uint64_t{0};
   }
   counter(node, 1) = Fact<std::uint64_t>::absent("refused to a virtual function");
   EXPECT_THAT(judge(node, profile), ElementsAre(is(Outcome::unknown, "mlx5_ib1")));
@@ -147,7 +144,7 @@ TEST(IbErrorsTest, DoesNotTakeOneRefusedCounterForAVirtualFunctionsNature) {
 TEST(IbErrorsTest, PassesZerosOfAVirtualFunction) {
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
-    ib_node::hca_of(node, i).virtual_function = true;
+    hca_of(node, i).virtual_function = true;
     ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.symbol_error", i), 0);
   }
   EXPECT_THAT(judge(node), ElementsAre(passes()));
@@ -163,7 +160,7 @@ TEST(IbErrorsTest, CountsWithinATimeOfItsOwn) {
                                    .fail_within = Seconds{24 * 3600.0}}}};
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
-    ib_node::port_of(node, i).counters["link_error_recovery"] = std::uint64_t{i == 1 ? 20U : 0U};
+    port_of(node, i).counters["link_error_recovery"] = std::uint64_t{i == 1 ? 20U : 0U};
   }
   const std::string key = "ib.mlx5_ib1.1.link_error_recovery";
   auto& changes = node.earlier.counters[key];
@@ -179,9 +176,9 @@ TEST(IbErrorsTest, LeavesThePortsRefusedRegisterOutWhereTheFunctionsOwnCountersA
   profile.ib->errors.counters["out_of_sequence"] = {.warn_above_per_hour = 10};
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
-    ib_node::hca_of(node, i).virtual_function = true;
+    hca_of(node, i).virtual_function = true;
     counter(node, i) = Fact<std::uint64_t>::absent("refused to a virtual function");
-    ib_node::port_of(node, i).hw_counters["out_of_sequence"] = std::uint64_t{0};
+    port_of(node, i).hw_counters["out_of_sequence"] = std::uint64_t{0};
     ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.out_of_sequence", i), 0);
   }
   EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
@@ -212,7 +209,7 @@ Profile profile() {
 Snapshot node(double raw, double symbols) {
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
-    auto& errors = ib_node::port_of(node, i).link_errors;
+    auto& errors = port_of(node, i).link_errors;
     errors[kRaw] = 7000 + static_cast<std::uint64_t>(raw * kBitsInAnHour);
     errors[kSymbols] = 20 + static_cast<std::uint64_t>(symbols * kBitsInAnHour);
     ib_node::seen_before(node, fmt::format("ib.mlx5_ib{}.1.{}", i, kRaw), 7000);
@@ -222,8 +219,7 @@ Snapshot node(double raw, double symbols) {
 }
 
 void add(Snapshot& node, unsigned hca, const char* name, double per_bit) {
-  ib_node::port_of(node, hca).link_errors[name] +=
-      static_cast<std::uint64_t>(per_bit * kBitsInAnHour);
+  port_of(node, hca).link_errors[name] += static_cast<std::uint64_t>(per_bit * kBitsInAnHour);
 }
 
 Findings judge(const Snapshot& snapshot) { return ask(checks::ib_ber::check, snapshot, profile()); }
@@ -251,7 +247,7 @@ TEST(IbBerTest, WarnsOfTheOneThatCorrectsAHundredTimesAsMuchAsItsPeers) {
   EXPECT_EQ(findings[0].outcome, Outcome::warn);
   EXPECT_EQ(findings[0], warns("mlx5_ib3", Remedy::watch, {5.01e-08, 1e-08, "per bit"}));
   // HCAs of other kinds, or only two, are not compared.
-  ib_node::hca_of(odd, 3).type = std::string("MT4123");
+  hca_of(odd, 3).type = std::string("MT4123");
   EXPECT_EQ(judge(odd).front().outcome, Outcome::pass);
   Snapshot two = node(1e-10, 0);
   two.infiniband->hcas.resize(2);
@@ -272,7 +268,7 @@ TEST(IbBerTest, SkipsMissingCountersAndFirstObservations) {
   // As a counter of the function they are read, too.
   Snapshot other = node(2e-8, 0);
   for (unsigned i = 0; i < 4; ++i) {
-    auto& port = ib_node::port_of(other, i);
+    auto& port = port_of(other, i);
     port.hw_counters[kSymbols] = port.link_errors.at(kSymbols) + 100'000;
     port.link_errors.clear();
   }

@@ -13,9 +13,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profi
   return ask(checks::ib_flaps::check, snapshot, profile);
 }
 
-Fact<std::uint64_t>& counter(Snapshot& node) {
-  return ib_node::port_of(node, 1).counters.at("link_downed");
-}
+Fact<std::uint64_t>& counter(Snapshot& node) { return port_of(node, 1).counters.at("link_downed"); }
 
 Expected flapped(std::int64_t times) {
   return {.device = "mlx5_ib1",
@@ -33,81 +31,78 @@ KernelRecord link_down(double uptime_s, unsigned facility = 0) {
 }
 
 TEST(IbFlapsTest, JudgesOneChange) {
-  expect_findings(checks::ib_flaps::check, ib_node::node(), ib_node::profile(),
-                  {
-                      {"passes a link that stayed up",
-                       [](Snapshot& node) { ib_node::seen_before(node, kKey, 0); },
-                       {passes()}},
-                      {"allows the number in the profile",
-                       [](Snapshot& node) {
-                         ib_node::seen_before(node, kKey, 0);
-                         counter(node) = std::uint64_t{4};
-                       },
-                       {passes()}},
-                      {"fails a link that went down too often",
-                       [](Snapshot& node) {
-                         ib_node::seen_before(node, kKey, 0);
-                         counter(node) = std::uint64_t{5};
-                       },
-                       {flapped(5)}},
-                      {"believes the ports counter more than its interface",
-                       [](Snapshot& node) {
-                         ib_node::seen_before(node, kKey, 0);
-                         ib_node::seen_before(node, kInterfaceKey, 1);
-                         node.network->interfaces.at(1).carrier_down_count = std::uint64_t{10};
-                       },
-                       {passes()}},
-                      {"believes the interface of a virtual function whose counter shows zero",
-                       [](Snapshot& node) {
-                         ib_node::hca_of(node, 1).virtual_function = true;
-                         ib_node::seen_before(node, kKey, 0);
-                         ib_node::seen_before(node, kInterfaceKey, 1);
-                         node.network->interfaces.at(1).carrier_down_count = std::uint64_t{10};
-                       },
-                       {flapped(9)}},
-                      {"believes the interface where the counter is refused",
-                       [](Snapshot& node) {
-                         ib_node::hca_of(node, 1).virtual_function = true;
-                         counter(node) =
-                             Fact<std::uint64_t>::absent("refused to a virtual function");
-                         ib_node::seen_before(node, kInterfaceKey, 1);
-                       },
-                       {passes()}},
-                      {"counts the kernels own lines even on a first run",
-                       [](Snapshot& node) {
-                         for (int i = 0; i < 5; ++i)
-                           node.kernel_log->records.push_back(link_down(50000 + i * 600));
-                       },
-                       {flapped(5)}},
-                      {"ignores lines that user space wrote",
-                       [](Snapshot& node) {
-                         for (int i = 0; i < 5; ++i)
-                           node.kernel_log->records.push_back(link_down(50000 + i * 600, 1));
-                       },
-                       {skips()}},
-                      {"ignores events soon after boot",
-                       [](Snapshot& node) {
-                         for (int i = 0; i < 5; ++i)
-                           node.kernel_log->records.push_back(link_down(60 + i * 60));
-                       },
-                       {skips()}},
-                      {"leaves a port that is down now to ib.state",
-                       [](Snapshot& node) {
-                         ib_node::seen_before(node, kKey, 0);
-                         counter(node) = std::uint64_t{9};
-                         ib_node::port_of(node, 1).state = 1U;
-                       },
-                       {skips()}},
-                      {"knows nothing of a saturated counter at once",
-                       [](Snapshot& node) { counter(node) = std::uint64_t{255}; },
-                       {unknown("mlx5_ib1")}},
-                      {"does not know an unreadable counter",
-                       [](Snapshot& node) {
-                         counter(node) = Fact<std::uint64_t>::unreadable("read link_downed: empty");
-                       },
-                       {unknown("mlx5_ib1")}},
-                      {"skips the first observation", [](Snapshot&) {}, {skips()}},
-                  });
+  const std::vector<NodeChange> changes{
+      {"passes a link that stayed up",
+       [](Snapshot& node) { ib_node::seen_before(node, kKey, 0); },
+       {passes()}},
+      {"allows the number in the profile",
+       [](Snapshot& node) {
+         ib_node::seen_before(node, kKey, 0);
+         counter(node) = std::uint64_t{4};
+       },
+       {passes()}},
+      {"fails a link that went down too often",
+       [](Snapshot& node) {
+         ib_node::seen_before(node, kKey, 0);
+         counter(node) = std::uint64_t{5};
+       },
+       {flapped(5)}},
+      {"believes the ports counter more than its interface",
+       [](Snapshot& node) {
+         ib_node::seen_before(node, kKey, 0);
+         ib_node::seen_before(node, kInterfaceKey, 1);
+         node.network->interfaces.at(1).carrier_down_count = std::uint64_t{10};
+       },
+       {passes()}},
+      {"believes the interface of a virtual function whose counter shows zero",
+       [](Snapshot& node) {
+         hca_of(node, 1).virtual_function = true;
+         ib_node::seen_before(node, kKey, 0);
+         ib_node::seen_before(node, kInterfaceKey, 1);
+         node.network->interfaces.at(1).carrier_down_count = std::uint64_t{10};
+       },
+       {flapped(9)}},
+      {"believes the interface where the counter is refused",
+       [](Snapshot& node) {
+         hca_of(node, 1).virtual_function = true;
+         counter(node) = Fact<std::uint64_t>::absent("refused to a virtual function");
+         ib_node::seen_before(node, kInterfaceKey, 1);
+       },
+       {passes()}},
+      {"counts the kernels own lines even on a first run",
+       [](Snapshot& node) {
+         for (int i = 0; i < 5; ++i) node.kernel_log->records.push_back(link_down(50000 + i * 600));
+       },
+       {flapped(5)}},
+      {"ignores lines that user space wrote",
+       [](Snapshot& node) {
+         for (int i = 0; i < 5; ++i)
+           node.kernel_log->records.push_back(link_down(50000 + i * 600, 1));
+       },
+       {skips()}},
+      {"ignores events soon after boot",
+       [](Snapshot& node) {
+         for (int i = 0; i < 5; ++i) node.kernel_log->records.push_back(link_down(60 + i * 60));
+       },
+       {skips()}},
+      {"leaves a port that is down now to ib.state",
+       [](Snapshot& node) {
+         ib_node::seen_before(node, kKey, 0);
+         counter(node) = std::uint64_t{9};
+         port_of(node, 1).state = 1U;
+       },
+       {skips()}},
+      {"knows nothing of a saturated counter at once",
+       [](Snapshot& node) { counter(node) = std::uint64_t{255}; },
+       {unknown("mlx5_ib1")}},
+      {"does not know an unreadable counter",
+       [](Snapshot& node) {
+         counter(node) = Fact<std::uint64_t>::unreadable("read link_downed: empty");
+       },
+       {unknown("mlx5_ib1")}},
+      {"skips the first observation", [](Snapshot&) {}, {skips()}},
+  };
+  expect_findings(checks::ib_flaps::check, ib_node::node(), ib_node::profile(), changes);
 }
 
 TEST(IbFlapsTest, AWindowMayBeShorterThanAnHour) {

@@ -91,14 +91,6 @@ inline Snapshot node() {
   return snapshot;
 }
 
-inline Hca& hca_of(Snapshot& snapshot, unsigned index) {
-  return snapshot.infiniband->hcas.at(index);
-}
-
-inline IbPort& port_of(Snapshot& snapshot, unsigned index) {
-  return (*hca_of(snapshot, index).ports).at(0);
-}
-
 // As the next run would find it: these counters were seen an hour ago with this value.
 inline void seen_before(Snapshot& snapshot, const std::string& key, std::uint64_t value) {
   snapshot.earlier.last_uptime_s = kUptime - 3600;
@@ -134,3 +126,15 @@ inline Hca ethernet_hca() {
 }
 
 }  // namespace muster::ib_node
+
+namespace muster {
+
+inline Hca& hca_of(Snapshot& snapshot, unsigned index) {
+  return snapshot.infiniband->hcas.at(index);
+}
+
+inline IbPort& port_of(Snapshot& snapshot, unsigned index) {
+  return (*hca_of(snapshot, index).ports).at(0);
+}
+
+}  // namespace muster

@@ -15,60 +15,59 @@ Expected counted(Outcome outcome, std::int64_t found) {
 }
 
 TEST(IbPresentTest, JudgesOneChange) {
-  expect_findings(
-      checks::ib_present::check, ib_node::node(), ib_node::profile(),
-      {
-          {"passes when every HCA is there", [](Snapshot&) {}, {counted(Outcome::pass, 4)}},
-          {"does not count accelerated networking",
-           [](Snapshot& node) { node.infiniband->hcas.push_back(ib_node::ethernet_hca()); },
-           {counted(Outcome::pass, 4)}},
-          {"leaves an HCA missing from the bus to pci.devices",
-           [](Snapshot& node) {
-             node.infiniband->hcas.pop_back();
-             node.pci->devices.pop_back();
-           },
-           {counted(Outcome::skip, 3)}},
-          {"leaves an HCA that no longer answers to pci.devices",
-           [](Snapshot& node) {
-             node.infiniband->hcas.pop_back();
-             node.pci->devices.back().responding = false;
-           },
-           {counted(Outcome::skip, 3)}},
-          {"fails an HCA on the bus without RDMA device",
-           [](Snapshot& node) {
-             node.infiniband->hcas.pop_back();
-             node.pci->devices.back().driver.clear();
-           },
-           {fails("0104:00:00.0", Remedy::restart_service)}},
-          {"does not know an HCA whose RDMA device has no readable address",
-           [](Snapshot& node) {
-             ib_node::hca_of(node, 3).address = Fact<std::string>::unreadable("read link: busy");
-           },
-           {unknown("0104:00:00.0")}},
-          {"fails once when no HCA is an RDMA device",
-           [](Snapshot& node) { node.infiniband->hcas.clear(); },
-           {fails("node", Remedy::restart_service)}},
-          {"fails once without an RDMA stack",
-           [](Snapshot& node) {
-             node.infiniband = {.status = Status::absent, .reason = "no RDMA core is loaded"};
-           },
-           {fails("node", Remedy::restart_service, {std::int64_t{0}, std::int64_t{4}})}},
-          {"fails the count itself where the PCI bus is not known",
-           [](Snapshot& node) {
-             node.infiniband->hcas.pop_back();
-             node.pci = {.status = Status::absent, .reason = "no /sys/bus/pci"};
-           },
-           {fails("node", Remedy::report_to_provider, {std::int64_t{3}, std::int64_t{4}})}},
-          {"fails an HCA whose port is set to ethernet",
-           [](Snapshot& node) { ib_node::port_of(node, 2).link_layer = "Ethernet"; },
-           {fails("mlx5_ib2", Remedy::fix_config)}},
-          {"warns once when only names are not as expected",
-           [](Snapshot& node) {
-             ib_node::hca_of(node, 0).name = "mlx5_0";
-             ib_node::hca_of(node, 3).name = "mlx5_3";
-           },
-           {warns("node", Remedy::fix_config, {std::string("mlx5_0"), std::string("mlx5_ib*")})}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes when every HCA is there", [](Snapshot&) {}, {counted(Outcome::pass, 4)}},
+      {"does not count accelerated networking",
+       [](Snapshot& node) { node.infiniband->hcas.push_back(ib_node::ethernet_hca()); },
+       {counted(Outcome::pass, 4)}},
+      {"leaves an HCA missing from the bus to pci.devices",
+       [](Snapshot& node) {
+         node.infiniband->hcas.pop_back();
+         node.pci->devices.pop_back();
+       },
+       {counted(Outcome::skip, 3)}},
+      {"leaves an HCA that no longer answers to pci.devices",
+       [](Snapshot& node) {
+         node.infiniband->hcas.pop_back();
+         node.pci->devices.back().responding = false;
+       },
+       {counted(Outcome::skip, 3)}},
+      {"fails an HCA on the bus without RDMA device",
+       [](Snapshot& node) {
+         node.infiniband->hcas.pop_back();
+         node.pci->devices.back().driver.clear();
+       },
+       {fails("0104:00:00.0", Remedy::restart_service)}},
+      {"does not know an HCA whose RDMA device has no readable address",
+       [](Snapshot& node) {
+         hca_of(node, 3).address = Fact<std::string>::unreadable("read link: busy");
+       },
+       {unknown("0104:00:00.0")}},
+      {"fails once when no HCA is an RDMA device",
+       [](Snapshot& node) { node.infiniband->hcas.clear(); },
+       {fails("node", Remedy::restart_service)}},
+      {"fails once without an RDMA stack",
+       [](Snapshot& node) {
+         node.infiniband = {.status = Status::absent, .reason = "no RDMA core is loaded"};
+       },
+       {fails("node", Remedy::restart_service, {std::int64_t{0}, std::int64_t{4}})}},
+      {"fails the count itself where the PCI bus is not known",
+       [](Snapshot& node) {
+         node.infiniband->hcas.pop_back();
+         node.pci = {.status = Status::absent, .reason = "no /sys/bus/pci"};
+       },
+       {fails("node", Remedy::report_to_provider, {std::int64_t{3}, std::int64_t{4}})}},
+      {"fails an HCA whose port is set to ethernet",
+       [](Snapshot& node) { port_of(node, 2).link_layer = "Ethernet"; },
+       {fails("mlx5_ib2", Remedy::fix_config)}},
+      {"warns once when only names are not as expected",
+       [](Snapshot& node) {
+         hca_of(node, 0).name = "mlx5_0";
+         hca_of(node, 3).name = "mlx5_3";
+       },
+       {warns("node", Remedy::fix_config, {std::string("mlx5_0"), std::string("mlx5_ib*")})}},
+  };
+  expect_findings(checks::ib_present::check, ib_node::node(), ib_node::profile(), changes);
 }
 
 TEST(IbPresentTest, SkipsAMachineThatExpectsNone) {
@@ -88,7 +87,7 @@ TEST(IbPresentTest, WarnsOfAnUnusedHcaWhereNothingIsExpected) {
 
 TEST(IbPresentTest, FailsAWrongCountWithAnyNames) {
   Snapshot node = ib_node::node();
-  ib_node::hca_of(node, 0).name = "mlx5_0";
+  hca_of(node, 0).name = "mlx5_0";
   Profile three = ib_node::profile();
   three.ib->present.count = 3;
   EXPECT_THAT(judge(node, three), ElementsAre(is(Outcome::fail)));
@@ -128,38 +127,35 @@ Expected warned(std::string observed, std::string limit) {
 }
 
 TEST(IbFirmwareTest, JudgesOneChange) {
-  expect_findings(
-      checks::ib_firmware::check, ib_node::node(), ib_node::profile(),
-      {
-          {"passes when all are the same", [](Snapshot&) {}, {passes()}},
-          {"warns of the odd firmware",
-           [](Snapshot& node) { ib_node::hca_of(node, 2).firmware = std::string("28.33.1000"); },
-           {warned("28.33.1000", "28.35.2000")}},
-          {"warns once of another board with its own firmware",
-           [](Snapshot& node) {
-             ib_node::hca_of(node, 2).board = std::string("MT_0000000999");
-             ib_node::hca_of(node, 2).firmware = std::string("26.1.1");
-           },
-           {warned("MT_0000000999", "MT_0000000838")}},
-          {"warns about the node without a majority",
-           [](Snapshot& node) {
-             ib_node::hca_of(node, 2).firmware = std::string("28.33.1000");
-             ib_node::hca_of(node, 3).firmware = std::string("28.33.1000");
-           },
-           {warns("node", Remedy::fix_config)}},
-          {"does not know an unreadable version",
-           [](Snapshot& node) {
-             ib_node::hca_of(node, 2).firmware =
-                 Fact<std::string>::unreadable("read fw_ver: empty");
-           },
-           {unknown("mlx5_ib2")}},
-          {"does not know the one HCA without a board id",
-           [](Snapshot& node) {
-             ib_node::hca_of(node, 2).board =
-                 Fact<std::string>::absent("read board_id: no such file");
-           },
-           {unknown("mlx5_ib2")}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes when all are the same", [](Snapshot&) {}, {passes()}},
+      {"warns of the odd firmware",
+       [](Snapshot& node) { hca_of(node, 2).firmware = std::string("28.33.1000"); },
+       {warned("28.33.1000", "28.35.2000")}},
+      {"warns once of another board with its own firmware",
+       [](Snapshot& node) {
+         hca_of(node, 2).board = std::string("MT_0000000999");
+         hca_of(node, 2).firmware = std::string("26.1.1");
+       },
+       {warned("MT_0000000999", "MT_0000000838")}},
+      {"warns about the node without a majority",
+       [](Snapshot& node) {
+         hca_of(node, 2).firmware = std::string("28.33.1000");
+         hca_of(node, 3).firmware = std::string("28.33.1000");
+       },
+       {warns("node", Remedy::fix_config)}},
+      {"does not know an unreadable version",
+       [](Snapshot& node) {
+         hca_of(node, 2).firmware = Fact<std::string>::unreadable("read fw_ver: empty");
+       },
+       {unknown("mlx5_ib2")}},
+      {"does not know the one HCA without a board id",
+       [](Snapshot& node) {
+         hca_of(node, 2).board = Fact<std::string>::absent("read board_id: no such file");
+       },
+       {unknown("mlx5_ib2")}},
+  };
+  expect_findings(checks::ib_firmware::check, ib_node::node(), ib_node::profile(), changes);
 }
 
 TEST(IbFirmwareTest, AcceptsFirmwareThatTheProfileAllows) {
@@ -172,14 +168,14 @@ TEST(IbFirmwareTest, WarnsOfFirmwareThatIsNotAllowedForTheBoard) {
   Profile profile = ib_node::profile();
   profile.ib->firmware = {.allowed = {{"MT_0000000838", {"28.35.*", "28.37.*"}}}, .same = false};
   Snapshot node = ib_node::node();
-  ib_node::hca_of(node, 2).firmware = std::string("28.33.1000");
+  hca_of(node, 2).firmware = std::string("28.33.1000");
   EXPECT_THAT(judge(node, profile), ElementsAre(warned("28.33.1000", "28.35.*, 28.37.*")));
 }
 
 TEST(IbFirmwareTest, ComparesFirmwareWithoutBoardIds) {
   Snapshot node = ib_node::node();
   for (unsigned i = 0; i < 4; ++i) {
-    ib_node::hca_of(node, i).board = Fact<std::string>::absent("read board_id: no such file");
+    hca_of(node, i).board = Fact<std::string>::absent("read board_id: no such file");
   }
   EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
 }
@@ -195,58 +191,57 @@ Expected failed(std::string device, Remedy remedy = Remedy::fix_config) {
 }
 
 TEST(IbVerbsTest, JudgesOneChange) {
-  expect_findings(
-      checks::ib_verbs::check, ib_node::node(), ib_node::profile(),
-      {
-          {"passes when every HCA opens and agrees", [](Snapshot&) {}, {passes()}},
-          {"fails an HCA that the library does not list",
-           [](Snapshot& node) { node.verbs->devices.erase(node.verbs->devices.begin() + 1); },
-           {failed("mlx5_ib1")}},
-          {"fails once when the library lists none",
-           [](Snapshot& node) { node.verbs->devices.clear(); },
-           {failed("node")}},
-          {"fails an HCA that does not open",
-           [](Snapshot& node) {
-             node.verbs->devices.at(1).ports =
-                 Fact<std::vector<VerbsPort>>::unreadable("open mlx5_ib1: Permission denied");
-             node.verbs->devices.at(1).registers =
-                 Fact<bool>::unreadable("open mlx5_ib1: Permission denied");
-           },
-           {failed("mlx5_ib1")}},
-          {"fails a port that verbs and sysfs describe differently",
-           [](Snapshot& node) {
-             (*node.verbs->devices.at(1).ports).at(0).width = 2;
-             (*node.verbs->devices.at(1).ports).at(0).lid = 7;
-           },
-           {failed("mlx5_ib1", Remedy::reboot)}},
-          {"leaves a port that is down to ib.state",
-           [](Snapshot& node) { ib_node::port_of(node, 1).state = 1U; },
-           {passes()}},
-          {"fails an HCA that registers no memory",
-           [](Snapshot& node) {
-             node.verbs->devices.at(1).registers =
-                 Fact<bool>::unreadable("register memory on mlx5_ib1: Cannot allocate memory");
-           },
-           {failed("mlx5_ib1")}},
-          {"leaves a low limit of locked memory to host.limits",
-           [](Snapshot& node) {
-             node.kernel = observed(Kernel{.limits = {.memlock_bytes = std::string("65536")}});
-             node.verbs->devices.at(1).registers =
-                 Fact<bool>::unreadable("register memory on mlx5_ib1: Cannot allocate memory");
-           },
-           {passes()}},
-          {"skips below a foreign root",
-           [](Snapshot& node) {
-             node.identity->foreign_root = true;
-             node.verbs = {.status = Status::absent, .reason = "a foreign root"};
-           },
-           {skips()}},
-          {"fails once on a live node without the kernels interface",
-           [](Snapshot& node) {
-             node.verbs = {.status = Status::absent, .reason = "ib_uverbs is not loaded"};
-           },
-           {failed("node", Remedy::restart_service)}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes when every HCA opens and agrees", [](Snapshot&) {}, {passes()}},
+      {"fails an HCA that the library does not list",
+       [](Snapshot& node) { node.verbs->devices.erase(node.verbs->devices.begin() + 1); },
+       {failed("mlx5_ib1")}},
+      {"fails once when the library lists none",
+       [](Snapshot& node) { node.verbs->devices.clear(); },
+       {failed("node")}},
+      {"fails an HCA that does not open",
+       [](Snapshot& node) {
+         node.verbs->devices.at(1).ports =
+             Fact<std::vector<VerbsPort>>::unreadable("open mlx5_ib1: Permission denied");
+         node.verbs->devices.at(1).registers =
+             Fact<bool>::unreadable("open mlx5_ib1: Permission denied");
+       },
+       {failed("mlx5_ib1")}},
+      {"fails a port that verbs and sysfs describe differently",
+       [](Snapshot& node) {
+         (*node.verbs->devices.at(1).ports).at(0).width = 2;
+         (*node.verbs->devices.at(1).ports).at(0).lid = 7;
+       },
+       {failed("mlx5_ib1", Remedy::reboot)}},
+      {"leaves a port that is down to ib.state",
+       [](Snapshot& node) { port_of(node, 1).state = 1U; },
+       {passes()}},
+      {"fails an HCA that registers no memory",
+       [](Snapshot& node) {
+         node.verbs->devices.at(1).registers =
+             Fact<bool>::unreadable("register memory on mlx5_ib1: Cannot allocate memory");
+       },
+       {failed("mlx5_ib1")}},
+      {"leaves a low limit of locked memory to host.limits",
+       [](Snapshot& node) {
+         node.kernel = observed(Kernel{.limits = {.memlock_bytes = std::string("65536")}});
+         node.verbs->devices.at(1).registers =
+             Fact<bool>::unreadable("register memory on mlx5_ib1: Cannot allocate memory");
+       },
+       {passes()}},
+      {"skips below a foreign root",
+       [](Snapshot& node) {
+         node.identity->foreign_root = true;
+         node.verbs = {.status = Status::absent, .reason = "a foreign root"};
+       },
+       {skips()}},
+      {"fails once on a live node without the kernels interface",
+       [](Snapshot& node) {
+         node.verbs = {.status = Status::absent, .reason = "ib_uverbs is not loaded"};
+       },
+       {failed("node", Remedy::restart_service)}},
+  };
+  expect_findings(checks::ib_verbs::check, ib_node::node(), ib_node::profile(), changes);
 }
 
 }  // namespace

@@ -26,54 +26,53 @@ Expected slow(double gbps, Remedy remedy = Remedy::report_to_provider) {
 }
 
 TEST(IbRateTest, JudgesOneChange) {
-  expect_findings(
-      checks::ib_rate::check, ib_node::node(), ib_node::profile(),
-      {
-          {"passes at the expected rate", [](Snapshot&) {}, {passes()}},
-          {"names lost lanes as the cause",
-           [](Snapshot& node) { set_rate(ib_node::port_of(node, 1), 200, 2, "NDR"); },
-           {slow(200)}},
-          {"names slow lanes as the cause",
-           [](Snapshot& node) { set_rate(ib_node::port_of(node, 1), 200, 4, "HDR"); },
-           {slow(200)}},
-          {"names both causes",
-           [](Snapshot& node) { set_rate(ib_node::port_of(node, 1), 50, 1, "HDR"); },
-           {slow(50)}},
-          {"SDR without verbs may be the driver",
-           [](Snapshot& node) {
-             node.verbs = {.status = Status::absent, .reason = "a foreign root"};
-             set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
-           },
-           {slow(10, Remedy::fix_config)}},
-          {"takes a missing word for SDR",
-           [](Snapshot& node) {
-             node.verbs = {.status = Status::absent, .reason = "a foreign root"};
-             set_rate(ib_node::port_of(node, 1), 10, 4, "");
-           },
-           {fails("mlx5_ib1", Remedy::fix_config, {10.0, 400.0, "Gb/s"})}},
-          {"fails when verbs say SDR too",
-           [](Snapshot& node) {
-             set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
-             (*node.verbs->devices.at(1).ports).at(0).active_speed = 1;
-           },
-           {slow(10)}},
-          {"leaves a port that is down to ib.state",
-           [](Snapshot& node) {
-             ib_node::port_of(node, 1).state = 1U;
-             set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
-           },
-           {passes()}},
-          {"does not know an unreadable rate",
-           [](Snapshot& node) {
-             ib_node::port_of(node, 1).rate_gbps = Fact<double>::unreadable("read rate: empty");
-           },
-           {unknown("mlx5_ib1")}},
-          {"is unknown without the width",
-           [](Snapshot& node) {
-             ib_node::port_of(node, 1).width = Fact<unsigned>::unreadable("read rate: no width");
-           },
-           {unknown("mlx5_ib1")}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes at the expected rate", [](Snapshot&) {}, {passes()}},
+      {"names lost lanes as the cause",
+       [](Snapshot& node) { set_rate(port_of(node, 1), 200, 2, "NDR"); },
+       {slow(200)}},
+      {"names slow lanes as the cause",
+       [](Snapshot& node) { set_rate(port_of(node, 1), 200, 4, "HDR"); },
+       {slow(200)}},
+      {"names both causes",
+       [](Snapshot& node) { set_rate(port_of(node, 1), 50, 1, "HDR"); },
+       {slow(50)}},
+      {"SDR without verbs may be the driver",
+       [](Snapshot& node) {
+         node.verbs = {.status = Status::absent, .reason = "a foreign root"};
+         set_rate(port_of(node, 1), 10, 4, "SDR");
+       },
+       {slow(10, Remedy::fix_config)}},
+      {"takes a missing word for SDR",
+       [](Snapshot& node) {
+         node.verbs = {.status = Status::absent, .reason = "a foreign root"};
+         set_rate(port_of(node, 1), 10, 4, "");
+       },
+       {fails("mlx5_ib1", Remedy::fix_config, {10.0, 400.0, "Gb/s"})}},
+      {"fails when verbs say SDR too",
+       [](Snapshot& node) {
+         set_rate(port_of(node, 1), 10, 4, "SDR");
+         (*node.verbs->devices.at(1).ports).at(0).active_speed = 1;
+       },
+       {slow(10)}},
+      {"leaves a port that is down to ib.state",
+       [](Snapshot& node) {
+         port_of(node, 1).state = 1U;
+         set_rate(port_of(node, 1), 10, 4, "SDR");
+       },
+       {passes()}},
+      {"does not know an unreadable rate",
+       [](Snapshot& node) {
+         port_of(node, 1).rate_gbps = Fact<double>::unreadable("read rate: empty");
+       },
+       {unknown("mlx5_ib1")}},
+      {"is unknown without the width",
+       [](Snapshot& node) {
+         port_of(node, 1).width = Fact<unsigned>::unreadable("read rate: no width");
+       },
+       {unknown("mlx5_ib1")}},
+  };
+  expect_findings(checks::ib_rate::check, ib_node::node(), ib_node::profile(), changes);
 }
 
 TEST(IbRateTest, FailsTheRightRateOverTooFewLanes) {
@@ -81,8 +80,8 @@ TEST(IbRateTest, FailsTheRightRateOverTooFewLanes) {
   profile.ib->rate = {
       .expected = BitsPerSecond{200e9}, .width = IbWidth::x4, .speed = IbLaneSpeed::hdr};
   Snapshot node = ib_node::node();
-  for (unsigned i = 0; i < 4; ++i) set_rate(ib_node::port_of(node, i), 200, 4, "HDR");
-  set_rate(ib_node::port_of(node, 1), 200, 2, "NDR");
+  for (unsigned i = 0; i < 4; ++i) set_rate(port_of(node, i), 200, 4, "HDR");
+  set_rate(port_of(node, 1), 200, 2, "NDR");
   EXPECT_THAT(judge(node, profile),
               ElementsAre(fails("mlx5_ib1", Remedy::report_to_provider, {200.0, 200.0, "Gb/s"})));
 }
@@ -91,13 +90,13 @@ TEST(IbRateTest, JudgesARateAloneWhereTheProfileKnowsNoLanes) {
   Profile profile = ib_node::profile();
   profile.ib->rate = {.expected = BitsPerSecond{400e9}};
   Snapshot node = ib_node::node();
-  set_rate(ib_node::port_of(node, 1), 200, 2, "NDR");
+  set_rate(port_of(node, 1), 200, 2, "NDR");
   EXPECT_THAT(judge(node, profile), ElementsAre(slow(200)));
 }
 
 TEST(IbRateTest, WarnsWhenVerbsKnowTheSpeedThatSysfsCannotName) {
   Snapshot node = ib_node::node();
-  set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
+  set_rate(port_of(node, 1), 10, 4, "SDR");
   EXPECT_THAT(judge(node),
               ElementsAre(AllOf(is(Outcome::warn),
                                 ::testing::Field(&Finding::remedy, Remedy::fix_config))));
@@ -105,7 +104,7 @@ TEST(IbRateTest, WarnsWhenVerbsKnowTheSpeedThatSysfsCannotName) {
 
 TEST(IbRateTest, FailsLostLanesThatOnlyVerbsCanName) {
   Snapshot node = ib_node::node();
-  set_rate(ib_node::port_of(node, 1), 5, 2, "SDR");
+  set_rate(port_of(node, 1), 5, 2, "SDR");
   (*node.verbs->devices.at(1).ports).at(0).width = 2;
   EXPECT_THAT(judge(node), ElementsAre(is(Outcome::fail)));
 }
@@ -118,9 +117,9 @@ TEST(IbRateTest, SkipsWhereNoRateIsExpected) {
 
 TEST(IbRateTest, WarnsOfSdrEvenWhereNoRateIsExpected) {
   Snapshot node = ib_node::node();
-  set_rate(ib_node::port_of(node, 1), 10, 4, "SDR");
+  set_rate(port_of(node, 1), 10, 4, "SDR");
   (*node.verbs->devices.at(1).ports).at(0).active_speed = 1;
-  node.infiniband->hcas = {ib_node::hca_of(node, 1)};  // without peers that tell
+  node.infiniband->hcas = {hca_of(node, 1)};  // without peers that tell
   EXPECT_THAT(judge(node, ib_node::no_expectations()), ElementsAre(is(Outcome::warn)));
 }
 
@@ -143,67 +142,66 @@ Expected failed(std::string device, std::string state, Remedy remedy) {
 }
 
 TEST(IbStateTest, JudgesOneChange) {
-  expect_findings(
-      checks::ib_state::check, ib_node::node(), ib_node::profile(),
-      {
-          {"passes when every port is active and up", [](Snapshot&) {}, {passes()}},
-          {"fails a polling port",
-           [](Snapshot& node) {
-             ib_node::port_of(node, 1).state = 1U;
-             ib_node::port_of(node, 1).physical_state = 2U;
-           },
-           {failed("mlx5_ib1", "DOWN", Remedy::report_to_provider)}},
-          {"a disabled port is a configuration fault",
-           [](Snapshot& node) {
-             ib_node::port_of(node, 1).state = 1U;
-             ib_node::port_of(node, 1).physical_state = 3U;
-           },
-           {failed("mlx5_ib1", "DOWN", Remedy::fix_config)}},
-          {"INIT is a fault of the fabric",
-           [](Snapshot& node) { ib_node::port_of(node, 0).state = 2U; },
-           {failed("mlx5_ib0", "INIT", Remedy::report_to_provider)}},
-          {"fails an active port that is retraining",
-           [](Snapshot& node) {
-             node.identity->hypervisor = false;
-             ib_node::port_of(node, 0).physical_state = 6U;
-           },
-           {fails("mlx5_ib0", Remedy::reseat_or_replace,
-                  {std::string("LinkErrorRecovery"), std::string("LinkUp")})}},
-          {"does not know an unreadable state",
-           [](Snapshot& node) {
-             ib_node::port_of(node, 0).state = Fact<unsigned>::unreadable("read state: empty");
-           },
-           {unknown("mlx5_ib0")}},
-          {"does not know a port whose link layer cannot be read",
-           [](Snapshot& node) { ib_node::port_of(node, 0).link_layer.clear(); },
-           {unknown("mlx5_ib0")}},
-          {"does not know an HCA without readable ports",
-           [](Snapshot& node) {
-             ib_node::hca_of(node, 0).ports = Fact<std::vector<IbPort>>::absent("no such file");
-           },
-           {unknown("mlx5_ib0")}},
-          {"ignores ethernet",
-           [](Snapshot& node) {
-             Hca an = ib_node::ethernet_hca();
-             an.ports->front().state = 1U;
-             node.infiniband->hcas.push_back(an);
-           },
-           {passes()}},
-          {"skips when the HCAs are gone",
-           [](Snapshot& node) { node.infiniband->hcas.clear(); },
-           {skips()}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes when every port is active and up", [](Snapshot&) {}, {passes()}},
+      {"fails a polling port",
+       [](Snapshot& node) {
+         port_of(node, 1).state = 1U;
+         port_of(node, 1).physical_state = 2U;
+       },
+       {failed("mlx5_ib1", "DOWN", Remedy::report_to_provider)}},
+      {"a disabled port is a configuration fault",
+       [](Snapshot& node) {
+         port_of(node, 1).state = 1U;
+         port_of(node, 1).physical_state = 3U;
+       },
+       {failed("mlx5_ib1", "DOWN", Remedy::fix_config)}},
+      {"INIT is a fault of the fabric",
+       [](Snapshot& node) { port_of(node, 0).state = 2U; },
+       {failed("mlx5_ib0", "INIT", Remedy::report_to_provider)}},
+      {"fails an active port that is retraining",
+       [](Snapshot& node) {
+         node.identity->hypervisor = false;
+         port_of(node, 0).physical_state = 6U;
+       },
+       {fails("mlx5_ib0", Remedy::reseat_or_replace,
+              {std::string("LinkErrorRecovery"), std::string("LinkUp")})}},
+      {"does not know an unreadable state",
+       [](Snapshot& node) {
+         port_of(node, 0).state = Fact<unsigned>::unreadable("read state: empty");
+       },
+       {unknown("mlx5_ib0")}},
+      {"does not know a port whose link layer cannot be read",
+       [](Snapshot& node) { port_of(node, 0).link_layer.clear(); },
+       {unknown("mlx5_ib0")}},
+      {"does not know an HCA without readable ports",
+       [](Snapshot& node) {
+         hca_of(node, 0).ports = Fact<std::vector<IbPort>>::absent("no such file");
+       },
+       {unknown("mlx5_ib0")}},
+      {"ignores ethernet",
+       [](Snapshot& node) {
+         Hca an = ib_node::ethernet_hca();
+         an.ports->front().state = 1U;
+         node.infiniband->hcas.push_back(an);
+       },
+       {passes()}},
+      {"skips when the HCAs are gone",
+       [](Snapshot& node) { node.infiniband->hcas.clear(); },
+       {skips()}},
+  };
+  expect_findings(checks::ib_state::check, ib_node::node(), ib_node::profile(), changes);
 }
 
 TEST(IbStateTest, JudgesWithoutAnyExpectationToo) {
   Snapshot node = ib_node::node();
-  ib_node::port_of(node, 1).state = 1U;
+  port_of(node, 1).state = 1U;
   EXPECT_THAT(judge(node, ib_node::no_expectations()), ElementsAre(is(Outcome::fail)));
 }
 
 TEST(IbStateTest, CallsArmedTransient) {
   Snapshot node = ib_node::node();
-  ib_node::port_of(node, 0).state = 3U;
+  port_of(node, 0).state = 3U;
   EXPECT_THAT(judge(node), ElementsAre(AllOf(is(Outcome::fail),
                                              ::testing::Field(&Finding::remedy, Remedy::watch))));
 }
@@ -213,7 +211,7 @@ TEST(IbStateTest, NamesThePortWhereItIsNotTheFirst) {
   IbPort second = ib_node::port();
   second.number = 2;
   second.state = 1U;
-  ib_node::hca_of(node, 0).ports->push_back(second);
+  hca_of(node, 0).ports->push_back(second);
   EXPECT_THAT(judge(node), ElementsAre(::testing::Field(&Finding::device, "mlx5_ib0")));
 }
 

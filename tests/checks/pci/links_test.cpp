@@ -28,33 +28,33 @@ Snapshot seen_before() {
 }
 
 TEST(PciErrorsTest, JudgesOneChange) {
-  expect_findings(checks::pci_errors::check, seen_before(), limits(),
-                  {
-                      {"passes when no counter moved", [](Snapshot&) {}, {passes()}},
-                      {"fails the worst uncorrected error once",
-                       [](Snapshot& node) {
-                         node.pci.facts.devices[kGpu].aer =
-                             AerCounts{.fatal = 1, .non_fatal = 2, .correctable = 5000};
-                         node.pci.facts.devices[kHca].aer = AerCounts{.non_fatal = 2};
-                       },
-                       {fails("0000:02:00.0", Remedy::reseat_or_replace,
-                              {std::int64_t{1}, std::int64_t{0}, "errors"}),
-                        fails("0000:03:00.0", Remedy::reseat_or_replace,
-                              {std::int64_t{2}, std::int64_t{0}, "errors"})}},
-                      {"counters that cannot be read are unknown",
-                       [](Snapshot& node) {
-                         node.pci.facts.devices[kHca].aer = Fact<AerCounts>::unreadable("no total");
-                       },
-                       {unknown("0000:03:00.0")}},
-                      {"asks nothing of the virtual functions of a host",
-                       [](Snapshot& node) {
-                         auto part = pci_device("0000:03:00.2", PciKind::hca);
-                         part.virtual_function = true;
-                         part.aer = Fact<AerCounts>::absent("no AER");
-                         node.pci.facts.devices.push_back(part);
-                       },
-                       {passes()}},
-                  });
+  const std::vector<NodeChange> changes{
+      {"passes when no counter moved", [](Snapshot&) {}, {passes()}},
+      {"fails the worst uncorrected error once",
+       [](Snapshot& node) {
+         node.pci.facts.devices[kGpu].aer =
+             AerCounts{.fatal = 1, .non_fatal = 2, .correctable = 5000};
+         node.pci.facts.devices[kHca].aer = AerCounts{.non_fatal = 2};
+       },
+       {fails("0000:02:00.0", Remedy::reseat_or_replace,
+              {std::int64_t{1}, std::int64_t{0}, "errors"}),
+        fails("0000:03:00.0", Remedy::reseat_or_replace,
+              {std::int64_t{2}, std::int64_t{0}, "errors"})}},
+      {"counters that cannot be read are unknown",
+       [](Snapshot& node) {
+         node.pci.facts.devices[kHca].aer = Fact<AerCounts>::unreadable("no total");
+       },
+       {unknown("0000:03:00.0")}},
+      {"asks nothing of the virtual functions of a host",
+       [](Snapshot& node) {
+         auto part = pci_device("0000:03:00.2", PciKind::hca);
+         part.virtual_function = true;
+         part.aer = Fact<AerCounts>::absent("no AER");
+         node.pci.facts.devices.push_back(part);
+       },
+       {passes()}},
+  };
+  expect_findings(checks::pci_errors::check, seen_before(), limits(), changes);
 }
 
 TEST(PciErrorsTest, AFirstObservationHasNoRate) {
@@ -131,20 +131,20 @@ PciDevice& device(Snapshot& snapshot, std::size_t index) {
 const Expected kPass{.device = "node", .outcome = Outcome::pass};
 
 TEST(PciLinkTest, JudgesOneChange) {
-  expect_findings(checks::pci_link::check, small_node(), one_gpu_and_hca(),
-                  {
-                      {"passes at full width and speed", [](Snapshot&) {}, {kPass}},
-                      {"an idle GPU may slow its link down",
-                       [](Snapshot& node) { device(node, kGpu).link_speed_gts = 2.5; },
-                       {kPass}},
-                      {"fails a narrow link",
-                       [](Snapshot& node) { device(node, kGpu).link_width = 8U; },
-                       {fails("0000:02:00.0", Remedy::reseat_or_replace,
-                              {std::int64_t{8}, std::int64_t{16}, "lanes"})}},
-                      {"fails a GPU that could never reach the profiles speed",
-                       [](Snapshot& node) { device(node, kGpu).link_speed_max_gts = 16.0; },
-                       {fails("0000:02:00.0", Remedy::reseat_or_replace, {16.0, 32.0, "GT/s"})}},
-                  });
+  const std::vector<NodeChange> changes{
+      {"passes at full width and speed", [](Snapshot&) {}, {kPass}},
+      {"an idle GPU may slow its link down",
+       [](Snapshot& node) { device(node, kGpu).link_speed_gts = 2.5; },
+       {kPass}},
+      {"fails a narrow link",
+       [](Snapshot& node) { device(node, kGpu).link_width = 8U; },
+       {fails("0000:02:00.0", Remedy::reseat_or_replace,
+              {std::int64_t{8}, std::int64_t{16}, "lanes"})}},
+      {"fails a GPU that could never reach the profiles speed",
+       [](Snapshot& node) { device(node, kGpu).link_speed_max_gts = 16.0; },
+       {fails("0000:02:00.0", Remedy::reseat_or_replace, {16.0, 32.0, "GT/s"})}},
+  };
+  expect_findings(checks::pci_link::check, small_node(), one_gpu_and_hca(), changes);
 }
 
 TEST(PciLinkTest, AGpuAtWorkHasItsFullSpeed) {

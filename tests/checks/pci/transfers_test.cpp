@@ -13,32 +13,31 @@ Findings judged(const Snapshot& snapshot) {
 const Expected kPass{.device = "node", .outcome = Outcome::pass};
 
 TEST(PciAcsTest, JudgesOneChange) {
-  expect_findings(
-      checks::pci_acs::check, small_node(), one_gpu_and_hca(),
-      {
-          {"passes when they are off", [](Snapshot&) {}, {kPass}},
-          {"warns at the switch port above a GPU once",
-           [](Snapshot& node) {
-             node.pci.facts.devices[kSwitch].acs_control = 0x1dU;
-             node.pci.facts.devices.push_back(pci_device("0000:02:01.0", PciKind::gpu));
-           },
-           {warns("0000:01:00.0", Remedy::fix_config, {std::int64_t{0x1d}, std::int64_t{0}})}},
-          {"the root port is the way up anyhow",
-           [](Snapshot& node) { node.pci.facts.devices[kRootPort].acs_control = 0x1dU; },
-           {kPass}},
-          {"a bridge without the capability cannot redirect",
-           [](Snapshot& node) {
-             node.pci.facts.devices[kSwitch].acs_control =
-                 Fact<unsigned>::absent("the bridge has no access control services");
-           },
-           {kPass}},
-          {"is unknown if unreadable",
-           [](Snapshot& node) {
-             node.pci.facts.devices[kSwitch].acs_control =
-                 Fact<unsigned>::unreadable("only root may read it");
-           },
-           {unknown("0000:01:00.0")}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes when they are off", [](Snapshot&) {}, {kPass}},
+      {"warns at the switch port above a GPU once",
+       [](Snapshot& node) {
+         node.pci.facts.devices[kSwitch].acs_control = 0x1dU;
+         node.pci.facts.devices.push_back(pci_device("0000:02:01.0", PciKind::gpu));
+       },
+       {warns("0000:01:00.0", Remedy::fix_config, {std::int64_t{0x1d}, std::int64_t{0}})}},
+      {"the root port is the way up anyhow",
+       [](Snapshot& node) { node.pci.facts.devices[kRootPort].acs_control = 0x1dU; },
+       {kPass}},
+      {"a bridge without the capability cannot redirect",
+       [](Snapshot& node) {
+         node.pci.facts.devices[kSwitch].acs_control =
+             Fact<unsigned>::absent("the bridge has no access control services");
+       },
+       {kPass}},
+      {"is unknown if unreadable",
+       [](Snapshot& node) {
+         node.pci.facts.devices[kSwitch].acs_control =
+             Fact<unsigned>::unreadable("only root may read it");
+       },
+       {unknown("0000:01:00.0")}},
+  };
+  expect_findings(checks::pci_acs::check, small_node(), one_gpu_and_hca(), changes);
 }
 
 TEST(PciAcsTest, SkipsUnderAHypervisorAndWithoutSwitches) {
@@ -59,28 +58,27 @@ Findings judged(const Snapshot& snapshot) {
 }
 
 TEST(PciPayloadTest, JudgesOneChange) {
-  expect_findings(checks::pci_payload::check, small_node(), one_gpu_and_hca(),
-                  {
-                      {"passes at the payload of the path", [](Snapshot&) {}, {passes()}},
-                      {"warns below the payload of the path",
-                       [](Snapshot& node) { node.pci.facts.devices[kGpu].payload_bytes = 128U; },
-                       {warns("0000:02:00.0", Remedy::fix_config,
-                              {std::int64_t{128}, std::int64_t{256}, "B"})}},
-                      {"an unreadable hop is unknown",
-                       [](Snapshot& node) {
-                         node.pci.facts.devices[kRootPort].payload_max_bytes =
-                             Fact<unsigned>::unreadable("reads all ones");
-                       },
-                       {unknown("0000:02:00.0"), unknown("0000:03:00.0")}},
-                      {"skips missing payloads and is unknown for unreadable ones",
-                       [](Snapshot& node) {
-                         node.pci.facts.devices[kGpu].payload_bytes =
-                             Fact<unsigned>::absent("no PCI Express capability");
-                         node.pci.facts.devices[kHca].payload_bytes =
-                             Fact<unsigned>::unreadable("only root may read it");
-                       },
-                       {unknown("0000:03:00.0"), skips("0000:02:00.0")}},
-                  });
+  const std::vector<NodeChange> changes{
+      {"passes at the payload of the path", [](Snapshot&) {}, {passes()}},
+      {"warns below the payload of the path",
+       [](Snapshot& node) { node.pci.facts.devices[kGpu].payload_bytes = 128U; },
+       {warns("0000:02:00.0", Remedy::fix_config, {std::int64_t{128}, std::int64_t{256}, "B"})}},
+      {"an unreadable hop is unknown",
+       [](Snapshot& node) {
+         node.pci.facts.devices[kRootPort].payload_max_bytes =
+             Fact<unsigned>::unreadable("reads all ones");
+       },
+       {unknown("0000:02:00.0"), unknown("0000:03:00.0")}},
+      {"skips missing payloads and is unknown for unreadable ones",
+       [](Snapshot& node) {
+         node.pci.facts.devices[kGpu].payload_bytes =
+             Fact<unsigned>::absent("no PCI Express capability");
+         node.pci.facts.devices[kHca].payload_bytes =
+             Fact<unsigned>::unreadable("only root may read it");
+       },
+       {unknown("0000:03:00.0"), skips("0000:02:00.0")}},
+  };
+  expect_findings(checks::pci_payload::check, small_node(), one_gpu_and_hca(), changes);
 }
 
 TEST(PciPayloadTest, TheLeastOfAllHopsIsTheLimit) {

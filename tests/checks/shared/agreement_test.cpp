@@ -21,7 +21,7 @@ Snapshot eight_hcas() {
 }
 
 void set_rate(Snapshot& node, unsigned hca, double gbps, unsigned lanes, const char* speed) {
-  auto& port = ib_node::port_of(node, hca);
+  auto& port = port_of(node, hca);
   port.rate_gbps = gbps;
   port.width = lanes;
   port.speed = std::string(speed);
@@ -58,13 +58,13 @@ TEST(PeersTest, WithoutAMajorityTheNodeWarns) {
 TEST(PeersTest, HcasOfAnotherKindAreNotCompared) {
   using Change = void (*)(Snapshot&);
   const std::vector<Change> kinds{
-      [](Snapshot& node) { ib_node::hca_of(node, 7).type = std::string("MT4123"); },
-      [](Snapshot& node) { ib_node::hca_of(node, 7).board = std::string("MT_0000000223"); },
-      [](Snapshot& node) { ib_node::hca_of(node, 7).name = "mlx5_storage0"; },
+      [](Snapshot& node) { hca_of(node, 7).type = std::string("MT4123"); },
+      [](Snapshot& node) { hca_of(node, 7).board = std::string("MT_0000000223"); },
+      [](Snapshot& node) { hca_of(node, 7).name = "mlx5_storage0"; },
       [](Snapshot& node) {
-        ib_node::port_of(node, 7).gid0 = std::string("fec0:0000:0000:0002:0015:5dff:fe33:ff07");
+        port_of(node, 7).gid0 = std::string("fec0:0000:0000:0002:0015:5dff:fe33:ff07");
       },
-      [](Snapshot& node) { ib_node::port_of(node, 7).link_layer = "Ethernet"; },
+      [](Snapshot& node) { port_of(node, 7).link_layer = "Ethernet"; },
       [](Snapshot& node) { node.pci->devices.back().virtual_function = true; }};
   for (const auto change : kinds) {
     auto node = eight_hcas();
@@ -96,8 +96,8 @@ TEST(PeersTest, ALimitGoesBeforePeers) {
 }
 
 void set_down(Snapshot& node, unsigned hca, unsigned physical) {
-  ib_node::port_of(node, hca).state = 1U;
-  ib_node::port_of(node, hca).physical_state = physical;
+  port_of(node, hca).state = 1U;
+  port_of(node, hca).physical_state = physical;
 }
 
 TEST(PeersTest, OnePortWithoutPartnerAmongEightFails) {

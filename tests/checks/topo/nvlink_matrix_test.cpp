@@ -28,7 +28,7 @@ void lead(NvLink& link, unsigned gpu) {
 Snapshot bridged() {
   Snapshot node = linked_node::node_of(4);
   for (unsigned gpu = 0; gpu < 4; ++gpu) {
-    for (auto& link : *gpu_node::gpu(node, gpu).nvlinks) lead(link, gpu ^ 1U);
+    for (auto& link : *gpu_of(node, gpu).nvlinks) lead(link, gpu ^ 1U);
   }
   return node;
 }
@@ -50,13 +50,13 @@ TEST(TopoNvlinkMatrixTest, PassesLinksToSwitches) {
 
 TEST(TopoNvlinkMatrixTest, FailsLinksThatLeadToSomethingElse) {
   Snapshot node = linked_node::node();
-  linked_node::link_of(node, 0, 4).remote_type = 0U;
+  link_of(node, 0, 4).remote_type = 0U;
   EXPECT_THAT(judge(node), ElementsAre(wrong(std::string("a GPU"), std::string("a switch"))));
-  linked_node::link_of(node, 0, 5).remote_type = 0U;
+  link_of(node, 0, 5).remote_type = 0U;
   EXPECT_EQ(judge(node).front(), fails("gpu0", Remedy::report_to_provider, {"a GPU", "a switch"}));
-  linked_node::link_of(node, 0, 4).remote_type = 1U;
+  link_of(node, 0, 4).remote_type = 1U;
   EXPECT_EQ(judge(node).front().observed, Value(std::string("a processor")));
-  linked_node::link_of(node, 0, 4).remote_type = 9U;
+  link_of(node, 0, 4).remote_type = 9U;
   EXPECT_EQ(judge(node).front().observed, Value(std::string("something unknown")));
   node.identity->hypervisor = false;
   EXPECT_EQ(judge(node).front().remedy, Remedy::reseat_or_replace);
@@ -64,13 +64,13 @@ TEST(TopoNvlinkMatrixTest, FailsLinksThatLeadToSomethingElse) {
 
 TEST(TopoNvlinkMatrixTest, LeavesLostLinksToGpuNvlinkState) {
   Snapshot node = linked_node::node();
-  linked_node::link_of(node, 0, 4).state = 0U;
-  linked_node::link_of(node, 0, 4).remote_type = 0U;
-  linked_node::link_of(node, 0, 5).remote_type = 255U;
+  link_of(node, 0, 4).state = 0U;
+  link_of(node, 0, 4).remote_type = 0U;
+  link_of(node, 0, 5).remote_type = 255U;
   EXPECT_THAT(judge(node), ElementsAre(kToSwitches));
-  for (auto& link : *gpu_node::gpu(node, 0).nvlinks) link.state = 0U;
+  for (auto& link : *gpu_of(node, 0).nvlinks) link.state = 0U;
   EXPECT_THAT(judge(node), ElementsAre(passes()));
-  for (auto& link : *gpu_node::gpu(node, 1).nvlinks) link.state = 0U;
+  for (auto& link : *gpu_of(node, 1).nvlinks) link.state = 0U;
   EXPECT_THAT(judge(node), ElementsAre(skips()));
 }
 
@@ -89,11 +89,11 @@ TEST(TopoNvlinkMatrixTest, SkipsWithoutPeersInNvml) {
 TEST(TopoNvlinkMatrixTest, IsUnknownForUnreadableFacts) {
   const auto unclear = []() { return unknown("gpu0"); };
   Snapshot node = linked_node::node();
-  linked_node::link_of(node, 0, 4).remote_type = Fact<unsigned>::unreadable("N/A");
+  link_of(node, 0, 4).remote_type = Fact<unsigned>::unreadable("N/A");
   EXPECT_THAT(judge(node), ElementsAre(unclear()));
   Snapshot peers = bridged();
-  linked_node::link_of(peers, 0, 4).remote_address = Fact<std::string>::unreadable("N/A");
-  linked_node::link_of(peers, 0, 5).remote_address = Fact<std::string>::unreadable("N/A");
+  link_of(peers, 0, 4).remote_address = Fact<std::string>::unreadable("N/A");
+  link_of(peers, 0, 5).remote_address = Fact<std::string>::unreadable("N/A");
   EXPECT_THAT(judge(peers, direct(1)), ElementsAre(unclear()));
 }
 
@@ -105,7 +105,7 @@ TEST(TopoNvlinkMatrixTest, PassesBridgedPairs) {
 
 TEST(TopoNvlinkMatrixTest, FailsADirectLinkThatEndsInASwitch) {
   Snapshot node = bridged();
-  linked_node::link_of(node, 0, 4).remote_type = 2U;
+  link_of(node, 0, 4).remote_type = 2U;
   EXPECT_THAT(judge(node, direct()),
               ElementsAre(wrong(std::string("a switch"), std::string("a GPU"))));
 }
@@ -113,7 +113,7 @@ TEST(TopoNvlinkMatrixTest, FailsADirectLinkThatEndsInASwitch) {
 TEST(TopoNvlinkMatrixTest, FailsABridgeOnTheWrongPair) {
   Snapshot node = linked_node::node_of(4);
   for (unsigned gpu = 0; gpu < 4; ++gpu) {
-    for (auto& link : *gpu_node::gpu(node, gpu).nvlinks) lead(link, gpu ^ 2U);
+    for (auto& link : *gpu_of(node, gpu).nvlinks) lead(link, gpu ^ 2U);
   }
   EXPECT_THAT(judge(node, direct(1)), ElementsAre(kToPeers));
   EXPECT_THAT(judge(node, direct(1, {{address(0), {address(1)}}})),
@@ -122,7 +122,7 @@ TEST(TopoNvlinkMatrixTest, FailsABridgeOnTheWrongPair) {
 
 TEST(TopoNvlinkMatrixTest, FailsAnotherNumberOfNeighbours) {
   Snapshot node = bridged();
-  lead(linked_node::link_of(node, 0, 4), 2);
+  lead(link_of(node, 0, 4), 2);
   Expected finding = wrong(std::int64_t{2}, std::int64_t{1});
   finding.unit = "GPUs";
   EXPECT_THAT(judge(node, direct(1)), ElementsAre(finding));
@@ -133,17 +133,17 @@ TEST(TopoNvlinkMatrixTest, FailsAnotherNumberOfNeighbours) {
 
 TEST(TopoNvlinkMatrixTest, ALinkThatIsDownMayBeTheOneThatIsMissed) {
   Snapshot node = bridged();
-  for (unsigned gpu = 0; gpu < 4; ++gpu) linked_node::link_of(node, gpu, 4).state = 0U;
+  for (unsigned gpu = 0; gpu < 4; ++gpu) link_of(node, gpu, 4).state = 0U;
   EXPECT_THAT(judge(node, direct(2, {{address(0), {address(1), address(3)}}})),
               ElementsAre(kToPeers));
 }
 
 TEST(TopoNvlinkMatrixTest, FailsALinkToNoOtherGpuOfTheNode) {
   Snapshot node = bridged();
-  lead(linked_node::link_of(node, 0, 4), 0);
+  lead(link_of(node, 0, 4), 0);
   EXPECT_THAT(judge(node, direct()), ElementsAre(wrong(std::string("0001:00:00.0"),
                                                        std::string("another GPU of this node"))));
-  lead(linked_node::link_of(node, 0, 4), 8);
+  lead(link_of(node, 0, 4), 8);
   EXPECT_THAT(judge(node, direct()), ElementsAre(wrong(std::string("0009:00:00.0"),
                                                        std::string("another GPU of this node"))));
 }
@@ -158,7 +158,7 @@ TEST(TopoNvlinkMatrixTest, AGpuThatIsNotListedMayBeTheOtherEnd) {
 
 TEST(TopoNvlinkMatrixTest, APairWithALostGpuIsLeftToGpuPresent) {
   Snapshot node = bridged();
-  gpu_node::gpu(node, 3).lost = "nvmlDeviceGetName: GPU is lost (15)";
+  gpu_of(node, 3).lost = "nvmlDeviceGetName: GPU is lost (15)";
   EXPECT_THAT(judge(node, direct(1, {{address(0), {address(1), address(3)}}})),
               ElementsAre(passes()));
 }
@@ -173,8 +173,8 @@ TEST(TopoNvlinkMatrixTest, AddressesOfAnotherMachineSayNothing) {
 
 TEST(TopoNvlinkMatrixTest, LeavesSlicesAlone) {
   Snapshot node = linked_node::node();
-  gpu_node::gpu(node, 0).modes.mig = true;
-  linked_node::link_of(node, 0, 4).remote_type = 0U;
+  gpu_of(node, 0).modes.mig = true;
+  link_of(node, 0, 4).remote_type = 0U;
   EXPECT_THAT(judge(node), ElementsAre(passes()));
 }
 

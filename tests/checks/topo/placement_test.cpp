@@ -19,47 +19,46 @@ Expected misplaced(std::int64_t observed) {
 }
 
 TEST(TopoNumaTest, JudgesOneChange) {
-  expect_findings(
-      checks::topo_numa::check, topo_node::node(), topo_node::profile(),
-      {
-          {"passes when both sources agree with the profile", [](Snapshot&) {}, {passes()}},
-          {"fails a device on another node",
-           [](Snapshot& node) {
-             topo_node::pci(node, 0).numa_node = 1;
-             topo_node::placement(node, 0).numa_nodes = {1};
-           },
-           {misplaced(1)}},
-          {"names a disagreement of the two sources",
-           [](Snapshot& node) { topo_node::placement(node, 0).numa_nodes = {1}; },
-           {misplaced(1)}},
-          {"does not know a device whose NUMA node cannot be read",
-           [](Snapshot& node) {
-             topo_node::pci(node, 0).numa_node = Fact<int>::unreadable("read numa_node: empty");
-           },
-           {unknown(topo_node::kGpu0)}},
-          {"does not know a device that hwloc does not place",
-           [](Snapshot& node) { node.topology->devices.erase(node.topology->devices.begin()); },
-           {unknown(topo_node::kGpu0)}},
-          {"does not know a device that neither source places",
-           [](Snapshot& node) {
-             topo_node::pci(node, 0).numa_node = -1;
-             topo_node::placement(node, 0).numa_nodes = {0, 1};
-           },
-           {unknown(topo_node::kGpu0)}},
-      });
+  const std::vector<NodeChange> changes{
+      {"passes when both sources agree with the profile", [](Snapshot&) {}, {passes()}},
+      {"fails a device on another node",
+       [](Snapshot& node) {
+         pci_of(node, 0).numa_node = 1;
+         placement_of(node, 0).numa_nodes = {1};
+       },
+       {misplaced(1)}},
+      {"names a disagreement of the two sources",
+       [](Snapshot& node) { placement_of(node, 0).numa_nodes = {1}; },
+       {misplaced(1)}},
+      {"does not know a device whose NUMA node cannot be read",
+       [](Snapshot& node) {
+         pci_of(node, 0).numa_node = Fact<int>::unreadable("read numa_node: empty");
+       },
+       {unknown(topo_node::kGpu0)}},
+      {"does not know a device that hwloc does not place",
+       [](Snapshot& node) { node.topology->devices.erase(node.topology->devices.begin()); },
+       {unknown(topo_node::kGpu0)}},
+      {"does not know a device that neither source places",
+       [](Snapshot& node) {
+         pci_of(node, 0).numa_node = -1;
+         placement_of(node, 0).numa_nodes = {0, 1};
+       },
+       {unknown(topo_node::kGpu0)}},
+  };
+  expect_findings(checks::topo_numa::check, topo_node::node(), topo_node::profile(), changes);
 }
 
 TEST(TopoNumaTest, GoesByLocalCpusWhereTheKernelDoesNotKnow) {
   Snapshot node = topo_node::node();
-  topo_node::pci(node, 0).numa_node = -1;
+  pci_of(node, 0).numa_node = -1;
   EXPECT_THAT(judge(node), ElementsAre(is(Outcome::pass)));
-  topo_node::placement(node, 0).numa_nodes = {1};
+  placement_of(node, 0).numa_nodes = {1};
   EXPECT_THAT(judge(node), ElementsAre(misplaced(1)));
 }
 
 TEST(TopoNumaTest, LeavesMissingDevicesToPciDevices) {
   Snapshot node = topo_node::node();
-  topo_node::pci(node, 0).responding = false;
+  pci_of(node, 0).responding = false;
   node.pci->devices.pop_back();
   EXPECT_THAT(judge(node), ElementsAre(passes()));
   node.pci->devices.clear();
@@ -69,7 +68,7 @@ TEST(TopoNumaTest, LeavesMissingDevicesToPciDevices) {
 TEST(TopoNumaTest, WarnsOfADisagreementEvenWhereNothingIsExpected) {
   Snapshot node = topo_node::node();
   EXPECT_THAT(judge(node, Profile{}), ElementsAre(is(Outcome::pass)));
-  topo_node::placement(node, 0).numa_nodes = {1};
+  placement_of(node, 0).numa_nodes = {1};
   EXPECT_THAT(judge(node, Profile{}), ElementsAre(is(Outcome::warn, topo_node::kGpu0)));
 }
 
@@ -95,8 +94,8 @@ Snapshot with_switches() {
   Snapshot node = topo_node::node();
   for (std::size_t i = 0; i < 4; ++i) {
     const std::size_t which = i % 2;
-    topo_node::placement(node, i).bridges = {fmt::format("0000:1{}:00.0", which),
-                                             fmt::format("0000:2{}:0{}.0", which, i)};
+    placement_of(node, i).bridges = {fmt::format("0000:1{}:00.0", which),
+                                     fmt::format("0000:2{}:0{}.0", which, i)};
   }
   return node;
 }
@@ -112,13 +111,13 @@ TEST(TopoPairingTest, PassesPairsBelowOneSwitch) {
 
 TEST(TopoPairingTest, FailsAPairBelowDifferentSwitches) {
   Snapshot node = with_switches();
-  topo_node::placement(node, 0).bridges = {"0000:30:00.0"};
+  placement_of(node, 0).bridges = {"0000:30:00.0"};
   EXPECT_THAT(judge(node, topo_node::profile()), ElementsAre(too_far()));
 }
 
 TEST(TopoPairingTest, FailsAPairOfWhichOneHasNoSwitch) {
   Snapshot node = with_switches();
-  topo_node::placement(node, 0).bridges.clear();
+  placement_of(node, 0).bridges.clear();
   EXPECT_THAT(judge(node, topo_node::profile()), ElementsAre(is(Outcome::fail)));
 }
 
@@ -128,8 +127,8 @@ TEST(TopoPairingTest, JudgesTheNumaNodeIfSwitchesAreHidden) {
 
 TEST(TopoPairingTest, FailsAPairAcrossNumaNodes) {
   Snapshot node = topo_node::node();
-  topo_node::pci(node, 2).numa_node = 1;
-  topo_node::placement(node, 2).numa_nodes = {1};
+  pci_of(node, 2).numa_node = 1;
+  placement_of(node, 2).numa_nodes = {1};
   Expected finding = too_far();
   finding.observed = std::int64_t{1};
   finding.limit = std::int64_t{0};
@@ -140,22 +139,22 @@ TEST(TopoPairingTest, FailsAPairAcrossNumaNodes) {
 
 TEST(TopoPairingTest, LeavesAMisplacedDeviceToTopoNuma) {
   Snapshot node = topo_node::node();
-  topo_node::pci(node, 2).numa_node = 1;
-  topo_node::placement(node, 2).numa_nodes = {1};
+  pci_of(node, 2).numa_node = 1;
+  placement_of(node, 2).numa_nodes = {1};
   EXPECT_THAT(judge(node, topo_node::profile()), ElementsAre(is(Outcome::pass)));
 }
 
 TEST(TopoPairingTest, LeavesAMissingDeviceToPciDevices) {
   Snapshot node = topo_node::node();
   node.pci->devices.pop_back();
-  topo_node::pci(node, 0).responding = false;
+  pci_of(node, 0).responding = false;
   EXPECT_THAT(judge(node, topo_node::profile()), ElementsAre(is(Outcome::skip)));
 }
 
 TEST(TopoPairingTest, DoesNotKnowAPairWithoutNumaNodes) {
   Snapshot node = topo_node::node();
-  topo_node::pci(node, 2).numa_node = -1;
-  topo_node::placement(node, 2).numa_nodes = {0, 1};
+  pci_of(node, 2).numa_node = -1;
+  placement_of(node, 2).numa_nodes = {0, 1};
   EXPECT_THAT(judge(node, topo_node::pairs_only(Nearest::same_numa)),
               ElementsAre(unknown(topo_node::kGpu0)));
 }
@@ -175,19 +174,19 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::pro
 }
 
 TEST(TopoVirtualTest, JudgesOneChange) {
-  expect_findings(checks::topo_virtual::check, topo_node::node(), topo_node::profile(),
-                  {
-                      {"passes with the profiles tree", [](Snapshot&) {}, {passes()}},
-                      {"skips without a hypervisor",
-                       [](Snapshot& node) { node.identity->hypervisor = false; },
-                       {skips()}},
-                      {"skips where the hypervisor shows bridges",
-                       [](Snapshot& node) { topo_node::pci(node, 0).upstream = {"0000:10:00.0"}; },
-                       {skips()}},
-                      {"skips a node without devices",
-                       [](Snapshot& node) { node.pci->devices.clear(); },
-                       {skips()}},
-                  });
+  const std::vector<NodeChange> changes{
+      {"passes with the profiles tree", [](Snapshot&) {}, {passes()}},
+      {"skips without a hypervisor",
+       [](Snapshot& node) { node.identity->hypervisor = false; },
+       {skips()}},
+      {"skips where the hypervisor shows bridges",
+       [](Snapshot& node) { pci_of(node, 0).upstream = {"0000:10:00.0"}; },
+       {skips()}},
+      {"skips a node without devices",
+       [](Snapshot& node) { node.pci->devices.clear(); },
+       {skips()}},
+  };
+  expect_findings(checks::topo_virtual::check, topo_node::node(), topo_node::profile(), changes);
 }
 
 TEST(TopoVirtualTest, SkipsWithoutATree) {

@@ -65,12 +65,16 @@ inline Profile pairs_only(Nearest nearest) {
   return profile;
 }
 
-inline PciDevice& pci(Snapshot& snapshot, std::size_t index) {
+}  // namespace muster::topo_node
+
+namespace muster {
+
+inline PciDevice& pci_of(Snapshot& snapshot, std::size_t index) {
   return snapshot.pci->devices.at(index);
 }
 
-inline Placement& placement(Snapshot& snapshot, std::size_t index) {
+inline Placement& placement_of(Snapshot& snapshot, std::size_t index) {
   return snapshot.topology->devices.at(index);
 }
 
-}  // namespace muster::topo_node
+}  // namespace muster
