@@ -9,7 +9,7 @@
 
 #include "checks/catalogue.hpp"
 #include "lib/base/text.hpp"
-#include "lib/profile/limits/environment.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace muster {

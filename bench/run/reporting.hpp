@@ -14,7 +14,6 @@
 #include "bench/results/bandwidth.hpp"
 #include "bench/results/outcomes.hpp"
 #include "bench/results/row.hpp"
-#include "bench/results/table.hpp"
 #include "bench/run/node_settings.hpp"
 #include "bench/run/transport_report.hpp"
 #include "bench/run/watching.hpp"

@@ -18,7 +18,6 @@
 #include "lib/base/text.hpp"
 #include "lib/probes/observe.hpp"
 #include "lib/probes/parse/parse.hpp"
-#include "lib/profile/limits/environment.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/topology.hpp"
 

@@ -16,7 +16,7 @@
 #include "checks/names.hpp"
 #include "checks/run.hpp"
 #include "lib/base/text.hpp"
-#include "lib/profile/sources.hpp"
+#include "lib/profile/load.hpp"
 
 namespace muster::app {
 namespace {

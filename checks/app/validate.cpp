@@ -13,8 +13,8 @@
 #include "checks/names.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"
+#include "lib/profile/load.hpp"
 #include "lib/profile/site.hpp"
-#include "lib/profile/sources.hpp"
 #include "slurm/commands/slurm_site.hpp"
 
 namespace muster::app {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings and libraries of jobs.
-#include "lib/profile/limits/environment.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "checks/catalogue.hpp"
 #include "checks/shared/support.hpp"
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::checks {
 

@@ -7,6 +7,12 @@
 #include <array>
 
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/ib.hpp"
+#include "lib/profile/limits/topology.hpp"
+#include "lib/profile/profile.hpp"
 
 namespace muster {
 namespace {
@@ -42,18 +48,18 @@ std::string or_list(std::span<const std::string_view> words) {
   return text;
 }
 
-std::string hint(std::string_view key, const std::vector<std::string>& known,
-                 const std::vector<std::string>& candidates) {
+std::string hint_for_key(std::string_view key, const std::vector<std::string>& known,
+                         const std::vector<std::string>& candidates) {
   const auto dot = key.find('.');
   const std::string outer(key.substr(0, dot));
   if (dot != std::string_view::npos && std::ranges::count(known, outer) > 0) {
     return fmt::format("dots are for --set; write '{}: {{{}: …}}'", outer,
                        printable(key.substr(dot + 1), 80));
   }
-  std::string near = nearest(key, candidates);
-  if (near.empty() && dot != std::string_view::npos) near = nearest(outer, candidates);
-  return near.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
-                      : fmt::format("did you mean '{}'?", near);
+  for (const auto word : {key, std::string_view(outer)}) {
+    if (!nearest(word, candidates).empty()) return hint(word, candidates);
+  }
+  return hint("", known);
 }
 
 // The keys that say where a block's values come from.
@@ -106,17 +112,13 @@ tl::unexpected<Error> Binder::wrong_type(const Yaml& node, const Place& place,
   return wrong(place.line, fmt::format("'{}' must be {}, not {}", place.path, wanted, shown(node)));
 }
 
-tl::unexpected<Error> Binder::wrong_quantity(const Place& place, const Error& why) const {
-  return wrong(place.line, fmt::format("'{}': {}", place.path, why.message));
-}
-
 tl::unexpected<Error> Binder::unknown_key(const Place& block, std::string_view key, int line,
                                           const std::vector<std::string>& known) const {
   const Place unknown = below(block, key, line);
   std::vector<std::string> candidates = known;
   candidates.insert(candidates.end(), {"source", "as_of"});
-  return wrong(line,
-               fmt::format("unknown key '{}'; {}", unknown.path, hint(key, known, candidates)));
+  return wrong(line, fmt::format("unknown key '{}'; {}", unknown.path,
+                                 hint_for_key(key, known, candidates)));
 }
 
 Result<void> Binder::block(const Yaml& node, Place& place, const std::vector<std::string>& keys,
@@ -287,5 +289,20 @@ void Binder::forget(const std::string& path) {
   erase_below(profile_.values, path);
   erase_below(numbers_, path);
 }
+
+template class Owned<HostLimits>;
+template class Owned<GpuLimits>;
+template class Owned<PciLimits>;
+template class Owned<IbLimits>;
+template class Owned<TopoLimits>;
+template class Owned<EnvLimits>;
+template class Owned<MusterLimits>;
+template class Owned<BenchLimits>;
+
+BoundFields profile_fields() { return fields_of<Profile>(); }
+
+bool expects_gpus(const Profile& profile) { return profile.gpu->present.count.value_or(0) > 0; }
+
+bool expects_hcas(const Profile& profile) { return profile.ib->present.count.value_or(0) > 0; }
 
 }  // namespace muster

@@ -3,6 +3,8 @@
 // type, and the origin of each value is recorded. Lists replace, mappings merge key by key.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -132,7 +134,9 @@ class Binder {
   [[nodiscard]] Result<void> value(const Yaml& node, const Place& place, Quantity<Kind>& out) {
     if (node.kind != Yaml::Kind::scalar) return wrong_type(node, place, "a number with a unit");
     const auto parsed = parse_quantity<Kind>(node.text);
-    if (!parsed) return wrong_quantity(place, parsed.error());
+    if (!parsed) {
+      return wrong(place.line, fmt::format("'{}': {}", place.path, parsed.error().message));
+    }
     if constexpr (std::is_same_v<Quantity<Kind>, Percent>) TRY(check_share(place, parsed->value));
     if constexpr (std::is_same_v<Quantity<Kind>, Seconds>) TRY(check_time(place, parsed->value));
     out = *parsed;
@@ -203,7 +207,6 @@ class Binder {
                                          const std::vector<std::string>& keys) const;
   [[nodiscard]] tl::unexpected<Error> wrong_type(const Yaml& node, const Place& place,
                                                  std::string_view wanted) const;
-  [[nodiscard]] tl::unexpected<Error> wrong_quantity(const Place& place, const Error& why) const;
   [[nodiscard]] Result<void> check_share(const Place& place, double percent) const;
   [[nodiscard]] Result<void> check_time(const Place& place, double seconds) const;
   [[nodiscard]] Result<std::size_t> index_among(const Place& place, std::string_view word,

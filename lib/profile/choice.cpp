@@ -14,7 +14,7 @@
 #include "lib/base/text.hpp"
 #include "lib/node/snapshot.hpp"
 #include "lib/profile/layers.hpp"
-#include "lib/profile/sources.hpp"
+#include "lib/profile/load.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace muster {
@@ -229,12 +229,12 @@ ProfileSources sources_of(const std::map<std::string, std::string>& variables,
 
 Attempt<std::optional<Named>> profile_name(const ProfileSources& sources, const std::string& name) {
   if (!name.empty()) return Named{.profile = name, .evidence = "named by --profile", .place = ""};
-  auto site = site_profile(sources);
+  auto site = read_site(sources);
   if (!site) return bad_configuration(site.error());
   if (site->profile.empty()) return std::nullopt;
   return Named{.profile = std::move(site->profile),
                .evidence = fmt::format("named by {}", (sources.site / "muster.yaml").string()),
-               .place = std::move(site->place)};
+               .place = at(site->shown, site->profile_line)};
 }
 
 Attempt<Choice> named_profile(const ProfileSources& sources, Named named, ReadProfile read) {

@@ -4,12 +4,222 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "lib/base/text.hpp"
+#include "lib/profile/limits/bench.hpp"
+#include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
+#include "lib/profile/yaml.hpp"
 
 namespace muster {
 namespace {
+
+constexpr std::string_view kDecode = "decode";  // a class that depends on the registers
+
+using Numbers = std::map<std::string, double>;
+
+// Keeps the first rule that is broken.
+class Checker {
+ public:
+  explicit Checker(const Profile& profile) : profile_(profile) {}
+
+  template <class... Arguments>
+  void require(bool holds, const std::string& path, fmt::format_string<Arguments...> message,
+               Arguments&&... arguments) {
+    if (holds || !result_) return;
+    result_ = make_error(
+        fmt::format("{}: '{}' {}", where(path), printable(path),
+                    printable(fmt::format(message, std::forward<Arguments>(arguments)...), 400)));
+  }
+
+  void require_known(const std::string& path, std::string_view word,
+                     const std::vector<std::string>& known) {
+    require(std::ranges::count(known, word) > 0, path, "has the unknown name \"{}\"; {}",
+            printable(word, 60), hint(word, known));
+  }
+
+  [[nodiscard]] Result<void> result() const { return result_; }
+
+ private:
+  // Where the value at `path` was set, or the first value below it.
+  [[nodiscard]] std::string where(const std::string& path) const {
+    auto found = profile_.origins.find(path);
+    if (found == profile_.origins.end()) {
+      const std::string inside = fmt::format("{}.", path);
+      found = profile_.origins.lower_bound(inside);
+      if (found == profile_.origins.end() || !found->first.starts_with(inside)) {
+        return profile_.name;
+      }
+    }
+    return at(found->second.file, found->second.line);
+  }
+
+  const Profile& profile_;
+  Result<void> result_;
+};
+
+// Pairs of keys in one block, of which the first must not exceed the second.
+void check_order(const Profile& profile, const Numbers& numbers, Checker& checker) {
+  struct Order {
+    std::string_view low, high;
+  };
+
+  constexpr std::array<Order, 5> kOrders{{{"warn_above", "fail_above"},
+                                          {"fail_below", "warn_below"},
+                                          {"fail_below", "expected"},
+                                          {"warn_below", "expected"},
+                                          {"promised", "expected"}}};
+  for (const auto& [path, low] : numbers) {
+    for (const auto& order : kOrders) {
+      const auto begin = path.rfind('.') + 1;
+      const auto key = path.find(order.low, begin);
+      if (key == std::string::npos) continue;
+      auto other = path;
+      other.replace(key, order.low.size(), order.high);
+      const auto high = numbers.find(other);
+      if (high == numbers.end()) continue;
+      checker.require(low <= high->second, path, "is {}, above its '{}' of {}",
+                      profile.values.at(path), other.substr(begin), profile.values.at(other));
+    }
+  }
+}
+
+template <class Q>
+void check_collective(const std::string& path, const BenchLimit<Q>& limit, Checker& checker) {
+  const bool is_set = limit.expected || limit.promised || limit.warn_below || limit.fail_below;
+  checker.require(!is_set || limit.size, path,
+                  "has no size; bus bandwidth means nothing without one");
+}
+
+void check_bench(const BenchLimits& bench, Checker& checker) {
+  check_collective("bench.node_all_reduce", bench.node_all_reduce, checker);
+  check_collective("bench.loopback_all_reduce", bench.loopback_all_reduce, checker);
+  for_each_field<BenchLimits>([&](const auto& field) {
+    if constexpr (requires { (bench.*field.member).front().fail_below; }) {
+      for (std::size_t i = 0; i < (bench.*field.member).size(); ++i) {
+        const auto& limit = (bench.*field.member)[i];
+        const auto path = fmt::format("bench.{}.{}", field.name, i);
+        const int least = limit.nodes_at_least.value_or(0);
+        check_collective(path, limit, checker);
+        checker.require(limit.algorithm.has_value(), path,
+                        "has no algorithm; write ring, tree, nvls, collnet or any");
+        checker.require(least >= 2, path, "needs nodes_at_least, of 2 or more");
+        checker.require(limit.nodes_at_most.value_or(least) >= least, path,
+                        "matches no job: nodes_at_most is below nodes_at_least");
+      }
+    }
+  });
+}
+
+void check_names(const Profile& profile, Checker& checker) {
+  for (const auto& [name, context] : profile.contexts) {
+    checker.require_known(fmt::format("contexts.{}", name), name,
+                          {"manual", "prolog", "epilog", "periodic", "boot"});
+  }
+  for (const auto& group : profile.must_observe) {
+    checker.require_known("must_observe", group,
+                          {kMustObserveWords.begin(), kMustObserveWords.end()});
+  }
+}
+
+bool set_by_defaults(const Profile& profile, const std::string& path) {
+  const auto found = profile.origins.lower_bound(path);
+  return found != profile.origins.end() && found->second.file.ends_with("defaults.yaml");
+}
+
+void check_kernel_log(const Profile& profile, Checker& checker) {
+  const auto& log = profile.host->kernel_log;
+  std::vector<std::string> used;
+  for (std::size_t i = 0; i < log.patterns.size(); ++i) {
+    const auto& [pattern, kind, remedy] = log.patterns[i];
+    const auto path = fmt::format("host.kernel_log.patterns.{}", i);
+    checker.require(!pattern.empty(), path, "has no pattern");
+    checker.require(log.kinds.contains(kind), fmt::format("{}.kind", path),
+                    "is \"{}\", which is not among 'host.kernel_log.kinds'", kind);
+    used.push_back(kind);
+  }
+  // The defaults' kinds remain if another file replaces their patterns.
+  const bool replaced = !set_by_defaults(profile, "host.kernel_log.patterns");
+  for (const auto& [kind, outcome] : log.kinds) {
+    const auto path = fmt::format("host.kernel_log.kinds.{}", kind);
+    if (replaced && set_by_defaults(profile, path)) continue;
+    checker.require_known(path, kind, used);
+  }
+}
+
+bool is_number_up_to(std::string_view text, std::uint64_t most) {
+  const auto parsed = parse_unsigned(text);
+  return parsed && *parsed <= most;
+}
+
+// The rules and classes of XIDs or SXIDs.
+template <class Limits>
+void check_classes(const std::string& path, const Limits& limits, Checker& checker) {
+  constexpr std::uint64_t kLargest = 999999;
+  const auto require_class = [&](const std::string& place, const std::string& kind) {
+    checker.require(kind == kDecode || limits.kinds.contains(kind), place,
+                    "is \"{}\", which is not among '{}.kinds'", kind, path);
+  };
+  std::set<std::string_view> seen;
+  for (std::size_t i = 0; i < limits.rules.size(); ++i) {
+    const auto& rule = limits.rules[i];
+    const auto place = fmt::format("{}.rules.{}", path, i);
+    checker.require(!rule.xids.empty(), place, "has no xids");
+    require_class(fmt::format("{}.class", place), rule.kind);
+    const auto numbers = fmt::format("{}.xids", place);
+    for (const auto& number : rule.xids) {
+      checker.require(is_number_up_to(number, kLargest), numbers, "has \"{}\", which is not an XID",
+                      number);
+      checker.require(seen.insert(number).second, numbers, "has {}, as an earlier rule does",
+                      number);
+    }
+  }
+  for (const auto& [number, kind] : limits.classes) {
+    const auto place = fmt::format("{}.classes.{}", path, number);
+    checker.require(is_number_up_to(number, kLargest), place, "is not an XID");
+    require_class(place, kind);
+  }
+}
+
+void check_nvlink(const XidLimits& xid, Checker& checker) {
+  constexpr int kRegisters = 7;
+  const auto require_words = [&](const std::string& path, const Words& words) {
+    for (const auto& word : words) {
+      const auto bits = parse_hex(word);
+      checker.require(bits && *bits <= UINT32_MAX, path, "has \"{}\", which is not a 32-bit word",
+                      word);
+    }
+  };
+  for (std::size_t i = 0; i < xid.nvlink_units.size(); ++i) {
+    const auto& unit = xid.nvlink_units[i];
+    for (const auto* words : {&unit.reset, &unit.reset_if_flagged, &unit.evaluate, &unit.ignore}) {
+      require_words(fmt::format("gpu.xid.nvlink_units.{}", i), *words);
+    }
+  }
+  for (std::size_t i = 0; i < xid.nvlink_reasons.size(); ++i) {
+    require_words(fmt::format("gpu.xid.nvlink_reasons.{}", i), xid.nvlink_reasons[i].reasons);
+  }
+  for (std::size_t i = 0; i < xid.nvlink_bits.size(); ++i) {
+    const auto& row = xid.nvlink_bits[i];
+    const auto path = fmt::format("gpu.xid.nvlink_bits.{}", i);
+    checker.require(row.number >= 1 && row.number <= kRegisters, path,
+                    "has register {}, expected 1 to {}", row.number, kRegisters);
+    for (const auto& bit : row.bits) {
+      checker.require(is_number_up_to(bit, 31), path, "has bit \"{}\", expected 0 to 31", bit);
+    }
+    checker.require(row.kind == kDecode || xid.kinds.contains(row.kind),
+                    fmt::format("{}.class", path), "is \"{}\", which is not among 'gpu.xid.kinds'",
+                    row.kind);
+  }
+}
 
 // A group of checks: its blocks are `<group>.<name>`.
 bool is_group(const BoundField& member) { return member.owned && member.name != "bench"; }
@@ -55,6 +265,18 @@ void clear_lines(Yaml& node) {
 }
 
 }  // namespace
+
+Result<void> check_rules(const Profile& profile, const Numbers& numbers) {
+  Checker checker(profile);
+  check_bench(*profile.bench, checker);
+  check_order(profile, numbers, checker);
+  check_names(profile, checker);
+  check_kernel_log(profile, checker);
+  check_classes("gpu.xid", profile.gpu->xid, checker);
+  check_nvlink(profile.gpu->xid, checker);
+  check_classes("gpu.sxid", profile.gpu->sxid, checker);
+  return checker.result();
+}
 
 Result<void> Layers::add_file(const Yaml& document, const std::string& file, bool defaults) {
   binder_.begin(file);

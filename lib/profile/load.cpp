@@ -5,16 +5,149 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "lib/base/text.hpp"
 #include "lib/profile/layers.hpp"
-#include "lib/profile/sources.hpp"
 #include "lib/profile/yaml.hpp"
 
 namespace muster {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSuffix = ".yaml";
+constexpr std::string_view kFolder = "profiles";  // of the profiles that are carried
+constexpr std::string_view kSiteSchema = "muster.site/1";
+
+std::string shown_name(const fs::path& folder, const fs::path& file) {
+  const fs::path plain = (folder / "").lexically_normal().parent_path();
+  return (plain.filename() / file.filename()).string();
+}
+
+// Adds the profiles in a folder that are not in `found`. The site's folder need not exist.
+Result<void> list_folder(const fs::path& folder, bool of_site, ProfileIndex& found) {
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  if (error == std::errc::no_such_file_or_directory && of_site) return {};
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const fs::path& path = entry->path();
+    const std::string stem = path.stem().string();
+    const bool hidden = stem.starts_with('.');  // an editor's temporary file
+    if (path.extension() != kSuffix || hidden || stem == kDefaults) continue;
+    const std::string shown = of_site ? path.string() : shown_name(folder, path);
+    found.try_emplace(stem, ProfileFile{path, shown, stem, of_site});
+  }
+  if (error) return make_error(fmt::format("list {}: {}", folder.string(), error.message()));
+  return {};
+}
+
+ProfileFile carried_file(const ShippedFile& file) {
+  fs::path path(file.name);
+  std::string stem = path.stem().string();
+  return {.path = std::move(path),
+          .shown = std::string(file.name),
+          .stem = std::move(stem),
+          .carried = &file};
+}
+
+// The file that the program carries under that name, or null.
+const ShippedFile* carried_at(const fs::path& path) {
+  const auto files = shipped_files();
+  const auto found = std::ranges::find(files, path.native(), &ShippedFile::name);
+  return found == files.end() ? nullptr : &*found;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): as deep as the tree
+Yaml tree_of(std::span<const ShippedNode> nodes, const std::vector<std::string_view>& sections) {
+  const ShippedNode& top = nodes.front();
+  Yaml tree{.kind = top.kind, .line = top.line, .text = std::string(top.text)};
+  for (std::size_t i = 1; i < nodes.size(); i += nodes[i].size) {
+    const ShippedNode& below = nodes[i];
+    if (!sections.empty() && std::ranges::count(sections, below.key) == 0) continue;
+    auto value = tree_of(nodes.subspan(i, below.size), {});
+    if (tree.kind == Yaml::Kind::mapping) {
+      tree.entries.push_back({std::string(below.key), below.key_line, std::move(value)});
+    } else {
+      tree.items.push_back(std::move(value));
+    }
+  }
+  return tree;
+}
+
+Result<void> list_shipped(const ProfileSources& sources, ProfileIndex& found) {
+  if (!sources.shipped.empty()) return list_folder(sources.shipped, false, found);
+  for (const auto& each : shipped_files()) {
+    ProfileFile file = carried_file(each);
+    if (file.path.parent_path() != kFolder || file.stem == kDefaults) continue;
+    found.try_emplace(file.stem, file);
+  }
+  return {};
+}
+
+Result<ProfileFile> find_alias(const ProfileIndex& files, std::string_view name) {
+  std::vector<std::string> known;
+  const auto plain = plain_profile_name(name);
+  for (const auto& [stem, file] : files) {
+    if (plain_profile_name(stem) == plain && stem != name) return file;
+  }
+  for (const auto& [stem, file] : files) {
+    const auto document = read_sections(file, {"aliases"});
+    known.push_back(stem);
+    // An invalid file is reported when its profile is loaded.
+    const Yaml* aliases = document ? document->find("aliases") : nullptr;
+    if (aliases == nullptr) continue;
+    for (const auto& alias : aliases->items) {
+      if (alias.text == name || plain_profile_name(alias.text) == plain) return file;
+      known.push_back(alias.text);
+    }
+  }
+  const std::string near = nearest(plain, known);
+  return make_missing(fmt::format("unknown profile '{}'{}", printable(name, 80),
+                                  near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+}
+
+// The file at a path that is relative to the folder of `from`, if that is set.
+ProfileFile file_at(const ProfileFile* from, std::string_view path) {
+  const fs::path folder = from == nullptr ? fs::path() : from->path.parent_path();
+  fs::path full = (folder / path).lexically_normal();
+  if (from != nullptr && from->carried != nullptr) {
+    if (const auto* carried = carried_at(full)) return carried_file(*carried);
+  }
+  std::string shown = full.string();
+  std::string stem = full.stem().string();
+  return {.path = std::move(full), .shown = std::move(shown), .stem = std::move(stem)};
+}
+
+// The text at `key`, empty where the document has none.
+Result<std::string> text_at(const Yaml& document, std::string_view key, std::string_view file) {
+  const Yaml* value = document.find(key);
+  if (value == nullptr) return std::string();
+  if (value->kind == Yaml::Kind::scalar && !value->text.empty()) return value->text;
+  return make_error(fmt::format("{}: '{}' must be text", at(file, value->line), key));
+}
+
+// A schema is optional, but must be the supported one.
+Result<void> check_schema(const Yaml& document, std::string_view expected, std::string_view file) {
+  TRY_ASSIGN(const auto schema, text_at(document, "schema", file));
+  if (schema == expected || schema.empty()) return {};
+  return make_error(fmt::format("{}: unsupported schema \"{}\", expected {}",
+                                at(file, document.find("schema")->line), printable(schema, 60),
+                                expected));
+}
+
+Result<void> check_site_keys(const Yaml& document, std::string_view file) {
+  static const std::vector<std::string> known{"schema", "profile", "overrides", "slurm"};
+  for (const auto& [key, line, value] : document.entries) {
+    if (std::ranges::count(known, key) > 0) continue;
+    return make_error(fmt::format("{}: unknown key '{}'; {}", at(file, line), printable(key, 80),
+                                  hint(key, known)));
+  }
+  return {};
+}
 
 constexpr std::size_t kMaxChain = 16;  // profiles that extend one another
 
@@ -62,6 +195,24 @@ Result<std::vector<Document>> read_chain(const ProfileSources& sources, std::str
   }
 }
 
+ProfileFile defaults_file(const ProfileSources& sources) {
+  const std::string name = fmt::format("{}{}", kDefaults, kSuffix);
+  if (sources.shipped.empty()) return carried_file(*carried_at(fs::path(kFolder) / name));
+  fs::path path = sources.shipped / name;
+  std::string shown = shown_name(sources.shipped, path);
+  return {.path = std::move(path), .shown = std::move(shown), .stem = std::string(kDefaults)};
+}
+
+// Returns the file that defaults.yaml extends, if any.
+Result<std::optional<ProfileFile>> parent_of_defaults(const ProfileFile& defaults,
+                                                      const Yaml& document) {
+  TRY_ASSIGN(const auto name, extends_of(document, defaults));
+  if (name.empty()) return std::nullopt;
+  ProfileFile file = file_at(&defaults, name);
+  file.shown = file.path.filename().string();
+  return file;
+}
+
 Result<void> add_files(const ProfileSources& sources, const std::vector<Document>& chain,
                        Layers& layers) {
   const ProfileFile defaults = defaults_file(sources);
@@ -87,6 +238,90 @@ bool needs_source(std::string_view path) {
 }
 
 }  // namespace
+
+std::string plain_profile_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "standard_";
+  std::string plain(name);
+  std::ranges::transform(plain, plain.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
+  return plain.starts_with(kPrefix) ? plain.substr(kPrefix.size()) : plain;
+}
+
+Result<ProfileIndex> list_profiles(const ProfileSources& sources) {
+  ProfileIndex found;
+  if (!sources.site.empty()) {
+    TRY(list_folder(sources.site / "profiles", true, found));
+  }
+  TRY(list_shipped(sources, found));
+  return found;
+}
+
+Result<ProfileFile> find_profile(const ProfileSources& sources, const ProfileIndex& index,
+                                 std::string_view name, const ProfileFile* from) {
+  if (name.find('/') != std::string_view::npos || name.ends_with(kSuffix)) {
+    return file_at(from, name);
+  }
+  const auto found = index.find(std::string(name));
+  if (found == index.end()) return find_alias(index, name);
+  std::error_code ignored;  // an error means that they are not the same file
+  if (from == nullptr || !fs::equivalent(found->second.path, from->path, ignored)) {
+    return found->second;
+  }
+  ProfileIndex shipped;
+  TRY(list_shipped(sources, shipped));
+  const auto below = shipped.find(std::string(name));
+  return below == shipped.end() ? find_alias(shipped, name) : below->second;
+}
+
+Result<Yaml> read_profile(const ProfileFile& file) {
+  auto document = read_sections(file, {});
+  if (!document) return document;
+  if (document->kind != Yaml::Kind::mapping) {
+    return make_error(fmt::format("{}: a profile must be a mapping", file.shown));
+  }
+  TRY(check_schema(*document, kProfileSchema, file.shown));
+  TRY_ASSIGN(const auto name, text_at(*document, "name", file.shown));
+  if (!name.empty() && name != file.stem) {
+    return make_error(fmt::format(R"({}: the name is "{}", but the file's is "{}")",
+                                  at(file.shown, document->find("name")->line), printable(name, 80),
+                                  file.stem));
+  }
+  return document;
+}
+
+Result<Yaml> read_sections(const ProfileFile& file, const std::vector<std::string_view>& sections) {
+  if (file.carried != nullptr) return tree_of(file.carried->nodes, sections);
+  TRY_ASSIGN(const auto text, read_yaml_text(file.path));
+  return parse_yaml(text, file.shown);
+}
+
+Result<std::string> extends_of(const Yaml& document, const ProfileFile& file) {
+  return text_at(document, "extends", file.shown);
+}
+
+Result<SiteFile> read_site(const ProfileSources& sources) {
+  SiteFile site;
+  if (sources.site.empty()) return site;
+  const fs::path path = sources.site / "muster.yaml";
+  site.shown = path.string();
+  const auto text = read_yaml_text(path);
+  if (!text) {
+    if (text.error().missing) return site;
+    return tl::unexpected(text.error());
+  }
+  TRY_ASSIGN(const auto document, parse_yaml(*text, site.shown));
+  if (document.kind == Yaml::Kind::null) return site;
+  if (document.kind != Yaml::Kind::mapping) {
+    return make_error(fmt::format("{}: expected a mapping", at(site.shown, document.line)));
+  }
+  TRY(check_site_keys(document, site.shown));
+  TRY(check_schema(document, kSiteSchema, site.shown));
+  TRY_ASSIGN(site.profile, text_at(document, "profile", site.shown));
+  if (const Yaml* named = document.find("profile")) site.profile_line = named->line;
+  if (const Yaml* overrides = document.find("overrides")) site.overrides = *overrides;
+  if (const Yaml* slurm = document.find("slurm")) site.slurm = *slurm;
+  return site;
+}
 
 Result<Profile> load_profile(const ProfileSources& sources, std::string_view name) {
   TRY_ASSIGN(const auto chain, read_chain(sources, name));
@@ -127,11 +362,6 @@ Result<std::vector<std::string>> profile_names(const ProfileSources& sources) {
   }
   std::ranges::sort(names);
   return names;
-}
-
-Result<SiteChoice> site_profile(const ProfileSources& sources) {
-  TRY_ASSIGN(const auto site, read_site(sources));
-  return SiteChoice{.profile = site.profile, .place = at(site.shown, site.profile_line)};
 }
 
 bool well_formed_setting(std::string_view text) {

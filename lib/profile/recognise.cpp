@@ -8,7 +8,7 @@
 
 #include "lib/base/text.hpp"
 #include "lib/profile/choice.hpp"
-#include "lib/profile/sources.hpp"
+#include "lib/profile/load.hpp"
 
 namespace muster {
 namespace {

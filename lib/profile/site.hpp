@@ -11,7 +11,6 @@
 #include "lib/base/fields.hpp"
 #include "lib/profile/binder.hpp"
 #include "lib/profile/load.hpp"
-#include "lib/profile/sources.hpp"
 
 namespace muster {
 

@@ -2,7 +2,7 @@
 #include "lib/profile/yaml.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <yaml-cpp/yaml.h>
@@ -121,6 +121,12 @@ const Yaml* Yaml::find(std::string_view key) const {
 
 std::string at(std::string_view file, int line) {
   return line > 0 ? fmt::format("{}:{}", file, line) : std::string(file);
+}
+
+std::string hint(std::string_view word, const std::vector<std::string>& known) {
+  const auto near = nearest(word, known);
+  return near.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
+                      : fmt::format("did you mean '{}'?", near);
 }
 
 Result<Yaml> parse_yaml(std::string_view text, std::string_view file) {

@@ -38,6 +38,10 @@ struct YamlEntry {
 // "profiles/x.yaml:12", or the file alone if the line is 0.
 [[nodiscard]] std::string at(std::string_view file, int line);
 
+// The end of an error about an unknown word: "did you mean 'total'?", or the known words if none is
+// similar.
+[[nodiscard]] std::string hint(std::string_view word, const std::vector<std::string>& known);
+
 // `file` is the name of the text in errors. An empty document is null.
 [[nodiscard]] Result<Yaml> parse_yaml(std::string_view text, std::string_view file);
 

@@ -16,7 +16,7 @@
 #include "lib/base/descriptor.hpp"
 #include "lib/command/output.hpp"
 #include "lib/process/startup.hpp"
-#include "lib/profile/sources.hpp"
+#include "lib/profile/load.hpp"
 #include "slurm/cluster/controller.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "slurm/history/history.hpp"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "lib/profile/limits/environment.hpp"
+#include "lib/profile/limits/host.hpp"
 
 namespace muster::names_test {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "checks/catalogue.hpp"
 #include "checks/impact_categories.hpp"
-#include "lib/profile/limits/environment.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "tests/support/printers.hpp"
 

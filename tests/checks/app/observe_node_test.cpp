@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lib/profile/limits/environment.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/topology.hpp"
 #include "tests/support/temp_dir.hpp"

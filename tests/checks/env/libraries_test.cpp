@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "checks/catalogue.hpp"
-#include "lib/profile/limits/environment.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 

@@ -7,8 +7,8 @@
 
 #include "checks/nhc_conf/judge.hpp"
 #include "lib/node/xid.hpp"
-#include "lib/profile/limits/environment.hpp"
 #include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "tests/checks/nhc_conf/judge_line.hpp"
 
 namespace muster::nhc::device_lines_test {

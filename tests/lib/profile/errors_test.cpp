@@ -40,7 +40,7 @@ class ProfileErrorTest : public ::testing::Test {
   }
 
   [[nodiscard]] std::string site_error() const {
-    const auto site = site_profile(files.sources());
+    const auto site = read_site(files.sources());
     return site ? std::string() : site.error().message;
   }
 

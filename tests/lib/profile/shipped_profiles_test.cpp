@@ -16,7 +16,6 @@
 #include "lib/base/text.hpp"
 #include "lib/profile/choice.hpp"
 #include "lib/profile/limits/bench.hpp"
-#include "lib/profile/limits/environment.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "lib/profile/limits/ib.hpp"
@@ -258,7 +257,7 @@ TEST(ShippedProfilesTest, TheExamplesForASiteLoad) {
   const TempDir site;
   site.write("muster.yaml", with_examples(text.str()));
   const auto sources = ProfileSources{.site = site.path()};
-  const auto name = site_profile(sources);
+  const auto name = read_site(sources);
   ASSERT_TRUE(name) << name.error().message;
   EXPECT_EQ(name->profile, "nd96isr_h100_v5");
   const auto chosen = profile(name->profile, sources);
@@ -270,7 +269,7 @@ TEST(ShippedProfilesTest, TheExamplesForASiteLoad) {
 }
 
 TEST(ShippedProfilesTest, TheShippedSiteFileChangesNothing) {
-  const auto name = site_profile({.site = configs()});
+  const auto name = read_site({.site = configs()});
   ASSERT_TRUE(name) << name.error().message;
   EXPECT_EQ(name->profile, "");
 }
