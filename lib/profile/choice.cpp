@@ -233,7 +233,7 @@ Attempt<std::optional<Named>> profile_name(const ProfileSources& sources, const 
   if (!site) return bad_configuration(site.error());
   if (site->profile.empty()) return std::nullopt;
   return Named{.profile = std::move(site->profile),
-               .evidence = fmt::format("named by {}", (sources.site / "muster.yaml").string()),
+               .evidence = fmt::format("named by {}", site->shown),
                .place = at(site->shown, site->profile_line)};
 }
 

@@ -320,6 +320,16 @@ NodeDescription a100_node(const std::string& name, std::uint64_t memory_kib) {
   return node;
 }
 
+NodeDescription sapphire_rapids_node(const std::string& name, std::uint64_t memory_kib) {
+  auto node = azure_machine(name);
+  node.cpu_model = {
+      .name = "Intel(R) Xeon(R) Platinum 8480C", .cores_per_l3 = 48, .l3_kib = 107520};
+  give_processors(node, 2, 48, 1, 2);
+  give_memory(node, memory_kib);
+  node.kernel_log = boot_log(node.cpu_model.name);
+  return node;
+}
+
 // Site settings beyond the profile, so that faults of mounts and programs can be detected.
 constexpr std::string_view kSite = R"(# What this site expects beyond the profile.
 overrides:
@@ -373,12 +383,7 @@ NodeDescription nd96amsr_a100_v4() {
 }
 
 NodeDescription nd96isr_h100_v5() {
-  auto node = azure_machine("nd96isr_h100_v5");
-  node.cpu_model = {
-      .name = "Intel(R) Xeon(R) Platinum 8480C", .cores_per_l3 = 48, .l3_kib = 107520};
-  give_processors(node, 2, 48, 1, 2);
-  give_memory(node, 1'915'071ULL * 1024);
-  node.kernel_log = boot_log(node.cpu_model.name);
+  auto node = sapphire_rapids_node("nd96isr_h100_v5", 1'915'071ULL * 1024);
   give_gpus(node, hopper());
   give_nccl(node, "ndv5", 1);
   node.site = kSite;
@@ -386,12 +391,7 @@ NodeDescription nd96isr_h100_v5() {
 }
 
 NodeDescription nd96isr_mi300x_v5() {
-  auto node = azure_machine("nd96isr_mi300x_v5");
-  node.cpu_model = {
-      .name = "Intel(R) Xeon(R) Platinum 8480C", .cores_per_l3 = 48, .l3_kib = 107520};
-  give_processors(node, 2, 48, 1, 2);
-  give_memory(node, 1'915'059ULL * 1024);
-  node.kernel_log = boot_log(node.cpu_model.name);
+  auto node = sapphire_rapids_node("nd96isr_mi300x_v5", 1'915'059ULL * 1024);
   for (unsigned i = 0; i < 8; ++i) {
     const int numa = i < 4 ? 0 : 1;
     node.amd_gpus.push_back(mi300x({0x2 + i, numa}, i));

@@ -16,14 +16,16 @@ using ::testing::ElementsAre;
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr const char* kAzure = "7783-7084-3265-9085-8269-3286-77";
 
-Hardware nd_h100() {
+Hardware azure_node(GpuIds gpus, int hcas, int cores, double memory_gib) {
   return {.chassis_asset_tag = kAzure,
           .dmi_vendor = "Microsoft Corporation",
-          .gpu_pci_ids = GpuIds{{"10de:2330", 8}},
-          .infiniband_hcas = 8,
-          .cores = 96,
-          .memory_bytes = 1870 * kGiB};
+          .gpu_pci_ids = std::move(gpus),
+          .infiniband_hcas = hcas,
+          .cores = cores,
+          .memory_bytes = memory_gib * kGiB};
 }
+
+Hardware nd_h100() { return azure_node({{"10de:2330", 8}}, 8, 96, 1870); }
 
 class RecogniseTest : public ::testing::Test {
  protected:
@@ -88,11 +90,7 @@ TEST_F(RecogniseTest, LosingEveryHcaDoesNotHideAModelThatAlwaysHasThem) {
 }
 
 TEST_F(RecogniseTest, CountsChooseTheNearestSize) {
-  const Hardware node{.chassis_asset_tag = kAzure,
-                      .gpu_pci_ids = GpuIds{{"10de:20b5", 1}},  // of 4
-                      .infiniband_hcas = 0,
-                      .cores = 96,
-                      .memory_bytes = 860 * kGiB};
+  const Hardware node = azure_node({{"10de:20b5", 1}}, 0, 96, 860);
   const auto result = of(node);
   EXPECT_EQ(result.profile, "nc96ads_a100_v4");
   EXPECT_EQ(result.evidence.back(),
@@ -100,11 +98,7 @@ TEST_F(RecogniseTest, CountsChooseTheNearestSize) {
 }
 
 TEST_F(RecogniseTest, RecognisesACpuNode) {
-  const Hardware node{.chassis_asset_tag = kAzure,
-                      .gpu_pci_ids = GpuIds{},
-                      .infiniband_hcas = 1,
-                      .cores = 96,
-                      .memory_bytes = 448.7 * kGiB};
+  const Hardware node = azure_node({}, 1, 96, 448.7);
   EXPECT_EQ(of(node).profile, "hb120_96rs_v3");
 }
 
@@ -117,14 +111,7 @@ TEST_F(RecogniseTest, AGpuNodeWithoutGpusIsNotACpuNode) {
   EXPECT_THAT(result.evidence, Contains("no GPU on the bus"));
 }
 
-Hardware nd_a100_without_gpus() {
-  return {.chassis_asset_tag = kAzure,
-          .dmi_vendor = "Microsoft Corporation",
-          .gpu_pci_ids = GpuIds{},
-          .infiniband_hcas = 8,
-          .cores = 96,
-          .memory_bytes = 886 * kGiB};
-}
+Hardware nd_a100_without_gpus() { return azure_node({}, 8, 96, 886); }
 
 constexpr std::string_view kNdA100 =
     "gpu_pci_ids: ['10de:20b0'], infiniband: true, gpus: 8, hcas: 8, cores: 96, memory: 885 GiB";
@@ -236,20 +223,12 @@ TEST_F(RecogniseTest, TheSitesProfileOverridesTheCloudsName) {
 }
 
 TEST_F(RecogniseTest, ANodeWithAnNvidiaGpuIsNotACpuNode) {
-  const Hardware node{.chassis_asset_tag = kAzure,
-                      .gpu_pci_ids = GpuIds{{"10de:ffff", 1}},
-                      .infiniband_hcas = 1,
-                      .cores = 120,
-                      .memory_bytes = 449 * kGiB};
+  const Hardware node = azure_node({{"10de:ffff", 1}}, 1, 120, 449);
   EXPECT_EQ(of(node).profile, "generic");
 }
 
 TEST_F(RecogniseTest, ADisplayAdapterIsNotAGpu) {
-  const Hardware node{.chassis_asset_tag = kAzure,
-                      .gpu_pci_ids = GpuIds{{"1a03:2000", 1}},
-                      .infiniband_hcas = 1,
-                      .cores = 120,
-                      .memory_bytes = 449 * kGiB};
+  const Hardware node = azure_node({{"1a03:2000", 1}}, 1, 120, 449);
   EXPECT_EQ(of(node).profile, "hb120rs_v3");
 }
 
@@ -264,11 +243,7 @@ TEST_F(RecogniseTest, AnotherVendorsNodeWithTheSameGpusMatchesNothing) {
 
 TEST_F(RecogniseTest, ReportsAmbiguityInsteadOfGuessing) {
   add("hb120rs_v2", "infiniband: true, gpus: 0, hcas: 1, cores: 120, memory: 449 GiB");
-  const Hardware node{.chassis_asset_tag = kAzure,
-                      .gpu_pci_ids = GpuIds{},
-                      .infiniband_hcas = 1,
-                      .cores = 120,
-                      .memory_bytes = 448.7 * kGiB};
+  const Hardware node = azure_node({}, 1, 120, 448.7);
   const auto result = of(node);
   EXPECT_EQ(result.profile, "generic");
   EXPECT_EQ(result.evidence.back(),
@@ -278,12 +253,8 @@ TEST_F(RecogniseTest, ReportsAmbiguityInsteadOfGuessing) {
 TEST_F(RecogniseTest, DisksDecideBetweenEqualProfiles) {
   add("a1", "infiniband: true, hcas: 1, cores: 44, memory: 346 GiB, nvme: 1");
   add("a2", "infiniband: true, hcas: 1, cores: 44, memory: 346 GiB, nvme: 2");
-  Hardware node{.chassis_asset_tag = kAzure,
-                .gpu_pci_ids = GpuIds{},
-                .infiniband_hcas = 1,
-                .nvme_disks = 2,
-                .cores = 44,
-                .memory_bytes = 346 * kGiB};
+  Hardware node = azure_node({}, 1, 44, 346);
+  node.nvme_disks = 2;
   EXPECT_EQ(of(node).profile, "a2");
   EXPECT_THAT(of(node).evidence, Contains("NVMe disks: 2, unlike a1"));
   node.nvme_disks = 0;
@@ -293,12 +264,8 @@ TEST_F(RecogniseTest, DisksDecideBetweenEqualProfiles) {
 TEST_F(RecogniseTest, DisksDoNotOverrideOtherFacts) {
   add("a1", "infiniband: true, hcas: 1, cores: 44, memory: 346 GiB, nvme: 1");
   add("a2", "infiniband: true, hcas: 1, cores: 42, memory: 346 GiB, nvme: 2");
-  const Hardware node{.chassis_asset_tag = kAzure,
-                      .gpu_pci_ids = GpuIds{},
-                      .infiniband_hcas = 1,
-                      .nvme_disks = 2,
-                      .cores = 44,
-                      .memory_bytes = 346 * kGiB};
+  Hardware node = azure_node({}, 1, 44, 346);
+  node.nvme_disks = 2;
   EXPECT_EQ(of(node).profile, "a1");
 }
 
