@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One line for node-problem-detector, which keeps 80 bytes of a plug-in's output and reads the exit
-// status; and one for LBNL NHC, which evaluates the text in a shell and may expand its words as globs
-// when it passes them to Slurm: that text must not contain special characters.
+// status; and one for LBNL NHC, which evaluates the text in a shell and may expand its words as
+// globs when it passes them to Slurm: that text must not contain special characters.
 #include <cstddef>
 
 #include "lib/report/format.hpp"
