@@ -8,12 +8,10 @@
 #include <thread>
 #include <utility>
 
-#include "bench/group/communication.hpp"
-#include "bench/group/message_socket.hpp"
-#include "bench/group/trouble.hpp"
-#include "bench/sockets/connection.hpp"
+#include "bench/group/tcp_group.hpp"
 #include "bench/sockets/greeting.hpp"
 #include "bench/sockets/poller.hpp"
+#include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {
 namespace {
@@ -57,8 +55,7 @@ Result<std::optional<Descriptor>> connect_to_rank_0(const JoinOptions& options,
 
 class Client {
  public:
-  Client(const JoinOptions& options, PhaseMonitor& monitor)
-      : options_(options), monitor_(monitor) {}
+  Client(const JoinOptions& options, TcpGroup& group) : options_(options), group_(group) {}
 
   void run() {
     if (!arrive()) return;
@@ -75,7 +72,7 @@ class Client {
     std::string last_failure;
     auto socket = connect_to_rank_0(options_, after(options_.patience), last_failure);
     if (!socket) {
-      monitor_.fail(socket.error().message);
+      group_.fail(socket.error().message);
       return false;
     }
     if (!*socket) {
@@ -93,23 +90,23 @@ class Client {
   void wait() {
     auto until = std::min({start_ends_, verdict_ends_, report_ends_});
     const bool watches_deadlines = !overdue_ && !trouble_ && !giving_up_;
-    if (watches_deadlines) until = std::min(until, monitor_.next_check());
-    monitor_.arm(until, watches_deadlines);
+    if (watches_deadlines) until = std::min(until, group_.next_check());
+    group_.arm(until, watches_deadlines);
     poller_.clear();
-    poller_.add(monitor_.wake_descriptor());
+    poller_.add(group_.wake_descriptor());
     poller_.add(socket_ ? socket_->descriptor() : -1, socket_ && socket_->is_sending());
     poller_.wait(until);
   }
 
   void handle_process() {
-    if (poller_.is_ready(0)) monitor_.clear_wake();
+    if (poller_.is_ready(0)) group_.clear_wake();
     // Read before the posts, so that these include the last one.
-    const bool leaving = monitor_.is_leaving();
-    for (auto& message : monitor_.take_posts()) {
+    const bool leaving = group_.is_leaving();
+    for (auto& message : group_.take_posts()) {
       if (socket_) socket_->send(std::move(message));
     }
     if (!giving_up_ && !trouble_) {
-      if (const auto reason = monitor_.giving_up()) give_up(*reason);
+      if (const auto reason = group_.giving_up()) give_up(*reason);
     }
     if (leaving) say_goodbye();
   }
@@ -132,14 +129,14 @@ class Client {
       case Kind::start:
         joined_ = true;
         start_ends_ = Clock::time_point::max();
-        monitor_.mark_joined();
+        group_.mark_joined();
         break;
       case Kind::broadcast:
       case Kind::barrier:
-        if (!monitor_.deliver(0, message)) closed();
+        if (!group_.deliver(0, message)) closed();
         break;
       case Kind::where:
-        socket_->send(pack(Kind::here, to_text(monitor_.stage())));
+        socket_->send(pack(Kind::here, to_text(group_.stage())));
         break;
       case Kind::trouble:
         trouble_ = read_trouble(message.payload);
@@ -148,7 +145,7 @@ class Client {
         break;
       case Kind::goodbye:
         socket_.reset();
-        monitor_.mark_left(0);
+        group_.mark_left(0);
         break;
       default:
         closed();
@@ -159,7 +156,7 @@ class Client {
     socket_.reset();
     if (giving_up_) return end_quietly(*giving_up_);
     if (trouble_) return end(*trouble_);
-    const auto phase = joined_ ? monitor_.stage().phase : kRendezvous;
+    const auto phase = joined_ ? group_.stage().phase : kRendezvous;
     end({.kind = Trouble::Kind::lost,
          .phase = phase,
          .what = fmt::format("rank 0 exited unexpectedly, or its node is down, in the phase \"{}\"",
@@ -180,7 +177,7 @@ class Client {
       return end(trouble);
     }
     if (overdue_ || trouble_ || giving_up_) return;
-    const auto stage = monitor_.stage();
+    const auto stage = group_.stage();
     if (now < stage.deadline) return;
     overdue_ = stage;
     if (!socket_) return end(late_trouble(stage, {own_stage()}));
@@ -192,7 +189,7 @@ class Client {
   void give_up(const GivingUp& reason) {
     giving_up_ = reason.why;
     if (!socket_) return end_quietly(reason.why);
-    socket_->send(pack(Kind::give_up, to_text(trouble_of(reason, monitor_.stage().phase))));
+    socket_->send(pack(Kind::give_up, to_text(trouble_of(reason, group_.stage().phase))));
     report_ends_ = after(2 * options_.grace);
   }
 
@@ -200,7 +197,7 @@ class Client {
     ended_ = true;
     socket_.reset();
     if (options_.on_trouble) options_.on_trouble(trouble);
-    monitor_.fail(trouble.what);
+    group_.fail(trouble.what);
   }
 
   void end_absent(std::string what) {
@@ -219,7 +216,7 @@ class Client {
   void end_quietly(std::string why) {
     ended_ = true;
     socket_.reset();
-    monitor_.fail(std::move(why));
+    group_.fail(std::move(why));
   }
 
   void say_goodbye() {
@@ -242,7 +239,7 @@ class Client {
   }
 
   const JoinOptions& options_;
-  PhaseMonitor& monitor_;
+  TcpGroup& group_;
   Poller poller_;
   std::optional<MessageSocket> socket_;  // empty once rank 0 has left
   bool joined_ = false;
@@ -259,8 +256,6 @@ class Client {
 
 }  // namespace
 
-void follow_rank_0(const JoinOptions& options, PhaseMonitor& monitor) {
-  Client(options, monitor).run();
-}
+void follow_rank_0(const JoinOptions& options, TcpGroup& group) { Client(options, group).run(); }
 
 }  // namespace muster::bench

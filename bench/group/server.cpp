@@ -8,9 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/group/communication.hpp"
-#include "bench/group/message_socket.hpp"
-#include "bench/group/trouble.hpp"
+#include "bench/group/tcp_group.hpp"
 #include "bench/sockets/greeting.hpp"
 #include "bench/sockets/poller.hpp"
 #include "bench/sockets/sockets.hpp"
@@ -24,9 +22,9 @@ constexpr auto kLossesTogether = std::chrono::milliseconds(50);
 
 class Server {
  public:
-  Server(const JoinOptions& options, PhaseMonitor& monitor, Descriptor listener)
+  Server(const JoinOptions& options, TcpGroup& group, Descriptor listener)
       : options_(options),
-        monitor_(monitor),
+        group_(group),
         peers_(static_cast<std::size_t>(options.world)),
         missing_(options.world - 1),
         patience_ends_(after(options.patience)) {
@@ -65,11 +63,11 @@ class Server {
   void wait() {
     auto until = std::min({patience_ends_, losses_end_, answers_end_});
     const bool watches_deadlines = !overdue_;
-    if (watches_deadlines) until = std::min(until, monitor_.next_check());
+    if (watches_deadlines) until = std::min(until, group_.next_check());
     if (door_) until = std::min(until, door_->next_deadline());
-    monitor_.arm(until, watches_deadlines);
+    group_.arm(until, watches_deadlines);
     poller_.clear();
-    poller_.add(monitor_.wake_descriptor());
+    poller_.add(group_.wake_descriptor());
     for (auto& peer : peers_) {
       const bool listens = peer.is_here();
       peer.slot = poller_.add(listens ? peer.socket->descriptor() : -1,
@@ -80,12 +78,12 @@ class Server {
   }
 
   void handle_process() {
-    if (poller_.is_ready(0)) monitor_.clear_wake();
+    if (poller_.is_ready(0)) group_.clear_wake();
     // Read before the posts, so that these include the last one.
-    const bool leaving = monitor_.is_leaving();
-    for (const auto& message : monitor_.take_posts()) send_all(message);
-    if (const auto reason = monitor_.giving_up()) {
-      return give_up(0, trouble_of(*reason, monitor_.stage().phase));
+    const bool leaving = group_.is_leaving();
+    for (const auto& message : group_.take_posts()) send_all(message);
+    if (const auto reason = group_.giving_up()) {
+      return give_up(0, trouble_of(*reason, group_.stage().phase));
     }
     if (leaving) say_goodbye();
   }
@@ -114,7 +112,7 @@ class Server {
     door_.reset();
     patience_ends_ = Clock::time_point::max();
     send_all(pack(Kind::start));
-    monitor_.mark_joined();
+    group_.mark_joined();
   }
 
   void report_missing() const {
@@ -145,7 +143,7 @@ class Server {
     switch (message.kind) {
       case Kind::gather:
       case Kind::barrier:
-        if (!monitor_.deliver(static_cast<std::size_t>(rank - 1), message)) lose(rank);
+        if (!group_.deliver(static_cast<std::size_t>(rank - 1), message)) lose(rank);
         break;
       case Kind::here:
         if (!peer.answer && overdue_) --unanswered_;
@@ -164,7 +162,7 @@ class Server {
       case Kind::goodbye:
         if (door_) return lose(rank);  // it has not waited for the others
         peer.left = true;
-        monitor_.mark_left(static_cast<std::size_t>(rank - 1));
+        group_.mark_left(static_cast<std::size_t>(rank - 1));
         if (overdue_ && !peer.answer) --unanswered_;
         break;
       default:
@@ -189,7 +187,7 @@ class Server {
       if (decided && losses_end_ == Clock::time_point::max()) declare_late();
       return;
     }
-    const auto stage = monitor_.stage();
+    const auto stage = group_.stage();
     if (now < stage.deadline) return;
     ask_where(stage);
     if (unanswered_ == 0) declare_late();
@@ -208,7 +206,7 @@ class Server {
 
   void declare_late() {
     std::vector<RankStage> answers{
-        {.rank = 0, .name = peers_.front().name, .stage = monitor_.stage()}};
+        {.rank = 0, .name = peers_.front().name, .stage = group_.stage()}};
     for (int rank = 1; rank < options_.world; ++rank) {
       const auto& peer = peers_[static_cast<std::size_t>(rank)];
       if (peer.left || peer.declared) continue;
@@ -234,7 +232,7 @@ class Server {
 
   void declare_lost() {
     Trouble trouble{.kind = Trouble::Kind::lost,
-                    .phase = door_ ? kRendezvous : monitor_.stage().phase};
+                    .phase = door_ ? kRendezvous : group_.stage().phase};
     std::vector<std::size_t> sources;
     for (int rank = 1; rank < options_.world; ++rank) {
       auto& peer = peers_[static_cast<std::size_t>(rank)];
@@ -248,7 +246,7 @@ class Server {
                                one ? name_of(trouble.ranks.front()) : ranks_in_words(trouble.ranks),
                                one ? "its node is" : "their nodes are", trouble.phase.name);
     losses_end_ = Clock::time_point::max();
-    if (!monitor_.pass_over(trouble, sources)) end(trouble);
+    if (!group_.pass_over(trouble, sources)) end(trouble);
   }
 
   void give_up(int rank, Trouble trouble) {
@@ -262,7 +260,7 @@ class Server {
     send_all(pack(Kind::trouble, to_text(trouble)));
     flush_all(options_.grace);
     if (!given_up_here && options_.on_trouble) options_.on_trouble(trouble);
-    monitor_.fail(trouble.what);
+    group_.fail(trouble.what);
     for (auto& peer : peers_) {
       if (peer.socket) peer.socket->finish();
     }
@@ -306,7 +304,7 @@ class Server {
   }
 
   const JoinOptions& options_;
-  PhaseMonitor& monitor_;
+  TcpGroup& group_;
   Poller poller_;
   std::optional<Doorkeeper> door_;  // until all are here
   std::vector<Peer> peers_;         // by rank; 0 is this process
@@ -321,8 +319,8 @@ class Server {
 
 }  // namespace
 
-void serve_ranks(const JoinOptions& options, PhaseMonitor& monitor, Descriptor listener) {
-  Server(options, monitor, std::move(listener)).run();
+void serve_ranks(const JoinOptions& options, TcpGroup& group, Descriptor listener) {
+  Server(options, group, std::move(listener)).run();
 }
 
 }  // namespace muster::bench

@@ -17,7 +17,6 @@
 #include <span>
 #include <utility>
 
-#include "bench/sockets/connection.hpp"
 #include "bench/sockets/sockets.hpp"
 #include "lib/base/text.hpp"
 

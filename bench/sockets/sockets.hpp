@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Non-blocking TCP sockets, for the rendezvous of the ranks and for the TCP back end.
+// Non-blocking TCP sockets, for the rendezvous of the ranks and for the TCP back end: addresses,
+// listeners, connections, and transfers both ways at once.
 #pragma once
 
 #include <sys/socket.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/result.hpp"
 
@@ -63,12 +66,34 @@ struct Listener {
 // The errno of a connection that has failed, or 0.
 [[nodiscard]] int error_of(int descriptor);
 
+// Tries each address that the endpoint's name stands for once, for at most `patience` each.
+[[nodiscard]] Result<Descriptor> connect_once(const Endpoint& endpoint, Clock::time_point deadline,
+                                              Clock::duration patience);
+// Tries the endpoints in turn until one accepts or the deadline has passed.
+[[nodiscard]] Result<Descriptor> connect_to(const std::vector<Endpoint>& endpoints,
+                                            Clock::time_point deadline);
+
 // The next waiting connection. If there is none, the descriptor is closed and errno is set.
 [[nodiscard]] Descriptor accept_one(int listener, Address& from);
 
 // Ends the connection about 15 s after the other node goes down. Not for data: a rank may compute
 // for long without reading.
 void notice_loss(int socket);
+
+struct Outgoing {
+  int socket = -1;
+  std::span<const std::byte> bytes;
+};
+
+struct Incoming {
+  int socket = -1;
+  std::span<std::byte> bytes;
+};
+
+// Moves all bytes in both directions at once, by the deadline; without one it waits until the
+// sockets are shut down.
+[[nodiscard]] Result<void> transfer(Outgoing out, Incoming in,
+                                    const Clock::time_point* deadline = nullptr);
 
 // Raises the limit on descriptors if fewer than `wanted` are allowed. `who` is for the message.
 [[nodiscard]] Result<void> allow_descriptors(std::string_view who, std::size_t wanted);

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "bench/backends/nccl/log.hpp"
-#include "bench/sockets/connection.hpp"
 #include "bench/sockets/sockets.hpp"
 #include "lib/base/text.hpp"
 

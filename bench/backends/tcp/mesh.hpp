@@ -11,7 +11,7 @@
 
 #include "bench/backends/backend.hpp"
 #include "bench/collectives/host_algorithms.hpp"
-#include "bench/sockets/connection.hpp"
+#include "bench/sockets/sockets.hpp"
 
 namespace muster::bench::tcp {
 

@@ -7,8 +7,8 @@
 #include <atomic>
 
 #include "bench/group/group.hpp"
-#include "bench/sockets/connection.hpp"
 #include "bench/sockets/greeting.hpp"
+#include "bench/sockets/sockets.hpp"
 #include "tests/bench/group/harness.hpp"
 
 namespace muster::bench {

@@ -7,7 +7,6 @@
 
 #include <ostream>
 
-#include "bench/sockets/connection.hpp"
 #include "bench/sockets/sockets.hpp"
 
 namespace muster::bench {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state that a process shares with its communication thread: the phase that the process is in,
-// and the texts between it and the other ranks.
+// The group over TCP: the state that a process shares with its communication thread, which answers
+// even while the process hangs.
 #pragma once
 
 #include <condition_variable>
@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,25 +22,31 @@
 
 namespace muster::bench {
 
-class PhaseMonitor {
+class TcpGroup final : public Group {
  public:
-  // `sources` is the number of ranks that send texts: on rank 0 all others, elsewhere only rank 0.
-  [[nodiscard]] static Result<std::unique_ptr<PhaseMonitor>> make(std::size_t sources);
+  // `wake` is an eventfd.
+  TcpGroup(JoinOptions options, Descriptor wake);
+  ~TcpGroup() override;
+
+  // Starts the thread, and waits until all ranks have met.
+  [[nodiscard]] Result<void> begin();
 
   // For the process. A call that waits returns an error once the run cannot go on.
-  void enter(Phase phase, Clock::duration limit, ProgressCounters counters = {});
-  [[nodiscard]] Result<void> wait_joined();
-  [[nodiscard]] Result<void> post(Kind kind, std::string_view text);
-  // One text from each source, in order.
-  [[nodiscard]] Result<std::vector<std::string>> collect(Kind kind);
-  // The sources that the process is waiting for.
-  [[nodiscard]] std::vector<std::size_t> awaited();
-  void go_on_without_the_lost();
-  [[nodiscard]] std::vector<Trouble> losses();
-  void give_up(GivingUp reason, Clock::duration patience);
-  void leave();
+  [[nodiscard]] int rank() const override { return options_.rank; }
 
-  // For the thread.
+  [[nodiscard]] int size() const override { return options_.world; }
+
+  [[nodiscard]] Result<std::vector<std::string>> gather(std::string_view mine) override;
+  [[nodiscard]] Result<std::string> broadcast(std::string_view text) override;
+  [[nodiscard]] Result<void> barrier() override;
+  void enter(Phase phase, Clock::duration limit, ProgressCounters counters) override;
+  [[nodiscard]] std::vector<int> awaited() override;
+  void go_on_without_the_lost() override;
+  [[nodiscard]] std::vector<Trouble> losses() override;
+  void give_up(GivingUp reason) override;
+
+  // For the thread. A source is a rank that sends texts: on rank 0 source i is rank i + 1,
+  // elsewhere the only one is rank 0.
   [[nodiscard]] int wake_descriptor() const { return wake_.get(); }
 
   void clear_wake();
@@ -59,7 +66,6 @@ class PhaseMonitor {
   [[nodiscard]] bool pass_over(const Trouble& loss, const std::vector<std::size_t>& sources);
   void mark_joined();
   void fail(std::string why);
-  void mark_ended();  // the thread is about to end
 
  private:
   struct Inbox {
@@ -69,15 +75,21 @@ class PhaseMonitor {
     bool lost = false;  // and passed over
   };
 
-  PhaseMonitor(std::size_t sources, Descriptor wake) : wake_(std::move(wake)), inboxes_(sources) {}
-
+  [[nodiscard]] Result<void> post(Kind kind, std::string_view text);
+  // One text from each source, in order.
+  [[nodiscard]] Result<std::vector<std::string>> collect(Kind kind);
+  void work();
   void wake() const;
+  // Sets a flag that a call may wait for.
+  void mark(bool& flag);
   // Call these with the mutex held.
   void update_progress();
   [[nodiscard]] Clock::time_point check_time() const;
   [[nodiscard]] bool can_collect() const;
 
+  JoinOptions options_;
   Descriptor wake_;
+  std::thread thread_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Inbox> inboxes_;
@@ -93,5 +105,12 @@ class PhaseMonitor {
   std::optional<GivingUp> giving_up_;
   std::optional<std::string> trouble_;
 };
+
+// The communication thread. On rank 0 it admits the other ranks, passes their texts, and detects
+// those that are lost or late.
+void serve_ranks(const JoinOptions& options, TcpGroup& group, Descriptor listener);
+
+// Elsewhere it keeps the connection to rank 0, answers it, and detects when rank 0 is gone.
+void follow_rank_0(const JoinOptions& options, TcpGroup& group);
 
 }  // namespace muster::bench
