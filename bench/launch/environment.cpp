@@ -12,40 +12,17 @@ namespace muster::bench {
 namespace {
 
 constexpr std::uint64_t kMostRanks = 1U << 24U;
-constexpr std::string_view kRemedy = "correct or unset it, or name the launcher with --launch";
 
 tl::unexpected<Error> malformed(std::string_view name, std::string_view value,
                                 std::string_view expected) {
   return make_error(
-      fmt::format("{}={}: expected {}; {}", name, printable(value, 60), expected, kRemedy));
+      fmt::format("{}={}: expected {}; {}", name, printable(value, 60), expected, kLaunchRemedy));
 }
 
 Result<void> check_below(int number, std::string_view name, int bound, std::string_view of) {
   if (number < bound) return {};
   return make_error(fmt::format("{}={} contradicts {}={}: ranks are counted from 0; {}", name,
-                                number, of, bound, kRemedy));
-}
-
-// The customary port of jobs on Azure.
-constexpr std::uint16_t kAzurePort = 6105;
-
-struct MasterHost {
-  std::string name;
-  std::string_view variable;
-};
-
-// Drops Azure Batch's own port: "10.0.0.4:6000".
-std::string without_port(std::string_view text) {
-  const auto address = parse_endpoint(text);
-  return address ? address->host : std::string(text);
-}
-
-MasterHost master(const Environment& environment) {
-  for (const std::string_view name :
-       {"MASTER_ADDR", "AZ_BATCH_MASTER_NODE", "AZ_BATCHAI_MPI_MASTER_NODE"}) {
-    if (environment.has(name)) return {without_port(environment.text(name)), name};
-  }
-  return {};
+                                number, of, bound, kLaunchRemedy));
 }
 
 }  // namespace
@@ -94,7 +71,8 @@ std::string setting(const Environment& environment, std::string_view name) {
 
 Result<void> check_place(const Place& place, const SizeNames& names) {
   if (place.world == 0) {
-    return make_error(fmt::format("{}=0: expected at least one rank; {}", names.world, kRemedy));
+    return make_error(
+        fmt::format("{}=0: expected at least one rank; {}", names.world, kLaunchRemedy));
   }
   TRY(check_below(place.rank, names.rank, place.world, names.world));
   if (place.local_rank && place.local_world) {
@@ -112,7 +90,7 @@ Result<Place> read_place(const Environment& environment, const SizeNames& names)
   TRY(check_place(place, names));
   if (place.local_world && *place.local_world > place.world) {
     return make_error(fmt::format("{}={} is more than {}={}: {}", names.local_world,
-                                  *place.local_world, names.world, place.world, kRemedy));
+                                  *place.local_world, names.world, place.world, kLaunchRemedy));
   }
   return place;
 }
@@ -128,24 +106,6 @@ std::uint16_t port_of_job(std::string_view job) {
 std::uint16_t shifted_port(std::uint16_t port, std::uint16_t offset) {
   const int sum = port + offset;
   return static_cast<std::uint16_t>(sum <= UINT16_MAX ? sum : port - offset);
-}
-
-Result<void> add_mpi_rendezvous(const Environment& environment, Place& place) {
-  const auto [host, variable] = master(environment);
-  if (!host.empty()) {
-    TRY_ASSIGN(const auto port, environment.port("MASTER_PORT", kAzurePort));
-    place.rendezvous = Rendezvous{.host = host, .port = port};
-    place.evidence.push_back(fmt::format(
-        "without MPI rank 0 would listen on {} port {}: {} and {}", printable(host, 100), port,
-        variable, environment.has("MASTER_PORT") ? "MASTER_PORT" : "the customary port"));
-  } else if (place.local_world == place.world) {
-    const auto job = environment.text("PMIX_NAMESPACE");
-    const auto port = job.empty() ? kAzurePort : port_of_job(job);
-    place.rendezvous = Rendezvous{.host = "127.0.0.1", .port = port};
-    place.evidence.push_back(fmt::format(
-        "without MPI rank 0 would listen on 127.0.0.1 port {}: all ranks are on this node", port));
-  }
-  return {};
 }
 
 }  // namespace muster::bench

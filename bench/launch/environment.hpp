@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launchers' environment variables: empty ones count as unset, numbers are whole. Also the
-// rendezvous for launchers that provide none.
+// Launchers' environment variables, and the detection of each launcher by them, independently of
+// the others. Empty variables count as unset.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,10 @@
 #include "lib/base/result.hpp"
 
 namespace muster::bench {
+
+// Ends the messages about a variable.
+inline constexpr std::string_view kLaunchRemedy =
+    "correct or unset it, or name the launcher with --launch";
 
 class Environment {
  public:
@@ -53,14 +57,31 @@ struct SizeNames {
 // Checks that the ranks are below the sizes.
 [[nodiscard]] Result<void> check_place(const Place& place, const SizeNames& names);
 
+// What the environment says about one launcher.
+struct Detection {
+  Launcher launcher = Launcher::alone;
+  std::string seen;                       // "RANK=1 of WORLD_SIZE=2"; empty if nothing is set
+  std::vector<std::string_view> missing;  // required variables that are not set
+  std::string unsuited;                   // why it is not the launcher although all are set
+  Result<Place> place{Place{}};           // valid if nothing is missing
+
+  [[nodiscard]] bool suited() const { return !seen.empty() && missing.empty() && unsuited.empty(); }
+};
+
+[[nodiscard]] Detection detect_torchrun(const Environment& environment, const LaunchFlags& flags);
+[[nodiscard]] Detection detect_open_mpi(const Environment& environment, const LaunchFlags& flags);
+[[nodiscard]] Detection detect_hydra(const Environment& environment, const LaunchFlags& flags);
+[[nodiscard]] Detection detect_pmix(const Environment& environment, const LaunchFlags& flags);
+[[nodiscard]] Detection detect_slurm(const Environment& environment, const LaunchFlags& flags);
+[[nodiscard]] Detection detect_tf_config(const Environment& environment, const LaunchFlags& flags);
+
+// The tasks of each node in Slurm's notation: "2(x3),1" is 2, 2, 2, 1. At most 65536 nodes.
+[[nodiscard]] Result<std::vector<int>> parse_tasks_per_node(std::string_view text);
+
 // A port from 10000 to 29999 (below the ephemeral ports) that depends on the job only.
 [[nodiscard]] std::uint16_t port_of_job(std::string_view job);
 
 // The sum, or the difference if the sum is not a port.
 [[nodiscard]] std::uint16_t shifted_port(std::uint16_t port, std::uint16_t offset);
-
-// Sets where the ranks of an MPI launcher meet without MPI: at MASTER_ADDR, Azure Batch's master
-// node, or on loopback if all are on this node. Adds to the evidence.
-[[nodiscard]] Result<void> add_mpi_rendezvous(const Environment& environment, Place& place);
 
 }  // namespace muster::bench

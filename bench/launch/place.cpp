@@ -7,7 +7,6 @@
 #include <array>
 #include <utility>
 
-#include "bench/launch/detection.hpp"
 #include "bench/launch/environment.hpp"
 #include "lib/base/text.hpp"
 
@@ -16,23 +15,22 @@ namespace {
 
 using Detections = std::vector<Detection>;
 
-constexpr std::array<std::pair<Launcher, std::string_view>, 8> kLaunchers{
-    std::pair{Launcher::flags, std::string_view("flags")},
-    {Launcher::torchrun, "torchrun"},
-    {Launcher::open_mpi, "open_mpi"},
-    {Launcher::hydra, "hydra"},
-    {Launcher::pmix, "pmix"},
-    {Launcher::slurm, "slurm"},
-    {Launcher::tf_config, "tf_config"},
-    {Launcher::alone, "alone"}};
+struct LauncherEntry {
+  Launcher launcher;
+  std::string_view name;
+  Detection (*detect)(const Environment&, const LaunchFlags&) = nullptr;
+};
 
 // In order of priority. Slurm comes late: inside an allocation mpirun's processes all have
 // SLURM_PROCID=0, so every process would think it is rank 0.
-Detections detect_all(const Environment& environment, const LaunchFlags& flags) {
-  return {detect_torchrun(environment, flags), detect_open_mpi(environment, flags),
-          detect_hydra(environment, flags),    detect_pmix(environment, flags),
-          detect_slurm(environment, flags),    detect_tf_config(environment, flags)};
-}
+constexpr std::array kLaunchers{LauncherEntry{Launcher::flags, "flags"},
+                                LauncherEntry{Launcher::torchrun, "torchrun", detect_torchrun},
+                                LauncherEntry{Launcher::open_mpi, "open_mpi", detect_open_mpi},
+                                LauncherEntry{Launcher::hydra, "hydra", detect_hydra},
+                                LauncherEntry{Launcher::pmix, "pmix", detect_pmix},
+                                LauncherEntry{Launcher::slurm, "slurm", detect_slurm},
+                                LauncherEntry{Launcher::tf_config, "tf_config", detect_tf_config},
+                                LauncherEntry{Launcher::alone, "alone"}};
 
 std::string why_ignored(const Detection& ignored, const Place& place, const LaunchFlags& flags) {
   if (flags.launcher) return fmt::format("--launch names {}", to_string(*flags.launcher));
@@ -146,33 +144,30 @@ Result<Place> choose(const Environment& environment, const LaunchFlags& flags,
 }  // namespace
 
 std::string_view to_string(Launcher launcher) {
-  for (const auto& [each, name] : kLaunchers) {
-    if (each == launcher) return name;
-  }
-  return "unknown";
+  return std::ranges::find(kLaunchers, launcher, &LauncherEntry::launcher)->name;
 }
 
 Result<Launcher> parse_launcher(std::string_view name) {
+  const auto* found = std::ranges::find(kLaunchers, name, &LauncherEntry::name);
+  if (found != kLaunchers.end()) return found->launcher;
   std::vector<std::string_view> names;
-  names.reserve(kLaunchers.size());
-  for (const auto& [launcher, each] : kLaunchers) {
-    if (each == name) return launcher;
-    names.push_back(each);
-  }
+  for (const auto& each : kLaunchers) names.push_back(each.name);
   return make_error(fmt::format("unknown launcher \"{}\": expected {}", printable(name, 60),
                                 fmt::join(names, ", ")));
 }
 
 Result<Place> find_place(const Variables& variables, const LaunchFlags& flags) {
   const Environment environment(variables);
-  const auto detections = detect_all(environment, flags);
-  auto place = choose(environment, flags, detections);
-  if (!place) return place;
-  add_ignored(detections, flags, *place);
+  Detections detections;
+  for (const auto& each : kLaunchers) {
+    if (each.detect != nullptr) detections.push_back(each.detect(environment, flags));
+  }
+  TRY_ASSIGN(auto place, choose(environment, flags, detections));
+  add_ignored(detections, flags, place);
   if (flags.rendezvous) {
-    place->rendezvous = flags.rendezvous;
-    place->evidence.push_back(fmt::format("rank 0 listens on {} port {}: --rendezvous",
-                                          flags.rendezvous->host, flags.rendezvous->port));
+    place.rendezvous = flags.rendezvous;
+    place.evidence.push_back(fmt::format("rank 0 listens on {} port {}: --rendezvous",
+                                         flags.rendezvous->host, flags.rendezvous->port));
   }
   return place;
 }
