@@ -149,18 +149,6 @@ void add_series(const std::vector<CopyLane>& lanes, TestResult& result) {
   }
 }
 
-Result<CopyLane> measure_gpu(NodeGpu& gpu, std::uint64_t bytes, std::uint64_t seed,
-                             std::chrono::duration<double> time, TestResult& result) {
-  TRY_ASSIGN(auto lane, prepare(gpu, bytes, seed));
-  TRY_ASSIGN(const auto different, first_difference(lane));
-  TRY(measure_alone(lane, time));
-  if (different) {
-    result.findings.push_back(broken(
-        gpu.name(), fmt::format("a copy to the GPU and back differs from byte {} on", *different)));
-  }
-  return lane;
-}
-
 }  // namespace
 
 Result<TestResult> run_gpu_copy(const TestInput& input) {
@@ -170,14 +158,18 @@ Result<TestResult> run_gpu_copy(const TestInput& input) {
   TestResult result{.findings = std::move(all.refused)};
   std::vector<CopyLane> lanes;
   const auto share = input.time / (2.0 * static_cast<double>(all.gpus.size() + 1));
-  for (std::size_t i = 0; i < all.gpus.size(); ++i) {
-    auto lane = measure_gpu(*all.gpus[i], bytes / 4096 * 4096, i << 40U, share, result);
-    if (lane) {
-      lanes.push_back(*std::move(lane));
-    } else {
-      result.findings.push_back(unjudged(all.gpus[i]->name(), lane.error().message));
+  all.on_each(result, [&](NodeGpu& gpu) -> Result<void> {
+    TRY_ASSIGN(auto lane, prepare(gpu, bytes / 4096 * 4096, lanes.size() << 40U));
+    TRY_ASSIGN(const auto different, first_difference(lane));
+    TRY(measure_alone(lane, share));
+    if (different) {
+      result.findings.push_back(
+          broken(gpu.name(),
+                 fmt::format("a copy to the GPU and back differs from byte {} on", *different)));
     }
-  }
+    lanes.push_back(std::move(lane));
+    return {};
+  });
   for (int i = 0; i < kFewestRounds && lanes.size() > 1; ++i) {
     TRY(measure_together(lanes, true));
     TRY(measure_together(lanes, false));

@@ -27,59 +27,38 @@ float triad_element(std::uint64_t i, std::uint64_t seed) {
 }
 
 // Three arrays of floats with c = a + 3b, and the expected result.
-class Triad {
- public:
-  Triad(NodeGpu& gpu, std::uint64_t count) : gpu_(gpu), count_(count) {}
-
-  [[nodiscard]] Result<void> prepare() {
-    constexpr std::uint64_t kPeriod = 1021;
-    Fill a;
-    Fill b;
-    for (std::uint64_t i = 0; i < kPeriod; ++i) {
-      const float x = triad_element(i, 1);
-      const float y = triad_element(i, 2);
-      a.bits.push_back(std::bit_cast<std::uint32_t>(x));
-      b.bits.push_back(std::bit_cast<std::uint32_t>(y));
-      expected_.push_back(std::bit_cast<std::uint32_t>(std::fma(3.0F, y, x)));
-    }
-    TRY(gpu_.allocate({&a_, &b_, &c_}, count_ * sizeof(float)));
-    TRY(gpu_.gpu().fill(a_, count_, sizeof(float), a));
-    TRY(gpu_.wait());
-    TRY(gpu_.gpu().fill(b_, count_, sizeof(float), b));
-    TRY(gpu_.gpu().poison(c_, count_ * sizeof(float)));
-    return gpu_.wait();
-  }
-
-  // Runs once. Returns GB/s.
-  [[nodiscard]] Result<double> run() {
-    TRY_ASSIGN(const auto seconds, gpu_.timed([this] { return gpu_.triad(c_, a_, b_, count_); }));
-    return 3 * sizeof(float) * static_cast<double>(count_) / seconds / kGiga;
-  }
-
-  [[nodiscard]] Result<Wrong> verify() {
-    Wrong wrong;
-    TRY(gpu_.gpu().verify(c_, sizeof(float), {.count = count_, .low = expected_, .high = expected_},
-                          wrong, no_watch));
-    return wrong;
-  }
-
- private:
-  NodeGpu& gpu_;
-  std::uint64_t count_;
-  cuda::Pointer a_ = 0, b_ = 0, c_ = 0;
-  std::vector<std::uint64_t> expected_;
-};
-
 Result<void> measure_triad(NodeGpu& gpu, std::uint64_t bytes, Series& series, TestResult& result) {
   constexpr int kRepeats = 10;
-  Triad triad(gpu, bytes / sizeof(float) / 4 * 4);
-  TRY(triad.prepare());
+  constexpr std::uint64_t kPeriod = 1021;
+  const auto count = bytes / sizeof(float) / 4 * 4;
+  Fill first;
+  Fill second;
+  std::vector<std::uint64_t> expected;
+  for (std::uint64_t i = 0; i < kPeriod; ++i) {
+    const float x = triad_element(i, 1);
+    const float y = triad_element(i, 2);
+    first.bits.push_back(std::bit_cast<std::uint32_t>(x));
+    second.bits.push_back(std::bit_cast<std::uint32_t>(y));
+    expected.push_back(std::bit_cast<std::uint32_t>(std::fma(3.0F, y, x)));
+  }
+  cuda::Pointer a = 0;
+  cuda::Pointer b = 0;
+  cuda::Pointer c = 0;
+  TRY(gpu.allocate({&a, &b, &c}, count * sizeof(float)));
+  TRY(gpu.gpu().fill(a, count, sizeof(float), first));
+  TRY(gpu.wait());
+  TRY(gpu.gpu().fill(b, count, sizeof(float), second));
+  TRY(gpu.gpu().poison(c, count * sizeof(float)));
+  TRY(gpu.wait());
   std::vector<double> rates;
   for (int i = 0; i <= kRepeats; ++i) {
-    TRY_ASSIGN(const auto rate, triad.run());
-    if (i > 0) rates.push_back(rate);
+    TRY_ASSIGN(const auto seconds, gpu.timed([&] { return gpu.triad(c, a, b, count); }));
+    const auto moved = 3 * sizeof(float) * static_cast<double>(count);
+    if (i > 0) rates.push_back(moved / seconds / kGiga);  // the first one warms up
   }
-  TRY_ASSIGN(const auto wrong, triad.verify());
+  Wrong wrong;
+  TRY(gpu.gpu().verify(c, sizeof(float), {.count = count, .low = expected, .high = expected}, wrong,
+                       no_watch));
   if (wrong.elements != 0) {
     result.findings.push_back(broken(
         gpu.name(),
@@ -162,11 +141,10 @@ Result<TestResult> run_gpu_memory(const TestInput& input) {
   TRY_ASSIGN(auto all, open_gpus(input));
   TestResult result{.findings = std::move(all.refused)};
   Series series{.what = "triad", .quantity = "gpu_triad", .unit = "GB/s", .limited = true};
-  for (auto& gpu : all.gpus) {
-    auto done = measure_triad(*gpu, bytes, series, result);
-    if (done) done = test_patterns(*gpu, most, result);
-    if (!done) result.findings.push_back(unjudged(gpu->name(), done.error().message));
-  }
+  all.on_each(result, [&](NodeGpu& gpu) -> Result<void> {
+    TRY(measure_triad(gpu, bytes, series, result));
+    return test_patterns(gpu, most, result);
+  });
   result.add(std::move(series));
   return result;
 }

@@ -202,16 +202,14 @@ Result<TestResult> run_gpu_p2p(const TestInput& input) {
   if (gpus.gpus.size() + gpus.refused.size() < 2) return make_missing("the node has only one GPU");
   TestResult result{.findings = std::move(gpus.refused)};
   std::vector<PeerBuffers> all;
-  for (auto& gpu : gpus.gpus) {
-    if (gpu->library().copy_peer.call == nullptr) {
-      return make_error("the driver lacks cuMemcpyPeerAsync");
-    }
-    if (auto buffers = prepare(*gpu, bytes, all.size() + 1)) {
-      all.push_back(*std::move(buffers));
-    } else {
-      result.findings.push_back(unjudged(gpu->name(), buffers.error().message));
-    }
+  if (!gpus.gpus.empty() && gpus.gpus.front()->library().copy_peer.call == nullptr) {
+    return make_error("the driver lacks cuMemcpyPeerAsync");
   }
+  gpus.on_each(result, [&](NodeGpu& gpu) -> Result<void> {
+    TRY_ASSIGN(auto buffers, prepare(gpu, bytes, all.size() + 1));
+    all.push_back(std::move(buffers));
+    return {};
+  });
   PairTest(all, bytes, result).measure();
   return result;
 }

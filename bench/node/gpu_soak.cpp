@@ -74,13 +74,12 @@ class SoakTest {
  public:
   SoakTest(const TestInput& input, TestResult& result) : input_(input), result_(result) {}
 
-  void add(NodeGpu& gpu) {
-    gpus_.push_back({.load = ProductLoad(gpu, known_)});
-    auto ready = gpus_.back().load.prepare();
-    if (ready) ready = gpus_.back().load.adjust_to(kLaunchSeconds);
-    if (ready) return;
-    result_.findings.push_back(unjudged(gpu.name(), ready.error().message));
-    gpus_.pop_back();
+  [[nodiscard]] Result<void> add(NodeGpu& gpu) {
+    ProductLoad load(gpu, known_);
+    TRY(load.prepare());
+    TRY(load.adjust_to(kLaunchSeconds));
+    gpus_.push_back({.load = load});
+    return {};
   }
 
   void run() {
@@ -176,7 +175,7 @@ Result<TestResult> run_gpu_soak(const TestInput& input) {
   TRY_ASSIGN(auto all, open_gpus(input));
   TestResult result{.findings = std::move(all.refused)};
   SoakTest soak(input, result);
-  for (auto& gpu : all.gpus) soak.add(*gpu);
+  all.on_each(result, [&](NodeGpu& gpu) { return soak.add(gpu); });
   soak.run();
   return result;
 }

@@ -127,45 +127,39 @@ Result<void> NodeGpu::copy_to_host(void* to, cuda::Pointer from, std::uint64_t b
   return wait();
 }
 
-Result<void> NodeGpu::launch(cuda::Kernel kernel, std::uint64_t blocks, void** arguments) {
+template <class... Arguments>
+Result<void> NodeGpu::launch(cuda::Kernel kernel, std::uint64_t blocks, Arguments... arguments) {
+  std::array<void*, sizeof...(Arguments)> addresses{&arguments...};
   TRY(first_->use());
   TRY(call(library_, library_.launch, kernel, static_cast<unsigned>(blocks), 1, 1, kThreads, 1, 1,
-           0, first_->stream(), arguments, nullptr));
+           0, first_->stream(), addresses.data(), nullptr));
   return {};
 }
 
 Result<void> NodeGpu::triad(cuda::Pointer c, cuda::Pointer a, cuda::Pointer b,
                             std::uint64_t count) {
-  std::uint64_t vectors = count / 4;
-  std::array<void*, 4> arguments{&c, &a, &b, &vectors};
-  return launch(triad_, blocks_, arguments.data());
+  return launch(triad_, blocks_, c, a, b, count / 4);
 }
 
 Result<void> NodeGpu::write_pattern(cuda::Pointer words, std::uint64_t count,
                                     const MemoryPattern& pattern) {
-  auto [seed, spread] = pattern;
-  std::array<void*, 4> arguments{&words, &count, &seed, &spread};
-  return launch(write_, blocks_, arguments.data());
+  return launch(write_, blocks_, words, count, pattern.seed, pattern.spread);
 }
 
 Result<void> NodeGpu::check_pattern(cuda::Pointer words, std::uint64_t count,
                                     const MemoryPattern& pattern) {
-  auto [seed, spread] = pattern;
-  std::array<void*, 5> arguments{&words, &count, &seed, &spread, &result_};
-  return launch(check_, blocks_, arguments.data());
+  return launch(check_, blocks_, words, count, pattern.seed, pattern.spread, result_);
 }
 
 Result<void> NodeGpu::product(cuda::Pointer a, cuda::Pointer b, cuda::Pointer c, std::uint64_t n,
                               std::uint64_t copies, std::uint64_t repeats) {
   constexpr std::uint64_t kTile = 64;
-  std::array<void*, 5> arguments{&a, &b, &c, &n, &repeats};
-  return launch(product_, copies * (n / kTile) * (n / kTile), arguments.data());
+  return launch(product_, copies * (n / kTile) * (n / kTile), a, b, c, n, repeats);
 }
 
 Result<void> NodeGpu::compare(cuda::Pointer seen, cuda::Pointer expected, std::uint64_t count,
                               std::uint64_t period) {
-  std::array<void*, 5> arguments{&seen, &expected, &count, &period, &result_};
-  return launch(compare_, blocks_, arguments.data());
+  return launch(compare_, blocks_, seen, expected, count, period, result_);
 }
 
 Result<void> NodeGpu::clear_counts() {
@@ -200,6 +194,15 @@ Result<void> NodeGpu::begin_timed(const std::function<Result<void>()>& work) {
 Result<double> NodeGpu::end_timed() {
   TRY(wait());
   return first_->seconds_between(0, 1);
+}
+
+void NodeGpus::on_each(TestResult& result,
+                       const std::function<Result<void>(NodeGpu&)>& work) const {
+  for (const auto& gpu : gpus) {
+    if (const auto done = work(*gpu); !done) {
+      result.findings.push_back(unjudged(gpu->name(), done.error().message));
+    }
+  }
 }
 
 Result<NodeGpus> open_gpus(const TestInput& input) {

@@ -110,7 +110,9 @@ class NodeGpu {
       : library_(std::move(library)), name_(std::move(name)) {}
 
   [[nodiscard]] Result<void> set_up(int ordinal);
-  [[nodiscard]] Result<void> launch(cuda::Kernel kernel, std::uint64_t blocks, void** arguments);
+  template <class... Arguments>
+  [[nodiscard]] Result<void> launch(cuda::Kernel kernel, std::uint64_t blocks,
+                                    Arguments... arguments);
 
   cuda::Library library_;
   std::string name_;
@@ -128,6 +130,9 @@ class NodeGpu {
 struct NodeGpus {
   std::vector<std::unique_ptr<NodeGpu>> gpus;
   std::vector<Finding> refused;  // unknown, for GPUs that could not be opened
+
+  // Runs `work` on each GPU. One that it fails on is unknown.
+  void on_each(TestResult& result, const std::function<Result<void>(NodeGpu&)>& work) const;
 };
 
 // Opens all visible GPUs. The error is `missing` if there is no driver or no GPU.

@@ -14,6 +14,10 @@
 #include "lib/base/clock.hpp"
 #include "lib/base/units.hpp"
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 namespace muster::bench::node {
 namespace {
 
@@ -31,6 +35,45 @@ const std::array<double, kPeriod>& stream_values() {
   }();
   return table;
 }
+
+#ifdef __x86_64__
+#define MUSTER_FASTEST(name)                         \
+  (__builtin_cpu_supports("avx512f") ? name##_avx512 \
+   : __builtin_cpu_supports("avx2")  ? name##_avx2   \
+                                     : name##_sse2)
+#else
+// There is no portable streaming store.
+#define MUSTER_FASTEST(name) name##_ordinary
+#endif
+
+void assign(double* target, double value) { *target = value; }
+
+// Array `out` becomes the expression, element by element or vector by vector.
+// NOLINTBEGIN(bugprone-macro-parentheses): names are concatenated
+#define MUSTER_KERNEL(name, attribute, Element, store, fence, out, expression)            \
+  attribute void name(const StreamArrays& arrays) {                                       \
+    for (std::size_t i = 0; i < arrays.count; i += sizeof(Element) / sizeof(double)) {    \
+      [[maybe_unused]] const Element a = *reinterpret_cast<const Element*>(arrays.a + i); \
+      [[maybe_unused]] const Element b = *reinterpret_cast<const Element*>(arrays.b + i); \
+      store(arrays.out + i, expression);                                                  \
+    }                                                                                     \
+    fence;                                                                                \
+  }
+#define MUSTER_KERNELS(suffix, attribute, Element, store, fence)                 \
+  MUSTER_KERNEL(copy_##suffix, attribute, Element, store, fence, b, a)           \
+  MUSTER_KERNEL(scale_##suffix, attribute, Element, store, fence, b, kScalar* a) \
+  MUSTER_KERNEL(add_##suffix, attribute, Element, store, fence, c, a + b)        \
+  MUSTER_KERNEL(triad_##suffix, attribute, Element, store, fence, c, b + kScalar * a)
+// NOLINTEND(bugprone-macro-parentheses)
+
+MUSTER_KERNELS(ordinary, , double, assign, static_cast<void>(0))
+#ifdef __x86_64__
+// Their stores bypass the caches.
+#define MUSTER_TARGET(name) __attribute__((target(name)))
+MUSTER_KERNELS(sse2, MUSTER_TARGET("sse2"), __m128d, _mm_stream_pd, _mm_sfence())
+MUSTER_KERNELS(avx2, MUSTER_TARGET("avx2"), __m256d, _mm256_stream_pd, _mm_sfence())
+MUSTER_KERNELS(avx512, MUSTER_TARGET("avx512f"), __m512d, _mm512_stream_pd, _mm_sfence())
+#endif
 
 struct StreamPlan {
   std::vector<unsigned> cpus;
@@ -177,6 +220,16 @@ StreamSeries empty_series(bool whole) {
 }
 
 }  // namespace
+
+const std::array<StreamKernel, kStreamKernels>& stream_kernels() {
+  constexpr double kWord = sizeof(double);
+  static const std::array<StreamKernel, kStreamKernels> kernels{
+      {{"copy", 2 * kWord, false, copy_ordinary, MUSTER_FASTEST(copy)},
+       {"scale", 2 * kWord, false, scale_ordinary, MUSTER_FASTEST(scale)},
+       {"add", 3 * kWord, true, add_ordinary, MUSTER_FASTEST(add)},
+       {"triad", 3 * kWord, true, triad_ordinary, MUSTER_FASTEST(triad)}}};
+  return kernels;
+}
 
 double stream_value(std::size_t index) { return stream_values()[index % kPeriod]; }
 

@@ -120,29 +120,23 @@ Result<TestResult> run_gpu_truth(const TestInput& input) {
   TestResult result{.findings = std::move(all.refused)};
   const auto share = input.time / (static_cast<double>(kProducts) *
                                    std::max(1.0, static_cast<double>(all.gpus.size())));
-  std::vector<std::uint64_t> launches(all.gpus.size());
-  std::vector<bool> over(all.gpus.size());
-  for (std::uint64_t seed = 1; seed <= kProducts; ++seed) {
-    const auto known = make_known_product(seed);
-    for (std::size_t i = 0; i < all.gpus.size(); ++i) {
-      if (over[i]) continue;
-      auto wrong = find_wrong_product(*all.gpus[i], known, share, launches[i]);
-      over[i] = !wrong || wrong->has_value();
-      if (!wrong) {
-        result.findings.push_back(unjudged(all.gpus[i]->name(), wrong.error().message));
-      } else if (*wrong) {
-        result.findings.push_back(**std::move(wrong));
-      }
+  std::vector<KnownProduct> known;
+  for (std::uint64_t seed = 1; seed <= kProducts; ++seed) known.push_back(make_known_product(seed));
+  all.on_each(result, [&](NodeGpu& gpu) -> Result<void> {
+    std::uint64_t launches = 0;
+    for (const auto& product : known) {
+      TRY_ASSIGN(auto wrong, find_wrong_product(gpu, product, share, launches));
+      if (!wrong) continue;
+      result.findings.push_back(*std::move(wrong));
+      return {};
     }
-  }
-  for (std::size_t i = 0; i < all.gpus.size(); ++i) {
-    if (over[i]) continue;
-    result.findings.push_back({.device = all.gpus[i]->name(),
+    result.findings.push_back({.device = gpu.name(),
                                .outcome = Outcome::pass,
                                .message = fmt::format("{} products of {} kinds were correct to the "
                                                       "last bit",
-                                                      launches[i], kProducts)});
-  }
+                                                      launches, kProducts)});
+    return {};
+  });
   return result;
 }
 
