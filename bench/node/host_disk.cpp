@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // host.disk: sequential and random reads of each local NVMe disk.
-#include "bench/node/host_disk.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <liburing.h>
@@ -11,6 +9,7 @@
 #include <random>
 
 #include "bench/node/cpus.hpp"
+#include "bench/node/host.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/descriptor.hpp"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // host.stream: the bandwidth of the host's memory, of the whole node and of each NUMA node.
-#include "bench/node/host_stream.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "bench/node/cpus.hpp"
+#include "bench/node/host.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/units.hpp"

@@ -123,14 +123,10 @@ class NodeRun {
         .limit = bounds_of_test(test, choice_.profile),
         .bytes = static_cast<std::uint64_t>(command_.size.value_or(Bytes{0}).value)};
     const auto enough = now + std::chrono::duration_cast<Clock::duration>(3 * time) + kSetUp;
-    Children children;
-    children.start(std::string(test.name), std::min(enough, deadline_),
-                   [&] { return to_json(test.run(asked)); });
-    const auto answer = children.next().second;
-    ran.seconds = answer.duration_ms / 1e3;
-    ran.result = answer.end == ChildAnswer::End::answered
-                     ? parse_result(answer.bytes)
-                     : Result<TestResult>(make_error(answer.reason));
+    ran.result = ask_child(std::string(test.name), std::min(enough, deadline_), [&] {
+                   return to_json(test.run(asked));
+                 }).and_then([](const std::string& answer) { return parse_result(answer); });
+    ran.seconds = Span(Clock::now() - now).count();
     return ran;
   }
 

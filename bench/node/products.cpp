@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu.truth: whether each GPU's products are correct every time.
+// gpu.truth: whether each GPU's products are correct every time. gpu.soak: products on all GPUs at
+// once for minutes, each result compared; finds GPUs that slow down, and asks NVML why.
 #include "bench/node/products.hpp"
 
 #include <fmt/format.h>
@@ -12,6 +13,9 @@
 #include "bench/node/gemm/gemm.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/units.hpp"
+#include "lib/probes/probes.hpp"
+#include "lib/statistics/statistics.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -39,6 +43,161 @@ Result<std::optional<Finding>> find_wrong_product(NodeGpu& gpu, const KnownProdu
   gpu.release_all();
   return std::nullopt;
 }
+
+constexpr double kLaunchSeconds = 0.25;
+constexpr double kBeginningSeconds = 10;  // later rates are compared with those of the beginning
+constexpr double kHeldBack = 0.93;        // of the beginning's rate
+
+struct SoakedGpu {
+  ProductLoad load;
+  double seconds = 0;                            // of work so far
+  std::vector<std::pair<double, double>> rates;  // the time in seconds, and TFLOPS
+  std::uint64_t launches = 0;
+  std::string nvml;  // NVML's answer while the GPU was slow
+  bool over = false;
+};
+
+std::vector<double> rates_between(const SoakedGpu& soaked, double from, double to) {
+  std::vector<double> rates;
+  for (const auto& [when, rate] : soaked.rates) {
+    if (when >= from && when <= to) rates.push_back(rate);
+  }
+  return rates;
+}
+
+double rate_between(const SoakedGpu& soaked, double from, double to) {
+  auto rates = rates_between(soaked, from, to);
+  return rates.empty() ? 0 : median_of(std::move(rates));
+}
+
+std::string names_of_reasons(std::uint64_t reasons) {
+  constexpr std::array<std::pair<std::uint64_t, std::string_view>, 6> kReasons{
+      {{0x40, "heat (hardware)"},
+       {0x20, "heat (driver)"},
+       {0x80, "the power brake"},
+       {0x8, "a hardware slowdown"},
+       {0x4, "the power limit"},
+       {0x2, "clocks set for applications"}}};
+  std::vector<std::string_view> names;
+  for (const auto& [bit, name] : kReasons) {
+    if ((reasons & bit) != 0) names.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
+// "NVML: held back by heat (driver), 88 C, 1410 MHz, 699 W" for the GPU at this address.
+std::string explanation_of(const Section<Nvml>& nvml, const std::string& address) {
+  if (!nvml.ok()) return fmt::format("NVML: {}", nvml.reason);
+  if (!nvml->trouble.empty()) return fmt::format("NVML: {}", nvml->trouble);
+  const auto gpu = std::ranges::find(nvml->gpus, address, &muster::Gpu::address);
+  if (gpu == nvml->gpus.end()) return "NVML does not list it";
+  const auto reasons = gpu->clocks.reasons ? names_of_reasons(*gpu->clocks.reasons) : std::string();
+  std::string text =
+      reasons.empty() ? "NVML reports no reason" : fmt::format("NVML: held back by {}", reasons);
+  if (gpu->heat.gpu_c) text += fmt::format(", {} C", *gpu->heat.gpu_c);
+  if (gpu->clocks.sm_mhz) text += fmt::format(", {} MHz", *gpu->clocks.sm_mhz);
+  if (gpu->power.usage_mw) text += fmt::format(", {} W", *gpu->power.usage_mw / 1000);
+  return text;
+}
+
+class SoakTest {
+ public:
+  SoakTest(const TestInput& input, TestResult& result) : input_(input), result_(result) {}
+
+  [[nodiscard]] Result<void> add(NodeGpu& gpu) {
+    ProductLoad load(gpu, known_);
+    TRY(load.prepare());
+    TRY(load.adjust_to(kLaunchSeconds));
+    gpus_.push_back({.load = load});
+    return {};
+  }
+
+  void run() {
+    while (std::ranges::any_of(gpus_, [&](const auto& each) { return is_running(each); })) {
+      launch_all();
+    }
+    judge_all();
+  }
+
+ private:
+  [[nodiscard]] bool is_running(const SoakedGpu& soaked) const {
+    return !soaked.over && soaked.seconds < input_.time.count();
+  }
+
+  // One launch on every GPU, all at once.
+  void launch_all() {
+    for (auto& each : gpus_) {
+      if (!is_running(each)) continue;
+      auto begun = each.load.gpu().begin_timed([&] { return each.load.start(); });
+      if (!begun) give_up(each, begun.error());
+    }
+    const bool ask = std::ranges::any_of(gpus_, needs_explanation);
+    const auto nvml = ask ? probe_nvml(Root(), {.library = input_.nvml, .parts = {}},
+                                       Clock::now() + std::chrono::seconds(5))
+                          : Section<Nvml>{};
+    for (auto& each : gpus_) {
+      if (!is_running(each)) continue;
+      if (ask && needs_explanation(each)) {
+        each.nvml = explanation_of(nvml, each.load.gpu().gpu().pci_address());
+      }
+      if (auto ended = end_launch(each); !ended) give_up(each, ended.error());
+    }
+  }
+
+  [[nodiscard]] Result<void> end_launch(SoakedGpu& each) {
+    TRY_ASSIGN(const auto seconds, each.load.gpu().end_timed());
+    each.seconds += seconds;
+    each.rates.emplace_back(each.seconds, each.load.operations() / seconds / kTera);
+    ++each.launches;
+    TRY_ASSIGN(const auto counts, each.load.compare());
+    if (counts.wrong == 0) return {};
+    result_.findings.push_back(wrong_product(each.load.gpu(), counts, each.launches));
+    each.over = true;
+    return {};
+  }
+
+  void give_up(SoakedGpu& each, const Error& error) {
+    result_.findings.push_back(unjudged(each.load.gpu().name(), error.message));
+    each.over = true;
+  }
+
+  // Whether the GPU is slower than at its beginning, and NVML was not asked yet.
+  [[nodiscard]] static bool needs_explanation(const SoakedGpu& each) {
+    if (each.over || !each.nvml.empty() || each.seconds < kBeginningSeconds) return false;
+    return each.rates.back().second < kHeldBack * rate_between(each, 0, kBeginningSeconds);
+  }
+
+  void judge_all() {
+    Series series{.what = "products at the end",
+                  .quantity = "soak_f32_own",
+                  .unit = "TFLOPS",
+                  .tolerance = 0.05};
+    for (const auto& each : gpus_) {
+      if (each.over || each.rates.empty()) continue;
+      const auto at_the_end = rates_between(each, 0.8 * each.seconds, each.rates.back().first);
+      const double last = series.add(each.load.gpu().name(), at_the_end).value;
+      series.iterations = std::ssize(each.rates);
+      const double first = rate_between(each, 0, std::min(kBeginningSeconds, each.seconds / 2));
+      if (last < kHeldBack * first) result_.findings.push_back(slowed_down(each, first, last));
+    }
+    result_.add(std::move(series));
+  }
+
+  [[nodiscard]] static Finding slowed_down(const SoakedGpu& each, double first, double last) {
+    const auto when = std::ranges::find_if(
+        each.rates, [&](const auto& rate) { return rate.second < kHeldBack * first; });
+    return broken(each.load.gpu().name(),
+                  fmt::format("fell from {:.3g} to {:.3g} TFLOPS after {:.0f} s of work; {}", first,
+                              last, when == each.rates.end() ? each.seconds : when->first,
+                              each.nvml.empty() ? "NVML was not asked" : each.nvml),
+                  Remedy::report_to_provider);
+  }
+
+  const TestInput& input_;
+  TestResult& result_;
+  KnownProduct known_ = make_known_product(4);
+  std::vector<SoakedGpu> gpus_;
+};
 
 }  // namespace
 
@@ -137,6 +296,15 @@ Result<TestResult> run_gpu_truth(const TestInput& input) {
                                                       launches, kProducts)});
     return {};
   });
+  return result;
+}
+
+Result<TestResult> run_gpu_soak(const TestInput& input) {
+  TRY_ASSIGN(auto all, open_gpus(input));
+  TestResult result{.findings = std::move(all.refused)};
+  SoakTest soak(input, result);
+  all.on_each(result, [&](NodeGpu& gpu) { return soak.add(gpu); });
+  soak.run();
   return result;
 }
 

@@ -9,8 +9,7 @@
 #include <thread>
 
 #include "bench/node/cpus.hpp"
-#include "bench/node/rdma/memory.hpp"
-#include "bench/node/rdma/rdma_path.hpp"
+#include "bench/node/rdma/rdma.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/node/rdma/memory.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include "bench/backends/nccl/library.hpp"
 #include "bench/node/cpus.hpp"
 #include "bench/node/gpus.hpp"
+#include "bench/node/rdma/rdma.hpp"
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 

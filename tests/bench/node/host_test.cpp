@@ -5,8 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/node/cpus.hpp"
-#include "bench/node/host_disk.hpp"
-#include "bench/node/host_stream.hpp"
+#include "bench/node/host.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
 #include "tests/support/temp_dir.hpp"

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "bench/node/rdma/memory.hpp"
+#include "bench/node/rdma/rdma.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
 #include "lib/process/child.hpp"

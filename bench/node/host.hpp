@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// STREAM on some of a node's CPUs. Each element of each result is verified.
+// The measurements of the host's memory and disks. STREAM runs on some of a node's CPUs, and each
+// element of each result is verified. Disks are read past the page cache, many reads at a time, by
+// io_uring; nothing is written.
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/base/root.hpp"
 
 namespace muster::bench::node {
 
@@ -42,5 +50,37 @@ inline constexpr std::size_t kStreamKernels = 4;
 // Returns the size of an array: four times all caches together, as STREAM requires, and at most a
 // sixth of the free memory.
 [[nodiscard]] std::uint64_t stream_array_bytes(std::uint64_t caches, std::uint64_t available);
+
+struct LocalDisk {
+  std::string name;    // nvme0n1
+  std::string device;  // /dev/nvme0n1
+  std::uint64_t bytes = 0;
+  std::string model;  // disks of one model are compared
+
+  bool operator==(const LocalDisk&) const = default;
+};
+
+// Returns the local NVMe disks of this node, by name, without those over a network or without a
+// medium.
+[[nodiscard]] Result<std::vector<LocalDisk>> local_disks(const Root& root);
+
+struct DiskReadPlan {
+  std::string path;         // a block device or a file
+  std::uint64_t size = 0;   // bytes of it to read from
+  std::uint32_t block = 0;  // bytes of a read; a multiple of 4096
+  unsigned depth = 1;       // concurrent reads
+  bool random = false;      // else sequential, starting over at the end
+  std::chrono::duration<double> time{1};
+};
+
+struct DiskReads {
+  std::vector<double> bytes_per_second;  // in each tenth of the time
+  std::uint64_t reads = 0;
+  std::uint64_t failed = 0;   // that returned an error or too few bytes
+  std::string first_failure;  // where, and why
+};
+
+// An error if the disk cannot be read at all, such as without permission or io_uring.
+[[nodiscard]] Result<DiskReads> read_disk(const DiskReadPlan& plan);
 
 }  // namespace muster::bench::node
