@@ -206,40 +206,38 @@ Bounds bounds_of_test(const NodeTest& test, const Profile& profile) {
 }
 
 std::vector<Finding> findings_of(const TestRun& ran, const Profile& profile) {
-  const std::string check(ran.test->check);
+  const auto& test = *ran.test;
+  const auto of_node = [&](Outcome outcome, std::string message) {
+    return Finding{.check = std::string(test.check),
+                   .device = "node",
+                   .outcome = outcome,
+                   .message = std::move(message)};
+  };
   if (!ran.result) {
-    const auto& [least_gpus, hcas] = ran.test->devices;
+    const auto& [least_gpus, hcas] = test.devices;
     const bool expected =
         (least_gpus > 0 && profile.gpu->present.count.value_or(0) >= least_gpus) ||
         (hcas && profile.ib->present.count.value_or(0) > 0);
-    return {{.check = check,
-             .device = "node",
-             .outcome = ran.result.error().missing && !expected ? Outcome::skip : Outcome::unknown,
-             .message = fmt::format("{}: {}", ran.test->name, ran.result.error().message)}};
+    return {of_node(ran.result.error().missing && !expected ? Outcome::skip : Outcome::unknown,
+                    fmt::format("{}: {}", test.name, ran.result.error().message))};
   }
   auto findings = ran.result->findings;
-  for (auto& finding : findings) finding.check = check;
-  const auto bounds = bounds_of_test(*ran.test, profile);
-  const auto from = source_of_limits(*ran.test, profile);
+  for (auto& finding : findings) finding.check = test.check;
+  const auto bounds = bounds_of_test(test, profile);
+  const auto from = source_of_limits(test, profile);
   for (const auto& series : ran.result->series) {
-    std::ranges::move(judge(check, series, bounds, from), std::back_inserter(findings));
+    std::ranges::move(judge(test.check, series, bounds, from), std::back_inserter(findings));
   }
   drop_consequences(findings);
   const bool measured =
       std::ranges::any_of(ran.result->series, [](const Series& each) { return each.limited; });
   if (bounds.judges() && !measured && !ran.result->series.empty()) {
-    findings.push_back({.check = check,
-                        .device = "node",
-                        .outcome = Outcome::skip,
-                        .message = fmt::format("the limit of {} is not judged: {} did not measure "
-                                               "its quantity",
-                                               from, ran.test->name)});
+    findings.push_back(of_node(
+        Outcome::skip, fmt::format("the limit of {} is not judged: {} did not measure its quantity",
+                                   from, test.name)));
   }
   if (findings.empty()) {
-    findings.push_back({.check = check,
-                        .device = "node",
-                        .outcome = Outcome::unknown,
-                        .message = fmt::format("{} measured nothing", ran.test->name)});
+    findings.push_back(of_node(Outcome::unknown, fmt::format("{} measured nothing", test.name)));
   }
   return findings;
 }

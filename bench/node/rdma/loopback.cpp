@@ -170,14 +170,19 @@ class LoopbackTest {
             .count = sizes_.count};
   }
 
-  // Runs and verifies one round. Returns Gb/s.
-  [[nodiscard]] Result<double> move_once(HcaLane& lane, const Transfers& transfers,
-                                         RdmaMemory& to) {
-    TRY(to.clear(sizes_.bytes()));
-    TRY_ASSIGN(const auto seconds, lane.self->move(transfers));
-    TRY_ASSIGN(const auto rate, gbps(seconds, sizes_.count));
-    TRY(verify(lane, lane.hca->name(), to, sizes_.count));
+  // Runs and verifies one round over the path. Returns Gb/s. `device` is for findings.
+  [[nodiscard]] Result<double> move_once(RdmaPath& path, HcaLane& lane, const std::string& device,
+                                         const Transfers& transfers, RdmaMemory& to) {
+    TRY(to.clear(transfers.count * sizes_.message));
+    TRY_ASSIGN(const auto seconds, path.move(transfers));
+    TRY_ASSIGN(const auto rate, gbps(seconds, transfers.count));
+    TRY(verify(lane, device, to, transfers.count));
     return rate;
+  }
+
+  [[nodiscard]] Result<double> move_to_itself(HcaLane& lane, const Transfers& transfers,
+                                              RdmaMemory& to) {
+    return move_once(*lane.self, lane, lane.hca->name(), transfers, to);
   }
 
   [[nodiscard]] Result<void> measure_alone(HcaLane& lane, std::chrono::duration<double> time) {
@@ -185,8 +190,8 @@ class LoopbackTest {
     const auto write = round_of(IBV_WR_RDMA_WRITE, *lane.source, *lane.target);
     const auto read = round_of(IBV_WR_RDMA_READ, *lane.target, *lane.source);
     for (int i = 0; i < kMostRounds && (i < kFewestRounds || Clock::now() < end); ++i) {
-      TRY_ASSIGN(const auto written, move_once(lane, write, *lane.target));
-      TRY_ASSIGN(const auto was_read, move_once(lane, read, *lane.target));
+      TRY_ASSIGN(const auto written, move_to_itself(lane, write, *lane.target));
+      TRY_ASSIGN(const auto was_read, move_to_itself(lane, read, *lane.target));
       if (i == 0) continue;  // warms up
       lane.write.push_back(written);
       lane.read.push_back(was_read);
@@ -249,7 +254,7 @@ class LoopbackTest {
     const auto end = Clock::now() + time;
     for (int i = 0; i < kMostRounds && (i < kFewestRounds || Clock::now() < end); ++i) {
       TRY_ASSIGN(const auto rate,
-                 move_once(lane, round_of(IBV_WR_RDMA_WRITE, *source, *target), *target));
+                 move_to_itself(lane, round_of(IBV_WR_RDMA_WRITE, *source, *target), *target));
       if (i > 0) lane.gpu.push_back(rate);
     }
     return {};
@@ -272,18 +277,12 @@ class LoopbackTest {
 
   [[nodiscard]] Result<DeviceValue> write_to(HcaLane& from, HcaLane& to,
                                              const std::string& device) {
-    const std::uint64_t count = std::max<std::uint64_t>(1, sizes_.count / 4);
     TRY_ASSIGN(auto path, RdmaPath::connect(*from.hca, *to.hca, patience_));
+    auto write = round_of(IBV_WR_RDMA_WRITE, *from.source, *to.target);
+    write.count = std::max<std::uint64_t>(1, sizes_.count / 4);
     std::vector<double> rates;
     for (int i = 0; i < kFewestRounds; ++i) {
-      TRY(to.target->clear(count * sizes_.message));
-      TRY_ASSIGN(const auto seconds, path->move({.kind = IBV_WR_RDMA_WRITE,
-                                                 .local = from.source.get(),
-                                                 .remote = to.target.get(),
-                                                 .message = sizes_.message,
-                                                 .count = count}));
-      TRY_ASSIGN(const auto rate, gbps(seconds, count));
-      TRY(verify(from, device, *to.target, count));
+      TRY_ASSIGN(const auto rate, move_once(*path, from, device, write, *to.target));
       if (i > 0) rates.push_back(rate);
     }
     auto value = value_of(device, rates);
