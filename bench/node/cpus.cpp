@@ -2,7 +2,6 @@
 #include "bench/node/cpus.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,16 +17,16 @@
 #include <thread>
 #include <utility>
 
+#include "bench/backends/nccl/binding.hpp"
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
+#include "lib/probes/parse/procfs.hpp"
 
 namespace muster::bench::node {
 namespace {
 
-constexpr std::size_t kMostCpus = 1U << 16U;
 constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
-using Mask = std::vector<unsigned long>;
 
 tl::unexpected<Error> failed(std::string_view what) {
   return make_error(fmt::format("{}: {}", what, errno_text(errno)));
@@ -68,29 +67,7 @@ std::uint64_t left_by_groups(const Root& root, std::uint64_t most) {
   }
 }
 
-// Binds the calling thread to one CPU.
-Result<void> bind_to_cpu(unsigned cpu) {
-  Mask mask(kMostCpus / kBits);
-  mask[cpu / kBits] = 1UL << (cpu % kBits);
-  const auto* set = reinterpret_cast<const cpu_set_t*>(mask.data());
-  if (::sched_setaffinity(0, mask.size() * sizeof(unsigned long), set) == 0) return {};
-  return failed(fmt::format("run on CPU {}", cpu));
-}
-
 }  // namespace
-
-Result<std::vector<unsigned>> own_cpus() {
-  Mask mask(kMostCpus / kBits);
-  auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
-  if (::sched_getaffinity(0, mask.size() * sizeof(unsigned long), set) != 0) {
-    return failed("get the CPUs of this process");
-  }
-  std::vector<unsigned> cpus;
-  for (unsigned cpu = 0; cpu < kMostCpus; ++cpu) {
-    if ((mask[cpu / kBits] >> (cpu % kBits) & 1U) != 0) cpus.push_back(cpu);
-  }
-  return cpus;
-}
 
 Result<std::vector<NumaCpus>> numa_cpus(const Root& root, const std::vector<unsigned>& own) {
   constexpr std::string_view kNodes = "/sys/devices/system/node";
@@ -124,14 +101,8 @@ std::uint64_t cache_bytes(const Root& root, const std::vector<unsigned>& cpus) {
 
 std::uint64_t memory_available(const Root& root) {
   const auto text = root.read("/proc/meminfo");
-  if (!text) return 0;
-  for (const auto line : split_lines(*text)) {
-    const auto words = split_words(line);
-    if (words.size() < 2 || words[0] != "MemAvailable:") continue;
-    const auto kib = parse_unsigned(words[1]);
-    return kib ? left_by_groups(root, *kib << 10U) : 0;
-  }
-  return 0;
+  const auto bytes = text ? parse_meminfo(*text, "MemAvailable") : Result<std::uint64_t>(0);
+  return bytes ? left_by_groups(root, *bytes) : 0;
 }
 
 Result<void> on_each(std::span<const unsigned> cpus, const std::function<void(std::size_t)>& work) {
@@ -141,9 +112,9 @@ Result<void> on_each(std::span<const unsigned> cpus, const std::function<void(st
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < cpus.size(); ++i) {
     threads.emplace_back([&, i] {
-      if (const auto placed = bind_to_cpu(cpus[i]); !placed) {
+      if (const auto placed = bind_thread(0, {cpus[i]}); !placed) {
         const std::lock_guard lock(mutex);
-        error = placed.error();
+        error = Error{fmt::format("run on CPU {}: {}", cpus[i], placed.error().message)};
       }
       // The threads wait for each other in `work`, so either all start it or none does.
       all_placed.pass();

@@ -20,8 +20,6 @@ struct NumaCpus {
   bool operator==(const NumaCpus&) const = default;
 };
 
-[[nodiscard]] Result<std::vector<unsigned>> own_cpus();
-
 // Returns the CPUs of each node, in ascending order. A kernel without NUMA has one node, 0.
 [[nodiscard]] Result<std::vector<NumaCpus>> numa_cpus(const Root& root,
                                                       const std::vector<unsigned>& own);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "bench/backends/nccl/binding.hpp"
 #include "bench/backends/nccl/library.hpp"
 #include "bench/node/cpus.hpp"
 #include "lib/base/text.hpp"

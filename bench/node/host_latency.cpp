@@ -8,6 +8,7 @@
 #include <atomic>
 #include <random>
 
+#include "bench/backends/nccl/binding.hpp"
 #include "bench/node/cpus.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "bench/backends/nccl/binding.hpp"
 #include "bench/node/cpus.hpp"
 #include "bench/node/host.hpp"
 #include "bench/node/test.hpp"

@@ -30,35 +30,15 @@ constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
 
 std::size_t bytes_of(const Mask& mask) { return mask.size() * sizeof(unsigned long); }
 
-Result<Cpus> own_cpus() {
-  Mask mask(kMostCpus / kBits);
-  if (::sched_getaffinity(0, bytes_of(mask), reinterpret_cast<cpu_set_t*>(mask.data())) != 0) {
-    return make_error(fmt::format("sched_getaffinity: {}", std::strerror(errno)));
-  }
-  Cpus cpus;
-  for (unsigned cpu = 0; cpu < kMostCpus; ++cpu) {
-    if ((mask[cpu / kBits] >> (cpu % kBits) & 1U) != 0) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
-Mask mask_of(const Cpus& cpus) {
-  Mask mask(kMostCpus / kBits);
-  for (const unsigned cpu : cpus) mask[cpu / kBits] |= 1UL << (cpu % kBits);
-  return mask;
-}
-
 // Binds all threads, including those of the driver and the group. One may end meanwhile.
 Result<void> bind_all_threads(const Cpus& cpus) {
-  const auto mask = mask_of(cpus);
   std::error_code failure;
   for (std::filesystem::directory_iterator at("/proc/self/task", failure), end;
        !failure && at != end; at.increment(failure)) {
     const auto thread = parse_unsigned(at->path().filename().native());
     if (!thread) continue;
-    const int result = ::sched_setaffinity(static_cast<pid_t>(*thread), bytes_of(mask),
-                                           reinterpret_cast<const cpu_set_t*>(mask.data()));
-    if (result != 0 && errno != ESRCH) return make_error(std::strerror(errno));
+    const auto bound = bind_thread(static_cast<pid_t>(*thread), cpus);
+    if (!bound && errno != ESRCH) return bound;
   }
   if (failure) return make_error(fmt::format("list threads: {}", failure.message()));
   return {};
@@ -106,6 +86,26 @@ Result<int> usable_gpus(const std::string& cuda_file) {
     return make_error(fmt::format("the CUDA driver gives {}", answer.reason));
   }
   return count_in(answer.bytes);
+}
+
+Result<std::vector<unsigned>> own_cpus() {
+  Mask mask(kMostCpus / kBits);
+  if (::sched_getaffinity(0, bytes_of(mask), reinterpret_cast<cpu_set_t*>(mask.data())) != 0) {
+    return make_error(fmt::format("sched_getaffinity: {}", std::strerror(errno)));
+  }
+  Cpus cpus;
+  for (unsigned cpu = 0; cpu < kMostCpus; ++cpu) {
+    if ((mask[cpu / kBits] >> (cpu % kBits) & 1U) != 0) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+Result<void> bind_thread(pid_t thread, const std::vector<unsigned>& cpus) {
+  Mask mask(kMostCpus / kBits);
+  for (const unsigned cpu : cpus) mask[cpu / kBits] |= 1UL << (cpu % kBits);
+  const auto* set = reinterpret_cast<const cpu_set_t*>(mask.data());
+  if (::sched_setaffinity(thread, bytes_of(mask), set) == 0) return {};
+  return make_error(std::strerror(errno));
 }
 
 Result<Ordinal> choose_gpu(int rank, int local_rank, int gpus, std::string_view visible) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the GPUs, chooses that of a process, and binds it to the CPUs that are local to that GPU.
+// The CPUs and GPUs of a process: counts the GPUs, chooses one, and binds the process to the CPUs
+// that are local to it.
 #pragma once
+
+#include <sys/types.h>
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/base/result.hpp"
 #include "lib/base/root.hpp"
@@ -13,6 +17,11 @@ namespace muster::bench {
 // The number of GPUs that this process could use. A child process asks the driver, since a process
 // that has done so must not fork. The error is `missing` if there is no driver.
 [[nodiscard]] Result<int> usable_gpus(const std::string& cuda_file);
+
+// The CPUs that the calling thread may run on, ascending.
+[[nodiscard]] Result<std::vector<unsigned>> own_cpus();
+// 0 is the calling thread.
+[[nodiscard]] Result<void> bind_thread(pid_t thread, const std::vector<unsigned>& cpus);
 
 struct Ordinal {
   int ordinal = 0;  // among the visible GPUs
