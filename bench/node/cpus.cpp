@@ -11,8 +11,6 @@
 #include <cerrno>
 #include <climits>
 #include <iterator>
-#include <mutex>
-#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -106,29 +104,23 @@ std::uint64_t memory_available(const Root& root) {
 }
 
 Result<void> on_each(std::span<const unsigned> cpus, const std::function<void(std::size_t)>& work) {
-  std::mutex mutex;
-  std::optional<Error> error;
-  Gate all_placed(cpus.size());
+  std::vector<Result<void>> bound(cpus.size());
+  Gate all_bound(cpus.size());
+  // The threads wait for each other in `work`, so either all start it or none does.
+  const auto failed = [&] { return std::ranges::find(bound, false, &Result<void>::has_value); };
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < cpus.size(); ++i) {
     threads.emplace_back([&, i] {
-      if (const auto placed = bind_thread(0, {cpus[i]}); !placed) {
-        const std::lock_guard lock(mutex);
-        error = Error{fmt::format("run on CPU {}: {}", cpus[i], placed.error().message)};
-      }
-      // The threads wait for each other in `work`, so either all start it or none does.
-      all_placed.pass();
-      bool starts = false;
-      {
-        const std::lock_guard lock(mutex);
-        starts = !error;
-      }
-      if (starts) work(i);
+      bound[i] = bind_thread(0, {cpus[i]});
+      all_bound.pass();
+      if (failed() == bound.end()) work(i);
     });
   }
   for (auto& thread : threads) thread.join();
-  if (error) return tl::unexpected(*error);
-  return {};
+  if (failed() == bound.end()) return {};
+  return make_error(fmt::format("run on CPU {}: {}",
+                                cpus[static_cast<std::size_t>(failed() - bound.begin())],
+                                failed()->error().message));
 }
 
 void Gate::pass() {
