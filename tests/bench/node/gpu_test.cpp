@@ -16,14 +16,11 @@
 #include "bench/node/products.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
-#include "lib/process/child.hpp"
-#include "tests/bench/node/lookup.hpp"
-#include "tests/support/temp_dir.hpp"
+#include "tests/bench/node/fake_devices.hpp"
 
 namespace muster::bench::node {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -37,27 +34,16 @@ struct Asked {
 
 const Asked kWithCublas{.cublas = fmt::format("{}/cublas/libcublasLt.so.13", MUSTER_FAKES)};
 
-// A test in a process of its own, with the scenario in its environment.
 Result<TestResult> run_on(const std::string& scenario, std::string_view name,
                           const Asked& asked = {}) {
-  const TempDir folder;
-  folder.write("scenario.json", scenario);
-  Children children;
-  children.start("test", std::chrono::seconds(60), [&] {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
-    ::setenv("MUSTER_FAKE_GPU", (folder.path() / "scenario.json").c_str(), 1);
-    return to_json(find_test(name)->run({.level = asked.level,
-                                         .time = std::chrono::duration<double>(asked.seconds),
-                                         .cuda = fmt::format("{}/cuda/libcuda.so.1", MUSTER_FAKES),
-                                         .nvml = "/nowhere/libnvidia-ml.so.1",
-                                         .cublas = asked.cublas,
-                                         .variables = {},
-                                         .limit = {.type = asked.type},
-                                         .bytes = asked.bytes}));
-  });
-  const auto answer = children.next().second;
-  if (answer.end != ChildAnswer::End::answered) return make_error(answer.reason);
-  return parse_result(answer.bytes);
+  return run_on_fake("MUSTER_FAKE_GPU", scenario, name,
+                     {.level = asked.level,
+                      .time = std::chrono::duration<double>(asked.seconds),
+                      .cuda = fmt::format("{}/cuda/libcuda.so.1", MUSTER_FAKES),
+                      .nvml = "/nowhere/libnvidia-ml.so.1",
+                      .cublas = asked.cublas,
+                      .limit = {.type = asked.type},
+                      .bytes = asked.bytes});
 }
 
 // The findings under limits of H100.
@@ -72,18 +58,8 @@ std::vector<Finding> judged(const std::string& scenario, std::string_view name,
   return findings_of({.test = find_test(name), .result = run_on(scenario, name, asked)}, profile);
 }
 
-std::vector<Finding> failed(const std::vector<Finding>& findings) {
-  std::vector<Finding> bad;
-  for (const auto& finding : findings) {
-    if (finding.outcome != Outcome::pass) bad.push_back(finding);
-  }
-  return bad;
-}
-
-auto is_fail(std::string device, std::string message) {
-  return AllOf(::testing::Field(&Finding::device, device),
-               ::testing::Field(&Finding::outcome, Outcome::fail),
-               ::testing::Field(&Finding::message, HasSubstr(message)));
+auto is_fail(const std::string& device, const std::string& message) {
+  return is_finding(Outcome::fail, device, message);
 }
 
 TEST(GpuNodeTest, HealthyGpusPassEveryTest) {
@@ -91,7 +67,7 @@ TEST(GpuNodeTest, HealthyGpusPassEveryTest) {
     if (!test.name.starts_with("gpu.")) continue;
     const auto findings =
         judged("{}", test.name, {.seconds = test.times.from == Level::soak ? 20 : 0.001});
-    EXPECT_THAT(failed(findings), ElementsAre()) << test.name << ": " << findings.at(0).message;
+    EXPECT_THAT(not_passed(findings), ElementsAre()) << test.name << ": " << findings.at(0).message;
     EXPECT_FALSE(findings.empty()) << test.name;
   }
 }
@@ -109,28 +85,28 @@ TEST(GpuNodeTest, TimesCopiesInEachDirection) {
 }
 
 TEST(GpuNodeTest, NamesAGpuWithASlowLink) {
-  EXPECT_THAT(failed(judged(R"({"node": {"pcie": {"3": 27.5}}})", "gpu.copy")),
+  EXPECT_THAT(not_passed(judged(R"({"node": {"pcie": {"3": 27.5}}})", "gpu.copy")),
               ::testing::Contains(is_fail("gpu3",
                                           "host to device 27.5 GB/s; the median of 8 is "
                                           "55.0 (-50.0%")));
-  for (const auto& finding : failed(judged(R"({"node": {"pcie": {"3": 27.5}}})", "gpu.copy"))) {
+  for (const auto& finding : not_passed(judged(R"({"node": {"pcie": {"3": 27.5}}})", "gpu.copy"))) {
     EXPECT_EQ(finding.device, "gpu3");
   }
 }
 
 TEST(GpuNodeTest, FindsABitCorruptedByACopy) {
-  EXPECT_THAT(failed(judged(R"({"node": {"spoilt_copy": 6}})", "gpu.copy")),
+  EXPECT_THAT(not_passed(judged(R"({"node": {"spoilt_copy": 6}})", "gpu.copy")),
               ElementsAre(is_fail("gpu6", "differs from byte 524288 on")));
 }
 
 TEST(GpuNodeTest, FindsACopyThatWasLost) {
-  EXPECT_THAT(failed(judged(R"({"node": {"lost_copy": 2}})", "gpu.copy")),
+  EXPECT_THAT(not_passed(judged(R"({"node": {"lost_copy": 2}})", "gpu.copy")),
               ElementsAre(is_fail("gpu2", "differs from byte 0 on")));
 }
 
 TEST(GpuNodeTest, NamesASlowPairAndShowsItInTheMatrix) {
   const std::string scenario = R"({"node": {"peer": {"1-4": 90}}})";
-  const auto found = failed(judged(scenario, "gpu.p2p"));
+  const auto found = not_passed(judged(scenario, "gpu.p2p"));
   EXPECT_THAT(found, ::testing::Contains(
                          is_fail("gpu1-gpu4", "peer copy 90.0 GB/s; the median of 56 is 350")));
   for (const auto& finding : found) EXPECT_EQ(finding.device, "gpu1-gpu4");
@@ -151,10 +127,10 @@ TEST(GpuNodeTest, LimitsConnectedPairsAndThoseThatLostTheirConnection) {
     auto text = bridged;
     return text.replace(text.find('%'), 1, more);
   };
-  EXPECT_THAT(failed(judged(with(""), "gpu.p2p")), ElementsAre());
-  EXPECT_THAT(failed(judged(with(R"(, "2-3": 150)"), "gpu.p2p")),
+  EXPECT_THAT(not_passed(judged(with(""), "gpu.p2p")), ElementsAre());
+  EXPECT_THAT(not_passed(judged(with(R"(, "2-3": 150)"), "gpu.p2p")),
               ElementsAre(is_fail("gpu2-gpu3", "peer copy 150 GB/s")));
-  EXPECT_THAT(failed(judged(R"({"node": {"peer": {"5-6": 0}}})", "gpu.p2p")),
+  EXPECT_THAT(not_passed(judged(R"({"node": {"peer": {"5-6": 0}}})", "gpu.p2p")),
               ::testing::Contains(is_fail("gpu5-gpu6", "peer copy 20.0 GB/s")));
 }
 
@@ -168,23 +144,23 @@ TEST(GpuNodeTest, ASingleGpuIsSkippedUnlessMoreAreExpected) {
 }
 
 TEST(GpuNodeTest, FindsAPairThatCorruptsData) {
-  EXPECT_THAT(failed(judged(R"({"node": {"spoilt_pair": "2-0"}})", "gpu.p2p")),
+  EXPECT_THAT(not_passed(judged(R"({"node": {"spoilt_pair": "2-0"}})", "gpu.p2p")),
               ElementsAre(is_fail("gpu2-gpu0", "1 8-byte words were corrupted")));
 }
 
 TEST(GpuNodeTest, FindsAPeerCopyThatWasLost) {
-  EXPECT_THAT(failed(judged(R"({"node": {"lost_pair": "4-1"}})", "gpu.p2p")),
+  EXPECT_THAT(not_passed(judged(R"({"node": {"lost_pair": "4-1"}})", "gpu.p2p")),
               ElementsAre(is_fail("gpu4-gpu1", "words were corrupted")));
 }
 
 TEST(GpuNodeTest, NamesAGpuWithSlowMemory) {
-  EXPECT_THAT(failed(judged(R"({"node": {"memory": {"2": 2000}}})", "gpu.memory")),
+  EXPECT_THAT(not_passed(judged(R"({"node": {"memory": {"2": 2000}}})", "gpu.memory")),
               ElementsAre(is_fail("gpu2", "triad 2000 GB/s")));
 }
 
 TEST(GpuNodeTest, FindsAStuckBitOfMemory) {
   EXPECT_THAT(
-      failed(judged(R"({"node": {"stuck": {"gpu": 1, "index": 9, "bit": 40}}})", "gpu.memory")),
+      not_passed(judged(R"({"node": {"stuck": {"gpu": 1, "index": 9, "bit": 40}}})", "gpu.memory")),
       ElementsAre(is_fail("gpu1",
                           "the first at byte 72 of the tested memory; bits "
                           "0000010000000000 differ")));
@@ -192,8 +168,8 @@ TEST(GpuNodeTest, FindsAStuckBitOfMemory) {
 
 TEST(GpuNodeTest, FindsAWrongBitOfAProduct) {
   EXPECT_THAT(
-      failed(judged(R"({"node": {"flip": {"gpu": 5, "product": 3, "index": 777, "bit": 0}}})",
-                    "gpu.truth")),
+      not_passed(judged(R"({"node": {"flip": {"gpu": 5, "product": 3, "index": 777, "bit": 0}}})",
+                        "gpu.truth")),
       ElementsAre(is_fail("gpu5",
                           "1 numbers of product 3 are wrong, the first in row 3, column 9; bits "
                           "00000001 differ")));
@@ -201,8 +177,8 @@ TEST(GpuNodeTest, FindsAWrongBitOfAProduct) {
 
 TEST(GpuNodeTest, ASoakFindsAGpuThatThrottlesAfterAMinute) {
   const std::string scenario = R"({"node": {"throttle": {"gpu": 2, "after_s": 60, "share": 0.7}}})";
-  EXPECT_THAT(failed(judged(scenario, "gpu.soak", {.seconds = 30})), ElementsAre());
-  const auto found = failed(judged(scenario, "gpu.soak", {.seconds = 120}));
+  EXPECT_THAT(not_passed(judged(scenario, "gpu.soak", {.seconds = 30})), ElementsAre());
+  const auto found = not_passed(judged(scenario, "gpu.soak", {.seconds = 120}));
   ASSERT_FALSE(found.empty());
   EXPECT_THAT(found[0], is_fail("gpu2", "fell from 40 to 28 TFLOPS after 6"));
   EXPECT_THAT(found[0].message, HasSubstr("NVML: "));
@@ -270,9 +246,9 @@ TEST(GpuGemmTest, MeasuresEachTypeOfTheChip) {
 }
 
 TEST(GpuGemmTest, JudgesTheTypeOfTheLimitAndNamesASlowGpu) {
-  EXPECT_THAT(failed(judged("{}", "gpu.gemm", kWithCublas)), ElementsAre());
+  EXPECT_THAT(not_passed(judged("{}", "gpu.gemm", kWithCublas)), ElementsAre());
   const auto bad =
-      failed(judged(R"({"node": {"gemm_share": {"3": 0.9}}})", "gpu.gemm", kWithCublas));
+      not_passed(judged(R"({"node": {"gemm_share": {"3": 0.9}}})", "gpu.gemm", kWithCublas));
   EXPECT_THAT(bad, ElementsAre(is_fail("gpu3", "products in bf16 by cuBLASLt 693 TFLOPS")));
   auto asked = kWithCublas;
   asked.type = "fp16";
@@ -285,16 +261,16 @@ TEST(GpuGemmTest, JudgesTheTypeOfTheLimitAndNamesASlowGpu) {
 
 TEST(GpuGemmTest, FindsAProductThatDiffersFromTheFirst) {
   // The others are compared with the seventh.
-  const auto bad =
-      failed(judged(R"({"node": {"gemm_flip": {"gpu": 5, "product": 7, "index": 700, "bit": 2}}})",
-                    "gpu.gemm", kWithCublas));
+  const auto bad = not_passed(
+      judged(R"({"node": {"gemm_flip": {"gpu": 5, "product": 7, "index": 700, "bit": 2}}})",
+             "gpu.gemm", kWithCublas));
   ASSERT_EQ(bad.size(), 1U);
   EXPECT_THAT(bad[0], is_fail("gpu5", "the first in column 0; bits 00000004 differ"));
   EXPECT_EQ(bad[0].remedy, Remedy::reseat_or_replace);
 }
 
 TEST(GpuGemmTest, FindsAProductThatIsWrongEveryTime) {
-  const auto bad = failed(judged(
+  const auto bad = not_passed(judged(
       R"({"gpus": 1, "node": {"gemm_flip": {"gpu": 0, "product": 0, "index": 1, "bit": 6}}})",
       "gpu.gemm", kWithCublas));
   ASSERT_FALSE(bad.empty());

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host tests, on this machine and small.
+#include "bench/node/host.hpp"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "bench/node/cpus.hpp"
-#include "bench/node/host.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
 #include "tests/support/temp_dir.hpp"

@@ -12,15 +12,12 @@
 #include "bench/node/rdma/rdma.hpp"
 #include "bench/node/test.hpp"
 #include "bench/node/test_report.hpp"
-#include "lib/process/child.hpp"
-#include "tests/bench/node/lookup.hpp"
+#include "tests/bench/node/fake_devices.hpp"
 #include "tests/support/printers.hpp"
-#include "tests/support/temp_dir.hpp"
 
 namespace muster::bench::node {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
@@ -35,23 +32,13 @@ struct AskedOfHcas {
 
 const AskedOfHcas kWithGpus{.cuda = fmt::format("{}/cuda/libcuda.so.1", MUSTER_FAKES)};
 
-// In a process of its own, with the scenario in its environment.
 Result<TestResult> run_on(const std::string& scenario, const AskedOfHcas& asked = {}) {
-  const TempDir folder;
-  folder.write("scenario.json", scenario);
-  Children children;
-  children.start("test", std::chrono::seconds(60), [&] {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
-    ::setenv("MUSTER_FAKE_VERBS", (folder.path() / "scenario.json").c_str(), 1);
-    return to_json(run_ib_loopback({.time = std::chrono::milliseconds(1),
-                                    .cuda = asked.cuda,
-                                    .verbs = asked.library,
-                                    .variables = asked.variables,
-                                    .bytes = asked.bytes}));
-  });
-  const auto answer = children.next().second;
-  if (answer.end != ChildAnswer::End::answered) return make_error(answer.reason);
-  return parse_result(answer.bytes);
+  return run_on_fake("MUSTER_FAKE_VERBS", scenario, "ib.loopback",
+                     {.time = std::chrono::milliseconds(1),
+                      .cuda = asked.cuda,
+                      .verbs = asked.library,
+                      .variables = asked.variables,
+                      .bytes = asked.bytes});
 }
 
 // The findings that do not pass, under a limit of 380 Gb/s.
@@ -62,13 +49,7 @@ std::vector<Finding> bad(const std::string& scenario, const AskedOfHcas& asked =
   auto findings =
       findings_of({.test = find_test("ib.loopback"), .result = run_on(scenario, asked)}, profile);
   EXPECT_FALSE(findings.empty());
-  std::erase_if(findings, [](const auto& each) { return each.outcome == Outcome::pass; });
-  return findings;
-}
-
-auto is(Outcome outcome, std::string device, std::string message) {
-  return AllOf(Field(&Finding::device, device), Field(&Finding::outcome, outcome),
-               Field(&Finding::message, HasSubstr(message)));
+  return not_passed(std::move(findings));
 }
 
 TEST(IbLoopbackTest, WritesMemoryOfTheNearGpu) {
@@ -87,7 +68,8 @@ TEST(IbLoopbackTest, WritesMemoryOfTheNearGpu) {
 
 TEST(IbLoopbackTest, NamesAnHcaThatIsSlowOnlyWithItsGpu) {
   const auto found = bad(R"({"slow_gpus": [4]})", kWithGpus);
-  EXPECT_THAT(found, ElementsAre(is(Outcome::warn, "mlx5_ib4", "RDMA write, GPU memory 198 Gb/s")));
+  EXPECT_THAT(
+      found, ElementsAre(is_finding(Outcome::warn, "mlx5_ib4", "RDMA write, GPU memory 198 Gb/s")));
 }
 
 TEST(IbLoopbackTest, SkipsMemoryOfGpusWithoutGpus) {
@@ -126,14 +108,14 @@ TEST(IbLoopbackTest, MeasuresEachHealthyHcaInEveryWay) {
 
 TEST(IbLoopbackTest, NamesAnHcaAtHalfRate) {
   const auto findings = bad(R"({"slow": {"5": 198}})");
-  EXPECT_THAT(findings, Contains(is(Outcome::fail, "mlx5_ib5", "RDMA write 19")));
+  EXPECT_THAT(findings, Contains(is_finding(Outcome::fail, "mlx5_ib5", "RDMA write 19")));
   EXPECT_EQ(findings.size(), 1U) << "one cause, one finding";
 }
 
 TEST(IbLoopbackTest, ComparesSistersWithoutALimit) {
   const auto findings = findings_of(
       {.test = find_test("ib.loopback"), .result = run_on(R"({"slow": {"5": 198}})")}, Profile{});
-  EXPECT_THAT(findings, Contains(is(Outcome::warn, "mlx5_ib5", "the median of 8 is")));
+  EXPECT_THAT(findings, Contains(is_finding(Outcome::warn, "mlx5_ib5", "the median of 8 is")));
 }
 
 TEST(IbLoopbackTest, HealthyHcasThatDifferByTwoPercentPass) {
@@ -144,30 +126,31 @@ TEST(IbLoopbackTest, HealthyHcasThatDifferByTwoPercentPass) {
 
 TEST(IbLoopbackTest, FindsCorruptedData) {
   EXPECT_THAT(bad(R"({"spoilt": 2})"),
-              Contains(is(Outcome::fail, "mlx5_ib2",
-                          "8 8-byte words were corrupted, the first at byte 65536")));
+              Contains(is_finding(Outcome::fail, "mlx5_ib2",
+                                  "8 8-byte words were corrupted, the first at byte 65536")));
 }
 
 TEST(IbLoopbackTest, FindsAWriteThatWasLost) {
   EXPECT_THAT(bad(R"({"skipped": 1})"),
-              Contains(is(Outcome::fail, "mlx5_ib1", "16384 8-byte words were corrupted")));
+              Contains(is_finding(Outcome::fail, "mlx5_ib1", "16384 8-byte words were corrupted")));
 }
 
 TEST(IbLoopbackTest, FailedAndSilentTransfersAreUnknown) {
   const auto failing = bad(R"({"failing": 4})");
-  EXPECT_THAT(failing, ElementsAre(is(Outcome::unknown, "mlx5_ib4",
-                                      "a transfer failed: transport retry counter exceeded")));
+  EXPECT_THAT(failing,
+              ElementsAre(is_finding(Outcome::unknown, "mlx5_ib4",
+                                     "a transfer failed: transport retry counter exceeded")));
   EXPECT_THAT(bad(R"({"silent": 6})"),
-              ElementsAre(is(Outcome::unknown, "mlx5_ib6",
-                             "8 of 8 transfers did not complete within 0.3 s")));
+              ElementsAre(is_finding(Outcome::unknown, "mlx5_ib6",
+                                     "8 of 8 transfers did not complete within 0.3 s")));
 }
 
 TEST(IbLoopbackTest, UnusableHcasAreUnknownWithTheirReason) {
   EXPECT_THAT(bad(R"({"down": [3], "closed": [1], "locked": [2]})"),
               ::testing::UnorderedElementsAre(
-                  is(Outcome::unknown, "mlx5_ib3", "port 1 is DOWN"),
-                  is(Outcome::unknown, "mlx5_ib1", "open the HCA: Permission denied"),
-                  is(Outcome::unknown, "mlx5_ib2", "see `ulimit -l`")));
+                  is_finding(Outcome::unknown, "mlx5_ib3", "port 1 is DOWN"),
+                  is_finding(Outcome::unknown, "mlx5_ib1", "open the HCA: Permission denied"),
+                  is_finding(Outcome::unknown, "mlx5_ib2", "see `ulimit -l`")));
 }
 
 TEST(IbLoopbackTest, UsesTheKeyOfAFullMember) {
@@ -185,14 +168,15 @@ TEST(IbLoopbackTest, SkipsEthernetUnlessNamed) {
 }
 
 TEST(IbLoopbackTest, SeparateRailsAreNotAFault) {
-  EXPECT_THAT(bad(R"({"hcas": 4, "apart": true})"),
-              ElementsAre(is(Outcome::skip, "node", "no HCA of this node reaches another")));
+  EXPECT_THAT(
+      bad(R"({"hcas": 4, "apart": true})"),
+      ElementsAre(is_finding(Outcome::skip, "node", "no HCA of this node reaches another")));
 }
 
 TEST(IbLoopbackTest, SkipsANodeWithoutHcasUnlessExpected) {
-  EXPECT_THAT(bad(R"({"hcas": 0})"), ElementsAre(is(Outcome::skip, "node", "no HCA")));
+  EXPECT_THAT(bad(R"({"hcas": 0})"), ElementsAre(is_finding(Outcome::skip, "node", "no HCA")));
   EXPECT_THAT(bad("{}", {.library = "/nowhere/libibverbs.so.1"}),
-              ElementsAre(is(Outcome::skip, "node", "/nowhere/libibverbs.so.1")));
+              ElementsAre(is_finding(Outcome::skip, "node", "/nowhere/libibverbs.so.1")));
   Profile profile;
   profile.ib->present.count = 8;
   const TestRun ran{.test = find_test("ib.loopback"), .result = run_on(R"({"hcas": 0})")};
