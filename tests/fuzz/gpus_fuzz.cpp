@@ -3,20 +3,14 @@
 // again and judged, and every check has a finding.
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "checks/run.hpp"
 #include "lib/probes/gpu/reader.hpp"
 #include "tests/checks/gpu/gpu_node.hpp"
-
-// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "tests/fuzz/fuzz.hpp"
 
 namespace muster {
 namespace {
@@ -24,15 +18,15 @@ namespace {
 using nvml::Device;
 
 // The rest of the input; global because NVML's functions have no context.
-std::span<const std::uint8_t>& input() {
-  static std::span<const std::uint8_t> rest;
+std::string_view& input() {
+  static std::string_view rest;
   return rest;
 }
 
 std::uint8_t next_byte() {
   if (input().empty()) return 0;
-  const auto byte = input().front();
-  input() = input().subspan(1);
+  const auto byte = static_cast<std::uint8_t>(input().front());
+  input().remove_prefix(1);
   return byte;
 }
 
@@ -41,7 +35,7 @@ void fill(void* out, std::size_t size) {
   const auto count = std::min(size, input().size());
   std::memset(out, 0, size);
   if (count > 0) std::memcpy(out, input().data(), count);
-  input() = input().subspan(count);
+  input().remove_prefix(count);
 }
 
 // Half of the calls succeed.
@@ -147,10 +141,6 @@ Gpu read_any_gpu(unsigned index) {
   return watched.wait(Clock::now()).first.gpu;
 }
 
-void require(bool held) {
-  if (!held) std::abort();
-}
-
 void judge_all(const Section<Nvml>& section) {
   Snapshot snapshot;
   snapshot.identity = observed(Identity{.hypervisor = section.duration_ms > 0});
@@ -170,23 +160,17 @@ void judge_all(const Section<Nvml>& section) {
   }
 }
 
-void run(std::span<const std::uint8_t> bytes) {
-  if (!bytes.empty() && bytes.front() == '{') {
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): bytes as text
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}  // namespace
+
+void fuzz(std::string_view text) {
+  if (text.starts_with('{')) {
     if (const auto section = parse_section<Nvml>(text)) judge_all(*section);
     return;
   }
-  input() = bytes;
+  input() = text;
   Nvml nvml;
   for (unsigned index = 0; index < 2; ++index) nvml.gpus.push_back(read_any_gpu(index));
   judge_all(observed(std::move(nvml)));
 }
 
-}  // namespace
 }  // namespace muster
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  muster::run({data, size});
-  return 0;
-}

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as kernel log records: kept records are printable, bounded and accounted for.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string_view>
 
-#include "lib/base/text.hpp"
 #include "lib/probes/parse/kernel_log.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace muster {
-namespace {
 
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-void collect(std::string_view text) {
+void fuzz(std::string_view text) {
   KmsgCollector collector;
   for (const auto line : split_lines(text)) {
     if (line.starts_with('!')) collector.overwritten();
@@ -33,12 +24,4 @@ void collect(std::string_view text) {
   require(kept <= log.seen);
 }
 
-}  // namespace
 }  // namespace muster
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  muster::collect({reinterpret_cast<const char*>(data), size});
-  return 0;
-}

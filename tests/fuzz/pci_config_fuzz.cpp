@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as PCI configuration space: every list ends, and returned values are valid.
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <span>
+#include <vector>
 
 #include "lib/probes/parse/parse.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace muster {
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 void parse(std::span<const std::uint8_t> bytes, PciKind kind) {
   const auto read = [bytes](std::size_t offset, std::span<std::uint8_t> into) {
@@ -32,12 +27,11 @@ void parse(std::span<const std::uint8_t> bytes, PciKind kind) {
 }
 
 }  // namespace
-}  // namespace muster
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  muster::parse({data, size}, muster::PciKind::bridge);
-  muster::parse({data, size}, muster::PciKind::hca);
-  return 0;
+void fuzz(std::string_view text) {
+  const std::vector<std::uint8_t> bytes(text.begin(), text.end());
+  parse(bytes, PciKind::bridge);
+  parse(bytes, PciKind::hca);
 }
+
+}  // namespace muster

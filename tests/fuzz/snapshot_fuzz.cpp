@@ -1,35 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary snapshots are refused, or judged and reported in every format, and survive writing and
 // reading.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string_view>
 
 #include "checks/run.hpp"
 #include "lib/node/snapshot.hpp"
 #include "lib/report/format.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
-// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): bytes as text
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto snapshot = muster::parse_snapshot(text);
-  if (!snapshot) return 0;
-  const auto again = muster::parse_snapshot(muster::to_json(*snapshot));
-  if (!again || *again != *snapshot) std::abort();
+void muster::fuzz(std::string_view text) {
+  const auto snapshot = parse_snapshot(text);
+  if (!snapshot) return;
+  const auto again = parse_snapshot(to_json(*snapshot));
+  require(again == *snapshot);
 
-  const auto report = muster::judge(*snapshot, muster::Profile{}, {});
+  const auto report = judge(*snapshot, Profile{}, {});
   for (const auto& finding : report.findings) {
-    if (finding.message.find('\n') != std::string::npos) std::abort();
+    require(finding.message.find('\n') == std::string::npos);
   }
-  if (muster::to_npd(report).size() > 81 ||
-      muster::to_nhc(report).find('\'') != std::string::npos) {
-    std::abort();
-  }
-  static_cast<void>(muster::to_text(report));
-  static_cast<void>(muster::to_json(report));
-  static_cast<void>(muster::to_prometheus(report));
-  static_cast<void>(muster::to_junit(report));
-  return 0;
+  require(to_npd(report).size() <= 81 && to_nhc(report).find('\'') == std::string::npos);
+  static_cast<void>(to_text(report));
+  static_cast<void>(to_json(report));
+  static_cast<void>(to_prometheus(report));
+  static_cast<void>(to_junit(report));
 }

@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary NVIDIA log lines, judged by the shipped rules: no crash, every check has a finding, and
 // the state stays bounded.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string>
-#include <string_view>
 
 #include "checks/catalogue.hpp"
-#include "lib/base/text.hpp"
 #include "lib/profile/load.hpp"
 #include "lib/state/xids.hpp"
+#include "tests/fuzz/fuzz.hpp"
 
 namespace muster {
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 const Profile& shipped() {
   static const Profile profile =
@@ -57,7 +49,9 @@ Snapshot node_of(std::string_view text) {
   return snapshot;
 }
 
-void judge(std::string_view text) {
+}  // namespace
+
+void fuzz(std::string_view text) {
   Snapshot snapshot = node_of(text);
   remember_xids(snapshot.earlier, snapshot);
   const auto remembered = snapshot.earlier;
@@ -70,12 +64,4 @@ void judge(std::string_view text) {
   }
 }
 
-}  // namespace
 }  // namespace muster
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  muster::judge({reinterpret_cast<const char*>(data), size});
-  return 0;
-}
