@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/hosts/hostlist.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <random>
 #include <set>
 
+#include "lib/base/descriptor.hpp"
+#include "tests/support/temp_dir.hpp"
+
 namespace muster {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::IsEmpty;
 
 std::vector<std::string> expand(std::string_view text) {
   const auto names = expand_hostlist(text);
@@ -73,43 +80,42 @@ struct ErrorCase {
   std::string_view message;
 };
 
-class BadHostlistTest : public ::testing::TestWithParam<ErrorCase> {};
+TEST(ExpandHostlistTest, RefusesABadListWithItsColumn) {
+  const std::vector<ErrorCase> cases{
 
-TEST_P(BadHostlistTest, IsRefusedWithItsColumn) {
-  EXPECT_EQ(error_of(GetParam().text), GetParam().message);
-  EXPECT_FALSE(first_of_hostlist(GetParam().text));
+      {"", "the host list is empty"},
+      {" \n", "the host list is empty"},
+      {"gpu-[1-4", "column 5: unmatched opening bracket"},
+      {"gpu-[1-4,", "column 10: expected a number"},
+      {"gpu-[", "column 6: expected a number"},
+      {"gpu-[]", "column 6: expected a number"},
+      {"gpu-[a-b]", "column 6: expected a number"},
+      {"gpu-[-4]", "column 6: expected a number"},
+      {"gpu-[1,,2]", "column 8: expected a number"},
+      {"gpu-[1-]", "column 8: expected the number at the end of a range"},
+      {"gpu-[1-2-3]", "column 9: expected a comma, a hyphen or a closing bracket"},
+      {"bgl[000x133]", "column 8: expected a comma, a hyphen or a closing bracket"},
+      {"gpu-[1-[2]]", "column 8: expected the number at the end of a range"},
+      {"gpu-[[1-2]]", "column 6: expected a number"},
+      {"gpu-1]", "column 6: unmatched closing bracket"},
+      {"gpu-[5-3]", "column 6: the range 5-3 runs backwards"},
+      {"gpu-[1-1234567890123456789]", "column 6: a number has more than 18 digits"},
+      {" , \n", "the host list is empty"},
+      {"n[1, 2]", "column 5: expected a number"},
+      {"n[1 -2]", "column 4: expected a comma, a hyphen or a closing bracket"},
+      {"$(id)", "column 1: invalid character in a host name"},
+      {"n1;n2", "column 3: invalid character in a host name"},
+      {"n[1-2]/2", "column 7: invalid character in a host name"},
+      {"root@n1", "column 5: invalid character in a host name"},
+      {"n*", "column 2: invalid character in a host name"},
+      {"n1,-oProxyCommand", "column 4: a host name cannot begin with a hyphen"},
+      {"n\x01", "column 2: invalid character in a host name"},
+      {"n\xc3\xbc", "column 2: invalid character in a host name"}};
+  for (const auto& [text, message] : cases) {
+    EXPECT_EQ(error_of(text), message);
+    EXPECT_FALSE(first_of_hostlist(text)) << text;
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Lists, BadHostlistTest,
-    ::testing::Values(
-        ErrorCase{"", "the host list is empty"}, ErrorCase{" \n", "the host list is empty"},
-        ErrorCase{"gpu-[1-4", "column 5: unmatched opening bracket"},
-        ErrorCase{"gpu-[1-4,", "column 10: expected a number"},
-        ErrorCase{"gpu-[", "column 6: expected a number"},
-        ErrorCase{"gpu-[]", "column 6: expected a number"},
-        ErrorCase{"gpu-[a-b]", "column 6: expected a number"},
-        ErrorCase{"gpu-[-4]", "column 6: expected a number"},
-        ErrorCase{"gpu-[1,,2]", "column 8: expected a number"},
-        ErrorCase{"gpu-[1-]", "column 8: expected the number at the end of a range"},
-        ErrorCase{"gpu-[1-2-3]", "column 9: expected a comma, a hyphen or a closing bracket"},
-        ErrorCase{"bgl[000x133]", "column 8: expected a comma, a hyphen or a closing bracket"},
-        ErrorCase{"gpu-[1-[2]]", "column 8: expected the number at the end of a range"},
-        ErrorCase{"gpu-[[1-2]]", "column 6: expected a number"},
-        ErrorCase{"gpu-1]", "column 6: unmatched closing bracket"},
-        ErrorCase{"gpu-[5-3]", "column 6: the range 5-3 runs backwards"},
-        ErrorCase{"gpu-[1-1234567890123456789]", "column 6: a number has more than 18 digits"},
-        ErrorCase{" , \n", "the host list is empty"},
-        ErrorCase{"n[1, 2]", "column 5: expected a number"},
-        ErrorCase{"n[1 -2]", "column 4: expected a comma, a hyphen or a closing bracket"},
-        ErrorCase{"$(id)", "column 1: invalid character in a host name"},
-        ErrorCase{"n1;n2", "column 3: invalid character in a host name"},
-        ErrorCase{"n[1-2]/2", "column 7: invalid character in a host name"},
-        ErrorCase{"root@n1", "column 5: invalid character in a host name"},
-        ErrorCase{"n*", "column 2: invalid character in a host name"},
-        ErrorCase{"n1,-oProxyCommand", "column 4: a host name cannot begin with a hyphen"},
-        ErrorCase{"n\x01", "column 2: invalid character in a host name"},
-        ErrorCase{"n\xc3\xbc", "column 2: invalid character in a host name"}));
 
 TEST(ExpandHostlistTest, RefusesMoreHostsThanAllowed) {
   EXPECT_EQ(error_of("n[1-4]", 4), "4 names");
@@ -132,24 +138,20 @@ struct FirstCase {
   std::string_view first;
 };
 
-class FirstOfHostlistTest : public ::testing::TestWithParam<FirstCase> {};
-
-TEST_P(FirstOfHostlistTest, ReturnsTheFirstName) {
-  const auto host = first_of_hostlist(GetParam().list);
-  ASSERT_TRUE(host) << host.error().message;
-  EXPECT_EQ(*host, GetParam().first);
+TEST(FirstOfHostlistTest, ReturnsTheFirstName) {
+  const std::vector<FirstCase> cases{{"node1", "node1"},
+                                     {"node1,node2", "node1"},
+                                     {"login,gpu-[1-4]", "login"},
+                                     {"gpu-[0007-0010,12]", "gpu-0007"},
+                                     {"gpu-[12,3-4]", "gpu-12"},
+                                     {"gpu-[5]", "gpu-5"},
+                                     {"gpu-[08-11]-ib0,login", "gpu-08-ib0"},
+                                     {"rack[2-3]n[001-016]", "rack2n001"},
+                                     {"[10-12]", "10"},
+                                     {"a.b.example,c", "a.b.example"},
+                                     {"n[0-999999999999]", "n0"}};
+  for (const auto& [list, first] : cases) EXPECT_EQ(first_of_hostlist(list), first);
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Lists, FirstOfHostlistTest,
-    ::testing::Values(FirstCase{"node1", "node1"}, FirstCase{"node1,node2", "node1"},
-                      FirstCase{"login,gpu-[1-4]", "login"},
-                      FirstCase{"gpu-[0007-0010,12]", "gpu-0007"},
-                      FirstCase{"gpu-[12,3-4]", "gpu-12"}, FirstCase{"gpu-[5]", "gpu-5"},
-                      FirstCase{"gpu-[08-11]-ib0,login", "gpu-08-ib0"},
-                      FirstCase{"rack[2-3]n[001-016]", "rack2n001"}, FirstCase{"[10-12]", "10"},
-                      FirstCase{"a.b.example,c", "a.b.example"},
-                      FirstCase{"n[0-999999999999]", "n0"}));
 
 TEST(FirstOfHostlistTest, ChecksTheWholeList) {
   EXPECT_EQ(first_of_hostlist("n1,n[2-").error().message,
@@ -161,33 +163,33 @@ struct FoldCase {
   std::string_view list;
 };
 
-class FoldHostlistTest : public ::testing::TestWithParam<FoldCase> {};
+TEST(FoldHostlistTest, IsShortAndSorted) {
+  const std::vector<FoldCase> cases{
 
-TEST_P(FoldHostlistTest, IsShortAndSorted) {
-  EXPECT_EQ(fold_hostlist(GetParam().names), GetParam().list);
+      {{}, ""},
+      {{"", "n1"}, "n1"},
+      {{"login"}, "login"},
+      {{"tux1", "tux2", "tux3"}, "tux[1-3]"},
+      {{"tux3", "tux1", "tux2", "tux1"}, "tux[1-3]"},
+      {{"n10", "n9", "n2", "n1"}, "n[1-2,9-10]"},
+      {{"n1", "n01"}, "n[1,01]"},
+      {{"n8", "n9", "n08", "n09", "n10"}, "n[8-10,08-09]"},
+      {{"n08", "n09", "n10", "n11"}, "n[08-11]"},
+      {{"n099", "n100", "n0101"}, "n[099-100,0101]"},
+      {{"gpu-001", "gpu-002", "gpu-064", "login"}, "gpu-[001-002,064],login"},
+      {{"gpu-1-ib0", "gpu-2-ib0", "gpu-3-ib0"}, "gpu-[1-3]-ib0"},
+      {{"r1n1", "r1n2", "r2n1", "r2n2"}, "r1n[1-2],r2n[1-2]"},
+      {{"r1n1", "r2n1", "r3n1"}, "r[1-3]n1"},
+      {{"r1n1", "r2n1", "r2n2", "r3n1"}, "r[1,3]n1,r2n[1-2]"},
+      {{"r1n5", "r2n7"}, "r1n5,r2n7"},
+      {{"1", "2", "3"}, "[1-3]"},
+      {{"n2.b", "n10.a", "n2.a"}, "n[2,10].a,n2.b"},
+      {{"b", "a", "a1"}, "a,a1,b"},
+      {{"n1234567890123456789", "n1234567890123456790"},
+       "n1234567890123456789,n1234567890123456790"},
+      {{"n999999999999999998", "n999999999999999999"}, "n[999999999999999998-999999999999999999]"}};
+  for (const auto& [names, list] : cases) EXPECT_EQ(fold_hostlist(names), list);
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Names, FoldHostlistTest,
-    ::testing::Values(
-        FoldCase{{}, ""}, FoldCase{{"", "n1"}, "n1"}, FoldCase{{"login"}, "login"},
-        FoldCase{{"tux1", "tux2", "tux3"}, "tux[1-3]"},
-        FoldCase{{"tux3", "tux1", "tux2", "tux1"}, "tux[1-3]"},
-        FoldCase{{"n10", "n9", "n2", "n1"}, "n[1-2,9-10]"}, FoldCase{{"n1", "n01"}, "n[1,01]"},
-        FoldCase{{"n8", "n9", "n08", "n09", "n10"}, "n[8-10,08-09]"},
-        FoldCase{{"n08", "n09", "n10", "n11"}, "n[08-11]"},
-        FoldCase{{"n099", "n100", "n0101"}, "n[099-100,0101]"},
-        FoldCase{{"gpu-001", "gpu-002", "gpu-064", "login"}, "gpu-[001-002,064],login"},
-        FoldCase{{"gpu-1-ib0", "gpu-2-ib0", "gpu-3-ib0"}, "gpu-[1-3]-ib0"},
-        FoldCase{{"r1n1", "r1n2", "r2n1", "r2n2"}, "r1n[1-2],r2n[1-2]"},
-        FoldCase{{"r1n1", "r2n1", "r3n1"}, "r[1-3]n1"},
-        FoldCase{{"r1n1", "r2n1", "r2n2", "r3n1"}, "r[1,3]n1,r2n[1-2]"},
-        FoldCase{{"r1n5", "r2n7"}, "r1n5,r2n7"}, FoldCase{{"1", "2", "3"}, "[1-3]"},
-        FoldCase{{"n2.b", "n10.a", "n2.a"}, "n[2,10].a,n2.b"}, FoldCase{{"b", "a", "a1"}, "a,a1,b"},
-        FoldCase{{"n1234567890123456789", "n1234567890123456790"},
-                 "n1234567890123456789,n1234567890123456790"},
-        FoldCase{{"n999999999999999998", "n999999999999999999"},
-                 "n[999999999999999998-999999999999999999]"}));
 
 std::set<std::string> set_of(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};
@@ -240,6 +242,51 @@ TEST(FoldHostlistTest, FoldsALargeFleet) {
   names = expand(racks);
   ASSERT_EQ(names.size(), 10'000U);
   EXPECT_THAT(fold_hostlist(names), ::testing::StartsWith("rack1n[01-100],rack2n[01-"));
+}
+
+class HostWordsTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string file(std::string_view content) const {
+    dir_.write("hosts", content);
+    return "@" + (dir_.path() / "hosts").string();
+  }
+
+  [[nodiscard]] static std::string error_of(const std::string& word) {
+    const auto hosts = hosts_of_words({word});
+    return hosts ? "accepted" : hosts.error().message;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(HostWordsTest, ConcatenatesLists) {
+  EXPECT_THAT(*hosts_of_words({"n[1-2]", "login"}), ElementsAre("n1", "n2", "login"));
+  EXPECT_THAT(*hosts_of_words({}), IsEmpty());
+}
+
+TEST_F(HostWordsTest, ReadsListsFromAFile) {
+  const auto word = file("n[1-2]\n\n# repaired\nn5, n7   # and this one\n");
+  EXPECT_THAT(*hosts_of_words({word, "n9"}), ElementsAre("n1", "n2", "n5", "n7", "n9"));
+}
+
+TEST_F(HostWordsTest, ReadsStandardInputForAHyphen) {
+  dir_.write("hosts", "n1\nn2\n");
+  const Descriptor before(::dup(STDIN_FILENO));
+  const Descriptor input(::open((dir_.path() / "hosts").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_GE(::dup2(input.get(), STDIN_FILENO), 0);
+  const auto hosts = hosts_of_words({"-"});
+  ::dup2(before.get(), STDIN_FILENO);
+  ASSERT_TRUE(hosts) << hosts.error().message;
+  EXPECT_THAT(*hosts, ElementsAre("n1", "n2"));
+}
+
+TEST_F(HostWordsTest, NamesFileAndLineOfAnError) {
+  EXPECT_THAT(error_of(file("n1\nn[2-\n")),
+              EndsWith("/hosts: line 2, column 5: expected the number at the end of a range"));
+  EXPECT_THAT(error_of(file("n1 slots=8\n")),
+              EndsWith("/hosts: line 1, column 9: invalid character in a host name"));
+  EXPECT_THAT(error_of(file("# comment\n")), EndsWith("/hosts: no hosts"));
+  EXPECT_EQ(error_of("@/nowhere/hosts"), "/nowhere/hosts: No such file or directory");
 }
 
 }  // namespace

@@ -31,6 +31,12 @@ Execution shell(const std::string& script, Clock::duration allowed = 20s) {
           .limit = allowed};
 }
 
+Ended run_well(const Execution& execution) {
+  auto ended = run_program(execution);
+  EXPECT_TRUE(ended) << ended.error().message;
+  return ended ? *std::move(ended) : Ended{};
+}
+
 // Whether a process exists and is not a zombie.
 bool is_alive(pid_t pid) {
   std::ifstream status(fmt::format("/proc/{}/stat", pid));
@@ -57,11 +63,10 @@ bool dies(pid_t pid) {
 }
 
 TEST(RunProgramTest, ReturnsBothStreamsAndTheStatus) {
-  const auto ended = run_program(shell("echo out; echo err >&2; exit 3"));
-  ASSERT_TRUE(ended) << ended.error().message;
-  EXPECT_EQ(ended->out, "out\n");
-  EXPECT_EQ(ended->err, "err\n");
-  EXPECT_EQ(ended->status, 3);
+  const auto ended = run_well(shell("echo out; echo err >&2; exit 3"));
+  EXPECT_EQ(ended.out, "out\n");
+  EXPECT_EQ(ended.err, "err\n");
+  EXPECT_EQ(ended.status, 3);
 }
 
 TEST(RunProgramTest, PassesTheInput) {
@@ -75,43 +80,38 @@ TEST(RunProgramTest, PassesTheInput) {
 }
 
 TEST(RunProgramTest, ReportsSignalsAsShellsDo) {
-  const auto ended = run_program(shell("kill -TERM $$"));
-  ASSERT_TRUE(ended) << ended.error().message;
-  EXPECT_EQ(ended->status, 128 + SIGTERM);
+  const auto ended = run_well(shell("kill -TERM $$"));
+  EXPECT_EQ(ended.status, 128 + SIGTERM);
 }
 
 TEST(RunProgramTest, PassesArgumentsUnchanged) {
   const std::string odd = "a b'c\"$(touch x)\n*;|&\\";
-  const auto ended = run_program(
+  const auto ended = run_well(
       {.program = "/usr/bin/printf", .arguments = {"%s", odd}, .environment = {}, .limit = 20s});
-  ASSERT_TRUE(ended) << ended.error().message;
-  EXPECT_EQ(ended->out, odd);
+  EXPECT_EQ(ended.out, odd);
 }
 
 TEST(RunProgramTest, PassesOnlyTheGivenEnvironment) {
   ::setenv("MUSTER_PROGRAM_TEST", "inherited", 1);
-  const auto ended = run_program({.program = "/usr/bin/env",
-                                  .arguments = {},
-                                  .environment = {{"A", "1"}, {"B", "two words"}},
-                                  .limit = 20s});
+  const auto ended = run_well({.program = "/usr/bin/env",
+                               .arguments = {},
+                               .environment = {{"A", "1"}, {"B", "two words"}},
+                               .limit = 20s});
   ::unsetenv("MUSTER_PROGRAM_TEST");
-  ASSERT_TRUE(ended) << ended.error().message;
-  EXPECT_EQ(ended->out, "A=1\nB=two words\n");
+  EXPECT_EQ(ended.out, "A=1\nB=two words\n");
 }
 
 TEST(RunProgramTest, ReadsLargeOutputOnBothStreams) {
-  const auto ended = run_program(
+  const auto ended = run_well(
       shell("head -c 1000000 /dev/zero >&2; head -c 1000000 /dev/zero; head -c 1000000 /dev/zero "
             ">&2"));
-  ASSERT_TRUE(ended) << ended.error().message;
-  EXPECT_EQ(ended->out.size(), 1'000'000);
-  EXPECT_EQ(ended->err.size(), 2'000'000);
+  EXPECT_EQ(ended.out.size(), 1'000'000);
+  EXPECT_EQ(ended.err.size(), 2'000'000);
 }
 
 TEST(RunProgramTest, HasEmptyInputByDefault) {
-  const auto ended = run_program(shell("readlink /proc/self/fd/0; wc -c"));
-  ASSERT_TRUE(ended) << ended.error().message;
-  EXPECT_EQ(ended->out, "/dev/null\n0\n");
+  const auto ended = run_well(shell("readlink /proc/self/fd/0; wc -c"));
+  EXPECT_EQ(ended.out, "/dev/null\n0\n");
 }
 
 TEST(RunProgramTest, ClosesOtherDescriptors) {
@@ -119,10 +119,9 @@ TEST(RunProgramTest, ClosesOtherDescriptors) {
   const Descriptor low(::dup(null.get()));  // both without O_CLOEXEC
   const Descriptor high(::fcntl(null.get(), F_DUPFD, 200));
   ASSERT_TRUE(low.is_open() && high.is_open());
-  const auto ended = run_program(
+  const auto ended = run_well(
       {.program = "/bin/ls", .arguments = {"/proc/self/fd"}, .environment = {}, .limit = 20s});
-  ASSERT_TRUE(ended) << ended.error().message;
-  EXPECT_EQ(ended->out, "0\n1\n2\n3\n");  // 3 is the directory that it lists
+  EXPECT_EQ(ended.out, "0\n1\n2\n3\n");  // 3 is the directory that it lists
 }
 
 TEST(RunProgramTest, WorksWithClosedStandardStreams) {
@@ -149,12 +148,11 @@ TEST(RunProgramTest, ResetsSignals) {
   ::sigemptyset(&blocked);
   ::sigaddset(&blocked, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &blocked, &mask);
-  const auto ended = run_program(shell("grep -E '^Sig(Ign|Blk)' /proc/self/status"));
+  const auto ended = run_well(shell("grep -E '^Sig(Ign|Blk)' /proc/self/status"));
   sigset_t after;
   ::sigprocmask(SIG_SETMASK, &mask, &after);
   ::sigaction(SIGPIPE, &before, nullptr);
-  ASSERT_TRUE(ended) << ended.error().message;
-  EXPECT_EQ(ended->out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+  EXPECT_EQ(ended.out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
   EXPECT_EQ(::sigismember(&after, SIGTERM), 1);  // ours is as it was
   EXPECT_EQ(::sigismember(&after, SIGINT), 0);
 }
@@ -192,7 +190,7 @@ TEST(RunProgramTest, DoesNotWaitForOtherSessions) {
   const TempDir dir;
   const auto file = dir.path() / "pid";
   const auto begun = Clock::now();
-  const auto ended = run_program(
+  const auto ended = run_well(
       shell(fmt::format("setsid sh -c 'echo $$ >{}; exec sleep 60' & while [ ! -s {} ]; do :; "
                         "done; echo done",
                         file.string(), file.string()),
@@ -201,14 +199,12 @@ TEST(RunProgramTest, DoesNotWaitForOtherSessions) {
   const pid_t left = read_pid(file);
   ASSERT_GT(left, 1);
   ::kill(left, SIGKILL);
-  ASSERT_TRUE(ended) << ended.error().message;
-  EXPECT_EQ(ended->out, "done\n");
+  EXPECT_EQ(ended.out, "done\n");
 }
 
 TEST(RunProgramTest, WaitsForTheEndAfterStreamsAreClosed) {
-  const auto ended = run_program(shell("exec >&- 2>&-; sleep 0.1; exit 5"));
-  ASSERT_TRUE(ended) << ended.error().message;
-  EXPECT_EQ(ended->status, 5);
+  const auto ended = run_well(shell("exec >&- 2>&-; sleep 0.1; exit 5"));
+  EXPECT_EQ(ended.status, 5);
 }
 
 TEST(RunProgramTest, DiesWithItsCaller) {

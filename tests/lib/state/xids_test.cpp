@@ -33,6 +33,14 @@ Snapshot node(std::vector<KernelRecord> records) {
   return snapshot;
 }
 
+// The log begins five hours after boot.
+Snapshot node_that_lost_records() {
+  Snapshot snapshot = node({});
+  snapshot.kernel_log->first_sequence = 5000;
+  snapshot.kernel_log->first_us = static_cast<std::uint64_t>(5 * kHour * 1e6);
+  return snapshot;
+}
+
 Snapshot in_job(Snapshot snapshot, std::string job, std::string context) {
   snapshot.environment->job = {{"SLURM_JOB_ID", std::move(job)},
                                {"SLURM_SCRIPT_CONTEXT", std::move(context)}};
@@ -155,9 +163,7 @@ TEST(RememberXidsTest, KeepsAFatalXidNextToAHarmlessOne) {
 }
 
 TEST(AddRememberedTest, IgnoresInvalidTimes) {
-  Snapshot snapshot = node({});
-  snapshot.kernel_log->first_sequence = 5000;
-  snapshot.kernel_log->first_us = static_cast<std::uint64_t>(5 * kHour * 1e6);
+  Snapshot snapshot = node_that_lost_records();
   snapshot.earlier.xids = {{.code = 79, .boot_id = "boot-1", .first_s = -1e300, .last_s = 1},
                            {.code = 79, .boot_id = "boot-1", .first_s = 2, .last_s = -1e300}};
   XidLog log;
@@ -178,9 +184,7 @@ TEST(RememberJobTest, LastsFromPrologToEpilog) {
 }
 
 TEST(AddRememberedTest, AddsLostEvents) {
-  Snapshot snapshot = node({});
-  snapshot.kernel_log->first_sequence = 5000;
-  snapshot.kernel_log->first_us = static_cast<std::uint64_t>(5 * kHour * 1e6);
+  Snapshot snapshot = node_that_lost_records();
   snapshot.earlier.xids = {{.address = "0001:00:00.0",
                             .uuid = "GPU-1",
                             .code = 79,
@@ -216,9 +220,7 @@ TEST(RememberXidsTest, StoresXidsOfProgramsOnlyIfBelieved) {
   EXPECT_FALSE(state.xids[1].of_program);
   EXPECT_EQ(state.driver_loaded_s, 0) << "a program ends nothing that the kernel told";
 
-  Snapshot later = node({});
-  later.kernel_log->first_sequence = 5000;
-  later.kernel_log->first_us = static_cast<std::uint64_t>(5 * kHour * 1e6);
+  Snapshot later = node_that_lost_records();
   later.earlier.xids = state.xids;
   XidLog believed;
   add_remembered(later, believed, true);
@@ -240,9 +242,7 @@ TEST(AddRememberedTest, AddsNothingToACompleteLog) {
 TEST(AddRememberedTest, AddsTheLoadOfTheDriver) {
   const auto loaded = KernelRecord{.time_us = 2'000'000,
                                    .text = "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535"};
-  Snapshot later = node({});
-  later.kernel_log->first_sequence = 5000;
-  later.kernel_log->first_us = static_cast<std::uint64_t>(5 * kHour * 1e6);
+  Snapshot later = node_that_lost_records();
   later.earlier = remember({}, node({loaded}));
   XidLog log;
   add_remembered(later, log);
