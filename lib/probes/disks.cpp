@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <optional>
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -17,7 +16,6 @@
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/mounts_space.hpp"
 #include "lib/probes/parse/parse.hpp"
 #include "lib/probes/probes.hpp"
 

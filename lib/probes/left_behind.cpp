@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/probes/left_behind.hpp"
-
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 
-#include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
 #include "lib/probes/parse/parse.hpp"
+#include "lib/probes/probes.hpp"
 #include "lib/state/state.hpp"
 
 namespace muster {

@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "lib/probes/left_behind.hpp"
+#include "lib/probes/probes.hpp"
 #include "lib/process/child.hpp"
 #include "lib/state/state.hpp"
 

@@ -3,17 +3,46 @@
 // nothing. observe.hpp runs them in children, concurrently and with deadlines.
 #pragma once
 
+#include <sys/statfs.h>
+
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/clock.hpp"
 #include "lib/base/root.hpp"
 #include "lib/node/snapshot.hpp"
-#include "lib/probes/left_behind.hpp"
 #include "lib/process/startup.hpp"
 
 namespace muster {
+
+// Children of earlier runs that hang in the kernel, where no signal ends them. Their work is not
+// repeated, so that their number does not grow.
+
+// The prefix of the names (comm) of our children.
+inline constexpr std::string_view kOwnName = "muster:";
+
+struct LeftBehind {
+  std::uint64_t pid = 0;
+  std::string work;    // as announced
+  Fact<double> for_s;  // time since the child was started
+};
+
+// Publishes a child's work for later runs; called before work that may hang.
+void announce_work(std::string_view work);
+
+// Whether the process or thread in a folder of /proc runs a program named muster.
+[[nodiscard]] bool runs_muster(const Root& root, const std::string& folder);
+
+// Returns this user's processes of earlier runs that hang on this host. Searches all processes,
+// unless there is no `state_file` or its folder shows that nothing was left behind.
+[[nodiscard]] std::vector<LeftBehind> find_left_behind(
+    const std::optional<std::filesystem::path>& state_file);
 
 // The facts that a profile needs in addition to those that probes always read.
 struct Wanted {
@@ -58,5 +87,27 @@ struct NvmlOptions {
 // A GPU that does not answer by the deadline loses only its own facts.
 [[nodiscard]] Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options,
                                        Clock::time_point deadline);
+
+// The space of many file systems, any of which may hang forever (a dead NFS server).
+
+[[nodiscard]] Space space_of(const struct statfs& status);
+
+struct SpaceAnswer {
+  bool hung = false;
+  Fact<Space> space;
+
+  bool operator==(const SpaceAnswer&) const = default;
+};
+
+using AskSpace = std::function<Result<Space>(const std::string& point)>;
+using AnnounceSpace = std::function<void(const std::string& point)>;
+
+// Returns one answer for each point, in order. `ask` runs in child processes; in a child for a
+// single point `announce` runs first. Takes two deadlines for up to 64 points, and one more for
+// each further 64, at most five: points that were not reached by then are unreadable.
+[[nodiscard]] std::vector<SpaceAnswer> ask_spaces(const std::vector<std::string>& points,
+                                                  std::chrono::milliseconds deadline,
+                                                  const AskSpace& ask,
+                                                  const AnnounceSpace& announce = {});
 
 }  // namespace muster

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <type_traits>
 
 #include "lib/base/text.hpp"
