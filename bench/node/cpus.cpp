@@ -19,7 +19,7 @@
 #include "lib/base/quantity.hpp"
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
-#include "lib/probes/parse/procfs.hpp"
+#include "lib/probes/parse/parse.hpp"
 
 namespace muster::bench::node {
 namespace {
