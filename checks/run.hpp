@@ -16,6 +16,10 @@ namespace muster {
 // The profile's policy of a check, or the defaults.
 [[nodiscard]] Policy policy_of(const Profile& profile, std::string_view id);
 
+// The Azure impact category of a fault code; empty for an unknown code. Only failures have codes
+// and categories: a check that could not judge is never reported as a hardware fault.
+[[nodiscard]] std::string impact_category(std::string_view code);
+
 struct Selection {
   std::string context = "manual";
   std::vector<std::string> only;  // globs; empty for all of the context
@@ -44,7 +48,7 @@ template <class T>
 // The sections that the selected checks need but that were not observed, in the order of the
 // probes. A section is required if the profile's `must_observe` names its group or the PCI bus has
 // such hardware, and if a check that needs it counts in the context (`count_unknown`). Absent
-// sections that are neither required nor on the bus are left out. In coverage.cpp.
+// sections that are neither required nor on the bus are left out.
 [[nodiscard]] std::vector<NotObserved> not_observed(const Snapshot& snapshot,
                                                     const Profile& profile, const Context& context,
                                                     const std::vector<const Check*>& selected);

@@ -15,7 +15,7 @@
 #include "bench/node/node_command.hpp"
 #include "bench/node/test.hpp"
 #include "bench/train/training_step.hpp"
-#include "checks/app/option_table.hpp"
+#include "checks/app/commands.hpp"
 #include "lib/base/files.hpp"
 #include "lib/command/documents.hpp"
 

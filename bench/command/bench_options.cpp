@@ -214,7 +214,9 @@ constexpr std::array kOptions{
                             "profile: set the profile's variables of NCCL unless the job or "
                             "/etc/nccl.conf does; job: set none (default profile)"),
     option<&C::format>("--format", kFormats, "format of the report (default text)"),
-    option<&C::output>("--output", "FILE", "write the report to FILE, replacing it atomically"),
+    option<&C::output>(
+        "--output", "FILE",
+        "write the report to FILE, replacing it atomically; %h in its name stands for this host"),
     option<&C::join_deadline>("--join-deadline", "TIME",
                               "time for all ranks to meet (default 60 s)"),
     option<&C::operation_deadline>("--operation-deadline", "TIME",

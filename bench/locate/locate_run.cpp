@@ -66,7 +66,7 @@ Result<void> read_topology(Nodes& nodes, const LocateCommand& command) {
 // Checked before the search, which may take minutes.
 Result<void> check_outputs(const LocateCommand& command, const RunInput& input) {
   for (const auto& name : {command.matrix, command.csv, command.exclude}) {
-    if (!name.empty()) TRY(FileReplacement::begin(name, kReportMode));
+    if (!name.empty()) TRY(Destination::open(input.console, name));
   }
   TRY(Destination::open(input.console, command.output));
   return {};
@@ -118,7 +118,7 @@ class LocateRun {
     append(report_.findings, std::move(others));
     report_.node = fold_hostlist(nodes_.names);
     report_.nodes = nodes_.names;
-    sign(report_, choice_, begin_);
+    sign(report_, "locate", choice_, begin_);
     muster::conclude(report_, checks);
     if (const auto written = write(); !written) {
       return input_.refuse(kExitUndecided, written.error().message);
@@ -155,8 +155,8 @@ class LocateRun {
   [[nodiscard]] Result<void> write() const {
     const auto excluded =
         fold_hostlist(names_of(locate::excluded(result_, nodes_, floor_), nodes_));
-    const auto write_file = [](const std::string& name, std::string_view text) {
-      return name.empty() ? Result<void>() : replace_file(name, text, kReportMode);
+    const auto write_file = [&](const std::string& name, std::string_view text) {
+      return name.empty() ? Result<void>() : write_answer(input_.console, name, text);
     };
     TRY(write_file(command_.matrix, pairs_json(result_, nodes_)));
     TRY(write_file(command_.csv, pairs_csv(result_, nodes_)));

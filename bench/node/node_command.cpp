@@ -54,7 +54,9 @@ constexpr std::array kOptions{
     option<&C::settings, take_setting>("--set", "KEY=VALUE",
                                        "override one value of the profile; may be repeated"),
     option<&C::format>("--format", kFormats, "format of the report (default text)"),
-    option<&C::output>("--output", "FILE", "write the report to FILE, replacing it atomically"),
+    option<&C::output>(
+        "--output", "FILE",
+        "write the report to FILE, replacing it atomically; %h in its name stands for this host"),
     option<&C::cuda>("--cuda", "FILE", "in place of the driver's libcuda.so.1"),
     option<&C::nvml>("--nvml", "FILE", "in place of libnvidia-ml.so.1"),
     option<&C::nccl>("--nccl", "FILE", "in place of libnccl.so.2"),

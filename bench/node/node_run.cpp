@@ -142,7 +142,7 @@ class NodeRun {
 
   [[nodiscard]] int conclude() {
     report_.node = host_name();
-    sign(report_, choice_, begin_);
+    sign(report_, "node", choice_, begin_);
     leave_undecided_without_tests(report_.findings);
     muster::conclude(report_, checks_);
     // Checks that were measured are shown, whatever their outcome.

@@ -18,6 +18,7 @@
 #include "lib/base/text.hpp"
 #include "lib/probes/observe.hpp"
 #include "lib/probes/parse/parse.hpp"
+#include "lib/process/startup.hpp"
 #include "lib/profile/limits/bench.hpp"
 
 namespace muster::bench {
@@ -99,17 +100,9 @@ bool has_no_fabric(const std::filesystem::path& root) {
 // Reads the variables that NCCL takes from files: the user's file first, then the node's.
 std::map<std::string, std::string, std::less<>> read_nccl_conf(const std::filesystem::path& root,
                                                                const Variables& variables) {
-  const auto named = variables.find("NCCL_CONF_FILE");
-  const auto home = variables.find("HOME");
-  std::vector<std::string> paths;
-  if (named != variables.end() && !named->second.empty()) {
-    paths.push_back(named->second);
-  } else if (home != variables.end()) {
-    paths.push_back(home->second + "/.nccl.conf");
-  }
-  paths.emplace_back("/etc/nccl.conf");
   std::map<std::string, std::string, std::less<>> settings;
-  for (const auto& path : paths) {
+  for (const auto& path : nccl_conf_files(muster::value_of(variables, "NCCL_CONF_FILE"),
+                                          muster::value_of(variables, "HOME"))) {
     std::ifstream file(root / std::filesystem::path(path).relative_path());
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     for (const auto& each : parse_nccl_conf(text, path)) {

@@ -151,7 +151,8 @@ std::string commented(std::string_view text) {
 
 }  // namespace
 
-void sign(Report& report, const Choice& choice, Clock::time_point begin) {
+void sign(Report& report, std::string benchmark, const Choice& choice, Clock::time_point begin) {
+  report.benchmark = std::move(benchmark);
   report.profile = choice.profile.name;
   report.profile_evidence = choice.evidence;
   report.context = "manual";
@@ -164,7 +165,7 @@ Report begin_report(const RunRecord& record) {
   report.node = names_of(record.hosts);
   if (record.hosts.size() > 1) report.nodes = record.hosts;
   report.started = record.started;
-  sign(report, record.choice, record.begin);
+  sign(report, record.benchmark, record.choice, record.begin);
   return report;
 }
 
@@ -283,6 +284,8 @@ Result<void> Printer::can_finish() const {
 
 Reporter::Reporter(const BenchCommand& command, const Console& console, Emergency& emergency)
     : command_(command), console_(console), emergency_(emergency), printer_(command_, console_) {
+  record_.benchmark =
+      command.collectives.size() > 1 ? "all" : std::string(to_string(command.collective));
   record_.begin = Clock::now();
   record_.started = utc_now();
 }

@@ -27,7 +27,8 @@
 namespace muster::bench {
 
 struct RunRecord {
-  Choice choice;  // the profile of rank 0's node, and why
+  std::string benchmark;  // the collective, "all" for several, or another command
+  Choice choice;          // the profile of rank 0's node, and why
   std::string started;
   Clock::time_point begin;
   std::vector<std::string> hosts;  // in the order of their first ranks
@@ -53,8 +54,8 @@ struct RunRecord {
 // Judges the current collective, and makes room for the next one.
 void end_collective(RunRecord& record, const BenchCommand& command);
 
-// Fills in the profile, the version, and the time since `begin`.
-void sign(Report& report, const Choice& choice, Clock::time_point begin);
+// Fills in the command, the profile, the version, and the time since `begin`.
+void sign(Report& report, std::string benchmark, const Choice& choice, Clock::time_point begin);
 // Returns a report of who and when, without findings.
 [[nodiscard]] Report begin_report(const RunRecord& record);
 // Returns the report of a completed run.

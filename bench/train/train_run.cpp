@@ -260,6 +260,7 @@ class TrainRun {
       for (const auto& each : batches[rank].wrong) timing.wrong.push_back(each);
     }
     auto report = begin_report(record);
+    report.benchmark = "train_step";
     report.findings.push_back(completed(static_cast<int>(ranks.size())));
     auto found = judge_data({row}, record.members);
     std::ranges::move(findings_of(ranks, record.members, command_), std::back_inserter(found));

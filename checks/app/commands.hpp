@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of muster: the options of each, and the function that runs it and returns an exit
-// status.
+// The commands of muster: the options of each with the texts about them, and the function that runs
+// it and returns an exit status.
 #pragma once
 
 #include <optional>
@@ -12,6 +12,7 @@
 
 #include "lib/base/quantity.hpp"
 #include "lib/base/result.hpp"
+#include "lib/command/options.hpp"
 #include "lib/command/output.hpp"
 #include "lib/command/supervise.hpp"
 #include "lib/report/format.hpp"
@@ -118,6 +119,15 @@ using Invocation =
 
 // Parses the command line without the program's name. An error is bad usage; no file is opened.
 [[nodiscard]] Result<Invocation> parse(std::span<const char* const> arguments);
+
+// The options of a command.
+template <class Command>
+[[nodiscard]] std::span<const Option<Command>> options_of();
+
+// All commands, in the order of the help text.
+[[nodiscard]] std::vector<CommandText> command_texts();
+
+[[nodiscard]] std::string overview_help();
 
 // Runs a command within its deadline.
 [[nodiscard]] int run(const Invocation& invocation, const Caller& caller);

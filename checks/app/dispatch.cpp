@@ -11,8 +11,7 @@
 #include <tuple>
 
 #include "checks/app/commands.hpp"
-#include "checks/app/hook_check.hpp"
-#include "checks/app/observe_node.hpp"
+#include "checks/app/inspect.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/process/process.hpp"
 #include "lib/report/report.hpp"

@@ -82,15 +82,30 @@ std::map<std::string, std::string> facts_of(const Snapshot& snapshot) {
 }
 
 FleetNode::Cause cause_of(const Finding& finding) {
-  return {.outcome = finding.outcome,
-          .key = fmt::format("{} {}", finding.check, form_of(finding)),
-          .what = fmt::format("{}: {}", finding.check, printable(finding.message, 200))};
+  FleetNode::Cause cause{
+      .outcome = finding.outcome,
+      .key = fmt::format("{} {}", finding.check, form_of(finding)),
+      .what = fmt::format("{}: {}", finding.check, printable(finding.message, 1000))};
+  if (finding.device != "node") cause.devices = {printable(finding.device, 60)};
+  return cause;
 }
 
-std::string some_of(const Names& names) {
+void add_cause(FleetNode& node, FleetNode::Cause cause) {
+  const auto known = std::ranges::find(node.causes, cause.key, &FleetNode::Cause::key);
+  if (known == node.causes.end()) {
+    node.causes.push_back(std::move(cause));
+    return;
+  }
+  for (auto& device : cause.devices) {
+    if (std::ranges::count(known->devices, device) == 0) known->devices.push_back(device);
+  }
+}
+
+// "n[0021-0022]"; on a terminal only the first ones of a long list.
+std::string some_of(const Names& names, std::size_t width) {
   constexpr std::size_t kMost = 48;
-  const auto folded = fold_hostlist(names);
-  if (folded.size() <= kMost) return printable(folded);
+  auto folded = fold_hostlist(names);
+  if (width == 0 || folded.size() <= kMost) return printable(folded);
   std::string text;
   std::size_t shown = 0;
   for (const auto& name : names) {
@@ -116,6 +131,7 @@ struct FleetCause {
   Outcome outcome = Outcome::fail;
   std::string what;
   Names nodes;
+  std::map<std::string, Names> by_devices;  // the nodes with the same devices
 };
 
 // Worst outcome first, then most nodes.
@@ -125,8 +141,10 @@ std::vector<FleetCause> causes_of_fleet(const std::vector<FleetNode>& nodes) {
   for (const auto& node : nodes) {
     for (const auto& cause : node.causes) {
       const auto [place, is_new] = places.try_emplace({cause.outcome, cause.key}, all.size());
-      if (is_new) all.push_back({cause.outcome, cause.what, {}});
-      all[place->second].nodes.push_back(node.name);
+      if (is_new) all.push_back({cause.outcome, cause.what, {}, {}});
+      auto& known = all[place->second];
+      known.nodes.push_back(node.name);
+      known.by_devices[fmt::format("{}", fmt::join(cause.devices, ", "))].push_back(node.name);
     }
   }
   std::ranges::stable_sort(all, [](const FleetCause& a, const FleetCause& b) {
@@ -140,14 +158,26 @@ std::string counted_nodes(std::size_t count) {
   return fmt::format("{} node{}", count, count == 1 ? "" : "s");
 }
 
-std::string causes_table(const std::vector<FleetNode>& nodes) {
+// "n[0021-0022] gpu3; n0023 gpu5", or only the nodes where there are too many devices.
+std::string places_of(const FleetCause& cause, std::size_t width) {
+  constexpr std::size_t kMost = 48;
+  std::vector<std::string> places;
+  for (const auto& [devices, names] : cause.by_devices) {
+    places.push_back(fmt::format("{}{}{}", printable(fold_hostlist(names)),
+                                 devices.empty() ? "" : " ", devices));
+  }
+  auto text = fmt::format("{}", fmt::join(places, "; "));
+  return width == 0 || text.size() <= kMost ? text : some_of(cause.nodes, width);
+}
+
+std::string causes_table(const std::vector<FleetNode>& nodes, std::size_t width) {
   const auto all = causes_of_fleet(nodes);
   std::string text;
   for (std::size_t i = 0; i < all.size() && i < kMostCauses; ++i) {
     const auto& cause = all[i];
-    text +=
-        fmt::format("{:7}  {}\n{:9}{}: {}\n", to_string(cause.outcome), printable(cause.what, 71),
-                    "", counted_nodes(cause.nodes.size()), some_of(cause.nodes));
+    text += fmt::format("{:7}  {}\n{:9}{}: {}\n", to_string(cause.outcome),
+                        wrapped(cause.what, kIndent, width), "", counted_nodes(cause.nodes.size()),
+                        places_of(cause, width));
   }
   if (all.size() > kMostCauses) {
     text += fmt::format("{:9}and {} more causes\n", "", all.size() - kMostCauses);
@@ -185,7 +215,7 @@ std::vector<OddValue> odd_values(const std::vector<FleetNode>& nodes) {
   return odd;
 }
 
-std::string odd_table(const std::vector<FleetNode>& nodes) {
+std::string odd_table(const std::vector<FleetNode>& nodes, std::size_t width) {
   const auto odd = odd_values(nodes);
   std::string text;
   for (std::size_t i = 0; i < odd.size() && i < kMostOdd; ++i) {
@@ -194,8 +224,8 @@ std::string odd_table(const std::vector<FleetNode>& nodes) {
         "{} {}, most have {}: {}", each.fact, each.value, each.usual,
         each.nodes.size() == 1
             ? printable(each.nodes.front(), 60)
-            : fmt::format("{}: {}", counted_nodes(each.nodes.size()), some_of(each.nodes)));
-    text += fmt::format("odd      {}\n", wrapped(line, kIndent));
+            : fmt::format("{}: {}", counted_nodes(each.nodes.size()), some_of(each.nodes, width)));
+    text += fmt::format("odd      {}\n", wrapped(line, kIndent, width));
   }
   if (odd.size() > kMostOdd) text += fmt::format("{:9}and {} more\n", "", odd.size() - kMostOdd);
   return text;
@@ -203,30 +233,55 @@ std::string odd_table(const std::vector<FleetNode>& nodes) {
 
 }  // namespace
 
-FleetNode fleet_node(const Snapshot& snapshot, const Report& report) {
+FleetNode fleet_node(const Report& report) {
   FleetNode node{.name = report.node.empty() ? report.snapshot : report.node,
                  .profile = report.profile,
-                 .verdict = report.verdict,
-                 .facts = facts_of(snapshot)};
+                 .verdict = report.verdict};
   if (report.verdict == Verdict::healthy) return node;
   const auto worst = report.verdict == Verdict::unhealthy ? Outcome::fail : Outcome::unknown;
-  const auto add = [&](FleetNode::Cause cause) {
-    if (std::ranges::count(node.causes, cause.key, &FleetNode::Cause::key) > 0) return;
-    node.causes.push_back(std::move(cause));
-  };
   for (const auto& finding : report.findings) {
-    if (finding.outcome == worst) add(cause_of(finding));
+    if (finding.outcome == worst) add_cause(node, cause_of(finding));
   }
   for (const auto& gap : report.coverage.not_observed) {
     if (!gap.required || report.verdict != Verdict::unknown) continue;
     const auto what = fmt::format("not observed: {}", gap.what);
-    add({.outcome = Outcome::unknown, .key = what, .what = what});
+    add_cause(node, {.outcome = Outcome::unknown, .key = what, .what = what});
   }
   return node;
 }
 
-std::string fleet_table(const std::vector<FleetNode>& nodes, std::size_t unread) {
-  return fmt::format("{}{}{}", totals(nodes, unread), causes_table(nodes), odd_table(nodes));
+FleetNode fleet_node(const Snapshot& snapshot, const Report& report) {
+  auto node = fleet_node(report);
+  node.facts = facts_of(snapshot);
+  return node;
+}
+
+std::vector<FleetNode> merge_nodes(const std::vector<FleetNode>& nodes) {
+  const auto severity = [](Verdict verdict) {
+    return verdict == Verdict::unhealthy ? 2 : verdict == Verdict::unknown ? 1 : 0;
+  };
+  std::vector<FleetNode> merged;
+  std::map<std::string, std::size_t> places;
+  for (const auto& node : nodes) {
+    const auto [place, is_new] = places.try_emplace(node.name, merged.size());
+    if (is_new) {
+      merged.push_back(node);
+      continue;
+    }
+    auto& known = merged[place->second];
+    if (severity(node.verdict) > severity(known.verdict)) known.verdict = node.verdict;
+    for (const auto& cause : node.causes) add_cause(known, cause);
+    if (known.facts.empty()) known.profile = node.profile;
+    known.facts.insert(node.facts.begin(), node.facts.end());
+  }
+  return merged;
+}
+
+std::string fleet_table(const std::vector<FleetNode>& nodes, std::size_t unread,
+                        std::size_t width) {
+  const auto merged = merge_nodes(nodes);
+  return fmt::format("{}{}{}", totals(merged, unread), causes_table(merged, width),
+                     odd_table(merged, width));
 }
 
 }  // namespace muster::app

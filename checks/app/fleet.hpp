@@ -16,8 +16,9 @@ namespace muster::app {
 struct FleetNode {
   struct Cause {
     Outcome outcome = Outcome::fail;
-    std::string key;   // the same for the same problem of any device
-    std::string what;  // "ib.rate: 200 Gb/s, expected 400 Gb/s"
+    std::string key;                        // the same for the same problem of any device
+    std::string what;                       // "ib.rate: 200 Gb/s, expected 400 Gb/s"
+    std::vector<std::string> devices = {};  // unique; empty for the node itself
 
     bool operator==(const Cause&) const = default;
   };
@@ -29,10 +30,16 @@ struct FleetNode {
   std::map<std::string, std::string> facts;  // "driver" to "570.86.15"; compared across nodes
 };
 
+[[nodiscard]] FleetNode fleet_node(const Report& report);
+// The same with the facts of the node.
 [[nodiscard]] FleetNode fleet_node(const Snapshot& snapshot, const Report& report);
 
-// Returns a table of at most about forty lines. `unread`: the number of snapshots that could not be
-// read or judged.
-[[nodiscard]] std::string fleet_table(const std::vector<FleetNode>& nodes, std::size_t unread);
+// Merges what several files report about a node: the worst verdict and all its causes.
+[[nodiscard]] std::vector<FleetNode> merge_nodes(const std::vector<FleetNode>& nodes);
+
+// Returns a table of at most about forty lines, wrapped at `width`; 0 for unlimited. `unread`: the
+// number of files that could not be read or judged.
+[[nodiscard]] std::string fleet_table(const std::vector<FleetNode>& nodes, std::size_t unread,
+                                      std::size_t width);
 
 }  // namespace muster::app

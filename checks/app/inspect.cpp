@@ -1,29 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checks/app/inspect.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <memory>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "checks/app/commands.hpp"
-#include "checks/app/observe_node.hpp"
 #include "checks/app/run_benchmarks.hpp"
+#include "checks/names.hpp"
 #include "checks/nhc_conf/judge.hpp"
 #include "checks/run.hpp"
+#include "lib/base/clock.hpp"
+#include "lib/base/descriptor.hpp"
+#include "lib/base/files.hpp"
+#include "lib/base/result.hpp"
 #include "lib/base/root.hpp"
+#include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
+#include "lib/probes/observe.hpp"
+#include "lib/probes/parse/parse.hpp"
 #include "lib/process/child.hpp"
 #include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "lib/profile/site.hpp"
 #include "lib/state/state.hpp"
 
 namespace muster::app {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kUsualState = "/var/lib/muster";
+
+// A foreign tree has no state, unless --state names a folder for it.
+std::optional<std::filesystem::path> state_file_of(const ObservationRequest& request,
+                                                   const Root& root) {
+  if (!request.state.empty()) return std::filesystem::path(request.state) / "state.json";
+  if (root.foreign()) return std::nullopt;
+  return std::filesystem::path(kUsualState) / "state.json";
+}
+
+// Users must not choose where root keeps the state.
+Result<void> check_state(const std::optional<std::filesystem::path>& file) {
+  if (!file || ::geteuid() != 0) return {};
+  return check_no_others_link(*file);
+}
+
+// The caller's environment does not apply to a foreign node.
+std::map<std::string, std::string> variables_of(const Root& root,
+                                                std::map<std::string, std::string> variables) {
+  if (!root.foreign()) return variables;
+  std::erase_if(variables, [](const auto& each) { return steers_nccl(each.first); });
+  return variables;
+}
+
+void append(std::vector<std::string>& target, const std::vector<std::string>& more) {
+  target.insert(target.end(), more.begin(), more.end());
+}
+
+// Whether a run has time for facts that are slow to read.
+bool has_time(std::string_view context) { return context == "manual" || context == "boot"; }
+
+// A job waits for a prolog and an epilog: do not query the firmware of each HCA there.
+bool wants_link_errors(std::string_view context) {
+  return context != "prolog" && context != "epilog";
+}
+
+NvmlParts parts_for(const ObservationRequest& request) {
+  NvmlParts parts = request.parts;
+  parts.inforom = parts.inforom && has_time(request.context);
+  return parts;
+}
+
+// Reserves time for judging and writing.
+Clock::time_point observe_until(Clock::time_point started, Clock::time_point deadline) {
+  constexpr Clock::duration kLongestReserve = std::chrono::milliseconds(500);
+  return deadline - std::min(kLongestReserve, (deadline - started) / 5);
+}
+
+// Leaves at least a second after recognition, to report a probe that hangs.
+void move_deadline(const ObservationRequest& request, const Profile& profile,
+                   Clock::time_point started, Deadline& deadline) {
+  constexpr auto kLeast = std::chrono::seconds(1);
+  if (request.deadline) return;
+  const auto context = profile.contexts.find(request.context);
+  if (context == profile.contexts.end() || context->second.deadline.value <= 0) return;
+  const auto told = started + to_duration(context->second.deadline);
+  deadline.move(std::max(told, Clock::now() + kLeast));
+}
+
+// Returns the *.json of a directory in order.
+Result<std::vector<std::string>> json_files(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code failure;
+  fs::directory_iterator entries(directory, failure);
+  for (; !failure && entries != fs::directory_iterator(); entries.increment(failure)) {
+    if (entries->path().extension() == ".json") files.push_back(entries->path().string());
+  }
+  if (failure) {
+    return make_error(fmt::format("list {}: {}", printable(directory), failure.message()));
+  }
+  if (files.empty()) return make_error(fmt::format("no *.json in {}", printable(directory)));
+  std::ranges::sort(files);
+  return files;
+}
 
 using Lines = std::optional<nhc::Config>;
 
@@ -68,7 +159,144 @@ double milliseconds_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
+// A snapshot that cannot be saved changes only a healthy status.
+int save(const CheckCommand& command, const Caller& caller, const Snapshot& snapshot, int status) {
+  if (command.save_snapshot.empty()) return status;
+  const auto text = to_json(snapshot);
+  const int saved = deliver(caller, command.save_snapshot, text, kExitHealthy, kSnapshotMode);
+  return status == kExitHealthy ? saved : status;
+}
+
+// The first probe or check without permission; empty if all had it.
+std::string not_allowed(const Report& report) {
+  const auto denied = [](const std::string& reason) {
+    return reason.find("Permission denied") != std::string::npos ||
+           reason.find("Operation not permitted") != std::string::npos;
+  };
+  for (const auto& probe : report.probes) {
+    if (denied(probe.reason)) return probe.name;
+  }
+  for (const auto& finding : report.findings) {
+    if (finding.outcome != Outcome::pass && denied(finding.message)) return finding.check;
+  }
+  return "";
+}
+
+// An ordinary user sees less of the node.
+void suggest_root(const CheckCommand& command, const Caller& caller, const Report& report) {
+  if (::geteuid() == 0 || command.root != "/") return;
+  const auto which = not_allowed(report);
+  if (which.empty()) return;
+  caller.console.note(fmt::format("muster: some checks need root, such as {}", which));
+}
+
+// Identifies the hardware: the sorted UUIDs of GPUs and GUIDs of HCAs.
+std::string identity_of(const Snapshot& snapshot) {
+  std::set<std::string> members;
+  for (const auto& gpu : snapshot.nvml->gpus) {
+    if (gpu.uuid) members.insert(*gpu.uuid);
+  }
+  for (const auto& hca : snapshot.infiniband->hcas) {
+    if (hca.node_guid) members.insert(*hca.node_guid);
+  }
+  return fmt::format("{}", fmt::join(members, " "));
+}
+
 }  // namespace
+
+Wanted wanted_of(const Profile& profile) {
+  Wanted wanted;
+  for (const auto& [key, value] : profile.host->sysctl.values) wanted.sysctls.push_back(key);
+  append(wanted.files, profile.host->programs.executable);
+  append(wanted.files, profile.host->programs.present);
+  append(wanted.files, profile.host->container_storage.paths);
+  append(wanted.libraries, profile.env->libraries.required);
+  append(wanted.libraries, profile.env->libraries.optional);
+  wanted.nccl_topology = profile.topo->nccl_file.path.value_or("");
+  const auto statfs = std::chrono::duration<double>(profile.host->mounts.answer_within.value);
+  if (statfs.count() > 0) {
+    wanted.statfs_deadline = std::chrono::duration_cast<std::chrono::milliseconds>(statfs);
+  }
+  return wanted;
+}
+
+Result<Root> open_root(const std::string& path) {
+  if (path == "/") return Root();
+  return Root::below(path);
+}
+
+Attempt<ObservedNode> observe_node(const ObservationRequest& request,
+                                   const std::map<std::string, std::string>& variables,
+                                   Clock::time_point started, Deadline& deadline) {
+  const auto sources = sources_of(variables, request.root, request.settings);
+  TRY_ASSIGN(const auto name, profile_name(sources, request.profile));
+  const auto root = open_root(request.root);
+  if (!root) {
+    // An invalid profile is reported first.
+    TRY(name ? named_profile(sources, *name, read_profile_of) : Attempt<Choice>());
+    return undecided(root.error());
+  }
+
+  const auto state_file = state_file_of(request, *root);
+  if (const auto safe = check_state(state_file); !safe) return undecided(safe.error());
+  Result<Candidates> candidates;
+  const auto read_them = [&] { candidates = read_candidates(sources); };
+  const ObserveOptions options{.recognise = !name,
+                               .probes = request.probes(nullptr),
+                               .deadline = observe_until(started, deadline.when()),
+                               .nvml = {.library = request.nvml, .parts = parts_for(request)},
+                               .link_errors = wants_link_errors(request.context),
+                               .state_file = state_file,
+                               .variables = variables_of(*root, variables),
+                               .meanwhile = name ? std::function<void()>() : read_them};
+  Attempt<Choice> choice;
+  auto snapshot = observe(*root, options, [&](const Snapshot& partial) -> std::optional<Plan> {
+    choice = name ? named_profile(sources, *name, read_profile_of)
+                  : recognised_profile(sources, candidates, partial, read_profile_of);
+    if (!choice) return std::nullopt;
+    move_deadline(request, choice->profile, started, deadline);
+    return Plan{.probes = request.probes(&choice->profile) | Probe::identity,
+                .deadline = observe_until(started, deadline.when()),
+                .wanted = wanted_of(choice->profile)};
+  });
+  if (!choice) return tl::unexpected(choice.error());
+  return ObservedNode{
+      .snapshot = std::move(snapshot), .choice = std::move(*choice), .state_file = state_file};
+}
+
+Result<std::vector<std::string>> snapshot_files(const std::vector<std::string>& named) {
+  std::vector<std::string> files;
+  for (const auto& each : named) {
+    std::error_code failure;
+    if (each == kStandardInput || !fs::is_directory(each, failure)) {
+      files.push_back(each);
+      continue;
+    }
+    const auto found = json_files(each);
+    if (!found) return found;
+    append(files, *found);
+  }
+  return files;
+}
+
+Result<std::string> read_saved(const std::string& file) {
+  constexpr std::size_t kLargest = 64UL * 1024 * 1024;
+  const bool piped = file == kStandardInput;
+  const Descriptor opened(piped ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!piped && !opened.is_open()) return os_error("read", file, errno);
+  std::string text;
+  if (const int code = read_all(piped ? STDIN_FILENO : opened.get(), text, kLargest); code != 0) {
+    return os_error("read", file, code);
+  }
+  if (text.size() <= kLargest) return text;
+  return make_error(fmt::format("read {}: more than {} bytes", file, kLargest));
+}
+
+Result<Snapshot> parse_saved(std::string_view text, std::string_view file) {
+  auto snapshot = parse_snapshot(text);
+  if (!snapshot) return make_error(fmt::format("{}: {}", file, snapshot.error().message));
+  return snapshot;
+}
 
 bool nhc_conf_by_size(const CheckCommand& command) {
   std::error_code not_there;
@@ -166,7 +394,64 @@ void remember(const ObservedNode& observed, const Caller& caller, Deadline& dead
   const auto& trouble = answer.end == ChildAnswer::End::answered ? answer.bytes : answer.reason;
   if (trouble.empty()) return;
   caller.console.note(
-      fmt::format("muster: warning: cannot write the state of this run: {}", trouble));
+      fmt::format("muster: warning: cannot save the state of this run: {}", trouble));
+}
+
+int run_check(const CheckCommand& command, const Caller& caller, Deadline& deadline) {
+  const auto inspected = inspect(command, caller, deadline);
+  if (!inspected) return fail(caller, inspected.error());
+  const auto& report = inspected->report;
+  suggest_root(command, caller, report);
+  const auto text = render(report, command, caller.console, false);
+  const int status = deliver(caller, command.output, text, exit_status(report.verdict));
+  const int saved = save(command, caller, inspected->observed.snapshot, status);
+  remember(inspected->observed, caller, deadline);
+  return saved;
+}
+
+Attempt<CheckedNode> check_node(const HookCommand& command, const std::string& drained_for,
+                                const Caller& caller, Deadline& deadline) {
+  const std::chrono::duration<double> allowed = deadline.when() - caller.started;
+  const CheckCommand check{.profile = command.profile,
+                           .context = command.context,
+                           .settings = command.settings,
+                           .nhc_conf = command.nhc_conf,
+                           .root = command.root,
+                           .nvml = command.nvml,
+                           .state = command.state,
+                           .deadline = Seconds{allowed.count()},
+                           .also = drained_for};
+  TRY_ASSIGN(auto inspected, inspect(check, caller, deadline));
+  if (!command.dry_run) remember(inspected.observed, caller, deadline);
+  Clock::duration tested{};
+  if (!command.tests.empty() && command.root == "/") {
+    tested = add_node_tests(inspected.report, inspected.observed.snapshot, command.tests,
+                            to_duration(command.tests_budget), bench_for(check, caller));
+  }
+  const auto shared = std::make_shared<const Inspected>(std::move(inspected));
+  const auto& snapshot = shared->observed.snapshot;
+  return CheckedNode{.report = shared->report,
+                     .boot_id = snapshot.identity->boot_id ? *snapshot.identity->boot_id : "",
+                     .identity = identity_of(snapshot),
+                     .judge_drained =
+                         [shared, context = command.context](const std::string& drained_check) {
+                           return judge_drained(*shared, context, drained_check);
+                         },
+                     .tested = tested};
+}
+
+Result<Report> sweep_node(const HookCommand& command, const std::string& level,
+                          const Caller& caller, Clock::time_point until) {
+  if (command.root != "/") return make_error("cannot measure a node below --root");
+  auto bench = bench_for({.profile = command.profile, .settings = command.settings}, caller);
+  bench.most_output = 8UL * 1024 * 1024;
+  const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - Clock::now());
+  const auto ended =
+      run_bench(bench,
+                {"node", fmt::format("--level={}", level),
+                 fmt::format("--budget={}s", std::max<long>(left.count(), 1)), "--format=json"},
+                until);
+  return ended ? parse_report(ended->out) : tl::unexpected(ended.error());
 }
 
 }  // namespace muster::app

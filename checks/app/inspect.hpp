@@ -1,20 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observes and judges this node for `muster check` and the hooks, by the checks of the context or
-// by a configuration of NHC.
+// Observes this node or a tree below --root, chooses its profile, and judges it for `muster check`
+// and the hooks: by the checks of the context, or by a configuration of NHC. Reads snapshots.
 #pragma once
 
+#include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "checks/app/commands.hpp"
-#include "checks/app/observe_node.hpp"
-#include "checks/nhc_conf/benchmark.hpp"
 #include "checks/nhc_conf/config.hpp"
+#include "checks/nhc_conf/judge.hpp"
 #include "checks/run.hpp"
+#include "lib/base/quantity.hpp"
+#include "lib/base/root.hpp"
 #include "lib/command/output.hpp"
+#include "lib/command/supervise.hpp"
+#include "lib/node/snapshot.hpp"
+#include "lib/probes/probes.hpp"
+#include "lib/profile/choice.hpp"
 #include "lib/report/report.hpp"
+#include "slurm/commands/hook.hpp"
 
 namespace muster::app {
+
+struct ObservationRequest {
+  std::string profile;  // empty: the site's, or by hardware
+  std::vector<std::string> settings;
+  std::string root = "/";
+  std::string nvml;   // a library; empty for the driver's
+  std::string state;  // folder; empty for the usual one
+  std::string context = "manual";
+  std::optional<Seconds> deadline;
+  // Returns the probes to run for a profile; for null, those that any profile may need.
+  std::function<ProbeSet(const Profile*)> probes;
+  NvmlParts parts = NvmlParts::all();  // what to query of GPUs
+};
+
+// Opens the host's own root for "/", else the tree below `path`.
+[[nodiscard]] Result<Root> open_root(const std::string& path);
+
+struct ObservedNode {
+  Snapshot snapshot;
+  Choice choice;
+  std::optional<std::filesystem::path> state_file;
+};
+
+// Returns what the probes look for under this profile.
+[[nodiscard]] Wanted wanted_of(const Profile& profile);
+
+// Moves `deadline` to the one of the context, unless the command line sets one.
+[[nodiscard]] Attempt<ObservedNode> observe_node(
+    const ObservationRequest& request, const std::map<std::string, std::string>& variables,
+    Clock::time_point started, Deadline& deadline);
+
+inline constexpr std::string_view kStandardInput = "-";  // instead of the file of a snapshot
+
+// Returns the named files, and the *.json of named directories in order.
+[[nodiscard]] Result<std::vector<std::string>> snapshot_files(
+    const std::vector<std::string>& named);
+// The text of a snapshot or report; "-" is standard input.
+[[nodiscard]] Result<std::string> read_saved(const std::string& file);
+// As parse_snapshot(); errors name the file.
+[[nodiscard]] Result<Snapshot> parse_saved(std::string_view text, std::string_view file);
+
+// The deadline until the profile is known.
+inline constexpr std::chrono::seconds kDefaultDeadline{20};
 
 // Whether --nhc-conf names a folder with a file for each size of instance.
 [[nodiscard]] bool nhc_conf_by_size(const CheckCommand& command);
@@ -51,5 +104,14 @@ struct Inspected {
 
 // Writes the state file. Gives up with a warning after two seconds or just before the deadline.
 void remember(const ObservedNode& observed, const Caller& caller, Deadline& deadline);
+
+// Observes and judges this node for a hook. See CheckNode.
+[[nodiscard]] Attempt<CheckedNode> check_node(const HookCommand& command,
+                                              const std::string& drained_for, const Caller& caller,
+                                              Deadline& deadline);
+
+// Measures this node for a sweep. See SweepNode. An error below --root.
+[[nodiscard]] Result<Report> sweep_node(const HookCommand& command, const std::string& level,
+                                        const Caller& caller, Clock::time_point until);
 
 }  // namespace muster::app

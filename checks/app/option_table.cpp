@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/app/option_table.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
+#include "checks/app/commands.hpp"
 #include "checks/names.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/load.hpp"
@@ -166,7 +165,8 @@ constexpr std::array kOptions<C>{
                        "a node without jobs"),
     kSet<C>,
     option<&C::format>("--format", kFormats, "format of the report (default text)"),
-    option<&C::output>("--output", "FILE", "write the report to FILE, atomically"),
+    option<&C::output>("--output", "FILE",
+                       "write the report to FILE, atomically; %h in its name stands for this host"),
     option<&C::snapshots>(
         "--snapshot", "FILE|DIR",
         "judge snapshots instead of this node: files, the *.json of a directory, or - for standard "
@@ -186,7 +186,8 @@ constexpr std::array kOptions<S>{
     option<&S::profile>("--profile", "NAME|FILE",
                         "observe what this profile needs as well (default: as muster check)"),
     context<S>("use the deadline of this context (default manual)"),
-    option<&S::output>("--output", "FILE", "write to FILE, atomically"),
+    option<&S::output>("--output", "FILE",
+                       "write to FILE, atomically; %h in its name stands for this host"),
     kRoot<S>,
     kNvml<S>,
     kState<S>,
@@ -374,7 +375,7 @@ std::vector<CommandText> command_texts() {
                             "  muster drain gpu-[001-004] --reason 'swapping a switch'\n"
                             "  muster drain --report locate.json --dry-run\n"),
       text_of<ResumeCommand>("[HOSTLIST] [OPTION]...",
-                             "Put nodes that muster drained back into service",
+                             "Return nodes that muster drained to service",
                              "  muster resume gpu-0007\n"
                              "  muster resume --check ib.rate\n"),
       text_of<StatusCommand>("[HOSTLIST] [OPTION]...",

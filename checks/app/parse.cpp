@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "checks/app/commands.hpp"
-#include "checks/app/option_table.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"
 #include "lib/command/version.hpp"

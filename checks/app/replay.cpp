@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,7 +19,6 @@
 #include "checks/app/commands.hpp"
 #include "checks/app/fleet.hpp"
 #include "checks/app/inspect.hpp"
-#include "checks/app/observe_node.hpp"
 #include "checks/names.hpp"
 #include "checks/run.hpp"
 #include "lib/base/in_order.hpp"
@@ -82,13 +82,30 @@ struct JudgedFile {
   std::optional<FleetNode> node;  // for the table of the fleet
 };
 
-// Above this number of nodes, only the table is printed.
-constexpr std::size_t kFewNodes = 16;
+// Above this number of files, only the table is printed.
+constexpr std::size_t kFewNodes = 4;
 
 // 1 (unhealthy) is worse than 2 (undecided), and bad configuration is worse than both.
 int severity(int status) {
   constexpr std::array kAscending{kExitHealthy, kExitUndecided, kExitUnhealthy, kExitConfiguration};
   return static_cast<int>(std::ranges::find(kAscending, status) - kAscending.begin());
+}
+
+// A folder may have the reports of muster and muster-bench next to snapshots.
+bool is_report(std::string_view text) {
+  constexpr std::size_t kHead = 200;
+  return text.substr(0, kHead).find(fmt::format("\"{}\"", kReportSchema)) != std::string_view::npos;
+}
+
+// The width of the terminal that reports go to; 0 for none.
+std::size_t width_of(const CheckCommand& command, const Console& console) {
+  return descriptor_named(command.output) == STDOUT_FILENO ? console.width : 0;
+}
+
+// The folder of a snapshot as a shell writes it.
+std::string folder_of(const std::string& file) {
+  const auto folder = std::filesystem::path(file).parent_path().string();
+  return printable(folder.empty() ? "." : folder, 200);
 }
 
 class Replay {
@@ -120,7 +137,8 @@ class Replay {
           return written.has_value();
         });
     if (written && has_table()) {
-      written = destination->write(fleet_table(fleet_, files_.size() - fleet_.size()));
+      written = destination->write(
+          fleet_table(fleet_, files_.size() - fleet_.size(), width_of(command_, caller_.console)));
     }
     if (written) written = destination->finish();
     if (!written) return fail(caller_, undecided(written.error()).value());
@@ -130,8 +148,10 @@ class Replay {
  private:
   [[nodiscard]] JudgedFile judge_file(const std::string& file) const {
     const auto began = Clock::now();
-    const auto snapshot =
-        file == kStandardInput ? read_snapshot(STDIN_FILENO, file) : read_snapshot(file);
+    const auto text = read_saved(file);
+    if (!text) return refused(kExitUndecided, text.error().message);
+    if (is_report(*text)) return take_report(file, *text);
+    const auto snapshot = parse_saved(*text, file);
     if (!snapshot) return refused(kExitUndecided, snapshot.error().message);
     const auto choice = profiles_.choose(*snapshot);
     if (!choice) return refused(choice.error().status, choice.error().message);
@@ -144,8 +164,21 @@ class Replay {
     report.muster = kVersion;
     report.snapshot = file;
     report.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began).count();
+    return shown(report, fleet_node(*snapshot, report));
+  }
+
+  // A report that muster or muster-bench wrote.
+  [[nodiscard]] JudgedFile take_report(const std::string& file, std::string_view text) const {
+    auto report = parse_report(text);
+    if (!report) {
+      return refused(kExitUndecided, fmt::format("{}: {}", file, report.error().message));
+    }
+    return shown(*report, fleet_node(*report));
+  }
+
+  [[nodiscard]] JudgedFile shown(const Report& report, FleetNode node) const {
     JudgedFile judged{.status = exit_status(report.verdict)};
-    if (has_table()) judged.node = fleet_node(*snapshot, report);
+    if (has_table()) judged.node = std::move(node);
     if (has_table() && files_.size() > kFewNodes && !command_.verbose) return judged;
     judged.text = render(report, command_, caller_.console, true);
     if (has_table() && !command_.quiet) judged.text.push_back('\n');
@@ -192,7 +225,16 @@ int run_replay(const CheckCommand& command, const Caller& caller) {
   auto files = snapshot_files(command.snapshots);
   if (!files) return fail(caller, undecided(files.error()).value());
   if (row_of(command.format).one_report && files->size() > 1) {
-    return fail(caller, {.status = kExitUsage, .message = "this --format takes only one snapshot"});
+    const auto name = row_of(command.format).name;
+    return fail(caller, {.status = kExitUsage,
+                         .message = fmt::format(
+                             "--format {0}: a document holds one node, got {1}; write one for "
+                             "each: for f in {2}/*.json; do muster check --snapshot \"$f\" "
+                             "--format {0} --output \"${{f%.json}}.{3}\"; done",
+                             name, files->size(), folder_of(files->front()),
+                             command.format == Format::prometheus ? "prom"
+                             : command.format == Format::junit    ? "xml"
+                                                                  : name)});
   }
   ProfileCache profiles(sources, std::move(named));
   return Replay(command, caller, std::move(*lines), std::move(*files), profiles).run();

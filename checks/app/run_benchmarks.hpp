@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "checks/app/commands.hpp"
-#include "checks/nhc_conf/benchmark.hpp"
+#include "checks/nhc_conf/judge.hpp"
 #include "lib/process/program.hpp"
 
 namespace muster::app {

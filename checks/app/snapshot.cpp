@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "checks/app/commands.hpp"
-#include "checks/app/observe_node.hpp"
+#include "checks/app/inspect.hpp"
 #include "lib/base/fact.hpp"
 #include "lib/base/fields.hpp"
 #include "lib/report/report.hpp"

@@ -28,6 +28,9 @@ class Validation {
         sources_(sources_of(caller.variables, command.root, {})) {}
 
   [[nodiscard]] int run() {
+    if (const auto root = check_root(command_.root); !root) {
+      return fail(caller_, bad_configuration(root.error()).value());
+    }
     const auto site = read_site(sources_);
     if (site) {
       look_at(*site);
@@ -54,7 +57,7 @@ class Validation {
     std::error_code failure;
     const bool is_there = std::filesystem::exists(site.shown, failure);
     if (!is_there) {
-      right(fmt::format("no {}: the shipped values apply", site.shown));
+      right(fmt::format("no {}: using built-in defaults", site.shown));
     } else if (said_.size() == before) {
       right(site.shown);
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The running kernel: its release, boot parameters, settings and modules.
+// The running kernel: its release, boot parameters, settings, modules, resource limits and clock.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -254,5 +255,177 @@ constinit const Check host_modules::check{
         },
     .judge = judge_modules,
 };
+
+// host.limits: the process that starts jobs may lock memory and open enough files.
+namespace host_limits {
+namespace {
+
+constexpr std::string_view kUnlimited = "unlimited";
+
+// Without a process that starts jobs, muster's own limits are judged, which may differ from those
+// of jobs.
+Finding too_low(const Limits& seen, std::string_view device, std::string message, Values values) {
+  if (seen.process != kOwnLimits)
+    return failed(device, std::move(message), Remedy::fix_config, std::move(values));
+  return warned(device, fmt::format("no process that starts jobs found, and {}", message),
+                Remedy::fix_config, std::move(values));
+}
+
+// Calls `judge` for a numeric limit.
+template <class Judge>
+std::optional<Finding> judge_number(const Snapshot& snapshot, std::string_view device,
+                                    const Fact<std::string>& limit, const Judge& judge) {
+  const std::string what = fmt::format("the limit of {}", device);
+  if (!limit) return not_known_here(snapshot, device, what, limit);
+  if (*limit == kUnlimited) return std::nullopt;
+  if (const auto number = parse_unsigned(*limit)) return judge(*number);
+  return not_known(
+      device, what,
+      Fact<std::string>::unreadable(fmt::format("\"{}\" is not a number", printable(*limit))));
+}
+
+std::optional<Finding> judge_memlock(const Snapshot& snapshot) {
+  constexpr std::string_view kDevice = "locked memory";
+  const Limits& seen = snapshot.kernel->limits;
+  return judge_number(snapshot, kDevice, seen.memlock_bytes, [&](std::uint64_t bytes) {
+    return too_low(seen, kDevice,
+                   fmt::format("{} may lock {} KiB of memory, expected unlimited",
+                               printable(seen.process), bytes / 1024),
+                   {count_value(bytes), std::string(kUnlimited), "B"});
+  });
+}
+
+std::optional<Finding> judge_open_files(const Snapshot& snapshot, int least) {
+  constexpr std::string_view kDevice = "open files";
+  const Limits& seen = snapshot.kernel->limits;
+  return judge_number(
+      snapshot, kDevice, seen.open_files, [&](std::uint64_t files) -> std::optional<Finding> {
+        if (static_cast<std::int64_t>(std::min<std::uint64_t>(files, INT64_MAX)) >= least)
+          return std::nullopt;
+        return too_low(seen, kDevice,
+                       fmt::format("{} may open {}, expected at least {}", printable(seen.process),
+                                   counted(files, "file"), least),
+                       {count_value(files), least, "files"});
+      });
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const ResourceLimits& limits = profile.host->limits;
+
+  Findings findings;
+  if (limits.memlock_unlimited) append(findings, judge_memlock(snapshot));
+  if (limits.open_files_min) append(findings, judge_open_files(snapshot, *limits.open_files_min));
+  return or_pass(std::move(findings), fmt::format("resource limits of {} as expected",
+                                                  printable(snapshot.kernel->limits.process)));
+}
+
+}  // namespace
+
+constinit const Check check{
+    .id = "host.limits",
+    .title = "Jobs may lock memory and open enough files",
+    .why =
+        "Reads the resource limits of the process that starts jobs (slurmd), which jobs inherit. "
+        "RDMA registers memory by locking it: with a limit, InfiniBand programs fail to start or "
+        "fall back to TCP. Programs with many ranks or data files run out of open files. If no "
+        "such process runs, muster's own limits are judged, and only warn.",
+    .fix =
+        "For jobs of Slurm set LimitMEMLOCK=infinity and LimitNOFILE= in slurmd's unit (systemctl "
+        "edit slurmd) and restart slurmd; for logins set memlock and nofile in "
+        "/etc/security/limits.d.",
+    .needs = Probe::kernel | Probe::identity,
+    .not_here =
+        [](const Snapshot&, const Profile& profile) {
+          const ResourceLimits& limits = profile.host->limits;
+          return unless(limits.memlock_unlimited || limits.open_files_min,
+                        not_expected("resource limits"));
+        },
+    .judge = judge,
+};
+
+}  // namespace host_limits
+
+// host.clock: the clock is synchronised and uses the expected clocksource.
+namespace host_clock {
+namespace {
+
+constexpr std::string_view kClock = "clock";
+constexpr std::string_view kClocksource = "clocksource";
+
+std::string in_ms(double seconds) { return fmt::format("{:.1f} ms", seconds * 1000.0); }
+
+std::optional<Finding> judge_sync(const Snapshot& snapshot, const ClockLimits& limits) {
+  const Fact<TimeSync>& clock = snapshot.kernel->clock;
+  if (!clock) return not_known_here(snapshot, kClock, "the state of the clock", clock);
+  if (limits.synchronised && !clock->synchronised) {
+    // The estimated error is meaningless then.
+    return warned(kClock, "clock is not synchronised", Remedy::restart_service, {false, true});
+  }
+  const double error_s = clock->estimated_error_s;
+  if (!limits.error_warn_above || error_s <= limits.error_warn_above->value) return std::nullopt;
+  return warned(kClock,
+                fmt::format("clock may be wrong by {}, expected at most {}", in_ms(error_s),
+                            in_ms(limits.error_warn_above->value)),
+                Remedy::restart_service, {error_s, limits.error_warn_above->value, "s"});
+}
+
+std::optional<Finding> judge_source(const Fact<std::string>& source, const Words& allowed) {
+  if (!source) return not_known(kClocksource, "the clocksource", source);
+  if (std::ranges::count(allowed, *source) > 0) return std::nullopt;
+  const std::string expected = fmt::format("{}", fmt::join(allowed, " or "));
+  return warned(kClocksource,
+                fmt::format("clocksource is {}, expected {}", printable(*source), expected),
+                Remedy::fix_config, {*source, expected});
+}
+
+std::string describe(const Kernel& kernel, const ClockLimits& limits) {
+  std::vector<std::string> parts;
+  if (kernel.clock && kernel.clock->synchronised) {
+    parts.push_back(
+        fmt::format("clock synchronised within {}", in_ms(kernel.clock->estimated_error_s)));
+  }
+  if (kernel.clocksource && !limits.clocksource.empty()) {
+    parts.push_back(fmt::format("clocksource {}", printable(*kernel.clocksource)));
+  }
+  return parts.empty() ? std::string("clock as expected")
+                       : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+Findings judge(const Snapshot& snapshot, const Profile& profile) {
+  const ClockLimits& limits = profile.host->clock;
+  Findings findings;
+  if (limits.synchronised || limits.error_warn_above)
+    append(findings, judge_sync(snapshot, limits));
+  if (!limits.clocksource.empty())
+    append(findings, judge_source(snapshot.kernel->clocksource, limits.clocksource));
+  return or_pass(std::move(findings), describe(*snapshot.kernel, limits));
+}
+
+}  // namespace
+
+constinit const Check check{
+    .id = "host.clock",
+    .title = "The clock is synchronised and uses the expected clocksource",
+    .why =
+        "Reads from the kernel whether the clock is synchronised, its maximum error, and its "
+        "hardware source. Wrong clocks break the authentication of Slurm and MUNGE and make logs "
+        "of different nodes incomparable; a slow clocksource (hpet, acpi_pm) slows every program "
+        "that measures time.",
+    .fix =
+        "Look at chronyc tracking or timedatectl and restart chrony. Clocksource: see "
+        "/sys/devices/system/clocksource/clocksource0, and look in the kernel log for "
+        "\"clocksource: … marked unstable\".",
+    .needs = Probe::kernel | Probe::identity,
+    .not_here =
+        [](const Snapshot&, const Profile& profile) {
+          const ClockLimits& limits = profile.host->clock;
+          return unless(
+              limits.synchronised || limits.error_warn_above || !limits.clocksource.empty(),
+              not_expected("clock state or clocksource"));
+        },
+    .judge = judge,
+};
+
+}  // namespace host_clock
 
 }  // namespace muster::checks

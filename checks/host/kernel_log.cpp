@@ -34,12 +34,17 @@ Finding describe(const Snapshot& snapshot, const KernelLogLimits& limits, const 
   const std::string cause = cause_of(limits, fault);
   const ClassLines& lines = fault.classes.at(cause);
   const double ago_s = std::max(0.0, window.now_us - static_cast<double>(lines.last_us)) / 1e6;
-  Finding finding = about(
-      fault.name, outcome_of(limits.kinds, cause),
-      fmt::format("{}: {} ({}) {}, latest {} ago: \"{}\"{}", cause,
-                  counted(lines.incidents, "incident"), counted(lines.lines, "line"), window.words,
-                  in_time(ago_s), printable(lines.newest, 200), consequences(fault, cause)),
-      remedy_here(snapshot, lines.remedy), {count_value(lines.incidents), 0, "incidents"});
+  const auto ago = in_time(ago_s);
+  const bool once = lines.incidents == 1 && lines.lines == 1;
+  const auto how_often =
+      once ? fmt::format("once {}, {} ago", window.words, ago)
+           : fmt::format("{} ({}) {}, latest {} ago", counted(lines.incidents, "incident"),
+                         counted(lines.lines, "line"), window.words, ago);
+  Finding finding =
+      about(fault.name, outcome_of(limits.kinds, cause),
+            fmt::format("{}: {}: \"{}\"{}", cause, how_often, printable(lines.newest, 200),
+                        consequences(fault, cause)),
+            remedy_here(snapshot, lines.remedy), {count_value(lines.incidents), 0, "incidents"});
   finding.seen_by = seen_by(snapshot, fault);
   if (!fault.image.empty()) {
     finding.outcome = Outcome::warn;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/make_profile/devices.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "checks/make_profile/draft.hpp"
 #include "checks/shared/nvlinks.hpp"
 #include "checks/shared/pci_bus.hpp"
 #include "lib/base/text.hpp"
@@ -71,6 +70,9 @@ YamlValue compute_mode_of(const Gpu& gpu) {
 }
 
 void add_gpus(ProfileDraft& draft) {
+  const auto add = [&](std::string_view key, const std::function<YamlValue(const Gpu&)>& value_of) {
+    draft.add_if_known(fmt::format("gpu.{}", key), of_gpus(value_of));
+  };
   draft.add_if_known("gpu.present.count",
                      [](const Snapshot& node) { return above_zero(gpu_count(node)); });
   draft.add_if_known("gpu.present.vendor", [](const Snapshot& node) -> YamlValue {
@@ -78,36 +80,32 @@ void add_gpus(ProfileDraft& draft) {
     if (!ids || ids->empty()) return std::nullopt;
     return ids->begin()->first.starts_with(kNvidia) ? "nvidia" : "amd";
   });
-  draft.add_if_known("gpu.present.model", of_gpus([](const Gpu& gpu) -> YamlValue {
-                       if (!gpu.model) return std::nullopt;
-                       return yaml_text(*gpu.model);
-                     }));
-  draft.add_if_known("gpu.present.memory", of_gpus([](const Gpu& gpu) -> YamlValue {
-                       if (!gpu.memory) return std::nullopt;
-                       return fmt::format("{} KiB", gpu.memory->total / 1024);
-                     }));
-  draft.add_if_known("gpu.ecc_mode.expected",
-                     of_gpus([](const Gpu& gpu) { return yaml_value(gpu.modes.ecc); }));
-  draft.add_if_known("gpu.nvlink_state.links", of_gpus(links_of));
-  draft.add_if_known("gpu.nvlink_state.speed", of_gpus(link_speed_of));
-  draft.add_if_known("gpu.clocks.application_sm", of_gpus([](const Gpu& gpu) {
-                       return yaml_value(gpu.clocks.application_sm_mhz, "{} MHz");
-                     }));
-  draft.add_if_known("gpu.power.limit", of_gpus([](const Gpu& gpu) -> YamlValue {
-                       if (!gpu.power.enforced_mw) return std::nullopt;
-                       return fmt::format("{} W", *gpu.power.enforced_mw / 1000);
-                     }));
-  draft.add_if_known("gpu.mig.expected",
-                     of_gpus([](const Gpu& gpu) { return yaml_value(gpu.modes.mig); }));
-  draft.add_if_known("gpu.persistence.expected",
-                     of_gpus([](const Gpu& gpu) { return yaml_value(gpu.modes.persistence); }));
-  draft.add_if_known("gpu.p2p.expected", of_gpus([](const Gpu& gpu) -> YamlValue {
-                       if (!gpu.peers || gpu.peers->empty()) return std::nullopt;
-                       const bool all = std::ranges::all_of(
-                           *gpu.peers, [](const auto& peer) { return peer.second == 0; });
-                       return all ? YamlValue("true") : std::nullopt;
-                     }));
-  draft.add_if_known("gpu.compute_mode.expected", of_gpus(compute_mode_of));
+  add("present.model", [](const Gpu& gpu) -> YamlValue {
+    if (!gpu.model) return std::nullopt;
+    return yaml_text(*gpu.model);
+  });
+  add("present.memory", [](const Gpu& gpu) -> YamlValue {
+    if (!gpu.memory) return std::nullopt;
+    return fmt::format("{} KiB", gpu.memory->total / 1024);
+  });
+  add("ecc_mode.expected", [](const Gpu& gpu) { return yaml_value(gpu.modes.ecc); });
+  add("nvlink_state.links", links_of);
+  add("nvlink_state.speed", link_speed_of);
+  add("clocks.application_sm",
+      [](const Gpu& gpu) { return yaml_value(gpu.clocks.application_sm_mhz, "{} MHz"); });
+  add("power.limit", [](const Gpu& gpu) -> YamlValue {
+    if (!gpu.power.enforced_mw) return std::nullopt;
+    return fmt::format("{} W", *gpu.power.enforced_mw / 1000);
+  });
+  add("mig.expected", [](const Gpu& gpu) { return yaml_value(gpu.modes.mig); });
+  add("persistence.expected", [](const Gpu& gpu) { return yaml_value(gpu.modes.persistence); });
+  add("p2p.expected", [](const Gpu& gpu) -> YamlValue {
+    if (!gpu.peers || gpu.peers->empty()) return std::nullopt;
+    const bool all =
+        std::ranges::all_of(*gpu.peers, [](const auto& peer) { return peer.second == 0; });
+    return all ? YamlValue("true") : std::nullopt;
+  });
+  add("compute_mode.expected", compute_mode_of);
 }
 
 // The ACTIVE InfiniBand ports.

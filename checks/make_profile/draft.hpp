@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "checks/make_profile/make_profile.hpp"
 #include "lib/node/snapshot.hpp"
+#include "lib/profile/choice.hpp"
 
 namespace muster::app {
 
@@ -61,5 +63,17 @@ class ProfileDraft {
   std::vector<Line> lines_;
   std::vector<std::string> missing_;
 };
+
+// Adds the keys about GPUs, HCAs, the bus and the topology. In devices.cpp.
+void add_devices(ProfileDraft& draft);
+
+// The compute GPUs on the bus; nothing if the bus was not observed.
+[[nodiscard]] std::optional<GpuIds> compute_gpus(const Snapshot& node);
+
+// Whether NVML lists GPUs.
+[[nodiscard]] bool has_nvml_gpus(const Snapshot& node);
+
+// "112 cores, 8 x NVIDIA H100 80GB HBM3, 8 x 400 Gb/s InfiniBand".
+[[nodiscard]] std::string summary_of(const Snapshot& node);
 
 }  // namespace muster::app

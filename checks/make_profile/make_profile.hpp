@@ -3,6 +3,7 @@
 // ones.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,5 +18,8 @@ struct MadeProfile {
 };
 
 [[nodiscard]] MadeProfile make_profile(std::string_view name, const std::vector<Snapshot>& nodes);
+
+// The number of compute GPUs on the bus; nothing if the bus was not observed.
+[[nodiscard]] std::optional<int> gpu_count(const Snapshot& node);
 
 }  // namespace muster::app

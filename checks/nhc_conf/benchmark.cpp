@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/nhc_conf/benchmark.hpp"
-
+// The lines that ask for a benchmark.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +7,8 @@
 #include <optional>
 #include <variant>
 
-#include "checks/impact_categories.hpp"
 #include "checks/nhc_conf/table.hpp"
+#include "checks/run.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/report.hpp"
 
@@ -157,8 +156,6 @@ Findings missing_checks(const Report& report, const Benchmark& benchmark) {
   return missing;
 }
 
-}  // namespace
-
 // BANDWIDTH [REPEATS [SIZE]], with one rank for each GPU of this node, whatever job this is part
 // of.
 Result<Benchmark> plan_all_reduce(const CheckLine& line, std::size_t gpus) {
@@ -246,6 +243,33 @@ Result<Benchmark> plan_gpu_hca(const CheckLine& line, std::size_t gpus) {
   TRY_ASSIGN(auto benchmark, plan_hca(copy, gpus));
   benchmark.words.emplace_back("--set=bench.hca_write.memory=gpu");
   return benchmark;
+}
+
+Row benchmark(std::string_view name, PlanBenchmark plan, bool of_gpus) {
+  return {.name = name,
+          .most = kAny,
+          .of_gpus = of_gpus,
+          .benchmark = plan,
+          .skipped = "a benchmark, which runs with --active only"};
+}
+
+Row unmeasured(std::string_view name) {
+  return {.name = name, .most = kAny, .skipped = "muster-bench has no such benchmark"};
+}
+
+}  // namespace
+
+std::vector<Row> benchmark_rows() {
+  return {
+      benchmark("check_nccl_allreduce", plan_all_reduce, true),
+      benchmark("check_nccl_allreduce_ib_loopback", plan_loopback, true),
+      benchmark("check_gpu_bw", plan_gpu_copy, true),
+      benchmark("check_ib_bw_gdr", plan_gpu_hca, false),
+      benchmark("check_ib_bw_non_gdr", plan_hca, false),
+      benchmark("check_cpu_stream", plan_stream, false),
+      unmeasured("check_rccl_allreduce"),
+      unmeasured("check_rocm_gpu_bw"),
+  };
 }
 
 std::vector<BenchmarkLine> benchmarks_on(const Config& config, const Snapshot& snapshot) {

@@ -2,9 +2,13 @@
 // Parses a configuration of LBNL's Node Health Check (NHC) and selects the lines for one node.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "lib/base/result.hpp"
 
 namespace muster::nhc {
 
@@ -53,5 +57,32 @@ struct CheckLine {
 
 // The lines for any node.
 [[nodiscard]] std::vector<CheckLine> all_check_lines(const Config& config);
+
+// A variable without a value is set to something that muster cannot evaluate.
+using Variables = std::map<std::string, std::optional<std::string>, std::less<>>;
+
+struct Setting {
+  std::string name;
+  std::optional<std::string> value;
+
+  bool operator==(const Setting&) const = default;
+};
+
+struct Command {
+  std::vector<Setting> settings;   // NAME=VALUE before the first word, or after `export`
+  std::vector<std::string> words;  // the check and its arguments; empty for settings alone
+  std::string unresolved;          // the first variable among the words without a value
+
+  bool operator==(const Command&) const = default;
+};
+
+// Understands quotes, backslashes, $NAME, ${NAME} and comments. Returns an error that names the
+// construct for anything that only a shell can evaluate: "$(", ";", "|" …
+[[nodiscard]] Result<Command> read_command(std::string_view text, const Variables& variables);
+
+// NHC's match strings: a glob, a /regular expression/ or a {range of nodes}, each negated by a
+// leading "!". Returns an error for an invalid expression, which NHC takes to match nothing. A
+// range is read as Slurm reads it: "n[1-10]" stands for n1 to n10.
+[[nodiscard]] Result<bool> matches(std::string_view expression, std::string_view text);
 
 }  // namespace muster::nhc

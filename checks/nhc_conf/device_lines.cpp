@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges the lines about InfiniBand ports and GPUs for which muster's own checks have no limit.
+// The lines about InfiniBand ports, GPUs and disks: those of muster's own checks with a limit from
+// an argument, and those that no check of muster judges alike.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 #include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
 #include "lib/profile/limits/gpu.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/ib.hpp"
 
 namespace muster::nhc {
 namespace {
@@ -81,8 +84,6 @@ Result<std::uint64_t> number_in(std::string_view word, std::uint64_t otherwise) 
   if (number && *number <= kMost) return *number;
   return make_error(fmt::format("\"{}\", expected a whole number", printable(word, 40)));
 }
-
-}  // namespace
 
 // [RATE [DEVICE[:PORT]]]: a port is ACTIVE, LinkUp and at the rate.
 Findings judge_ib_port(const JudgedLine& line) {
@@ -195,6 +196,102 @@ Findings judge_amd_count(const JudgedLine& line) {
                      Remedy::reboot, {checks::count_value(seen), checks::count_value(*wanted)});
   finding.code = "NHC2009";
   return {std::move(finding)};
+}
+
+Seconds hours(int count) { return {kHour * count}; }
+
+const ArgumentLimit kGpuCount{"gpu.present.count",
+                              [](Profile& p, int n) { p.gpu->present.count = n; }};
+const ArgumentLimit kXidWindow{"gpu.xid.window",
+                               [](Profile& p, int n) { p.gpu->xid.window = hours(n); }};
+const ArgumentLimit kFlapWindow{"ib.flaps.window",
+                                [](Profile& p, int n) { p.ib->flaps.window = hours(n); }};
+// NHC fails at this number, muster above it.
+const ArgumentLimit kFlaps{"ib.flaps.max",
+                           [](Profile& p, int n) { p.ib->flaps.max = std::max(0, n - 1); }};
+const ArgumentLimit kNvmeCount{"host.nvme.count",
+                               [](Profile& p, int n) { p.host->nvme.count = n; }};
+
+// A limit of a profile warns, one of a line fails.
+const ArgumentLimit kDramErrors{"gpu.ecc_corrected.dram_warn_above", [](Profile& p, int n) {
+                                  p.gpu->ecc_corrected.dram_warn_above = n;
+                                  p.policies["gpu.ecc_corrected"].warn_as = Outcome::fail;
+                                }};
+const ArgumentLimit kSramErrors{"gpu.ecc_corrected.sram_warn_above", [](Profile& p, int n) {
+                                  p.gpu->ecc_corrected.sram_warn_above = n;
+                                  p.policies["gpu.ecc_corrected"].warn_as = Outcome::fail;
+                                }};
+
+// Azure's scripts pass where the GPUs do not offer what the line asks for.
+Row gpu_checks(std::string_view name, std::vector<std::string_view> checks) {
+  return {.name = name, .checks = std::move(checks), .of_gpus = true, .may_skip = true};
+}
+
+}  // namespace
+
+const Row& amd_count_row() {
+  static const Row row{.name = "check_gpu_count",
+                       .least = 2,
+                       .most = 2,
+                       .checks = {"gpu.ras", "gpu.amd"},
+                       .judge = judge_amd_count,
+                       .needs = Probe::pci};
+  return row;
+}
+
+std::vector<Row> device_rows() {
+  return {
+      {.name = "check_hw_ib",
+       .most = 2,
+       .judge = judge_ib_port,
+       .needs = Probe::infiniband,
+       .judges_absence = true},
+      {.name = "check_nv_healthmon", .of_gpus = true},
+      {.name = "check_gpu_count", .least = 1, .most = 2, .limits = {kGpuCount}, .of_gpus = true},
+      gpu_checks("check_nvsmi_healthmon", {"gpu.recovery_action", "gpu.firmware"}),
+      {.name = "check_gpu_xid",
+       .most = 1,
+       .checks = {"gpu.xid"},
+       .limits = {kXidWindow},
+       .may_skip = true},
+      {.name = "check_gpu_ecc",
+       .most = 2,
+       .checks = {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_corrected",
+                  "gpu.ecc_remapped_rows", "gpu.ecc_retired_pages"},
+       .limits = {kDramErrors, kSramErrors},
+       .of_gpus = true,
+       .may_skip = true},
+      gpu_checks("check_gpu_clock_throttling", {"gpu.clocks"}),
+      gpu_checks("check_app_gpu_clocks", {"gpu.clocks"}),
+      gpu_checks("check_gpu_persistence", {"gpu.persistence"}),
+      {.name = "check_vbios_version",
+       .least = 1,
+       .most = 1,
+       .of_gpus = true,
+       .judge = judge_vbios,
+       .needs = Probe::nvml},
+      {.name = "check_nvlink_status",
+       .checks = {"gpu.nvlink_state"},
+       .of_gpus = true,
+       .may_skip = true,
+       .judge = judge_nvlinks,
+       .needs = Probe::nvml},
+      {.name = "check_ib_link_flapping",
+       .most = kAny,
+       .checks = {"ib.present", "ib.flaps"},
+       .limits = {kFlapWindow, kFlaps},
+       .may_skip = true,
+       .judge = judge_link_flaps,
+       .needs = Probe::kernel_log | Probe::identity},
+      {.name = "check_hw_topology",
+       .checks = {"pci.devices", "topo.numa", "topo.pairing", "topo.nccl_file"}},
+      {.name = "check_nvme_count",
+       .least = 1,
+       .most = 1,
+       .checks = {"host.nvme"},
+       .limits = {kNvmeCount}},
+      {.name = "check_gpu_xgmi", .checks = {"gpu.amd"}},
+  };
 }
 
 }  // namespace muster::nhc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges the lines about processors, memory, interfaces, file systems, load and services as NHC
+// The lines about processors, memory, interfaces, file systems, load and services, judged as NHC
 // does.
 #include <fmt/ranges.h>
 
@@ -11,7 +11,6 @@
 #include <optional>
 #include <utility>
 
-#include "checks/nhc_conf/match.hpp"
 #include "checks/nhc_conf/table.hpp"
 #include "lib/base/text.hpp"
 
@@ -284,9 +283,6 @@ Findings judge_space(const JudgedLine& line, Unit unit, bool free) {
   return or_not_judged(judge_usage(point, line.argument(1), usage, free), point);
 }
 
-constexpr std::string_view kWritable = "/(^|,)rw($|,)/";
-constexpr std::string_view kReadOnly = "/(^|,)ro($|,)/";
-
 // Services that distributions run as units of another name.
 constexpr std::array kUnits{
     std::pair{"sshd", "ssh"},       std::pair{"crond", "cron"},
@@ -304,8 +300,6 @@ std::string unit_of(const Services& services, std::string_view name) {
   }
   return name.ends_with(".service") ? std::string(name) : fmt::format("{}.service", name);
 }
-
-}  // namespace
 
 Findings judge_cpuinfo(const JudgedLine& line) {
   const auto& cpu = *line.snapshot.cpu;
@@ -338,16 +332,6 @@ Findings judge_cpuinfo(const JudgedLine& line) {
   return checks::or_pass(std::move(findings), fmt::format("{}", fmt::join(seen, ", ")));
 }
 
-Findings judge_physmem(const JudgedLine& line) {
-  return or_not_judged(judge_size(line, "memory", line.snapshot.memory->total_bytes,
-                                  checks::hardware_remedy(line.snapshot)));
-}
-
-Findings judge_swap(const JudgedLine& line) {
-  return or_not_judged(
-      judge_size(line, "swap", line.snapshot.memory->swap_total_bytes, Remedy::fix_config));
-}
-
 Findings judge_eth(const JudgedLine& line) {
   const auto name = line.argument(0);
   // The probe leaves out lo: every network namespace has one.
@@ -359,22 +343,6 @@ Findings judge_eth(const JudgedLine& line) {
   }
   return {checks::failed(name, fmt::format("no interface {}", printable(name, 80)),
                          Remedy::fix_config, {false, true})};
-}
-
-Findings judge_mount(const JudgedLine& line) { return judge_mounts(line, {}); }
-
-Findings judge_writable_mount(const JudgedLine& line) { return judge_mounts(line, kWritable); }
-
-Findings judge_read_only_mount(const JudgedLine& line) { return judge_mounts(line, kReadOnly); }
-
-Findings judge_free_space(const JudgedLine& line) { return judge_space(line, Unit::bytes, true); }
-
-Findings judge_used_space(const JudgedLine& line) { return judge_space(line, Unit::bytes, false); }
-
-Findings judge_free_inodes(const JudgedLine& line) { return judge_space(line, Unit::inodes, true); }
-
-Findings judge_used_inodes(const JudgedLine& line) {
-  return judge_space(line, Unit::inodes, false);
 }
 
 // [LOAD1 [LOAD5 [LOAD15]]].
@@ -424,6 +392,49 @@ Findings judge_service(const JudgedLine& line) {
     }
   }
   return {checks::passed(fmt::format("{} is active", unit), name)};
+}
+
+Row direct(std::string_view name, std::size_t least, std::size_t most, ProbeSet needs,
+           JudgeLine judge) {
+  return {.name = name, .least = least, .most = most, .judge = judge, .needs = needs};
+}
+
+// "POINT LIMIT" of free or used space or inodes.
+template <Unit kUnit, bool kFree>
+Row space_row(std::string_view name) {
+  return direct(name, 2, 2, Probe::mounts,
+                [](const JudgedLine& line) { return judge_space(line, kUnit, kFree); });
+}
+
+}  // namespace
+
+std::vector<Row> host_rows() {
+  return {
+      direct("check_hw_cpuinfo", 0, 3, Probe::cpu, judge_cpuinfo),
+      direct("check_hw_physmem", 1, 3, Probe::memory,
+             [](const JudgedLine& line) {
+               return or_not_judged(judge_size(line, "memory", line.snapshot.memory->total_bytes,
+                                               checks::hardware_remedy(line.snapshot)));
+             }),
+      direct("check_hw_swap", 1, 3, Probe::memory,
+             [](const JudgedLine& line) {
+               return or_not_judged(judge_size(line, "swap", line.snapshot.memory->swap_total_bytes,
+                                               Remedy::fix_config));
+             }),
+      direct("check_hw_eth", 1, 1, Probe::network, judge_eth),
+      direct("check_fs_mount", 1, kAny, Probe::mounts,
+             [](const JudgedLine& line) { return judge_mounts(line, {}); }),
+      direct("check_fs_mount_rw", 1, kAny, Probe::mounts,
+             [](const JudgedLine& line) { return judge_mounts(line, "/(^|,)rw($|,)/"); }),
+      direct("check_fs_mount_ro", 1, kAny, Probe::mounts,
+             [](const JudgedLine& line) { return judge_mounts(line, "/(^|,)ro($|,)/"); }),
+      space_row<Unit::bytes, true>("check_fs_free"),
+      space_row<Unit::bytes, false>("check_fs_used"),
+      space_row<Unit::inodes, true>("check_fs_ifree"),
+      space_row<Unit::inodes, false>("check_fs_iused"),
+      direct("check_ps_loadavg", 1, 3, Probe::processes, judge_load),
+      direct("check_ps_service", 1, kAny, Probe::services, judge_service),
+  };
 }
 
 }  // namespace muster::nhc

@@ -255,6 +255,25 @@ class Translation {
 
 }  // namespace
 
+std::span<const Row> table() {
+  static const std::vector<Row> rows = [] {
+    auto all = host_rows();
+    std::ranges::move(device_rows(), std::back_inserter(all));
+    std::ranges::move(benchmark_rows(), std::back_inserter(all));
+    return all;
+  }();
+  return rows;
+}
+
+const Row* row_of(const CheckLine& line) {
+  const auto vendor = line.argument(1);
+  const auto& amd_count = amd_count_row();
+  if (line.check == amd_count.name && (vendor == "rocm" || vendor == "amd")) return &amd_count;
+  const auto rows = table();
+  const auto found = std::ranges::find(rows, line.check, &Row::name);
+  return found == rows.end() ? nullptr : &*found;
+}
+
 Needs needs_of(const Config& config, bool active) {
   Needs needs{.probes = Probe::identity, .parts = {}};
   for (const auto& line : all_check_lines(config)) {

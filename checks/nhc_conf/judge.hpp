@@ -1,15 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges a node by the lines of a configuration of NHC.
+// Judges a node by the lines of a configuration of NHC, and plans the benchmarks that lines ask
+// for: the arguments of muster-bench, and the findings for its report. Pure: the caller runs it.
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "checks/check.hpp"
-#include "checks/nhc_conf/benchmark.hpp"
 #include "checks/nhc_conf/config.hpp"
+#include "lib/base/result.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::nhc {
+
+struct Benchmark {
+  std::vector<std::string> words;                  // the arguments of muster-bench
+  std::map<std::string, std::string> environment;  // in addition to the caller's
+  std::string topology_file;                       // must exist; empty for none
+  int attempts = 1;                                // the first that does not fail decides
+  // The checks of muster-bench that decide; each must be judged by a limit.
+  std::vector<std::string> checks = {"bench.min_busbw"};
+  std::string code = {};  // Azure's, for a failure
+  bool own_profile =
+      false;  // the words name a profile: do not add the caller's --profile and --set
+
+  bool operator==(const Benchmark&) const = default;
+};
+
+struct BenchmarkLine {
+  int number = 0;
+  Result<Benchmark> benchmark;  // or why nothing can run
+};
+
+[[nodiscard]] std::vector<BenchmarkLine> benchmarks_on(const Config& config,
+                                                       const Snapshot& snapshot);
+
+struct BenchmarkOutput {
+  int status = 0;
+  std::string out, err;
+};
+
+// Returns the findings of the report that muster-bench printed, or one `unknown` where it printed
+// no complete report, or one that contradicts itself or the exit status; and an `unknown` for each
+// check of `benchmark` that was not judged.
+[[nodiscard]] std::vector<Finding> findings_of(const BenchmarkOutput& output,
+                                               const Benchmark& benchmark = {});
+
+// The findings of the benchmarks that ran, by line number.
+using Measured = std::map<int, std::vector<Finding>>;
 
 struct Needs {
   ProbeSet probes;

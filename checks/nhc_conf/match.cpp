@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checks/nhc_conf/match.hpp"
-
 #include <fmt/format.h>
 #include <fnmatch.h>
 #include <regex.h>
@@ -11,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "checks/nhc_conf/config.hpp"
 #include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
 

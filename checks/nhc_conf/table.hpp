@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "checks/check.hpp"
-#include "checks/nhc_conf/benchmark.hpp"
 #include "checks/nhc_conf/config.hpp"
+#include "checks/nhc_conf/judge.hpp"
 #include "checks/shared/support.hpp"
 
 namespace muster::nhc {
@@ -53,6 +53,14 @@ struct Row {
   std::string_view skipped = {};  // why a line of a benchmark is skipped
 };
 
+// The rows of each source.
+[[nodiscard]] std::vector<Row> host_rows();
+[[nodiscard]] std::vector<Row> device_rows();
+[[nodiscard]] std::vector<Row> benchmark_rows();
+// In place of check_gpu_count with a second argument "rocm" or "amd".
+[[nodiscard]] const Row& amd_count_row();
+
+// All rows.
 [[nodiscard]] std::span<const Row> table();
 // Returns null for a line that is not translated.
 [[nodiscard]] const Row* row_of(const CheckLine& line);
@@ -61,33 +69,5 @@ struct Row {
                                         std::string_view device = checks::kNode) {
   return checks::unknown(device, fmt::format("not judged: {}", why));
 }
-
-// The direct judgements, in host_lines.cpp and device_lines.cpp.
-[[nodiscard]] Findings judge_cpuinfo(const JudgedLine& line);
-[[nodiscard]] Findings judge_physmem(const JudgedLine& line);
-[[nodiscard]] Findings judge_swap(const JudgedLine& line);
-[[nodiscard]] Findings judge_eth(const JudgedLine& line);
-[[nodiscard]] Findings judge_mount(const JudgedLine& line);
-[[nodiscard]] Findings judge_writable_mount(const JudgedLine& line);
-[[nodiscard]] Findings judge_read_only_mount(const JudgedLine& line);
-[[nodiscard]] Findings judge_free_space(const JudgedLine& line);
-[[nodiscard]] Findings judge_used_space(const JudgedLine& line);
-[[nodiscard]] Findings judge_free_inodes(const JudgedLine& line);
-[[nodiscard]] Findings judge_used_inodes(const JudgedLine& line);
-[[nodiscard]] Findings judge_load(const JudgedLine& line);
-[[nodiscard]] Findings judge_service(const JudgedLine& line);
-[[nodiscard]] Findings judge_ib_port(const JudgedLine& line);
-[[nodiscard]] Findings judge_link_flaps(const JudgedLine& line);
-[[nodiscard]] Findings judge_nvlinks(const JudgedLine& line);
-[[nodiscard]] Findings judge_vbios(const JudgedLine& line);
-[[nodiscard]] Findings judge_amd_count(const JudgedLine& line);
-
-// The benchmarks, in benchmark.cpp.
-[[nodiscard]] Result<Benchmark> plan_all_reduce(const CheckLine& line, std::size_t gpus);
-[[nodiscard]] Result<Benchmark> plan_loopback(const CheckLine& line, std::size_t gpus);
-[[nodiscard]] Result<Benchmark> plan_gpu_copy(const CheckLine& line, std::size_t gpus);
-[[nodiscard]] Result<Benchmark> plan_stream(const CheckLine& line, std::size_t gpus);
-[[nodiscard]] Result<Benchmark> plan_hca(const CheckLine& line, std::size_t gpus);
-[[nodiscard]] Result<Benchmark> plan_gpu_hca(const CheckLine& line, std::size_t gpus);
 
 }  // namespace muster::nhc

@@ -92,7 +92,14 @@ Result<void> replace_file(const std::filesystem::path& file, std::string_view co
   return replacement.finish();
 }
 
+Result<void> check_no_others_link(const fs::path& path) {
+  const auto link = others_link(path);
+  if (link.empty()) return {};
+  return make_error(fmt::format("{}: {} is a link of another user", shown(path), shown(link)));
+}
+
 Result<void> check_own_folder(const fs::path& folder) {
+  TRY(check_no_others_link(folder));
   struct stat status = {};
   if (::stat(folder.c_str(), &status) != 0) return {};  // opening a file there reports why
   if (!is_trusted(status.st_uid)) return belongs_to(folder, status.st_uid);

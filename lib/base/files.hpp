@@ -40,8 +40,11 @@ class FileReplacement {
 [[nodiscard]] Result<void> replace_file(const std::filesystem::path& file, std::string_view content,
                                         unsigned mode);
 
-// An error, with a remedy, if users other than this one and root can create files in `folder`. A
-// folder that does not exist is fine.
+// An error if others_link() finds a link in `path`.
+[[nodiscard]] Result<void> check_no_others_link(const std::filesystem::path& path);
+
+// An error, with a remedy, if users other than this one and root can create files in `folder`, or
+// made a link to it. A folder that does not exist is fine.
 [[nodiscard]] Result<void> check_own_folder(const std::filesystem::path& folder);
 
 // An error if `file` is a link, or belongs to neither this user nor root. A file that does not

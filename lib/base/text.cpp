@@ -304,7 +304,8 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   constexpr std::size_t kLongest = 200;  // longer words are not typos, and slow to compare
   if (word.size() > kLongest) return "";
-  const std::size_t tolerance = std::max<std::size_t>(1, word.size() / 3);
+  // Any letter is one letter away from any other: "-J" is not a typo of "-v".
+  const std::size_t tolerance = word.size() < 3 ? 0 : std::max<std::size_t>(1, word.size() / 3);
   const auto given = lower_case(word);
   std::size_t best = tolerance + 1;
   std::string found;

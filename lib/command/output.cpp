@@ -14,6 +14,7 @@
 
 #include "lib/base/descriptor.hpp"
 #include "lib/base/files.hpp"
+#include "lib/base/host_name.hpp"
 #include "lib/base/result.hpp"
 #include "lib/base/text.hpp"
 
@@ -66,8 +67,23 @@ std::optional<int> descriptor_named(std::string_view name) {
   return std::nullopt;
 }
 
-Result<Destination> Destination::open(const Console& console, const std::string& file,
+std::string with_host(std::string_view file) {
+  std::string name;
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    const char next = file[i] == '%' && i + 1 < file.size() ? file[i + 1] : '\0';
+    if (next == 'h') {
+      name += without_domain(host_name());
+    } else {
+      name.push_back(file[i]);
+    }
+    if (next == 'h' || next == '%') ++i;
+  }
+  return name;
+}
+
+Result<Destination> Destination::open(const Console& console, const std::string& named,
                                       unsigned mode) {
+  const auto file = with_host(named);
   const auto descriptor = descriptor_named(file);
   if (descriptor == STDOUT_FILENO) return Destination(console.out);
   if (descriptor) {
@@ -76,11 +92,7 @@ Result<Destination> Destination::open(const Console& console, const std::string&
     });
   }
   // Users must not choose where root writes to.
-  const auto link = ::geteuid() == 0 ? others_link(file) : std::filesystem::path();
-  if (!link.empty()) {
-    return make_error(fmt::format("write {}: {} is a link of another user", printable(file),
-                                  printable(link.string())));
-  }
+  if (::geteuid() == 0) TRY(check_no_others_link(file));
   // Replace the target of a link, not the link.
   std::error_code failure;
   auto target = std::filesystem::canonical(file, failure);

@@ -33,15 +33,18 @@ struct Console {
 inline constexpr unsigned kReportMode = 0666;
 inline constexpr unsigned kSnapshotMode = 0600;
 
+// The name of a file with "%h" replaced by this host's short name, and "%%" by "%".
+[[nodiscard]] std::string with_host(std::string_view file);
+
 // The open descriptor that a name refers to: "-" or nothing (standard output), "/dev/stdout",
 // "/dev/stderr", "/dev/fd/N" or "/proc/self/fd/N".
 [[nodiscard]] std::optional<int> descriptor_named(std::string_view name);
 
 // A descriptor or a file that an answer is written to, piece by piece. A regular file is replaced
-// at the end; a device or pipe is written to directly.
+// at the end; a device or pipe is written to directly. The name is completed by with_host().
 class Destination {
  public:
-  [[nodiscard]] static Result<Destination> open(const Console& console, const std::string& file,
+  [[nodiscard]] static Result<Destination> open(const Console& console, const std::string& named,
                                                 unsigned mode = kReportMode);
 
   [[nodiscard]] Result<void> write(std::string_view text);

@@ -72,7 +72,6 @@ class TopologyWalker final : public pugi::xml_tree_walker {
   std::string missing_;
 };
 
-constexpr std::string_view kNcclConf = "/etc/nccl.conf";
 constexpr std::size_t kMaxTopology = 1024UL * 1024;
 constexpr std::size_t kLongestValue = 4096;
 constexpr std::array<std::string_view, 8> kJobVariables{
@@ -85,11 +84,12 @@ Result<void> add_file(const Root& root, std::string_view path, std::vector<NcclS
   return {};
 }
 
-// In order of precedence: the node's file, the file that the environment names, the environment.
+// The strongest last. Leaves out the file in a user's home: jobs are of other users.
 Fact<std::vector<NcclSetting>> read_nccl(const Root& root, const Variables& variables) {
   std::vector<NcclSetting> settings;
-  for (const auto& path : {std::string(kNcclConf), value_of(variables, "NCCL_CONF_FILE")}) {
-    if (path.empty()) continue;
+  auto files = nccl_conf_files(value_of(variables, "NCCL_CONF_FILE"), "");
+  std::ranges::reverse(files);
+  for (const auto& path : files) {
     const auto added = add_file(root, path, settings);
     if (!added && !added.error().missing) return make_error(added.error().message);
   }
@@ -209,6 +209,17 @@ Fact<std::vector<Library>> read_libraries(const Root& root, const std::vector<st
 bool steers_nccl(std::string_view name) {
   return std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+std::vector<std::string> nccl_conf_files(std::string_view named, std::string_view home) {
+  std::vector<std::string> files;
+  if (!named.empty()) {
+    files.emplace_back(named);
+  } else if (!home.empty()) {
+    files.push_back(fmt::format("{}/.nccl.conf", home));
+  }
+  files.emplace_back("/etc/nccl.conf");
+  return files;
 }
 
 std::vector<NcclSetting> parse_nccl_conf(std::string_view text, std::string_view path) {

@@ -299,6 +299,13 @@ Result<std::string> extends_of(const Yaml& document, const ProfileFile& file) {
   return text_at(document, "extends", file.shown);
 }
 
+Result<void> check_root(std::string_view root) {
+  std::error_code failure;
+  if (fs::is_directory(root, failure)) return {};
+  return make_error(fmt::format("--root {}: {}", printable(root, 200),
+                                failure ? failure.message() : "not a folder"));
+}
+
 Result<SiteFile> read_site(const ProfileSources& sources) {
   SiteFile site;
   if (sources.site.empty()) return site;

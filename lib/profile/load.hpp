@@ -82,6 +82,9 @@ struct SiteFile {
   Yaml slurm;  // what muster may do to nodes
 };
 
+// An error if the folder of --root does not exist: its site's files would seem to be missing.
+[[nodiscard]] Result<void> check_root(std::string_view root);
+
 [[nodiscard]] Result<SiteFile> read_site(const ProfileSources& sources);
 
 }  // namespace muster

@@ -173,6 +173,7 @@ struct Report {
   MUSTER_REQUIRED(std::string, profile, "");
   MUSTER_FIELD(std::vector<std::string>, profile_evidence, "why the profile was chosen");
   MUSTER_REQUIRED(std::string, context, "");
+  MUSTER_UNLESS_EMPTY(std::string, benchmark, "the command of muster-bench, such as node");
   MUSTER_REQUIRED(std::string, started, "RFC 3339, UTC");
   MUSTER_REQUIRED(double, duration_ms, "") = 0;
   MUSTER_REQUIRED(Verdict, verdict, "of the node or the job") = Verdict::unknown;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "lib/base/clock.hpp"
+#include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
 #include "lib/process/startup.hpp"
 #include "slurm/commands/slurm_commands.hpp"
@@ -49,15 +50,15 @@ int print(const slurm::History& history, slurm::EventFilter& filter, EventForm f
 }
 
 Attempt<slurm::History> open(const std::string& state) {
-  auto history = slurm::History::read(history_file(state_folder(state, "/")));
+  const auto folder = state_folder(state, "/");
+  auto history = slurm::History::read(history_file(folder));
   if (history) return *std::move(history);
-  std::error_code failure;
-  const bool fresh = state.empty() || std::filesystem::is_directory(state, failure);
-  if (!history.error().missing || !fresh) return undecided(history.error());
+  if (!history.error().missing) return undecided(history.error());
   // A node on which muster has done nothing yet is not an error.
-  return tl::unexpected<Failure>(
-      Failure{.status = kExitHealthy,
-              .message = fmt::format("nothing has happened yet: {}", history.error().message)});
+  return tl::unexpected<Failure>(Failure{
+      .status = kExitHealthy,
+      .message =
+          fmt::format("nothing has happened yet: no events in {}", printable(folder.string()))});
 }
 
 // A host file has hosts, not Slurm's names for them.
@@ -140,8 +141,16 @@ int run_history(const HistoryCommand& command, const Caller& caller) {
 }
 
 int run_events(const EventsCommand& command, const Caller& caller) {
-  const auto history = open(command.state);
-  if (!history) return fail(caller, history.error());
+  auto history = open(command.state);
+  if (!history) {
+    const int status = fail(caller, history.error());
+    if (!command.follow || status != kExitHealthy) return status;
+    while (!history && history.error().status == kExitHealthy) {
+      std::this_thread::sleep_for(kLook);
+      history = open(command.state);
+    }
+    if (!history) return fail(caller, history.error());
+  }
   auto filter = filter_of(command);
   for (;;) {
     const int status = print(*history, filter, command.form, caller);

@@ -101,6 +101,10 @@ SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root) {
   // Mistakes of several keys together, such as a spread that is too long for its budget.
   auto together = trouble_with(site, right, "", block.rules);
   if (!together.empty()) block.troubles.push_back(std::move(together));
+  for (const auto folder : split(block.rules.programs, ':')) {
+    const auto* key = site.slurm.find("programs");
+    if (key != nullptr) look_for({"programs", folder, X_OK}, site, root, block.troubles);
+  }
   look_for({"nhc_conf", block.rules.nhc_conf}, site, root, block.troubles);
   look_for({"conf", block.rules.conf}, site, root, block.troubles);
   look_for({"tell.program", block.rules.tell.program, X_OK}, site, root, block.troubles);
@@ -165,6 +169,7 @@ ProcessLock wait_for_lock(const std::filesystem::path& file, Clock::time_point e
 }
 
 Result<slurm::Rules> read_rules(std::string_view root, const Variables& variables) {
+  TRY(check_root(root));
   slurm::Rules rules;
   TRY(read_slurm_block(sources_of(variables, root, {}), rules, slurm::check_values));
   return rules;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the catalogue honest: a check left out of the table, the tests or the defaults is named.
+// The catalogue, the names of checks in profiles, and the simulated nodes of the quickstart.
 #include "checks/catalogue.hpp"
 
 #include <fmt/format.h>
@@ -12,13 +12,27 @@
 #include <iterator>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
+#include "checks/names.hpp"
+#include "checks/run.hpp"
+#include "lib/base/text.hpp"
+#include "lib/profile/limits/host.hpp"
 #include "lib/profile/load.hpp"
 #include "tests/checks/ask.hpp"
+#include "tests/support/printers.hpp"
 
 namespace muster::catalogue_test {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::IsEmpty;
+
+// Keeps the catalogue honest: a check left out of the table, the tests or the defaults is named.
+namespace catalogue {
 
 namespace fs = std::filesystem;
 
@@ -80,6 +94,18 @@ TEST(CatalogueTest, EveryCheckHasItsDefaultOutcomesInTheDefaults) {
   }
 }
 
+TEST(CatalogueTest, AProfileWithoutLimitsSkipsTheChecksThatOnlyCompare) {
+  constexpr std::string_view kCompare =
+      "host.memory_available host.swap host.hugepages host.kernel_log host.kernel host.sysctl "
+      "host.limits host.clock host.load host.stuck_tasks host.disk host.services host.modules "
+      "host.ethernet host.programs host.container_storage";
+  for (const auto id : split_words(kCompare)) {
+    const auto* const check = std::ranges::find(checks::kAll, id, &Check::id);
+    ASSERT_NE(check, checks::kAll.end()) << id;
+    EXPECT_THAT(ask(**check, Snapshot{}, Profile{}), ::testing::ElementsAre(skips())) << id;
+  }
+}
+
 TEST(CatalogueTest, NoCheckFailsOnASnapshotInWhichNothingWasObserved) {
   for (const Check* check : checks::kAll) {
     const auto findings = ask(*check, Snapshot{}, Profile{});
@@ -87,6 +113,108 @@ TEST(CatalogueTest, NoCheckFailsOnASnapshotInWhichNothingWasObserved) {
     for (const auto& finding : findings) EXPECT_NE(finding.outcome, Outcome::fail) << check->id;
   }
 }
+
+}  // namespace catalogue
+
+namespace names {
+
+// The error about a profile whose prolog is `context`; empty if there is none.
+std::string trouble_with(const Context& context) {
+  Profile profile;
+  profile.contexts["prolog"] = context;
+  for (const auto* key : {"run", "skip", "count_unknown"}) {
+    profile.origins[std::string("contexts.prolog.") + key] = {.file = "site.yaml", .line = 7};
+  }
+  const auto checked = check_names(profile);
+  return checked ? std::string() : checked.error().message;
+}
+
+std::string trouble_with_fatal(const Words& probes) {
+  Profile profile;
+  profile.muster->probes.fatal = probes;
+  const auto checked = check_names(profile);
+  return checked ? std::string() : checked.error().message;
+}
+
+TEST(NamesTest, ChecksAndGlobsOfChecksAreKnown) {
+  EXPECT_EQ(trouble_with({.run = {"*", "ib.*", "host.mounts", "*.present", "ib.st?te"}}), "");
+}
+
+TEST(NamesTest, AGlobWithinAGroupMayMatchNothing) {
+  EXPECT_EQ(trouble_with({.skip = {"gpu.*", "gpu.ecc_*"}}), "");
+}
+
+TEST(NamesTest, AGlobOutsideOfEveryGroupIsASlip) {
+  EXPECT_EQ(trouble_with({.run = {"hst.*"}}),
+            "site.yaml:7: 'contexts.prolog.run' names unknown check \"hst.*\"");
+}
+
+TEST(NamesTest, AMisspelledCheckIsNamedWithItsPlaceAndTheNearest) {
+  EXPECT_EQ(trouble_with({.run = {"ib.stat", "host.mounts"}}),
+            "site.yaml:7: 'contexts.prolog.run' names unknown check \"ib.stat\"; did you mean "
+            "'ib.state'?");
+  EXPECT_EQ(trouble_with({.skip = {"host.mount"}}),
+            "site.yaml:7: 'contexts.prolog.skip' names unknown check \"host.mount\"; did you mean "
+            "'host.mounts'?");
+  EXPECT_EQ(trouble_with({.count_unknown = {"pci.device"}}),
+            "site.yaml:7: 'contexts.prolog.count_unknown' names unknown check \"pci.device\"; did "
+            "you mean 'pci.devices'?");
+}
+
+TEST(NamesTest, AProbeIsKnownByItsName) {
+  EXPECT_EQ(trouble_with_fatal({"nvml", "mounts", "kernel_log"}), "");
+}
+
+TEST(NamesTest, AMisspelledProbeIsNamedWithTheNearest) {
+  EXPECT_EQ(trouble_with_fatal({"mount"}),
+            "generic: 'muster.probes.fatal' names unknown probe \"mount\"; did you mean 'mounts'?");
+}
+
+}  // namespace names
+
+// The recorded nodes that the quickstart and the micro-benchmarks judge still mean what they meant.
+namespace recorded_nodes {
+
+Report report_on(std::string_view name) {
+  const std::string source = MUSTER_SOURCE_DIR;
+  std::ostringstream text;
+  text << std::ifstream(fmt::format("{}/tests/nodes/simulated/{}.json", source, name)).rdbuf();
+  const auto snapshot = parse_snapshot(text.str());
+  EXPECT_TRUE(snapshot) << snapshot.error().message;
+  const auto profile =
+      load_profile({.shipped = fmt::format("{}/configs/profiles", source)}, "nd96isr_h100_v5");
+  EXPECT_TRUE(profile) << profile.error().message;
+  return snapshot && profile ? judge(*snapshot, *profile, {}) : Report{};
+}
+
+// Findings that are neither passes nor skips: outcome, check, device.
+std::vector<std::string> faults(const Report& report) {
+  std::vector<std::string> found;
+  for (const auto& finding : report.findings) {
+    if (finding.outcome == Outcome::pass || finding.outcome == Outcome::skip) continue;
+    found.push_back(
+        fmt::format("{} {} {}", to_string(finding.outcome), finding.check, finding.device));
+  }
+  return found;
+}
+
+TEST(RecordedNodesTest, TheHealthyOneHasNoFaultAndIsUnknownForWantOfItsGpus) {
+  const Report report = report_on("nd96isr_h100_v5");
+  EXPECT_EQ(report.verdict, Verdict::unknown);
+  EXPECT_THAT(faults(report), IsEmpty());
+  EXPECT_THAT(report.coverage.not_observed, ElementsAre(Field(&NotObserved::what, "GPUs")));
+}
+
+TEST(RecordedNodesTest, TheSickOneHasItsFourFaultsAndNoOther) {
+  const Report report = report_on("nd96isr_h100_v5_sick");
+  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+  EXPECT_THAT(
+      faults(report),
+      ElementsAre("fail host.kernel_log sda1", "fail host.services nvidia-fabricmanager.service",
+                  "fail pci.devices 0003:00:00.0", "fail ib.rate mlx5_ib5"));
+}
+
+}  // namespace recorded_nodes
 
 }  // namespace
 }  // namespace muster::catalogue_test

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "checks/catalogue.hpp"
-#include "checks/impact_categories.hpp"
 #include "lib/profile/limits/host.hpp"
 #include "tests/support/printers.hpp"
 
@@ -279,9 +278,8 @@ TEST(JudgeTest, LeavesTheLogsFaultToTheCheckThatFoundItInCounters) {
             (Finding{.check = "host.kernel_log",
                      .device = "node",
                      .outcome = Outcome::skip,
-                     .message = "the same fault as host.edac mc2: memory_uncorrected: 1 incident "
-                                "(1 line) since boot, latest 3 min ago: \"Memory failure: "
-                                "0x1\"",
+                     .message = "the same fault as host.edac mc2: memory_uncorrected: once since "
+                                "boot, 3 min ago: \"Memory failure: 0x1\"",
                      .observed = std::int64_t{1},
                      .limit = std::int64_t{0},
                      .unit = "incidents"}));

@@ -78,20 +78,10 @@ class BusyGpus : public ::testing::TestWithParam<std::string_view> {
     return concerns(judge(seen.snapshot, seen.profile, {.context = context}));
   }
 
-  [[nodiscard]] Examination look_at(nodes::NodeDescription node) {
-    stage_.show(render(node));
-    remember(state_.path(),
-             examine(stage_.root(), {.profile = node.profile, .nvml = stage_.nvml()}).snapshot);
-    node.system.uptime_s += 3600;
-    let_counters_move(node);
-    stage_.show(render(node));
-    return examine(stage_.root(),
-                   {.profile = node.profile, .state = state_.path(), .nvml = stage_.nvml()});
+  [[nodiscard]] static Examination look_at(const nodes::NodeDescription& node) {
+    Stage stage;
+    return examine_twice(stage, node, let_counters_move);
   }
-
- private:
-  TempDir state_;
-  Stage stage_;
 };
 
 TEST_P(BusyGpus, AreSoundBesideAJob) {
@@ -129,8 +119,7 @@ TEST_P(BusyGpus, MaySlowDownForAMoment) {
   load_fully(node);
   for (auto& gpu : node.gpus) gpu.facts.clocks.reasons = 0x4cU;
   Stage stage;
-  stage.show(render(node));
-  const auto seen = examine(stage.root(), {.profile = node.profile, .nvml = stage.nvml()});
+  const auto seen = examine_node(stage, node);
   for (const std::string context : {"prolog", "epilog", "boot", "manual", "periodic"}) {
     const auto report = judge(seen.snapshot, seen.profile, {.context = context});
     EXPECT_EQ(report.verdict, Verdict::healthy) << context << explain(report);

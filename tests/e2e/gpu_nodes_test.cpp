@@ -24,16 +24,8 @@ using Ids = std::set<std::string>;
 
 // The checks without a finding on a healthy node of this name in its second run.
 Ids silent_checks(std::string_view name) {
-  auto node = node_named(name);
-  const TempDir state;
   Stage stage;
-  stage.show(render(node));
-  remember(state.path(),
-           examine(stage.root(), {.profile = node.profile, .nvml = stage.nvml()}).snapshot);
-  node.system.uptime_s += 3600;
-  stage.show(render(node));
-  const auto seen =
-      examine(stage.root(), {.profile = node.profile, .state = state.path(), .nvml = stage.nvml()});
+  const auto seen = examine_twice(stage, node_named(name));
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
   Ids ids;
   for (const auto& check : seen.report.checks) {

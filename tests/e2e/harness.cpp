@@ -13,11 +13,12 @@
 #include <optional>
 #include <utility>
 
-#include "checks/app/observe_node.hpp"
+#include "checks/app/inspect.hpp"
 #include "checks/run.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/state/state.hpp"
 #include "tests/nodes/nvml.hpp"
+#include "tests/nodes/render.hpp"
 
 namespace muster::e2e {
 namespace {
@@ -67,6 +68,32 @@ Examination examine(const fs::path& root, const Request& request) {
   return {.snapshot = std::move(examined.snapshot),
           .profile = std::move(examined.choice.profile),
           .report = std::move(report)};
+}
+
+Examination examine_node(Stage& stage, const nodes::NodeDescription& node, const fs::path& state) {
+  stage.show(render(node));
+  return examine(stage.root(), {.profile = node.profile, .state = state, .nvml = stage.nvml()});
+}
+
+Examination examine_twice(Stage& stage, nodes::NodeDescription node,
+                          const std::function<void(nodes::NodeDescription&)>& change) {
+  const TempDir state;
+  remember(state.path(), examine_node(stage, node).snapshot);
+  node.system.uptime_s += 3600;
+  if (change) change(node);
+  return examine_node(stage, node, state.path());
+}
+
+Examination examine_fault(Stage& stage, const nodes::NodeDescription& node,
+                          const nodes::Fault& fault, const std::string& profile) {
+  const TempDir state;
+  if (fault.earlier_s > 0) {
+    stage.show(render_earlier(node, fault));
+    remember(state.path(),
+             examine(stage.root(), {.profile = profile, .nvml = stage.nvml()}).snapshot);
+  }
+  stage.show(render_with(node, {&fault}));
+  return examine(stage.root(), {.profile = profile, .state = state.path(), .nvml = stage.nvml()});
 }
 
 std::string profile_of(const fs::path& root) {

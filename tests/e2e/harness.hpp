@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "lib/node/snapshot.hpp"
 #include "lib/profile/profile.hpp"
 #include "lib/report/report.hpp"
+#include "tests/nodes/faults.hpp"
 #include "tests/nodes/node.hpp"
 #include "tests/nodes/tree.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -48,6 +50,20 @@ struct Request {
 
 // As `muster check --root`, with every check selected.
 [[nodiscard]] Examination examine(const std::filesystem::path& root, const Request& request);
+
+// Shows the node and examines it by its own profile.
+[[nodiscard]] Examination examine_node(Stage& stage, const nodes::NodeDescription& node,
+                                       const std::filesystem::path& state = {});
+
+// Examines the node, changes it by `change`, and examines it again an hour later, when rates are
+// judged, too.
+[[nodiscard]] Examination examine_twice(
+    Stage& stage, nodes::NodeDescription node,
+    const std::function<void(nodes::NodeDescription&)>& change = {});
+
+// Examines the node with a fault, after an earlier run if only that shows it.
+[[nodiscard]] Examination examine_fault(Stage& stage, const nodes::NodeDescription& node,
+                                        const nodes::Fault& fault, const std::string& profile);
 
 // The profile that the node's hardware is recognised as.
 [[nodiscard]] std::string profile_of(const std::filesystem::path& root);

@@ -5,14 +5,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <ostream>
 #include <set>
+#include <sstream>
+#include <variant>
 
 #include "checks/catalogue.hpp"
 #include "checks/run.hpp"
-#include "tests/e2e/golden.hpp"
+#include "lib/base/text.hpp"
 #include "tests/e2e/harness.hpp"
 #include "tests/nodes/faults.hpp"
 #include "tests/nodes/render.hpp"
@@ -22,6 +27,97 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+
+// Texts that tests compare with a file in tests/nodes/golden, one named entry each. With
+// MUSTER_REWRITE_GOLDEN set they write the file instead.
+class GoldenFile {
+ public:
+  explicit GoldenFile(std::string_view name);
+
+  // Expects the entry `name` to be `text`, or stores it.
+  void expect(const std::string& name, const std::string& text);
+  // Expects that every entry of the file is in `names`.
+  void expect_only(const std::vector<std::string>& names) const;
+
+ private:
+  void write() const;
+
+  std::filesystem::path file_;
+  std::map<std::string, std::string> entries_;
+};
+
+constexpr std::string_view kHeading = "== ";
+
+std::string text_of(const Value& value) {
+  return std::visit(
+      [](const auto& held) -> std::string {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {
+          return "none";
+        } else {
+          return fmt::format("{}", held);
+        }
+      },
+      value);
+}
+
+bool rewriting() { return std::getenv("MUSTER_REWRITE_GOLDEN") != nullptr; }
+
+GoldenFile::GoldenFile(std::string_view name)
+    : file_(std::filesystem::path(MUSTER_SOURCE_DIR) / "tests/nodes/golden" / name) {
+  std::ifstream file(file_);
+  std::string* entry = nullptr;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(kHeading)) {
+      entry = &entries_[line.substr(kHeading.size())];
+    } else if (entry != nullptr) {
+      entry->append(line).append("\n");
+    }
+  }
+}
+
+void GoldenFile::expect(const std::string& name, const std::string& text) {
+  auto& entry = entries_[name];
+  if (entry == text) return;
+  if (!rewriting()) {
+    EXPECT_EQ(text, entry) << file_ << ": " << name
+                           << " differs; MUSTER_REWRITE_GOLDEN=1 writes it anew";
+    return;
+  }
+  entry = text;
+  write();
+}
+
+void GoldenFile::expect_only(const std::vector<std::string>& names) const {
+  for (const auto& [name, text] : entries_) {
+    EXPECT_TRUE(std::ranges::find(names, name) != names.end())
+        << file_ << " has the entry " << name << ", which no test compares";
+  }
+}
+
+void GoldenFile::write() const {
+  std::ostringstream text;
+  for (const auto& [name, entry] : entries_) text << kHeading << name << '\n' << entry;
+  std::ofstream(file_) << text.str();
+}
+
+// "fail ib.rate mlx5_ib5: 200 Gb/s, expected 400 Gb/s [observed 200, limit 400 Gb/s] -> reseat". Of
+// a pass or skip only if `all`.
+std::string golden_text(const Report& report, bool all) {
+  std::string text;
+  for (const auto& each : report.findings) {
+    if (!all && (each.outcome == Outcome::pass || each.outcome == Outcome::skip)) continue;
+    text +=
+        fmt::format("{} {} {}: {}", to_string(each.outcome), each.check, each.device, each.message);
+    if (each.observed != Value() || each.limit != Value()) {
+      text += fmt::format(" [{}, limit {}{}{}]", text_of(each.observed), text_of(each.limit),
+                          each.unit.empty() ? "" : " ", each.unit);
+    }
+    if (each.remedy != Remedy::none) text += fmt::format(" -> {}", to_string(each.remedy));
+    if (!each.code.empty()) text += fmt::format(" {}", each.code);
+    text += '\n';
+  }
+  return text;
+}
 
 // One directory per kind of node, reused for all its faults.
 Stage& stage_of(std::string_view node) {
@@ -57,10 +153,7 @@ class HealthyNode : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(HealthyNode, HasNoFindingAndNothingUnknown) {
   if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
-  const auto node = node_named(GetParam());
-  auto& stage = stage_of(GetParam());
-  stage.show(render(node));
-  const auto seen = examine(stage.root(), {.profile = node.profile, .nvml = stage.nvml()});
+  const auto seen = examine_node(stage_of(GetParam()), node_named(GetParam()));
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
   EXPECT_EQ(seen.report.verdict, Verdict::healthy);
   static GoldenFile golden("healthy.txt");
@@ -77,16 +170,7 @@ TEST_P(HealthyNode, IsRecognisedByItsHardware) {
 
 TEST_P(HealthyNode, StaysHealthyInItsNextRun) {
   if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
-  const TempDir state;
-  auto node = busy(node_named(GetParam()));
-  auto& stage = stage_of(GetParam());
-  stage.show(render(node));
-  remember(state.path(),
-           examine(stage.root(), {.profile = node.profile, .nvml = stage.nvml()}).snapshot);
-  node.system.uptime_s += 3600;
-  stage.show(render(node));
-  const auto seen =
-      examine(stage.root(), {.profile = node.profile, .state = state.path(), .nvml = stage.nvml()});
+  const auto seen = examine_twice(stage_of(GetParam()), busy(node_named(GetParam())));
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
   EXPECT_EQ(seen.report.verdict, Verdict::healthy);
   expect_same_from_snapshot(seen);
@@ -94,18 +178,12 @@ TEST_P(HealthyNode, StaysHealthyInItsNextRun) {
 
 // A process that writes to a busy disk sleeps at every look, and runs in between.
 TEST(BusyWriterTest, IsNotStuck) {
-  const TempDir state;
   auto node = node_named("nd96isr_h100_v5");
   node.processes.push_back({.pid = 4242, .name = "dd", .state = 'D', .start_ticks = 7'000'000});
   Stage stage;
-  stage.show(render(node));
-  remember(state.path(),
-           examine(stage.root(), {.profile = node.profile, .nvml = stage.nvml()}).snapshot);
-  node.system.uptime_s += 3600;
-  node.processes.back().voluntary_switches += 90'000;
-  stage.show(render(node));
-  const auto seen =
-      examine(stage.root(), {.profile = node.profile, .state = state.path(), .nvml = stage.nvml()});
+  const auto seen = examine_twice(stage, node, [](nodes::NodeDescription& later) {
+    later.processes.back().voluntary_switches += 90'000;
+  });
   EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
 }
 
@@ -137,16 +215,7 @@ TEST_P(SingleFault, IsTheOnlyFinding) {
   if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   const auto& fault = GetParam();
   const auto node = node_named(fault.node);
-  const TempDir state;
-  auto& stage = stage_of(fault.node);
-  if (fault.earlier_s > 0) {
-    stage.show(render_earlier(node, fault));
-    remember(state.path(),
-             examine(stage.root(), {.profile = node.profile, .nvml = stage.nvml()}).snapshot);
-  }
-  stage.show(render_with(node, {&fault}));
-  const auto seen =
-      examine(stage.root(), {.profile = node.profile, .state = state.path(), .nvml = stage.nvml()});
+  const auto seen = examine_fault(stage_of(fault.node), node, fault, node.profile);
   EXPECT_THAT(concerns(seen.report), ElementsAre(fmt::format("{} {} {}", to_string(fault.outcome),
                                                              fault.check, fault.device)))
       << explain(seen.report);
@@ -170,73 +239,20 @@ TEST(FaultTableTest, GoldenFileHasAnEntryForEachFaultOnly) {
 
 // The checks that a simulated fault makes fail, so that none is lost from the table of faults.
 TEST(FaultTableTest, HasAFaultForEveryCheckThatItCovers) {
-  const std::set<std::string_view> covered{
-      "host.cpu",
-      "host.memory",
-      "host.memory_available",
-      "host.swap",
-      "host.hugepages",
-      "host.edac",
-      "host.kernel_log",
-      "host.kernel",
-      "host.sysctl",
-      "host.limits",
-      "host.clock",
-      "host.load",
-      "host.stuck_tasks",
-      "host.mounts",
-      "host.nvme",
-      "host.services",
-      "host.modules",
-      "host.ethernet",
-      "host.programs",
-      "host.container_storage",
-      "pci.devices",
-      "pci.link",
-      "pci.errors",
-      "pci.acs",
-      "pci.payload",
-      "gpu.present",
-      "gpu.driver",
-      "gpu.ecc_mode",
-      "gpu.ecc_uncorrectable",
-      "gpu.ecc_sram",
-      "gpu.ecc_corrected",
-      "gpu.ecc_remapped_rows",
-      "gpu.ecc_retired_pages",
-      "gpu.recovery_action",
-      "gpu.temperature",
-      "gpu.power",
-      "gpu.persistence",
-      "gpu.mig",
-      "gpu.firmware",
-      "gpu.nvlink_state",
-      "gpu.nvlink_errors",
-      "gpu.pcie_replay",
-      "gpu.p2p",
-      "gpu.fabric",
-      "gpu.clocks",
-      "gpu.compute_mode",
-      "gpu.processes",
-      "gpu.memory_used",
-      "gpu.xid",
-      "gpu.sxid",
-      "gpu.amd",
-      "gpu.ras",
-      "ib.present",
-      "ib.state",
-      "ib.rate",
-      "ib.firmware",
-      "ib.pkey",
-      "ib.address",
-      "ib.errors",
-      "ib.flaps",
-      "ib.netdev",
-      "topo.numa",
-      "topo.pairing",
-      "topo.nccl_file",
-      "env.nccl",
-  };
+  constexpr std::string_view kCovered =
+      "host.cpu host.memory host.memory_available host.swap host.hugepages host.edac "
+      "host.kernel_log host.kernel host.sysctl host.limits host.clock host.load "
+      "host.stuck_tasks host.mounts host.nvme host.services host.modules host.ethernet "
+      "host.programs host.container_storage pci.devices pci.link pci.errors pci.acs "
+      "pci.payload gpu.present gpu.driver gpu.ecc_mode gpu.ecc_uncorrectable gpu.ecc_sram "
+      "gpu.ecc_corrected gpu.ecc_remapped_rows gpu.ecc_retired_pages gpu.recovery_action "
+      "gpu.temperature gpu.power gpu.persistence gpu.mig gpu.firmware gpu.nvlink_state "
+      "gpu.nvlink_errors gpu.pcie_replay gpu.p2p gpu.fabric gpu.clocks gpu.compute_mode "
+      "gpu.processes gpu.memory_used gpu.xid gpu.sxid gpu.amd gpu.ras ib.present ib.state "
+      "ib.rate ib.firmware ib.pkey ib.address ib.errors ib.flaps ib.netdev topo.numa "
+      "topo.pairing topo.nccl_file env.nccl";
+  const auto words = split_words(kCovered);
+  const std::set<std::string_view> covered(words.begin(), words.end());
   std::set<std::string_view> failed;
   for (const auto& fault : nodes::all_faults()) failed.insert(fault.check);
   EXPECT_EQ(failed, covered);

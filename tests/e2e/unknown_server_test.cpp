@@ -65,20 +65,6 @@ class UnknownServer : public ::testing::Test {
     folder_.write("gx8.yaml", app::make_profile("gx8", {seen.snapshot}).yaml);
   }
 
-  // Examines the node with the fault, after an earlier run if only that shows it.
-  [[nodiscard]] Examination with(const nodes::Fault& fault, const std::string& profile) {
-    const auto node = unknown_server();
-    const TempDir state;
-    if (fault.earlier_s > 0) {
-      stage_.show(render_earlier(node, fault));
-      remember(state.path(),
-               examine(stage_.root(), {.profile = profile, .nvml = stage_.nvml()}).snapshot);
-    }
-    stage_.show(render_with(node, {&fault}));
-    return examine(stage_.root(),
-                   {.profile = profile, .state = state.path(), .nvml = stage_.nvml()});
-  }
-
   TempDir folder_;
   Stage stage_;
   std::string profile_;
@@ -107,12 +93,12 @@ TEST_F(UnknownServer, ShowsEachFault) {
   for (const auto& fault : nodes::all_faults()) {
     if (!nodes::make_faulty(unknown_server(), {&fault})) continue;
     ++shown;
-    const auto own = with(fault, profile_);
+    const auto own = examine_fault(stage_, unknown_server(), fault, profile_);
     EXPECT_NE(is_said(own.report, fault), said_by_the_site().contains(fault.name))
         << fault.name << ":\n"
         << explain(own.report);
     if (!with_sisters().contains(fault.name)) continue;
-    const auto generic = with(fault, "generic");
+    const auto generic = examine_fault(stage_, unknown_server(), fault, "generic");
     EXPECT_TRUE(is_said(generic.report, fault)) << fault.name << ":\n" << explain(generic.report);
   }
   EXPECT_GE(shown, 100U);

@@ -137,6 +137,11 @@ struct LinkRate {
 // Whether a variable belongs to NCCL or a library that it uses. No other variables are recorded.
 [[nodiscard]] bool steers_nccl(std::string_view name);
 
+// The files that NCCL reads its settings from, the strongest first: the one that NCCL_CONF_FILE
+// names, else the user's own below `home` (empty for none), and the node's. Variables win over them.
+[[nodiscard]] std::vector<std::string> nccl_conf_files(std::string_view named,
+                                                       std::string_view home);
+
 // Parses NAME=value lines as NCCL does: blanks are significant, comments do not exist, and the
 // first line for a name wins. The origin of each setting is "<path>:<line>".
 [[nodiscard]] std::vector<NcclSetting> parse_nccl_conf(std::string_view text,

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics for node_exporter's textfile collector. Labels come from fixed lists (checks, probes,
-// contexts), without devices and messages, so that the number of series is limited.
+// Metrics for node_exporter's textfile collector. Labels are names of checks, probes, contexts,
+// commands, tests and devices, never messages, and the number of series is limited.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
 #include <ctime>
+#include <map>
 #include <optional>
+#include <variant>
 
 #include "lib/base/text.hpp"
 #include "lib/report/format.hpp"
@@ -16,6 +21,12 @@ namespace {
 
 // Outcomes as numbers, ascending by severity: an alert can use `> 0`, a dashboard the maximum.
 int number_of(Outcome outcome) { return rank(Outcome::pass) - rank(outcome); }
+
+// On the same scale.
+int number_of(Verdict verdict) {
+  if (verdict == Verdict::healthy) return number_of(Outcome::pass);
+  return number_of(verdict == Verdict::unhealthy ? Outcome::fail : Outcome::unknown);
+}
 
 // Escapes the two printable characters that are special in a label.
 std::string label(std::string_view raw) {
@@ -35,37 +46,45 @@ std::optional<std::int64_t> seconds_since_epoch(const std::string& started) {
   return ::timegm(&broken);
 }
 
+// The series of `muster check` and of muster-bench have different names: both programs write into
+// the same folder, and node_exporter takes no series twice.
 class Page {
  public:
-  explicit Page(const Report& report) : context_(label(report.context)) {}
-
-  void family(std::string_view name, std::string_view help) {
-    name_ = name;
-    text_ += fmt::format("# HELP {} {}\n# TYPE {} gauge\n", name, help, name);
+  explicit Page(const Report& report)
+      : prefix_(report.benchmark.empty() ? "muster" : "muster_bench"),
+        source_(report.benchmark.empty() ? fmt::format("context=\"{}\"", label(report.context))
+                                         : fmt::format("command=\"{}\"", label(report.benchmark))) {
   }
 
-  // Adds a sample. `labels` follow the context between the braces.
+  // Begins the samples of a metric; `name` follows the prefix.
+  void family(std::string_view name, std::string_view help) {
+    name_ = fmt::format("{}_{}", prefix_, name);
+    text_ += fmt::format("# HELP {} {}\n# TYPE {} gauge\n", name_, help, name_);
+  }
+
+  // Adds a sample. `labels` follow the source between the braces.
   template <class Number>
   void sample(std::string_view labels, Number value) {
-    text_ += fmt::format("{}{{context=\"{}\"{}{}}} {}\n", name_, context_,
-                         labels.empty() ? "" : ",", labels, value);
+    text_ +=
+        fmt::format("{}{{{}{}{}}} {}\n", name_, source_, labels.empty() ? "" : ",", labels, value);
   }
 
   [[nodiscard]] std::string text() && { return std::move(text_); }
 
  private:
-  std::string context_;
+  std::string_view prefix_;
+  std::string source_;  // the first label of each sample
   std::string name_;
   std::string text_;
 };
 
 void add_checks(Page& page, const Report& report) {
-  page.family("muster_check_outcome",
+  page.family("check_outcome",
               "Outcome of each check: -1 skip, 0 pass, 1 warn, 2 unknown, 3 fail.");
   for (const auto& check : report.checks) {
     page.sample(fmt::format("check=\"{}\"", label(check.id)), number_of(check.outcome));
   }
-  page.family("muster_findings", "Findings of the run by outcome.");
+  page.family("findings", "Findings of the run by outcome.");
   for (const auto outcome :
        {Outcome::pass, Outcome::warn, Outcome::fail, Outcome::unknown, Outcome::skip}) {
     page.sample(fmt::format("outcome=\"{}\"", to_string(outcome)), count_findings(report, outcome));
@@ -73,11 +92,11 @@ void add_checks(Page& page, const Report& report) {
 }
 
 void add_coverage(Page& page, const Report& report) {
-  page.family("muster_checks_selected", "Checks of the run.");
+  page.family("checks_selected", "Checks of the run.");
   page.sample("", report.coverage.selected);
-  page.family("muster_checks_judged", "Checks of the run that passed, warned or failed.");
+  page.family("checks_judged", "Checks of the run that passed, warned or failed.");
   page.sample("", report.coverage.judged);
-  page.family("muster_not_observed",
+  page.family("not_observed",
               "Facts that checks needed and that were not observed: 1 if the verdict requires "
               "them, else 0.");
   for (const auto& gap : report.coverage.not_observed) {
@@ -86,15 +105,127 @@ void add_coverage(Page& page, const Report& report) {
 }
 
 void add_probes(Page& page, const Report& report) {
-  page.family("muster_probe_duration_seconds", "How long each probe took.");
+  page.family("probe_duration_seconds", "How long each probe took.");
   for (const auto& probe : report.probes) {
     page.sample(fmt::format("probe=\"{}\"", label(probe.name)), probe.duration_ms / 1000.0);
   }
-  page.family("muster_probe_answered",
-              "Whether the probe answered: 0 after a time-out or an error.");
+  page.family("probe_answered", "Whether the probe answered: 0 after a time-out or an error.");
   for (const auto& probe : report.probes) {
     const bool answered = probe.status == "ok" || probe.status == "absent";
     page.sample(fmt::format("probe=\"{}\"", label(probe.name)), answered ? 1 : 0);
+  }
+}
+
+std::optional<double> number_in(const Value& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  const auto* number = std::get_if<double>(&value);
+  return number != nullptr && std::isfinite(*number) ? std::optional(*number) : std::nullopt;
+}
+
+constexpr std::size_t kMostSeries = 200;  // of a family whose labels name devices
+
+// The best or worst value of each combination of labels, in the order of their names.
+class Samples {
+ public:
+  void keep_least(std::string labels, double value) {
+    const auto [kept, is_new] = values_.emplace(std::move(labels), value);
+    if (!is_new) kept->second = std::min(kept->second, value);
+  }
+
+  void keep_most(std::string labels, double value) {
+    const auto [kept, is_new] = values_.emplace(std::move(labels), value);
+    if (!is_new) kept->second = std::max(kept->second, value);
+  }
+
+  void add_to(Page& page, std::string_view name, std::string_view help) const {
+    if (values_.empty()) return;
+    page.family(name, help);
+    std::size_t count = 0;
+    for (const auto& [labels, value] : values_) {
+      if (++count <= kMostSeries) page.sample(labels, value);
+    }
+  }
+
+ private:
+  std::map<std::string, double> values_;
+};
+
+// How far a value is from its limit, by the outcome: a passing value is on the good side of it.
+void add_headroom(Page& page, const Report& report) {
+  Samples samples;
+  for (const auto& finding : report.findings) {
+    const auto observed = number_in(finding.observed);
+    const auto limit = number_in(finding.limit);
+    const bool judged =
+        rank(finding.outcome) <= rank(Outcome::pass) && finding.outcome != Outcome::unknown;
+    if (!judged || !observed || !limit || *limit == 0) continue;
+    const double distance = std::abs((*limit - *observed) / *limit);
+    samples.keep_least(
+        fmt::format(R"(check="{}",device="{}")", label(finding.check), label(finding.device)),
+        finding.outcome == Outcome::pass ? distance : -distance);
+  }
+  samples.add_to(page, "headroom_ratio",
+                 "Distance of the observed value from its limit as a share of the limit: below 0 "
+                 "on the bad side.");
+}
+
+struct UnitOfMetric {
+  std::string_view unit;
+  double factor;  // to the unit in the name of the metric
+  std::string_view name;
+};
+
+constexpr std::string_view kBytes = "bandwidth_bytes_per_second";
+constexpr std::string_view kOperations = "operations_per_second";
+
+constexpr auto kUnits = std::to_array<UnitOfMetric>({{"GB/s", 1e9, kBytes},
+                                                     {"MB/s", 1e6, kBytes},
+                                                     {"Gb/s", 1e9 / 8, kBytes},
+                                                     {"TFLOPS", 1e12, kOperations},
+                                                     {"TOPS", 1e12, kOperations}});
+
+// The metric of a number, without its prefix; empty for a unit that has none.
+std::string metric_of(std::string_view unit, bool on_a_bus) {
+  const auto* const found = std::ranges::find(kUnits, unit, &UnitOfMetric::unit);
+  if (found == kUnits.end()) return {};
+  if (found->name != kBytes) return std::string(found->name);
+  return fmt::format("{}_{}", on_a_bus ? "bus" : "copy", found->name);
+}
+
+double in_unit_of_metric(double value, std::string_view unit) {
+  return value * std::ranges::find(kUnits, unit, &UnitOfMetric::unit)->factor;
+}
+
+// The best value of each test and device over all sizes, and the limits.
+void add_measurements(Page& page, const Report& report) {
+  std::map<std::string, Samples> values;
+  std::map<std::string, Samples> limits;
+  for (const auto& each : report.measurements) {
+    const auto& conditions = each.conditions;
+    const auto metric = metric_of(each.unit, each.quantity == "busbw");
+    if (metric.empty() || !std::isfinite(each.value)) continue;
+    values[metric].keep_most(
+        fmt::format(R"(test="{}",quantity="{}",device="{}",nodes="{}")",
+                    label(conditions.test.empty() ? conditions.collective : conditions.test),
+                    label(each.quantity),
+                    label(conditions.device.empty() ? "job" : conditions.device), conditions.nodes),
+        in_unit_of_metric(each.value, each.unit));
+  }
+  for (const auto& finding : report.findings) {
+    const auto limit = number_in(finding.limit);
+    const bool on_a_bus =
+        finding.check == "bench.min_busbw" || finding.check.starts_with("bench.job_");
+    const auto metric = metric_of(finding.unit, on_a_bus);
+    if (metric.empty() || !limit) continue;
+    limits[metric].keep_most(
+        fmt::format(R"(check="{}",device="{}")", label(finding.check), label(finding.device)),
+        in_unit_of_metric(*limit, finding.unit));
+  }
+  for (const auto& [metric, samples] : values) {
+    samples.add_to(page, metric, "The best that each test and device reached.");
+  }
+  for (const auto& [metric, samples] : limits) {
+    samples.add_to(page, fmt::format("limit_{}", metric), "The limit that a check compared with.");
   }
 }
 
@@ -102,19 +233,21 @@ void add_probes(Page& page, const Report& report) {
 
 std::string to_prometheus(const Report& report, const RenderOptions& /*options*/) {
   Page page(report);
-  page.family("muster_info", "What ran: the version of muster and the profile it judged by.");
+  page.family("info", "What ran: the version of muster and the profile it judged by.");
   page.sample(fmt::format(R"(node="{}",profile="{}",version="{}")", label(report.node),
                           label(report.profile), label(report.muster)),
               1);
-  page.family("muster_verdict", "Verdict of the run: 0 healthy, 1 unhealthy, 2 unknown.");
-  page.sample("", exit_status(report.verdict));
+  page.family("verdict", "Verdict of the run: 0 healthy, 2 unknown, 3 unhealthy.");
+  page.sample("", number_of(report.verdict));
   add_checks(page, report);
+  add_headroom(page, report);
+  if (!report.benchmark.empty()) add_measurements(page, report);
   add_coverage(page, report);
   add_probes(page, report);
-  page.family("muster_run_duration_seconds", "How long the run took.");
+  page.family("run_duration_seconds", "How long the run took.");
   page.sample("", report.duration_ms / 1000.0);
   if (const auto seconds = seconds_since_epoch(report.started)) {
-    page.family("muster_last_run_timestamp_seconds", "When the run started.");
+    page.family("last_run_timestamp_seconds", "When the run started.");
     page.sample("", *seconds);
   }
   return std::move(page).text();

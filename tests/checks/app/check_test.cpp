@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole of `muster check` below a root that holds next to nothing.
+// Observing and judging a node below a root that holds next to nothing.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <vector>
 
+#include "checks/app/inspect.hpp"
 #include "lib/node/snapshot.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "lib/profile/limits/topology.hpp"
 #include "lib/report/report.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -15,6 +22,7 @@ namespace muster::app {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -123,6 +131,20 @@ TEST_F(CheckTest, WritesTheStateToTheGivenFolder) {
   EXPECT_EQ(caller_.notes(), "");
 }
 
+TEST_F(CheckTest, FollowsNoLinkOfAnotherUserToTheState) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  std::filesystem::create_directories(dir_.path() / "real");
+  std::filesystem::create_directory_symlink("real", dir_.path() / "theirs");
+  ASSERT_EQ(::lchown(path("theirs").c_str(), 1001, 1001), 0);
+  for (const auto* name : {"theirs", "theirs/below"}) {
+    auto asked = command();
+    asked.state = path(name);
+    EXPECT_EQ(check(asked), kExitUndecided);
+    EXPECT_THAT(caller_.notes(), HasSubstr("theirs is a link of another user"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.path() / "real"));
+}
+
 TEST_F(CheckTest, WritesNothingBelowAForeignRoot) {
   (void)check(command());
   EXPECT_FALSE(std::filesystem::exists(dir_.path() / "root/var"));
@@ -137,7 +159,7 @@ TEST_F(CheckTest, AStateThatCannotBeWrittenIsAWarning) {
   asked.state = path("file/below");
   Deadline deadline(Clock::now() + std::chrono::seconds(30));
   const int status = run_check(asked, other.caller(), deadline);
-  EXPECT_THAT(other.notes(), HasSubstr("muster: warning: cannot write the state of this run: "));
+  EXPECT_THAT(other.notes(), HasSubstr("muster: warning: cannot save the state of this run: "));
   ASSERT_TRUE(without_state);
   EXPECT_EQ(status, exit_status(without_state->verdict));
 }
@@ -226,6 +248,174 @@ TEST_F(CheckTest, SnapshotPrintsWhatWasObserved) {
   const auto snapshot = parse_snapshot(caller_.out());
   ASSERT_TRUE(snapshot) << snapshot.error().message;
   EXPECT_EQ(snapshot->identity->hostname, "node-7");
+}
+
+class ExamineTest : public ::testing::Test {
+ protected:
+  ExamineTest() { dir_.write("root/proc/sys/kernel/hostname", "node-7\n"); }
+
+  [[nodiscard]] Attempt<ObservedNode> examine_root(const std::string& profile) const {
+    const ObservationRequest request{
+        .profile = profile, .root = (dir_.path() / "root").string(), .probes = [](const Profile*) {
+          return ProbeSet(Probe::environment);
+        }};
+    const std::map<std::string, std::string> variables{{"NCCL_DEBUG", "TRACE"}};
+    Deadline deadline(Clock::now() + std::chrono::seconds(30));
+    return observe_node(request, variables, Clock::now(), deadline);
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(ExamineTest, IgnoresTheCallersNcclVariablesForAForeignNode) {
+  const auto observed = examine_root("generic");
+  ASSERT_TRUE(observed) << observed.error().message;
+  ASSERT_TRUE(observed->snapshot.environment->nccl);
+  EXPECT_THAT(*observed->snapshot.environment->nccl, IsEmpty());
+}
+
+TEST_F(ExamineTest, ReadsTheSettingsOfTheForeignNode) {
+  dir_.write("root/etc/nccl.conf", "NCCL_DEBUG=INFO\n");
+  const auto observed = examine_root("generic");
+  ASSERT_TRUE(observed) << observed.error().message;
+  ASSERT_TRUE(observed->snapshot.environment->nccl);
+  EXPECT_THAT(*observed->snapshot.environment->nccl,
+              ElementsAre(Field(&NcclSetting::value, "INFO")));
+}
+
+TEST_F(ExamineTest, AnUnknownCheckInTheSiteFileIsBadConfiguration) {
+  dir_.write("root/etc/muster/muster.yaml",
+             "overrides:\n  contexts:\n    manual:\n      run: [ib.stat, host.mounts]\n");
+  for (const auto* profile : {"generic", ""}) {
+    const auto observed = examine_root(profile);
+    ASSERT_FALSE(observed);
+    EXPECT_EQ(observed.error().status, 78);
+    EXPECT_EQ(observed.error().message,
+              fmt::format("{}/root/etc/muster/muster.yaml:4: 'contexts.manual.run' names unknown "
+                          "check \"ib.stat\"; did you mean 'ib.state'?",
+                          dir_.path().string()));
+  }
+}
+
+TEST(WantedTest, IsNamedByTheProfile) {
+  Profile profile;
+  profile.host->sysctl.values = {{"vm.zone_reclaim_mode", "0"}};
+  profile.host->programs = {.executable = {"/usr/bin/enroot"}, .present = {"/etc/slurm"}};
+  profile.host->container_storage.paths = {"/mnt/nvme"};
+  profile.host->mounts.answer_within = Seconds{1.5};
+  profile.env->libraries.required = {"libibverbs.so.1"};
+  profile.env->libraries.optional = {"libnccl.so.2"};
+  profile.topo->nccl_file.path = "/opt/topo.xml";
+  const auto wanted = wanted_of(profile);
+  EXPECT_THAT(wanted.sysctls, ElementsAre("vm.zone_reclaim_mode"));
+  EXPECT_THAT(wanted.files, ElementsAre("/usr/bin/enroot", "/etc/slurm", "/mnt/nvme"));
+  EXPECT_THAT(wanted.libraries, ElementsAre("libibverbs.so.1", "libnccl.so.2"));
+  EXPECT_EQ(wanted.nccl_topology, "/opt/topo.xml");
+  EXPECT_EQ(wanted.statfs_deadline, std::chrono::milliseconds(1500));
+}
+
+class NhcConfTest : public ::testing::Test {
+ protected:
+  NhcConfTest() {
+    dir_.write("root/proc/sys/kernel/hostname", "node-7\n");
+    dir_.write("root/sys/class/net/eth0/operstate", "up\n");
+  }
+
+  [[nodiscard]] std::string path(std::string_view name) const {
+    return (dir_.path() / name).string();
+  }
+
+  int check(std::string_view configuration, CheckCommand command = {}) {
+    dir_.write("nhc.conf", configuration);
+    command.profile = "generic";
+    if (command.nhc_conf.empty()) command.nhc_conf = path("nhc.conf");
+    command.format = Format::json;
+    if (command.snapshots.empty()) command.root = path("root");
+    Deadline deadline(Clock::now() + std::chrono::seconds(30));
+    TestCaller caller;
+    const int status = command.snapshots.empty() ? run_check(command, caller.caller(), deadline)
+                                                 : run_replay(command, caller.caller());
+    notes_ = caller.notes();
+    const auto report = parse_report(caller.out());
+    report_ = report ? *report : Report{};
+    return status;
+  }
+
+  [[nodiscard]] std::vector<std::string> outcomes() const {
+    std::vector<std::string> outcomes;
+    for (const auto& check : report_.checks) {
+      outcomes.push_back(fmt::format("{} {}", to_string(check.outcome), check.id));
+    }
+    return outcomes;
+  }
+
+  TempDir dir_;
+  Report report_;
+  std::string notes_;
+};
+
+TEST_F(NhcConfTest, RunsOnlyTheLinesForThisNode) {
+  EXPECT_EQ(check("* || check_hw_eth eth0\nnode-8 || check_hw_eth eth9\n"), 0);
+  EXPECT_THAT(outcomes(), ElementsAre("pass nhc.check_hw_eth"));
+  EXPECT_EQ(report_.node, "node-7");
+  EXPECT_EQ(report_.profile, "generic");
+}
+
+TEST_F(NhcConfTest, AFailedLineIsUnhealthy) {
+  EXPECT_EQ(check("node-[0-9] || check_hw_eth eth9\n"), 1);
+  ASSERT_EQ(report_.findings.size(), 1U);
+  EXPECT_EQ(report_.findings.front().message,
+            fmt::format("no interface eth9 ({}:1)", path("nhc.conf")));
+}
+
+TEST_F(NhcConfTest, ALineThatIsNotTranslatedIsUndecided) {
+  EXPECT_EQ(check("* || check_hw_eth eth0\n* || check_this\n"), 2);
+  EXPECT_THAT(outcomes(), ElementsAre("pass nhc.check_hw_eth", "unknown nhc.check_this"));
+}
+
+TEST_F(NhcConfTest, ASavedSnapshotHasTheSameReport) {
+  constexpr std::string_view kLines = "* || check_hw_eth eth0\n* || check_hw_eth eth9\n";
+  EXPECT_EQ(check(kLines, {.save_snapshot = path("node.json")}), 1);
+  const auto first = outcomes();
+  EXPECT_EQ(check(kLines, {.snapshots = {path("node.json")}}), 1);
+  EXPECT_EQ(outcomes(), first);
+}
+
+TEST_F(NhcConfTest, AFileThatCannotBeReadIsBadConfiguration) {
+  for (const auto& snapshots : {std::vector<std::string>{}, {path("node.json")}}) {
+    TestCaller caller;
+    Deadline deadline(Clock::now() + std::chrono::seconds(30));
+    const CheckCommand asked{
+        .nhc_conf = path("gone.conf"), .snapshots = snapshots, .root = path("root")};
+    const int status = snapshots.empty() ? run_check(asked, caller.caller(), deadline)
+                                         : run_replay(asked, caller.caller());
+    EXPECT_EQ(status, kExitConfiguration);
+    EXPECT_THAT(caller.notes(), HasSubstr("gone.conf: No such file or directory"));
+    EXPECT_EQ(caller.out(), "");
+  }
+}
+
+TEST_F(NhcConfTest, InAFolderReadsTheFileForTheSize) {
+  dir_.write("conf/nd96isr_h100_v5.conf", "* || check_hw_eth eth0\n");
+  dir_.write("conf/hb120rs_v3.conf", "* || check_hw_eth eth9\n");
+  const CheckCommand asked{.nhc_conf = path("conf"), .save_snapshot = path("sized.json")};
+  EXPECT_EQ(check("", asked), kExitConfiguration);
+  EXPECT_THAT(notes_, HasSubstr("the size of this node is unknown"));
+  dir_.write(
+      "root/run/cloud-init/instance-data.json",
+      R"({"ds": {"meta_data": {"imds": {"compute": {"vmSize": "Standard_ND96isr_H100_v5"}}}}})");
+  EXPECT_EQ(check("", asked), 0);
+  EXPECT_EQ(outcomes(), std::vector<std::string>{"pass nhc.check_hw_eth"});
+  EXPECT_EQ(check("", {.nhc_conf = path("conf"), .snapshots = {path("sized.json")}}), 0);
+  EXPECT_EQ(outcomes(), std::vector<std::string>{"pass nhc.check_hw_eth"});
+  dir_.remove("conf/nd96isr_h100_v5.conf");
+  EXPECT_EQ(check("", asked), kExitConfiguration);
+  EXPECT_THAT(notes_, HasSubstr("nd96isr_h100_v5.conf: No such file or directory"));
+}
+
+TEST_F(NhcConfTest, AFileThatIsTooLargeIsBadConfiguration) {
+  EXPECT_EQ(check(std::string(1024UL * 1024 + 1, '#')), kExitConfiguration);
+  EXPECT_THAT(notes_, HasSubstr("nhc.conf"));
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "checks/app/commands.hpp"
-#include "checks/app/option_table.hpp"
 #include "lib/base/text.hpp"
 #include "lib/report/format.hpp"
 #include "tests/checks/app/test_caller.hpp"

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "checks/app/commands.hpp"
-#include "checks/app/observe_node.hpp"
+#include "checks/app/inspect.hpp"
 #include "checks/make_profile/make_profile.hpp"
 #include "checks/names.hpp"
 #include "checks/run.hpp"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Snapshots judged again, and the table of a fleet.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "checks/app/fleet.hpp"
 #include "lib/base/text.hpp"
 #include "lib/node/snapshot.hpp"
 #include "lib/report/report.hpp"
@@ -79,17 +81,37 @@ TEST_F(ReplayTest, ExitsWithTheVerdictOfTheSnapshot) {
 }
 
 TEST_F(ReplayTest, SeveralNodesGetATableAndManyOnlyTheTable) {
-  for (int i = 100; i < 116; ++i)
+  for (int i = 100; i < 104; ++i)
     dir_.write(fmt::format("{}.json", i), written(fmt::format("n{}", i)));
   (void)replay({.snapshots = {dir_.path().string()}});
   EXPECT_THAT(caller_.out(),
               AllOf(HasSubstr("verdict  n100 is unknown"),
-                    HasSubstr("\nfleet    16 nodes: 0 healthy, 0 unhealthy, 16 unknown\n")));
+                    HasSubstr("\nfleet    4 nodes: 0 healthy, 0 unhealthy, 4 unknown\n")));
   const auto before = caller_.out().size();
-  dir_.write("116.json", written("n116"));
+  dir_.write("104.json", written("n104"));
   EXPECT_EQ(replay({.snapshots = {dir_.path().string()}}), kExitUndecided);
   const auto table = caller_.out().substr(before);
-  EXPECT_THAT(table, AllOf(StartsWith("fleet    17 nodes: "), Not(HasSubstr("verdict "))));
+  EXPECT_THAT(table, AllOf(StartsWith("fleet    5 nodes: "), Not(HasSubstr("verdict "))));
+}
+
+TEST_F(ReplayTest, AReportOfABenchmarkCountsForItsNode) {
+  dir_.write("a.json", written("a"));
+  Report bench{.node = "b", .profile = "generic", .context = "manual", .benchmark = "node"};
+  bench.findings = {{.check = "bench.host_copy",
+                     .device = "gpu3",
+                     .outcome = Outcome::fail,
+                     .message = "27.5 GB/s, expected at least 48 GB/s"}};
+  bench.verdict = Verdict::unhealthy;
+  dir_.write("b_bench.json", to_json(bench));
+  bench.node = "a";
+  dir_.write("a_bench.json", to_json(bench));
+  EXPECT_EQ(replay({.snapshots = {dir_.path().string()}}), kExitUnhealthy);
+  EXPECT_THAT(caller_.out(),
+              AllOf(HasSubstr("fleet    2 nodes: 0 healthy, 2 unhealthy, 0 unknown\n"),
+                    HasSubstr("fail     bench.host_copy: 27.5 GB/s, expected at least 48 GB/s\n"
+                              "         2 nodes: a,b gpu3\n")));
+  EXPECT_EQ(caller_.notes(), "");
+  EXPECT_EQ(replay({.format = Format::json, .snapshots = {path("b_bench.json")}}), kExitUnhealthy);
 }
 
 TEST_F(ReplayTest, ReportsThatCannotBeWrittenArePrinted) {
@@ -123,6 +145,10 @@ TEST_F(ReplayTest, FormatsOfOneDocumentTakeOneSnapshot) {
   dir_.write("a.json", written("a"));
   dir_.write("b.json", written("b"));
   EXPECT_EQ(replay({.format = Format::junit, .snapshots = {dir_.path().string()}}), kExitUsage);
+  EXPECT_THAT(
+      caller_.notes(),
+      AllOf(HasSubstr("--format junit: a document holds one node, got 2; write one"),
+            HasSubstr(fmt::format("for f in {}/*.json; do muster check", dir_.path().string()))));
   EXPECT_EQ(replay({.format = Format::junit, .snapshots = {path("a.json")}}), kExitUndecided);
   EXPECT_THAT(caller_.out(), StartsWith("<?xml"));
 }
@@ -171,6 +197,110 @@ TEST_F(ReplayTest, AReportNamesTheVersionOfMuster) {
   dir_.write("a.json", written("a"));
   (void)replay({.format = Format::json, .snapshots = {path("a.json")}});
   EXPECT_THAT(caller_.out(), HasSubstr(R"("muster":"0.)"));
+}
+
+Snapshot node_with(std::string_view firmware) {
+  Snapshot snapshot;
+  snapshot.infiniband = observed(Infiniband{});
+  for (int i = 0; i < 8; ++i) {
+    Hca hca;
+    hca.name = fmt::format("mlx5_ib{}", i);
+    hca.firmware = std::string(firmware);
+    snapshot.infiniband->hcas.push_back(hca);
+  }
+  return snapshot;
+}
+
+Report healthy(int number) {
+  return {.node = fmt::format("n{:04}", number), .profile = "p", .verdict = Verdict::healthy};
+}
+
+Report sick(int number, std::string message) {
+  auto report = healthy(number);
+  report.verdict = Verdict::unhealthy;
+  report.findings = {{.check = "ib.rate",
+                      .device = fmt::format("mlx5_ib{}", number % 8),
+                      .outcome = Outcome::fail,
+                      .message = std::move(message)}};
+  return report;
+}
+
+TEST(FleetTest, CountsTheNodesAndNamesTheSickOnesByCause) {
+  const auto snapshot = node_with("28.39");
+  std::vector<FleetNode> nodes;
+  for (int i = 1; i <= 20; ++i) nodes.push_back(fleet_node(snapshot, healthy(i)));
+  for (const int i : {21, 22, 23}) {
+    nodes.push_back(fleet_node(snapshot, sick(i, "200 Gb/s, expected 400 Gb/s")));
+  }
+  auto blind = healthy(24);
+  blind.verdict = Verdict::unknown;
+  blind.coverage.not_observed = {{"GPUs", "no NVML", true}};
+  nodes.push_back(fleet_node(snapshot, blind));
+  EXPECT_EQ(fleet_table(nodes, 2, 80),
+            "fleet    24 nodes: 20 healthy, 3 unhealthy, 1 unknown; 2 could not be read or judged\n"
+            "fail     ib.rate: 200 Gb/s, expected 400 Gb/s\n"
+            "         3 nodes: n0021 mlx5_ib5; n0022 mlx5_ib6; n0023 mlx5_ib7\n"
+            "unknown  not observed: GPUs\n"
+            "         1 node: n0024\n");
+}
+
+// Where the text goes into a pipe, a line is a cause and has all of it.
+TEST(FleetTest, CutsNoCauseAndWrapsItOnATerminal) {
+  const auto snapshot = node_with("28.39");
+  const auto message = fmt::format("{}the end of it", std::string(30, 'x') + std::string(" word "));
+  const auto cause = fmt::format("ib.rate: {0} {0} {0}", message);
+  std::vector<FleetNode> nodes;
+  for (int i = 0; i < 100; ++i) {
+    nodes.push_back(fleet_node(snapshot, sick(i * 2, fmt::format("{0} {0} {0}", message))));
+  }
+  const auto piped = fleet_table(nodes, 0, 0);
+  EXPECT_THAT(
+      piped, AllOf(HasSubstr(fmt::format("fail     {}\n", cause)), HasSubstr(",0198] mlx5_ib6\n")));
+  EXPECT_THAT(piped, Not(HasSubstr(" more")));
+  const auto shown = fleet_table(nodes, 0, 80);
+  EXPECT_EQ(std::ranges::count(split_words(shown), "end"), 3);
+  for (const auto line : split_lines(shown)) EXPECT_LE(line.size(), 80U) << line;
+  EXPECT_THAT(fleet_table(nodes, 0, 200), HasSubstr(fmt::format("fail     {}\n", cause)));
+}
+
+TEST(FleetTest, NamesTheNodesThatDifferFromMost) {
+  std::vector<FleetNode> nodes;
+  for (int i = 1; i <= 20; ++i) nodes.push_back(fleet_node(node_with("28.39"), healthy(i)));
+  for (const int i : {21, 22}) nodes.push_back(fleet_node(node_with("28.36"), healthy(i)));
+  auto mixed = node_with("28.39");
+  mixed.infiniband->hcas[3].firmware = std::string("28.36");
+  nodes.push_back(fleet_node(mixed, healthy(23)));
+  EXPECT_THAT(
+      fleet_table(nodes, 0, 80),
+      AllOf(HasSubstr("odd      HCA firmware 28.36, most have 28.39: 2 nodes: n[0021-0022]\n"),
+            HasSubstr("odd      HCA firmware 28.36 and 28.39, most have 28.39: n0023\n")));
+}
+
+TEST(FleetTest, ComparesNodesOfOneProfileAndNeedsAMajority) {
+  std::vector<FleetNode> nodes;
+  for (int i = 1; i <= 4; ++i) nodes.push_back(fleet_node(node_with("1.0"), healthy(i)));
+  for (int i = 5; i <= 8; ++i) {
+    auto report = healthy(i);
+    report.profile = "q";
+    nodes.push_back(fleet_node(node_with("2.0"), report));
+  }
+  EXPECT_THAT(fleet_table(nodes, 0, 80), Not(HasSubstr("odd ")));
+  for (auto& node : nodes) node.profile = "p";
+  EXPECT_THAT(fleet_table(nodes, 0, 80), Not(HasSubstr("odd ")));
+}
+
+TEST(FleetTest, AThousandNodesTakeFortyLinesOfEightyColumns) {
+  std::vector<FleetNode> nodes;
+  for (int i = 0; i < 1000; ++i) {
+    const auto report =
+        i % 3 == 0 ? sick(i, fmt::format("trouble {}",
+                                         std::string(static_cast<std::size_t>(i) % 40 + 1, 'x')))
+                   : healthy(i);
+    nodes.push_back(fleet_node(node_with(fmt::format("28.{}", i % 50 == 0 ? i : 39)), report));
+  }
+  const auto table = fleet_table(nodes, 0, 80);
+  EXPECT_LE(std::ranges::count(table, '\n'), 40) << table;
+  for (const auto line : split_lines(table)) EXPECT_LE(line.size(), 80U) << line;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Benchmarks of NHC's lines, run by a script in the place of muster-bench.
+// Benchmarks of NHC's lines and of hooks, run by a script in the place of muster-bench.
 #include "checks/app/run_benchmarks.hpp"
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include <fstream>
 #include <string>
 
+#include "checks/app/inspect.hpp"
 #include "lib/report/format.hpp"
 #include "lib/report/summary.hpp"
 #include "tests/checks/app/test_caller.hpp"
@@ -19,10 +20,11 @@
 namespace muster::app {
 namespace {
 
-using std::chrono::minutes;
-using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+
+using std::chrono::minutes;
+using std::chrono::seconds;
 
 class MeasureTest : public ::testing::Test {
  protected:
@@ -272,6 +274,36 @@ TEST_F(NodeTestsTest, NothingRunsOnASickNodeOrOnBusyGpus) {
             "the tests of the node do not run: python (7) uses gpu1");
   EXPECT_EQ(content("words"), "");
   EXPECT_EQ(took_, Clock::duration{});
+}
+
+// A line that holds on every machine is all that is judged, and a script stands for muster-bench.
+TEST(HookCheckTest, TheTestsOfTheSiteAreJudgedWithTheNode) {
+  const TempDir dir;
+  dir.write("nhc.conf", "* || check_hw_eth lo\n");
+  dir.write("muster-bench", "#!/bin/sh\nexit 3\n");
+  const auto program = dir.path() / "muster-bench";
+  ::chmod(program.c_str(), 0755);
+  TestCaller test;
+  auto caller = test.caller();
+  caller.bench = program;
+  HookCommand command{.context = "epilog",
+                      .profile = "generic",
+                      .nhc_conf = (dir.path() / "nhc.conf").string(),
+                      .nvml = "/nowhere",
+                      .state = dir.path().string(),
+                      .dry_run = true};
+  const auto verdict_of = [&] {
+    Deadline deadline(Clock::now() + std::chrono::seconds(30));
+    const auto checked = check_node(command, "", caller, deadline);
+    EXPECT_TRUE(checked);
+    return checked ? checked->report.verdict : Verdict::unhealthy;
+  };
+  EXPECT_EQ(verdict_of(), Verdict::healthy);
+  command.tests = "gpu.copy";
+  command.tests_budget = Seconds{20};
+  EXPECT_EQ(verdict_of(), Verdict::unknown) << "the script is not muster-bench";
+  command.root = "/proc/self/root";
+  EXPECT_EQ(verdict_of(), Verdict::healthy) << "another root's node cannot be tested";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster list`, `explain` and `profiles`.
+// `muster list`, `explain`, `profiles` and `validate`.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "checks/app/limits_of.hpp"
 #include "checks/catalogue.hpp"
@@ -27,6 +28,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Key;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class TextsTest : public ::testing::Test {
@@ -150,6 +152,11 @@ TEST_F(TextsTest, ProfilesAreListedWithTheirSummaries) {
   EXPECT_THAT(caller_.notes(), AllOf(HasSubstr("broken.yaml"), HasSubstr("hots")));
 }
 
+TEST_F(TextsTest, ProfilesAreListedWithinEightyColumns) {
+  EXPECT_EQ(run_profiles({}, caller_.caller()), 0);
+  for (const auto line : split_lines(caller_.out())) EXPECT_LE(line.size(), 80U) << line;
+}
+
 TEST_F(TextsTest, ShowPrintsTheOriginOfEachValue) {
   EXPECT_EQ(run_profiles({.show = "nd96isr_h100_v5", .settings = {"gpu.present.count=7"}},
                          caller_.caller()),
@@ -256,6 +263,107 @@ TEST(ValuesAtTest, FindsTheValueAndThoseBelow) {
   profile.values = {{"a.b", "1"}, {"a.b.c", "2"}, {"a.b_c", "3"}, {"a.b_c.d", "4"}, {"a.c", "5"}};
   EXPECT_THAT(values_at(profile, "a.b"), ElementsAre(Key("a.b"), Key("a.b.c")));
   EXPECT_THAT(values_at(profile, "a.b_c"), ElementsAre(Key("a.b_c"), Key("a.b_c.d")));
+}
+
+class ValidateTest : public ::testing::Test {
+ protected:
+  int validate() { return run_validate({.root = dir_.path().string()}, caller_.caller()); }
+
+  // The output for a site file with these lines.
+  std::string troubles_of(std::string_view text) {
+    dir_.write("etc/muster/muster.yaml", std::string(text));
+    EXPECT_EQ(validate(), kExitConfiguration) << text;
+    return caller_.notes();
+  }
+
+  TempDir dir_;
+  TestCaller caller_;
+};
+
+TEST_F(ValidateTest, AMissingSiteFileIsValid) {
+  EXPECT_EQ(validate(), 0);
+  EXPECT_THAT(caller_.out(), AllOf(HasSubstr("ok: no "), HasSubstr("using built-in defaults")));
+  EXPECT_EQ(caller_.notes(), "");
+}
+
+TEST_F(ValidateTest, NamesValidFiles) {
+  dir_.write("etc/muster/muster.yaml",
+             "profile: trainer\nslurm: {most_drained: 5%, unknown: {\"gpu.*\": drain}}\n");
+  dir_.write("etc/muster/profiles/trainer.yaml",
+             "extends: generic\nhost: {disk: {enabled: true}}\n");
+  EXPECT_EQ(validate(), 0) << caller_.notes();
+  EXPECT_THAT(caller_.out(),
+              AllOf(HasSubstr("ok: " + dir_.path().string() + "/etc/muster/muster.yaml\n"),
+                    HasSubstr("/profiles/trainer.yaml\n")));
+}
+
+TEST_F(ValidateTest, ReportsEveryMistakeWithItsLine) {
+  EXPECT_THAT(troubles_of("slurm:\n"
+                          "  most_drained: 200%\n"
+                          "  drain: yes please\n"
+                          "  clen_runs: 2\n"
+                          "  unknown: {gpu.presnt: drain}\n"
+                          "  nhc_conf: /etc/nhc/nhc.conf\n"),
+              AllOf(HasSubstr("muster.yaml:2: 'slurm.most_drained' is more than all nodes\n"),
+                    HasSubstr("muster.yaml:3: 'slurm.drain' must be true or false, not \"yes "
+                              "please\"\n"),
+                    HasSubstr("muster.yaml:4: unknown key 'slurm.clen_runs'; did you mean "
+                              "'clean_runs'?\n"),
+                    HasSubstr("'slurm.unknown': unknown check \"gpu.presnt\"; did you mean "
+                              "gpu.present?\n"),
+                    HasSubstr("muster.yaml:6: 'slurm.nhc_conf' names "),
+                    HasSubstr("/etc/nhc/nhc.conf: No such file or directory\n")));
+  EXPECT_THAT(caller_.out(), Not(HasSubstr("muster.yaml\n")));
+}
+
+TEST_F(ValidateTest, ReportsContradictoryKeys) {
+  EXPECT_THAT(troubles_of("slurm:\n  health_budget: 4 s\n  spread: 3 s\n"),
+              HasSubstr("muster.yaml:3: 'slurm.spread' is more than half of health_budget\n"));
+}
+
+TEST_F(ValidateTest, RefusesAnImpossibleBudgetForTests) {
+  EXPECT_THAT(troubles_of("slurm:\n  tests_budget: 1 h\n"),
+              HasSubstr("muster.yaml:2: 'slurm.tests_budget' is 1 h; it must be 5 s to 10 min\n"));
+}
+
+TEST_F(ValidateTest, ReadsOverridesAndProfilesLikeARun) {
+  EXPECT_THAT(troubles_of("overrides:\n  host: {dsik: {fail_above: 90%}}\n"),
+              HasSubstr("muster.yaml:2: unknown key 'host.dsik'; did you mean 'disk'?\n"));
+  EXPECT_THAT(troubles_of("profile: nd96isr_h100_v6\n"),
+              HasSubstr("muster.yaml:1: 'profile': unknown profile 'nd96isr_h100_v6'; did you "
+                        "mean 'nd96isr_h100_v5'?\n"));
+  dir_.write("etc/muster/profiles/trainer.yaml", "must_observe: [gpus]\n");
+  EXPECT_THAT(
+      troubles_of("profile: generic\n"),
+      HasSubstr(
+          "trainer.yaml:1: 'must_observe' has the unknown name \"gpus\"; did you mean 'gpu'?\n"));
+}
+
+TEST_F(ValidateTest, ARootThatDoesNotExistIsNotValid) {
+  for (const auto* name : {"none", "file"}) {
+    dir_.write("file", "");
+    const auto root = (dir_.path() / name).string();
+    EXPECT_EQ(run_validate({.root = root}, caller_.caller()), kExitConfiguration);
+    EXPECT_THAT(caller_.notes(), HasSubstr(root));
+    EXPECT_EQ(run_profiles({.root = root}, caller_.caller()), kExitConfiguration);
+    EXPECT_EQ(run_profiles({.show = "generic", .root = root}, caller_.caller()),
+              kExitConfiguration);
+  }
+  EXPECT_EQ(caller_.out(), "");
+}
+
+TEST_F(ValidateTest, NamesMissingFoldersOfSlurmsPrograms) {
+  std::filesystem::create_directories(dir_.path() / "opt/slurm/bin");
+  EXPECT_THAT(troubles_of("slurm:\n  programs: /opt/slurm/bin:/opt/none\n"),
+              AllOf(HasSubstr("muster.yaml:2: 'slurm.programs' names "),
+                    HasSubstr("/opt/none: No such file or directory\n"),
+                    Not(HasSubstr("/opt/slurm/bin:"))));
+  dir_.write("etc/muster/muster.yaml", "slurm:\n  programs: /opt/slurm/bin\n");
+  EXPECT_EQ(validate(), 0);
+}
+
+TEST_F(ValidateTest, NamesAFileThatIsNotYaml) {
+  EXPECT_THAT(troubles_of("slurm: [\n"), HasSubstr("muster.yaml:"));
 }
 
 }  // namespace

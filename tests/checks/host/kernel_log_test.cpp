@@ -161,10 +161,6 @@ TEST(HostKernelLogTest, IsUndecidedWithoutTheTimeSinceBoot) {
   EXPECT_THAT(judge(snapshot), ElementsAre(unknown()));
 }
 
-TEST(HostKernelLogTest, IsSkippedWithoutPatterns) {
-  EXPECT_THAT(ask(checks::host_kernel_log::check, node({}), {}), ElementsAre(skips()));
-}
-
 TEST(KernelPatternTest, FindsPiecesInOrderAroundStars) {
   EXPECT_TRUE(checks::matches_pattern("nvme*timeout", "xx nvme0: I/O 5 timeout, aborting"));
   EXPECT_FALSE(checks::matches_pattern("timeout*nvme", "nvme0: I/O 5 timeout, aborting"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.kernel judged on literal nodes.
+// The kernel, its settings, modules and limits, and the clock judged on literal nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +12,8 @@ namespace muster::host_kernel_test {
 namespace {
 
 using ::testing::ElementsAre;
+
+namespace host_kernel {
 
 Findings judge(std::string command_line, KernelLimits limits) {
   return ask(checks::host_kernel::check,
@@ -69,9 +71,234 @@ TEST(HostKernelTest, IsUndecidedWhereTheFactsCouldNotBeRead) {
               ElementsAre(unknown(), unknown()));
 }
 
-TEST(HostKernelTest, IsSkippedWithoutLimits) {
-  EXPECT_THAT(judge("quiet", {}), ElementsAre(skips()));
+}  // namespace host_kernel
+
+namespace host_sysctl {
+
+Findings judge(Kernel kernel, SysctlLimits limits) {
+  return ask(checks::host_sysctl::check, {.kernel = observed(std::move(kernel))},
+             {.host = HostLimits{.sysctl = std::move(limits)}});
 }
+
+TEST(HostSysctlTest, PassesWithTheExpectedValues) {
+  EXPECT_THAT(judge({.sysctl = {{"kernel.numa_balancing", std::string("0")}},
+                     .transparent_hugepage = std::string("madvise")},
+                    {.values = {{"kernel.numa_balancing", "0"}},
+                     .transparent_hugepage = {HugePageMode::always, HugePageMode::madvise}}),
+              ElementsAre(passes()));
+}
+
+TEST(HostSysctlTest, WarnsOfAnotherValue) {
+  EXPECT_THAT(judge({.sysctl = {{"kernel.numa_balancing", std::string("1")}}},
+                    {.values = {{"kernel.numa_balancing", "0"}}}),
+              ElementsAre(warns("kernel.numa_balancing", Remedy::fix_config, {"1", "0"})));
+}
+
+TEST(HostSysctlTest, AcceptsEveryAlternative) {
+  EXPECT_THAT(judge({.sysctl = {{"vm.overcommit_memory", std::string("1")}}},
+                    {.values = {{"vm.overcommit_memory", "0 | 1"}}}),
+              ElementsAre(passes()));
+}
+
+TEST(HostSysctlTest, ComparesNumbersWithAnySeparator) {
+  EXPECT_THAT(judge({.sysctl = {{"net.ipv4.tcp_rmem", std::string("4096\t87380\t6291456")}}},
+                    {.values = {{"net.ipv4.tcp_rmem", "4096 87380 6291456"}}}),
+              ElementsAre(passes()));
+}
+
+TEST(HostSysctlTest, WarnsOfAnotherModeOfTransparentHugePages) {
+  EXPECT_THAT(
+      judge({.transparent_hugepage = std::string("never")},
+            {.transparent_hugepage = {HugePageMode::always, HugePageMode::madvise}}),
+      ElementsAre(warns("transparent_hugepage", Remedy::fix_config, {"never", "always|madvise"})));
+}
+
+TEST(HostSysctlTest, SkipsAKeyThatThisKernelDoesNotHave) {
+  EXPECT_THAT(
+      judge({.sysctl = {{"kernel.numa_balancing", Fact<std::string>::absent("no such file")},
+                        {"vm.zone_reclaim_mode", std::string("0")}}},
+            {.values = {{"kernel.numa_balancing", "0"}, {"vm.zone_reclaim_mode", "0"}}}),
+      ElementsAre(skips("kernel.numa_balancing"), passes()));
+}
+
+TEST(HostSysctlTest, SkipsIfTheKernelHasNoneOfTheKeys) {
+  EXPECT_THAT(judge({.transparent_hugepage = Fact<std::string>::absent("no such file")},
+                    {.transparent_hugepage = {HugePageMode::never}}),
+              ElementsAre(skips("transparent_hugepage")));
+}
+
+TEST(HostSysctlTest, IsUndecidedWhereAValueCouldNotBeReadOrWasNotLookedFor) {
+  EXPECT_THAT(
+      judge({.sysctl = {{"a.b", Fact<std::string>::unreadable("read a/b: Permission denied")}}},
+            {.values = {{"a.b", "0"}, {"c.d", "0"}}}),
+      ElementsAre(unknown("a.b"), unknown("c.d")));
+}
+
+}  // namespace host_sysctl
+
+namespace host_modules {
+
+Findings judge(Fact<std::vector<std::string>> modules, ModuleLimits limits) {
+  return ask(checks::host_modules::check,
+             {.kernel = observed(Kernel{.modules = std::move(modules)})},
+             {.host = HostLimits{.modules = std::move(limits)}});
+}
+
+const std::vector<std::string> kLoaded{"mlx5_ib", "nv_peer_mem", "nouveau"};
+
+TEST(HostModulesTest, PassesWithAnyAlternative) {
+  EXPECT_THAT(judge(kLoaded, {.required = {"mlx5_ib", "nvidia_peermem|nv_peer_mem"}}),
+              ElementsAre(passes()));
+}
+
+TEST(HostModulesTest, TakesDashesAndUnderscoresAsTheSame) {
+  EXPECT_THAT(judge(kLoaded, {.required = {"mlx5-ib"}}), ElementsAre(passes()));
+}
+
+TEST(HostModulesTest, FailsAMissingModuleWithItsAlternatives) {
+  EXPECT_THAT(judge(kLoaded, {.required = {"ib_umad", "gdrdrv|nvidia_peermem"}}),
+              ElementsAre(fails("ib_umad", Remedy::fix_config, {false, true}),
+                          fails("gdrdrv|nvidia_peermem", Remedy::fix_config, {false, true})));
+}
+
+TEST(HostModulesTest, FailsAForbiddenModule) {
+  EXPECT_THAT(judge(kLoaded, {.forbidden = {"nouveau"}}),
+              ElementsAre(fails("nouveau", Remedy::fix_config, {true, false})));
+}
+
+TEST(HostModulesTest, WarnsOfAForbiddenOneThatAnyUserCanHaveLoaded) {
+  const std::vector<std::string> loaded{"sctp", "can_raw", "cannery"};
+  EXPECT_THAT(judge(loaded, {.forbidden = {"sctp"}}),
+              ElementsAre(warns("sctp", Remedy::fix_config, {true, false})));
+  EXPECT_EQ(judge(loaded, {.forbidden = {"can-raw"}}).front().outcome, Outcome::warn);
+  EXPECT_EQ(judge(loaded, {.forbidden = {"cannery"}}).front().outcome, Outcome::fail);
+}
+
+TEST(HostModulesTest, IsUndecidedWithoutTheList) {
+  EXPECT_THAT(
+      judge(Fact<std::vector<std::string>>::unreadable("list sys/module: Permission denied"),
+            {.required = {"mlx5_ib"}}),
+      ElementsAre(unknown()));
+}
+
+}  // namespace host_modules
+
+namespace host_limits {
+
+const Profile kBoth{.host =
+                        HostLimits{.limits = {.memlock_unlimited = true, .open_files_min = 65536}}};
+
+Findings judge(Fact<std::string> memlock, Fact<std::string> files, const Profile& profile = kBoth,
+               std::string_view process = "slurmd (1234)") {
+  return ask(checks::host_limits::check,
+             {.kernel = observed(Kernel{.limits = {.process = std::string(process),
+                                                   .memlock_bytes = std::move(memlock),
+                                                   .open_files = std::move(files)}})},
+             profile);
+}
+
+const Expected kPass{.device = "node", .outcome = Outcome::pass};
+
+TEST(HostLimitsTest, PassesWithUnlimitedMemoryAndEnoughFiles) {
+  EXPECT_THAT(judge(std::string("unlimited"), std::string("65536")), ElementsAre(kPass));
+  EXPECT_THAT(judge(std::string("unlimited"), std::string("unlimited")), ElementsAre(kPass));
+}
+
+TEST(HostLimitsTest, FailsLimitedMemory) {
+  EXPECT_THAT(judge(std::string("8388608"), std::string("65536")),
+              ElementsAre(fails("locked memory", Remedy::fix_config,
+                                {std::int64_t{8388608}, "unlimited", "B"})));
+}
+
+TEST(HostLimitsTest, FailsTooFewOpenFiles) {
+  EXPECT_THAT(judge(std::string("unlimited"), std::string("1024")),
+              ElementsAre(fails("open files", Remedy::fix_config,
+                                {std::int64_t{1024}, std::int64_t{65536}, "files"})));
+}
+
+TEST(HostLimitsTest, OnlyWarnsWhereNothingStartsJobsAndTheLimitsAreItsOwn) {
+  EXPECT_THAT(judge(std::string("8388608"), std::string("1024"), kBoth, kOwnLimits),
+              ElementsAre(warns("locked memory", Remedy::fix_config,
+                                {std::int64_t{8388608}, "unlimited", "B"}),
+                          warns("open files", Remedy::fix_config,
+                                {std::int64_t{1024}, std::int64_t{65536}, "files"})));
+}
+
+TEST(HostLimitsTest, IgnoresFactsWithoutALimit) {
+  EXPECT_THAT(judge(std::string("65536"), std::string("4096"),
+                    {.host = HostLimits{.limits = {.open_files_min = 1024}}}),
+              ElementsAre(kPass));
+}
+
+TEST(HostLimitsTest, IsUndecidedWhereALimitCouldNotBeReadOrUnderstood) {
+  EXPECT_THAT(judge(Fact<std::string>::absent("no /proc/1234/limits"), std::string("many")),
+              ElementsAre(unknown("locked memory"), unknown("open files")));
+}
+
+TEST(HostLimitsTest, IsSkippedBelowAForeignRootThatHasNoSuchProcess) {
+  const Snapshot snapshot{
+      .identity = observed(Identity{.foreign_root = true}),
+      .kernel = observed(Kernel{
+          .limits = {.memlock_bytes = Fact<std::string>::absent("no slurmd below the root")}})};
+  EXPECT_THAT(ask(checks::host_limits::check, snapshot,
+                  {.host = HostLimits{.limits = {.memlock_unlimited = true}}}),
+              ElementsAre(skips("locked memory")));
+}
+
+}  // namespace host_limits
+
+namespace host_clock {
+
+const Profile kAll{
+    .host = HostLimits{.clock = {.synchronised = true,
+                                 .error_warn_above = Seconds{0.1},
+                                 .clocksource = {"tsc", "hyperv_clocksource_tsc_page"}}}};
+
+Findings judge(Fact<TimeSync> clock, Fact<std::string> source, const Profile& profile = kAll) {
+  return ask(
+      checks::host_clock::check,
+      {.kernel = observed(Kernel{.clock = std::move(clock), .clocksource = std::move(source)})},
+      profile);
+}
+
+const TimeSync kGood{.synchronised = true, .estimated_error_s = 0.002};
+
+TEST(HostClockTest, PassesWhenSynchronised) {
+  EXPECT_THAT(judge(kGood, std::string("tsc")), ElementsAre(passes()));
+}
+
+TEST(HostClockTest, WarnsOnceOfAClockThatNothingKeepsRight) {
+  EXPECT_THAT(judge(TimeSync{.synchronised = false, .estimated_error_s = 16}, std::string("tsc")),
+              ElementsAre(warns("clock", Remedy::restart_service, {false, true})));
+}
+
+TEST(HostClockTest, WarnsOfALargeError) {
+  EXPECT_THAT(judge(TimeSync{.synchronised = true, .estimated_error_s = 0.25}, std::string("tsc")),
+              ElementsAre(warns("clock", Remedy::restart_service, {0.25, 0.1, "s"})));
+}
+
+TEST(HostClockTest, WarnsOfAnotherClocksource) {
+  EXPECT_THAT(judge(kGood, std::string("hpet")),
+              ElementsAre(warns("clocksource", Remedy::fix_config,
+                                {"hpet", "tsc or hyperv_clocksource_tsc_page"})));
+}
+
+TEST(HostClockTest, IsUnknownWithoutFactsOfTheKernel) {
+  EXPECT_THAT(judge(Fact<TimeSync>::unreadable("adjtimex: Operation not permitted"),
+                    Fact<std::string>::absent("no clocksource0")),
+              ElementsAre(unknown("clock"), unknown("clocksource")));
+}
+
+TEST(HostClockTest, SkipsTheStateOfTheClockBelowAForeignRoot) {
+  const Snapshot snapshot{
+      .identity = observed(Identity{.foreign_root = true}),
+      .kernel = observed(
+          Kernel{.clock = Fact<TimeSync>::absent("adjtimex cannot be asked below a foreign root"),
+                 .clocksource = std::string("tsc")})};
+  EXPECT_THAT(ask(checks::host_clock::check, snapshot, kAll), ElementsAre(skips("clock")));
+}
+
+}  // namespace host_clock
 
 }  // namespace
 }  // namespace muster::host_kernel_test

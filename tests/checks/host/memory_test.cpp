@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.memory judged on literal nodes.
+// Memory, swap and huge pages judged on literal nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +12,8 @@ namespace muster::host_memory_test {
 namespace {
 
 using ::testing::ElementsAre;
+
+namespace host_memory {
 
 constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
 
@@ -85,6 +87,136 @@ TEST(HostMemoryTest, IsUndecidedWhereThereIsNothingToLookAt) {
             {.numa_nodes = Fact<std::vector<NumaNode>>::absent("no /sys/devices/system/node")}, {}),
       ElementsAre(unknown()));
 }
+
+}  // namespace host_memory
+
+namespace host_memory_available {
+
+constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
+const Profile kFivePercent{.host = HostLimits{.memory_available = {.warn_below = Percent{5}}}};
+
+Findings judge(Memory memory, const Profile& profile = kFivePercent) {
+  return ask(checks::host_memory_available::check, {.memory = observed(std::move(memory))},
+             profile);
+}
+
+TEST(HostMemoryAvailableTest, PassesAtTheLimit) {
+  EXPECT_THAT(judge({.total_bytes = 100 * kGib, .available_bytes = 5 * kGib}),
+              ElementsAre(passes()));
+}
+
+TEST(HostMemoryAvailableTest, WarnsBelowTheLimit) {
+  EXPECT_THAT(judge({.total_bytes = 100 * kGib, .available_bytes = 4 * kGib}),
+              ElementsAre(warns("node", Remedy::watch, {4.0, 5.0, "%"})));
+}
+
+TEST(HostMemoryAvailableTest, IsUndecidedWhereEitherNumberIsMissing) {
+  EXPECT_THAT(
+      judge({.total_bytes = 100 * kGib,
+             .available_bytes = Fact<std::uint64_t>::unreadable("meminfo: no MemAvailable")}),
+      ElementsAre(unknown()));
+  EXPECT_THAT(judge({.total_bytes = Fact<std::uint64_t>::unreadable("meminfo: empty"),
+                     .available_bytes = kGib}),
+              ElementsAre(unknown()));
+}
+
+TEST(HostMemoryAvailableTest, IsUnknownForANodeWithoutMemory) {
+  EXPECT_THAT(judge({.total_bytes = std::uint64_t{0}, .available_bytes = std::uint64_t{0}}),
+              ElementsAre(unknown()));
+}
+
+}  // namespace host_memory_available
+
+namespace host_swap {
+
+constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
+
+Findings judge(Fact<std::uint64_t> total, Limit<Bytes> expected) {
+  return ask(checks::host_swap::check,
+             {.memory = observed(Memory{.swap_total_bytes = std::move(total)})},
+             {.host = HostLimits{.swap = {.total = expected}}});
+}
+
+TEST(HostSwapTest, PassesWithoutSwapWhereNoneIsExpected) {
+  EXPECT_THAT(judge(std::uint64_t{0}, Bytes{0}), ElementsAre(passes()));
+}
+
+TEST(HostSwapTest, WarnsOfSwapWhereNoneIsExpected) {
+  EXPECT_THAT(judge(2 * kGib, Bytes{0}),
+              ElementsAre(warns("node", Remedy::fix_config,
+                                {std::int64_t{2 * kGib}, std::int64_t{0}, "B"})));
+}
+
+TEST(HostSwapTest, WarnsOfMissingSwap) {
+  EXPECT_THAT(judge(std::uint64_t{0}, Bytes{2.0 * kGib}),
+              ElementsAre(warns("node", Remedy::fix_config,
+                                {std::int64_t{0}, std::int64_t{2 * kGib}, "B"})));
+}
+
+TEST(HostSwapTest, ForgivesThePageThatTheHeaderTakes) {
+  EXPECT_THAT(judge(2 * kGib - 4096, Bytes{2.0 * kGib}), ElementsAre(passes()));
+}
+
+TEST(HostSwapTest, IsUndecidedWhereTheSizeCouldNotBeRead) {
+  EXPECT_THAT(judge(Fact<std::uint64_t>::unreadable("meminfo: no SwapTotal"), Bytes{0}),
+              ElementsAre(unknown()));
+}
+
+}  // namespace host_swap
+
+namespace host_hugepages {
+
+const Bytes kTwoMib{2.0 * 1024 * 1024};
+
+Findings judge(Fact<std::vector<HugePages>> pages, std::vector<HugePageLimit> limits) {
+  return ask(checks::host_hugepages::check,
+             {.memory = observed(Memory{.huge_pages = std::move(pages)})},
+             {.host = HostLimits{.hugepages = {.pages = std::move(limits)}}});
+}
+
+std::vector<HugePages> pages_of_2_mib(std::uint64_t total, std::uint64_t free) {
+  return {{.size_kib = 2048, .total = total, .free = free}};
+}
+
+TEST(HostHugepagesTest, PassesWithTheExpectedPages) {
+  EXPECT_THAT(judge(pages_of_2_mib(512, 500), {{.size = kTwoMib, .count = 512, .free = 500}}),
+              ElementsAre(passes()));
+}
+
+TEST(HostHugepagesTest, WarnsOfAnotherNumberOfPages) {
+  EXPECT_THAT(judge(pages_of_2_mib(511, 511), {{.size = kTwoMib, .count = 512, .free = 512}}),
+              ElementsAre(warns("hugepages-2048kB", Remedy::fix_config,
+                                {std::int64_t{511}, std::int64_t{512}, "pages"})));
+}
+
+TEST(HostHugepagesTest, WarnsOfPagesThatAreNotFree) {
+  EXPECT_THAT(judge(pages_of_2_mib(512, 1), {{.size = kTwoMib, .free = 500}}),
+              ElementsAre(warns("hugepages-2048kB", Remedy::fix_config,
+                                {std::int64_t{1}, std::int64_t{500}, "pages"})));
+}
+
+TEST(HostHugepagesTest, WarnsOfASizeThatTheKernelDoesNotOffer) {
+  EXPECT_THAT(judge(pages_of_2_mib(0, 0), {{.size = Bytes{1024.0 * 1024 * 1024}, .count = 16}}),
+              ElementsAre(warns("hugepages-1048576kB", Remedy::fix_config,
+                                {std::int64_t{0}, std::int64_t{16}, "pages"})));
+}
+
+TEST(HostHugepagesTest, IsUndecidedWhereTheNumberCouldNotBeRead) {
+  EXPECT_THAT(
+      judge(
+          std::vector<HugePages>{
+              {.size_kib = 2048, .total = Fact<std::uint64_t>::unreadable("nr_hugepages: empty")}},
+          {{.size = kTwoMib, .count = 512}}),
+      ElementsAre(unknown("hugepages-2048kB")));
+}
+
+TEST(HostHugepagesTest, IsUndecidedWhereNothingIsKnown) {
+  EXPECT_THAT(judge(Fact<std::vector<HugePages>>::absent("no hugepages directory"),
+                    {{.size = kTwoMib, .count = 512}}),
+              ElementsAre(unknown()));
+}
+
+}  // namespace host_hugepages
 
 }  // namespace
 }  // namespace muster::host_memory_test

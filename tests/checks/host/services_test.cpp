@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// host.services judged on literal nodes.
+// Services, programs, container storage and interfaces judged on literal nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +12,8 @@ namespace muster::host_services_test {
 namespace {
 
 using ::testing::ElementsAre;
+
+namespace host_services {
 
 Findings judge(Services services, ServiceLimits limits) {
   return ask(checks::host_services::check, {.services = observed(std::move(services))},
@@ -63,9 +65,218 @@ TEST(HostServicesTest, IsUndecidedWithoutTheListOfUnits) {
               ElementsAre(unknown()));
 }
 
-TEST(HostServicesTest, IsSkippedWithoutLimits) {
-  EXPECT_THAT(judge(active({}), {}), ElementsAre(skips()));
+}  // namespace host_services
+
+namespace host_programs {
+
+Findings judge(std::vector<FileFact> files, ProgramLimits limits) {
+  return ask(checks::host_programs::check,
+             {.environment = observed(Environment{.files = std::move(files)})},
+             {.host = HostLimits{.programs = std::move(limits)}});
 }
+
+Expected warning(std::string path, std::string seen, std::string limit) {
+  return {.device = std::move(path),
+          .outcome = Outcome::warn,
+          .observed = std::move(seen),
+          .limit = std::move(limit),
+          .remedy = Remedy::fix_config};
+}
+
+TEST(HostProgramsTest, PassesWithEverythingInPlace) {
+  EXPECT_THAT(judge({{.path = "/usr/bin/enroot", .exists = true, .executable = true},
+                     {.path = "/etc/topo.xml", .exists = true}},
+                    {.executable = {"/usr/bin/enroot"}, .present = {"/etc/topo.xml"}}),
+              ElementsAre(passes()));
+}
+
+TEST(HostProgramsTest, WarnsAboutMissingFiles) {
+  EXPECT_THAT(judge({{.path = "/usr/bin/enroot"}, {.path = "/etc/topo.xml"}},
+                    {.executable = {"/usr/bin/enroot"}, .present = {"/etc/topo.xml"}}),
+              ElementsAre(warning("/usr/bin/enroot", "missing", "executable"),
+                          warning("/etc/topo.xml", "missing", "present")));
+}
+
+TEST(HostProgramsTest, WarnsOfAProgramThatCannotBeExecuted) {
+  EXPECT_THAT(
+      judge({{.path = "/usr/bin/enroot", .exists = true}}, {.executable = {"/usr/bin/enroot"}}),
+      ElementsAre(warning("/usr/bin/enroot", "not executable", "executable")));
+}
+
+TEST(HostProgramsTest, IsUnknownForFilesMissingFromTheSnapshot) {
+  EXPECT_THAT(judge({}, {.present = {"/etc/topo.xml"}}), ElementsAre(unknown("/etc/topo.xml")));
+}
+
+}  // namespace host_programs
+
+namespace host_container_storage {
+
+constexpr std::uint64_t kGib = 1024UL * 1024 * 1024;
+const std::string kPath = "/mnt/nvme/enroot";
+
+Findings judge(std::vector<FileFact> files, Limit<Bytes> free_min = Bytes{100.0 * kGib}) {
+  return ask(checks::host_container_storage::check,
+             {.environment = observed(Environment{.files = std::move(files)})},
+             {.host = HostLimits{.container_storage = {.paths = {kPath}, .free_min = free_min}}});
+}
+
+FileFact directory(std::uint64_t free_gib) {
+  return {.path = kPath,
+          .exists = true,
+          .directory = true,
+          .writable = true,
+          .space = Space{.available_bytes = free_gib * kGib}};
+}
+
+Expected warning(std::string seen, std::string limit) {
+  return {.device = kPath,
+          .outcome = Outcome::warn,
+          .observed = std::move(seen),
+          .limit = std::move(limit),
+          .remedy = Remedy::fix_config};
+}
+
+TEST(HostContainerStorageTest, PassesWithRoom) {
+  EXPECT_THAT(judge({directory(100)}), ElementsAre(passes()));
+}
+
+TEST(HostContainerStorageTest, WarnsOfTooLittleRoom) {
+  EXPECT_THAT(judge({directory(99)}),
+              ElementsAre(warns(kPath, Remedy::fix_config,
+                                {std::int64_t{99 * kGib}, std::int64_t{100 * kGib}, "B"})));
+}
+
+TEST(HostContainerStorageTest, WarnsOfAMissingDirectory) {
+  EXPECT_THAT(judge({{.path = kPath}}), ElementsAre(warning("missing", "directory")));
+}
+
+TEST(HostContainerStorageTest, WarnsOfAFileInItsPlace) {
+  EXPECT_THAT(judge({{.path = kPath, .exists = true, .writable = true}}),
+              ElementsAre(warning("not a directory", "directory")));
+}
+
+TEST(HostContainerStorageTest, WarnsOfADirectoryThatCannotBeWritten) {
+  FileFact file = directory(500);
+  file.writable = false;
+  EXPECT_THAT(judge({file}), ElementsAre(warning("not writable", "writable")));
+}
+
+TEST(HostContainerStorageTest, IsUndecidedWhereTheFactsAreMissing) {
+  FileFact file = directory(500);
+  file.space = Fact<Space>::unreadable("statfs: Input/output error");
+  EXPECT_THAT(judge({file}), ElementsAre(unknown(kPath)));
+  file.writable = Fact<bool>::unreadable("stat: Permission denied");
+  EXPECT_THAT(judge({file}), ElementsAre(unknown(kPath)));
+  EXPECT_THAT(judge({}), ElementsAre(unknown(kPath)));
+}
+
+TEST(HostContainerStorageTest, JudgesNoRoomWithoutALimit) {
+  EXPECT_THAT(judge({directory(0)}, {}), ElementsAre(passes()));
+}
+
+}  // namespace host_container_storage
+
+namespace host_ethernet {
+
+const Interface kUp{.name = "eth0",
+                    .operstate = std::string("up"),
+                    .carrier = true,
+                    .speed_mbps = std::uint64_t{100000}};
+const EthernetInterface kAnySpeed{.name = "eth0"};
+const EthernetInterface kHundred{.name = "eth0", .speed = BitsPerSecond{100e9}};
+
+Findings judge(std::vector<Interface> interfaces, std::vector<EthernetInterface> expected) {
+  return ask(checks::host_ethernet::check,
+             {.network = observed(Network{.interfaces = std::move(interfaces)})},
+             {.host = HostLimits{.ethernet = {.interfaces = std::move(expected)}}});
+}
+
+const Expected kOneUp{.device = "node", .outcome = Outcome::pass};
+
+Expected down(std::string state) {
+  return {.device = "eth0",
+          .outcome = Outcome::fail,
+          .observed = std::move(state),
+          .limit = "up",
+          .remedy = Remedy::fix_config};
+}
+
+TEST(HostEthernetTest, PassesAtTheExpectedSpeed) {
+  EXPECT_THAT(judge({kUp}, {kHundred}), ElementsAre(kOneUp));
+}
+
+TEST(HostEthernetTest, FailsAMissingInterface) {
+  EXPECT_THAT(judge({kUp}, {{.name = "eth1"}}),
+              ElementsAre(fails("eth1", Remedy::fix_config, {false, true})));
+}
+
+TEST(HostEthernetTest, FailsAnInterfaceThatIsDownWithoutJudgingItsSpeed) {
+  Interface eth0 = kUp;
+  eth0.operstate = std::string("down");
+  eth0.carrier = false;
+  eth0.speed_mbps = Fact<std::uint64_t>::unreadable("speed: Invalid argument");
+  EXPECT_THAT(judge({eth0}, {kHundred}), ElementsAre(down("down")));
+}
+
+TEST(HostEthernetTest, FailsAnInterfaceWhoseCarrierCannotBeReadBecauseItIsDown) {
+  Interface eth0 = kUp;
+  eth0.operstate = std::string("down");
+  eth0.carrier = Fact<bool>::unreadable("carrier: Invalid argument");
+  EXPECT_THAT(judge({eth0}, {kAnySpeed}), ElementsAre(down("down")));
+}
+
+TEST(HostEthernetTest, ACarrierCountsAsUp) {
+  Interface eth0 = kUp;
+  eth0.operstate = std::string("unknown");
+  EXPECT_THAT(judge({eth0}, {kAnySpeed}), ElementsAre(kOneUp));
+}
+
+TEST(HostEthernetTest, FailsASlowInterface) {
+  Interface eth0 = kUp;
+  eth0.speed_mbps = std::uint64_t{40000};
+  EXPECT_THAT(judge({eth0}, {kHundred}),
+              ElementsAre(fails("eth0", Remedy::fix_config, {40.0, 100.0, "Gb/s"})));
+}
+
+TEST(HostEthernetTest, FindsAnInterfaceByItsVerbsName) {
+  Interface renamed = kUp;
+  renamed.name = "enP1s0";
+  renamed.hca = "mlx5_an0";
+  EXPECT_THAT(judge({renamed}, {{.name = "mlx5_an*"}}), ElementsAre(kOneUp));
+}
+
+TEST(HostEthernetTest, IsUnknownForAMissingSpeed) {
+  Interface eth0 = kUp;
+  eth0.speed_mbps = Fact<std::uint64_t>::absent("the driver knows no speed");
+  EXPECT_THAT(judge({eth0}, {kAnySpeed}), ElementsAre(kOneUp));
+  EXPECT_THAT(judge({eth0}, {kHundred}), ElementsAre(unknown("eth0")));
+}
+
+TEST(HostEthernetTest, IsUndecidedWhereNeitherStateCouldBeRead) {
+  Interface eth0 = kUp;
+  eth0.operstate = Fact<std::string>::unreadable("operstate: empty");
+  eth0.carrier = Fact<bool>::unreadable("carrier: Invalid argument");
+  EXPECT_THAT(judge({eth0}, {kAnySpeed}), ElementsAre(unknown("eth0")));
+}
+
+TEST(HostEthernetTest, FindsTheInterfaceOfAnEthernetRdmaDeviceUnderAnyName) {
+  Interface renamed = kUp;
+  renamed.name = "enP1s0";
+  renamed.type = 1U;
+  renamed.hca = "mlx5_8";
+  EXPECT_THAT(judge({renamed}, {{.name = "mlx5_an*", .rdma = true}}), ElementsAre(kOneUp));
+}
+
+TEST(HostEthernetTest, TakesNoInfinibandInterfaceForAnEthernetOne) {
+  Interface infiniband = kUp;
+  infiniband.name = "ib0";
+  infiniband.type = 32U;
+  infiniband.hca = "mlx5_0";
+  EXPECT_THAT(judge({infiniband}, {{.name = "mlx5_an*", .rdma = true}}),
+              ElementsAre(fails("mlx5_an*", Remedy::fix_config, {false, true})));
+}
+
+}  // namespace host_ethernet
 
 }  // namespace
 }  // namespace muster::host_services_test

@@ -183,99 +183,93 @@ struct Fault {
   enum Of { any, volta, newer } of = any;
 };
 
-constexpr std::array kFaults{
-    Fault{"check_hw_cpuinfo", "a thread less", [](Snapshot& n) { n.cpu.facts.threads = 1U; }},
-    Fault{"check_hw_physmem", "a tenth less",
-          [](Snapshot& n) { n.memory.facts.total_bytes = *n.memory->total_bytes / 10 * 9; }},
-    Fault{"check_hw_swap", "swap is on",
-          [](Snapshot& n) { n.memory.facts.swap_total_bytes = std::uint64_t{1} << 30U; }},
-    Fault{"check_hw_eth", "an interface less",
-          [](Snapshot& n) {
-            std::erase_if(n.network.facts.interfaces,
-                          [](const auto& each) { return each.name == "eth0"; });
-          }},
-    Fault{"check_hw_ib", "a port down",
-          [](Snapshot& n) { n.infiniband.facts.hcas.back().ports->front().state = 1U; }},
-    Fault{"check_hw_ib", "a port that trains",
-          [](Snapshot& n) { n.infiniband.facts.hcas.back().ports->front().physical_state = 2U; }},
-    Fault{"check_hw_ib", "half the rate",
-          [](Snapshot& n) { n.infiniband.facts.hcas.front().ports->front().rate_gbps = 50.0; }},
-    Fault{"check_hw_ib", "an adapter less",
-          [](Snapshot& n) { n.infiniband.facts.hcas.pop_back(); }},
-    Fault{"check_hw_ib", "no ib_umad",
-          [](Snapshot& n) { n.infiniband.facts.umad = Fact<std::string>::absent("none"); }},
-    Fault{"check_hw_ib", "no InfiniBand",
-          [](Snapshot& n) {
-            n.infiniband = {.status = Status::absent, .reason = "no driver", .facts = {}};
-          }},
-    Fault{"check_gpu_count", "a GPU less", [](Snapshot& n) { n.nvml.facts.gpus.pop_back(); }},
-    Fault{"check_nvsmi_healthmon", "a lost GPU",
-          [](Snapshot& n) { last_gpu(n).lost = "nvmlDeviceGetHandle: GPU is lost (15)"; }},
-    Fault{"check_nvsmi_healthmon", "a corrupt InfoROM",
-          [](Snapshot& n) { last_gpu(n).firmware.inforom_valid = false; }},
-    Fault{"check_nvsmi_healthmon", "no driver",
-          [](Snapshot& n) {
-            n.nvml =
-                observed(Nvml{.trouble = "nvmlInit: Driver Not Loaded (9)", .trouble_code = 9});
-          }},
-    Fault{"check_nvsmi_healthmon", "no NVML",
-          [](Snapshot& n) {
-            n.nvml = {.status = Status::absent, .reason = "no library", .facts = {}};
-          }},
-    Fault{"check_nvsmi_healthmon", "a driver that hangs",
-          [](Snapshot& n) {
-            n.nvml = {.status = Status::timeout, .reason = "no answer", .facts = {}};
-          }},
-    Fault{"check_nvsmi_healthmon", "NVML crashes",
-          [](Snapshot& n) {
-            n.nvml = {.status = Status::error, .reason = "killed by signal 11", .facts = {}};
-          }},
-    Fault{"check_gpu_xid", "XID 79",
-          [](Snapshot& n) {
-            log(n, "NVRM: Xid (PCI:0001:00:00): 79, pid=1234, GPU has fallen off the bus.");
-          }},
-    Fault{"check_gpu_xid", "XID 48",
-          [](Snapshot& n) {
-            log(n, "NVRM: Xid (PCI:0001:00:00): 48, pid=1234, DBE (double bit error)");
-          }},
-    Fault{"check_gpu_xid", "XID 119",
-          [](Snapshot& n) {
-            log(n, "NVRM: Xid (PCI:0001:00:00): 119, pid=1234, Timeout waiting for RPC from GSP!");
-          }},
-    Fault{"check_gpu_ecc", "70 retired pages and one pending",
-          [](Snapshot& n) {
-            last_gpu(n).retired_pages = {
-                .single_bit = std::uint64_t{60}, .double_bit = std::uint64_t{10}, .pending = true};
-          },
-          Fault::volta},
-    Fault{"check_gpu_ecc", "a pending row",
-          [](Snapshot& n) { last_gpu(n).remapped_rows->pending = true; }, Fault::newer},
-    Fault{"check_gpu_ecc", "a row that could not be remapped",
-          [](Snapshot& n) { last_gpu(n).remapped_rows->failed = true; }, Fault::newer},
-    Fault{"check_gpu_ecc", "many uncorrected SRAM errors",
-          [](Snapshot& n) {
-            last_gpu(n).sram = GpuSram{.unique_uncorrected = 20, .threshold_exceeded = true};
-            last_gpu(n).ecc_aggregate.sram_uncorrected = std::uint64_t{20};
-          },
-          Fault::newer},
-    Fault{"check_gpu_ecc", "corrected SRAM errors above the line's limit",
-          [](Snapshot& n) { last_gpu(n).ecc_aggregate.sram_corrected = std::uint64_t{10001}; },
-          Fault::newer},
-    Fault{"check_gpu_ecc", "corrected DRAM errors above the line's limit",
-          [](Snapshot& n) { last_gpu(n).ecc_aggregate.dram_corrected = std::uint64_t{20000001}; },
-          Fault::newer},
-    Fault{"check_nvlink_status", "an inactive link",
-          [](Snapshot& n) { last_gpu(n).nvlinks->back().state = 0U; }},
-    Fault{"check_nvlink_status", "all links of a GPU inactive",
-          [](Snapshot& n) {
-            for (auto& link : *last_gpu(n).nvlinks) link.state = 0U;
-          }},
-    Fault{"check_ib_link_flapping", "five flaps",
-          [](Snapshot& n) {
-            for (int i = 0; i < 5; ++i) log(n, "mlx5_core 0101:00:00.0 ib0: Link down");
-          }},
-    Fault{"check_nvme_count", "a disk less", [](Snapshot& n) { n.disks.facts.nvme.pop_back(); }},
-};
+constexpr auto kFaults = std::to_array<Fault>({
+    {"check_hw_cpuinfo", "a thread less", [](Snapshot& n) { n.cpu.facts.threads = 1U; }},
+    {"check_hw_physmem", "a tenth less",
+     [](Snapshot& n) { n.memory.facts.total_bytes = *n.memory->total_bytes / 10 * 9; }},
+    {"check_hw_swap", "swap is on",
+     [](Snapshot& n) { n.memory.facts.swap_total_bytes = std::uint64_t{1} << 30U; }},
+    {"check_hw_eth", "an interface less",
+     [](Snapshot& n) {
+       std::erase_if(n.network.facts.interfaces,
+                     [](const auto& each) { return each.name == "eth0"; });
+     }},
+    {"check_hw_ib", "a port down",
+     [](Snapshot& n) { n.infiniband.facts.hcas.back().ports->front().state = 1U; }},
+    {"check_hw_ib", "a port that trains",
+     [](Snapshot& n) { n.infiniband.facts.hcas.back().ports->front().physical_state = 2U; }},
+    {"check_hw_ib", "half the rate",
+     [](Snapshot& n) { n.infiniband.facts.hcas.front().ports->front().rate_gbps = 50.0; }},
+    {"check_hw_ib", "an adapter less", [](Snapshot& n) { n.infiniband.facts.hcas.pop_back(); }},
+    {"check_hw_ib", "no ib_umad",
+     [](Snapshot& n) { n.infiniband.facts.umad = Fact<std::string>::absent("none"); }},
+    {"check_hw_ib", "no InfiniBand",
+     [](Snapshot& n) {
+       n.infiniband = {.status = Status::absent, .reason = "no driver", .facts = {}};
+     }},
+    {"check_gpu_count", "a GPU less", [](Snapshot& n) { n.nvml.facts.gpus.pop_back(); }},
+    {"check_nvsmi_healthmon", "a lost GPU",
+     [](Snapshot& n) { last_gpu(n).lost = "nvmlDeviceGetHandle: GPU is lost (15)"; }},
+    {"check_nvsmi_healthmon", "a corrupt InfoROM",
+     [](Snapshot& n) { last_gpu(n).firmware.inforom_valid = false; }},
+    {"check_nvsmi_healthmon", "no driver",
+     [](Snapshot& n) {
+       n.nvml = observed(Nvml{.trouble = "nvmlInit: Driver Not Loaded (9)", .trouble_code = 9});
+     }},
+    {"check_nvsmi_healthmon", "no NVML",
+     [](Snapshot& n) { n.nvml = {.status = Status::absent, .reason = "no library", .facts = {}}; }},
+    {"check_nvsmi_healthmon", "a driver that hangs",
+     [](Snapshot& n) { n.nvml = {.status = Status::timeout, .reason = "no answer", .facts = {}}; }},
+    {"check_nvsmi_healthmon", "NVML crashes",
+     [](Snapshot& n) {
+       n.nvml = {.status = Status::error, .reason = "killed by signal 11", .facts = {}};
+     }},
+    {"check_gpu_xid", "XID 79",
+     [](Snapshot& n) {
+       log(n, "NVRM: Xid (PCI:0001:00:00): 79, pid=1234, GPU has fallen off the bus.");
+     }},
+    {"check_gpu_xid", "XID 48",
+     [](Snapshot& n) {
+       log(n, "NVRM: Xid (PCI:0001:00:00): 48, pid=1234, DBE (double bit error)");
+     }},
+    {"check_gpu_xid", "XID 119",
+     [](Snapshot& n) {
+       log(n, "NVRM: Xid (PCI:0001:00:00): 119, pid=1234, Timeout waiting for RPC from GSP!");
+     }},
+    {"check_gpu_ecc", "70 retired pages and one pending",
+     [](Snapshot& n) {
+       last_gpu(n).retired_pages = {
+           .single_bit = std::uint64_t{60}, .double_bit = std::uint64_t{10}, .pending = true};
+     },
+     Fault::volta},
+    {"check_gpu_ecc", "a pending row",
+     [](Snapshot& n) { last_gpu(n).remapped_rows->pending = true; }, Fault::newer},
+    {"check_gpu_ecc", "a row that could not be remapped",
+     [](Snapshot& n) { last_gpu(n).remapped_rows->failed = true; }, Fault::newer},
+    {"check_gpu_ecc", "many uncorrected SRAM errors",
+     [](Snapshot& n) {
+       last_gpu(n).sram = GpuSram{.unique_uncorrected = 20, .threshold_exceeded = true};
+       last_gpu(n).ecc_aggregate.sram_uncorrected = std::uint64_t{20};
+     },
+     Fault::newer},
+    {"check_gpu_ecc", "corrected SRAM errors above the line's limit",
+     [](Snapshot& n) { last_gpu(n).ecc_aggregate.sram_corrected = std::uint64_t{10001}; },
+     Fault::newer},
+    {"check_gpu_ecc", "corrected DRAM errors above the line's limit",
+     [](Snapshot& n) { last_gpu(n).ecc_aggregate.dram_corrected = std::uint64_t{20000001}; },
+     Fault::newer},
+    {"check_nvlink_status", "an inactive link",
+     [](Snapshot& n) { last_gpu(n).nvlinks->back().state = 0U; }},
+    {"check_nvlink_status", "all links of a GPU inactive",
+     [](Snapshot& n) {
+       for (auto& link : *last_gpu(n).nvlinks) link.state = 0U;
+     }},
+    {"check_ib_link_flapping", "five flaps",
+     [](Snapshot& n) {
+       for (int i = 0; i < 5; ++i) log(n, "mlx5_core 0101:00:00.0 ib0: Link down");
+     }},
+    {"check_nvme_count", "a disk less", [](Snapshot& n) { n.disks.facts.nvme.pop_back(); }},
+});
 
 TEST(AzureConfigurations, HealthyNodesPassAndEveryFaultThatTheScriptsFindFails) {
   const auto files = configurations();

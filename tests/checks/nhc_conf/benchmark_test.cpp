@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arguments of muster-bench for a line, and the findings for its report.
-#include "checks/nhc_conf/benchmark.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -6,9 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "checks/nhc_conf/match.hpp"
-#include "checks/nhc_conf/words.hpp"
-
 namespace muster::nhc {
 
 // NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for

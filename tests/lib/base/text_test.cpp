@@ -88,6 +88,8 @@ TEST(TextTest, FindsTheNearestWord) {
   EXPECT_EQ(nearest("totl", {"total", "tolerance"}), "total");
   EXPECT_EQ(nearest("xyz", {"total", "tolerance"}), "");
   EXPECT_EQ(nearest("", {"total", "tolerance"}), "");
+  EXPECT_EQ(nearest("-J", {"-v", "-q", "--verbose"}), "");
+  EXPECT_EQ(nearest("-V", {"-v", "-q"}), "-v");
 }
 
 TEST(TextTest, CountsSwappedLettersAsOneEdit) {

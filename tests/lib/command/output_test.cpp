@@ -40,6 +40,17 @@ TEST(DescriptorNamedTest, KnowsTheNamesOfOpenDescriptors) {
   }
 }
 
+TEST(DestinationTest, NamesTheHost) {
+  ::setenv("MUSTER_HOSTNAME", "gpu-0007.cluster.example", 1);
+  EXPECT_EQ(with_host("/shared/%h.json"), "/shared/gpu-0007.json");
+  EXPECT_EQ(with_host("100%%h-%h-%h"), "100%h-gpu-0007-gpu-0007");
+  for (const auto* name : {"", "report", "50%", "%d%"}) EXPECT_EQ(with_host(name), name);
+  const TempDir dir;
+  EXPECT_TRUE(write_file(dir.path() / "%h.json", "{}"));
+  EXPECT_EQ(content_of(dir.path() / "gpu-0007.json"), "{}");
+  ::unsetenv("MUSTER_HOSTNAME");
+}
+
 TEST(DestinationTest, AppendsToAnOpenDescriptor) {
   const TempDir dir;
   dir.write("log", "begun\n");

@@ -38,6 +38,13 @@ class EnvironmentTest : public ::testing::Test {
   TempDir dir_;
 };
 
+TEST(NcclConfFilesTest, TheUsersFileIsStrongerThanTheNodes) {
+  using Files = std::vector<std::string>;
+  EXPECT_EQ(nccl_conf_files("", ""), Files{"/etc/nccl.conf"});
+  EXPECT_EQ(nccl_conf_files("", "/home/u"), (Files{"/home/u/.nccl.conf", "/etc/nccl.conf"}));
+  EXPECT_EQ(nccl_conf_files("/opt/n", "/home/u"), (Files{"/opt/n", "/etc/nccl.conf"}));
+}
+
 TEST(NcclConfTest, ReadsLinesAsNcclDoes) {
   EXPECT_THAT(parse_nccl_conf("# comment\n"
                               "NCCL_A=1\n"

@@ -93,6 +93,7 @@ inline Report unseen_report() {
 // A report of a benchmark.
 inline Report measured_report() {
   auto report = healthy_report();
+  report.benchmark = "all_reduce";
   report.probes.clear();
   report.measurements = {{.quantity = "busbw",
                           .value = 187.5,

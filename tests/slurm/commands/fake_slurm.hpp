@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "checks/app/hook_check.hpp"
+#include "checks/app/inspect.hpp"
 #include "slurm/commands/hook.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "tests/checks/app/test_caller.hpp"

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "checks/app/hook_check.hpp"
+#include "checks/app/inspect.hpp"
 #include "lib/base/descriptor.hpp"
 #include "lib/base/text.hpp"
 #include "slurm/commands/slurm_site.hpp"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "checks/app/hook_check.hpp"
+#include "checks/app/inspect.hpp"
 #include "slurm/commands/hook.hpp"
 #include "slurm/commands/slurm_commands.hpp"
 #include "tests/checks/app/test_caller.hpp"

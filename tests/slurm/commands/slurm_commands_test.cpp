@@ -14,7 +14,7 @@
 #include <tuple>
 #include <vector>
 
-#include "checks/app/hook_check.hpp"
+#include "checks/app/inspect.hpp"
 #include "lib/base/text.hpp"
 #include "slurm/commands/hook.hpp"
 #include "slurm/commands/slurm_site.hpp"
@@ -114,19 +114,23 @@ TEST_F(SlurmCommandsTest, SinceLeavesOutWhatIsOlder) {
   EXPECT_THAT(lines(), ElementsAre(HasSubstr(" drained n2 ")));
 }
 
-TEST_F(SlurmCommandsTest, AHistoryThatIsNotThereIsNoEmptyOne) {
-  EXPECT_EQ(run_history({.state = path("none")}, caller_.caller()), kExitUndecided);
-  EXPECT_EQ(run_events({.state = path("none")}, caller_.caller()), kExitUndecided);
+TEST_F(SlurmCommandsTest, AHistoryThatCannotBeReadIsUndecided) {
+  std::filesystem::create_directories(path("state/events.jsonl"));
+  EXPECT_EQ(run_history({.state = path("state")}, caller_.caller()), kExitUndecided);
+  EXPECT_EQ(run_events({.state = path("state")}, caller_.caller()), kExitUndecided);
   EXPECT_EQ(caller_.out(), "");
   EXPECT_THAT(caller_.notes(), HasSubstr("events.jsonl"));
 }
 
 TEST_F(SlurmCommandsTest, AFreshNodeHasNoHistoryAndThatIsNoError) {
   std::filesystem::create_directories(path("fresh"));
-  EXPECT_EQ(run_history({.state = path("fresh")}, caller_.caller()), 0);
-  EXPECT_EQ(run_events({.state = path("fresh")}, caller_.caller()), 0);
+  for (const auto* folder : {"fresh", "none", "none/below"}) {
+    EXPECT_EQ(run_history({.state = path(folder)}, caller_.caller()), 0);
+    EXPECT_EQ(run_events({.state = path(folder)}, caller_.caller()), 0);
+    EXPECT_THAT(caller_.notes(), HasSubstr(fmt::format(
+                                     "nothing has happened yet: no events in {}\n", path(folder))));
+  }
   EXPECT_EQ(caller_.out(), "");
-  EXPECT_THAT(caller_.notes(), HasSubstr("nothing has happened yet: "));
 }
 
 TEST_F(SlurmCommandsTest, HostfileIsOfThisJob) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// muster's own probes and state judged on literal nodes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,10 +11,12 @@
 #include "tests/checks/ask.hpp"
 #include "tests/support/printers.hpp"
 
-namespace muster::muster_probes_test {
+namespace muster::own_checks_test {
 namespace {
 
 using ::testing::ElementsAre;
+
+namespace muster_probes {
 
 Profile fatal_mounts() {
   Profile profile;
@@ -95,5 +98,28 @@ TEST(MusterProbesTest, AdvisesARebootOnlyWhereADriverMayHang) {
                           hung("environment", Remedy::fix_config)));
 }
 
+}  // namespace muster_probes
+
+namespace muster_state {
+
+Findings judged(Earlier earlier) {
+  Snapshot snapshot;
+  snapshot.earlier = std::move(earlier);
+  return ask(checks::muster_state::check, snapshot, Profile{});
+}
+
+TEST(MusterStateTest, SkipsWithTheReasonWhenTheStateWasPutAside) {
+  EXPECT_THAT(judged({.note = "state.json is not a state file; put aside as state.json.bad"}),
+              ElementsAre(skips()));
+}
+
+TEST(MusterStateTest, SkipsTheFirstRunOfABoot) { EXPECT_THAT(judged({}), ElementsAre(skips())); }
+
+TEST(MusterStateTest, PassesOnceThereIsAnEarlierRun) {
+  EXPECT_THAT(judged({.last_uptime_s = 12}), ElementsAre(passes()));
+}
+
+}  // namespace muster_state
+
 }  // namespace
-}  // namespace muster::muster_probes_test
+}  // namespace muster::own_checks_test

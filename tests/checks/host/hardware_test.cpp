@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processors, memory errors and temperatures judged on literal nodes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checks/catalogue.hpp"
+#include "lib/profile/limits/host.hpp"
+#include "tests/checks/ask.hpp"
+#include "tests/support/printers.hpp"
+
+namespace muster::host_hardware_test {
+namespace {
+
+using ::testing::ElementsAre;
+
+namespace host_cpu {
+
+const Cpu kHealthy{.sockets = 2U,
+                   .cores = 96U,
+                   .threads = 96U,
+                   .offline = std::string(),
+                   .numa_nodes = std::vector<NumaNode>{{.id = 0, .cpus = std::string("0-47")},
+                                                       {.id = 1, .cpus = std::string("48-95")}}};
+const Profile kExpected{
+    .host = HostLimits{.cpu = {.sockets = 2, .cores = 96, .threads = 96, .numa_nodes = 2}}};
+
+Findings judge(Cpu cpu, const Profile& profile = kExpected) {
+  return ask(checks::host_cpu::check, {.cpu = observed(std::move(cpu))}, profile);
+}
+
+TEST(HostCpuTest, PassesWithTheExpectedCounts) {
+  EXPECT_THAT(judge(kHealthy), ElementsAre(passes()));
+}
+
+TEST(HostCpuTest, ReportsAllWrongCountsInOneFinding) {
+  Cpu cpu = kHealthy;
+  cpu.cores = 95U;
+  cpu.threads = 95U;
+  cpu.offline = std::string("7");
+  EXPECT_THAT(judge(cpu), ElementsAre(fails("node", Remedy::reseat_or_replace,
+                                            {std::int64_t{95}, std::int64_t{96}, "cores"})));
+}
+
+TEST(HostCpuTest, AsksTheProviderForLostCoresOfAVirtualMachine) {
+  Cpu cpu = kHealthy;
+  cpu.sockets = 1U;
+  const Snapshot snapshot{.identity = observed(Identity{.hypervisor = true}), .cpu = observed(cpu)};
+  EXPECT_THAT(ask(checks::host_cpu::check, snapshot, kExpected),
+              ElementsAre(fails("node", Remedy::report_to_provider,
+                                {std::int64_t{1}, std::int64_t{2}, "sockets"})));
+}
+
+TEST(HostCpuTest, LeavesOutNumaNodesOfMemoryOnly) {
+  Cpu cpu = kHealthy;
+  cpu.numa_nodes->push_back({.id = 2, .cpus = std::string()});
+  EXPECT_THAT(judge(cpu), ElementsAre(passes()));
+}
+
+TEST(HostCpuTest, FailsAnOfflineCoreWithoutAnyLimit) {
+  const Cpu cpu{.cores = 7U, .threads = 14U, .offline = std::string("3,11")};
+  EXPECT_THAT(judge(cpu, {}), ElementsAre(fails("node", Remedy::reboot,
+                                                {std::int64_t{2}, std::int64_t{0}, "CPUs"})));
+}
+
+TEST(HostCpuTest, OnlyWarnsOfOfflineThreadsThatLookLikeSmtSwitchedOff) {
+  const Cpu cpu{.cores = 8U, .threads = 8U, .offline = std::string("8-15")};
+  EXPECT_THAT(judge(cpu, {}), ElementsAre(warns("node", Remedy::fix_config,
+                                                {std::int64_t{8}, std::int64_t{0}, "CPUs"})));
+}
+
+TEST(HostCpuTest, AcceptsOfflineThreadsWhereTheExpectedNumberIsOnline) {
+  const Cpu cpu{.cores = 8U, .threads = 8U, .offline = std::string("8-15")};
+  EXPECT_THAT(judge(cpu, {.host = HostLimits{.cpu = {.threads = 8}}}), ElementsAre(passes()));
+}
+
+TEST(HostCpuTest, IsUndecidedWhereExpectedCountsCouldNotBeRead) {
+  Cpu cpu = kHealthy;
+  cpu.sockets = Fact<unsigned>::unreadable("read topology: Input/output error");
+  cpu.numa_nodes = Fact<std::vector<NumaNode>>::absent("no node directory");
+  EXPECT_THAT(judge(cpu), ElementsAre(unknown(), unknown()));
+}
+
+TEST(HostCpuTest, IsUndecidedWhereTheListOfOfflineCpusIsGarbled) {
+  Cpu cpu = kHealthy;
+  cpu.offline = Fact<std::string>::unreadable("offline: not a list");
+  EXPECT_THAT(judge(cpu), ElementsAre(unknown()));
+}
+
+}  // namespace host_cpu
+
+namespace host_edac {
+
+const Profile kTenPerHour{.host = HostLimits{.edac = {.corrected_warn_above_per_hour = 10.0}}};
+
+Snapshot node(Fact<std::vector<EdacController>> edac) {
+  return {.identity = observed(Identity{.uptime_s = 10000.0}),
+          .kernel = observed(Kernel{.edac = std::move(edac)})};
+}
+
+std::vector<EdacController> one_controller(std::uint64_t corrected, std::uint64_t uncorrected) {
+  return {{.name = "mc0", .corrected = corrected, .uncorrected = uncorrected}};
+}
+
+Earlier seen_before(std::uint64_t corrected) {
+  return {.last_uptime_s = 8200,
+          .counters = {{"edac.mc0.corrected", {{.uptime_s = 8200, .value = corrected}}}}};
+}
+
+TEST(HostEdacTest, PassesByUncorrectedErrorsAloneAtTheFirstObservation) {
+  EXPECT_THAT(ask(checks::host_edac::check, node(one_controller(7, 0)), kTenPerHour),
+              ElementsAre(passes("mc0")));
+}
+
+TEST(HostEdacTest, PassesBelowTheRate) {
+  Snapshot snapshot = node(one_controller(7, 0));
+  snapshot.earlier = seen_before(5);
+  EXPECT_THAT(ask(checks::host_edac::check, snapshot, kTenPerHour), ElementsAre(passes("mc0")));
+}
+
+TEST(HostEdacTest, WarnsAboveTheRate) {
+  Snapshot snapshot = node(one_controller(25, 0));
+  snapshot.earlier = seen_before(5);
+  EXPECT_THAT(ask(checks::host_edac::check, snapshot, kTenPerHour),
+              ElementsAre(warns("mc0", Remedy::watch, {20.0, 10.0, "errors/h"})));
+}
+
+// A node that is inspected once a day: the errors are a day's, not an hour's.
+TEST(HostEdacTest, TheRateIsThatOfTheTimeSinceTheLastRun) {
+  Snapshot snapshot = node(one_controller(25, 0));
+  snapshot.identity.facts.uptime_s = 8200 + 24 * 3600.0;
+  snapshot.earlier = seen_before(1);
+  EXPECT_THAT(ask(checks::host_edac::check, snapshot, kTenPerHour), ElementsAre(passes("mc0")));
+}
+
+TEST(HostEdacTest, FailsAnyUncorrectedErrorWithoutALimit) {
+  EXPECT_THAT(ask(checks::host_edac::check, node(one_controller(0, 1)), {}),
+              ElementsAre(fails("mc0", Remedy::reseat_or_replace,
+                                {std::int64_t{1}, std::int64_t{0}, "errors"})));
+}
+
+TEST(HostEdacTest, JudgesEveryController) {
+  std::vector<EdacController> edac = one_controller(0, 0);
+  edac.push_back({.name = "mc1", .corrected = std::uint64_t{0}, .uncorrected = std::uint64_t{2}});
+  EXPECT_THAT(ask(checks::host_edac::check, node(edac), {}),
+              ElementsAre(passes("mc0"), fails("mc1", Remedy::reseat_or_replace,
+                                               {std::int64_t{2}, std::int64_t{0}, "errors"})));
+}
+
+TEST(HostEdacTest, IsUndecidedWhereACounterCouldNotBeRead) {
+  std::vector<EdacController> edac = one_controller(0, 0);
+  edac[0].uncorrected = Fact<std::uint64_t>::unreadable("ue_count: garbled");
+  EXPECT_THAT(ask(checks::host_edac::check, node(edac), kTenPerHour), ElementsAre(unknown("mc0")));
+  edac = one_controller(0, 0);
+  edac[0].corrected = Fact<std::uint64_t>::unreadable("ce_count: garbled");
+  EXPECT_THAT(ask(checks::host_edac::check, node(edac), kTenPerHour), ElementsAre(unknown("mc0")));
+}
+
+TEST(HostEdacTest, IsUndecidedOfARateWithoutTheTimeSinceBoot) {
+  Snapshot snapshot = node(one_controller(0, 0));
+  snapshot.identity->uptime_s = Fact<double>::unreadable("uptime: empty");
+  EXPECT_THAT(ask(checks::host_edac::check, snapshot, kTenPerHour), ElementsAre(unknown("mc0")));
+}
+
+TEST(HostEdacTest, IsSkippedWhereNoDriverIsLoaded) {
+  EXPECT_THAT(ask(checks::host_edac::check,
+                  node(Fact<std::vector<EdacController>>::absent("no EDAC driver")), kTenPerHour),
+              ElementsAre(skips()));
+}
+
+TEST(HostEdacTest, IsUndecidedWhereTheControllersCouldNotBeListed) {
+  EXPECT_THAT(
+      ask(checks::host_edac::check,
+          node(Fact<std::vector<EdacController>>::unreadable("list mc: Permission denied")), {}),
+      ElementsAre(unknown()));
+}
+
+}  // namespace host_edac
+
+namespace host_temperature {
+
+Findings judge(const Fact<std::vector<ThermalZone>>& zones) {
+  Kernel kernel;
+  kernel.thermal_zones = zones;
+  const Snapshot snapshot{.identity = observed(Identity{}), .kernel = observed(std::move(kernel))};
+  return ask(checks::host_temperature::check, snapshot, Profile{});
+}
+
+ThermalZone zone(double now) {
+  return {.name = "thermal_zone3 (TH30)", .now_c = now, .critical_c = 105.0, .hot_c = 103.0};
+}
+
+TEST(HostTemperatureTest, AHotZoneBelowItsLimitIsWell) {
+  EXPECT_THAT(judge(std::vector<ThermalZone>{zone(97.9), zone(40)}), ElementsAre(passes()));
+}
+
+TEST(HostTemperatureTest, WarnsShortOfTheLimitAndFailsAtIt) {
+  EXPECT_EQ(judge(std::vector<ThermalZone>{zone(98)}).front().outcome, Outcome::warn);
+  EXPECT_THAT(
+      judge(std::vector<ThermalZone>{zone(103)}),
+      ElementsAre(fails("thermal_zone3 (TH30)", Remedy::reseat_or_replace, {103.0, 103.0, "C"})));
+}
+
+TEST(HostTemperatureTest, SkipsZonesWithoutLimitOrTemperature) {
+  auto without = zone(120);
+  without.critical_c = 0.0;
+  without.hot_c = Fact<double>::absent("none");
+  EXPECT_EQ(judge(std::vector<ThermalZone>{without}).front().outcome, Outcome::skip);
+  auto silent = zone(0);
+  silent.now_c = Fact<double>::unreadable("No data available");
+  EXPECT_EQ(judge(std::vector<ThermalZone>{silent}).front().outcome, Outcome::skip);
+  using Zones = Fact<std::vector<ThermalZone>>;
+  EXPECT_EQ(judge(Zones::absent("no zone")).front().outcome, Outcome::skip);
+  EXPECT_EQ(judge(Zones::unreadable("Permission denied")).front().outcome, Outcome::unknown);
+}
+
+}  // namespace host_temperature
+
+}  // namespace
+}  // namespace muster::host_hardware_test
