@@ -54,6 +54,8 @@ class Page {
       : prefix_(report.benchmark.empty() ? "muster" : "muster_bench"),
         source_(report.benchmark.empty() ? fmt::format("context=\"{}\"", label(report.context))
                                          : fmt::format("command=\"{}\"", label(report.benchmark))) {
+    // Metrics made from snapshots are of other nodes than the one that exports them.
+    if (!report.snapshot.empty()) source_ += fmt::format(",node=\"{}\"", label(report.node));
   }
 
   // Begins the samples of a metric; `name` follows the prefix.
@@ -234,8 +236,10 @@ void add_measurements(Page& page, const Report& report) {
 std::string to_prometheus(const Report& report, const RenderOptions& /*options*/) {
   Page page(report);
   page.family("info", "What ran: the version of muster and the profile it judged by.");
-  page.sample(fmt::format(R"(node="{}",profile="{}",version="{}")", label(report.node),
-                          label(report.profile), label(report.muster)),
+  const auto node =
+      report.snapshot.empty() ? fmt::format("node=\"{}\",", label(report.node)) : std::string();
+  page.sample(fmt::format(R"({}profile="{}",version="{}")", node, label(report.profile),
+                          label(report.muster)),
               1);
   page.family("verdict", "Verdict of the run: 0 healthy, 2 unknown, 3 unhealthy.");
   page.sample("", number_of(report.verdict));

@@ -72,6 +72,19 @@ TEST(PrometheusReportTest, ABenchmarkSharesNoMetricWithACheck) {
   }
 }
 
+// Many nodes judged on one machine.
+TEST(PrometheusReportTest, SnapshotsOfTwoNodesShareNoSeries) {
+  auto first = sick_report();
+  first.snapshot = "a.json";
+  auto second = first;
+  second.node = "gpu-0008";
+  const auto series = series_of(to_prometheus(second));
+  for (const auto& each : series_of(to_prometheus(first))) {
+    EXPECT_EQ(std::ranges::count(series, each), 0) << each;
+    EXPECT_EQ(each.find("node=\"gpu-0007\""), each.rfind("node=\"gpu-0007\"")) << each;
+  }
+}
+
 TEST(PrometheusReportTest, HasTheDistanceOfEachValueFromItsLimit) {
   EXPECT_THAT(
       to_prometheus(sick_report()),
@@ -149,8 +162,10 @@ TEST(PrometheusReportTest, HasNoMessagesInLabels) {
 TEST(PrometheusReportTest, IsAcceptedByPromtool) {
   if (std::system("promtool --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no promtool here";
   const TempDir dir;
+  auto saved = sick_report();
+  saved.snapshot = "a.json";
   for (const auto& report :
-       {sick_report(), healthy_report(), measured_report(), hostile_report()}) {
+       {sick_report(), healthy_report(), measured_report(), hostile_report(), saved}) {
     dir.write("metrics", to_prometheus(report));
     const auto command =
         fmt::format("promtool check metrics <{0}/metrics >{0}/said 2>&1", dir.path().string());
