@@ -138,7 +138,8 @@ struct LinkRate {
 [[nodiscard]] bool steers_nccl(std::string_view name);
 
 // The files that NCCL reads its settings from, the strongest first: the one that NCCL_CONF_FILE
-// names, else the user's own below `home` (empty for none), and the node's. Variables win over them.
+// names, else the user's own below `home` (empty for none), and the node's. Variables win over
+// them.
 [[nodiscard]] std::vector<std::string> nccl_conf_files(std::string_view named,
                                                        std::string_view home);
 
