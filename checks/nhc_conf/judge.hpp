@@ -10,6 +10,7 @@
 #include "checks/check.hpp"
 #include "checks/nhc_conf/config.hpp"
 #include "lib/base/result.hpp"
+#include "lib/node/snapshot.hpp"
 #include "lib/report/report.hpp"
 
 namespace muster::nhc {
