@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/locate/figures.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,21 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranks of a job as what a search measures: rank 0 sends each round to all ranks, which take
-// part in the groups of their nodes.
+// part in the groups of their nodes. A slow node tests itself from within: it runs `muster-bench
+// node` as a process of its own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/backends/backend.hpp"
-#include "bench/locate/inside.hpp"
+#include "bench/locate/locate.hpp"
 #include "bench/locate/locate_command.hpp"
-#include "bench/locate/measurer.hpp"
+#include "bench/locate/rounds.hpp"
 #include "bench/results/row.hpp"
 #include "bench/run/rank_context.hpp"
+#include "lib/base/clock.hpp"
 
 namespace muster::bench::locate {
+
+inline constexpr std::chrono::seconds kInsideBudget{60};
+
+struct NodeTests {
+  std::vector<std::string> wrong{};  // failures, then warnings, a sentence each
+  std::size_t passed = 0;            // checks
+  std::string trouble{};             // why nothing was tested
+
+  bool operator==(const NodeTests&) const = default;
+};
+
+// Runs the tests that `only` names on the node of this process. The job may hold the GPUs.
+[[nodiscard]] NodeTests test_inside(const RankContext& self, std::string_view only);
+
+[[nodiscard]] std::string to_text(const NodeTests& tests);
+[[nodiscard]] NodeTests parse_node_tests(std::string_view text);
+
+void add_evidence(const NodeTests& tests, Culprit& culprit);
 
 // The nodes that ranks run on. An error unless each has the same number of ranks.
 [[nodiscard]] Result<Nodes> nodes_of(const Agreement& agreed);

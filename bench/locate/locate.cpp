@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "bench/locate/switches.hpp"
 #include "lib/base/units.hpp"
 #include "lib/hosts/hostlist.hpp"
 #include "lib/statistics/statistics.hpp"

@@ -9,9 +9,7 @@
 #include <utility>
 
 #include "bench/backends/sim/sim.hpp"
-#include "bench/locate/figures.hpp"
 #include "bench/locate/findings.hpp"
-#include "bench/locate/inside.hpp"
 #include "bench/locate/job.hpp"
 #include "bench/locate/locate_command.hpp"
 #include "bench/locate/simulation.hpp"

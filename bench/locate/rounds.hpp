@@ -1,19 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures rounds, and repeats each one until its noise is small enough to tell a slow group from a
+// The rounds of a search: which groups of nodes are measured at once, how often, and with which
+// partners. A round is repeated until its noise is small enough to distinguish a slow group from a
 // healthy one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "bench/locate/measurer.hpp"
 #include "bench/locate/rule.hpp"
+#include "lib/base/result.hpp"
 
 namespace muster::bench::locate {
+
+using Node = std::size_t;  // index in the list of nodes
+using Pair = std::pair<Node, Node>;
+
+inline constexpr int kAllDevices = -1;
+inline constexpr int kNoLeaf = -1;
+
+// The nodes of a search, and the switches that they hang from.
+struct Nodes {
+  std::vector<std::string> names;
+  int devices = 1;          // GPUs of a node, each with its HCA
+  std::vector<int> leaves;  // leaf switch of each node, or kNoLeaf; empty if unknown
+  std::vector<std::string> leaf_names;
+  std::vector<int> pods;  // of each leaf switch, the switch above it; empty if unknown
+  // Only nodes of one zone are measured together, since paths between zones are known to be slow.
+  // Empty if there is only one.
+  std::vector<int> zones{};
+
+  [[nodiscard]] std::size_t count() const { return names.size(); }
+
+  [[nodiscard]] int leaf(Node node) const { return leaves.empty() ? kNoLeaf : leaves[node]; }
+
+  [[nodiscard]] int pod(Node node) const {
+    return pods.empty() || leaf(node) == kNoLeaf ? kNoLeaf
+                                                 : pods[static_cast<std::size_t>(leaf(node))];
+  }
+
+  [[nodiscard]] int zone(Node node) const { return zones.empty() ? 0 : zones[node]; }
+
+  [[nodiscard]] bool share_leaf(Node a, Node b) const {
+    return leaf(a) != kNoLeaf && leaf(a) == leaf(b);
+  }
+};
+
+// Sets the switches of `nodes` from Slurm's topology.conf ("SwitchName=leaf0 Nodes=gpu-[01-16]"),
+// or from plain lines "leaf0 gpu-[01-16]". Ignores other nodes; a node that no line names has no
+// leaf switch. An error names `file` and the line.
+[[nodiscard]] Result<void> set_topology(Nodes& nodes, std::string_view text, std::string_view file);
+
+// Nodes that run one all-reduce; a single node runs it among its own GPUs.
+struct NodeGroup {
+  std::vector<Node> nodes;
+  int device = kAllDevices;  // the only GPU of each node that takes part, with its HCA
+
+  bool operator==(const NodeGroup&) const = default;
+};
+
+struct GroupRates {
+  std::vector<double> gbps;  // bus bandwidth of each repeat
+  bool finished = true;      // within the deadline; otherwise there are no numbers
+
+  bool operator==(const GroupRates&) const = default;
+};
+
+class Measurer {
+ public:
+  Measurer() = default;
+  Measurer(const Measurer&) = delete;
+  Measurer(Measurer&&) = delete;
+  Measurer& operator=(const Measurer&) = delete;
+  Measurer& operator=(Measurer&&) = delete;
+  virtual ~Measurer() = default;
+
+  // Runs all groups at once, `repeats` times, and returns the rates of each. No two groups share a
+  // device. An error ends the search; a group that does not finish is not an error.
+  [[nodiscard]] virtual Result<std::vector<GroupRates>> measure(
+      const std::vector<NodeGroup>& groups, int repeats) = 0;
+
+  // How the processes of a node ended, as a sentence; empty while they run.
+  [[nodiscard]] virtual std::string loss_of(Node /*node*/) const { return {}; }
+};
 
 struct Round {
   std::vector<NodeGroup> groups;
@@ -70,5 +145,39 @@ class Rounds {
   int count_ = 0;
   std::uint64_t operations_ = 0;
 };
+
+// Every node of each zone once, except the last of an odd number. Pairs cross leaf switches where
+// possible. Without a topology the two nodes are half the list apart.
+[[nodiscard]] std::vector<Pair> pairs_across(const Nodes& nodes);
+
+// All pairs by the circle method: n - 1 rounds, or n if n is odd.
+[[nodiscard]] std::size_t tournament_rounds(std::size_t nodes);
+[[nodiscard]] std::vector<Pair> tournament_round(std::size_t nodes, std::size_t round);
+
+// A node of `partners` in the same zone that is not in `met`, if possible of another leaf switch;
+// the end if there is none.
+[[nodiscard]] std::vector<Node>::iterator partner_of(Node node, std::vector<Node>& partners,
+                                                     const std::vector<Node>& met,
+                                                     const Nodes& nodes);
+
+// Takes a partner out of `partners` for each seeker. Seekers without one are left out. `met`,
+// unless it is empty, has the nodes that each seeker has met.
+[[nodiscard]] std::vector<Pair> pair_with(const std::vector<Node>& seekers,
+                                          std::vector<Node>& partners, const Nodes& nodes,
+                                          const std::vector<std::vector<Node>>& met = {});
+
+// Takes at most `most` pairs of proven nodes out of `proven`, to compare with.
+[[nodiscard]] std::vector<Pair> take_controls(std::vector<Node>& proven, std::size_t most,
+                                              const Nodes& nodes);
+
+[[nodiscard]] std::vector<NodeGroup> groups_of(const std::vector<Pair>& pairs);
+// Each device of the first pair by itself, then those of the next one.
+[[nodiscard]] std::vector<NodeGroup> device_groups_of(const std::vector<Pair>& pairs, int devices);
+
+// Appends the elements of `more`.
+template <class T>
+void append(std::vector<T>& all, std::vector<T> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
 
 }  // namespace muster::bench::locate

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "bench/locate/measurer.hpp"
+#include "bench/locate/rounds.hpp"
 #include "bench/model/cluster_model.hpp"
 
 namespace muster::bench::locate {

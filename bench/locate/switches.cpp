@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/locate/switches.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +7,8 @@
 #include <numeric>
 #include <utility>
 
-#include "bench/locate/schedule.hpp"
+#include "bench/locate/locate.hpp"
+#include "bench/locate/rounds.hpp"
 #include "lib/base/units.hpp"
 #include "lib/statistics/statistics.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "bench/locate/measurer.hpp"
+#include "bench/locate/rounds.hpp"
 #include "lib/base/text.hpp"
 #include "lib/hosts/hostlist.hpp"
 

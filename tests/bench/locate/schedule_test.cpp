@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/locate/schedule.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "bench/locate/rounds.hpp"
 #include "bench/locate/simulation.hpp"
 
 namespace muster::bench::locate {
