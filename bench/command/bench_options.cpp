@@ -10,6 +10,7 @@
 #include "bench/backends/nccl/requirements.hpp"
 #include "bench/command/bench_command.hpp"
 #include "bench/command/shared_options.hpp"
+#include "bench/model/cluster.hpp"
 #include "lib/base/text.hpp"
 #include "lib/profile/load.hpp"
 
@@ -179,7 +180,7 @@ constexpr std::array kOptions{
                          "time in the table; on GPUs that of starting it"),
     option<&C::cycles, AtLeast<1>{}>("--cycles", "N", "run all sizes N times (default 1)"),
     option<&C::soak>("--soak", "TIME", "run all sizes again until this time is over"),
-    option<&C::sim>("--sim", "WORD=VALUE,...", "the simulated cluster of --backend sim"),
+    option<&C::sim>("--sim", "WORD=VALUE,...", kSimHelp),
     option<&C::split, take_split>("--split", "node|rail|N",
                                   "compare parts of the job, each with a communicator of its own: "
                                   "the ranks of each node, the "

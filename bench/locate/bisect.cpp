@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -254,8 +255,8 @@ class Bisection {
           rate_text(*control_)));
     }
     culprit.ruled_out = {culprit.kind == Kind::link
-                             ? "the two nodes: each reaches its bandwidth with another partner"
-                             : "pairs: each of these nodes reaches its bandwidth with a partner",
+                             ? "the two nodes: each is fine with another partner"
+                             : "pairs: each of these nodes is fine with one partner",
                          "congestion: it is slow while no other node works"};
     return culprit;
   }
@@ -272,18 +273,89 @@ class Bisection {
 // Whether a fault is known that slows any large group down.
 bool is_common(const SearchResult& result) {
   return std::ranges::any_of(result.culprits, [](const Culprit& culprit) {
-    return culprit.kind != Culprit::Kind::node && culprit.kind != Culprit::Kind::link &&
-           culprit.kind != Culprit::Kind::leaf;
+    return !is_left_out(culprit) && culprit.kind != Culprit::Kind::everyone;
   });
 }
 
+// The nodes of a job with this culprit and without the others; empty if there is no such job.
+NodeSet job_with(const Culprit& culprit, const SearchResult& result) {
+  NodeSet all = result.together->nodes;
+  for (const auto node : culprit.nodes) {
+    if (std::ranges::find(all, node) != all.end()) continue;
+    const auto is_other = [&](const Culprit& each) {
+      if (&each == &culprit || each.kind == Culprit::Kind::link) return false;
+      return is_left_out(each) && std::ranges::find(each.nodes, node) != each.nodes.end();
+    };
+    if (std::ranges::none_of(result.culprits, is_other)) all.push_back(node);
+  }
+  std::ranges::sort(all);
+  return all.size() > result.together->nodes.size() ? all : NodeSet{};
+}
+
+// Measures the jobs with one culprit each; of many culprits, those with the slowest ones.
+Result<void> measure_costs(Rounds& rounds, SearchResult& result) {
+  constexpr std::size_t kMost = 16;
+  if (!result.together || !result.together->gbps) return {};
+  std::vector<Culprit*> asked;
+  for (auto& each : result.culprits) {
+    if (is_left_out(each) && !each.hung) asked.push_back(&each);
+  }
+  std::ranges::stable_sort(asked, {}, [](const Culprit* each) { return each->share; });
+  asked.resize(std::min(asked.size(), kMost));
+  for (auto* each : asked) {
+    const auto job = job_with(*each, result);
+    if (job.empty()) continue;
+    TRY_ASSIGN(const auto gbps, rounds.measure_together(job));
+    each->job_gbps = std::min(gbps.value_or(0), *result.together->gbps);
+  }
+  return {};
+}
+
 }  // namespace
+
+bool is_left_out(const Culprit& culprit) {
+  using Kind = Culprit::Kind;
+  return culprit.kind == Kind::node || culprit.kind == Kind::leaf || culprit.kind == Kind::link;
+}
+
+std::vector<Node> left_out(const std::vector<Culprit>& culprits) {
+  std::set<Node> out;
+  for (const auto& culprit : culprits) {
+    if (culprit.kind == Culprit::Kind::node || culprit.kind == Culprit::Kind::leaf) {
+      out.insert(culprit.nodes.begin(), culprit.nodes.end());
+    }
+  }
+  for (const auto& culprit : culprits) {
+    if (culprit.kind != Culprit::Kind::link) continue;
+    const auto is_out = [&](Node node) { return out.contains(node); };
+    if (std::ranges::none_of(culprit.nodes, is_out)) out.insert(culprit.nodes.front());
+  }
+  return {out.begin(), out.end()};
+}
+
+double job_rate(const Culprit& culprit, const SearchResult& result, int devices) {
+  if (culprit.hung) return 0;
+  const double own = culprit.gbps * (culprit.of_device ? devices : 1);
+  return culprit.job_gbps.value_or(
+      result.together && result.together->gbps ? std::min(own, *result.together->gbps) : own);
+}
+
+double job_cost(const Culprit& culprit, const SearchResult& result, int devices) {
+  const double with = job_rate(culprit, result, devices);
+  const bool measured = result.together && result.together->gbps && is_left_out(culprit);
+  if (measured) return *result.together->gbps - with;
+  if (culprit.share > 0) return with * (1 / culprit.share - 1);
+  return result.scale ? result.scale->median : 0;
+}
 
 bool falls_behind(const std::optional<double>& gbps, const Scale& of_pairs) {
   return !gbps || *gbps < (1 - kLossOfGroups) * of_pairs.median;
 }
 
-Result<void> measure_together(const Nodes& nodes, Rounds& rounds, SearchResult& result) {
+namespace {
+
+// Sets result.together, and adds what bisecting shows.
+Result<void> find_together(const Nodes& nodes, Rounds& rounds, SearchResult& result) {
   for (int found = 0; found <= kMostFaults; ++found) {
     const auto out = left_out(result.culprits);
     NodeSet rest;
@@ -304,6 +376,16 @@ Result<void> measure_together(const Nodes& nodes, Rounds& rounds, SearchResult& 
     result.culprits.push_back(*std::move(slow));
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> measure_together(const Nodes& nodes, Rounds& rounds, SearchResult& result) {
+  TRY(find_together(nodes, rounds, result));
+  if (result.together && result.together->gbps) {
+    TRY_ASSIGN(result.together->algorithm, rounds.algorithm_among(result.together->nodes));
+  }
+  return measure_costs(rounds, result);
 }
 
 }  // namespace muster::bench::locate

@@ -52,7 +52,9 @@ class Explanation {
  private:
   struct SlowNode {
     const Suspect* suspect = nullptr;
-    std::vector<int> devices{};  // that are slow by themselves
+    std::vector<int> devices{};               // that are slow by themselves
+    std::vector<std::string> device_rates{};  // of these
+    std::string partner{};                    // with which each was measured
     bool devices_measured = false;
     bool inside_measured = false, inside_low = false;
     bool congested = false;  // fine with another partner while no other node works
@@ -189,7 +191,7 @@ class Explanation {
             .probability = probability_of({odds_of(pair.gbps, pair.scale), odds_of(again, scale)}),
             .evidence = {fmt::format("{}: {}", names_of_pair(pair), rate(pair.gbps, pair.scale)),
                          fmt::format("alone again: {}", rate(again, scale))},
-            .ruled_out = {"the two nodes: each reaches its bandwidth with another partner",
+            .ruled_out = {"the two nodes: each is fine with another partner",
                           "congestion: it is slow while no other node works"}};
   }
 
@@ -202,22 +204,16 @@ class Explanation {
     const auto scale = scale_from(round, first + pairs.size() * devices, usual);
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       auto& slow = slow_node(pairs[i].first);
-      const auto& partner = nodes_.names[pairs[i].second];
       slow.devices_measured = true;
-      std::vector<std::string> lines;
+      slow.partner = nodes_.names[pairs[i].second];
       for (std::size_t device = 0; device < devices; ++device) {
         const auto& gbps = round.gbps[first + i * devices + device];
         const auto number = static_cast<int>(device);
         if (std::ranges::count(suspicion_.devices, number) > 0 || !scale.low(gbps)) continue;
         slow.devices.push_back(number);
-        if (lines.empty()) slow.odds.push_back(odds_of(gbps, scale));
-        lines.push_back(fmt::format("device {} alone, with that of {}: {}", device, partner,
-                                    rate(gbps, scale)));
+        if (slow.device_rates.empty()) slow.odds.push_back(odds_of(gbps, scale));
+        slow.device_rates.push_back(rate(gbps, scale));
       }
-      if (lines.size() == devices) {
-        lines = {fmt::format("each of its devices alone, with those of {}", partner)};
-      }
-      append(slow.evidence, std::move(lines));
     }
   }
 
@@ -261,6 +257,20 @@ class Explanation {
     return SlowPart::unknown;
   }
 
+  void add_devices(const SlowNode& slow, Culprit& culprit) const {
+    const auto* const word = culprit.part == SlowPart::gpu ? "GPU" : "HCA";
+    if (slow.devices.size() == static_cast<std::size_t>(nodes_.devices)) {
+      culprit.evidence.push_back(
+          fmt::format("each {} by itself, against those of {}", word, slow.partner));
+      return;
+    }
+    for (std::size_t i = 0; i < slow.devices.size(); ++i) {
+      const auto device = fmt::format("{} {}", word, slow.devices[i]);
+      culprit.evidence.push_back(fmt::format("{} by itself, against {}'s {}: {}", device,
+                                             slow.partner, device, slow.device_rates[i]));
+    }
+  }
+
   [[nodiscard]] Culprit conclude(SlowNode& slow) const {
     Culprit culprit{.kind = slow.congested ? Culprit::Kind::congestion : Culprit::Kind::node,
                     .nodes = {slow.suspect->node},
@@ -274,11 +284,12 @@ class Explanation {
     }
     if (slow.congested) return culprit;
     culprit.part = part_of(slow);
+    add_devices(slow, culprit);
     culprit.hung = !finished;
     culprit.of_device = suspicion_.of_device;
     culprit.probability = probability_of(slow.odds);
     auto& ruled_out = culprit.ruled_out;
-    ruled_out.push_back(fmt::format("its partners and the paths to them: it is slow with {}",
+    ruled_out.push_back(fmt::format("its partners or paths: slow with {} different nodes",
                                     slow.suspect->meetings.size()));
     if (slow.devices_measured && slow.devices.empty()) {
       ruled_out.emplace_back("each of its HCAs by itself");

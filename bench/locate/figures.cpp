@@ -51,18 +51,21 @@ std::optional<HcaCeiling> ceiling_of(const Profile& profile) {
   return ceiling;
 }
 
-// The culprits that make a job slow, the slowest first.
-std::vector<const Culprit*> slow_culprits(const SearchResult& result) {
-  using Kind = Culprit::Kind;
-  std::vector<const Culprit*> slow;
+// A culprit that makes a job slow, and the rate of a job with it.
+struct SlowCulprit {
+  std::string name;
+  double gbps = 0;
+};
+
+// The slowest first.
+std::vector<SlowCulprit> slow_culprits(const SearchResult& result, const Nodes& nodes) {
+  std::vector<SlowCulprit> slow;
   for (const auto& culprit : result.culprits) {
-    const auto kind = culprit.kind;
-    if ((kind == Kind::node || kind == Kind::link || kind == Kind::leaf || kind == Kind::group) &&
-        culprit.gbps < result.scale->median) {
-      slow.push_back(&culprit);
-    }
+    if (!is_left_out(culprit) && culprit.kind != Culprit::Kind::group) continue;
+    const double gbps = job_rate(culprit, result, nodes.devices);
+    if (gbps < result.scale->median) slow.push_back({name_of(culprit, nodes), gbps});
   }
-  std::ranges::sort(slow, {}, [](const Culprit* each) { return each->gbps; });
+  std::ranges::sort(slow, {}, &SlowCulprit::gbps);
   return slow;
 }
 
@@ -80,37 +83,35 @@ std::optional<Matrix> matrix_of(const SearchResult& result, const Nodes& nodes) 
 }
 
 std::optional<Breakdown> breakdown_of(const SearchResult& result, const Nodes& nodes,
-                                      const Floor& floor, const Profile& profile) {
+                                      const Limits& limits, const Profile& profile) {
   if (!result.scale || result.pairs.empty()) return {};
   const double usual = result.scale->median;
-  const auto slow = slow_culprits(result);
+  const auto slow = slow_culprits(result, nodes);
   const auto ceiling = ceiling_of(profile);
-  if (std::ranges::any_of(slow, &Culprit::hung) || (!ceiling && slow.empty())) return {};
+  if ((!slow.empty() && slow.front().gbps <= 0) || (!ceiling && slow.empty())) return {};
   // The rate without the culprits.
   const double rest = result.together && result.together->gbps ? *result.together->gbps : usual;
-  double reached = slow.empty() ? rest : std::min(rest, slow.front()->gbps);
+  double reached = slow.empty() ? rest : std::min(rest, slow.front().gbps);
   Breakdown breakdown{.title = {}, .unit = "GB/s", .parts = {}};
   auto& parts = breakdown.parts;
-  parts.push_back(
-      {.what = "reached where all nodes work together", .value = reached, .reached = true});
+  parts.push_back({.what = "reached with all nodes running", .value = reached, .reached = true});
   const auto lose = [&](std::string what, double next) {
     parts.push_back({.what = std::move(what), .value = next - reached});
     reached = next;
   };
   for (std::size_t i = 0; i < slow.size(); ++i) {
-    lose(name_of(*slow[i], nodes),
-         i + 1 < slow.size() ? slow[i + 1]->gbps : std::max(rest, reached));
+    lose(slow[i].name, i + 1 < slow.size() ? slow[i + 1].gbps : std::max(rest, reached));
   }
   if (falls_behind(rest, *result.scale)) {
-    lose("healthy pairs reach it, all nodes together do not", usual);
+    lose("healthy pairs reach this, all nodes together do not", usual);
   }
-  if (floor && *floor > reached) lose("all nodes are slower than expected", *floor);
+  if (limits.job && *limits.job > reached) lose("lost on every node alike", *limits.job);
   if (!ceiling || ceiling->gbps <= reached) {
     breakdown.title = fmt::format("Why not {} GB/s, which healthy pairs reach", rate_text(usual));
     return breakdown;
   }
   breakdown.title = fmt::format("Why not {} GB/s: {}", rate_text(ceiling->gbps), ceiling->text);
-  lose("protocol and algorithm: healthy pairs do not reach it either", ceiling->gbps);
+  lose("protocol overhead (healthy pairs lose this too)", ceiling->gbps);
   return breakdown;
 }
 

@@ -44,7 +44,7 @@ std::string device_of(const Culprit& culprit, const Nodes& nodes) {
 std::string rate_of(const Culprit& culprit) {
   if (!culprit.loss.empty()) return culprit.loss;
   if (culprit.hung) return "does not finish";
-  return fmt::format("{} GB/s, {:.0f}% of what its equals reach", rate_text(culprit.gbps),
+  return fmt::format("{} GB/s, {:.0f}% of its peers", rate_text(culprit.gbps),
                      kPercent * culprit.share);
 }
 
@@ -75,7 +75,8 @@ std::string node_summary(const Culprit& culprit) {
   return part.empty() ? rate_of(culprit) : fmt::format("{}: {}", part, rate_of(culprit));
 }
 
-std::string summary_of(const Culprit& culprit, const Nodes& nodes) {
+std::string summary_of(const Culprit& culprit, const SearchResult& result, const Nodes& nodes,
+                       const Limits& limits) {
   switch (culprit.kind) {
     case Kind::node:
       return node_summary(culprit);
@@ -98,60 +99,79 @@ std::string summary_of(const Culprit& culprit, const Nodes& nodes) {
                                nodes.leaf_names[static_cast<std::size_t>(culprit.leaf)]);
     case Kind::everyone:
       if (culprit.hung) return "no pair of nodes finishes";
-      return fmt::format("no node stands out, and the median of all pairs is {} GB/s",
-                         rate_text(culprit.gbps));
+      return fmt::format("{}, and the median of all pairs is {} GB/s{}",
+                         result.culprits.size() == 1 ? "no node stands out" : "all nodes are slow",
+                         rate_text(culprit.gbps),
+                         limits.pair ? fmt::format(", expected {}", rate_text(*limits.pair)) : "");
     case Kind::not_enough_data:
       break;
   }
   return "not enough data";
 }
 
-Floor floor_for(const Culprit& culprit, const Nodes& nodes, const Floor& floor) {
-  return culprit.of_device ? floor_of_device(floor, nodes.devices) : floor;
+// A conclusion about all nodes, or none.
+bool is_general(const Culprit& culprit) {
+  return culprit.kind == Kind::congestion || culprit.kind == Kind::everyone ||
+         culprit.kind == Kind::not_enough_data;
 }
 
-Outcome outcome_of(const Culprit& culprit, const Nodes& nodes, const Floor& floor) {
+Outcome outcome_of(const Culprit& culprit, const SearchResult& result, const Nodes& nodes,
+                   const Limits& limits) {
   if (culprit.kind == Kind::congestion) return Outcome::warn;
   if (culprit.kind == Kind::not_enough_data) return Outcome::unknown;
+  if (culprit.kind == Kind::everyone || culprit.hung) return Outcome::fail;
   // Switches may carry less than their nodes by design.
-  if (culprit.kind == Kind::level && !floor) return Outcome::warn;
-  const auto own = floor_for(culprit, nodes, floor);
-  return own && !culprit.hung && culprit.gbps >= *own ? Outcome::warn : Outcome::fail;
+  if (!limits.job) return culprit.kind == Kind::level ? Outcome::warn : Outcome::fail;
+  return job_rate(culprit, result, nodes.devices) < *limits.job ? Outcome::fail : Outcome::warn;
+}
+
+// What it costs the job, and whether the job can afford that.
+std::string cost_text(const Culprit& culprit, const SearchResult& result, const Nodes& nodes,
+                      const Limits& limits) {
+  if (is_general(culprit) || culprit.hung) return {};
+  const double cost = job_cost(culprit, result, nodes.devices);
+  auto text = fmt::format("; costs the job {} GB/s", rate_text(std::max(0.0, cost)));
+  if (!limits.job) return text;
+  const double rate = job_rate(culprit, result, nodes.devices);
+  return fmt::format("{}: {} GB/s with it, {} its limit of {}", text, rate_text(rate),
+                     rate < *limits.job ? "below" : "which meets", rate_text(*limits.job));
 }
 
 // The probability first, since long messages are cut at their end.
-std::string message_of(const Culprit& culprit, const Nodes& nodes) {
+std::string message_of(const Culprit& culprit, const SearchResult& result, const Nodes& nodes,
+                       const Limits& limits) {
   constexpr std::size_t kShown = 6;
   constexpr double kAlmostSure = 0.9999;
   const auto& evidence = culprit.evidence;
-  auto message = summary_of(culprit, nodes);
+  auto message = summary_of(culprit, result, nodes, limits);
   if (culprit.probability > kAlmostSure) {
     message += "; probability above 99.99%";
   } else if (culprit.probability > 0) {
     message += fmt::format("; probability {:.2f}%", kPercent * culprit.probability);
   }
+  message += cost_text(culprit, result, nodes, limits);
   const auto shown = std::min(kShown, evidence.size());
   for (std::size_t i = 0; i < shown; ++i) message += fmt::format("; {}", evidence[i]);
   if (shown < evidence.size()) message += fmt::format("; and {} more", evidence.size() - shown);
-  if (!culprit.ruled_out.empty()) {
-    message += fmt::format("; ruled out: {}", fmt::join(culprit.ruled_out, ", "));
-  }
+  for (const auto& each : culprit.ruled_out) message += fmt::format("; not {}", each);
   return message;
 }
 
-Finding finding_of(const Culprit& culprit, const Nodes& nodes, const Floor& floor) {
+Finding finding_of(const Culprit& culprit, const SearchResult& result, const Nodes& nodes,
+                   const Limits& limits) {
   Finding finding{.check = std::string(kLocateCheck),
                   .device = device_of(culprit, nodes),
-                  .outcome = outcome_of(culprit, nodes, floor),
-                  .message = message_of(culprit, nodes)};
+                  .outcome = outcome_of(culprit, result, nodes, limits),
+                  .message = message_of(culprit, result, nodes, limits)};
   if (culprit.kind == Kind::not_enough_data) return finding;
   finding.remedy = culprit.kind == Kind::congestion ? Remedy::watch
                    : culprit.loss.empty()           ? Remedy::report_to_provider
                                                     : Remedy::restart_app;
   if (culprit.hung || culprit.gbps <= 0) return finding;
-  finding.observed = culprit.gbps;
+  const bool general = is_general(culprit);
+  finding.observed = general ? culprit.gbps : job_rate(culprit, result, nodes.devices);
   finding.unit = "GB/s";
-  if (const auto own = floor_for(culprit, nodes, floor)) finding.limit = *own;
+  if (const auto& limit = general ? limits.pair : limits.job) finding.limit = *limit;
   return finding;
 }
 
@@ -172,10 +192,10 @@ std::string name_of(const Culprit& culprit, const Nodes& nodes) {
 }
 
 std::vector<Finding> findings_of(const SearchResult& result, const Nodes& nodes,
-                                 const Floor& floor) {
+                                 const Limits& limits) {
   std::vector<Finding> findings;
   for (const auto& culprit : result.culprits) {
-    findings.push_back(finding_of(culprit, nodes, floor));
+    findings.push_back(finding_of(culprit, result, nodes, limits));
   }
   if (!findings.empty() || !result.scale) return findings;
   const auto& scale = *result.scale;
@@ -192,52 +212,37 @@ std::vector<Finding> findings_of(const SearchResult& result, const Nodes& nodes,
 }
 
 std::vector<std::string> accused_of(const SearchResult& result, const Nodes& nodes,
-                                    const Floor& floor) {
-  std::set<Node> accused;
+                                    const Limits& limits) {
+  std::vector<std::string> accused;
   for (const auto& culprit : result.culprits) {
     // Processes mostly end because they are killed.
-    const bool is_slow = culprit.kind == Kind::node && culprit.loss.empty();
-    if (is_slow && outcome_of(culprit, nodes, floor) == Outcome::fail) {
-      accused.insert(culprit.nodes.begin(), culprit.nodes.end());
-    }
+    if (culprit.kind != Kind::node || !culprit.loss.empty()) continue;
+    if (outcome_of(culprit, result, nodes, limits) != Outcome::fail) continue;
+    const auto& name = nodes.names[culprit.nodes[0]];
+    if (std::ranges::find(accused, name) == accused.end()) accused.push_back(name);
   }
-  return names_of({accused.begin(), accused.end()}, nodes);
+  return accused;
 }
 
-std::vector<Node> left_out(const std::vector<Culprit>& culprits) {
-  std::set<Node> out;
-  for (const auto& culprit : culprits) {
-    if (culprit.kind == Kind::node || culprit.kind == Kind::leaf) {
-      out.insert(culprit.nodes.begin(), culprit.nodes.end());
-    }
-  }
-  for (const auto& culprit : culprits) {
-    if (culprit.kind != Kind::link) continue;
-    const auto is_out = [&](Node node) { return out.contains(node); };
-    if (std::ranges::none_of(culprit.nodes, is_out)) out.insert(culprit.nodes.front());
-  }
-  return {out.begin(), out.end()};
-}
-
-std::vector<Node> excluded(const SearchResult& result, const Nodes& nodes, const Floor& floor) {
+std::vector<Node> excluded(const SearchResult& result, const Nodes& nodes, const Limits& limits) {
   std::vector<Culprit> failed;
   std::ranges::copy_if(result.culprits, std::back_inserter(failed), [&](const Culprit& culprit) {
-    return outcome_of(culprit, nodes, floor) == Outcome::fail;
+    return outcome_of(culprit, result, nodes, limits) == Outcome::fail;
   });
   return left_out(failed);
 }
 
 std::optional<Finding> together_finding(const SearchResult& result, const Nodes& nodes,
-                                        const Floor& floor) {
+                                        const Limits& limits) {
   if (!result.together) return {};
-  const auto& [members, gbps] = *result.together;
+  const auto& [members, gbps, algorithm] = *result.together;
   const auto share = result.scale->share(gbps);
   const bool behind = falls_behind(gbps, *result.scale);
-  const bool fails = !gbps || (floor && *gbps < *floor);
+  const bool fails = !gbps || (limits.job && *gbps < *limits.job);
   // Large groups are somewhat slower than pairs. If they are much slower, only a limit can pass
   // them.
   constexpr double kMuch = 0.75;
-  const bool undecided = !floor && gbps && result.culprits.empty() && share < kMuch;
+  const bool undecided = !limits.job && gbps && result.culprits.empty() && share < kMuch;
   const auto out = names_of(left_out(result.culprits), nodes);
   auto message = out.empty() ? fmt::format("all {} nodes together ", members.size())
                              : fmt::format("without {} the other {} nodes together ",
@@ -256,7 +261,7 @@ std::optional<Finding> together_finding(const SearchResult& result, const Nodes&
                   .message = std::move(message),
                   .observed = gbps.value_or(0),
                   .unit = "GB/s"};
-  if (floor) finding.limit = *floor;
+  if (limits.job) finding.limit = *limits.job;
   if (fails) finding.remedy = Remedy::report_to_provider;
   if (finding.outcome == Outcome::warn) finding.remedy = Remedy::watch;
   return finding;

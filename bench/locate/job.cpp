@@ -14,6 +14,7 @@
 #include "bench/run/meeting.hpp"
 #include "bench/run/operations.hpp"
 #include "bench/run/rank_backend.hpp"
+#include "bench/run/transport_report.hpp"
 #include "lib/base/clock.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/units.hpp"
@@ -133,7 +134,8 @@ void add_evidence(const NodeTests& tests, Culprit& culprit) {
     evidence.push_back(fmt::format("tested from within: {} more", tests.wrong.size() - shown));
   }
   if (tests.wrong.empty()) {
-    culprit.ruled_out.push_back(fmt::format("what {} of its own tests measure", tests.passed));
+    culprit.ruled_out.push_back(
+        fmt::format("the parts that its own tests measure: {} passed", tests.passed));
   }
 }
 
@@ -221,7 +223,8 @@ Job::RankResult Job::run_backend(Backend& backend, int repeats) {
 }
 
 Result<std::vector<std::string>> Job::take(const JobStep& step) {
-  return step.kind == JobStep::Kind::test ? take_test(step) : take_measurement(step);
+  if (step.kind == JobStep::Kind::test) return take_test(step);
+  return step.kind == JobStep::Kind::account ? take_account(step) : take_measurement(step);
 }
 
 // The first rank of each of these nodes runs its tests.
@@ -236,8 +239,7 @@ Result<std::vector<std::string>> Job::take_test(const JobStep& step) {
   return group.gather(text);
 }
 
-Result<std::vector<std::string>> Job::take_measurement(const JobStep& step) {
-  auto& group = *self_.membership.group;
+Result<Backend*> Job::begin_operation(const JobStep& step) {
   const auto parts = parts_of(step.groups);
   const auto limit = to_duration(self_.command.operation_deadline);
   TRY_ASSIGN(self_.backend, make_part_backend(self_, parts, limit));
@@ -246,19 +248,41 @@ Result<std::vector<std::string>> Job::take_measurement(const JobStep& step) {
     TRY(introduce(self_, *self_.backend));
     // Rank 0 has waited for communicators that do not form. Without this barrier its partner would
     // wait for it forever.
-    TRY(group.barrier());
+    TRY(self_.membership.group->barrier());
   }
   // An aborted back end returns sooner, but other ranks may still wait for their communicator.
   self_.enter(describe(operation_), 2 * limit, counters_of(progress_));
-  RankResult result;
-  if (self_.backend->ranks() > 1) {
-    const auto reserved = self_.backend->reserve(operation_);
-    result =
-        reserved ? run_backend(*self_.backend, step.repeats) : failure(reserved.error().message);
-  }
+  return self_.backend->ranks() > 1 ? self_.backend.get() : nullptr;
+}
+
+void Job::end_operation() {
   self_.emergency.watch(static_cast<Backend*>(nullptr));
   self_.backend.reset();
-  return group.gather(to_text(result));
+}
+
+Result<std::vector<std::string>> Job::take_measurement(const JobStep& step) {
+  TRY_ASSIGN(auto* const backend, begin_operation(step));
+  RankResult result;
+  if (backend != nullptr) {
+    const auto reserved = backend->reserve(operation_);
+    result = reserved ? run_backend(*backend, step.repeats) : failure(reserved.error().message);
+  }
+  end_operation();
+  return self_.membership.group->gather(to_text(result));
+}
+
+// An error leaves the algorithm unknown.
+Result<std::vector<std::string>> Job::take_account(const JobStep& step) {
+  TRY_ASSIGN(auto* const backend, begin_operation(step));
+  std::string algorithm;
+  if (backend != nullptr && backend->reserve(operation_)) {
+    progress_->reset();
+    const OperationWatchdog watchdog(*backend, *progress_,
+                                     to_duration(self_.command.operation_deadline));
+    if (backend->account_for(operation_)) algorithm = logged_algorithm(operation_.collective);
+  }
+  end_operation();
+  return self_.membership.group->gather(algorithm);
 }
 
 Result<void> Job::serve() {
@@ -342,6 +366,15 @@ Result<std::vector<std::string>> Job::order(const JobStep& step) {
   self_.enter("search", to_duration(self_.command.join_deadline));
   TRY(self_.membership.group->broadcast(json_line(step)));
   return take(step);
+}
+
+Result<std::string> Job::algorithm_among(const std::vector<Node>& nodes) {
+  if (self_.kind != BackendKind::nccl) return std::string();
+  TRY_ASSIGN(const auto names,
+             order({.kind = JobStep::Kind::account, .groups = {{.nodes = nodes}}}));
+  const auto known =
+      std::ranges::find_if(names, [](const std::string& name) { return !name.empty(); });
+  return known == names.end() ? std::string() : *known;
 }
 
 Result<std::vector<NodeTests>> Job::test(const std::vector<Node>& nodes) {

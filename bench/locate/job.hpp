@@ -44,10 +44,10 @@ void add_evidence(const NodeTests& tests, Culprit& culprit);
 
 // A step that all ranks take together.
 struct JobStep {
-  enum class Kind : std::uint8_t { measure, test, end };
+  enum class Kind : std::uint8_t { measure, account, test, end };
   Kind kind = Kind::end;
   int repeats = 0;
-  std::vector<NodeGroup> groups{};  // single nodes for `test`
+  std::vector<NodeGroup> groups{};  // a single one for `account`, single nodes for `test`
 };
 
 class Job final : public Measurer {
@@ -60,6 +60,9 @@ class Job final : public Measurer {
   // which none of three others has ever finished.
   [[nodiscard]] Result<std::vector<GroupRates>> measure(const std::vector<NodeGroup>& groups,
                                                         int repeats) override;
+
+  // On rank 0, by one more operation, which NCCL logs.
+  [[nodiscard]] Result<std::string> algorithm_among(const std::vector<Node>& nodes) override;
 
   [[nodiscard]] std::string loss_of(Node node) const override { return records_[node].loss; }
 
@@ -94,6 +97,10 @@ class Job final : public Measurer {
   // Returns the messages of all ranks on rank 0, and nothing elsewhere.
   [[nodiscard]] Result<std::vector<std::string>> take(const JobStep& step);
   [[nodiscard]] Result<std::vector<std::string>> take_measurement(const JobStep& step);
+  [[nodiscard]] Result<std::vector<std::string>> take_account(const JobStep& step);
+  // The back end of this rank's group; null for a rank without a partner.
+  [[nodiscard]] Result<Backend*> begin_operation(const JobStep& step);
+  void end_operation();
   [[nodiscard]] Result<std::vector<std::string>> take_test(const JobStep& step);
   [[nodiscard]] RankResult failure(std::string_view why) const;
   [[nodiscard]] RankResult run_backend(Backend& backend, int repeats);

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/locate/rounds.hpp"
@@ -32,7 +34,7 @@ struct Culprit {
     rail,             // the same device of most nodes
     group,            // these nodes together, and no smaller part of them
     congestion,       // slow only while all nodes worked
-    everyone,         // there is no outlier, and all are slower than expected
+    everyone,         // even the healthy pairs are slower than expected
     not_enough_data,  // nothing can be decided; `evidence` has the reason
   };
   Kind kind = Kind::not_enough_data;
@@ -46,6 +48,8 @@ struct Culprit {
   bool of_device = false;      // the rates are those of one device, not of a whole node
   double gbps = 0;             // the best measurement
   double share = 0;            // of what healthy ones reach
+  // The rate of a job with this culprit and without the others, if that was measured.
+  std::optional<double> job_gbps{};
   double probability = 0;
   std::vector<std::string> evidence{};
   std::vector<std::string> ruled_out{};
@@ -61,12 +65,13 @@ struct PairRate {
 struct Together {
   std::vector<Node> nodes;
   std::optional<double> gbps;
+  std::string algorithm{};  // that the library used, as profiles name it; empty if unknown
 };
 
 struct SearchResult {
-  std::vector<Culprit> culprits{};
-  std::vector<PairRate> pairs{};  // all measured pairs, in the order of time
-  std::optional<Scale> scale{};   // of healthy pairs, or of devices if no pair was measured
+  std::vector<Culprit> culprits{};  // the one that costs the job most first
+  std::vector<PairRate> pairs{};    // all measured pairs, in the order of time
+  std::optional<Scale> scale{};     // of healthy pairs, or of devices if no pair was measured
   std::optional<Together> together{};
   int rounds = 0;
   std::uint64_t operations = 0;
@@ -139,10 +144,15 @@ enum class Strategy {
 
 struct SearchOptions {
   Strategy strategy = Strategy::automatic;
-  Floor floor{};
+  Floor floor{};  // of pairs
+  // The least rate of all nodes together with this algorithm of the library; may be empty.
+  std::function<Floor(std::string_view algorithm)> job_limit{};
+  double tolerance = kTolerance;
   Rounds::Watch watch{};
 };
 
+// If the nodes together miss their limit, although healthy pairs reach it and no other reason is
+// known, looks again for a smaller loss.
 [[nodiscard]] Result<SearchResult> locate(const Nodes& nodes, Measurer& measurer,
                                           const SearchOptions& options);
 
@@ -163,9 +173,22 @@ struct SearchOptions {
                                                    Rounds& rounds);
 
 // Measures all nodes together that no culprit excludes. If they reach less than their pairs do,
-// bisects them, excludes what it finds, and begins again. Sets `together` and adds culprits.
+// bisects them, excludes what it finds, and begins again. Sets `together` and adds culprits. Then
+// measures them with one culprit at a time: the difference is what it costs the job.
 [[nodiscard]] Result<void> measure_together(const Nodes& nodes, Rounds& rounds,
                                             SearchResult& result);
+
+// Whether a job without some nodes is without this culprit.
+[[nodiscard]] bool is_left_out(const Culprit& culprit);
+
+// These nodes: slow nodes, all of a slow leaf switch, and one of a slow link.
+[[nodiscard]] std::vector<Node> left_out(const std::vector<Culprit>& culprits);
+
+// The rate of a job with this culprit, measured or estimated; 0 if it does not finish.
+[[nodiscard]] double job_rate(const Culprit& culprit, const SearchResult& result, int devices);
+
+// How much that is less than without it.
+[[nodiscard]] double job_cost(const Culprit& culprit, const SearchResult& result, int devices);
 
 // Whether a large group reaches much less than healthy pairs, or did not finish.
 [[nodiscard]] bool falls_behind(const std::optional<double>& gbps, const Scale& of_pairs);

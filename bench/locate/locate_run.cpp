@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <tuple>
 #include <utility>
 
 #include "bench/backends/sim/sim.hpp"
@@ -28,29 +29,56 @@
 namespace muster::bench::locate {
 namespace {
 
-// The lowest limit of the profile for a pair of nodes, since NCCL's algorithm is unknown here.
-struct PairLimit {
+// A profile's limit for an all-reduce over several nodes.
+struct ProfileLimit {
   Floor gbps{};
   std::uint64_t bytes = 0;  // the message size that it is for
 };
 
-PairLimit limit_of_pairs(const Profile& profile, bool gpus) {
-  PairLimit lowest;
+// Prefers a limit for the algorithm, then the one for the most nodes, then the lowest. If all
+// limits are for other algorithms, or the algorithm is unknown, the lowest one.
+ProfileLimit limit_of(const Profile& profile, bool gpus, std::size_t nodes,
+                      std::string_view algorithm) {
+  ProfileLimit best;
+  std::tuple<bool, bool, int, double> best_rank;
   for (const auto& limit : job_limits(profile, Collective::all_reduce)) {
-    const bool of_two = limit.nodes_at_least.value_or(2) <= 2;
+    const auto count = static_cast<int>(nodes);
+    const int least = limit.nodes_at_least.value_or(2);
     const bool of_memory = (limit.memory != BenchMemory::host) == gpus;
-    if (!of_two || !of_memory || !limit.fail_below) continue;
-    const double own = limit.fail_below->value / kGiga;
-    if (lowest.gbps && *lowest.gbps <= own) continue;
-    lowest = {own, static_cast<std::uint64_t>(limit.size.value_or(Bytes{0}).value)};
+    if (least > count || limit.nodes_at_most.value_or(count) < count) continue;
+    if (!of_memory || !limit.fail_below) continue;
+    const auto wanted = limit.algorithm.value_or(BenchAlgorithm::any);
+    const bool named = wanted != BenchAlgorithm::any;
+    const bool fits = !named || word_of(wanted) == algorithm;
+    const double gbps = limit.fail_below->value / kGiga;
+    const std::tuple rank(fits, fits && named, fits ? least : 0, -gbps);
+    if (best.gbps && rank <= best_rank) continue;
+    best_rank = rank;
+    best = {gbps, static_cast<std::uint64_t>(limit.size.value_or(Bytes{0}).value)};
   }
-  return lowest;
+  return best;
 }
 
-// Limits do not hold for smaller messages, which are slower.
-Floor floor_of(const LocateCommand& command, const PairLimit& limit, std::uint64_t bytes) {
+// The messages of a run.
+struct Messages {
+  bool gpus = true;
+  std::uint64_t bytes = 0;
+};
+
+// The command's limit or the profile's, which does not hold for smaller messages: these are slower.
+Floor floor_of(const LocateCommand& command, const Profile& profile, const Messages& messages,
+               std::size_t nodes, std::string_view algorithm = {}) {
   if (command.floor) return command.floor->value / kGiga;
-  return bytes >= limit.bytes ? limit.gbps : std::nullopt;
+  const auto limit = limit_of(profile, messages.gpus, nodes, algorithm);
+  return messages.bytes >= limit.bytes ? limit.gbps : std::nullopt;
+}
+
+// On GPUs the size of the profile's limit.
+std::uint64_t size_for(const LocateCommand& command, const Profile& profile, bool gpus) {
+  constexpr std::uint64_t kOnGpus = 512UL << 20U;
+  constexpr std::uint64_t kOnHosts = 8UL << 20U;
+  if (command.size) return *command.size;
+  return gpus ? std::max(kOnGpus, limit_of(profile, gpus, 2, {}).bytes) : kOnHosts;
 }
 
 Result<void> read_topology(Nodes& nodes, const LocateCommand& command) {
@@ -73,12 +101,12 @@ Result<void> check_outputs(const LocateCommand& command, const RunInput& input) 
 class LocateRun {
  public:
   LocateRun(const LocateCommand& command, const RunInput& input, Choice choice, Nodes nodes,
-            const Floor& floor)
+            const Messages& messages)
       : command_(command),
         input_(input),
         choice_(std::move(choice)),
         nodes_(std::move(nodes)),
-        floor_(floor),
+        messages_(messages),
         begin_(Clock::now()) {
     report_.started = utc_now();
   }
@@ -87,8 +115,13 @@ class LocateRun {
   using NodeTester = std::function<Result<std::vector<NodeTests>>(const std::vector<Node>& nodes)>;
 
   [[nodiscard]] Result<void> search(Measurer& measurer, const NodeTester& test = {}) {
+    limits_.pair = floor_of(command_, choice_.profile, messages_, 2);
+    const auto job_limit = [this](std::string_view algorithm) {
+      return floor_of(command_, choice_.profile, messages_, nodes_.count(), algorithm);
+    };
     const SearchOptions options{.strategy = command_.strategy,
-                                .floor = floor_,
+                                .floor = limits_.pair,
+                                .job_limit = job_limit,
                                 .watch = [this](const std::string& title, std::size_t groups) {
                                   show_progress(fmt::format("{} ({} groups)", title, groups));
                                 }};
@@ -96,14 +129,18 @@ class LocateRun {
     show_progress("");
     TRY_ASSIGN(result_, std::move(found));
     if (test) TRY(test_slow_nodes(test));
-    report_.findings = findings_of(result_, nodes_, floor_);
-    report_.accused = accused_of(result_, nodes_, floor_);
-    if (auto together = together_finding(result_, nodes_, floor_)) {
+    limits_.job = job_limit(result_.together ? result_.together->algorithm : "");
+    report_.findings = findings_of(result_, nodes_, limits_);
+    report_.accused = accused_of(result_, nodes_, limits_);
+    if (auto together = together_finding(result_, nodes_, limits_)) {
       together_ = together->message;
-      report_.findings.push_back(*std::move(together));
+      // That all pairs are slow is the same finding.
+      const auto everyone = Culprit::Kind::everyone;
+      const bool known = std::ranges::count(result_.culprits, everyone, &Culprit::kind) > 0;
+      if (!known) report_.findings.push_back(*std::move(together));
     }
     if (auto matrix = matrix_of(result_, nodes_)) report_.matrices.push_back(*std::move(matrix));
-    if (auto parts = breakdown_of(result_, nodes_, floor_, choice_.profile)) {
+    if (auto parts = breakdown_of(result_, nodes_, limits_, choice_.profile)) {
       report_.breakdowns.push_back(*std::move(parts));
     }
     return {};
@@ -152,7 +189,7 @@ class LocateRun {
 
   [[nodiscard]] Result<void> write() const {
     const auto excluded =
-        fold_hostlist(names_of(locate::excluded(result_, nodes_, floor_), nodes_));
+        fold_hostlist(names_of(locate::excluded(result_, nodes_, limits_), nodes_));
     const auto write_file = [&](const std::string& name, std::string_view text) {
       return name.empty() ? Result<void>() : write_answer(input_.console, name, text);
     };
@@ -177,21 +214,13 @@ class LocateRun {
   const RunInput& input_;
   Choice choice_;
   Nodes nodes_;
-  Floor floor_;
+  Messages messages_;
+  Limits limits_;
   Clock::time_point begin_;
   SearchResult result_;
   std::string together_;  // what the other nodes reach; empty if it was not measured
   Report report_;
 };
-
-// On GPUs the size of the profile's limit.
-std::uint64_t size_for(const LocateCommand& command, bool gpus, const PairLimit& limit) {
-  constexpr std::uint64_t kOnGpus = 512UL << 20U;
-  constexpr std::uint64_t kOnHosts = 8UL << 20U;
-  if (command.size) return *command.size;
-  if (!gpus) return kOnHosts;
-  return limit.gbps ? std::max(kOnGpus, limit.bytes) : kOnGpus;
-}
 
 // The faults of the data that the cluster simulates.
 std::vector<Finding> judge_simulated_data(const SimCluster& cluster, std::uint64_t bytes) {
@@ -220,13 +249,13 @@ int search_simulation(const LocateCommand& command, const RunInput& input) {
     return input.refuse(kExitUndecided, checked.error().message);
   }
   Simulation simulation(*cluster);
-  const auto limit = limit_of_pairs(choice->profile, true);
+  const auto bytes = size_for(command, choice->profile, true);
   LocateRun run(command, input, *std::move(choice), std::move(nodes),
-                floor_of(command, limit, limit.bytes));
+                {.gpus = true, .bytes = bytes});
   if (const auto searched = run.search(simulation); !searched) {
     return input.refuse(kExitUndecided, searched.error().message);
   }
-  return run.conclude(judge_simulated_data(*cluster, size_for(command, true, limit)));
+  return run.conclude(judge_simulated_data(*cluster, bytes));
 }
 
 void report_troubles(const std::vector<std::string>& troubles, const RankContext& self) {
@@ -236,11 +265,12 @@ void report_troubles(const std::vector<std::string>& troubles, const RankContext
 }
 
 // Runs the search on rank 0. Returns the exit status of all ranks.
-Result<int> lead(const LocateCommand& command, RankContext& self, Job& job, const Floor& floor) {
+Result<int> lead(const LocateCommand& command, RankContext& self, Job& job,
+                 const Messages& messages) {
   TRY_ASSIGN(auto nodes, nodes_of(self.membership.agreed));
   TRY(read_topology(nodes, command));
   TRY(check_outputs(command, self.input));
-  LocateRun run(command, self.input, self.reporter.record().choice, std::move(nodes), floor);
+  LocateRun run(command, self.input, self.reporter.record().choice, std::move(nodes), messages);
   LocateRun::NodeTester test;
   if (!command.tests(self.kind).empty()) {
     test = [&job](const std::vector<Node>& slow) { return job.test(slow); };
@@ -257,13 +287,13 @@ Result<int> lead(const LocateCommand& command, RankContext& self, Job& job, cons
 
 Result<int> search_job(const LocateCommand& command, RankContext& self) {
   const bool gpus = self.kind == BackendKind::nccl;
-  const auto limit = limit_of_pairs(self.reporter.record().choice.profile, gpus);
+  const auto& profile = self.reporter.record().choice.profile;
   // Ranks on different nodes may have different profiles: rank 0 decides.
-  TRY_ASSIGN(const auto bytes, broadcast(*self.membership.group, size_for(command, gpus, limit)));
+  TRY_ASSIGN(const auto bytes, broadcast(*self.membership.group, size_for(command, profile, gpus)));
   Job job(self, {.bytes = bytes}, command);
   int status = kExitHealthy;
   if (self.leads()) {
-    TRY_ASSIGN(status, lead(command, self, job, floor_of(command, limit, bytes)));
+    TRY_ASSIGN(status, lead(command, self, job, {.gpus = gpus, .bytes = bytes}));
   } else {
     TRY(job.serve());
   }

@@ -43,7 +43,7 @@ std::vector<double> finished(const Round& round, std::size_t from) {
 
 Scale scale_from(const Round& round, std::size_t from, const Scale& usual) {
   const double deviation = std::max(usual.deviation / usual.median, round.noise);
-  return scale_around(finished(round, from), deviation).value_or(usual);
+  return scale_around(finished(round, from), deviation, round.tolerance).value_or(usual);
 }
 
 // A group that did not finish is not repeated: it would take its deadline each time.
@@ -76,12 +76,16 @@ Result<Round> Rounds::measure(std::string_view title, std::vector<NodeGroup> gro
   std::vector<GroupRates> rates(groups.size());
   int repeats = fixed.value_or(kFirstRepeats);
   TRY(repeat(groups, repeats, rates));
-  const int needed = fixed.value_or(repeats_for(noise_of_rates(rates)));
+  const double noise = noise_of_rates(rates);
+  noise_ = std::max(noise_, noise);
+  const int needed = fixed.value_or(repeats_for(noise, tolerance_));
   if (needed > repeats) {
     TRY(repeat(groups, needed - repeats, rates));
     repeats = needed;
   }
-  return round_of(std::move(groups), std::move(rates), repeats);
+  auto round = round_of(std::move(groups), std::move(rates), repeats);
+  round.tolerance = tolerance_;
+  return round;
 }
 
 Result<std::optional<double>> Rounds::measure_one(std::string_view title,
@@ -112,8 +116,9 @@ Result<Round> Rounds::measure_in_turns(std::string_view title, std::vector<NodeG
 Result<std::optional<double>> Rounds::measure_together(const std::vector<Node>& nodes) {
   if (watch_) watch_("all together", 1);
   std::vector<GroupRates> rates(1);
-  TRY(repeat({{.nodes = nodes}}, kFirstRepeats, rates));
-  return round_of({{.nodes = nodes}}, std::move(rates), kFirstRepeats).gbps.front();
+  const int repeats = repeats_for(noise_, kCloseTolerance);
+  TRY(repeat({{.nodes = nodes}}, repeats, rates));
+  return round_of({{.nodes = nodes}}, std::move(rates), repeats).gbps.front();
 }
 
 std::vector<Pair> pairs_across(const Nodes& nodes) {

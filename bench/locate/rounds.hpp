@@ -86,6 +86,12 @@ class Measurer {
   [[nodiscard]] virtual Result<std::vector<GroupRates>> measure(
       const std::vector<NodeGroup>& groups, int repeats) = 0;
 
+  // The algorithm that the library uses among these nodes, as profiles name it ("ring"); empty if
+  // unknown.
+  [[nodiscard]] virtual Result<std::string> algorithm_among(const std::vector<Node>& /*nodes*/) {
+    return std::string();
+  }
+
   // How the processes of a node ended, as a sentence; empty while they run.
   [[nodiscard]] virtual std::string loss_of(Node /*node*/) const { return {}; }
 };
@@ -94,6 +100,7 @@ struct Round {
   std::vector<NodeGroup> groups;
   std::vector<std::optional<double>> gbps;  // the median of each group; empty if it did not finish
   double noise = 0;                         // the deviation of such a median, as a share
+  double tolerance = kTolerance;
 
   [[nodiscard]] std::size_t size() const { return groups.size(); }
 };
@@ -110,8 +117,8 @@ class Rounds {
   // Called before each round; may be empty.
   using Watch = std::function<void(const std::string& title, std::size_t groups)>;
 
-  Rounds(Measurer& measurer, const Floor& floor, Watch watch)
-      : measurer_(measurer), floor_(floor), watch_(std::move(watch)) {}
+  Rounds(Measurer& measurer, const Floor& floor, double tolerance, Watch watch)
+      : measurer_(measurer), floor_(floor), tolerance_(tolerance), watch_(std::move(watch)) {}
 
   // Repeats the round as often as its noise requires, or `fixed` times.
   [[nodiscard]] Result<Round> measure(std::string_view title, std::vector<NodeGroup> groups,
@@ -129,7 +136,13 @@ class Rounds {
   // The rate of all these nodes together. Does not count as a round.
   [[nodiscard]] Result<std::optional<double>> measure_together(const std::vector<Node>& nodes);
 
+  [[nodiscard]] Result<std::string> algorithm_among(const std::vector<Node>& nodes) {
+    return measurer_.algorithm_among(nodes);
+  }
+
   [[nodiscard]] const Floor& floor() const { return floor_; }
+
+  [[nodiscard]] double tolerance() const { return tolerance_; }
 
   [[nodiscard]] int count() const { return count_; }
 
@@ -141,7 +154,9 @@ class Rounds {
 
   Measurer& measurer_;
   Floor floor_;
+  double tolerance_;
   Watch watch_;
+  double noise_ = 0;  // the highest of one repeat so far
   int count_ = 0;
   std::uint64_t operations_ = 0;
 };

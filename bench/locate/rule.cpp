@@ -15,21 +15,22 @@ namespace {
 // A median of normal values varies by this factor more than their mean.
 const double kOfMedian = std::sqrt(std::numbers::pi / 2);
 
-std::optional<Scale> scale_of_spread(const Spread& spread) {
+std::optional<Scale> scale_of_spread(const Spread& spread, double tolerance) {
   constexpr double kFamilyError = 0.01;  // chance that any of a round's healthy values is low
   if (spread.count < kEnough || spread.center <= 0) return {};
   const double deviations = std::max(kDeviations, deviations_for(spread.count, kFamilyError));
   return Scale{.count = spread.count,
                .median = spread.center,
                .deviation = spread.deviation,
-               .limit = outlier_limit(spread, {.share = kTolerance, .deviations = deviations})};
+               .limit = outlier_limit(spread, {.share = tolerance, .deviations = deviations})};
 }
 
-std::optional<Scale> scale_with_noise(const std::vector<double>& values, double noise) {
+std::optional<Scale> scale_with_noise(const std::vector<double>& values, double noise,
+                                      double tolerance) {
   if (values.size() < kEnough) return {};
   auto spread = spread_of(values);
   spread.deviation = std::max(spread.deviation, noise * spread.center);
-  return scale_of_spread(spread);
+  return scale_of_spread(spread, tolerance);
 }
 
 // The rates that reach the floor, if they are the minority and far above the others: the median of
@@ -66,20 +67,21 @@ Floor floor_of_device(const Floor& floor, int devices) {
   return floor ? Floor(*floor / devices) : floor;
 }
 
-std::optional<Scale> scale_around(const std::vector<double>& values, double deviation) {
+std::optional<Scale> scale_around(const std::vector<double>& values, double deviation,
+                                  double tolerance) {
   if (values.size() < kEnough) return {};
   const double median = median_of(values);
   return scale_of_spread(
-      {.count = values.size(), .center = median, .deviation = deviation * median});
+      {.count = values.size(), .center = median, .deviation = deviation * median}, tolerance);
 }
 
-std::optional<Scale> scale_of(const std::vector<double>& values, double noise) {
-  const auto all = scale_with_noise(values, noise);
+std::optional<Scale> scale_of(const std::vector<double>& values, double noise, double tolerance) {
+  const auto all = scale_with_noise(values, noise, tolerance);
   if (!all) return {};
   auto rest = values;
   std::erase_if(rest, [&](double value) { return all->low(value); });
   if (rest.size() == values.size()) return all;
-  const auto better = scale_with_noise(rest, noise);
+  const auto better = scale_with_noise(rest, noise, tolerance);
   return better ? better : all;
 }
 
@@ -90,15 +92,24 @@ Scale scale_about(double usual, double noise, double limit, std::size_t count) {
           .limit = limit};
 }
 
+Scale scale_of_few(double best, double noise, std::size_t count, const Floor& floor) {
+  constexpr double kFar = 0.1;
+  const double deviation = std::max(noise, kLeastDeviation);
+  double limit = best * (1 - std::max(kFar, kDeviations * deviation));
+  if (floor && best >= *floor) limit = std::max(limit, std::min(*floor, best * (1 - kTolerance)));
+  return scale_about(best, noise, limit, count);
+}
+
 std::optional<Scale> first_scale(const std::vector<double>& values, double noise,
-                                 const Floor& floor) {
+                                 const Floor& floor, double tolerance) {
   if (const auto good = clearly_good(values, floor); !good.empty()) {
-    const auto scale = scale_of(good, noise);
+    const auto scale = scale_of(good, noise, tolerance);
     return scale ? scale : scale_about(median_of(good), noise, *floor, good.size());
   }
-  if (const auto scale = scale_of(values, noise)) return scale;
+  if (const auto scale = scale_of(values, noise, tolerance)) return scale;
   if (!floor || values.empty()) return {};
-  return scale_about(*floor, noise, *floor, values.size());
+  const double best = std::ranges::max(values);
+  return scale_of_few(best > 0 ? best : *floor, noise, values.size(), floor);
 }
 
 double noise_of(const std::vector<std::vector<double>>& repeats) {
@@ -112,9 +123,9 @@ double noise_of(const std::vector<std::vector<double>>& repeats) {
   return steps.empty() ? 0 : deviation_of(steps, 0) / std::numbers::sqrt2;
 }
 
-int repeats_for(double noise) {
+int repeats_for(double noise, double tolerance) {
   constexpr double kMostRepeats = 16;
-  const double needed = std::pow(kOfMedian * kDeviations * noise / kTolerance, 2);
+  const double needed = std::pow(kOfMedian * kDeviations * noise / tolerance, 2);
   return std::max(kFirstRepeats, static_cast<int>(std::ceil(std::min(needed, kMostRepeats))));
 }
 

@@ -12,7 +12,8 @@ namespace muster::bench::locate {
 // A low value is below the median of its equals by this many deviations, and by this share of it.
 inline constexpr double kDeviations = 5;
 inline constexpr double kTolerance = 0.05;
-inline constexpr std::size_t kEnough = 4;  // values to compare
+inline constexpr double kCloseTolerance = 0.02;  // if a job misses its limit for no known reason
+inline constexpr std::size_t kEnough = 4;        // values to compare
 
 // The least rate of a healthy pair of nodes, in GB/s; empty if unknown.
 using Floor = std::optional<double>;
@@ -49,19 +50,25 @@ struct Scale {
 
 // `noise` is the deviation of a value that follows from its repeats, as a share. Low values do not
 // count for the deviation. Empty if there are too few values.
-[[nodiscard]] std::optional<Scale> scale_of(const std::vector<double>& values, double noise);
+[[nodiscard]] std::optional<Scale> scale_of(const std::vector<double>& values, double noise,
+                                            double tolerance = kTolerance);
 
 // With a known deviation, as a share of the median.
-[[nodiscard]] std::optional<Scale> scale_around(const std::vector<double>& values,
-                                                double deviation);
+[[nodiscard]] std::optional<Scale> scale_around(const std::vector<double>& values, double deviation,
+                                                double tolerance);
 
 // For too few values to compare, from what is usual.
 [[nodiscard]] Scale scale_about(double usual, double noise, double limit, std::size_t count);
 
-// The scale of the first values of a search. If most of them are too slow, it is that of the good
-// ones; if there are too few, it follows from the floor, or is empty without one.
+// The scale of fewer values than kEnough: far below the best of them, or below the floor if the
+// best reaches it, is low.
+[[nodiscard]] Scale scale_of_few(double best, double noise, std::size_t count, const Floor& floor);
+
+// The scale of the first values of a search, by comparison with each other. Only if a minority
+// reaches the floor, far above the others, the floor decides which ones are good. Too few values
+// are compared with the best of them; empty if there is no floor either.
 [[nodiscard]] std::optional<Scale> first_scale(const std::vector<double>& values, double noise,
-                                               const Floor& floor);
+                                               const Floor& floor, double tolerance = kTolerance);
 
 // "93.5", "187.0", "0.0118": a rate in GB/s.
 [[nodiscard]] std::string rate_text(double gbps);
@@ -71,7 +78,7 @@ struct Scale {
 [[nodiscard]] double noise_of(const std::vector<std::vector<double>>& repeats);
 
 // How many repeats make the noise of a median small enough for the tolerance.
-[[nodiscard]] int repeats_for(double noise);
+[[nodiscard]] int repeats_for(double noise, double tolerance = kTolerance);
 
 inline constexpr int kFirstRepeats = 3;
 

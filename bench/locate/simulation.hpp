@@ -4,6 +4,7 @@
 #pragma once
 
 #include <random>
+#include <string>
 #include <vector>
 
 #include "bench/locate/rounds.hpp"
@@ -20,6 +21,10 @@ class Simulation final : public Measurer {
 
   [[nodiscard]] Result<std::vector<GroupRates>> measure(const std::vector<NodeGroup>& groups,
                                                         int repeats) override;
+
+  [[nodiscard]] Result<std::string> algorithm_among(const std::vector<Node>& /*nodes*/) override {
+    return std::string(model_.cluster().tree ? "tree" : "ring");
+  }
 
  private:
   [[nodiscard]] double rate_of(const NodeGroup& group, bool crowded) const;  // 0: it hangs

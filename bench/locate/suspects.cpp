@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -191,7 +190,7 @@ class RateTable {
 // can be measured again at once.
 std::vector<SlowPair> slow_pairs(const RateTable& table,
                                  const std::vector<std::optional<double>>& scores,
-                                 const std::vector<bool>& slow, double noise) {
+                                 const std::vector<bool>& slow, const Round& like) {
   constexpr double kFar = 0.9;
   const auto usual = [&](Node a, Node b) { return std::min(*scores[a], *scores[b]); };
   const auto each_pair = [&](const auto& visit) {
@@ -208,7 +207,7 @@ std::vector<SlowPair> slow_pairs(const RateTable& table,
   each_pair([&](Node, Node, double share) {
     if (share >= kFar) shares.push_back(share);
   });
-  const auto scale = scale_of(shares, noise);
+  const auto scale = scale_of(shares, like.noise, like.tolerance);
   std::vector<std::pair<double, Pair>> low;
   each_pair([&](Node a, Node b, double share) {
     if (scale ? scale->low(share) : share <= 0) low.push_back({share, {a, b}});
@@ -220,19 +219,11 @@ std::vector<SlowPair> slow_pairs(const RateTable& table,
     const auto [a, b] = pair;
     if (taken[a] || taken[b]) continue;
     taken[a] = taken[b] = true;
-    const auto own = scale.value_or(Scale{.count = 1, .median = 1, .deviation = noise, .limit = 0});
+    const auto own =
+        scale.value_or(Scale{.count = 1, .median = 1, .deviation = like.noise, .limit = 0});
     pairs.push_back({pair, table.rate(a, b), own.times(usual(a, b))});
   }
   return pairs;
-}
-
-// Without any scale, a pair that does not finish is still a fault.
-std::optional<Scale> scale_of_hangs(std::vector<double> scores, double noise) {
-  std::erase_if(scores, [](double score) { return score <= 0; });
-  if (scores.empty()) return {};
-  const auto count = scores.size();
-  return scale_about(median_of(std::move(scores)), noise, std::numeric_limits<double>::min(),
-                     count);
 }
 
 // One partner accuses no node.
@@ -250,7 +241,7 @@ Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, SearchResult& resul
   const auto pairs = pairs_across(nodes);
   TRY_ASSIGN(const auto round, rounds.measure("disjoint pairs, all at once", groups_of(pairs)));
   result.keep_pairs(round);
-  result.scale = first_scale(finished(round), round.noise, rounds.floor());
+  result.scale = first_scale(finished(round), round.noise, rounds.floor(), rounds.tolerance());
   if (!result.scale) return Suspicion{};
   Suspicion suspicion{.scale = *result.scale};
   std::vector<Suspect> suspects;
@@ -302,9 +293,14 @@ Result<Suspicion> tournament(const Nodes& nodes, Rounds& rounds, SearchResult& r
     scores[node] = table.score(node);
     if (scores[node]) known.push_back(*scores[node]);
   }
-  result.scale = first_scale(known, noise / 2, rounds.floor());
-  const auto scale = result.scale ? result.scale : scale_of_hangs(known, noise);
-  if (!scale) return Suspicion{};
+  result.scale = first_scale(known, noise / 2, rounds.floor(), rounds.tolerance());
+  auto scale = result.scale;
+  if (!scale) {
+    // Too few scores for a verdict on all, but a node that is far slower than others is at fault.
+    const double best = known.empty() ? 0 : std::ranges::max(known);
+    if (best <= 0) return Suspicion{};
+    scale = scale_of_few(best, noise / 2, known.size(), {});
+  }
   Suspicion suspicion{.scale = *scale};
   std::vector<bool> slow(count, true);
   for (Node node = 0; node < count; ++node) {
@@ -321,7 +317,9 @@ Result<Suspicion> tournament(const Nodes& nodes, Rounds& rounds, SearchResult& r
       suspicion.slow.push_back(std::move(suspect));
     }
   }
-  suspicion.pairs = slow_pairs(table, scores, slow, noise);
+  suspicion.pairs =
+      slow_pairs(table, scores, slow,
+                 {.groups = {}, .gbps = {}, .noise = noise, .tolerance = rounds.tolerance()});
   return suspicion;
 }
 

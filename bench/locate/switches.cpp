@@ -267,7 +267,7 @@ class SwitchSearch {
     set_rate(culprit, low);
     culprit.evidence = {fmt::format("what {} {}, in {} pairs while no other node works", traffic,
                                     reached(culprit), low.size())};
-    culprit.ruled_out = {"single nodes and leaf switches: all pairs that cross them are slow"};
+    culprit.ruled_out = {"single nodes or leaf switches: all pairs that cross them are slow"};
     return culprit;
   }
 

@@ -30,8 +30,8 @@ std::string unknown(std::string_view kind, std::string_view word, const Table& t
     if (known.empty() || known.back() != each.name) known.emplace_back(each.name);
   }
   const auto near = nearest(word, known);
-  if (!near.empty()) return fmt::format("unknown {} \"{}\"; did you mean {}?", kind, word, near);
-  return fmt::format("unknown {} \"{}\", expected one of {}", kind, word, fmt::join(known, ", "));
+  return fmt::format("unknown {0} \"{1}\"; valid {0}s: {2}{3}", kind, word, fmt::join(known, ", "),
+                     near.empty() ? "" : fmt::format("; did you mean {}?", near));
 }
 
 // The result of the parser: `rate` and `inside` apply to the hardware that the other words give.
@@ -204,7 +204,7 @@ Result<void> set_word(ParsedSim& sim, std::string_view word) {
   const auto equals = word.find('=');
   const auto name = word.substr(0, equals);
   const auto* const key = std::ranges::find(kKeys, name, &Key::name);
-  if (key == kKeys.end()) return sim_error(unknown("key", name, kKeys));
+  if (key == kKeys.end()) return sim_error(unknown("word", name, kKeys));
   if (equals == std::string_view::npos) return sim_error(fmt::format("{}: no value", name));
   const auto set = key->set(sim, word.substr(equals + 1));
   return set ? set : sim_error(fmt::format("{}: {}", name, set.error().message));

@@ -70,6 +70,18 @@ struct SimCluster {
 // Two nodes of the hardware that the profile describes.
 [[nodiscard]] SimCluster sim_cluster_of(const Profile& profile);
 
+// The words of --sim, for --help.
+inline constexpr std::string_view kSimHelp =
+    "the cluster that --backend sim simulates; its words: profile=NAME (default: the profile that "
+    "judges), nodes=N, gpus=N, hcas=NxRATE, leaf=NODES, pod=LEAVES, link=RATE, rate=RATE (of "
+    "healthy nodes), inside=RATE (the same of one node), latency=TIME, efficiency=SHARE, "
+    "link_efficiency=SHARE, tcp=RATE, algorithm=ring|tree, noise=PERCENT, run_noise=PERCENT, "
+    "drift=PERCENT, seed=N, and any number of fault=FAULT: slow_node:NODE:FACTOR, "
+    "slow_hca:NODE:HCA:FACTOR, slow_gpu:NODE:GPU:FACTOR, slow_link:NODE:NODE:FACTOR, "
+    "slow_large:NODE:COUNT:FACTOR, slow_rail:HCA:FACTOR, slow_leaf:LEAF:FACTOR, "
+    "slow_level:LEVEL:FACTOR, congestion:LEAF:FACTOR, tcp_fallback, wrong:RANK:ELEMENT, hang:NODE, "
+    "hang:RANK:OPERATION, hang_link:NODE:NODE";
+
 // Parses "nodes=2,gpus=8,hcas=8x200Gb/s,latency=12us,fault=slow_hca:1:3:0.5"; the rest is as in
 // `defaults`. The word `profile=` is ignored: see profile_of_sim().
 [[nodiscard]] Result<SimCluster> parse_sim(std::string_view text, const SimCluster& defaults = {});

@@ -222,8 +222,8 @@ class Measuring {
       TRY_ASSIGN(const auto renewed, backend_.renew());
       if (renewed) timer_.reconnect();
       if (self_.leads() && round == 0) {
-        self_.reporter.remark(fmt::format("next to its limit or below: measured twice more{}",
-                                          renewed ? ", each time with a new communicator" : ""));
+        self_.reporter.remark(fmt::format("near or below the limit: measuring twice more{}",
+                                          renewed ? " with new communicators" : ""));
       }
       TRY(run_size(size, true));
     }

@@ -13,6 +13,7 @@
 #include "bench/backends/nccl/requirements.hpp"
 #include "bench/backends/nccl/transport.hpp"
 #include "bench/collectives/definition.hpp"
+#include "bench/results/bandwidth.hpp"
 
 namespace muster::bench {
 namespace {
@@ -126,6 +127,10 @@ std::string summary_of(const Transport& transport, const std::vector<Member>& me
 }
 
 }  // namespace
+
+std::string logged_algorithm(Collective collective) {
+  return algorithm_word(algorithm_of(parse_transport(nccl_log()), collective));
+}
 
 std::vector<std::string> nccl_warnings() {
   const auto warnings = parse_transport(nccl_log()).warnings;

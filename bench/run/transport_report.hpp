@@ -23,6 +23,10 @@ struct TransportReport {
                                                const std::vector<std::string>& required,
                                                Collective collective);
 
+// Returns the algorithm that NCCL logged in this process, as profiles name it: "ring"; empty if it
+// logged none, or several.
+[[nodiscard]] std::string logged_algorithm(Collective collective);
+
 // Returns NCCL's warnings in this process.
 [[nodiscard]] std::vector<std::string> nccl_warnings();
 

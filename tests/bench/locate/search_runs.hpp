@@ -11,12 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "bench/locate/findings.hpp"
 #include "bench/locate/locate.hpp"
 #include "bench/locate/simulation.hpp"
 
 namespace muster::bench::locate {
 
 inline constexpr double kLimit = 170;  // GB/s; a healthy pair reaches 187
+
+inline constexpr Limits kLimits{kLimit, kLimit};
 
 inline SimCluster cluster_of(std::string_view sim) {
   return parse_sim(sim).value_or(SimCluster{.nodes = 0});

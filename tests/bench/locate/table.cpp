@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/results/bandwidth.hpp"
+#include "lib/profile/load.hpp"
 #include "tests/bench/locate/search_runs.hpp"
 
 namespace muster::bench::locate {
@@ -24,6 +26,10 @@ struct TableCase {
   std::size_t per_thousand = 0;  // faulty nodes; one at least. 0: exactly one fault
   bool faulty = true;
   bool beside_hca = false;  // of another node, which is at half of its rate
+  // Words of --sim for more faults: {a}, {b} and {c} are different nodes, {last} is the last one.
+  // The slowest of them must be named first.
+  std::string_view words{};
+  double limit = kLimit;
 };
 
 constexpr std::array kCases{
@@ -48,9 +54,42 @@ constexpr std::array kCases{
     TableCase{.name = "across leaf switches -40%, and an HCA",
               .kind = Kind::slow_level,
               .factor = 0.6,
-              .beside_hca = true}};
+              .beside_hca = true},
+    TableCase{.name = "none, no pair reaches the limit", .faulty = false, .limit = 200},
+    TableCase{.name = "HCA -30%, no pair reaches the limit",
+              .words = "fault=slow_hca:{a}:3:0.7",
+              .limit = 200},
+    TableCase{.name = "all nodes -30%, one -50%",
+              .words = "rate=130.9GB/s,fault=slow_node:{a}:0.714"},
+    TableCase{.name = "HCA -50% and node -20%",
+              .words = "fault=slow_node:{a}:0.8,fault=slow_hca:{b}:1:0.5"},
+    TableCase{
+        .name = "node -20%, HCA -35%, GPU -50%",
+        .words = "fault=slow_node:{a}:0.8,fault=slow_gpu:{b}:5:0.5,fault=slow_hca:{c}:7:0.65"},
+    TableCase{.name = "the same, no pair reaches the limit",
+              .words = "fault=slow_node:{a}:0.8,fault=slow_gpu:{b}:5:0.5,fault=slow_hca:{c}:7:0.65",
+              .limit = 200},
+    TableCase{.name = "first node -15%, last node -30%",
+              .words = "fault=slow_node:0:0.85,fault=slow_hca:{last}:0:0.7"}};
+
+// One node at 80% and an HCA at 60%, on 16 nodes of each of these.
+constexpr std::array kProfiles{"nd96asr_v4",      "nd96amsr_a100_v4",      "nd96isr_h100_v5",
+                               "nd96isr_h200_v5", "nd96isr_mi300x_v5",     "nd96asr_mi200_v4",
+                               "nd40rs_v2",       "nd128isr_ndr_gb200_v6", "nd128isr_gb300_v6",
+                               "nd96is_h100_v5",  "nd96is_h200_v5",        "hgx_b200"};
+
+SimCluster with_words(std::string_view words, const SimCluster& cluster) {
+  const auto nodes = static_cast<std::uint64_t>(cluster.nodes);
+  const auto a = cluster.seed * 7919 % nodes;
+  const auto text =
+      fmt::format(fmt::runtime(words), fmt::arg("a", a),
+                  fmt::arg("b", (a + 1 + cluster.seed % (nodes - 2)) % nodes),
+                  fmt::arg("c", (a + nodes - 1) % nodes), fmt::arg("last", nodes - 1));
+  return parse_sim(text, cluster).value_or(SimCluster{.nodes = 0});
+}
 
 SimCluster cluster_for(const TableCase& each, SimCluster cluster) {
+  if (!each.words.empty()) return with_words(each.words, cluster);
   const auto fault = [&](std::uint64_t first, std::uint64_t second = 0) {
     cluster.faults = {{each.kind, first, second, each.factor}};
   };
@@ -101,7 +140,19 @@ bool has(const SearchResult& search, Culprit::Kind kind, const SimFault& fault) 
   });
 }
 
-bool found_all(const SearchResult& search, const SimCluster& cluster) {
+// Whether the nodes are named in the order of their faults' factors.
+bool in_order(const SearchResult& search, const SimCluster& cluster) {
+  double last = 0;
+  for (const auto* culprit : culprits_of(search, Culprit::Kind::node)) {
+    const auto fault = std::ranges::find(cluster.faults, culprit->nodes[0], &SimFault::first);
+    if (fault == cluster.faults.end() || fault->factor < last) return false;
+    last = fault->factor;
+  }
+  return true;
+}
+
+bool found_all(const SearchResult& search, const TableCase& each, const SimCluster& cluster) {
+  if (!each.words.empty() && !in_order(search, cluster)) return false;
   const auto named = accused(search);
   return std::ranges::all_of(cluster.faults, [&](const SimFault& fault) {
     if (fault.kind == Kind::slow_leaf) return has(search, Culprit::Kind::leaf, fault);
@@ -136,28 +187,27 @@ struct RunCount {
 constexpr double kDefaultRate = 187.5;
 constexpr double kRate = 187;  // GB/s of a healthy pair below one leaf switch
 
-bool print_row(const TableCase& each, int nodes, double noise, const RunCount& runs) {
+bool print_row(const TableCase& each, const SimCluster& healthy, const RunCount& runs) {
   int found = 0;
   int falsely = 0;
   std::vector<int> rounds;
   std::uint64_t operations = 0;
   for (int run = 0; run < runs.count; ++run) {
-    SimCluster healthy{.nodes = nodes, .nodes_per_leaf = nodes_per_leaf(nodes)};
-    healthy.hca_rate.value *= kRate / kDefaultRate;
-    healthy.noise.value = noise;
-    healthy.seed = runs.first_seed + static_cast<std::uint64_t>(run);
-    const auto cluster = cluster_for(each, std::move(healthy));
-    const auto result = search_on(cluster, true, {.floor = kLimit});
-    found += found_all(result, cluster) ? 1 : 0;
+    auto seeded = healthy;
+    seeded.seed = runs.first_seed + static_cast<std::uint64_t>(run);
+    const auto cluster = cluster_for(each, std::move(seeded));
+    const auto result = search_on(cluster, true, {.floor = each.limit});
+    found += found_all(result, each, cluster) ? 1 : 0;
     falsely += accuses_falsely(result, cluster) ? 1 : 0;
     rounds.push_back(result.rounds);
     operations += result.operations;
   }
   std::ranges::sort(rounds);
-  fmt::print(
-      "| {} | {} | {:.0f}% | {} | {} | {} | {}, {} at most | {:.0f} |\n", each.name, nodes, noise,
-      runs.count, each.faulty ? fmt::format("{:.1f}%", 100.0 * found / runs.count) : "-", falsely,
-      rounds[rounds.size() / 2], rounds.back(), static_cast<double>(operations) / runs.count);
+  fmt::print("| {} | {} | {:.0f}% | {} | {} | {} | {}, {} at most | {:.0f} |\n", each.name,
+             healthy.nodes, healthy.noise.value, runs.count,
+             each.faulty ? fmt::format("{:.1f}%", 100.0 * found / runs.count) : "-", falsely,
+             rounds[rounds.size() / 2], rounds.back(),
+             static_cast<double>(operations) / runs.count);
   (void)std::fflush(stdout);
   return falsely == 0;
 }
@@ -178,9 +228,43 @@ bool print_faults(const RunCount& runs) {
       for (const double noise : {1.0, 3.0}) {
         const int share = (each.faulty ? 10 : 1) * (nodes > 1024 ? 10 : 1);
         const RunCount own{.count = std::max(1, runs.count / share), .first_seed = runs.first_seed};
-        fair = print_row(each, nodes, noise, own) && fair;
+        SimCluster healthy{.nodes = nodes, .nodes_per_leaf = nodes_per_leaf(nodes)};
+        healthy.hca_rate.value *= kRate / kDefaultRate;
+        healthy.noise.value = noise;
+        fair = print_row(each, healthy, own) && fair;
       }
     }
+  }
+  return fair;
+}
+
+double limit_of(const Profile& profile) {
+  double lowest = 0;
+  for (const auto& limit : job_limits(profile, Collective::all_reduce)) {
+    const double own = limit.fail_below.value_or(BytesPerSecond{}).value / 1e9;
+    if (lowest == 0 || own < lowest) lowest = own;
+  }
+  return lowest;
+}
+
+bool print_profiles(const RunCount& runs) {
+  bool fair = true;
+  for (const auto* const name : kProfiles) {
+    const auto profile = load_profile({}, name);
+    if (!profile) return false;
+    auto healthy = sim_cluster_of(*profile);
+    healthy.nodes = 16;
+    healthy.nodes_per_leaf = 8;
+    healthy.noise.value = 1;
+    const double limit = limit_of(*profile);
+    const RunCount tenth{.count = std::max(1, runs.count / 10), .first_seed = runs.first_seed};
+    const auto sick = fmt::format("{}: node -20%, HCA -40%", name);
+    fair = print_row({.name = name, .faulty = false, .limit = limit}, healthy, tenth) && fair;
+    fair = print_row({.name = sick,
+                      .words = "fault=slow_node:{a}:0.8,fault=slow_hca:{b}:0:0.6",
+                      .limit = limit},
+                     healthy, tenth) &&
+           fair;
   }
   return fair;
 }
@@ -193,5 +277,6 @@ int main(int count, char** words) {
   locate::RunCount runs;
   if (count > 1) runs.count = std::max(1, std::atoi(words[1]));
   if (count > 2) runs.first_seed = std::strtoull(words[2], nullptr, 10);
-  return locate::print_faults(runs) ? 0 : 1;
+  const bool fair = locate::print_faults(runs);
+  return locate::print_profiles(runs) && fair ? 0 : 1;
 }
