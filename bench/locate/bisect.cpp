@@ -208,9 +208,13 @@ class Bisection {
       const bool better = control_ && (1 - kLossOfGroups) * *control_ > gbps.value_or(0);
       if (!better || usual_.low(control_)) return none;
     } else if (others.size() >= shown_.size()) {
+      // At once, since rates may drift from one round to the next.
       others.resize(shown_.size());
-      TRY_ASSIGN(control_, rounds_.measure_one("as many others", others));
-      if (usual_.low(control_)) return none;
+      TRY_ASSIGN(const auto both, rounds_.measure("what is slow together, and as many others",
+                                                  {{.nodes = shown_}, {.nodes = others}}));
+      control_ = both.gbps[1];
+      const bool better = control_ && (1 - kTolerance) * *control_ > both.gbps[0].value_or(0);
+      if (!better || usual_.low(control_)) return none;
     } else if (shown_.size() == all_.size()) {
       return none;  // no other nodes are left to compare with
     }

@@ -9,7 +9,7 @@
 
 #include "bench/locate/locate.hpp"
 #include "lib/profile/profile.hpp"
-#include "lib/report/finding.hpp"
+#include "lib/report/report.hpp"
 
 namespace muster::bench::locate {
 

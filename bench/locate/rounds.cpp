@@ -96,7 +96,7 @@ Result<std::optional<double>> Rounds::measure_one(std::string_view title,
 
 Result<Round> Rounds::measure_in_turns(std::string_view title, std::vector<NodeGroup> groups,
                                        std::size_t most_nodes) {
-  Round all;
+  Round all{.groups = {}, .gbps = {}, .tolerance = tolerance_};
   for (auto next = groups.begin(); next != groups.end();) {
     std::set<Node> working;
     auto end = next;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints what a search finds on simulated clusters, its false accusations, and its rounds.
-// `locate_table [RUNS [SEED]]`: RUNS healthy clusters of each size, and a tenth of that for each
-// fault. Their seeds begin with SEED. The exit status is 1 after a false accusation.
+// `locate_table [RUNS [SEED [ROWS]]]`: RUNS healthy clusters of each size, and a tenth of that for
+// each fault. Their seeds begin with SEED. Prints only rows whose names begin with ROWS. The exit
+// status is 1 after a false accusation.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,7 +77,7 @@ constexpr std::array kCases{
 constexpr std::array kProfiles{"nd96asr_v4",      "nd96amsr_a100_v4",      "nd96isr_h100_v5",
                                "nd96isr_h200_v5", "nd96isr_mi300x_v5",     "nd96asr_mi200_v4",
                                "nd40rs_v2",       "nd128isr_ndr_gb200_v6", "nd128isr_gb300_v6",
-                               "nd96is_h100_v5",  "nd96is_h200_v5",        "hgx_b200"};
+                               "hgx_b200"};
 
 SimCluster with_words(std::string_view words, const SimCluster& cluster) {
   const auto nodes = static_cast<std::uint64_t>(cluster.nodes);
@@ -182,12 +183,14 @@ bool accuses_falsely(const SearchResult& search, const SimCluster& cluster) {
 struct RunCount {
   int count = 1000;
   std::uint64_t first_seed = 1;
+  std::string_view rows{};  // the beginning of the names of the rows to print
 };
 
 constexpr double kDefaultRate = 187.5;
 constexpr double kRate = 187;  // GB/s of a healthy pair below one leaf switch
 
 bool print_row(const TableCase& each, const SimCluster& healthy, const RunCount& runs) {
+  if (!each.name.starts_with(runs.rows)) return true;
   int found = 0;
   int falsely = 0;
   std::vector<int> rounds;
@@ -227,7 +230,9 @@ bool print_faults(const RunCount& runs) {
       if (nodes == 15 && each.kind == Kind::slow_large) continue;
       for (const double noise : {1.0, 3.0}) {
         const int share = (each.faulty ? 10 : 1) * (nodes > 1024 ? 10 : 1);
-        const RunCount own{.count = std::max(1, runs.count / share), .first_seed = runs.first_seed};
+        const RunCount own{.count = std::max(1, runs.count / share),
+                           .first_seed = runs.first_seed,
+                           .rows = runs.rows};
         SimCluster healthy{.nodes = nodes, .nodes_per_leaf = nodes_per_leaf(nodes)};
         healthy.hca_rate.value *= kRate / kDefaultRate;
         healthy.noise.value = noise;
@@ -257,7 +262,8 @@ bool print_profiles(const RunCount& runs) {
     healthy.nodes_per_leaf = 8;
     healthy.noise.value = 1;
     const double limit = limit_of(*profile);
-    const RunCount tenth{.count = std::max(1, runs.count / 10), .first_seed = runs.first_seed};
+    const RunCount tenth{
+        .count = std::max(1, runs.count / 10), .first_seed = runs.first_seed, .rows = runs.rows};
     const auto sick = fmt::format("{}: node -20%, HCA -40%", name);
     fair = print_row({.name = name, .faulty = false, .limit = limit}, healthy, tenth) && fair;
     fair = print_row({.name = sick,
@@ -277,6 +283,7 @@ int main(int count, char** words) {
   locate::RunCount runs;
   if (count > 1) runs.count = std::max(1, std::atoi(words[1]));
   if (count > 2) runs.first_seed = std::strtoull(words[2], nullptr, 10);
+  if (count > 3) runs.rows = words[3];
   const bool fair = locate::print_faults(runs);
   return locate::print_profiles(runs) && fair ? 0 : 1;
 }
