@@ -107,7 +107,8 @@ TEST_F(Locate, WhatANodesOwnTestsPassIsRuledOut) {
   nodes = 4;
   start_fakes(R"("slow_part": {"of": "hca", "host": 2, "gpu": 1, "share": 0.5})",
               {"--node-tests=gpu.copy", "--set=bench.host_copy.fail_below=20 GB/s"});
-  EXPECT_THAT(message_of(end(1), "bench.locate"), HasSubstr("not the parts that its own tests measure: 1 passed"));
+  EXPECT_THAT(message_of(end(1), "bench.locate"),
+              HasSubstr("not the parts that its own tests measure: 1 passed"));
 }
 
 TEST_F(Locate, ATestThatCannotRunIsSaidAndTheSearchHolds) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs of `muster-bench node`, on fakes of NVIDIA's libraries.
+// Whole runs of `muster-bench node` and `train_step`, on fakes of NVIDIA's libraries.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -109,5 +110,113 @@ TEST_F(Node, KilledWhileHcasAreAtWorkLeavesNothing) {
   }
 }
 
+using ::testing::AllOf;
+
+class Train : public ::testing::Test {
+ protected:
+  std::size_t start(int gpus, std::string_view scenario, const Words& more = {}) {
+    Words words{MUSTER_BENCH_PROGRAM,
+                "train_step",
+                "--backend=nccl",
+                "--profile=generic",
+                "--model=3x256x512",
+                "--tokens=256",
+                "--steps=3",
+                "--format=json",
+                fmt::format("--local={}", gpus),
+                fmt::format("--cuda={}/cuda/libcuda.so.1", MUSTER_FAKES),
+                fmt::format("--cublas={}/cublas/libcublasLt.so.13", MUSTER_FAKES),
+                fmt::format("--nccl={}/nccl/libnccl.so.2", MUSTER_FAKES)};
+    words.insert(words.end(), more.begin(), more.end());
+    return job.start(
+        words, {{"MUSTER_FAKE_GPU", job.write("scenario.json", fmt::format(R"({{"gpus": {}, {}}})",
+                                                                           gpus, scenario))}});
+  }
+
+  Ended run(int gpus, std::string_view scenario, const Words& more = {}) {
+    auto ended = job.end_of(start(gpus, scenario, more));
+    EXPECT_TRUE(job.leaves_nothing());
+    return ended;
+  }
+
+  static double value_of(const nlohmann::json& report, std::string_view quantity) {
+    for (const auto& each : report["measurements"]) {
+      if (each["quantity"] == quantity) return each["value"].get<double>();
+    }
+    ADD_FAILURE() << quantity << " was not measured";
+    return 0;
+  }
+
+  Job job;
+};
+
+// All-reduces that take as long as products; the last layer's overlaps nothing.
+TEST_F(Train, AStepTakesItsLongerPartAndWhatIsLeftOfTheOther) {
+  const auto ended = run(2,
+                         R"("node": {"gemm": {"bf16": 600}}, "busbw": {"all_reduce": 400},
+                            "latency_us": 0)",
+                         {"--min-tokens=1000"});
+  EXPECT_EQ(ended.status, 0) << ended.out << ended.err;
+  const auto report = ended.report();
+  EXPECT_NEAR(value_of(report, "products_tflops"), 600, 6);
+  EXPECT_NEAR(value_of(report, "busbw"), 400, 8);
+  const double step = 1 / value_of(report, "steps_per_second");
+  EXPECT_NEAR(value_of(report, "tokens_per_second"), 2 * 256 / step, 1);
+  // Parameters of a layer: 256 x (768 + 256 + 1024) + 512 x 256; two bytes each.
+  const double gradients = 2.0 * (256 * 2048 + 512 * 256);
+  const double reductions = 3 * gradients / 400e9;
+  const double products = 6 * 3 * gradients / 2 * 256 / 600e12;
+  EXPECT_GE(step, std::max(products, reductions));
+  EXPECT_LE(step, 1.02 * (products + reductions));
+}
+
+TEST_F(Train, TheGpuForWhichAllOthersWaitIsNamed) {
+  const auto ended = run(4, R"("node": {"gemm_share": {"2": 0.7}})");
+  EXPECT_EQ(ended.status, 2) << ended.out << ended.err;  // no limit is set
+  const auto report = ended.report();
+  const auto& findings = report["findings"];
+  const auto slow = std::ranges::find_if(
+      findings, [](const auto& finding) { return finding["outcome"] == "warn"; });
+  ASSERT_NE(slow, findings.end()) << ended.out;
+  EXPECT_THAT((*slow)["device"].get<std::string>(), HasSubstr("gpu2"));
+  EXPECT_THAT((*slow)["message"].get<std::string>(), HasSubstr("42.9% longer"));
+}
+
+TEST_F(Train, AWrongProductAndAWrongSumFail) {
+  const auto product =
+      run(2, R"("node": {"gemm_flip": {"gpu": 1, "product": 0, "index": 5, "bit": 4}})");
+  EXPECT_EQ(product.status, 1) << product.out << product.err;
+  EXPECT_THAT(finding_of(product.report(), "bench.train_step")["device"].get<std::string>(),
+              HasSubstr("gpu1"));
+  const auto sum = run(2, R"("wrong": {"rank": 1, "index": 77})");
+  EXPECT_EQ(sum.status, 1) << sum.out << sum.err;
+  EXPECT_EQ(outcome_of(sum.report(), "bench.data"), "fail");
+}
+
+TEST_F(Train, WithoutTheLibraryNothingIsMeasured) {
+  const auto ended = run(2, R"("inside": "nvls")", {"--cublas=/nowhere/libcublasLt.so"});
+  EXPECT_EQ(ended.status, 2) << ended.out << ended.err;
+  EXPECT_THAT(ended.out + ended.err, HasSubstr("/nowhere/libcublasLt.so"));
+}
+
+TEST_F(Train, AnAllReduceThatHangsEndsTheRun) {
+  const auto ended = run(2, R"("hang": {"rank": 1, "operation": 4})",
+                         {"--operation-deadline=3s", "--join-deadline=10s"});
+  EXPECT_EQ(ended.status, 1) << ended.out << ended.err;
+  EXPECT_THAT(message_of(ended.report(), "bench.completion"),
+              AllOf(HasSubstr("training step"), HasSubstr("takes longer than 3 s")));
+}
+
+TEST_F(Train, KilledAtAnyMomentLeavesNothing) {
+  for (const int after_ms : {50, 300, 900}) {
+    const auto started = start(2, R"("inside": "nvls")", {"--steps=10000"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
+    ::kill(job.pid_of(started), SIGKILL);
+    EXPECT_EQ(job.end_of(started).status, 128 + SIGKILL) << after_ms;
+    EXPECT_TRUE(job.leaves_nothing()) << after_ms;
+  }
+}
+
 }  // namespace
+
 }  // namespace muster::e2e

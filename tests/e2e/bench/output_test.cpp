@@ -135,14 +135,6 @@ TEST(OutputTest, CpuTimeIsInTheTableAndTheJsonReportWhenAsked) {
   EXPECT_GT(measurements[3]["value"], 0);
 }
 
-TEST(OutputTest, QuietLeavesTheTableOut) {
-  Job job;
-  const auto end = job.end_of(job.start(two_ranks({"-q"})));
-  EXPECT_EQ(end.status, 0);
-  EXPECT_THAT(end.out, Not(HasSubstr("algbw")));
-  EXPECT_THAT(end.out, HasSubstr("healthy"));
-}
-
 TEST(OutputTest, VerboseSaysWhatWasRecognised) {
   Job job;
   const auto end = job.end_of(job.start(two_ranks({"-v"})));
