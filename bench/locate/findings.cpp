@@ -251,6 +251,7 @@ std::optional<Finding> together_finding(const SearchResult& result, const Nodes&
   if (behind && gbps) {
     message += fmt::format(", {:.0f}% of what healthy pairs reach", kPercent * share);
   }
+  if (gbps && fails) message += fmt::format("; below its limit of {}", rate_text(*limits.job));
   if (undecided) message += "; no limit shows whether that is enough (--min-busbw)";
   Finding finding{.check = std::string(kLocateCheck),
                   .device = "job",

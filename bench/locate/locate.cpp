@@ -110,12 +110,14 @@ class Locator {
   Locator(const Nodes& nodes, Measurer& measurer, const SearchOptions& options)
       : nodes_(nodes),
         measurer_(measurer),
-        rounds_(measurer, options.floor, options.tolerance, options.watch),
+        rounds_(measurer, options.floor, options.closely ? kCloseTolerance : kTolerance,
+                options.watch),
         all_pairs_(options.strategy == Strategy::tournament),
-        each_device_(options.strategy == Strategy::rails),
+        each_device_(options.strategy == Strategy::rails || options.closely),
         switches_first_(options.strategy == Strategy::fabric) {
     constexpr std::size_t kFewNodes = 16;
-    const bool automatic = options.strategy == Strategy::automatic || each_device_;
+    const bool automatic =
+        options.strategy == Strategy::automatic || options.strategy == Strategy::rails;
     if (automatic) all_pairs_ = nodes.count() <= kFewNodes;
   }
 
@@ -257,11 +259,10 @@ class Locator {
 };
 
 bool deserves_closer_look(const SearchResult& result, const SearchOptions& options) {
-  if (!options.job_limit || !result.scale || !result.together || !result.together->gbps)
-    return false;
+  if (!options.job_limit || !result.together || !result.together->gbps) return false;
   const auto limit = options.job_limit(result.together->algorithm);
-  const bool missed = limit && *result.together->gbps < *limit && result.scale->median >= *limit;
-  return missed && std::ranges::all_of(result.culprits, [](const Culprit& each) {
+  return limit && *result.together->gbps < *limit &&
+         std::ranges::all_of(result.culprits, [](const Culprit& each) {
            return is_left_out(each) || each.kind == Culprit::Kind::not_enough_data;
          });
 }
@@ -280,9 +281,14 @@ Result<SearchResult> locate(const Nodes& nodes, Measurer& measurer, const Search
   TRY_ASSIGN(auto result, Locator(nodes, measurer, options).run());
   if (!deserves_closer_look(result, options)) return result;
   auto closer = options;
-  closer.tolerance = kCloseTolerance;
+  closer.closely = true;
   TRY_ASSIGN(auto again, Locator(nodes, measurer, closer).run());
-  const bool better = left_out(again.culprits).size() > left_out(result.culprits).size();
+  const auto named = [](const SearchResult& each) {
+    return std::ranges::count_if(each.culprits, [](const Culprit& culprit) {
+      return culprit.kind != Culprit::Kind::not_enough_data;
+    });
+  };
+  const bool better = named(again) > named(result);
   auto& chosen = better ? again : result;
   const auto& other = better ? result : again;
   chosen.rounds += other.rounds;

@@ -147,12 +147,11 @@ struct SearchOptions {
   Floor floor{};  // of pairs
   // The least rate of all nodes together with this algorithm of the library; may be empty.
   std::function<Floor(std::string_view algorithm)> job_limit{};
-  double tolerance = kTolerance;
+  bool closely = false;  // for small losses, and of each device
   Rounds::Watch watch{};
 };
 
-// If the nodes together miss their limit, although healthy pairs reach it and no other reason is
-// known, looks again for a smaller loss.
+// If the nodes together miss their limit for no known reason, looks again, closely.
 [[nodiscard]] Result<SearchResult> locate(const Nodes& nodes, Measurer& measurer,
                                           const SearchOptions& options);
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "bench/locate/locate.hpp"
@@ -167,18 +168,37 @@ class SwitchSearch {
       const auto b = fine_nodes(each.b);
       pairs.emplace_back(a[turn % a.size()], b[turn % b.size()]);
     }
+    append(pairs, controls_beside(pairs));
     TRY_ASSIGN(const auto round,
                rounds_.measure(crossings.front().above
                                    ? "one node of each leaf switch, across the switches above"
                                    : "one node of each leaf switch with one of another",
                                groups_of(pairs)));
+    const auto controls = finished(round, crossings.size());
+    const double drift = controls.size() < 2 ? 1 : median_of(controls) / found_.base;
     for (std::size_t i = 0; i < crossings.size(); ++i) {
       auto& each = crossings[i];
-      each.gbps = round.gbps[i];
+      if (round.gbps[i]) each.gbps = *round.gbps[i] / drift;
       if (!is_low(each.gbps)) found_.cross[each.a] = found_.cross[each.b] = true;
     }
     append(crossings_, std::move(crossings));
     return {};
+  }
+
+  // Pairs below leaf switches show how all rates have drifted since the first round.
+  [[nodiscard]] std::vector<Pair> controls_beside(const std::vector<Pair>& pairs) const {
+    constexpr std::size_t kMost = 4;
+    std::set<Node> busy;
+    for (const auto& [a, b] : pairs) busy.insert({a, b});
+    std::vector<Pair> controls;
+    for (Leaf leaf = 0; leaf < nodes_of_.size() && controls.size() < kMost; ++leaf) {
+      // More than half of the nodes would be a crowd.
+      if (4 * (pairs.size() + controls.size() + 1) > nodes_.count()) break;
+      auto fine = fine_nodes(leaf);
+      std::erase_if(fine, [&](Node node) { return busy.contains(node); });
+      if (fine.size() >= 2) controls.emplace_back(fine[0], fine[1]);
+    }
+    return controls;
   }
 
   // A leaf switch that is slow with two others that are fine.

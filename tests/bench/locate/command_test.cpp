@@ -170,7 +170,11 @@ TEST(LocateCommandTest, NamesWhoCostsTheJobMostWhateverTheLimit) {
          {"sim7"}},
         {{"--profile=nd96asr_v4", "--sim=nodes=12,noise=1%,fault=slow_hca:0:7:0.955"},
          "fail sim0",
-         {"sim0"}}}) {
+         {"sim0"}},
+        // All nodes reach the limit of two nodes, and none that of the job, because of one device.
+        {{"--profile=nd96isr_h100_v5", "--sim=nodes=32,noise=1%,fault=slow_rail:4:0.85"},
+         "fail device 4; fail job",
+         {}}}) {
     auto all = words;
     if (std::string_view(all.front()).starts_with("--sim")) all.push_back("--profile=generic");
     const auto [found, named] = outcomes_of(all);
