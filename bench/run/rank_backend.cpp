@@ -172,10 +172,13 @@ std::size_t part_with(const std::vector<RankPart>& parts, int rank) {
 
 Exchange exchange_within(Group& group, const std::vector<RankPart>& parts) {
   const auto& mine = parts.at(part_with(parts, group.rank()));
-  // Returns the texts of all ranks, on all ranks. They may be any bytes, such as NCCL's id.
+  // Returns the texts of all ranks, on all ranks. They may be any bytes, such as NCCL's id; that of a
+  // lost rank is empty.
   const auto all = [&group](std::string_view text) -> Result<std::vector<std::string>> {
-    TRY_ASSIGN(const auto gathered, gather(group, ByteList(text.begin(), text.end())));
-    TRY_ASSIGN(const auto lists, broadcast(group, gathered));
+    TRY_ASSIGN(const auto gathered, group.gather(text));
+    std::vector<ByteList> bytes;
+    for (const auto& each : gathered) bytes.emplace_back(each.begin(), each.end());
+    TRY_ASSIGN(const auto lists, broadcast(group, bytes));
     std::vector<std::string> texts;
     for (const auto& list : lists) texts.emplace_back(list.begin(), list.end());
     return texts;
