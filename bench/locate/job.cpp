@@ -5,21 +5,25 @@
 
 #include <algorithm>
 #include <atomic>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
 #include "bench/locate/rounds.hpp"
 #include "bench/run/bench_run.hpp"
-#include "bench/run/meeting.hpp"
+#include "bench/run/message_json.hpp"
 #include "bench/run/operations.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "bench/run/transport_report.hpp"
 #include "lib/base/clock.hpp"
-#include "lib/base/json.hpp"
 #include "lib/base/units.hpp"
 
 namespace muster::bench::locate {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeGroup, nodes, device)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobStep, kind, repeats, groups)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeTests, wrong, passed, trouble)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankResult, finished, trouble, batch)
+
 namespace {
 
 // Expected while the job holds the GPUs.
@@ -77,21 +81,7 @@ std::vector<Samples> samples_of(const std::vector<Samples>& all, int repeat, int
   return some;
 }
 
-// All ranks run the same version of this program.
-template <class T>
-Result<T> parse_message(const std::string& text, std::string_view sender) {
-  TRY_ASSIGN(const auto json, parse_json(text));
-  try {
-    return json.template get<T>();
-  } catch (const nlohmann::json::exception& error) {
-    return make_error(fmt::format("invalid message from {}: {}", sender, error.what()));
-  }
-}
-
-}  // namespace
-
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeTests, wrong, passed, trouble)
-
+// Runs the tests that `only` names on the node of this process. The job may hold the GPUs.
 NodeTests test_inside(const RankContext& self, std::string_view only) {
   constexpr std::chrono::seconds kStartAndEnd{20};
   std::vector<std::string> words{"node",
@@ -105,17 +95,7 @@ NodeTests test_inside(const RankContext& self, std::string_view only) {
   return report ? tests_of(*report) : NodeTests{.trouble = report.error().message};
 }
 
-std::string to_text(const NodeTests& tests) { return json_line(tests); }
-
-NodeTests parse_node_tests(std::string_view text) {
-  const auto json = parse_json(text);
-  try {
-    if (json) return json->get<NodeTests>();
-  } catch (const nlohmann::json::exception&) {
-    // As unreadable text.
-  }
-  return {.trouble = "its answer was incomplete"};
-}
+}  // namespace
 
 void add_evidence(const NodeTests& tests, Culprit& culprit) {
   constexpr std::size_t kMostReasons = 3;
@@ -139,9 +119,6 @@ void add_evidence(const NodeTests& tests, Culprit& culprit) {
   }
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeGroup, nodes, device)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobStep, kind, repeats, groups)
-
 Result<Nodes> nodes_of(const Agreement& agreed) {
   std::vector<int> ranks(agreed.hosts.size());
   for (const int node : agreed.nodes) ++ranks.at(static_cast<std::size_t>(node));
@@ -161,23 +138,6 @@ Job::Job(RankContext& self, const Operation& operation, const LocateCommand& com
       operation_(operation),
       command_(command),
       records_(self.membership.agreed.hosts.size()) {}
-
-std::string Job::to_text(const RankResult& result) {
-  return json_line(nlohmann::json{{"finished", result.finished},
-                                  {"trouble", result.trouble},
-                                  {"batch", to_message(result.batch)}});
-}
-
-Result<Job::RankResult> Job::parse_result(const std::string& text, int rank) {
-  if (text.empty()) return RankResult{.finished = false};  // the rank is lost
-  const auto sender = fmt::format("rank {}", rank);
-  TRY_ASSIGN(const auto json, parse_message<nlohmann::json>(text, sender));
-  RankResult result;
-  result.finished = json.value("finished", false);
-  result.trouble = json.value("trouble", std::string());
-  TRY_ASSIGN(result.batch, from_message<Batch>(json.value("batch", std::string()), rank));
-  return result;
-}
 
 std::vector<int> Job::ranks_of(const NodeGroup& group) const {
   const auto& agreed = self_.membership.agreed;
@@ -205,12 +165,12 @@ std::vector<RankPart> Job::parts_of(const std::vector<NodeGroup>& groups) const 
   return parts;
 }
 
-Job::RankResult Job::failure(std::string_view why) const {
+RankResult Job::failure(std::string_view why) const {
   return {.finished = false, .trouble = fmt::format("{}: {}", self_.name(), why)};
 }
 
 // An error is a result: the search is for nodes that cannot finish.
-Job::RankResult Job::run_backend(Backend& backend, int repeats) {
+RankResult Job::run_backend(Backend& backend, int repeats) {
   constexpr int kWarmUp = 2;
   const Pace pace{.warm_up = kWarmUp, .iterations = repeats * command_.per_repeat};
   progress_->reset();
@@ -234,7 +194,7 @@ Result<std::vector<std::string>> Job::take_test(const JobStep& step) {
   std::string text;
   for (const auto& tested : step.groups) {
     if (ranks_of(tested).front() != group.rank()) continue;
-    text = locate::to_text(test_inside(self_, command_.tests(self_.kind)));
+    text = to_message(test_inside(self_, command_.tests(self_.kind)));
   }
   return group.gather(text);
 }
@@ -268,7 +228,7 @@ Result<std::vector<std::string>> Job::take_measurement(const JobStep& step) {
     result = reserved ? run_backend(*backend, step.repeats) : failure(reserved.error().message);
   }
   end_operation();
-  return self_.membership.group->gather(to_text(result));
+  return self_.membership.group->gather(to_message(result));
 }
 
 // An error leaves the algorithm unknown.
@@ -288,8 +248,7 @@ Result<std::vector<std::string>> Job::take_account(const JobStep& step) {
 Result<void> Job::serve() {
   for (;;) {
     self_.enter("search", to_duration(self_.command.join_deadline));
-    TRY_ASSIGN(const auto text, self_.membership.group->broadcast(""));
-    TRY_ASSIGN(const auto step, parse_message<JobStep>(text, "rank 0"));
+    TRY_ASSIGN(const auto step, broadcast(*self_.membership.group, JobStep{}));
     if (step.kind == JobStep::Kind::end) return {};
     TRY(take(step));
   }
@@ -297,7 +256,7 @@ Result<void> Job::serve() {
 
 Result<void> Job::end() {
   self_.enter("search", to_duration(self_.command.join_deadline));
-  TRY(self_.membership.group->broadcast(json_line(JobStep{})));
+  TRY(broadcast(*self_.membership.group, JobStep{}));
   return {};
 }
 
@@ -364,7 +323,7 @@ GroupRates Job::rates_of(const std::vector<int>& ranks, const std::vector<RankRe
 
 Result<std::vector<std::string>> Job::order(const JobStep& step) {
   self_.enter("search", to_duration(self_.command.join_deadline));
-  TRY(self_.membership.group->broadcast(json_line(step)));
+  TRY(broadcast(*self_.membership.group, step));
   return take(step);
 }
 
@@ -383,7 +342,9 @@ Result<std::vector<NodeTests>> Job::test(const std::vector<Node>& nodes) {
   TRY_ASSIGN(const auto texts, order(step));
   std::vector<NodeTests> tests;
   for (const auto& group : step.groups) {
-    tests.push_back(parse_node_tests(texts[static_cast<std::size_t>(ranks_of(group).front())]));
+    const int rank = ranks_of(group).front();
+    const auto answer = from_message<NodeTests>(texts[static_cast<std::size_t>(rank)], rank);
+    tests.push_back(answer ? *answer : NodeTests{.trouble = answer.error().message});
   }
   return tests;
 }
@@ -401,7 +362,10 @@ Result<std::vector<GroupRates>> Job::measure(const std::vector<NodeGroup>& group
   TRY_ASSIGN(const auto texts, order(step));
   std::vector<RankResult> results;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    TRY_ASSIGN(auto result, parse_result(texts[rank], static_cast<int>(rank)));
+    // A lost rank has none.
+    TRY_ASSIGN(auto result, texts[rank].empty()
+                                ? RankResult{.finished = false}
+                                : from_message<RankResult>(texts[rank], static_cast<int>(rank)));
     results.push_back(std::move(result));
   }
   note_losses();

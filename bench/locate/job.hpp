@@ -31,12 +31,6 @@ struct NodeTests {
   bool operator==(const NodeTests&) const = default;
 };
 
-// Runs the tests that `only` names on the node of this process. The job may hold the GPUs.
-[[nodiscard]] NodeTests test_inside(const RankContext& self, std::string_view only);
-
-[[nodiscard]] std::string to_text(const NodeTests& tests);
-[[nodiscard]] NodeTests parse_node_tests(std::string_view text);
-
 void add_evidence(const NodeTests& tests, Culprit& culprit);
 
 // The nodes that ranks run on. An error unless each has the same number of ranks.
@@ -48,6 +42,13 @@ struct JobStep {
   Kind kind = Kind::end;
   int repeats = 0;
   std::vector<NodeGroup> groups{};  // a single one for `account`, single nodes for `test`
+};
+
+// What a step was for one rank.
+struct RankResult {
+  bool finished = true;
+  std::string trouble{};
+  Batch batch{};
 };
 
 class Job final : public Measurer {
@@ -80,12 +81,6 @@ class Job final : public Measurer {
   [[nodiscard]] const std::vector<std::string>& troubles() const { return troubles_; }
 
  private:
-  struct RankResult {
-    bool finished = true;
-    std::string trouble{};
-    Batch batch{};
-  };
-
   struct NodeRecord {
     bool finished = false;          // in some group
     std::vector<Node> hung_with{};  // partners
@@ -104,8 +99,6 @@ class Job final : public Measurer {
   [[nodiscard]] Result<std::vector<std::string>> take_test(const JobStep& step);
   [[nodiscard]] RankResult failure(std::string_view why) const;
   [[nodiscard]] RankResult run_backend(Backend& backend, int repeats);
-  [[nodiscard]] static std::string to_text(const RankResult& result);
-  [[nodiscard]] static Result<RankResult> parse_result(const std::string& text, int rank);
   // The ranks of each group; each other rank is a part of its own.
   [[nodiscard]] std::vector<RankPart> parts_of(const std::vector<NodeGroup>& groups) const;
   [[nodiscard]] std::vector<int> ranks_of(const NodeGroup& group) const;
