@@ -125,7 +125,7 @@ Outcome outcome_of(const Culprit& culprit, const SearchResult& result, const Nod
   return job_rate(culprit, result, nodes.devices) < *limits.job ? Outcome::fail : Outcome::warn;
 }
 
-// What it costs the job, and whether the job can afford that.
+// "; costs the job 53.8 GB/s: 131.5 GB/s with it, below its limit of 200.0"
 std::string cost_text(const Culprit& culprit, const SearchResult& result, const Nodes& nodes,
                       const Limits& limits) {
   if (is_general(culprit) || culprit.hung) return {};

@@ -44,7 +44,7 @@ struct JobStep {
   std::vector<NodeGroup> groups{};  // a single one for `account`, single nodes for `test`
 };
 
-// What a step was for one rank.
+// The result of a measurement on one rank.
 struct RankResult {
   bool finished = true;
   std::string trouble{};

@@ -134,7 +134,7 @@ class LocateRun {
     report_.accused = accused_of(result_, nodes_, limits_);
     if (auto together = together_finding(result_, nodes_, limits_)) {
       together_ = together->message;
-      // That all pairs are slow is the same finding.
+      // Slow pairs everywhere are the same finding.
       const auto everyone = Culprit::Kind::everyone;
       const bool known = std::ranges::count(result_.culprits, everyone, &Culprit::kind) > 0;
       if (!known) report_.findings.push_back(*std::move(together));

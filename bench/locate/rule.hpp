@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a bandwidth is low among its equals, and how sure that is.
+// When a bandwidth is low among its peers, and how sure that is.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace muster::bench::locate {
 
-// A low value is below the median of its equals by this many deviations, and by this share of it.
+// A low value is below the median of its peers by this many deviations, and by this share of it.
 inline constexpr double kDeviations = 5;
 inline constexpr double kTolerance = 0.05;
 inline constexpr double kCloseTolerance = 0.02;  // if a job misses its limit for no known reason
