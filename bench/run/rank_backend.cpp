@@ -172,8 +172,8 @@ std::size_t part_with(const std::vector<RankPart>& parts, int rank) {
 
 Exchange exchange_within(Group& group, const std::vector<RankPart>& parts) {
   const auto& mine = parts.at(part_with(parts, group.rank()));
-  // Returns the texts of all ranks, on all ranks. They may be any bytes, such as NCCL's id; that of a
-  // lost rank is empty.
+  // Returns the texts of all ranks, on all ranks. They may be any bytes, such as NCCL's id; that of
+  // a lost rank is empty.
   const auto all = [&group](std::string_view text) -> Result<std::vector<std::string>> {
     TRY_ASSIGN(const auto gathered, group.gather(text));
     std::vector<ByteList> bytes;
