@@ -91,12 +91,6 @@ int severity(int status) {
   return static_cast<int>(std::ranges::find(kAscending, status) - kAscending.begin());
 }
 
-// A folder may have the reports of muster and muster-bench next to snapshots.
-bool is_report(std::string_view text) {
-  constexpr std::size_t kHead = 200;
-  return text.substr(0, kHead).find(fmt::format("\"{}\"", kReportSchema)) != std::string_view::npos;
-}
-
 // The width of the terminal that reports go to; 0 for none.
 std::size_t width_of(const CheckCommand& command, const Console& console) {
   return descriptor_named(command.output) == STDOUT_FILENO ? console.width : 0;
@@ -150,9 +144,13 @@ class Replay {
     const auto began = Clock::now();
     const auto text = read_saved(file);
     if (!text) return refused(kExitUndecided, text.error().message);
-    if (is_report(*text)) return take_report(file, *text);
     const auto snapshot = parse_saved(*text, file);
-    if (!snapshot) return refused(kExitUndecided, snapshot.error().message);
+    if (!snapshot) {
+      // A folder may have the reports of muster and muster-bench next to snapshots.
+      const auto report = parse_report(*text);
+      return report ? shown(*report, fleet_node(*report))
+                    : refused(kExitUndecided, snapshot.error().message);
+    }
     const auto choice = profiles_.choose(*snapshot);
     if (!choice) return refused(choice.error().status, choice.error().message);
     const auto own = lines_for(*snapshot);
@@ -165,15 +163,6 @@ class Replay {
     report.snapshot = file;
     report.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began).count();
     return shown(report, fleet_node(*snapshot, report));
-  }
-
-  // A report that muster or muster-bench wrote.
-  [[nodiscard]] JudgedFile take_report(const std::string& file, std::string_view text) const {
-    auto report = parse_report(text);
-    if (!report) {
-      return refused(kExitUndecided, fmt::format("{}: {}", file, report.error().message));
-    }
-    return shown(*report, fleet_node(*report));
   }
 
   [[nodiscard]] JudgedFile shown(const Report& report, FleetNode node) const {
