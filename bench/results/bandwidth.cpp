@@ -167,6 +167,60 @@ Finding compare(const std::vector<Row>& rows, const BandwidthLimit& limits,
   return finding;
 }
 
+constexpr std::string_view kSplitCheck = "bench.split";
+constexpr OutlierRule kSplitRule{.share = 0.03};
+constexpr double kSplitFails = 0.1;
+
+std::uint64_t split_size(const std::vector<PartResult>& parts, const OwnLimit& own_limit) {
+  std::uint64_t largest = 0;
+  for (const auto& row : parts.front().rows) largest = std::max(largest, row.operation.bytes);
+  return own_limit.at.value_or(largest);
+}
+
+// The bandwidth of the slower placement; empty if the size was not run.
+std::optional<double> bus_of(const PartResult& part, std::uint64_t bytes) {
+  const auto values = values_of(part.rows, bytes);
+  if (values.empty()) return {};
+  return std::ranges::min(values, {}, &Value::bus).bus;
+}
+
+std::vector<double> values_of(const std::vector<PartResult>& parts, std::uint64_t bytes) {
+  std::vector<double> values;
+  for (const auto& part : parts) {
+    if (const auto bus = bus_of(part, bytes)) values.push_back(*bus);
+  }
+  return values;
+}
+
+Finding split_finding(std::string device, Outcome outcome, std::string message) {
+  return {.check = std::string(kSplitCheck),
+          .device = std::move(device),
+          .outcome = outcome,
+          .message = std::move(message)};
+}
+
+std::optional<Finding> slow_part(const PartResult& part, std::uint64_t bytes,
+                                 const std::vector<double>& all, const OwnLimit& own_limit) {
+  const double value = bus_of(part, bytes).value_or(0);
+  const double median = median_of(all);
+  const bool below = own_limit.min_busbw && value < own_limit.min_busbw->value;
+  const bool behind = is_outlier(value, all, kSplitRule);
+  if (!below && !behind) return {};
+  const bool fails = below || value < median * (1 - kSplitFails);
+  auto found = split_finding(
+      part.name, fails ? Outcome::fail : Outcome::warn,
+      fmt::format("{:.2f} GB/s for {} of {}, {:.1f}% of the median of {} parts, {:.2f} GB/s{}",
+                  value / kGiga, to_string(part.rows.front().operation.collective),
+                  size_text(bytes), 100 * value / median, all.size(), median / kGiga,
+                  below ? fmt::format("; below --min-busbw {}", to_string(*own_limit.min_busbw))
+                        : std::string()));
+  found.observed = value / kGiga;
+  found.limit = below ? own_limit.min_busbw->value / kGiga : median / kGiga;
+  found.unit = "GB/s";
+  found.remedy = fails ? Remedy::report_to_provider : Remedy::watch;
+  return found;
+}
+
 }  // namespace
 
 double margin_of(std::size_t runs) {
@@ -215,6 +269,50 @@ Finding judge(const std::vector<Row>& rows, const Profile& profile, const RunFac
             .message = fmt::format("{} was not timed", size_text(limits.bytes))};
   }
   return compare(rows, limits, values);
+}
+
+std::vector<Finding> judge_split(const std::vector<PartResult>& parts, const OwnLimit& own_limit) {
+  const auto bytes = split_size(parts, own_limit);
+  const auto values = values_of(parts, bytes);
+  if (values.size() != parts.size()) {
+    return {
+        split_finding("job", Outcome::unknown, fmt::format("{} was not run", size_text(bytes)))};
+  }
+  std::vector<Finding> findings;
+  for (const auto& part : parts) {
+    if (auto found = slow_part(part, bytes, values, own_limit))
+      findings.push_back(*std::move(found));
+  }
+  if (!findings.empty()) return findings;
+  if (parts.size() < kSplitRule.fewest && !own_limit.min_busbw) {
+    return {
+        split_finding("job", Outcome::unknown,
+                      fmt::format("not judged: {} parts are too few to compare; give --min-busbw",
+                                  parts.size()))};
+  }
+  const auto [least, most] = std::ranges::minmax(values);
+  return {split_finding(
+      "job", Outcome::pass,
+      fmt::format("{} parts of {} ranks or more: {:.2f} to {:.2f} GB/s at {}", parts.size(),
+                  std::ranges::min_element(parts, {},
+                                           [](const PartResult& part) { return part.ranks.size(); })
+                      ->ranks.size(),
+                  least / kGiga, most / kGiga, size_text(bytes)))};
+}
+
+std::string split_table(const std::vector<PartResult>& parts, const OwnLimit& own_limit) {
+  const auto bytes = split_size(parts, own_limit);
+  const auto values = values_of(parts, bytes);
+  if (values.empty()) return {};
+  const double median = median_of(values);
+  auto text = fmt::format("#\n# {:<24}  {:>12}  {:>13}\n", "part", "busbw (GB/s)", "of the median");
+  for (const auto& part : parts) {
+    const double value = bus_of(part, bytes).value_or(0);
+    text.append(fmt::format("# {:<24}  {:>12.2f}  {:>12.1f}%{}\n", part.name, value / kGiga,
+                            100 * value / median,
+                            is_outlier(value, values, kSplitRule) ? "  <" : ""));
+  }
+  return text;
 }
 
 }  // namespace muster::bench
