@@ -31,6 +31,8 @@ constexpr std::array kSubcommands{Subcommand{"node", bench::node::run},
                                   Subcommand{"locate", bench::locate::run},
                                   Subcommand{"train_step", bench::train::run}};
 
+static_assert(std::ranges::equal(kSubcommands, bench::kSubcommands, {}, &Subcommand::name));
+
 int run(std::span<const char* const> arguments) {
   const bench::RunInput input{.console = muster::make_console(),
                               .variables = muster::environment(),

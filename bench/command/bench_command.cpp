@@ -52,11 +52,14 @@ std::string plain_name(std::string_view word) {
 Result<Collective> collective_called(std::string_view word) {
   const auto found = parse_collective(plain_name(word));
   if (found) return *found;
-  const auto names = collective_names();
+  auto names = collective_names();
+  names.insert(names.end(), kSubcommands.begin(), kSubcommands.end());
   const auto near = suggestion(word, names);
-  return make_error(
-      fmt::format("unknown collective \"{}\"{}", printable(word, 80),
-                  near.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : near));
+  return make_error(fmt::format(
+      "unknown collective \"{}\"{}", printable(word, 80),
+      near.empty() ? fmt::format("; there are {}, and the commands {}",
+                                 fmt::join(collective_names(), ", "), fmt::join(kSubcommands, ", "))
+                   : near));
 }
 
 // Accepts one, several with commas, or all of them.
@@ -166,9 +169,9 @@ std::string help_text() {
       "muster-bench locate names what is slow among nodes (muster-bench locate --help),\n"
       "muster-bench train_step times a training step (muster-bench train_step --help).\n\n"
       "Types: {}.\n"
+      "nccl-tests' float, double, half, bfloat16, int8, int32, int64, uint8, uint32 and\n"
+      "uint64 are accepted as well.\n"
       "Operations: {}.\n\n"
-      "The command lines of nccl-tests are accepted, too:\n"
-      "all_reduce_perf -b 8 -e 8G -f 2 -g 1\n\n"
       "{}",
       command_help(command_text()),
       wrapped(fmt::format("{}", fmt::join(collective_names(), ", ")), 13),
@@ -176,7 +179,17 @@ std::string help_text() {
       fmt::join(names_of<Reduction, kReductions>(), ", "), kExitStatuses);
 }
 
+// Whether this is a misspelled subcommand, whose options are not those of a collective.
+bool resembles_subcommand(std::string_view word) {
+  const Words subcommands(kSubcommands.begin(), kSubcommands.end());
+  return !word.starts_with('-') && !parse_collective(plain_name(word)) &&
+         !nearest(word, subcommands).empty() && nearest(word, collective_names()).empty();
+}
+
 Parsed<BenchCommand> parse_words(std::span<const char* const> arguments) {
+  if (!arguments.empty() && resembles_subcommand(arguments.front())) {
+    TRY(collective_called(arguments.front()));
+  }
   TRY_ASSIGN(auto given, from_nccl_tests(arguments));
   BenchCommand command;
   TRY_ASSIGN(const auto line, take_line(std::move(given), command_text(),
@@ -224,7 +237,13 @@ CommandText command_text() {
       .about =
           "Times a collective over the ranks that a launcher started, verifies the data of every "
           "rank, and judges the bandwidth by the limits of the nodes' profile",
-      .options = texts_of(options())};
+      .options = texts_of(options()),
+      .examples =
+          "  muster-bench all_reduce                  on the GPUs of this node\n"
+          "  srun muster-bench all_reduce             in a Slurm job, a rank for each task\n"
+          "  mpirun muster-bench all_reduce --min-busbw '185 GB/s' --max 8GiB\n"
+          "  muster-bench all_reduce --local 2        two processes on this machine\n"
+          "  muster-bench all_reduce_perf -b 8 -e 8G -f 2 -g 8    as nccl-tests\n"};
 }
 
 Parsed<BenchCommand> parse(std::span<const char* const> arguments) {

@@ -2,10 +2,12 @@
 // The command line of `muster-bench`.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -93,6 +95,9 @@ struct BenchCommand {
   bool version = false;
   Seconds join_deadline{60}, operation_deadline{60};
 };
+
+// The first words of command lines that are not collectives.
+inline constexpr std::array<std::string_view, 3> kSubcommands{"node", "locate", "train_step"};
 
 // Returns the arguments in `words`, which begin with the program's name. A program that was started
 // by a name of nccl-tests, such as all_reduce_perf, gets that name as its collective.

@@ -58,7 +58,13 @@ Result<void> take_one_type(Type& target, Text value) {
                                                           {"fp8_e5m2", "f8e5m2"},
                                                           {"float8_e5m2", "f8e5m2"}}};
   const auto* const known = std::ranges::find(kNames, value, &std::pair<Text, Text>::first);
-  return take_value(target, kTypeWords, known == kNames.end() ? value : known->second);
+  if (take_value(target, kTypeWords, known == kNames.end() ? value : known->second)) return {};
+  std::vector<std::string> words;
+  for (const auto word : split(kTypeWords, '|')) words.emplace_back(word);
+  for (const auto& [name, ours] : kNames) words.emplace_back(name);
+  return make_error(
+      fmt::format("expects {}, or nccl-tests' float, double, half, bfloat16 or int32, got \"{}\"{}",
+                  kTypeWords, printable(value, 80), suggestion(value, words)));
 }
 
 // Accepts one, several with commas, or all of them.
@@ -179,7 +185,7 @@ constexpr std::array kOptions{
                          "show the CPU time of a rank's thread in each operation, instead of the "
                          "time in the table; on GPUs that of starting it"),
     option<&C::cycles, AtLeast<1>{}>("--cycles", "N", "run all sizes N times (default 1)"),
-    option<&C::soak>("--soak", "TIME", "run all sizes again until this time is over"),
+    option<&C::soak>("--soak", "TIME", "repeat all sizes for TIME"),
     option<&C::sim>("--sim", "WORD=VALUE,...", kSimHelp),
     option<&C::split, take_split>("--split", "node|rail|N",
                                   "compare parts of the job, each with a communicator of its own: "

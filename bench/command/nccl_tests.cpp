@@ -22,6 +22,7 @@ enum class Translate {
   blocking,     // 0: back to back, else each operation is waited for
   ignored,      // always on here, or without effect
   only,         // the only accepted value
+  instead,      // unsupported: what to use instead
 };
 
 // An option of nccl-tests. All of them have a value.
@@ -29,7 +30,7 @@ struct ForeignOption {
   char letter;
   std::string_view name;  // the long form
   Translate translate;
-  std::string_view option;  // ours; or the only accepted value
+  std::string_view option;  // ours; the only accepted value; or the advice
 };
 
 constexpr std::array kForeign{
@@ -53,6 +54,7 @@ constexpr std::array kForeign{
     ForeignOption{'m', "--agg_iters", Translate::value, "--together"},
     ForeignOption{'N', "--run_cycles", Translate::value, "--cycles"},
     ForeignOption{'y', "--stream_null", Translate::only, "0"},
+    ForeignOption{'J', "--output_file", Translate::instead, "use --format json --output FILE"},
     ForeignOption{'C', "--report_cputime", Translate::strict_flag, "--cpu-time"},
     ForeignOption{'R', "--local_register", Translate::strict_flag, "--registered"}};
 
@@ -119,6 +121,8 @@ Result<void> translate(const ForeignWord& word, const std::string& value,
       break;
     case Translate::ignored:
       break;
+    case Translate::instead:
+      return refused(fmt::format("unsupported; {}", option));
     case Translate::only:
       if (value != option) return refused("unsupported");
       break;

@@ -58,7 +58,8 @@ using Refusal = std::pair<bool, std::string_view>;
 // first.
 template <class Command>
 [[nodiscard]] CommandText subcommand_text(std::string_view name, std::string_view about,
-                                          std::span<const Option<Command>> options) {
+                                          std::span<const Option<Command>> options,
+                                          std::string_view examples) {
   std::vector<OptionText> texts;
   if constexpr (std::is_base_of_v<BenchCommand, Command>) {
     texts = texts_of(job_options());
@@ -69,7 +70,8 @@ template <class Command>
           .name = name,
           .synopsis = "[OPTION]...",
           .about = about,
-          .options = std::move(texts)};
+          .options = std::move(texts),
+          .examples = examples};
 }
 
 // Parses the arguments after a subcommand's name. `check` refuses options that do not fit together;

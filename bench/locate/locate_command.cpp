@@ -59,7 +59,10 @@ CommandText command_text() {
       "locate",
       "Names the node, device, link or leaf switch that is slow: measures pairs of a job's nodes "
       "side by side, and suspects again with partners that are proven good",
-      kOptions);
+      kOptions,
+      "  srun muster-bench locate --exclude slow-nodes     in a job with GPUs\n"
+      "  mpirun muster-bench locate --min-busbw '180 GB/s'\n"
+      "  muster-bench locate --backend sim --sim nodes=16,fault=slow_node:5:0.8\n");
 }
 
 Parsed<LocateCommand> parse(std::span<const char* const> arguments) {

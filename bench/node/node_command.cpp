@@ -88,7 +88,11 @@ CommandText command_text() {
       "node",
       "Measures this node's memory, disks, GPUs and links, verifies every transfer, and judges by "
       "the limits of the node's profile and by comparing equal devices",
-      kOptions);
+      kOptions,
+      "  muster-bench node                        the tests of a minute\n"
+      "  muster-bench node --level full --budget 5min\n"
+      "  muster-bench node --only 'gpu.*,ib.*'    only GPUs and HCAs\n"
+      "  srun --ntasks-per-node 1 muster-bench node --format json\n");
 }
 
 Parsed<NodeCommand> parse(std::span<const char* const> arguments) {

@@ -219,7 +219,10 @@ CommandText command_text() {
       "train_step",
       "Times a training step: the matrix products of a transformer's layers, overlapped with the "
       "all-reduce of their gradients over NCCL",
-      kOptions);
+      kOptions,
+      "  muster-bench train_step                  on the GPUs of this node\n"
+      "  srun muster-bench train_step --model 70b --min-tokens 250000\n"
+      "  muster-bench train_step --local 8 --steps 100 --format json --output step.json\n");
 }
 
 Parsed<TrainCommand> parse(std::span<const char* const> arguments) {

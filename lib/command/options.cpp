@@ -73,9 +73,14 @@ std::string suggestion(std::string_view word, const Words& candidates) {
 
 Error unknown_option(std::string_view word, const CommandText& command) {
   const auto name = word.substr(0, word.find('='));
+  const bool is_letter = name.size() == 2;
   Words names;
   for (const auto& option : command.options) {
-    for (const auto each : split(option.name, ',')) names.emplace_back(each);
+    for (const auto each : split(option.name, ',')) {
+      // Letters do not resemble each other, except in the other case.
+      const bool may_be_meant = is_letter ? lower_case(each) == lower_case(name) : each.size() > 2;
+      if (may_be_meant) names.emplace_back(each);
+    }
   }
   return {.message =
               fmt::format("unknown option {}{}", printable(name, 80), suggestion(name, names))};

@@ -268,7 +268,14 @@ INSTANTIATE_TEST_SUITE_P(
             "unknown collective \"xyzzy\"; there are all_reduce, all_gather, "
             "reduce_scatter, broadcast, reduce, alltoall, alltoallv, hypercube, sendrecv, gather, "
             "scatter, pingpong, "
-            "uniband, biband, barrier"},
+            "uniband, biband, barrier, and the commands node, locate, train_step"},
+        Bad{"locat", "unknown collective \"locat\"; did you mean locate?"},
+        Bad{"locat --topology x", "unknown collective \"locat\"; did you mean locate?"},
+        Bad{"train-step --model 7b", "unknown collective \"train-step\"; did you mean train_step?"},
+        Bad{"all_reduce -Z", "unknown option -Z"},
+        Bad{"all_reduce -V", "unknown option -V; did you mean -v?"},
+        Bad{"all_reduce_perf -J out.json",
+            "-J out.json (of nccl-tests): unsupported; use --format json --output FILE"},
         Bad{"all_reduce --min 0", "--min: expects a size from 1 B to 1024 TiB, got \"0\""},
         Bad{"all_reduce --max 2000TiB",
             "--max: expects a size from 1 B to 1024 TiB, got \"2000TiB\""},
@@ -276,8 +283,11 @@ INSTANTIATE_TEST_SUITE_P(
             "--sizes: expected a number with a unit (B, KiB, MiB, GiB, TiB), got \"x\""},
         Bad{"all_reduce --factor 1", "--factor: expects a whole number from 2 on, got \"1\""},
         Bad{"all_reduce --type f33",
-            "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, got "
-            "\"f33\"; did you mean f32?"},
+            "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
+            "float, double, half, bfloat16 or int32, got \"f33\"; did you mean f32?"},
+        Bad{"all_reduce --type flaot",
+            "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
+            "float, double, half, bfloat16 or int32, got \"flaot\"; did you mean float?"},
         Bad{"all_reduce --op mul", "--op: expects sum|prod|min|max|avg, got \"mul\""},
         Bad{"all_reduce --root -1", "--root: expects a whole number from 0 on, got \"-1\""},
         Bad{"all_reduce --placement x", "--placement: expects both|out|in, got \"x\""},
@@ -340,10 +350,11 @@ INSTANTIATE_TEST_SUITE_P(
             "--max: \"8X\" has the unknown unit \"X\"; write one of B, KiB, MiB, GiB, TiB"},
         Bad{"all_reduce_perf -b", "-b needs a value"},
         Bad{"all_reduce --type int7",
-            "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, got \"int7\""},
+            "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
+            "float, double, half, bfloat16 or int32, got \"int7\"; did you mean int32?"},
         Bad{"all_reduce --type f32,f23",
-            "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, got \"f23\"; "
-            "did you mean f32?"},
+            "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
+            "float, double, half, bfloat16 or int32, got \"f23\"; did you mean f32?"},
         Bad{"all_reduce --type all --split 2",
             "--split and several types or operations exclude each other"},
         Bad{"all_reduce --mim 8", "unknown option --mim; did you mean --min?"}));
