@@ -77,7 +77,8 @@ std::optional<Matrix> matrix_of(const SearchResult& result, const Nodes& nodes) 
                 .unit = "GB/s",
                 .names = nodes.names,
                 .cells = {},
-                .usual = result.scale->median};
+                .usual = result.scale->median,
+                .check = std::string(kLocateCheck)};
   if (nodes.count() <= kMostDrawn) matrix.cells = lowest_rates(result, nodes);
   return matrix;
 }
@@ -92,7 +93,7 @@ std::optional<Breakdown> breakdown_of(const SearchResult& result, const Nodes& n
   // The rate without the culprits.
   const double rest = result.together && result.together->gbps ? *result.together->gbps : usual;
   double reached = slow.empty() ? rest : std::min(rest, slow.front().gbps);
-  Breakdown breakdown{.title = {}, .unit = "GB/s", .parts = {}};
+  Breakdown breakdown{.title = {}, .unit = "GB/s", .parts = {}, .check = std::string(kLocateCheck)};
   auto& parts = breakdown.parts;
   parts.push_back({.what = "reached with all nodes running", .value = reached, .reached = true});
   const auto lose = [&](std::string what, double next) {

@@ -136,7 +136,12 @@ class NodeRun {
     add_causes(findings, nvml_);
     std::ranges::move(findings, std::back_inserter(report_.findings));
     std::ranges::move(measurements_of(ran), std::back_inserter(report_.measurements));
-    if (ran.result) std::ranges::copy(ran.result->matrices, std::back_inserter(report_.matrices));
+    if (ran.result) {
+      for (auto matrix : ran.result->matrices) {
+        matrix.check = ran.test->check;
+        report_.matrices.push_back(std::move(matrix));
+      }
+    }
     checks_.emplace_back(ran.test->check);
   }
 

@@ -90,6 +90,7 @@ struct Matrix {
                "by row; null if not measured, 0 if it did not finish");
   MUSTER_FIELD(double, usual, "of a healthy pair") = 0;
   MUSTER_FIELD(bool, more_is_better, "") = true;
+  MUSTER_FIELD(std::string, check, "whose findings it shows") = {};
 };
 
 // The highest possible bandwidth, and how much each cause takes away from it.
@@ -105,6 +106,7 @@ struct Breakdown {
   std::string title;
   std::string unit;
   std::vector<Share> parts;  // the reached one first; they add up to the maximum
+  std::string check = {};    // whose findings it shows
 
   bool operator==(const Breakdown&) const = default;
 };
@@ -125,6 +127,11 @@ inline constexpr int kExitUsage = 64;
 inline constexpr int kExitConfiguration = 78;
 
 [[nodiscard]] int exit_status(Verdict verdict);
+
+struct Report;
+
+// That of the verdict; healthy for a trial, which has nothing to be judged by.
+[[nodiscard]] int exit_status(const Report& report);
 
 struct CheckResult {
   MUSTER_DESCRIBED(CheckResult);
@@ -169,7 +176,7 @@ struct Coverage {
 struct Report {
   static constexpr std::string_view kSchema = kReportSchema;
   MUSTER_DESCRIBED(Report);
-  MUSTER_REQUIRED(std::string, node, "");
+  MUSTER_FIELD(std::optional<std::string>, node, "null for a job of several nodes");
   MUSTER_REQUIRED(std::string, profile, "");
   MUSTER_FIELD(std::vector<std::string>, profile_evidence, "why the profile was chosen");
   MUSTER_REQUIRED(std::string, context, "");
@@ -177,10 +184,12 @@ struct Report {
   MUSTER_REQUIRED(std::string, started, "RFC 3339, UTC");
   MUSTER_REQUIRED(double, duration_ms, "") = 0;
   MUSTER_REQUIRED(Verdict, verdict, "of the node or the job") = Verdict::unknown;
+  MUSTER_FIELD(bool, judged,
+               "false for a job without any limit, on nodes without GPUs and HCAs") = true;
   MUSTER_FIELD(Coverage, coverage, "");
   MUSTER_FIELD(std::string, physical_host, "empty if the provider does not report it");
-  MUSTER_UNLESS_EMPTY(std::vector<std::string>, nodes, "of a job, by their first ranks");
-  MUSTER_UNLESS_EMPTY(std::vector<std::string>, accused, "nodes of a job with failures");
+  MUSTER_FIELD(std::vector<std::string>, nodes, "of a job, by their first ranks");
+  MUSTER_FIELD(std::vector<std::string>, accused, "nodes of a job with failures");
   MUSTER_FIELD(std::string, muster, "version");
   MUSTER_FIELD(std::string, snapshot, "the file of the snapshot; empty for this node");
   MUSTER_REQUIRED(std::vector<CheckResult>, checks, "that were selected, in catalogue order");

@@ -20,16 +20,16 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The data is the JSON document of a report with what to_html() adds to it.
-constexpr std::string_view kPage = R"(<!DOCTYPE html>
+constexpr std::string_view kPage = R"page(<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>muster: {{node}} is {{verdict}}</title>
+<title>muster: {{name}} is {{verdict}}</title>
 <style>
 :root{color-scheme:light dark;--line:#8884;--dim:#777;--fail:#c62828;--warn:#b26a00;--unknown:#7b3fa0;--pass:#2e7d32;--skip:#777}
 *{box-sizing:border-box}
-body{font:15px/1.45 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:72rem;overflow-wrap:anywhere}
+body{font:15px/1.45 system-ui,sans-serif;margin:0 auto;padding:1rem;max-width:72rem;overflow-wrap:break-word}
 h1{font-size:1.4rem;margin:.2rem 0}h2{font-size:1.1rem;margin:1.6rem 0 .4rem}
 .badge{color:#fff;border-radius:.3rem;padding:.05rem .5rem;font-size:.85em;white-space:nowrap}
 .fail{background:var(--fail)}.warn{background:var(--warn)}.unknown{background:var(--unknown)}
@@ -38,21 +38,26 @@ h1{font-size:1.4rem;margin:.2rem 0}h2{font-size:1.1rem;margin:1.6rem 0 .4rem}
 table{border-collapse:collapse;width:100%}
 th{text-align:left;font-weight:600}th,td{padding:.35rem .6rem .35rem 0;border-bottom:1px solid var(--line);vertical-align:top}
 td.number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-td.name,td.remedy{overflow-wrap:normal}td.remedy{min-width:7rem}
-figure{margin:0}figcaption{margin-bottom:.4rem}
-svg{display:block;width:100%;height:auto}svg text{fill:currentColor;font-family:system-ui,sans-serif}
+th,td.name{white-space:nowrap}td.device{min-width:7rem}td.what{overflow-wrap:anywhere;min-width:12rem}td.remedy{min-width:7rem}
+.scroll{overflow-x:auto}
+figure{margin:0 0 1.2rem}figcaption{margin-bottom:.4rem}
+svg{display:block}svg text{fill:currentColor;font-family:system-ui,sans-serif}
+svg.chart{width:100%;height:auto;max-width:44rem}
 .bar{display:flex;height:1.8rem;border-radius:.3rem;overflow:hidden}
-ul.parts{list-style:none;padding:0;margin:.4rem 0}
-ul.parts i{display:inline-block;width:.8em;height:.8em;border-radius:.15em;margin-right:.5em}
+ul.parts,ul.legend{list-style:none;padding:0;margin:.4rem 0}
+ul.legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem}
+table.sizes{width:auto}table.sizes th,table.sizes td{padding-right:1.2rem}table.sizes th+th{text-align:right}
+ul.parts i,ul.legend i{display:inline-block;width:.8em;height:.8em;border-radius:.15em;margin-right:.5em}
 @media(max-width:40rem){
-thead{display:none}tr{display:block;border-bottom:1px solid var(--line);padding:.5rem 0}
-td{display:block;border:0;padding:.1rem 0}td.number{text-align:left}
+.cards thead{display:none}.cards tr{display:block;border-bottom:1px solid var(--line);padding:.5rem 0}
+.cards td{display:block;border:0;padding:.1rem 0;white-space:normal}
+td.name{white-space:normal}
 }
 </style>
 </head>
 <body>
 <header>
-<h1>{{#of_job}}Job on {{/of_job}}{{node}}{{^node}}(no name){{/node}} <span class="badge {{verdict_class}}">{{verdict}}</span></h1>
+<h1>{{#of_job}}Job on {{/of_job}}{{name}} <span class="badge {{verdict_class}}">{{verdict}}</span></h1>
 {{#header}}
 <div>{{.}}</div>
 {{/header}}
@@ -60,11 +65,11 @@ td{display:block;border:0;padding:.1rem 0}td.number{text-align:left}
 </header>
 {{#found}}
 <h2>Findings</h2>
-<table>
+<table class="cards">
 <thead><tr><th></th><th>check</th><th>device</th><th>what was found</th><th>what to do</th></tr></thead>
 <tbody>
 {{#rows}}
-<tr><td><span class="badge {{outcome}}">{{outcome}}</span></td><td class="name">{{check}}</td><td class="name">{{device}}</td><td>{{message}}{{#code}} <span class="dim">[{{code}}]</span>{{/code}}</td><td class="remedy">{{action}}</td></tr>
+<tr><td><span class="badge {{outcome}}">{{outcome}}</span></td><td class="name">{{check}}</td><td class="device">{{device}}</td><td class="what">{{message}}{{#code}} <span class="dim">[{{code}}]</span>{{/code}}{{#picture}} <a href="#{{picture}}">picture</a>{{/picture}}</td><td class="remedy">{{action}}</td></tr>
 {{/rows}}
 </tbody>
 </table>
@@ -72,7 +77,7 @@ td{display:block;border:0;padding:.1rem 0}td.number{text-align:left}
 {{#pictures}}
 <h2>Pictures</h2>
 {{#breakdowns}}
-<figure>
+<figure id="{{id}}">
 <figcaption>{{title}}</figcaption>
 <div class="bar">{{#parts}}<span style="flex:{{share}};background:{{colour}}" title="{{what}}"></span>{{/parts}}</div>
 <ul class="parts">
@@ -83,24 +88,71 @@ td{display:block;border:0;padding:.1rem 0}td.number{text-align:left}
 </figure>
 {{/breakdowns}}
 {{#matrices}}
-<figure>
+<figure id="{{id}}">
 <figcaption>{{title}}</figcaption>
 {{#too_many}}
 <div class="dim">{{too_many}} are too many to draw.</div>
 {{/too_many}}
 {{^too_many}}
-<svg viewBox="0 0 {{width}} {{height}}" role="img" aria-label="{{title}}" style="max-width:{{pixels}}px">
+<div class="scroll">
+<svg viewBox="0 0 {{width}} {{height}}" role="img" aria-label="{{title}}" style="width:{{pixels}}px">
+{{#columns}}
+<text x="0" y="0" font-size=".7" transform="translate({{x}} {{y}}) rotate(-90)">{{name}}</text>
+{{/columns}}
 {{#rows}}
-<text x="0" y="{{y}}" font-size=".72">{{name}}</text>
+<text x="0" y="{{y}}" font-size=".7">{{name}}</text>
 {{#cells}}
 <rect x="{{x}}" y="{{y}}" width=".94" height=".94" fill="{{colour}}"><title>{{row}} - {{column}}: {{value}}</title></rect>
 {{/cells}}
 {{/rows}}
 </svg>
-<div class="dim">Green: {{usual}} {{unit}} and near it; red: 60% of that or {{worse}}; black: did not finish; columns are in the order of the rows.</div>
+</div>
+<ul class="legend dim">
+{{#legend}}
+<li><i style="background:{{colour}}"></i>{{text}}</li>
+{{/legend}}
+</ul>
 {{/too_many}}
 </figure>
 {{/matrices}}
+{{#charts}}
+<figure id="{{id}}">
+<figcaption>{{title}}</figcaption>
+<svg class="chart" viewBox="0 0 400 200" role="img" aria-label="{{title}}">
+{{#scale}}
+<line x1="44" x2="392" y1="{{y}}" y2="{{y}}" stroke="currentColor" stroke-opacity=".15"></line>
+<text x="40" y="{{y}}" dy="4" font-size="11" text-anchor="end">{{text}}</text>
+{{/scale}}
+{{#sizes}}
+<text x="{{x}}" y="188" font-size="11" text-anchor="middle">{{text}}</text>
+{{/sizes}}
+{{#lines}}
+<polyline points="{{points}}" fill="none" stroke="{{colour}}" stroke-width="2"></polyline>
+{{/lines}}
+{{#limit}}
+<line class="limit" x1="44" x2="392" y1="{{y}}" y2="{{y}}" stroke="#c62828" stroke-dasharray="5 4"></line>
+{{/limit}}
+</svg>
+<ul class="legend dim">
+{{#lines}}
+<li><i style="background:{{colour}}"></i>{{name}}</li>
+{{/lines}}
+{{#limit}}
+<li><i style="background:#c62828"></i>limit {{text}}</li>
+{{/limit}}
+</ul>
+<div class="scroll">
+<table class="sizes">
+<thead><tr><th>size</th>{{#lines}}<th>{{name}}, {{unit}}</th>{{/lines}}</tr></thead>
+<tbody>
+{{#rows}}
+<tr><td>{{size}}</td>{{#values}}<td class="number">{{.}}</td>{{/values}}</tr>
+{{/rows}}
+</tbody>
+</table>
+</div>
+</figure>
+{{/charts}}
 {{/pictures}}
 {{#gaps}}
 <h2>Not observed</h2>
@@ -114,6 +166,7 @@ td{display:block;border:0;padding:.1rem 0}td.number{text-align:left}
 {{/gaps}}
 {{#measured}}
 <h2>Measurements</h2>
+<div class="scroll">
 <table>
 <thead><tr><th>quantity</th><th>value</th><th>of</th></tr></thead>
 <tbody>
@@ -122,10 +175,11 @@ td{display:block;border:0;padding:.1rem 0}td.number{text-align:left}
 {{/rows}}
 </tbody>
 </table>
+</div>
 {{/measured}}
 </body>
 </html>
-)";
+)page";
 
 std::string_view class_of(Verdict verdict) {
   if (verdict == Verdict::healthy) return "pass";
@@ -139,10 +193,13 @@ Json header_of(const Report& report) {
   auto lines = Json::array();
   if (!report.accused.empty()) {
     lines.push_back(fmt::format("Accused: {}", fmt::join(report.accused, ", ")));
-  } else if (!report.nodes.empty() && report.verdict == Verdict::unhealthy) {
-    lines.push_back("No node is accused.");
+  } else if (is_of_job(report) && report.verdict == Verdict::unhealthy) {
+    lines.push_back("No single node is to blame.");
   }
-  if (auto why = why_undecided(report); !why.empty()) lines.push_back(std::move(why));
+  if (!report.judged) lines.push_back(why_not_judged(report));
+  if (auto why = why_undecided(report); !why.empty() && report.judged) {
+    lines.push_back(std::move(why));
+  }
   return lines;
 }
 
@@ -154,7 +211,8 @@ std::string summary_of(const Report& report) {
                      report.profile, report.context, snapshot, report.muster);
 }
 
-Json findings_of(const Report& report, const Json& document, const RenderOptions& options) {
+Json findings_of(const Report& report, const Json& document, const Pictures& pictures,
+                 const RenderOptions& options) {
   std::vector<std::size_t> shown;
   for (std::size_t i = 0; i < report.findings.size(); ++i) {
     const auto& finding = report.findings[i];
@@ -168,6 +226,8 @@ Json findings_of(const Report& report, const Json& document, const RenderOptions
   for (const auto i : shown) {
     rows.push_back(document["findings"][i]);
     rows.back()["device"] = printable(report.findings[i].device, 120);
+    const auto picture = pictures.by_check.find(report.findings[i].check);
+    if (picture != pictures.by_check.end()) rows.back()["picture"] = picture->second;
     rows.back()["action"] = describe(report.findings[i].remedy);
   }
   return table_of(std::move(rows));
@@ -184,9 +244,10 @@ std::string subject_of(const MeasurementConditions& on) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-Json measurements_of(const Report& report) {
+Json measurements_of(const Report& report, const Pictures& pictures) {
   auto rows = Json::array();
   for (const auto& each : report.measurements) {
+    if (pictures.drawn.contains(&each)) continue;
     rows.push_back({{"quantity", each.quantity},
                     {"shown", fmt::format("{:.4g}", each.value)},
                     {"unit", each.unit},
@@ -195,105 +256,21 @@ Json measurements_of(const Report& report) {
   return table_of(std::move(rows));
 }
 
-// From red at 60% of the usual value to green at 97% of it.
-std::string colour_of(double share) {
-  struct Stop {
-    double at;
-    std::array<double, 3> rgb;
-  };
-
-  constexpr std::array<Stop, 3> kStops{Stop{0.6, {198, 40, 40}}, Stop{0.87, {249, 168, 37}},
-                                       Stop{0.97, {67, 160, 71}}};
-  share = std::clamp(share, kStops.front().at, kStops.back().at);
-  const auto& low = share < kStops[1].at ? kStops[0] : kStops[1];
-  const auto& high = share < kStops[1].at ? kStops[1] : kStops[2];
-  const double position = (share - low.at) / (high.at - low.at);
-  std::array<int, 3> rgb{};
-  for (std::size_t i = 0; i < rgb.size(); ++i) {
-    rgb.at(i) = static_cast<int>(std::lround(std::lerp(low.rgb.at(i), high.rgb.at(i), position)));
-  }
-  return fmt::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]);
-}
-
-Json row_of(const Matrix& matrix, std::size_t row, double left) {
-  auto cells = Json::array();
-  for (std::size_t column = 0; column < matrix.names.size(); ++column) {
-    const auto& value = matrix.cells[row][column];
-    if (!value) continue;
-    const double share = matrix.more_is_better ? *value / matrix.usual : matrix.usual / *value;
-    const bool finished = *value > 0;
-    cells.push_back(
-        {{"x", fmt::format("{:.1f}", left + static_cast<double>(column))},
-         {"y", row},
-         {"colour", finished ? colour_of(share) : "#222"},
-         {"row", matrix.names[row]},
-         {"column", matrix.names[column]},
-         {"value", finished ? fmt::format("{:.4g} {}", *value, matrix.unit) : "did not finish"}});
-  }
-  return {{"name", matrix.names[row]},
-          {"y", fmt::format("{:.2f}", static_cast<double>(row) + 0.72)},
-          {"cells", std::move(cells)}};
-}
-
-// A square for each pair.
-Json picture_of(const Matrix& matrix) {
-  const auto count = matrix.names.size();
-  Json picture{{"title", matrix.title}, {"unit", matrix.unit}, {"too_many", nullptr}};
-  if (count > kMostDrawn) {
-    picture["too_many"] = count;
-    return picture;
-  }
-  std::size_t longest = 0;
-  for (const auto& name : matrix.names) longest = std::max(longest, name.size());
-  const double left = 0.45 * static_cast<double>(longest) + 0.3;
-  const double width = left + static_cast<double>(count);
-  picture["width"] = fmt::format("{:.1f}", width);
-  picture["height"] = count;
-  picture["pixels"] = fmt::format("{:.0f}", 24 * width);
-  picture["usual"] = fmt::format("{:.4g}", matrix.usual);
-  picture["worse"] = matrix.more_is_better ? "less" : "worse";
-  for (std::size_t row = 0; row < count; ++row) {
-    picture["rows"].push_back(row_of(matrix, row, left));
-  }
-  return picture;
-}
-
-// A bar with a part for each cause.
-Json picture_of(const Breakdown& breakdown) {
-  constexpr std::array<std::string_view, 6> kLosses{"#c62828", "#ef6c00", "#f9a825",
-                                                    "#8d6e63", "#7b3fa0", "#546e7a"};
-  auto parts = Json::array();
-  std::size_t losses = 0;
-  for (const auto& part : breakdown.parts) {
-    if (part.value <= 0) continue;
-    parts.push_back({{"what", part.what},
-                     {"share", fmt::format("{:.3f}", part.value)},
-                     {"value", fmt::format("{:.4g}", part.value)},
-                     {"colour", part.reached ? "#43a047" : kLosses.at(losses++ % kLosses.size())}});
-  }
-  return {{"title", breakdown.title}, {"unit", breakdown.unit}, {"parts", std::move(parts)}};
-}
-
-Json pictures_of(const Report& report) {
-  if (report.breakdowns.empty() && report.matrices.empty()) return nullptr;
-  Json pictures{{"breakdowns", Json::array()}, {"matrices", Json::array()}};
-  for (const auto& each : report.breakdowns) pictures["breakdowns"].push_back(picture_of(each));
-  for (const auto& each : report.matrices) pictures["matrices"].push_back(picture_of(each));
-  return pictures;
-}
-
 }  // namespace
 
 std::string to_html(const Report& report, const RenderOptions& options) {
   auto page = Json::parse(to_json_line(report));
   page["verdict_class"] = class_of(report.verdict);
-  page["of_job"] = !report.nodes.empty();
+  if (!report.judged) page["verdict"] = "not judged";
+  page["name"] = name_of(report);
+  page["of_job"] = is_of_job(report);
   page["header"] = header_of(report);
   page["summary"] = summary_of(report);
-  page["found"] = findings_of(report, page, options);
-  page["pictures"] = pictures_of(report);
+  const auto pictures = pictures_of(report);
+  page["found"] = findings_of(report, page, pictures, options);
+  page["pictures"] = pictures.data;
   page["gaps"] = table_of(page["coverage"]["not_observed"]);
-  page["measured"] = measurements_of(report);
+  page["measured"] = measurements_of(report, pictures);
   return render_page(kPage, page);
 }
 

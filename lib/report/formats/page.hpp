@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Markup: escaping, and pages made from a Mustache template.
+// Markup: escaping, pages made from a Mustache template, and the pictures of the HTML page.
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
+
+#include "lib/report/report.hpp"
 
 namespace muster {
 
@@ -16,5 +20,14 @@ namespace muster {
 // as false for sections; numbers are written as in JSON, so format them first.
 [[nodiscard]] std::string render_page(std::string_view page_template,
                                       const nlohmann::ordered_json& data);
+
+// The pictures of a report: breakdowns, matrices, and charts of bandwidth by size.
+struct Pictures {
+  nlohmann::ordered_json data;                  // for the template; null if there are none
+  std::map<std::string, std::string> by_check;  // the id of the first picture of a check's findings
+  std::set<const Measurement*> drawn;           // the measurements in charts
+};
+
+[[nodiscard]] Pictures pictures_of(const Report& report);
 
 }  // namespace muster

@@ -93,6 +93,52 @@ TEST(HtmlReportTest, DrawsMatricesAndBreakdowns) {
                     HasSubstr("93.5 GB/s node4: HCA 1"), Not(HasSubstr("nothing"))));
 }
 
+TEST(HtmlReportTest, MatricesHaveColumnLabelsAndALegend) {
+  const auto html = to_html(with_pictures());
+  EXPECT_THAT(html, AllOf(HasSubstr("rotate(-90)\">b</text>"), HasSubstr("187 GB/s, as usual"),
+                          HasSubstr("112.2 GB/s or less"), HasSubstr("</i>did not finish"),
+                          HasSubstr("</i>not measured"), Not(HasSubstr("<title>a - a"))));
+  auto report = with_pictures();
+  report.matrices[0].cells[1][0].reset();
+  report.matrices[0].more_is_better = false;
+  EXPECT_THAT(to_html(report), AllOf(HasSubstr("<title>b - a: not measured</title>"),
+                                     HasSubstr("311.7 GB/s or more")));
+}
+
+TEST(HtmlReportTest, AFindingLinksToItsPicture) {
+  auto report = with_pictures();
+  EXPECT_THAT(to_html(report), Not(HasSubstr("href")));
+  report.matrices[0].check = report.findings[0].check;
+  const auto html = to_html(report);
+  EXPECT_THAT(html, AllOf(HasSubstr("<a href=\"#picture-1\">picture</a>"),
+                          HasSubstr("<figure id=\"picture-1\">")));
+}
+
+TEST(HtmlReportTest, DrawsBandwidthsBySizeWithTheirLimit) {
+  auto report = measured_report();
+  auto small = report.measurements[0];
+  small.conditions.size_bytes = 1024;
+  small.value = 0.25;
+  report.measurements.push_back(small);
+  small.conditions.placement = "in_place";
+  small.value = 0.5;
+  report.measurements.push_back(small);
+  report.findings = {{.check = "bench.job_all_reduce",
+                      .device = "job",
+                      .outcome = Outcome::fail,
+                      .message = "m",
+                      .limit = 190.0}};
+  const auto html = to_html(report);
+  EXPECT_EQ(unbalanced(html), "");
+  EXPECT_THAT(html, AllOf(HasSubstr("<polyline"), HasSubstr("class=\"limit\""),
+                          HasSubstr("limit 190 GB/s"), HasSubstr("<a href=\"#picture-1\""),
+                          HasSubstr("<td>1 KiB</td><td class=\"number\">0.25</td>"
+                                    "<td class=\"number\">0.50</td>"),
+                          HasSubstr("<td>8 GiB</td><td class=\"number\">187.50</td>"
+                                    "<td class=\"number\">-</td>"),
+                          Not(HasSubstr("<h2>Measurements</h2>"))));
+}
+
 TEST(HtmlReportTest, DoesNotDrawLargeMatrices) {
   auto report = sick_report();
   report.matrices.push_back(
@@ -127,6 +173,12 @@ TEST(JunitReportTest, HasATestCasePerCheck) {
   </testsuite>
 </testsuites>
 )");
+}
+
+TEST(JunitReportTest, ATrialIsNotAnError) {
+  auto report = sick_report();
+  report.judged = false;
+  EXPECT_THAT(to_junit(report), HasSubstr(R"(errors="0" skipped="2")"));
 }
 
 TEST(JunitReportTest, KeepsEveryFailureOfACheck) {
