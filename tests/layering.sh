@@ -11,7 +11,7 @@ lib/statistics :
 lib/process  : lib/base
 lib/node     : lib/base
 lib/profile  : lib/base lib/node lib/report
-lib/report   : lib/base
+lib/report   : lib/base lib/hosts
 lib/state    : lib/base lib/node
 lib/probes   : lib/base lib/process lib/node lib/state
 lib/command  : lib/base lib/process lib/report

@@ -89,6 +89,10 @@ Result<void> read_topology(Nodes& nodes, const LocateCommand& command) {
   return set_topology(nodes, text, command.topology);
 }
 
+constexpr std::string_view kNeedsTwoNodes =
+    "locate compares nodes and needs at least two, but this job runs on one; muster-bench node "
+    "tests a single node";
+
 // Checked before the search, which may take minutes.
 Result<void> check_outputs(const LocateCommand& command, const RunInput& input) {
   for (const auto& name : {command.matrix, command.csv, command.exclude}) {
@@ -151,14 +155,14 @@ class LocateRun {
     std::vector<std::string> checks{std::string(kLocateCheck)};
     if (!others.empty()) checks.push_back(others.front().check);
     append(report_.findings, std::move(others));
-    report_.node = fold_hostlist(nodes_.names);
     report_.nodes = nodes_.names;
     sign(report_, "locate", choice_, begin_);
     muster::conclude(report_, checks);
     if (const auto written = write(); !written) {
       return input_.refuse(kExitUndecided, written.error().message);
     }
-    return exit_status(report_.verdict);
+    input_.say(why_undecided_at_exit(report_));
+    return exit_status(report_);
   }
 
  private:
@@ -242,6 +246,7 @@ int search_simulation(const LocateCommand& command, const RunInput& input) {
   const auto cluster = choose_cluster(command.cluster, choice->profile, input.variables);
   if (!cluster) return input.refuse(cluster.error().status, cluster.error().message);
   auto nodes = nodes_of(*cluster, command.topology.empty());
+  if (nodes.count() < 2) return input.refuse(kExitUsage, kNeedsTwoNodes);
   if (const auto read = read_topology(nodes, command); !read) {
     return input.refuse(kExitConfiguration, read.error().message);
   }
@@ -286,6 +291,10 @@ Result<int> lead(const LocateCommand& command, RankContext& self, Job& job,
 }
 
 Result<int> search_job(const LocateCommand& command, RankContext& self) {
+  if (self.membership.agreed.hosts.size() < 2) {
+    if (self.leads()) self.say(kNeedsTwoNodes);
+    return kExitUsage;
+  }
   const bool gpus = self.kind == BackendKind::nccl;
   const auto& profile = self.reporter.record().choice.profile;
   // Ranks on different nodes may have different profiles: rank 0 decides.

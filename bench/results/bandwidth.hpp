@@ -58,6 +58,10 @@ struct BandwidthLimit {
                                                               const RunFacts& facts,
                                                               const OwnLimit& own_limit = {});
 
+// Whether nobody has set a limit for the run: neither the command line nor the profile.
+[[nodiscard]] bool is_unlimited(const std::vector<Row>& rows, const Profile& profile,
+                                const RunFacts& facts, const OwnLimit& own_limit);
+
 // The standard deviation between runs of healthy nodes, as a share of their bandwidth; as published
 // for pairs of ND A100 nodes.
 inline constexpr double kRunToRun = 0.006;

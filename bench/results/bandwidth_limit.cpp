@@ -101,10 +101,12 @@ class LimitSearch {
                           .from = "--min-busbw"};
   }
 
+  [[nodiscard]] bool has_limit() const { return of_these_nodes().limit != nullptr; }
+
   [[nodiscard]] std::variant<BandwidthLimit, Finding> of_profile() const {
     if (rows_.empty()) return because(check(), Outcome::skip, "nothing was run");
     if (const auto why = without_some_gpus(); !why.empty()) return unknown(why);
-    const auto [limit, fits] = facts_.nodes == 1 ? of_node() : of_job();
+    const auto [limit, fits] = of_these_nodes();
     if (limit == nullptr) return no_limit();
     if (!facts_.gpus) {
       return unknown(fmt::format(
@@ -164,6 +166,8 @@ class LimitSearch {
     return unknown(fmt::format("not judged: profile {} has no limit for {} on {}; give --min-busbw",
                                profile_.name, to_string(collective()), nodes_text(facts_.nodes)));
   }
+
+  [[nodiscard]] Found of_these_nodes() const { return facts_.nodes == 1 ? of_node() : of_job(); }
 
   [[nodiscard]] Found of_node() const {
     const auto& limit = profile_.bench->node_all_reduce;
@@ -233,7 +237,8 @@ class LimitSearch {
       found.warn_below.reset();
       found.fail_below = limit.promised ? limit.promised : limit.fail_below;
       found.clearly = true;
-      found.from.append(limit.promised ? ", promised by the provider" : ", which has no promise");
+      found.from.append(limit.promised ? ", promised by the provider"
+                                       : ", without a provider guarantee");
     }
     return found;
   }
@@ -258,6 +263,12 @@ std::string algorithm_word(std::string_view name) {
   if (word.starts_with("nvls")) return "nvls";
   if (word.starts_with("collnet")) return "collnet";
   return word;
+}
+
+bool is_unlimited(const std::vector<Row>& rows, const Profile& profile, const RunFacts& facts,
+                  const OwnLimit& own_limit) {
+  if (own_limit.min_busbw || own_limit.acceptance || rows.empty()) return false;
+  return !LimitSearch(rows, profile, facts, false).has_limit();
 }
 
 std::variant<BandwidthLimit, Finding> limit_for(const std::vector<Row>& rows,

@@ -126,7 +126,7 @@ Finding data_is_right(const std::vector<Row>& rows) {
 
 struct TroubleText {
   std::string_view one, many;  // the verb for one rank or several
-  Remedy remedy;
+  Remedy remedy = Remedy::none;
 };
 
 TroubleText text_of(Trouble::Kind kind) {
@@ -142,7 +142,7 @@ TroubleText text_of(Trouble::Kind kind) {
     case Trouble::Kind::stopped:
       break;
   }
-  return {"was stopped in", "were stopped in", Remedy::restart_app};
+  return {};  // the signal is the whole message
 }
 
 std::string names_of(const std::vector<int>& ranks, const std::vector<Member>& members) {
@@ -255,7 +255,9 @@ Finding judge_completion(const Trouble& trouble, const std::vector<Member>& memb
   const auto [one, many, remedy] = text_of(trouble.kind);
   auto message = fmt::format("{} {} {}", names_of(trouble.ranks, members),
                              trouble.ranks.size() > 1 ? many : one, trouble.phase.name);
-  if (trouble.kind == Trouble::Kind::absent && !trouble.what.empty()) {
+  if (trouble.kind == Trouble::Kind::stopped) {
+    message = fmt::format("{} during {}", trouble.what, trouble.phase.name);
+  } else if (trouble.kind == Trouble::Kind::absent && !trouble.what.empty()) {
     message = trouble.what;  // names the rank and the place
   } else if (!trouble.what.empty()) {
     message.append(fmt::format(": {}", trouble.what));
@@ -349,6 +351,14 @@ Finding judge_transport(const std::vector<std::string>& required, const Transpor
     finding.limit = fmt::format("{}", fmt::join(required, ", "));
   }
   return finding;
+}
+
+void conclude_trial(Report& report) {
+  report.judged = report.verdict != Verdict::unknown ||
+                  std::ranges::any_of(report.findings, [](const Finding& each) {
+                    return each.outcome == Outcome::unknown && !is_bandwidth(each) &&
+                           each.check != "bench.split";
+                  });
 }
 
 void conclude(Report& report) {

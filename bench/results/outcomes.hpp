@@ -59,4 +59,7 @@ struct TransportFacts {
 // `report.nodes`, ranks the findings, and fills in the checks and the verdict.
 void conclude(Report& report);
 
+// Marks a report as a trial, which is not judged, if only the bandwidth is unknown.
+void conclude_trial(Report& report);
+
 }  // namespace muster::bench

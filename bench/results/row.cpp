@@ -181,7 +181,9 @@ Result<Timing> timing_of(const Operation& operation, int ranks, const std::vecto
   if (!samples.front().cpu_seconds.empty()) {
     timing.cpu = mean_of_ranks(samples, &Samples::cpu_seconds) / messages;
   }
-  const auto bytes = shape_of(operation, 0, ranks).bytes;
+  // A single rank moves nothing in place: the time is that of a call.
+  const bool moves = ranks > 1 || !operation.in_place;
+  const auto bytes = moves ? shape_of(operation, 0, ranks).bytes : 0;
   const double factor = bus_factor(operation.collective, ranks);
   timing.judged = bandwidth_of(bytes, timing.statistics.median, factor);
   timing.shown = bandwidth_of(bytes, timing.mean_of_ranks, factor);
@@ -226,7 +228,9 @@ std::string table_number(double value, std::size_t width) {
 }
 
 std::string table_header(const TableHead& head) {
-  const auto step = head.factor == 0 ? "0(list)" : fmt::format("{}(factor)", head.factor);
+  const auto step = head.step > 0     ? fmt::format("{}(bytes)", head.step)
+                    : head.factor > 0 ? fmt::format("{}(factor)", head.factor)
+                                      : "0(list)";
   std::string text = fmt::format(
       "# muster-bench {}, {}\n"
       "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {} warmup iters: {} iters: {} agg iters: "
@@ -235,10 +239,8 @@ std::string table_header(const TableHead& head) {
       head.pace.warm_up, head.pace.iterations, head.pace.together, head.check ? 1 : 0,
       head.pace.graph ? 1 : 0);
   for (const auto& member : head.members) text += device_line(member);
-  text.append(head.pace.pipelined
-                  ? "#\n# Operations are started back to back, as nccl-tests does\n"
-                  : "#\n# Each operation is waited for; nccl-tests starts them back to back "
-                    "(--pipelined)\n");
+  text.append(head.pace.pipelined ? "#\n# Operations are started back to back, as nccl-tests does\n"
+                                  : "#\n# Blocking mode; nccl-tests pipelines (--pipelined)\n");
   const std::string_view columns = head.pace.cpu_time ? "  cputime   algbw   busbw  #wrong"
                                                       : "     time   algbw   busbw  #wrong";
   constexpr std::string_view kUnits = "     (us)  (GB/s)  (GB/s)";

@@ -74,6 +74,7 @@ struct RunFacts {
   bool gpus = false;             // the data lie in GPU memory, or in a model of it
   std::string algorithm;         // as NCCL or a profile names it; empty if unknown
   bool algorithm_asked = false;  // the environment chooses NCCL's algorithm
+  bool bare = false;             // no node has a GPU or an HCA
   std::string over = {};  // the connection of the nodes: nvlink, infiniband; empty if unknown
 };
 
@@ -87,6 +88,7 @@ struct TableHead {
   std::uint64_t min_bytes = 0;
   std::uint64_t max_bytes = 0;
   std::uint64_t factor = 0;  // between sizes; 0 for a list of sizes
+  std::uint64_t step = 0;    // bytes between sizes, instead of the factor; 0 for none
   Pace pace;
   bool check = true;
   std::vector<Member> members;  // of all ranks, in order

@@ -24,8 +24,8 @@
 namespace muster::bench {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Member, rank, host, pid, device, device_id, pci_address)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Introduction, host, pid, backend, profile, asked)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Agreement, complaint, hosts, local_ranks, nodes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Introduction, host, pid, backend, profile, asked, bare)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Agreement, complaint, hosts, local_ranks, nodes, bare)
 
 #define MUSTER_MESSAGE(...)                            \
   template std::string to_message(const __VA_ARGS__&); \
@@ -151,7 +151,8 @@ Result<void> introduce_process(RankContext& self) {
                                   .pid = ::getpid(),
                                   .backend = std::string(to_string(self.kind)),
                                   .profile = self.reporter.record().choice.profile.name,
-                                  .asked = self.input.asked};
+                                  .asked = self.input.asked,
+                                  .bare = self.reporter.record().facts.bare};
   TRY_ASSIGN(const auto texts, membership.group->gather(to_message(introduction)));
   std::vector<std::string> remarks;
   TRY_ASSIGN(membership.agreed,
@@ -160,7 +161,7 @@ Result<void> introduce_process(RankContext& self) {
   if (!agreed.complaint.empty()) return make_error(agreed.complaint);
   membership.local_rank = self.place.local_rank.value_or(
       agreed.local_ranks.at(static_cast<std::size_t>(self.place.rank)));
-  self.reporter.set_hosts(agreed.hosts, remarks);
+  self.reporter.set_hosts(agreed.hosts, agreed.bare, remarks);
   return {};
 }
 
@@ -239,6 +240,7 @@ std::string complaint_about(const std::vector<Introduction>& introductions) {
 Agreement agreement_of(const std::vector<Introduction>& introductions) {
   Agreement agreement{.complaint = complaint_about(introductions)};
   if (!agreement.complaint.empty()) return agreement;
+  agreement.bare = std::ranges::all_of(introductions, &Introduction::bare);
   std::map<std::string, int> counts;
   for (const auto& introduction : introductions) {
     const int local = counts[introduction.host]++;

@@ -25,6 +25,7 @@ struct Introduction {
   std::string backend;  // that it would run: "nccl"
   std::string profile;  // that it would judge by
   std::string asked;    // its command line, which must be the same on all ranks
+  bool bare = false;    // its node has neither a GPU nor an HCA
 };
 
 // Rank 0's conclusion from the introductions, sent to all.
@@ -33,6 +34,7 @@ struct Agreement {
   std::vector<std::string> hosts;  // each once, in the order of their first ranks
   std::vector<int> local_ranks;    // of every rank, among those of its host
   std::vector<int> nodes;          // of every rank: the index of its host in `hosts`
+  bool bare = false;               // no node has a GPU or an HCA
 
   bool operator==(const Agreement&) const = default;
 };

@@ -24,22 +24,29 @@
 namespace muster::bench {
 namespace {
 
-Attempt<Choice> recognise_node(const ProfileSources& sources, const Variables& variables) {
+// Takes the profile of this name, or the one that the hardware matches.
+Attempt<Choice> choose_on_node(const ProfileSources& sources, const std::optional<Named>& named,
+                               const Variables& variables) {
   // These probes read local files. A node that takes longer is judged as `generic`.
   constexpr auto kPatience = std::chrono::seconds(5);
-  constexpr ProbeSet kProbes =
+  constexpr ProbeSet kDevices = Probe::pci | Probe::infiniband;
+  constexpr ProbeSet kAll =
       Probe::identity | Probe::cpu | Probe::memory | Probe::pci | Probe::infiniband;
   Result<Candidates> candidates;
   const ObserveOptions options{.recognise = true,
-                               .probes = kProbes,
+                               .probes = named ? kDevices : kAll,
                                .deadline = std::chrono::steady_clock::now() + kPatience,
                                .nvml = {},
                                .state_file = std::nullopt,
                                .variables = variables,
-                               .meanwhile = [&] { candidates = read_candidates(sources); }};
+                               .meanwhile = [&] {
+                                 if (!named) candidates = read_candidates(sources);
+                               }};
   Attempt<Choice> choice;
   (void)observe(Root(), options, [&](const Snapshot& snapshot) -> std::optional<Plan> {
-    choice = recognised_profile(sources, candidates, snapshot, load_profile);
+    choice = named ? named_profile(sources, *named, load_profile)
+                   : recognised_profile(sources, candidates, snapshot, load_profile);
+    if (choice) choice->bare = is_bare(hardware_of(snapshot));
     return std::nullopt;
   });
   return choice;
@@ -118,8 +125,7 @@ Attempt<Choice> choose_profile(const std::string& named, const std::vector<std::
                                const Variables& variables) {
   const auto sources = sources_of(variables, "/", settings);
   TRY_ASSIGN(const auto name, profile_name(sources, named));
-  if (name) return named_profile(sources, *name, load_profile);
-  return recognise_node(sources, variables);
+  return choose_on_node(sources, name, variables);
 }
 
 Attempt<SimCluster> choose_cluster(const std::string& sim, const Profile& judging,

@@ -22,14 +22,6 @@ void add_findings(Report& report, std::vector<Finding> findings) {
   std::ranges::move(findings, std::back_inserter(report.findings));
 }
 
-// "gpu-0001, gpu-0002, gpu-0003 and 62 more"
-std::string names_of(const std::vector<std::string>& hosts) {
-  constexpr std::size_t kMost = 4;
-  if (hosts.size() <= kMost) return fmt::format("{}", fmt::join(hosts, ", "));
-  return fmt::format("{} and {} more", fmt::join(hosts.begin(), hosts.begin() + kMost - 1, ", "),
-                     hosts.size() - kMost + 1);
-}
-
 bool wrong_anywhere(const std::vector<Row>& rows) {
   return std::ranges::any_of(rows, [](const Row& row) {
     return (row.out_of_place && !row.out_of_place->wrong.empty()) ||
@@ -132,6 +124,24 @@ void add_before(Report& report, const RunRecord& record) {
   std::ranges::copy(record.before.measurements, std::back_inserter(report.measurements));
 }
 
+// Whether nobody has set a limit for the current collective, or for its parts.
+bool is_unlimited(const RunRecord& record, const BenchCommand& command) {
+  const auto own = own_limit_of(command);
+  if (record.parts.empty()) {
+    return bench::is_unlimited(judged_rows(record, command), record.choice.profile,
+                               facts_of(record), own);
+  }
+  return std::ranges::all_of(record.parts, [&](const PartResult& part) {
+    return bench::is_unlimited(part.rows, record.choice.profile, facts_of(record, part), own);
+  });
+}
+
+// A run without any limit, on nodes without GPUs and HCAs, is a trial.
+bool is_trial(const RunRecord& record, const BenchCommand& command) {
+  const bool rest = record.rows.empty() && record.parts.empty() && !record.before.findings.empty();
+  return record.facts.bare && !record.limited && (rest || is_unlimited(record, command));
+}
+
 std::vector<std::string> hosts_of(const std::vector<Member>& members) {
   std::vector<std::string> hosts;
   for (const auto& member : members) {
@@ -162,8 +172,8 @@ void sign(Report& report, std::string benchmark, const Choice& choice, Clock::ti
 
 Report begin_report(const RunRecord& record) {
   Report report;
-  report.node = names_of(record.hosts);
-  if (record.hosts.size() > 1) report.nodes = record.hosts;
+  report.nodes = record.hosts;
+  if (record.hosts.size() == 1) report.node = record.hosts.front();
   report.started = record.started;
   sign(report, record.benchmark, record.choice, record.begin);
   return report;
@@ -201,6 +211,7 @@ Report report_of(const RunRecord& record, const BenchCommand& command) {
     judge_parts(report, record, command);
     add_measurements(report, record);
     conclude(report);
+    if (is_trial(record, command)) conclude_trial(report);
     return report;
   }
   add_diagnosis(report, record);
@@ -213,6 +224,7 @@ Report report_of(const RunRecord& record, const BenchCommand& command) {
   report.ways = record.ways;
   report.warnings = record.warnings;
   conclude(report);
+  if (is_trial(record, command)) conclude_trial(report);
   return report;
 }
 
@@ -228,7 +240,21 @@ Report report_of(const RunRecord& record, const Trouble& trouble) {
   return report;
 }
 
+TableHead table_head(const RunRecord& record, const BenchCommand& command,
+                     const std::vector<std::uint64_t>& sizes) {
+  return {.collective = command.collective,
+          .library = record.facts.library,
+          .min_bytes = command.min.value_or(std::ranges::min(sizes)),
+          .max_bytes = command.max.value_or(std::ranges::max(sizes)),
+          .factor = command.sizes.empty() ? command.factor : 0,
+          .step = command.step.value_or(0),
+          .pace = pace_of(command),
+          .check = true,
+          .members = record.members};
+}
+
 void end_collective(RunRecord& record, const BenchCommand& command) {
+  record.limited = record.limited || !is_unlimited(record, command);
   judge_rows(record.before, record, command);
   add_measurements(record.before, record);
   record.rows.clear();
@@ -270,10 +296,16 @@ Result<void> Printer::finish(const Report& report) {
                                    .every_iteration = command_.each_iteration,
                                    .always = kBandwidthChecks});
   if (command_.format == Format::text) text = commented(text);
-  if (!to_file()) return console_.out(text);
-  auto written = write_answer(console_, command_.output, kept_ + text);
+  auto written =
+      to_file() ? write_answer(console_, command_.output, kept_ + text) : console_.out(text);
   // Measurements are not lost if the disk has filled up since.
-  if (!written) (void)console_.out(kept_ + text);
+  if (!written && to_file()) (void)console_.out(kept_ + text);
+  // The last line, since a launcher then says that the job was aborted.
+  if (const auto undecided = why_undecided_at_exit(report); !undecided.empty() && written) {
+    const bool is_table = command_.format == Format::text && !to_file();
+    if (is_table) return console_.out(commented(undecided));
+    console_.note(fmt::format("muster-bench: {}", undecided));
+  }
   return written;
 }
 
@@ -296,6 +328,7 @@ void Reporter::begin(Choice choice, std::string_view backend, std::string host,
     const auto found = variables.find(name);
     return found == variables.end() ? std::string() : found->second;
   };
+  record_.facts.bare = choice.bare && backend != "sim";
   record_.choice = std::move(choice);
   record_.facts.backend = backend;
   record_.hosts = {std::move(host)};
@@ -304,8 +337,10 @@ void Reporter::begin(Choice choice, std::string_view backend, std::string host,
       !record_.facts.algorithm.empty() || value("NCCL_NVLS_ENABLE") == "0";
 }
 
-void Reporter::set_hosts(std::vector<std::string> hosts, const std::vector<std::string>& remarks) {
+void Reporter::set_hosts(std::vector<std::string> hosts, bool bare,
+                         const std::vector<std::string>& remarks) {
   const auto held = emergency_.hold();
+  record_.facts.bare = bare;
   record_.hosts = std::move(hosts);
   std::ranges::copy(remarks, std::back_inserter(record_.choice.evidence));
 }
@@ -349,14 +384,7 @@ void Reporter::begin_table(const BenchCommand& command, const std::vector<std::u
   for (const auto& each : settings.left_out) {
     printer_.remark(fmt::format("not set for {}: {}", profile, each));
   }
-  printer_.print(table_header({.collective = command.collective,
-                               .library = record_.facts.library,
-                               .min_bytes = std::ranges::min(sizes),
-                               .max_bytes = std::ranges::max(sizes),
-                               .factor = command.sizes.empty() ? command.factor : 0,
-                               .pace = pace_of(command),
-                               .check = true,
-                               .members = record_.members}));
+  printer_.print(table_header(table_head(record_, command, sizes)));
 }
 
 void Reporter::add(Row row) {
@@ -418,7 +446,7 @@ int Reporter::conclude() {
   print_warnings();
   const auto report = report_of(record_, command_);
   emergency_.mark_reported();
-  return finish(report) ? exit_status(report.verdict) : kExitUndecided;
+  return finish(report) ? exit_status(report) : kExitUndecided;
 }
 
 void Reporter::report(const Trouble& trouble, std::vector<std::string> warnings) {

@@ -35,6 +35,7 @@ struct RunRecord {
   std::vector<Member> members;     // of all ranks, in order
   RunFacts facts;                  // except those that follow from the other members
   std::vector<Row> rows;           // of the current collective
+  bool limited = false;            // a collective before it had a limit
   Report before;                   // findings and measurements of the collectives before it
   std::vector<PartResult> parts;   // with --split, in place of `rows`
   TransportFacts transport;
@@ -50,6 +51,10 @@ struct RunRecord {
 
 // Returns the exit status of every rank after this trouble.
 [[nodiscard]] int exit_status_of(const Trouble& trouble);
+
+// Returns the head of the table for these sizes.
+[[nodiscard]] TableHead table_head(const RunRecord& record, const BenchCommand& command,
+                                   const std::vector<std::uint64_t>& sizes);
 
 // Judges the current collective, and makes room for the next one.
 void end_collective(RunRecord& record, const BenchCommand& command);
@@ -120,7 +125,9 @@ class Reporter {
   [[nodiscard]] Result<void> can_conclude() const { return printer_.can_finish(); }
   // Called before the ranks meet. `variables` may name NCCL's algorithm.
   void begin(Choice choice, std::string_view backend, std::string host, const Variables& variables);
-  void set_hosts(std::vector<std::string> hosts, const std::vector<std::string>& remarks);
+  // `bare`: no node has a GPU or an HCA.
+  void set_hosts(std::vector<std::string> hosts, bool bare,
+                 const std::vector<std::string>& remarks);
   void set_members(std::vector<Member> members, std::string library, bool gpus);
   void set_diagnosis(std::optional<std::vector<std::string>> diagnosis);
   void add(TransportReport transport);

@@ -52,7 +52,7 @@ void stop(RankContext& self, int number, const siginfo_t& info) {
   if (!self.leads()) std::this_thread::sleep_for(kReportFirst);
   self.emergency.end({.kind = Trouble::Kind::stopped,
                       .phase = self.phase.get(),
-                      .what = fmt::format("received {}", signal_name(number)),
+                      .what = fmt::format("ended by {}", signal_name(number)),
                       .ranks = {self.place.rank}});
 }
 

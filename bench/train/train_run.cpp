@@ -270,7 +270,7 @@ class TrainRun {
     const auto held = self_.emergency.hold();
     self_.emergency.mark_reported();
     const auto written = Printer(self_.command, self_.input.console).finish(report);
-    if (written) return exit_status(report.verdict);
+    if (written) return exit_status(report);
     self_.say(written.error().message);
     return kExitUndecided;
   }

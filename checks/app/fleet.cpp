@@ -234,7 +234,7 @@ std::string odd_table(const std::vector<FleetNode>& nodes, std::size_t width) {
 }  // namespace
 
 FleetNode fleet_node(const Report& report) {
-  FleetNode node{.name = report.node.empty() ? report.snapshot : report.node,
+  FleetNode node{.name = report.node == "" ? report.snapshot : name_of(report),
                  .profile = report.profile,
                  .verdict = report.verdict};
   if (report.verdict == Verdict::healthy) return node;

@@ -101,7 +101,7 @@ Value printable_value(Value value) {
 // The node itself is "node"; a device loses the name of its node.
 std::string device_in(const Report& report, std::string_view device) {
   if (device.empty() || device == report.node || device == "job") return std::string(checks::kNode);
-  const auto prefix = fmt::format("{}/", report.node);
+  const auto prefix = fmt::format("{}/", report.node.value_or(""));
   if (device.starts_with(prefix)) device.remove_prefix(prefix.size());
   return printable(device, kLongestText);
 }

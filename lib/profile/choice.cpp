@@ -278,11 +278,13 @@ Attempt<Choice> recognised_profile(const ProfileSources& sources,
                                    const Result<Candidates>& candidates, const Snapshot& snapshot,
                                    ReadProfile read) {
   if (!candidates) return bad_configuration(candidates.error());
-  auto recognised = choose(*candidates, hardware_of(snapshot));
+  const auto hardware = hardware_of(snapshot);
+  auto recognised = choose(*candidates, hardware);
   auto profile = read(sources, recognised.profile);
   if (!profile) return bad_configuration(profile.error());
   return Choice{.profile = std::move(*profile),
-                .evidence = with_gaps(std::move(recognised.evidence), snapshot)};
+                .evidence = with_gaps(std::move(recognised.evidence), snapshot),
+                .bare = is_bare(hardware)};
 }
 
 }  // namespace muster

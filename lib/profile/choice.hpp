@@ -63,6 +63,7 @@ struct Candidates {
 struct Choice {
   Profile profile;
   std::vector<std::string> evidence;  // how it was chosen
+  bool bare = false;  // the node has neither a GPU nor an HCA; false if they were not observed
 };
 
 // The folder of installed data: MUSTER_DATA_DIR, else share/muster next to the program's bin.
@@ -73,6 +74,9 @@ struct Choice {
 // /etc/muster below `root`.
 [[nodiscard]] ProfileSources sources_of(const std::map<std::string, std::string>& variables,
                                         std::string_view root, std::vector<std::string> settings);
+
+// Whether the node has neither a GPU nor an HCA. False if either could not be observed.
+[[nodiscard]] bool is_bare(const Hardware& hardware);
 
 // The facts of a snapshot that identify the kind of node.
 [[nodiscard]] Hardware hardware_of(const Snapshot& snapshot);

@@ -322,6 +322,11 @@ std::string profile_named(const Candidates& candidates, std::string_view size) {
 
 }  // namespace
 
+bool is_bare(const Hardware& hardware) {
+  const auto gpus = compute_gpus(hardware);
+  return gpus && gpus->empty() && hardware.infiniband_hcas == 0;
+}
+
 Recognised choose(const Candidates& candidates, const Hardware& hardware) {
   Node node{hardware, compute_gpus(hardware)};
   const auto& size = hardware.instance_size;

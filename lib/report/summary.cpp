@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/report/summary.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
 #include <string_view>
 
 #include "lib/base/text.hpp"
+#include "lib/hosts/hostlist.hpp"
 
 namespace muster {
 namespace {
@@ -90,6 +91,32 @@ int exit_status(Verdict verdict) {
   return verdict == Verdict::unhealthy ? kExitUnhealthy : kExitUndecided;
 }
 
+int exit_status(const Report& report) {
+  return report.judged ? exit_status(report.verdict) : kExitHealthy;
+}
+
+std::string name_of(const Report& report) {
+  constexpr std::size_t kFew = 4;
+  constexpr std::size_t kLongest = 80;
+  const auto& nodes = report.nodes;
+  if (!is_of_job(report)) {
+    return report.node.value_or("").empty() ? "(no name)" : printable(*report.node);
+  }
+  if (nodes.size() <= kFew) return printable(fmt::format("{}", fmt::join(nodes, ", ")));
+  const auto folded = printable(fold_hostlist(nodes));
+  if (folded.size() <= kLongest) return folded;
+  return printable(fmt::format("{} and {} more",
+                               fmt::join(nodes.begin(), nodes.begin() + kFew - 1, ", "),
+                               nodes.size() - kFew + 1));
+}
+
+std::string why_not_judged(const Report& report) {
+  const bool has_bandwidth = std::ranges::find(report.measurements, "busbw",
+                                               &Measurement::quantity) != report.measurements.end();
+  return fmt::format("not judged: no limit for this machine{}",
+                     has_bandwidth ? ", pass --min-busbw" : "");
+}
+
 void conclude(Report& report, const std::vector<std::string>& checks,
               const std::vector<std::string>& count_unknown) {
   std::ranges::stable_sort(report.findings, {}, rank_of);
@@ -142,6 +169,15 @@ std::string why_undecided(const Report& report) {
                      count_checks(report, Outcome::skip));
 }
 
+std::string why_undecided_at_exit(const Report& report) {
+  if (exit_status(report) != kExitUndecided) return "";
+  const auto* const leading = leading_finding(report);
+  const auto why = leading != nullptr && explains(*leading, report) ? sentence(*leading)
+                   : why_undecided(report).empty()                  ? coverage(report)
+                                                                    : why_undecided(report);
+  return fmt::format("could not decide (status {}): {}", kExitUndecided, why);
+}
+
 std::string coverage(const Report& report) {
   const auto& gaps = report.coverage.not_observed;
   std::string text;
@@ -162,6 +198,7 @@ std::string sentence(const Finding& finding) {
 }
 
 std::string one_line(const Report& report, std::size_t max_length) {
+  if (!report.judged) return printable(why_not_judged(report), max_length);
   const auto* leading = leading_finding(report);
   const auto why = why_undecided(report);
   const auto verdict = fmt::format("{}: {}", to_string(report.verdict), why);

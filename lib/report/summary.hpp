@@ -29,6 +29,19 @@ void conclude(Report& report, const std::vector<std::string>& checks,
 [[nodiscard]] std::size_t count_checks(const Report& report, Outcome outcome);
 [[nodiscard]] std::size_t count_findings(const Report& report, Outcome outcome);
 
+// Whether the report is about a job of several nodes, and not about a node.
+[[nodiscard]] inline bool is_of_job(const Report& report) { return report.nodes.size() > 1; }
+
+// The name of the node, or those of a job's nodes: "gpu-0007", "gpu-[0001-0016]", "(no name)".
+[[nodiscard]] std::string name_of(const Report& report);
+
+// Why a trial was not judged.
+[[nodiscard]] std::string why_not_judged(const Report& report);
+
+// Why the exit status is 2, as the last line of a run; empty if it is not: "could not decide
+// (status 2): bench.job_all_reduce job: not judged: …".
+[[nodiscard]] std::string why_undecided_at_exit(const Report& report);
+
 // "1 check", "45 checks".
 [[nodiscard]] std::string number_of_checks(const Report& report);
 

@@ -41,6 +41,9 @@ std::string to_json(const Report& report, const RenderOptions& options) {
   JsonWriter(text, kLongestText).write(report);
   auto document = OrderedJson::parse(text);
   round_durations("", document);
+  if (report.nodes.empty()) {
+    for (const auto* key_of_job : {"judged", "nodes", "accused"}) document.erase(key_of_job);
+  }
   if (!options.verbose) leave_out_plain_passes(report.findings, document["findings"]);
   if (!options.every_iteration && !report.measurements.empty()) {
     for (auto& each : document["measurements"]) each.erase("iterations_us");

@@ -52,13 +52,22 @@ std::string test_case(const Report& report, const CheckResult& check) {
   return fmt::format("{}>\n{}    </testcase>\n", open, body);
 }
 
+Outcome skipped_unless_known(Outcome outcome) {
+  return outcome == Outcome::unknown ? Outcome::skip : outcome;
+}
+
 std::string property(std::string_view name, std::string_view value) {
   return fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", name, escaped(value));
 }
 
 }  // namespace
 
-std::string to_junit(const Report& report, const RenderOptions& /*options*/) {
+std::string to_junit(const Report& complete, const RenderOptions& /*options*/) {
+  auto report = complete;
+  if (!report.judged) {  // a trial is not an error
+    for (auto& each : report.checks) each.outcome = skipped_unless_known(each.outcome);
+    for (auto& each : report.findings) each.outcome = skipped_unless_known(each.outcome);
+  }
   const auto counts =
       fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}")", report.checks.size(),
                   count_checks(report, Outcome::fail), count_checks(report, Outcome::unknown),
@@ -72,7 +81,7 @@ std::string to_junit(const Report& report, const RenderOptions& /*options*/) {
       "<testsuites>\n"
       "  <testsuite name=\"muster\" {} time=\"{:.3f}\" timestamp=\"{}\" hostname=\"{}\">\n"
       "    <properties>\n",
-      counts, report.duration_ms / 1000.0, escaped(timestamp), escaped(report.node));
+      counts, report.duration_ms / 1000.0, escaped(timestamp), escaped(name_of(report)));
   xml += property("verdict", to_string(report.verdict));
   xml += property("profile", report.profile);
   xml += property("context", report.context);

@@ -55,7 +55,7 @@ class Page {
         source_(report.benchmark.empty() ? fmt::format("context=\"{}\"", label(report.context))
                                          : fmt::format("command=\"{}\"", label(report.benchmark))) {
     // Metrics made from snapshots are of other nodes than the one that exports them.
-    if (!report.snapshot.empty()) source_ += fmt::format(",node=\"{}\"", label(report.node));
+    if (!report.snapshot.empty()) source_ += fmt::format(",node=\"{}\"", label(name_of(report)));
   }
 
   // Begins the samples of a metric; `name` follows the prefix.
@@ -237,7 +237,7 @@ std::string to_prometheus(const Report& report, const RenderOptions& /*options*/
   Page page(report);
   page.family("info", "What ran: the version of muster and the profile it judged by.");
   const auto node =
-      report.snapshot.empty() ? fmt::format("node=\"{}\",", label(report.node)) : std::string();
+      report.snapshot.empty() ? fmt::format("node=\"{}\",", label(name_of(report))) : std::string();
   page.sample(fmt::format(R"({}profile="{}",version="{}")", node, label(report.profile),
                           label(report.muster)),
               1);

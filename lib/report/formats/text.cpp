@@ -182,6 +182,7 @@ std::string closing_line(std::string_view word, std::string_view text,
 }
 
 std::string verdict_line(const Report& report, const RenderOptions& options) {
+  if (!report.judged) return closing_line("verdict", why_not_judged(report), options);
   const auto word = to_string(report.verdict);
   const auto host = report.physical_host.empty()
                         ? std::string()
@@ -190,13 +191,11 @@ std::string verdict_line(const Report& report, const RenderOptions& options) {
   if (const auto seen = coverage(report); !seen.empty()) {
     why += fmt::format("{}{}", why.empty() ? "" : "; ", seen);
   }
-  const bool is_job = !report.nodes.empty();
-  const auto node = report.node.empty() ? "(no name)"
-                    : is_job            ? fmt::format("the job on {}", printable(report.node))
-                                        : printable(report.node);
+  const bool is_job = is_of_job(report);
+  const auto node = fmt::format("{}{}", is_job ? "the job on " : "", name_of(report));
   if (is_job && report.verdict == Verdict::unhealthy) {
     const auto whom = report.accused.empty()
-                          ? std::string("no node is accused")
+                          ? std::string("no single node is to blame")
                           : fmt::format("because of findings on {}", joined(report.accused, ", "));
     why = fmt::format("{}{}{}", whom, why.empty() ? "" : "; ", why);
   }

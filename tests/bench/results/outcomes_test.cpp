@@ -179,9 +179,9 @@ TEST(CompletionTest, NamesTheMissingAndThePresentRanks) {
            "rank 5 (gpu5 on gpu-0007) gave up in start of nccl: gpu5: cuDevicePrimaryCtxRetain: "
            "uncorrectable ECC error encountered (CUDA 214, CUDA_ERROR_ECC_UNCORRECTABLE)",
            Remedy::report_to_provider)},
-      {{Trouble::Kind::stopped, "all_reduce of 8 MiB", "SIGTERM", {}, {}},
-       finding("job", Outcome::unknown, "the job was stopped in all_reduce of 8 MiB: SIGTERM",
-               Remedy::restart_app)}};
+      {{Trouble::Kind::stopped, "all_reduce of 8 MiB", "ended by SIGTERM", {}, {}},
+       finding("job", Outcome::unknown, "ended by SIGTERM during all_reduce of 8 MiB",
+               Remedy::none)}};
   for (const auto& [stop, expected] : cases) {
     EXPECT_EQ(judge_completion(stop, members()), expected);
   }

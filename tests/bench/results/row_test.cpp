@@ -74,6 +74,16 @@ TEST(TimingTest, OneRankHasNoBusBandwidth) {
   EXPECT_GT(timing->judged.algorithm, 0);
 }
 
+TEST(TimingTest, OneRankMovesNothingInPlace) {
+  auto operation = all_reduce_of(1 << 20);
+  operation.in_place = true;
+  const auto timing = timing_of(operation, 1, {{0, {3e-8}}});
+  ASSERT_TRUE(timing);
+  EXPECT_EQ(timing->shown.algorithm, 0);
+  EXPECT_EQ(timing->judged.algorithm, 0);
+  EXPECT_GT(timing_of(operation, 2, {{0, {3e-8}}, {1, {3e-8}}})->shown.algorithm, 0);
+}
+
 TEST(TimingTest, RefusesMissingAndInvalidTimes) {
   EXPECT_EQ(complaint_about(2, {{0, {1}}}), "1 of 2 ranks sent their times");
   EXPECT_EQ(complaint_about(2, {{0, {1}}, {0, {1}}}),

@@ -91,7 +91,7 @@ TEST(TableTest, TheHeaderListsTheRanks) {
 #  Rank  0 Group  0 Pid    123 on   gpu-0007 device  3 [0004:00:00] NVIDIA A100-SXM4-40GB
 #  Rank  1 Group  0 Pid     99 on      cpu-1 device  0 [host] host memory
 #
-# Each operation is waited for; nccl-tests starts them back to back (--pipelined)
+# Blocking mode; nccl-tests pipelines (--pipelined)
 #
 #                                                              out-of-place                       in-place
 #       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
@@ -103,6 +103,7 @@ TEST(TableTest, EveryLineButTheRowsIsAComment) {
   const auto header = table_header({.library = "a\nb", .factor = 0, .members = {{.host = "c\nd"}}});
   for (const auto line : split_lines(header)) EXPECT_TRUE(line.starts_with('#')) << line;
   EXPECT_THAT(header, HasSubstr("step: 0(list)"));
+  EXPECT_THAT(table_header({.factor = 2, .step = 1 << 30}), HasSubstr("step: 1073741824(bytes)"));
 }
 
 TEST(TableTest, TheFooterAveragesSizesAndPlacements) {

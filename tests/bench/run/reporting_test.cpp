@@ -45,7 +45,7 @@ TEST(RunRecordTest, ACompletedRunHasEveryCheck) {
   const auto report = report_of(known, BenchCommand{});
   EXPECT_EQ(report.ways, known.ways);
   EXPECT_EQ(report.warnings, known.warnings);
-  EXPECT_EQ(report.node, "a, b");
+  EXPECT_EQ(report.node, std::nullopt);
   EXPECT_EQ(report.profile, "generic");
   EXPECT_EQ(report.verdict, Verdict::unknown);  // the bandwidth has no limit
   EXPECT_EQ(report.nodes, (std::vector<std::string>{"a", "b"}));
@@ -138,12 +138,49 @@ TEST(RunRecordTest, ProvidesTheFactsForLimits) {
   EXPECT_FALSE(facts.gpus);
 }
 
-TEST(RunRecordTest, NamesAFewHostsAndCountsTheRest) {
-  RunRecord known;
-  known.hosts = {"a", "b", "c", "d"};
-  EXPECT_EQ(begin_report(known).node, "a, b, c, d");
-  known.hosts.emplace_back("e");
-  EXPECT_EQ(begin_report(known).node, "a, b, c and 2 more");
+TEST(RunRecordTest, WithoutALimitAndDevicesItIsATrial) {
+  auto known = two_ranks();
+  const auto judged = [&](const BenchCommand& command = {}) {
+    const auto report = report_of(known, command);
+    EXPECT_NE(report.verdict, Verdict::healthy);
+    return report.judged;
+  };
+  EXPECT_TRUE(judged());
+  known.facts.bare = true;
+  EXPECT_FALSE(judged());
+  EXPECT_EQ(exit_status(report_of(known, BenchCommand{})), kExitHealthy);
+  EXPECT_TRUE(judged({.min_busbw = BytesPerSecond{9e9}})) << "a limit that is missed";
+  EXPECT_TRUE(judged({.acceptance = true}));
+  EXPECT_TRUE(judged({.require_transport = {"ib"}})) << "something else is unknown";
+  known.limited = true;
+  EXPECT_TRUE(judged()) << "another collective has a limit";
+  known.limited = false;
+  known.rows[0].in_place->wrong = {{.rank = 0, .elements = 1}};
+  EXPECT_TRUE(judged()) << "wrong data";
+  known = two_ranks();
+  known.facts.bare = true;
+  known.choice.profile.bench->job_all_reduce = {
+      {.size = Bytes{1024}, .nodes_at_least = 2, .fail_below = BytesPerSecond{1e9}}};
+  EXPECT_TRUE(judged()) << "the site's profile has a limit, for another size";
+}
+
+TEST(RunRecordTest, PartsWithoutALimitAndDevicesAreATrial) {
+  auto known = two_ranks();
+  known.facts.bare = true;
+  for (int part = 0; part < 2; ++part) known.parts.push_back({"part", {part}, known.rows});
+  known.rows.clear();
+  const auto report = report_of(known, {.split = Split{.by = Split::By::count, .count = 1}});
+  EXPECT_EQ(report.verdict, Verdict::unknown);
+  EXPECT_FALSE(report.judged);
+}
+
+TEST(RunRecordTest, TheTableHasTheSizesThatWereAskedFor) {
+  const auto head = table_head(two_ranks(), {.max = 1 << 20, .factor = 4}, {8, 32, 524288});
+  EXPECT_EQ(head.min_bytes, 8U);
+  EXPECT_EQ(head.max_bytes, 1048576U);
+  EXPECT_EQ(table_head(two_ranks(), {.step = 4}, {8, 12}).max_bytes, 12U);
+  EXPECT_EQ(table_head(two_ranks(), {.step = 4}, {8, 12}).step, 4U);
+  EXPECT_EQ(table_head(two_ranks(), {.sizes = {64, 8}}, {64, 8}).factor, 0U);
 }
 
 using ::testing::Each;
@@ -182,6 +219,27 @@ TEST_F(PrinterTest, PrintsTheTableAtOnceAndTheReportAsItsComment) {
   ASSERT_TRUE(printer.finish(report).has_value());
   EXPECT_THAT(split_lines(out), Each(StartsWith("#")));
   EXPECT_NE(out.find("rank 5: element 7 is -3, expected 3"), std::string::npos);
+}
+
+TEST_F(PrinterTest, EndsWithTheReasonForStatusTwo) {
+  report.verdict = Verdict::unknown;
+  report.findings[0].outcome = Outcome::unknown;
+  report.findings[0].message = "not judged: no limit";
+  std::string note;
+  console.note = [&](std::string_view line) { note = line; };
+  ASSERT_TRUE(Printer(command, console).finish(report));
+  EXPECT_EQ(split_lines(out).back(),
+            "# could not decide (status 2): bench.data job: not judged: no limit");
+  EXPECT_EQ(note, "");
+  command.format = Format::json;
+  ASSERT_TRUE(Printer(command, console).finish(report));
+  EXPECT_EQ(note,
+            "muster-bench: could not decide (status 2): bench.data job: not judged: no limit");
+  out.clear();
+  command.format = Format::text;
+  report.judged = false;
+  ASSERT_TRUE(Printer(command, console).finish(report));
+  EXPECT_EQ(out.find("could not decide"), std::string::npos);
 }
 
 TEST_F(PrinterTest, ShowsProgressOnlyOnATerminalAndClearsIt) {

@@ -101,8 +101,8 @@ TroubleReporter to_stderr(std::function<void()> before_exit = nullptr) {
 
 TEST(EmergencyDeathTest, ExitsWithTheStatusOfTheTrouble) {
   EXPECT_EXIT(end_of(lost({1})), ExitedWithCode(kExitUnhealthy), "rank ended");
-  EXPECT_EXIT(end_of({.kind = Trouble::Kind::stopped, .what = "received SIGTERM"}),
-              ExitedWithCode(kExitUndecided), "received SIGTERM");
+  EXPECT_EXIT(end_of({.kind = Trouble::Kind::stopped, .what = "ended by SIGTERM"}),
+              ExitedWithCode(kExitUndecided), "ended by SIGTERM");
   EXPECT_EXIT(end_of({.kind = Trouble::Kind::given_up,
                       .phase = {"start of nccl", Part::starting},
                       .what = "no library"}),

@@ -244,7 +244,7 @@ TEST_P(KillTest, ASignalToAllEndsTheRunWithAReport) {
     EXPECT_TRUE(party->job.leaves_nothing());
     if (GetParam().start == Case::Start::mpirun) continue;  // it exits with a status of its own
     EXPECT_EQ(party->status, 2);
-    EXPECT_THAT(said, HasSubstr("received SIG"));
+    EXPECT_THAT(said, HasSubstr("ended by SIG"));
     // One report, from rank 0.
     const auto first = said.find("# verdict");
     EXPECT_NE(first, std::string::npos) << said;
@@ -261,7 +261,7 @@ TEST_P(KillTest, ASignalToOneRankIsUndecidedOnEveryRank) {
   send(party->pid_of(1), SIGTERM);
   const auto said = party->output_of(0, -1);
   EXPECT_EQ(party->status, 2);
-  EXPECT_THAT(said, HasSubstr("received SIGTERM"));
+  EXPECT_THAT(said, HasSubstr("ended by SIGTERM"));
   EXPECT_EQ(said.find("unhealthy"), std::string::npos) << said;
   EXPECT_TRUE(party->job.leaves_nothing());
 }

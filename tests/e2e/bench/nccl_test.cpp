@@ -75,7 +75,9 @@ TEST_F(FakeNccl, AboveTheLimitIsHealthy) {
   start(R"("busbw": {"all_reduce": 187})");
   const auto report = end(0);
   EXPECT_EQ(report["verdict"], "healthy");
-  EXPECT_EQ(report["node"], "node0, node1");
+  EXPECT_TRUE(report["node"].is_null());
+  EXPECT_EQ(report["nodes"].dump(), R"(["node0","node1"])");
+  EXPECT_EQ(report["accused"].dump(), "[]");
   EXPECT_EQ(outcome_of(report, "bench.job_all_reduce"), "pass");
   EXPECT_EQ(outcome_of(report, "bench.transport"), "pass");
   EXPECT_EQ(outcome_of(report, "bench.data"), "pass");

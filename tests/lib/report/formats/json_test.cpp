@@ -71,6 +71,20 @@ TEST(JsonReportTest, RoundTrips) {
   EXPECT_TRUE(*again == report);
 }
 
+TEST(JsonReportTest, AJobHasNodesInPlaceOfANode) {
+  auto report = sick_report();
+  EXPECT_THAT(to_json(report), AllOf(Not(HasSubstr("accused")), Not(HasSubstr("judged"))));
+  report.node.reset();
+  report.nodes = {"a", "b"};
+  const auto json = to_json(report, {.indent = 0});
+  EXPECT_THAT(json, AllOf(HasSubstr(R"("node":null)"), HasSubstr(R"("judged":true)"),
+                          HasSubstr(R"("nodes":["a","b"],"accused":[])")));
+  const auto again = parse_report(json);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->node, std::nullopt);
+  EXPECT_EQ(again->nodes, report.nodes);
+}
+
 TEST(JsonReportTest, WritesNanAsNull) {
   auto report = sick_report();
   report.findings[0].observed = std::numeric_limits<double>::quiet_NaN();

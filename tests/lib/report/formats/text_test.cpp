@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "lib/report/summary.hpp"
 #include "tests/lib/report/sample_report.hpp"
 
 namespace muster {
@@ -131,16 +132,40 @@ TEST(TextReportTest, AlwaysShowsGivenChecks) {
 
 TEST(TextReportTest, DescribesAJob) {
   auto report = healthy_report();
-  report.node = "gpu-0001, gpu-0002 and 62 more";
+  report.node.reset();
   report.nodes = {"gpu-0001", "gpu-0002"};
   EXPECT_EQ(to_text(report, {.quiet = true}),
-            "verdict  the job on gpu-0001, gpu-0002 and 62 more is healthy: 1 of 1 check\n");
+            "verdict  the job on gpu-0001, gpu-0002 is healthy: 1 of 1 check\n");
   report.verdict = Verdict::unhealthy;
   EXPECT_THAT(to_text(report, {.quiet = true}),
-              HasSubstr(" is unhealthy: no node is accused; 1 of"));
+              HasSubstr(" is unhealthy: no single node is to blame; 1 of"));
   report.accused = {"gpu-0002"};
   EXPECT_THAT(to_text(report, {.quiet = true}),
               HasSubstr(" is unhealthy: because of findings on gpu-0002; 1 of"));
+}
+
+TEST(TextReportTest, NamesTheNodesOfAJob) {
+  Report report;
+  EXPECT_EQ(name_of(report), "(no name)");
+  report.node = "a";
+  report.nodes = {"a"};
+  EXPECT_EQ(name_of(report), "a");
+  for (int i = 2; i <= 16; ++i) report.nodes.push_back(fmt::format("a{}", i));
+  EXPECT_EQ(name_of(report), "a,a[2-16]");
+  report.nodes.clear();
+  for (char c = 'a'; c <= 'z'; ++c) report.nodes.push_back(fmt::format("{}-node", c));
+  EXPECT_EQ(name_of(report), "a-node, b-node, c-node and 23 more");
+}
+
+TEST(TextReportTest, ATrialIsNotJudged) {
+  auto report = undecided_report(1);
+  report.judged = false;
+  EXPECT_THAT(to_text(report, {.quiet = true}), "verdict  not judged: no limit for this machine\n");
+  report.measurements = measured_report().measurements;
+  EXPECT_THAT(to_text(report, {.quiet = true}),
+              "verdict  not judged: no limit for this machine, pass --min-busbw\n");
+  EXPECT_EQ(to_npd(report), "not judged: no limit for this machine, pass --min-busbw\n");
+  EXPECT_EQ(exit_status(report), kExitHealthy);
 }
 
 TEST(TextReportTest, HasColourOnlyOnRequest) {
