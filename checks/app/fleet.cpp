@@ -13,6 +13,7 @@
 #include "lib/base/text.hpp"
 #include "lib/command/options.hpp"
 #include "lib/hosts/hostlist.hpp"
+#include "lib/report/summary.hpp"
 
 namespace muster::app {
 namespace {

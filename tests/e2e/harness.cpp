@@ -117,8 +117,8 @@ std::vector<std::string> concerns(const Report& report) {
 }
 
 std::string explain(const Report& report) {
-  std::string text =
-      fmt::format("{} is {} by {}\n", report.node.value_or("(no name)"), to_string(report.verdict), report.profile);
+  std::string text = fmt::format("{} is {} by {}\n", report.node.value_or("(no name)"),
+                                 to_string(report.verdict), report.profile);
   for (const auto& finding : report.findings) {
     if (finding.outcome == Outcome::pass || finding.outcome == Outcome::skip) continue;
     text.append(fmt::format("  {} {} {}: {}\n", to_string(finding.outcome), finding.check,
