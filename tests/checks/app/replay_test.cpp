@@ -36,7 +36,7 @@ class ReplayTest : public ::testing::Test {
     std::vector<std::string> names;
     for (const auto line : split_lines(caller_.out())) {
       const auto report = parse_report(line);
-      names.push_back(report ? report->node : report.error().message);
+      names.push_back(report ? report->node.value_or("") : report.error().message);
     }
     return names;
   }

@@ -94,7 +94,7 @@ TEST(JsonReportTest, WritesNanAsNull) {
 TEST(JsonReportTest, MakesTextPrintable) {
   const auto again = parse_report(to_json(hostile_report()));
   ASSERT_TRUE(again) << again.error().message;
-  EXPECT_THAT(again->node, HasSubstr("a\\x0ab"));
+  EXPECT_THAT(again->node.value_or(""), HasSubstr("a\\x0ab"));
   EXPECT_EQ(again->findings.size(), 4U);
 }
 

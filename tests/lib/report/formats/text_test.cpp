@@ -75,7 +75,7 @@ TEST(TextReportTest, NamesTheFileOfASnapshotFirst) {
 
 TEST(TextReportTest, ShowsANodeWithoutAName) {
   auto report = healthy_report();
-  report.node.clear();
+  report.node.reset();
   EXPECT_THAT(to_text(report), HasSubstr("verdict  (no name) is healthy: 1 of 1 check\n"));
 }
 
