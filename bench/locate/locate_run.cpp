@@ -158,6 +158,7 @@ class LocateRun {
     report_.nodes = nodes_.names;
     sign(report_, "locate", choice_, begin_);
     muster::conclude(report_, checks);
+    report_.judged = !choice_.bare || floor_.has_value() || report_.verdict != Verdict::unknown;
     if (const auto written = write(); !written) {
       return input_.refuse(kExitUndecided, written.error().message);
     }
@@ -253,6 +254,7 @@ int search_simulation(const LocateCommand& command, const RunInput& input) {
   if (const auto checked = check_outputs(command, input); !checked) {
     return input.refuse(kExitUndecided, checked.error().message);
   }
+  choice->bare = false;  // of the simulated nodes
   Simulation simulation(*cluster);
   const auto bytes = size_for(command, choice->profile, true);
   LocateRun run(command, input, *std::move(choice), std::move(nodes),
@@ -275,7 +277,9 @@ Result<int> lead(const LocateCommand& command, RankContext& self, Job& job,
   TRY_ASSIGN(auto nodes, nodes_of(self.membership.agreed));
   TRY(read_topology(nodes, command));
   TRY(check_outputs(command, self.input));
-  LocateRun run(command, self.input, self.reporter.record().choice, std::move(nodes), messages);
+  auto choice = self.reporter.record().choice;
+  choice.bare = self.reporter.record().facts.bare;
+  LocateRun run(command, self.input, std::move(choice), std::move(nodes), messages);
   LocateRun::NodeTester test;
   if (!command.tests(self.kind).empty()) {
     test = [&job](const std::vector<Node>& slow) { return job.test(slow); };

@@ -150,13 +150,21 @@ class NodeRun {
     sign(report_, "node", choice_, begin_);
     leave_undecided_without_tests(report_.findings);
     muster::conclude(report_, checks_);
+    report_.judged = !is_trial();
     // Checks that were measured are shown, whatever their outcome.
     const std::vector<std::string_view> shown(checks_.begin(), checks_.end());
     const auto text = report_text(report_, command_, input_.console, shown);
     const auto written =
         write_answer(input_.console, command_.output, fmt::format("{}{}", screen_.cleared(), text));
-    if (written) return exit_status(report_.verdict);
+    if (written) return exit_status(report_);
     return input_.refuse(kExitUndecided, written.error().message);
+  }
+
+  // Whether tests ran, and nothing could judge them: no limit, and no equal devices.
+  [[nodiscard]] bool is_trial() const {
+    const auto is_skip = [](const Finding& each) { return each.outcome == Outcome::skip; };
+    return choice_.bare && !report_.measurements.empty() &&
+           std::ranges::all_of(report_.findings, is_skip);
   }
 
   const NodeCommand& command_;

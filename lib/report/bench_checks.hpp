@@ -144,7 +144,7 @@ inline constexpr std::array kBenchChecks{
                "Another program lowers the numbers, and the tests would disturb it. The finding "
                "names the process.",
                "Run on an idle node, or with --even-if-busy.", BenchCheck::Judges::run},
-    BenchCheck{"bench.locate", "No node, device, link or leaf switch is slower than its equals",
+    BenchCheck{"bench.locate", "No node, device, link or leaf switch is slower than its peers",
                "`muster-bench locate` measures pairs of nodes at the same time, then suspects "
                "with proven partners, then suspects while all others are idle. The message names "
                "what is slow and what was ruled out.",

@@ -111,7 +111,8 @@ std::string name_of(const Report& report) {
 }
 
 std::string why_not_judged(const Report& report) {
-  const bool has_bandwidth = std::ranges::find(report.measurements, "busbw",
+  const bool has_bandwidth = report.benchmark == "locate" ||
+                             std::ranges::find(report.measurements, "busbw",
                                                &Measurement::quantity) != report.measurements.end();
   return fmt::format("not judged: no limit for this machine{}",
                      has_bandwidth ? ", pass --min-busbw" : "");
