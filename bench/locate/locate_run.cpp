@@ -90,8 +90,8 @@ Result<void> read_topology(Nodes& nodes, const LocateCommand& command) {
 }
 
 constexpr std::string_view kNeedsTwoNodes =
-    "locate compares nodes and needs at least two, but this job runs on one; muster-bench node "
-    "tests a single node";
+    "a search needs at least two nodes, and this job has one; muster-bench node tests a single "
+    "node";
 
 // Checked before the search, which may take minutes.
 Result<void> check_outputs(const LocateCommand& command, const RunInput& input) {
@@ -158,7 +158,8 @@ class LocateRun {
     report_.nodes = nodes_.names;
     sign(report_, "locate", choice_, begin_);
     muster::conclude(report_, checks);
-    report_.judged = !choice_.bare || floor_.has_value() || report_.verdict != Verdict::unknown;
+    const bool limited = limits_.pair || limits_.job;
+    report_.judged = !choice_.bare || limited || report_.verdict != Verdict::unknown;
     if (const auto written = write(); !written) {
       return input_.refuse(kExitUndecided, written.error().message);
     }
@@ -247,7 +248,7 @@ int search_simulation(const LocateCommand& command, const RunInput& input) {
   const auto cluster = choose_cluster(command.cluster, choice->profile, input.variables);
   if (!cluster) return input.refuse(cluster.error().status, cluster.error().message);
   auto nodes = nodes_of(*cluster, command.topology.empty());
-  if (nodes.count() < 2) return input.refuse(kExitUsage, kNeedsTwoNodes);
+  if (nodes.count() < 2) return input.refuse(kExitUndecided, kNeedsTwoNodes);
   if (const auto read = read_topology(nodes, command); !read) {
     return input.refuse(kExitConfiguration, read.error().message);
   }
@@ -278,7 +279,7 @@ Result<int> lead(const LocateCommand& command, RankContext& self, Job& job,
   TRY(read_topology(nodes, command));
   TRY(check_outputs(command, self.input));
   auto choice = self.reporter.record().choice;
-  choice.bare = self.reporter.record().facts.bare;
+  choice.bare = self.reporter.record().facts.bare && self.kind != BackendKind::nccl;
   LocateRun run(command, self.input, std::move(choice), std::move(nodes), messages);
   LocateRun::NodeTester test;
   if (!command.tests(self.kind).empty()) {
@@ -297,7 +298,7 @@ Result<int> lead(const LocateCommand& command, RankContext& self, Job& job,
 Result<int> search_job(const LocateCommand& command, RankContext& self) {
   if (self.membership.agreed.hosts.size() < 2) {
     if (self.leads()) self.say(kNeedsTwoNodes);
-    return kExitUsage;
+    return kExitUndecided;
   }
   const bool gpus = self.kind == BackendKind::nccl;
   const auto& profile = self.reporter.record().choice.profile;

@@ -139,7 +139,8 @@ bool is_unlimited(const RunRecord& record, const BenchCommand& command) {
 // A run without any limit, on nodes without GPUs and HCAs, is a trial.
 bool is_trial(const RunRecord& record, const BenchCommand& command) {
   const bool rest = record.rows.empty() && record.parts.empty() && !record.before.findings.empty();
-  return record.facts.bare && !record.limited && (rest || is_unlimited(record, command));
+  return record.facts.bare && !record.facts.gpus && !record.limited &&
+         (rest || is_unlimited(record, command));
 }
 
 std::vector<std::string> hosts_of(const std::vector<Member>& members) {

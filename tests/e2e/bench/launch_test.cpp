@@ -13,6 +13,7 @@
 namespace muster::e2e {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -146,7 +147,7 @@ TEST(LaunchTest, AloneIsOneRank) {
   Job job;
   job.start(kSmall);
   const auto end = job.end_of(0);
-  EXPECT_EQ(end.status, 2) << end.err;  // a single rank has no bus bandwidth
+  EXPECT_THAT(end.status, AnyOf(0, 2)) << end.err;  // a trial, unless here is a GPU or an HCA
   EXPECT_THAT(end.out, HasSubstr("# Out of bounds values : 0 OK\n"));
   EXPECT_TRUE(job.leaves_nothing());
 }

@@ -372,7 +372,7 @@ TEST(FakeNcclTest, ANodeWithADriverAndNoGpuMeasuresItsHostMemory) {
   };
   const Variables variables{{"MUSTER_FAKE_GPU", scenario}};
   const auto cpu = job.end_of(job.start(words("--profile=generic"), variables));
-  EXPECT_EQ(cpu.status, 2) << cpu.err;  // no limit, and a single rank
+  EXPECT_THAT(cpu.status, AnyOf(0, 2)) << cpu.err;  // a trial, unless here is a GPU or an HCA
   EXPECT_THAT(cpu.out, HasSubstr("# Out of bounds values : 0 OK"));
   EXPECT_THAT(cpu.out, AllOf(HasSubstr("# back end tcp: no GPU ("), HasSubstr("(CUDA 100")));
   const auto gpu = job.end_of(job.start(words("--profile=nd96asr_v4"), variables));
