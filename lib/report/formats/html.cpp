@@ -46,7 +46,7 @@ svg.chart{width:100%;height:auto;max-width:44rem}
 .bar{display:flex;height:1.8rem;border-radius:.3rem;overflow:hidden}
 ul.parts,ul.legend{list-style:none;padding:0;margin:.4rem 0}
 ul.legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem}
-table.sizes{width:auto}table.sizes th,table.sizes td{padding-right:1.2rem}table.sizes th+th{text-align:right}
+table.sizes{width:auto}table.sizes th,table.sizes td{padding:.15rem 1.2rem .15rem 0;white-space:nowrap}table.sizes th+th{text-align:right}
 ul.parts i,ul.legend i{display:inline-block;width:.8em;height:.8em;border-radius:.15em;margin-right:.5em}
 @media(max-width:40rem){
 .cards thead{display:none}.cards tr{display:block;border-bottom:1px solid var(--line);padding:.5rem 0}
