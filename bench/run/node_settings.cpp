@@ -43,9 +43,9 @@ Attempt<Choice> choose_on_node(const ProfileSources& sources, const std::optiona
                                  if (!named) candidates = read_candidates(sources);
                                }};
   Attempt<Choice> choice;
+  if (named) choice = named_profile(sources, *named, load_profile);
   (void)observe(Root(), options, [&](const Snapshot& snapshot) -> std::optional<Plan> {
-    choice = named ? named_profile(sources, *named, load_profile)
-                   : recognised_profile(sources, candidates, snapshot, load_profile);
+    if (!named) choice = recognised_profile(sources, candidates, snapshot, load_profile);
     if (choice) choice->bare = is_bare(hardware_of(snapshot));
     return std::nullopt;
   });

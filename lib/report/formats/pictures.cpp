@@ -236,7 +236,8 @@ Json chart_of(const SizeSeries& series, const Finding* judge) {
         points +=
             fmt::format("{:.1f},{:.1f} ", kLeft + step * static_cast<double>(at), y_of(value));
       }
-      chart["rows"][at++]["values"].push_back(known ? fmt::format(fmt::runtime(value < 0.01 ? "{:.2g}" : "{:.2f}"), value) : "-");
+      chart["rows"][at++]["values"].push_back(
+          known ? fmt::format(fmt::runtime(value < 0.01 ? "{:.2g}" : "{:.2f}"), value) : "-");
     }
     if (points.empty()) {
       for (auto& row : chart["rows"]) row["values"].erase(row["values"].size() - 1);
