@@ -351,7 +351,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"all_reduce_perf -b", "-b needs a value"},
         Bad{"all_reduce --type int7",
             "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
-            "float, double, half, bfloat16 or int32, got \"int7\"; did you mean int32?"},
+            "float, double, half, bfloat16 or int32, got \"int7\"; did you mean int?"},
         Bad{"all_reduce --type f32,f23",
             "--type: expects f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64, or nccl-tests' "
             "float, double, half, bfloat16 or int32, got \"f23\"; did you mean f32?"},

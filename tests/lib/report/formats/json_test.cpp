@@ -73,7 +73,8 @@ TEST(JsonReportTest, RoundTrips) {
 
 TEST(JsonReportTest, AJobHasNodesInPlaceOfANode) {
   auto report = sick_report();
-  EXPECT_THAT(to_json(report), AllOf(Not(HasSubstr("accused")), Not(HasSubstr("judged"))));
+  EXPECT_THAT(to_json(report),
+              AllOf(Not(HasSubstr("accused")), Not(HasSubstr("\"judged\": true"))));
   report.node.reset();
   report.nodes = {"a", "b"};
   const auto json = to_json(report, {.indent = 0});
