@@ -166,7 +166,7 @@ class Replay {
   }
 
   [[nodiscard]] JudgedFile shown(const Report& report, FleetNode node) const {
-    JudgedFile judged{.status = exit_status(report.verdict)};
+    JudgedFile judged{.status = exit_status(report)};
     if (has_table()) judged.node = std::move(node);
     if (has_table() && files_.size() > kFewNodes && !command_.verbose) return judged;
     judged.text = render(report, command_, caller_.console, true);

@@ -88,7 +88,7 @@ Result<Report> parse_output(const BenchmarkOutput& output) {
     return make_error(fmt::format("muster-bench: invalid report: {}",
                                   printable(report.error().message, kLongestText)));
   }
-  if (exit_status(report->verdict) == output.status) return report;
+  if (exit_status(*report) == output.status) return report;
   return make_error(fmt::format("muster-bench reported {} and exited with status {}",
                                 to_string(report->verdict), output.status));
 }
