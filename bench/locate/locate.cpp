@@ -60,6 +60,12 @@ std::optional<double> median_rate(std::span<const PairRate> pairs) {
   return median_of(std::move(rates));
 }
 
+// Whether healthy values vary so much that a large loss would not show.
+bool hides_losses(const Scale& scale) {
+  constexpr double kVisibleLoss = 0.15;
+  return 1 - scale.limit / scale.median > kVisibleLoss;
+}
+
 // A verdict on all nodes together: everyone is slow, or nothing can be decided.
 std::optional<Culprit> judge_all(const std::optional<Scale>& scale, std::span<const PairRate> pairs,
                                  const Suspicion& found, const Floor& floor, const Nodes& nodes) {
@@ -78,9 +84,8 @@ std::optional<Culprit> judge_all(const std::optional<Scale>& scale, std::span<co
                    .share = floor ? gbps / *floor : 0,
                    .evidence = {}};
   }
-  constexpr double kVisibleLoss = 0.15;
   const double visible = 1 - scale->limit / scale->median;
-  const bool hidden = visible > kVisibleLoss;
+  const bool hidden = hides_losses(*scale);
   if (hidden || (found.slow.empty() && found.pairs.empty())) {
     if (auto rates = two_rates(pairs, nodes); !rates.empty()) return not_enough(std::move(rates));
   }
@@ -230,8 +235,10 @@ class Locator {
 
   [[nodiscard]] Result<void> accuse() {
     if (general_) result_.culprits.push_back(*general_);
+    const bool suspicious = !found_.slow.empty() || !found_.pairs.empty();
+    if (all_slow() && !suspicious && hides_losses(*result_.scale)) return {};
     if (all_slow() && found_.proven.empty()) return {};
-    if (!found_.slow.empty() || !found_.pairs.empty()) {
+    if (suspicious) {
       TRY_ASSIGN(auto culprits, explain(found_, nodes_, rounds_));
       append(result_.culprits, std::move(culprits));
     }

@@ -83,6 +83,10 @@ INSTANTIATE_TEST_SUITE_P(
                    "node 23 among 16"},
         SearchCase{"in_very_large_groups", "nodes=64,noise=1%,fault=slow_large:23:40:0.6",
                    "node 23 among 64"},
+        SearchCase{"half_of_few",
+                   "nodes=6,noise=1%,rate=150GB/s,fault=slow_node:0:0.6,fault=slow_node:3:0.8,"
+                   "fault=slow_hca:5:1:0.5",
+                   "everyone", Known::limit},
         SearchCase{"one_of_two", "nodes=2,fault=slow_hca:1:3:0.5", "everyone", Known::limit},
         SearchCase{"one_of_two_hangs", "nodes=2,fault=hang:1", "everyone hangs", Known::limit},
         SearchCase{"two", "nodes=2", "undecided", Known::nothing},
