@@ -67,6 +67,11 @@ std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   const auto& speed = device->link_speed_max_gts;
   const auto& width = device->link_width ? device->link_width : device->link_width_max;
   if (!speed || !width) return std::nullopt;
+  if (is_saturated(*gpu.replays)) {
+    return about(gpu, Outcome::warn,
+                 fmt::format("has a counter of PCIe replays that is saturated at {}", *gpu.replays),
+                 Remedy::watch, {count_value(*gpu.replays)});
+  }
   const auto key = fmt::format("gpu.{}.pcie_replays", gpu.address);
   const auto rise = rise_of(snapshot, key, *gpu.replays);
   const double most = pci::replays_allowed_per_minute(*speed, *width);

@@ -46,7 +46,7 @@ std::string clock_now(const GpuClocks& clocks) {
 Finding held_down(const Gpu& gpu, Outcome outcome, const std::string& words, Remedy remedy,
                   const std::string& when = {}) {
   return gpu::about(gpu, outcome,
-                    fmt::format("clocks limited by {}{}{}{}", words, when.empty() ? "" : ", ", when,
+                    fmt::format("throttled by {}{}{}{}", words, when.empty() ? "" : ", ", when,
                                 clock_now(gpu.clocks)),
                     remedy, {words, "none"});
 }
@@ -122,6 +122,14 @@ std::optional<LastingSlowdown> lasting(const Snapshot& snapshot, const Gpu& gpu,
   return LastingSlowdown{.reason = now, .words = "as in an earlier run"};
 }
 
+// Why a slowdown that was seen now only warns.
+std::string momentary(const Snapshot& snapshot, const Gpu& gpu) {
+  const bool timed = gpu.clocks.hardware_thermal_ns || gpu.clocks.power_brake_ns;
+  if (timed && reports_times(snapshot)) return "at this moment";
+  return "at this moment (fails if it lasts until the next run: the driver does not report how "
+         "long it lasted)";
+}
+
 std::optional<Finding> judge_reasons(const Snapshot& snapshot, const Gpu& gpu,
                                      const GpuClockLimits& limits, Reasons already_reported) {
   const auto held = lasting(snapshot, gpu, limits);
@@ -130,12 +138,12 @@ std::optional<Finding> judge_reasons(const Snapshot& snapshot, const Gpu& gpu,
   if (const auto words = hardware_words(reasons); !words.empty()) {
     Finding finding = held_down(gpu, held ? Outcome::fail : Outcome::warn, words,
                                 held ? hardware_remedy(snapshot) : Remedy::watch,
-                                held ? held->words : "at this moment");
+                                held ? held->words : momentary(snapshot, gpu));
     return (reasons & kHardwareThermal) != 0 ? too_hot(std::move(finding)) : finding;
   }
   if (const Reasons unknown = reasons & ~kKnown; unknown != 0) {
     return gpu::warned(gpu,
-                       fmt::format("clocks limited for an unknown reason (bits {:#x}){}", unknown,
+                       fmt::format("throttled for an unknown reason (bits {:#x}){}", unknown,
                                    clock_now(gpu.clocks)),
                        Remedy::watch, {count_value(unknown)});
   }
@@ -208,9 +216,9 @@ Finding short_of_power(const Snapshot& snapshot, const std::vector<const Gpu*>& 
     if (!held) held = lasting(snapshot, *each, limits);
   }
   return about(kNode, held ? Outcome::fail : Outcome::warn,
-               fmt::format("clocks of all {} GPUs limited by the hardware power brake, {}: check "
-                           "the power supplies or the power shelf",
-                           gpus.size(), held ? held->words : "at this moment"),
+               fmt::format("all {} GPUs throttled by the hardware power brake, {}: check the power "
+                           "supplies or the power shelf",
+                           gpus.size(), held ? held->words : momentary(snapshot, *gpus.front())),
                held ? hardware_remedy(snapshot) : Remedy::watch, {"hardware power brake", "none"});
 }
 
@@ -234,7 +242,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
       [&](const Gpu& gpu) {
         return judge_one(snapshot, gpu, profile.gpu->clocks, already_reported);
       },
-      "without limited clocks");
+      "not throttled");
   if (!findings.empty()) drop_passes(more);
   append(findings, std::move(more));
   append(findings, compare_highest_clocks(snapshot));

@@ -312,7 +312,7 @@ constinit const Check check{
 
 }  // namespace gpu_firmware
 
-// gpu.recovery_action: the driver asks for no recovery of a GPU.
+// gpu.recovery_action: the driver requests no recovery of a GPU.
 namespace gpu_recovery_action {
 namespace {
 
@@ -329,15 +329,15 @@ struct Action {
 // By NVML's number.
 constexpr std::array<Action, 8> kActions{{
     {"none", Remedy::none},
-    {"reset the GPU", Remedy::reset_gpu, kReset},
-    {"reboot the node", Remedy::reboot, "Resource.Hpc.Reboot"},
-    {"stop its peer-to-peer traffic", Remedy::watch},
-    {"drain and reset the GPU", Remedy::reset_gpu, kReset},
-    {"recover the IMEX domain", Remedy::restart_service},
-    {"reset the bus", Remedy::reboot},
-    {"reboot the system", Remedy::reboot},
+    {"a GPU reset", Remedy::reset_gpu, kReset},
+    {"a reboot", Remedy::reboot, "Resource.Hpc.Reboot"},
+    {"an end of its peer-to-peer traffic", Remedy::watch},
+    {"a drain and a GPU reset", Remedy::reset_gpu, kReset},
+    {"a recovery of the IMEX domain", Remedy::restart_service},
+    {"a bus reset", Remedy::reboot},
+    {"a reboot of the system", Remedy::reboot},
 }};
-constexpr Action kUnknownAction{"unknown action", Remedy::reboot};
+constexpr Action kUnknownAction{"an unknown action", Remedy::reboot};
 
 std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
   if (!gpu.troubles.empty()) {
@@ -359,7 +359,7 @@ std::optional<Finding> judge_one(const Snapshot& snapshot, const Gpu& gpu) {
       number < kActions.size() ? kActions.at(number) : kUnknownAction;
   Finding finding =
       gpu::about(gpu, number == kStopPeers ? Outcome::warn : Outcome::fail,
-                 fmt::format("the driver asks for recovery: {} ({})", words, number),
+                 fmt::format("the driver requests {} ({})", words, number),
                  remedy == Remedy::reset_gpu ? gpu::reset_remedy(snapshot) : remedy, {number, 0});
   finding.category = category;
   if (finding.outcome == Outcome::warn) return finding;
@@ -380,12 +380,12 @@ Findings judge(const Snapshot& snapshot, const Profile& /*profile*/) {
 
 constinit const Check check{
     .id = "gpu.recovery_action",
-    .title = "The driver asks for no recovery of a GPU",
+    .title = "The driver requests no recovery of a GPU",
     .why =
         "From driver 570 on, NVML reports what a GPU needs after a fault: nothing, a reset, a "
         "reboot, or to be drained first. Errors such as \"GPU requires reset\" from any other call "
         "count as well.",
-    .fix = "Drain the node and do what the driver asks for.",
+    .fix = "Drain the node and do what the driver requests.",
     .needs = Probe::nvml | Probe::identity,
     .not_here = gpu::none_to_judge,
     .judge = judge,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors of the links of GPUs: NVLinks and PCIe.
-#include <array>
 
 #include "checks/catalogue.hpp"
 #include "checks/shared/gpus.hpp"
@@ -45,6 +44,17 @@ struct LinkCounts {
   }
 };
 
+// The links of one GPU with a counter that shows nothing.
+struct NotCounted {
+  Links links;
+  std::string why;  // of the first
+
+  void add_link(const NvLink& link, const std::string& reason) {
+    if (links.empty()) why = reason;
+    if (links.empty() || links.back() != &link) links.push_back(&link);
+  }
+};
+
 struct SeenErrors {
   Excess ber;
   Excess crc;
@@ -52,15 +62,10 @@ struct SeenErrors {
   Excess recoveries;
   Excess replays;
   Excess damaged;  // packets
-  Links unreadable;
-  std::string why;
+  NotCounted unreadable;
+  NotCounted saturated;
   LinkCounts links;
 };
-
-void add_unreadable(SeenErrors& seen, const NvLink& link, const std::string& why) {
-  if (seen.unreadable.empty()) seen.why = why;
-  if (seen.unreadable.empty() || seen.unreadable.back() != &link) seen.unreadable.push_back(&link);
-}
 
 class GpuErrors {
  public:
@@ -114,7 +119,7 @@ class GpuErrors {
 
   bool scan_bit_errors(const NvLink& link) {
     if (!limits_.ber_fail_above) return false;
-    if (link.ber.is_unreadable()) add_unreadable(seen_, link, link.ber.why());
+    if (link.ber.is_unreadable()) seen_.unreadable.add_link(link, link.ber.why());
     if (!link.ber) return false;
     if (*link.ber > *limits_.ber_fail_above) seen_.ber.add_link(link, *link.ber);
     return true;
@@ -122,12 +127,10 @@ class GpuErrors {
 
   [[nodiscard]] std::optional<Delta> rise(const NvLink& link, std::string_view name,
                                           const Fact<std::uint64_t>& fact, double over_s) {
-    if (fact.is_unreadable()) add_unreadable(seen_, link, fact.why());
+    if (fact.is_unreadable()) seen_.unreadable.add_link(link, fact.why());
     if (!fact) return std::nullopt;
-    constexpr std::array<std::uint64_t, 2> kEnds{std::numeric_limits<std::uint32_t>::max(),
-                                                 std::numeric_limits<std::uint64_t>::max()};
-    if (std::ranges::count(kEnds, *fact) > 0) {
-      add_unreadable(seen_, link, fmt::format("the counter {} is saturated at {}", name, *fact));
+    if (is_saturated(*fact)) {
+      seen_.saturated.add_link(link, fmt::format("{} at {}", name, *fact));
       return std::nullopt;
     }
     const auto key = fmt::format("gpu.{}.nvlink.{}.{}", gpu_.address, link.link, name);
@@ -186,9 +189,9 @@ std::optional<Finding> worst_of(const Snapshot& snapshot, const Gpu& gpu, const 
     return repeated(gpu, seen.failed, "could not be recovered",
                     *limits.failed_recoveries_fail_above, Outcome::fail, hardware_remedy(snapshot));
   }
-  if (!seen.unreadable.empty()) {
-    return unknown(gpu::name_of(gpu), fmt::format("the errors of {} are not known: {}",
-                                                  gpu::named(seen.unreadable), seen.why));
+  if (const auto& [links, why] = seen.unreadable; !links.empty()) {
+    return unknown(gpu::name_of(gpu),
+                   fmt::format("the errors of {} are not known: {}", gpu::named(links), why));
   }
   if (!seen.recoveries.links.empty()) {
     return repeated(gpu, seen.recoveries, "recovered", *limits.recoveries_warn_above);
@@ -198,6 +201,13 @@ std::optional<Finding> worst_of(const Snapshot& snapshot, const Gpu& gpu, const 
   }
   if (!seen.damaged.links.empty()) {
     return repeated(gpu, seen.damaged, "received damaged packets", *limits.damaged_warn_above);
+  }
+  if (const auto& [links, why] = seen.saturated; !links.empty()) {
+    return gpu::warned(gpu,
+                       fmt::format("an error counter of {} is saturated ({}): reload the driver to "
+                                   "clear it",
+                                   gpu::named(links), why),
+                       Remedy::watch);
   }
   return std::nullopt;
 }
@@ -326,11 +336,11 @@ void judge_one(const Snapshot& snapshot, const Gpu& gpu, const Limit<double>& li
     return;
   }
   if (*replays >= std::numeric_limits<std::uint32_t>::max()) {
-    tally.findings.push_back(about(gpu::name_of(gpu), Outcome::unknown,
-                                   fmt::format("the counter of PCIe replays is saturated at {}: "
-                                               "reload the driver to clear it",
-                                               *replays),
-                                   Remedy::none, {count_value(*replays)}));
+    tally.findings.push_back(gpu::warned(
+        gpu,
+        fmt::format("the counter of PCIe replays is saturated at {}: reload the driver to clear it",
+                    *replays),
+        Remedy::watch, {count_value(*replays)}));
     return;
   }
   const auto most = limit ? std::optional<double>(*limit) : allowed_by_link(gpu.link);

@@ -141,9 +141,15 @@ void judge_bad_link(const Snapshot& snapshot, const XidLog& log, const XidLimits
   finding.message += fmt::format("; {} times on link {}", times, meaning.link);
 }
 
+bool is_withdrawn(const xid::XidGroup& group) {
+  return group.newest().lead().meaning.kind == xid::kWithdrawn;
+}
+
 // True if the GPU had no other error.
 bool alone(const std::vector<xid::XidGroup>& groups, const xid::XidGroup& group) {
-  return std::ranges::count(groups, group.address, &xid::XidGroup::address) == 1;
+  return std::ranges::count_if(groups, [&](const xid::XidGroup& each) {
+           return each.address == group.address && !is_withdrawn(each);
+         }) == 1;
 }
 
 bool is_lost(const xid::XidGroup& group) {
@@ -212,10 +218,10 @@ std::string healthy_text(const XidLog& xids, const KernelLog& log, const LogWind
   const auto others =
       std::ranges::count_if(xids.events, [](const auto& event) { return !event.nvswitch; });
   if (others == 0) {
-    return fmt::format("no XID of a GPU {} ({} read)", what_was_read(log, window),
+    return fmt::format("no XID {} ({} read)", what_was_read(log, window),
                        counted(log.seen, "line"));
   }
-  return fmt::format("no relevant XID of a GPU {} ({} read, {} ignored or resolved)",
+  return fmt::format("no disqualifying XID {} ({} read, {} ignored or resolved)",
                      what_was_read(log, window), counted(log.seen, "line"),
                      counted(static_cast<std::uint64_t>(others), "XID"));
 }
@@ -248,9 +254,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
                                      .whose = names_of(snapshot, log, group.address),
                                      .job = job_of(snapshot, *group.newest().lead().event),
                                      .now_us = window.now_us});
-    judge_repeats(snapshot, log, limits, group, alone(groups, group), finding);
-    judge_bad_link(snapshot, log, limits, group, finding);
-    add_same_fault_checks(snapshot, profile, log, group, finding);
+    if (!is_withdrawn(group)) {
+      judge_repeats(snapshot, log, limits, group, alone(groups, group), finding);
+      judge_bad_link(snapshot, log, limits, group, finding);
+      add_same_fault_checks(snapshot, profile, log, group, finding);
+    }
     findings.push_back(std::move(finding));
   }
   judge_gaps(*snapshot.kernel_log, "whether there were more XIDs", findings);
@@ -274,9 +282,9 @@ constinit const Check check{
         "GPU's own facts, only that check reports it.",
     .fix =
         "Drain the node, do what the remedy says, and read the lines around the error with dmesg. "
-        "From driver 570 on, a reset is noticed: the driver no longer asks for a recovery. With an "
-        "older driver, reload it or reboot after the reset, because the log does not mention it. "
-        "To change the class of an XID, use gpu.xid.classes.",
+        "From driver 570 on, a reset is noticed: the driver no longer requests a recovery, and the "
+        "XID is shown as withdrawn. With an older driver, reload it or reboot after the reset, "
+        "because the log does not mention it. To change the class of an XID, use gpu.xid.classes.",
     .code = "NHC2001",
     .needs = Probe::kernel_log | Probe::identity,
     .looks_at = Probe::nvml | Probe::environment | Probe::pci,  // names, processes and jobs
@@ -364,9 +372,9 @@ Findings judge(const Snapshot& snapshot, const Profile& profile) {
     findings.push_back(std::move(finding));
   }
   judge_gaps(*snapshot.kernel_log, "whether there were more SXIDs", findings);
-  return or_pass(std::move(findings), fmt::format("no SXID of an NVSwitch {} ({} read)",
-                                                  what_was_read(*snapshot.kernel_log, window),
-                                                  counted(snapshot.kernel_log->seen, "line")));
+  return or_pass(std::move(findings),
+                 fmt::format("no SXID {} ({} read)", what_was_read(*snapshot.kernel_log, window),
+                             counted(snapshot.kernel_log->seen, "line")));
 }
 
 }  // namespace

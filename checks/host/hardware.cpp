@@ -158,6 +158,13 @@ Finding judge_rate(const Snapshot& snapshot, const EdacController& controller,
                      controller.corrected);
   }
   if (!uptime) return not_known(controller.name, "the time since boot", uptime);
+  if (is_saturated(*controller.corrected)) {
+    return warned(controller.name,
+                  fmt::format("the counter of corrected memory errors is saturated at {}: reload "
+                              "the driver or reboot to clear it",
+                              *controller.corrected),
+                  Remedy::watch, {count_value(*controller.corrected)});
+  }
   const auto delta = rise_of(snapshot, fmt::format("edac.{}.corrected", controller.name),
                              *controller.corrected, kWindowS);
   if (!delta) {

@@ -40,8 +40,10 @@ Finding describe(const Snapshot& snapshot, const KernelLogLimits& limits, const 
       once ? fmt::format("once {}, {} ago", window.words, ago)
            : fmt::format("{} ({}) {}, latest {} ago", counted(lines.incidents, "incident"),
                          counted(lines.lines, "line"), window.words, ago);
+  // The line that is shown must name the part of the node.
+  const bool named = fault.device != kNode || device_of_line(lines.newest) != kNode;
   Finding finding =
-      about(fault.name, outcome_of(limits.kinds, cause),
+      about(named ? fault.name : std::string(kNode), outcome_of(limits.kinds, cause),
             fmt::format("{}: {}: \"{}\"{}", cause, how_often, printable(lines.newest, 200),
                         consequences(fault, cause)),
             remedy_here(snapshot, lines.remedy), {count_value(lines.incidents), 0, "incidents"});

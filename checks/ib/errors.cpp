@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Error counters and bit errors of links.
 
-#include <array>
 #include <map>
 
 #include "checks/catalogue.hpp"
@@ -15,31 +14,6 @@ namespace muster::checks {
 // meaningless, and the counters saturate.
 namespace ib_errors {
 namespace {
-
-struct CounterWidth {
-  std::string_view counter;
-  std::uint64_t most = 0;
-};
-
-// The maxima of the InfiniBand port counters, which stay there until they are cleared.
-constexpr std::array<CounterWidth, 12> kWidths{{{"VL15_dropped", 0xffff},
-                                                {"excessive_buffer_overrun_errors", 0xf},
-                                                {"link_downed", 0xff},
-                                                {"link_error_recovery", 0xff},
-                                                {"local_link_integrity_errors", 0xf},
-                                                {"port_rcv_constraint_errors", 0xff},
-                                                {"port_rcv_errors", 0xffff},
-                                                {"port_rcv_remote_physical_errors", 0xffff},
-                                                {"port_rcv_switch_relay_errors", 0xffff},
-                                                {"port_xmit_constraint_errors", 0xff},
-                                                {"port_xmit_discards", 0xffff},
-                                                {"symbol_error", 0xffff}}};
-
-bool is_saturated(std::string_view counter, std::uint64_t value) {
-  return std::ranges::any_of(kWidths, [&](const CounterWidth& width) {
-    return width.counter == counter && value >= width.most;
-  });
-}
 
 struct JudgedCounters {
   Findings findings;
@@ -144,11 +118,8 @@ class PortJudge {
 
   void judge_value(const ib::PortOf& at, const std::string& name, std::uint64_t value,
                    const CounterLimit& limit) {
-    if (is_saturated(name, value)) {
-      tally_.findings.push_back(
-          ib::about(at, Outcome::unknown,
-                    fmt::format("{} is saturated at {}: clear it with perfquery -R", name, value),
-                    Remedy::none, {count_value(value)}));
+    if (ib::is_saturated(name, value)) {
+      tally_.findings.push_back(ib::saturated(at, name, value));
       return;
     }
     const std::string key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, name);

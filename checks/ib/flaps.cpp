@@ -15,7 +15,6 @@ namespace muster::checks::ib_flaps {
 namespace {
 
 constexpr std::string_view kCounter = "link_downed";
-constexpr std::uint64_t kSaturated = 255;  // the counter has 8 bits
 
 // In uptime.
 struct FlapWindow {
@@ -52,6 +51,13 @@ const Fact<std::uint64_t>* counter_of(const ib::PortOf& at) {
   return found == at.port->counters.end() ? nullptr : &found->second;
 }
 
+// The value of a saturated counter; it cannot show whether the link still flaps.
+std::optional<std::uint64_t> saturated_value(const ib::PortOf& at) {
+  const auto* counter = counter_of(at);
+  const bool saturated = counter != nullptr && *counter && ib::is_saturated(kCounter, **counter);
+  return saturated ? std::optional(**counter) : std::nullopt;
+}
+
 void add_interfaces(const Snapshot& snapshot, const ib::PortOf& at, const FlapWindow& window,
                     std::optional<FlapEvidence>& best) {
   if (!at.hca->netdevs) return;
@@ -82,8 +88,10 @@ std::optional<FlapEvidence> evidence_of(const Snapshot& snapshot, const ib::Port
   std::optional<FlapEvidence> best;
   const auto* counter = counter_of(at);
   const auto key = fmt::format("ib.{}.{}.{}", at.hca->name, at.port->number, kCounter);
-  const auto delta =
-      counter != nullptr && *counter ? rise_in(snapshot, window, key, **counter) : std::nullopt;
+  const auto saturated = saturated_value(at);
+  const auto delta = counter != nullptr && *counter && !saturated
+                         ? rise_in(snapshot, window, key, **counter)
+                         : std::nullopt;
   if (delta) {
     keep_larger(window, best, *delta, std::string(kCounter));
     // On a physical function the port's counter decides: interfaces can also be shut down.
@@ -93,7 +101,7 @@ std::optional<FlapEvidence> evidence_of(const Snapshot& snapshot, const ib::Port
       return best;
     }
   }
-  add_interfaces(snapshot, at, window, best);
+  if (!saturated || at.hca->virtual_function) add_interfaces(snapshot, at, window, best);
   add_kernel_log(snapshot, at, window, best);
   return best;
 }
@@ -102,10 +110,7 @@ std::optional<FlapEvidence> evidence_of(const Snapshot& snapshot, const ib::Port
 std::optional<std::string> counter_problem(const ib::PortOf& at) {
   const auto* counter = counter_of(at);
   if (counter == nullptr) return fmt::format("the port does not offer {}", kCounter);
-  if (counter->known()) {
-    if (**counter < kSaturated) return std::nullopt;
-    return fmt::format("{} is saturated at {}: clear it with perfquery -R", kCounter, **counter);
-  }
+  if (counter->known()) return std::nullopt;
   if (counter->is_absent() && at.hca->virtual_function) return std::nullopt;
   return fmt::format("cannot read {}: {}", kCounter, counter->why());
 }
@@ -129,6 +134,8 @@ void judge_port(const Snapshot& snapshot, const ib::PortOf& at, const FlapWindow
                     in_time(std::max(evidence->seen.seconds, window.length_s)), allowed,
                     evidence->source),
         hardware_remedy(snapshot), {count_value(evidence->seen.increments), count_value(most)}));
+  } else if (const auto value = saturated_value(at)) {
+    tally.findings.push_back(ib::saturated(at, kCounter, *value));
   } else if (const auto problem = counter_problem(at)) {
     tally.findings.push_back(ib::about(at, Outcome::unknown, *problem));
   } else if (evidence) {

@@ -3,7 +3,10 @@
 // accelerated networking and RoCE are left out.
 #pragma once
 
+#include <array>
+
 #include "checks/shared/pci_bus.hpp"
+#include "checks/shared/rise.hpp"
 #include "lib/profile/limits/ib.hpp"
 
 namespace muster::checks::ib {
@@ -78,6 +81,37 @@ struct PortOf {
                                    Remedy remedy = Remedy::none, Values values = {}) {
   if (at.port->number != 1) message = fmt::format("port {}: {}", at.port->number, message);
   return checks::about(at.hca->name, outcome, std::move(message), remedy, std::move(values));
+}
+
+// The maxima of the InfiniBand port counters.
+struct CounterWidth {
+  std::string_view counter;
+  std::uint64_t most = 0;
+};
+
+inline constexpr std::array<CounterWidth, 12> kWidths{{{"VL15_dropped", 0xffff},
+                                                       {"excessive_buffer_overrun_errors", 0xf},
+                                                       {"link_downed", 0xff},
+                                                       {"link_error_recovery", 0xff},
+                                                       {"local_link_integrity_errors", 0xf},
+                                                       {"port_rcv_constraint_errors", 0xff},
+                                                       {"port_rcv_errors", 0xffff},
+                                                       {"port_rcv_remote_physical_errors", 0xffff},
+                                                       {"port_rcv_switch_relay_errors", 0xffff},
+                                                       {"port_xmit_constraint_errors", 0xff},
+                                                       {"port_xmit_discards", 0xffff},
+                                                       {"symbol_error", 0xffff}}};
+
+[[nodiscard]] inline bool is_saturated(std::string_view counter, std::uint64_t value) {
+  const auto* const width = std::ranges::find(kWidths, counter, &CounterWidth::counter);
+  return checks::is_saturated(value) || (width != kWidths.end() && value >= width->most);
+}
+
+[[nodiscard]] inline Finding saturated(const PortOf& at, std::string_view counter,
+                                       std::uint64_t value) {
+  return about(at, Outcome::warn,
+               fmt::format("{} is saturated at {}: clear it with perfquery -R", counter, value),
+               Remedy::watch, {count_value(value)});
 }
 
 // True if the probe saw HCAs, or saw that there are none.

@@ -111,6 +111,13 @@ void judge_device(const Snapshot& snapshot, const PciDevice& device, const PciEr
     errors.findings.push_back(not_known(device.address, "the number of PCIe errors", device.aer));
     return;
   }
+  for (const auto value : {device.aer->fatal, device.aer->non_fatal, device.aer->correctable}) {
+    if (!is_saturated(value)) continue;
+    errors.findings.push_back(
+        warned(device.address, fmt::format("a counter of PCIe errors is saturated at {}", value),
+               Remedy::watch, {count_value(value)}));
+    return;
+  }
   const double window_s =
       limits.window.value > 0 ? limits.window.value : *snapshot.identity->uptime_s;
   const auto seen = rises_of(snapshot, device, window_s);

@@ -57,6 +57,41 @@ std::string_view family_of(std::string_view kind) {
   return found == kMembers.end() ? std::string_view() : found->family;
 }
 
+// The name of the device in a message with a fixed form; empty for other messages.
+std::string_view device_in_known_message(std::string_view text,
+                                         const std::vector<std::string_view>& words) {
+  const auto word = [&](std::size_t at) {
+    return at < words.size() ? line::bare(words[at]) : std::string_view();
+  };
+  // "NETDEV WATCHDOG: eth1 (mlx5_core): transmit queue 0 timed out"
+  if (text.starts_with("NETDEV WATCHDOG: ")) return word(2);
+  // "hv_netvsc 9d6b…-…-… eth0: NETDEV WATCHDOG: CPU: 3: transmit queue 0 timed out 5010 ms"
+  if (word(3) == "NETDEV" && !line::is_pci_address(word(1))) return word(2);
+  // "ib0: transmit timeout: latency 2048 msecs"
+  if (words[0].ends_with(':') && line::is_interface(word(0))) return word(0);
+  // "nvidia: probe of 0000:a1:00.0 failed with error -1"
+  if (word(1) == "probe" && word(2) == "of" && line::is_pci_address(word(3))) return word(3);
+  return {};
+}
+
+// A device whose lines belong together with those that name none: "mc0" for "EDAC MC0: 1 UE …",
+// "nvidia3" for "NVRM: rm_init_adapter failed, device minor number 3". Empty for other messages.
+std::string part_of_node(std::string_view text) {
+  const auto number_after = [&](std::string_view before) -> std::string_view {
+    const auto at = text.find(before);
+    if (at == std::string_view::npos) return {};
+    const auto rest = text.substr(at + before.size());
+    return rest.substr(0, std::min(rest.find_first_not_of("0123456789"), rest.size()));
+  };
+  if (text.starts_with("EDAC MC")) {
+    const auto number = number_after("EDAC MC");
+    return number.empty() ? std::string() : fmt::format("mc{}", number);
+  }
+  if (!text.starts_with("NVRM: rm_init_adapter failed")) return {};
+  const auto number = number_after(" minor number ");
+  return number.empty() ? std::string() : fmt::format("nvidia{}", number);
+}
+
 // The subject of one line: a fault of this family (or class) at this device.
 struct LineSubject {
   std::string_view family;
@@ -92,7 +127,7 @@ LineSubject subject_of(const std::string& kind, std::span<const KernelRecord> fr
   LineSubject subject{.family = family_of(kind),
                       .of_memory = kind == "memory_uncorrected",
                       .name = device_of_line(text)};
-  subject.device = line::whole_of(subject.name);
+  subject.device = part_of_node(text).empty() ? line::whole_of(subject.name) : std::string(kNode);
   return subject;
 }
 
@@ -111,9 +146,7 @@ class FaultCollector {
     KernelFault& fault = fault_for(subject, pattern.kind, record.time_us);
     fault.last_us = std::max({fault.last_us, record.time_us, record.last_us});
     fault.of_memory = fault.of_memory || subject.of_memory;
-    // Several parts of a device count as the whole device.
-    if (fault.name.empty()) fault.name = subject.name.empty() ? subject.device : subject.name;
-    if (!subject.name.empty() && fault.name != subject.name) fault.name = subject.device;
+    fault.add_name(subject.name.empty() ? subject.device : subject.name);
     fault.classes[pattern.kind].add(record, pattern, limits_.coalesce);
   }
 
@@ -188,7 +221,9 @@ std::vector<KernelFault> by_cause_and_device(const KernelLogLimits& limits,
   for (KernelFault& fault : faults) {
     const auto [entry, added] =
         sorted.try_emplace({cause_of(limits, fault), fault.device, fault.family}, fault);
-    if (!added) entry->second.add(fault);
+    if (added) continue;
+    entry->second.add_name(fault.name);
+    entry->second.add(fault);
   }
   std::vector<KernelFault> result;
   result.reserve(sorted.size());
@@ -259,6 +294,15 @@ void ClassLines::add(const ClassLines& other) {
   remedy = other.remedy;
 }
 
+// Several parts of a device count as the whole device.
+void KernelFault::add_name(const std::string& part) {
+  if (name.empty() || name == kNode) {
+    name = part;
+  } else if (part != kNode && part != name) {
+    name = device;
+  }
+}
+
 void KernelFault::add(const KernelFault& other) {
   first_us = std::min(first_us, other.first_us);
   last_us = std::max(last_us, other.last_us);
@@ -267,6 +311,34 @@ void KernelFault::add(const KernelFault& other) {
     const auto [entry, added] = classes.try_emplace(kind, lines);
     if (!added) entry->second.add(lines);
   }
+}
+
+std::string device_of_line(std::string_view text) {
+  const auto words = split_words(text);
+  if (words.empty()) return std::string(kNode);
+  // A root port forwards errors of a device below it: "AER: … error received: 0000:12:00.0".
+  if (words.size() > 2 && words[0] == "pcieport" &&
+      (words[words.size() - 2] == "received:" || words[words.size() - 2] == "from") &&
+      line::is_pci_address(line::bare(words.back()))) {
+    // Sent by a device that does not know its own address.
+    constexpr std::string_view kNoAddress = "0000:00:00.0";
+    const auto source = line::bare(words.back());
+    return std::string(source == kNoAddress ? line::bare(words[1]) : source);
+  }
+  if (auto part = part_of_node(text); !part.empty()) return part;
+  if (const auto device = device_in_known_message(text, words); !device.empty()) {
+    return printable(device, 64);
+  }
+  // "sd 0:0:0:0: [sda] …", "NVRM: GPU 0000:a1:00.0: …"
+  const std::size_t prefix = words[0] == "sd" || text.starts_with("NVRM: GPU ") ? 3 : 2;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool introduced =
+        i > 0 && (line::bare(words[i - 1]) == "dev" || line::bare(words[i - 1]) == "device");
+    if (i >= prefix && !introduced) continue;
+    const auto word = line::bare(words[i]);
+    if (line::is_pci_address(word) || line::is_disk(word)) return std::string(word);
+  }
+  return std::string(kNode);
 }
 
 std::string cause_of(const KernelLogLimits& limits, const KernelFault& fault) {

@@ -4,6 +4,7 @@
 // closest to its cause.
 #pragma once
 
+#include <array>
 #include <cctype>
 #include <map>
 
@@ -101,18 +102,44 @@ namespace line {
          is_hex(word.substr(11));
 }
 
+[[nodiscard]] inline bool is_numbered(std::string_view word, std::string_view prefix) {
+  return word.starts_with(prefix) && word.size() > prefix.size() &&
+         std::isdigit(static_cast<unsigned char>(word[prefix.size()])) != 0;
+}
+
+// A disk with letters, or a partition of one: sda, sdab12, vdb1, xvda.
+[[nodiscard]] inline bool is_lettered_disk(std::string_view word) {
+  for (const std::string_view prefix : {"sd", "vd", "xvd"}) {
+    if (!word.starts_with(prefix)) continue;
+    const auto rest = word.substr(prefix.size());
+    const auto letters =
+        std::min(rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz"), rest.size());
+    const bool numbered = rest.find_first_not_of("0123456789-", letters) == std::string_view::npos;
+    if ((letters == 1 || letters == 2) && numbered) return true;
+  }
+  return false;
+}
+
 // A disk or partition: nvme0, nvme0n1p2, sda1, md127, dm-3, loop0.
 [[nodiscard]] inline bool is_disk(std::string_view word) {
-  const auto followed_by_digit = [&](std::string_view prefix) {
-    return word.starts_with(prefix) && word.size() > prefix.size() &&
-           std::isdigit(static_cast<unsigned char>(word[prefix.size()])) != 0;
-  };
-  const bool scsi = word.starts_with("sd") && word.size() > 2 && word.size() <= 7 &&
-                    std::islower(static_cast<unsigned char>(word[2])) != 0;
+  constexpr std::array<std::string_view, 10> kNumbered{"nvme", "md",  "dm-", "loop", "mmcblk",
+                                                       "pmem", "rbd", "nbd", "zram", "bcache"};
   const bool plain =
       std::ranges::all_of(word, [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; });
-  return plain && (scsi || followed_by_digit("nvme") || followed_by_digit("md") ||
-                   followed_by_digit("dm-") || followed_by_digit("loop"));
+  return plain && (is_lettered_disk(word) || std::ranges::any_of(kNumbered, [&](auto prefix) {
+                     return is_numbered(word, prefix);
+                   }));
+}
+
+// A network interface: eth1, enP5s1, ib0, bond0.
+[[nodiscard]] inline bool is_interface(std::string_view word) {
+  constexpr std::size_t kLongest = 15;
+  constexpr std::array<std::string_view, 5> kPrefixes{"eth", "en", "ib", "bond", "hsn"};
+  const bool plain =
+      std::ranges::all_of(word, [](unsigned char c) { return std::isalnum(c) != 0; });
+  return plain && word.size() <= kLongest &&
+         word.find_first_of("0123456789") != std::string_view::npos &&
+         std::ranges::any_of(kPrefixes, [&](auto prefix) { return word.starts_with(prefix); });
 }
 
 // Strips punctuation around a device: "(nvme0n1):", "[sda]", "md/raid1:md0:".
@@ -121,47 +148,28 @@ namespace line {
   word.remove_prefix(std::min(word.find_first_not_of(kAround), word.size()));
   word = word.substr(0, word.find_last_not_of(kAround) + 1);
   if (word.starts_with("md/")) word.remove_prefix(std::min(word.find(':') + 1, word.size()));
+  // The journal of a file system: "Aborting journal on device sda1-8."
+  const auto dash = word.rfind('-');
+  if (dash != std::string_view::npos && dash > 2 && is_disk(word)) word = word.substr(0, dash);
   return word;
 }
 
 // The whole device: nvme6 for nvme6n1p2, sda for sda1, md127 for md127p1.
 [[nodiscard]] inline std::string whole_of(std::string_view device) {
   if (!is_disk(device)) return std::string(device);
-  const bool scsi = device.starts_with("sd");
   const auto number = device.find_first_of("0123456789");
   if (number == std::string_view::npos) return std::string(device);
-  const auto end = scsi ? number : device.find_first_not_of("0123456789", number);
+  const auto end =
+      is_lettered_disk(device) ? number : device.find_first_not_of("0123456789", number);
   return std::string(device.substr(0, device.starts_with("dm-") ? device.size() : end));
 }
 
 }  // namespace line
 
-// The PCI address or disk in a line, or "node". Searches only where the kernel writes its own
-// words: the driver's prefix, and the word after "dev" or "device". Users choose names of processes
-// and files in the rest of the line.
-[[nodiscard]] inline std::string device_of_line(std::string_view text) {
-  const auto words = split_words(text);
-  // A root port forwards errors of a device below it: "AER: … error received: 0000:12:00.0".
-  if (words.size() > 2 && words[0] == "pcieport" &&
-      (words[words.size() - 2] == "received:" || words[words.size() - 2] == "from") &&
-      line::is_pci_address(line::bare(words.back()))) {
-    // Sent by a device that does not know its own address.
-    constexpr std::string_view kNoAddress = "0000:00:00.0";
-    const auto source = line::bare(words.back());
-    return std::string(source == kNoAddress ? line::bare(words[1]) : source);
-  }
-  // "sd 0:0:0:0: [sda] …", "NVRM: GPU 0000:a1:00.0: …"
-  const std::size_t prefix =
-      !words.empty() && (words[0] == "sd" || text.starts_with("NVRM: GPU ")) ? 3 : 2;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool introduced =
-        i > 0 && (line::bare(words[i - 1]) == "dev" || line::bare(words[i - 1]) == "device");
-    if (i >= prefix && !introduced) continue;
-    const auto word = line::bare(words[i]);
-    if (line::is_pci_address(word) || line::is_disk(word)) return std::string(word);
-  }
-  return std::string(kNode);
-}
+// The device that a line names: a PCI address, a disk, a network interface, a memory controller
+// (mc0) or the device file of a GPU (nvidia3). "node" without one. Searches only where the kernel
+// writes its own words, because users choose the names of processes and files.
+[[nodiscard]] std::string device_of_line(std::string_view text);
 
 // The lines of one class. Those within seconds of each other are one incident.
 struct ClassLines {
@@ -186,6 +194,7 @@ struct KernelFault {
   std::map<std::string, ClassLines> classes;  // that the profile does not ignore
 
   void add(const KernelFault& other);
+  void add_name(const std::string& part);
 };
 
 // The class that caused the fault: the first of its family among those with the worst outcome.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rise of a counter since earlier runs.
+// The rise of a counter since earlier runs, and counters that cannot rise any more.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -23,6 +24,13 @@ namespace muster::checks {
   const double since_last_s = now_s - snapshot.earlier.last_uptime_s;
   return delta_of(snapshot.earlier, key, {.uptime_s = now_s, .value = value},
                   std::max(over_s, since_last_s), from_s);
+}
+
+// True for a counter at the end of its 32 or 64 bits, where it stays until it is cleared: its past
+// is bad, and its present is not known. Such a counter warns.
+[[nodiscard]] inline bool is_saturated(std::uint64_t value) {
+  return value == std::numeric_limits<std::uint32_t>::max() ||
+         value == std::numeric_limits<std::uint64_t>::max();
 }
 
 }  // namespace muster::checks

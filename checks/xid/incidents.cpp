@@ -13,7 +13,7 @@ namespace {
 
 // Worst first; a class defined by the site is like `degraded`.
 std::size_t rank_of(std::string_view kind) {
-  constexpr std::array kRanks{kFatal, kDegraded, kApplication, kIgnored};
+  constexpr std::array kRanks{kFatal, kDegraded, kApplication, kWithdrawn, kIgnored};
   const auto* found = std::ranges::find(kRanks, kind);
   return found == kRanks.end() ? 1 : static_cast<std::size_t>(found - kRanks.begin());
 }
@@ -112,13 +112,16 @@ bool is_settled(const XidPart& part, const XidIncident& incident, double most_us
   });
 }
 
-// Lowers fatal errors that ended with a reset or are settled.
-void settle(XidIncident& incident, std::uint64_t reset_us, double most_us) {
+// Lowers fatal errors that ended with a reset, that NVML withdrew, or that are settled.
+void settle(XidIncident& incident, std::uint64_t reset_us, std::uint64_t withdrawn_us,
+            double most_us) {
   for (auto& entry : incident.parts) {
     XidPart& part = entry.second;
     if (part.meaning.kind != kFatal) continue;
     if (part.last_us <= reset_us) {
       part.meaning.kind = kIgnored;
+    } else if (part.last_us <= withdrawn_us) {
+      part.meaning.kind = kWithdrawn;
     } else if (is_settled(part, incident, most_us)) {
       part.meaning.kind = kDegraded;
       part.meaning.remedy = Remedy::watch;
@@ -200,9 +203,8 @@ std::vector<XidGroup> group_xids(const XidLog& log, const XidRules& rules, bool 
   std::map<std::tuple<std::string, unsigned, std::string>, XidGroup> groups;
   for (auto& incident : collector.take_incidents()) {
     const auto& address = incident.address;
-    settle(incident,
-           std::max({log.loaded_us(), collector.recovered_us(address),
-                     recovered.contains(address) ? collector.called_us(address) : 0}),
+    settle(incident, std::max(log.loaded_us(), collector.recovered_us(address)),
+           recovered.contains(address) ? collector.called_us(address) : 0,
            coalesce.value * kMicrosecondsPerSecond);
     find_cause(incident);
     const std::string& kind = incident.lead().meaning.kind;
@@ -236,6 +238,14 @@ Finding describe(const Snapshot& snapshot, const ByName<Outcome>& kinds, const X
   add_text(lead.event->instance);
   add_text(words.whose);
   add_text(meaning.context);
+  if (meaning.kind == kWithdrawn) {
+    add_text("the driver no longer requests a recovery");
+    return {.device = words.device,
+            .outcome = Outcome::pass,
+            .message = std::move(message),
+            .observed = std::int64_t{group.cause},
+            .remedy = Remedy::watch};  // so that the report shows it
+  }
   return {.device = words.device,
           .outcome = outcome_of(kinds, meaning.kind),
           .message = std::move(message),

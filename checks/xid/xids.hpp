@@ -18,6 +18,9 @@ inline constexpr std::string_view kFatal = "fatal";
 inline constexpr std::string_view kDegraded = "degraded";
 inline constexpr std::string_view kApplication = "application";
 inline constexpr std::string_view kIgnored = "ignore";
+// Fatal in the log, but NVML no longer requests the recovery that the log requested. Not a class of
+// profiles.
+inline constexpr std::string_view kWithdrawn = "withdrawn";
 
 struct XidMeaning {
   std::string kind;  // the class
@@ -96,8 +99,8 @@ struct XidGroup {
 [[nodiscard]] bool is_near(const XidGroup& group, const XidEvent& event, Seconds coalesce);
 
 // The XIDs that count: fatal ones since the GPU was last reset, others since `from_us`.
-// `recovered`: addresses of GPUs whose driver asks for no recovery now. If it did in the log, the
-// recovery was done, and fatal errors up to that request are resolved.
+// `recovered`: addresses of GPUs whose driver requests no recovery now. If it did in the log, the
+// recovery was done, and fatal errors up to that request are withdrawn.
 [[nodiscard]] std::vector<XidGroup> group_xids(const XidLog& log, const XidRules& rules,
                                                bool of_nvswitches, Seconds coalesce, double from_us,
                                                const std::set<std::string>& recovered = {});

@@ -86,10 +86,10 @@ inline void PrintTo(const Expected& expected, std::ostream* out) {
   return {.device = std::move(device), .outcome = Outcome::unknown};
 }
 
-[[nodiscard]] inline Expected fails(std::string device, Remedy remedy, checks::Values values = {},
-                                    std::string code = {}) {
+[[nodiscard]] inline Expected finds(Outcome outcome, std::string device, Remedy remedy,
+                                    checks::Values values = {}, std::string code = {}) {
   return {.device = std::move(device),
-          .outcome = Outcome::fail,
+          .outcome = outcome,
           .observed = std::move(values.observed),
           .limit = std::move(values.limit),
           .unit = std::move(values.unit),
@@ -97,10 +97,13 @@ inline void PrintTo(const Expected& expected, std::ostream* out) {
           .code = std::move(code)};
 }
 
+[[nodiscard]] inline Expected fails(std::string device, Remedy remedy, checks::Values values = {},
+                                    std::string code = {}) {
+  return finds(Outcome::fail, std::move(device), remedy, std::move(values), std::move(code));
+}
+
 [[nodiscard]] inline Expected warns(std::string device, Remedy remedy, checks::Values values = {}) {
-  Expected expected = fails(std::move(device), remedy, std::move(values));
-  expected.outcome = Outcome::warn;
-  return expected;
+  return finds(Outcome::warn, std::move(device), remedy, std::move(values));
 }
 
 // One change of a node, and the findings of a check about it.

@@ -152,8 +152,8 @@ constexpr std::array kInfinibandFaults{
             node.hcas.at(4).netdev.operstate = "down";
             node.hcas.at(4).netdev.carrier = false;
           }),
-    is_unknown("counter_saturated", kH100, "ib.flaps", "mlx5_ib0",
-               [](NodeDescription& node) { node.hcas.at(0).counters["link_downed"] = "255"; }),
+    warns("counter_saturated", kH100, "ib.flaps", "mlx5_ib0",
+          [](NodeDescription& node) { node.hcas.at(0).counters["link_downed"] = "255"; }),
     is_unknown(
         "counter_without_pma", kH100, "ib.errors", "mlx5_ib1",
         [](NodeDescription& node) { node.hcas.at(1).counters["symbol_error"] = "N/A (no PMA)"; }),

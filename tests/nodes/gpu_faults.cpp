@@ -262,6 +262,11 @@ constexpr std::array kGpuFaults{
           }),
     warns("clocks_held_by_the_driver_for_heat", kH100, "gpu.clocks", "gpu5",
           [](NodeDescription& node) { facts(node, 5).clocks.reasons = 0x20U; }),
+    warns("clocks_held_at_the_first_look", kH100, "gpu.clocks", "gpu3",
+          [](NodeDescription& node) {
+            facts(node, 3).clocks.reasons = 0x8U;
+            facts(node, 3).clocks.sm_mhz = 420U;
+          }),
     warns("clocks_left_locked", kH100, "gpu.clocks", "gpu7",
           [](NodeDescription& node) { facts(node, 7).clocks.application_sm_mhz = 1200U; }),
     fails("compute_prohibited", kH100, "gpu.compute_mode", "gpu3",

@@ -96,6 +96,8 @@ TEST(GpuAmdTest, WarnsOfALinkThatSendsPacketsAgainAndAgain) {
   ASSERT_EQ(judge(snapshot).size(), 1U);
   EXPECT_EQ(judge(snapshot).front().device, "0003:00:00.0");
   EXPECT_EQ(judge(snapshot).front().outcome, Outcome::warn);
+  gpu(snapshot, 3).replays = std::uint64_t{0xffffffff};
+  EXPECT_EQ(judge(snapshot).front(), warns("0003:00:00.0", Remedy::watch, {4294967295}));
 }
 
 TEST(GpuAmdTest, TheOddOneOutIsFound) {
@@ -179,7 +181,7 @@ Findings judge(const Snapshot& snapshot, const Profile& by = profile()) {
 
 RasCounts& umc(Snapshot& snapshot) { return (*snapshot.pci->amd_gpus.at(1).ras)["umc"]; }
 
-const Expected kWell{.device = "node", .outcome = Outcome::pass};
+const Expected kWell = passes();
 
 TEST(GpuRasTest, PassesCorrectedErrors) {
   EXPECT_THAT(judge(node()), ElementsAre(kWell));

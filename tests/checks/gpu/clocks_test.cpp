@@ -44,11 +44,7 @@ Snapshot slowed_for(double seconds) {
 }
 
 Expected held(Outcome outcome, const std::string& words, Remedy remedy) {
-  return {.device = "gpu0",
-          .outcome = outcome,
-          .observed = words,
-          .limit = std::string("none"),
-          .remedy = remedy};
+  return finds(outcome, "gpu0", remedy, {words, "none"});
 }
 
 Expected hot(Outcome outcome, const std::string& words, Remedy remedy) {
@@ -152,6 +148,20 @@ TEST(GpuClocksTest, OlderDriversReportNoTimes) {
   EXPECT_EQ(judge(node, profile).front().outcome, Outcome::fail);
 }
 
+TEST(GpuClocksTest, WithAnOlderDriverTheFirstLookWarnsAndALaterOneFails) {
+  for (const std::uint64_t reasons : {0x8U, 0x9U, 0x48U, 0x88U}) {
+    Snapshot first = held_for_the_first_time(reasons);
+    first.nvml->driver = std::string("535.161.08");
+    gpu_of(first, 0).clocks.sm_mhz = 420U;
+    EXPECT_EQ(judge(first).front().outcome, Outcome::warn) << reasons;
+    EXPECT_THAT(judge(first).front().message, HasSubstr("does not report how long"));
+    EXPECT_THAT(judge(first).front().message, HasSubstr("420 of 1980 MHz"));
+    Snapshot later = held_by(reasons);
+    later.nvml->driver = std::string("535.161.08");
+    EXPECT_EQ(judge(later).front().outcome, Outcome::fail) << reasons;
+  }
+}
+
 TEST(GpuClocksTest, TheFirstRunGoesByTheTimeSinceTheBoot) {
   Profile profile = linked_node::profile();
   profile.gpu->clocks.slowed_fail_above = Percent{10};
@@ -193,11 +203,8 @@ TEST(GpuClocksTest, WithoutClocksTheMessageHasNone) {
 }
 
 TEST(GpuClocksTest, ThePowerBrakeOfAllGpusIsTheNodes) {
-  const Expected node_wide{.device = "node",
-                           .outcome = Outcome::fail,
-                           .observed = std::string("hardware power brake"),
-                           .limit = std::string("none"),
-                           .remedy = Remedy::report_to_provider};
+  const Expected node_wide =
+      fails("node", Remedy::report_to_provider, {"hardware power brake", "none"});
   Snapshot node = held_by(0x88);
   gpu_of(node, 1).clocks.reasons = 0x80U;
   EXPECT_THAT(judge(node), ElementsAre(node_wide));
@@ -220,12 +227,7 @@ TEST(GpuClocksTest, DoesNotKnowAReasonOfANewerDriver) {
 }
 
 Expected locked(unsigned mhz) {
-  return {.device = "gpu0",
-          .outcome = Outcome::warn,
-          .observed = static_cast<double>(mhz),
-          .limit = 1980.0,
-          .unit = "MHz",
-          .remedy = Remedy::fix_config};
+  return warns("gpu0", Remedy::fix_config, {static_cast<double>(mhz), 1980.0, "MHz"});
 }
 
 TEST(GpuClocksTest, WarnsOfLockedClocks) {
@@ -255,9 +257,7 @@ TEST(GpuClocksTest, DriversMayDoWithoutApplicationClocks) {
 }
 
 TEST(GpuClocksTest, IsUnknownForUnknownFacts) {
-  const auto untold = [](Outcome outcome) {
-    return Expected{.device = "gpu0", .outcome = outcome};
-  };
+  const auto untold = [](Outcome outcome) { return finds(outcome, "gpu0", Remedy::none); };
   Snapshot node = linked_node::node();
   auto& clocks = gpu_of(node, 0).clocks;
   clocks.application_sm_mhz = Fact<unsigned>::unreadable("N/A");
@@ -328,7 +328,7 @@ TEST(GpuTemperatureTest, JudgesOneChange) {
       {"passes where all are cool", [](Snapshot&) {}, {passes()}},
       {"the worst of GPU and memory counts",
        [](Snapshot& node) { gpu_of(node, 0).heat = {.gpu_c = 86, .memory_c = 106, .margin_c = 3}; },
-       {fails("gpu0", Remedy::report_to_provider, {std::int64_t{106}, 105.0, "C"}), passes()}},
+       {fails("gpu0", Remedy::report_to_provider, {106, 105.0, "C"}), passes()}},
       // HBM above 90 C is normal under load: the GPU's limit does not apply.
       {"memory has a limit of its own",
        [](Snapshot& node) { gpu_of(node, 0).heat = {.gpu_c = 72, .memory_c = 92, .margin_c = 15}; },
@@ -344,7 +344,7 @@ TEST(GpuTemperatureTest, JudgesOneChange) {
          gpu_of(node, 1).heat = {
              .gpu_c = 80, .memory_c = Fact<int>::absent("not supported"), .margin_c = 4};
        },
-       {warns("gpu1", Remedy::watch, {std::int64_t{4}, 5.0, "C"}), passes()}},
+       {warns("gpu1", Remedy::watch, {4, 5.0, "C"}), passes()}},
   };
   expect_findings(checks::gpu_temperature::check, gpu_node::node(), gpu_node::profile(), changes);
 }
@@ -357,7 +357,7 @@ TEST(GpuTemperatureTest, MemoryIsJudgedByTheGpusOwnLimitWhereTheProfileHasNone) 
   EXPECT_THAT(judge(node, profile), ElementsAre(passes()));
   gpu_of(node, 0).heat.memory_c = 96;
   EXPECT_EQ(judge(node, profile).front(),
-            (fails("gpu0", Remedy::report_to_provider, {std::int64_t{96}, 95.0, "C"})));
+            (fails("gpu0", Remedy::report_to_provider, {96, 95.0, "C"})));
 }
 
 TEST(GpuTemperatureTest, FailsAtAndAboveTheGpusOwnSlowdown) {
@@ -367,7 +367,7 @@ TEST(GpuTemperatureTest, FailsAtAndAboveTheGpusOwnSlowdown) {
     auto profile = gpu_node::profile();
     profile.gpu->temperature = {};
     EXPECT_EQ(judge(node, profile).front(),
-              (fails("gpu1", Remedy::report_to_provider, {std::int64_t{-above}, 0.0, "C"})));
+              (fails("gpu1", Remedy::report_to_provider, {-above, 0.0, "C"})));
   }
 }
 
@@ -375,10 +375,9 @@ TEST(GpuTemperatureTest, FailsAHotPartEvenIfTheOtherIsUnknown) {
   Snapshot node = gpu_node::bare_metal();
   gpu_of(node, 0).heat = {.gpu_c = 97, .memory_c = Fact<int>::unreadable("no word")};
   gpu_of(node, 1).heat = {.gpu_c = Fact<int>::unreadable("no word"), .memory_c = 106};
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(fails("gpu0", Remedy::reseat_or_replace, {std::int64_t{97}, 90.0, "C"}),
-                  fails("gpu1", Remedy::reseat_or_replace, {std::int64_t{106}, 105.0, "C"})));
+  EXPECT_THAT(judge(node),
+              ElementsAre(fails("gpu0", Remedy::reseat_or_replace, {97, 90.0, "C"}),
+                          fails("gpu1", Remedy::reseat_or_replace, {106, 105.0, "C"})));
 }
 
 }  // namespace

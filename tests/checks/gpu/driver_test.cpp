@@ -79,10 +79,8 @@ TEST(GpuDriverTest, ADriverThatIsTooOldOrNotAllowedFails) {
   Profile profile = gpu_node::profile();
   profile.gpu->driver = {.minimum = std::string("535.161.08"), .allowed = {"550.*", "570.*"}};
   EXPECT_THAT(judge(with_driver("535.54.03"), profile),
-              ElementsAre(fails("node", Remedy::fix_config,
-                                {std::string("535.54.03"), std::string("535.161.08")}),
-                          fails("node", Remedy::fix_config,
-                                {std::string("535.54.03"), std::string("550.* or 570.*")})));
+              ElementsAre(fails("node", Remedy::fix_config, {"535.54.03", "535.161.08"}),
+                          fails("node", Remedy::fix_config, {"535.54.03", "550.* or 570.*"})));
 }
 
 TEST(GpuDriverTest, ConfidentialGpusMustBeSetReady) {
@@ -112,19 +110,10 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::p
 GpuFirmware& firmware_of(Snapshot& node, std::size_t index) { return gpu_of(node, index).firmware; }
 
 Expected odd(Value observed, Value limit) {
-  return {.device = "gpu0",
-          .outcome = Outcome::warn,
-          .observed = std::move(observed),
-          .limit = std::move(limit),
-          .remedy = Remedy::fix_config};
+  return warns("gpu0", Remedy::fix_config, {std::move(observed), std::move(limit)});
 }
 
-const Expected kCorrupt{.device = "gpu0",
-                        .outcome = Outcome::fail,
-                        .observed = false,
-                        .limit = true,
-                        .remedy = Remedy::report_to_provider,
-                        .code = "NHC2008"};
+const Expected kCorrupt = fails("gpu0", Remedy::report_to_provider, {false, true}, "NHC2008");
 
 TEST(GpuFirmwareTest, JudgesOneChange) {
   const std::vector<NodeChange> changes{

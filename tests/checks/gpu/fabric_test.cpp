@@ -44,7 +44,7 @@ TEST(GpuFabricTest, ACleanHealthMaskHasManyForms) {
 }
 
 TEST(GpuFabricTest, SkipsWhereNoGpuIsInAFabric) {
-  const Expected skip{.device = "node", .outcome = Outcome::skip};
+  const Expected skip = skips();
   Snapshot node = linked_node::node();
   gpu_of(node, 0).fabric = GpuFabric{};
   gpu_of(node, 1).fabric = Fact<GpuFabric>::absent("Not Supported (3)");
@@ -217,11 +217,8 @@ TEST(GpuFabricTest, TheSummaryCountsWithoutFaultsInTheMask) {
 
 TEST(GpuFabricTest, NamesTheGpuInAnotherClusterOrClique) {
   Snapshot node = linked_node::node_of(4);
-  Expected apart{.device = "gpu3",
-                 .outcome = Outcome::fail,
-                 .observed = std::string("cluster none clique 7"),
-                 .limit = std::string("cluster none clique 0"),
-                 .remedy = Remedy::fix_config};
+  Expected apart =
+      fails("gpu3", Remedy::fix_config, {"cluster none clique 7", "cluster none clique 0"});
   fabric_of(node, 3).clique = 7;
   EXPECT_THAT(judge(node), ElementsAre(apart));
   for (std::size_t i = 0; i < 4; ++i) {

@@ -18,11 +18,9 @@ Snapshot seen() {
 }
 
 Expected bad(Outcome outcome, Value observed, Value limit) {
-  return {.device = "gpu0",
-          .outcome = outcome,
-          .observed = std::move(observed),
-          .limit = std::move(limit),
-          .remedy = outcome == Outcome::fail ? Remedy::report_to_provider : Remedy::watch};
+  return finds(outcome, "gpu0",
+               outcome == Outcome::fail ? Remedy::report_to_provider : Remedy::watch,
+               {std::move(observed), std::move(limit)});
 }
 
 const Expected kOthersWell = passes();
@@ -157,16 +155,19 @@ TEST(GpuNvlinkErrorsTest, IsUnknownForUnreadableFacts) {
   EXPECT_THAT(judge(node), ElementsAre(unclear(), kOthersWell));
 }
 
-TEST(GpuNvlinkErrorsTest, KnowsNothingOfASaturatedCounter) {
+TEST(GpuNvlinkErrorsTest, ASaturatedCounterWarnsAndHidesNoFailure) {
   for (const std::uint64_t end : {0xffffffffUL, 0xffffffffffffffffUL}) {
-    Snapshot node = seen();
-    link_of(node, 0, 4).crc = end;
-    EXPECT_EQ(judge(node).front(), (unknown("gpu0")));
+    for (Snapshot node : {seen(), linked_node::node()}) {
+      link_of(node, 0, 4).crc = end;
+      EXPECT_THAT(judge(node), ElementsAre(warns("gpu0", Remedy::watch), kOthersWell));
+      link_of(node, 0, 5).ber = 2e-11;
+      EXPECT_EQ(judge(node).front().outcome, Outcome::fail);
+    }
   }
 }
 
 TEST(GpuNvlinkErrorsTest, SkipsWithoutErrorCounters) {
-  const Expected skip{.device = "node", .outcome = Outcome::skip};
+  const Expected skip = skips();
   Snapshot node = seen();
   gpu_of(node, 0).nvlinks = Fact<std::vector<NvLink>>::absent("Not Supported (3)");
   gpu_of(node, 1).nvlinks = std::vector<NvLink>();
@@ -241,7 +242,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::p
   return ask(checks::gpu_pcie_replay::check, snapshot, profile);
 }
 
-Expected not_told(Outcome outcome) { return {.device = "gpu0", .outcome = outcome}; }
+Expected not_told(Outcome outcome) { return finds(outcome, "gpu0", Remedy::none); }
 
 Snapshot seen() {
   Snapshot node = linked_node::node();
@@ -318,7 +319,7 @@ TEST(GpuPcieReplayTest, AFewReplaysSecondsAfterARunAreNoRateOfAnHour) {
 }
 
 TEST(GpuPcieReplayTest, SkipsTheFirstObservationAndAClearedCounter) {
-  const Expected first{.device = "node", .outcome = Outcome::skip};
+  const Expected first = skips();
   Snapshot node = linked_node::node();
   gpu_of(node, 0).link.replays = 70000U;
   EXPECT_THAT(judge(node), ElementsAre(first));
@@ -346,12 +347,11 @@ TEST(GpuPcieReplayTest, IsUnknownForMissingPairs) {
   EXPECT_EQ(judge(node).front(), not_told(Outcome::unknown));
 }
 
-TEST(GpuPcieReplayTest, KnowsNothingOfASaturatedCounter) {
-  Snapshot node = seen();
-  gpu_of(node, 0).link.replays = 0xffffffffU;
-  Expected saturated = not_told(Outcome::unknown);
-  saturated.observed = std::int64_t{4294967295};
-  EXPECT_THAT(judge(node), ElementsAre(saturated, passes()));
+TEST(GpuPcieReplayTest, ASaturatedCounterWarns) {
+  for (Snapshot node : {seen(), linked_node::node()}) {
+    gpu_of(node, 0).link.replays = 0xffffffffU;
+    EXPECT_EQ(judge(node).front(), warns("gpu0", Remedy::watch, {4294967295}));
+  }
 }
 
 TEST(GpuPcieReplayTest, NeedsTheTimeSinceBoot) {

@@ -20,10 +20,8 @@ TEST(GpuEccCorrectedTest, WarnsAboveThem) {
   Snapshot node = gpu_node::node();
   gpu_of(node, 0).ecc_aggregate.dram_corrected = 1001U;
   gpu_of(node, 1).ecc_aggregate.sram_corrected = 11U;
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(warns("gpu0", Remedy::watch, {std::int64_t{1001}, std::int64_t{1000}, "errors"}),
-                  warns("gpu1", Remedy::watch, {std::int64_t{11}, std::int64_t{10}, "errors"})));
+  EXPECT_THAT(judge(node), ElementsAre(warns("gpu0", Remedy::watch, {1001, 1000, "errors"}),
+                                       warns("gpu1", Remedy::watch, {11, 10, "errors"})));
 }
 
 TEST(GpuEccCorrectedTest, WithoutLimitsNothingIsJudged) {
@@ -56,13 +54,13 @@ TEST(GpuEccRemappedRowsTest, JudgesOneChange) {
          gpu_of(node, 0).remapped_rows->uncorrected = 8;
          gpu_of(node, 0).spare_rows->none = 1;
        },
-       {warns("gpu0", Remedy::watch, {std::int64_t{8}, {}, "rows"}), passes()}},
+       {warns("gpu0", Remedy::watch, {8, {}, "rows"}), passes()}},
       {"many remapped rows are watched",
        [](Snapshot& node) {
          gpu_of(node, 0).remapped_rows->corrected = 6;
          gpu_of(node, 0).remapped_rows->uncorrected = 5;
        },
-       {warns("gpu0", Remedy::watch, {std::int64_t{11}, std::int64_t{10}, "rows"}), passes()}},
+       {warns("gpu0", Remedy::watch, {11, 10, "rows"}), passes()}},
       {"a fact missing unlike peers is unknown",
        [](Snapshot& node) {
          gpu_of(node, 1).remapped_rows = Fact<GpuRemappedRows>::absent("not supported");
@@ -180,11 +178,8 @@ TEST(GpuEccRetiredPagesTest, FailsWithTooManyOrWithOneThatWaits) {
   Snapshot node = gpu_node::bare_metal();
   gpu_of(node, 0).retired_pages = pages(59, 2, true);
   gpu_of(node, 1).retired_pages = pages(0, 1, true);
-  EXPECT_THAT(
-      judge(node),
-      ElementsAre(
-          fails("gpu0", Remedy::reseat_or_replace, {std::int64_t{61}, std::int64_t{60}, "pages"}),
-          fails("gpu1", Remedy::reset_gpu, {std::int64_t{1}, std::int64_t{60}, "pages"})));
+  EXPECT_THAT(judge(node), ElementsAre(fails("gpu0", Remedy::reseat_or_replace, {61, 60, "pages"}),
+                                       fails("gpu1", Remedy::reset_gpu, {1, 60, "pages"})));
 }
 
 TEST(GpuEccRetiredPagesTest, AFactMissingUnlikePeersIsUnknown) {
@@ -211,7 +206,7 @@ TEST(GpuEccSramTest, JudgesOneChange) {
       {"passes without errors", [](Snapshot&) {}, {passes()}},
       {"a few errors are watched",
        [](Snapshot& node) { gpu_of(node, 0).sram->unique_uncorrected = 3; },
-       {warns("gpu0", Remedy::watch, {std::int64_t{3}, std::int64_t{0}, "errors"}), passes()}},
+       {warns("gpu0", Remedy::watch, {3, 0, "errors"}), passes()}},
       {"a counter that cannot be read is unknown",
        [](Snapshot& node) {
          gpu_of(node, 0).sram = Fact<GpuSram>::absent("no such call");
@@ -228,11 +223,8 @@ TEST(GpuEccSramTest, TheDriversFlagCallsForReplacementAndNoNumberDoes) {
   gpu_of(node, 0).sram->unique_uncorrected = 40;
   gpu_of(node, 1).sram->threshold_exceeded = true;
   const auto findings = judge(node);
-  EXPECT_THAT(
-      findings,
-      ElementsAre(
-          warns("gpu0", Remedy::watch, {std::int64_t{40}, std::int64_t{0}, "errors"}),
-          fails("gpu1", Remedy::reseat_or_replace, {std::int64_t{0}, std::int64_t{0}, "errors"})));
+  EXPECT_THAT(findings, ElementsAre(warns("gpu0", Remedy::watch, {40, 0, "errors"}),
+                                    fails("gpu1", Remedy::reseat_or_replace, {0, 0, "errors"})));
 }
 
 TEST(GpuEccSramTest, AnOlderDriversAggregateCounterServesToo) {

@@ -12,11 +12,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::p
 }
 
 Expected wrong(const std::string& mode, const std::string& expected) {
-  return {.device = "gpu0",
-          .outcome = Outcome::fail,
-          .observed = mode,
-          .limit = expected,
-          .remedy = Remedy::fix_config};
+  return fails("gpu0", Remedy::fix_config, {mode, expected});
 }
 
 TEST(GpuComputeModeTest, PassesTheExpectedMode) {

@@ -10,20 +10,11 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = linked_node::p
   return ask(checks::gpu_nvlink_state::check, snapshot, profile);
 }
 
-Expected too_few(std::int64_t up) {
-  return {.device = "gpu0",
-          .outcome = Outcome::fail,
-          .observed = up,
-          .limit = std::int64_t{18},
-          .unit = "links",
-          .remedy = Remedy::reboot};
-}
+Expected too_few(std::int64_t up) { return fails("gpu0", Remedy::reboot, {up, 18, "links"}); }
 
-Expected unclear() { return {.device = "gpu0", .outcome = Outcome::unknown}; }
+Expected unclear() { return unknown("gpu0"); }
 
-Expected skip(std::string device) {
-  return {.device = std::move(device), .outcome = Outcome::skip};
-}
+Expected skip(std::string device) { return skips(std::move(device)); }
 
 void bring_down(Snapshot& node, std::size_t gpu) {
   for (auto& link : *gpu_of(node, gpu).nvlinks) link.state = 0U;
@@ -172,12 +163,7 @@ TEST(GpuNvlinkStateTest, DoesNotKnowWhenAnUnclearLinkDecides) {
 TEST(GpuNvlinkStateTest, FailsLinksThatRunSlow) {
   Snapshot node = linked_node::node();
   link_of(node, 0, 4).speed_mbps = 12500U;
-  Expected slow{.device = "gpu0",
-                .outcome = Outcome::fail,
-                .observed = 12.5,
-                .limit = 26.562,
-                .unit = "GB/s",
-                .remedy = Remedy::reboot};
+  Expected slow = fails("gpu0", Remedy::reboot, {12.5, 26.562, "GB/s"});
   EXPECT_THAT(judge(node), ElementsAre(slow, passes()));
   link_of(node, 0, 5).speed_mbps = 20000U;
   EXPECT_THAT(judge(node), ElementsAre(slow, passes()));
@@ -195,12 +181,7 @@ TEST(GpuNvlinkStateTest, WithoutAnExpectedSpeedOnlyLinksAreCounted) {
 TEST(GpuNvlinkStateTest, FailsActiveLinksWithoutAPeer) {
   Snapshot node = linked_node::node();
   link_of(node, 0, 4).remote_type = 255U;
-  Expected alone{.device = "gpu0",
-                 .outcome = Outcome::fail,
-                 .observed = std::int64_t{1},
-                 .limit = std::int64_t{0},
-                 .unit = "links",
-                 .remedy = Remedy::reboot};
+  Expected alone = fails("gpu0", Remedy::reboot, {1, 0, "links"});
   EXPECT_THAT(judge(node), ElementsAre(alone, passes()));
   link_of(node, 0, 5).remote_type = 255U;
   alone.observed = std::int64_t{2};

@@ -41,12 +41,7 @@ Findings judge(const Snapshot& snapshot, const Profile& expected = profile()) {
 }
 
 Expected broken(std::string device, std::int64_t pairs, Remedy remedy) {
-  return {.device = std::move(device),
-          .outcome = Outcome::fail,
-          .observed = pairs,
-          .limit = std::int64_t{0},
-          .unit = "pairs",
-          .remedy = remedy};
+  return fails(std::move(device), remedy, {pairs, 0, "pairs"});
 }
 
 TEST(GpuP2pTest, PassesWhereAllReachEachOther) {
@@ -147,8 +142,7 @@ Snapshot whose_pairs_hang() {
 }
 
 TEST(GpuP2pTest, ACallThatNeverReturnsFailsWithoutALimit) {
-  const Expected hung{
-      .device = "node", .outcome = Outcome::fail, .remedy = Remedy::reboot, .code = "NHC2015"};
+  const Expected hung = fails("node", Remedy::reboot, {}, "NHC2015");
   EXPECT_THAT(judge(whose_pairs_hang()), ElementsAre(hung));
   EXPECT_THAT(judge(whose_pairs_hang(), gpu_node::profile()), ElementsAre(hung));
 }
@@ -218,9 +212,7 @@ Findings judge(const Snapshot& snapshot, const Profile& expected = profile()) {
   return findings;
 }
 
-Expected fails() {
-  return {.device = "node", .outcome = Outcome::fail, .remedy = Remedy::fix_config};
-}
+Expected fails() { return muster::fails("node", Remedy::fix_config); }
 
 TEST(GpuDirectRdmaTest, EitherModuleIsEnough) {
   EXPECT_THAT(judge(with_module("nvidia_peermem")), ElementsAre(passes()));

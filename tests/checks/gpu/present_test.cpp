@@ -77,8 +77,7 @@ TEST(GpuPresentTest, AnotherModelOrSizeFails) {
   EXPECT_THAT(
       judge(node),
       ElementsAre(
-          fails("gpu0", Remedy::fix_config,
-                {std::string("NVIDIA A100-SXM4-40GB"), std::string("NVIDIA H100 80GB HBM3")}),
+          fails("gpu0", Remedy::fix_config, {"NVIDIA A100-SXM4-40GB", "NVIDIA H100 80GB HBM3"}),
           fails("gpu1", Remedy::report_to_provider, {80000000000.0, 85520809984.0, "B"})));
 }
 
@@ -101,10 +100,9 @@ TEST(GpuPresentTest, AModelThatDiffersFromMostFailsWhereNoneIsNamed) {
   Snapshot node = three_gpus();
   EXPECT_EQ(judge(node, three_of_any_model()).front(), passes());
   gpu_of(node, 1).model = std::string("NVIDIA H100 PCIe");
-  EXPECT_THAT(
-      judge(node, three_of_any_model()),
-      ElementsAre(fails("gpu1", Remedy::fix_config,
-                        {std::string("NVIDIA H100 PCIe"), std::string("NVIDIA H100 80GB HBM3")})));
+  EXPECT_THAT(judge(node, three_of_any_model()),
+              ElementsAre(fails("gpu1", Remedy::fix_config,
+                                {"NVIDIA H100 PCIe", "NVIDIA H100 80GB HBM3"})));
 }
 
 TEST(GpuPresentTest, ALostGpuAndAMachineThatNoProfileKnowsAreNotCompared) {
@@ -123,8 +121,7 @@ TEST(GpuPresentTest, ALostGpuAndAMachineThatNoProfileKnowsAreNotCompared) {
 }
 
 TEST(GpuPresentTest, MoreGpusThanExpectedFail) {
-  EXPECT_THAT(judge(three_gpus()),
-              ElementsAre(fails("node", Remedy::fix_config, {std::int64_t{3}, std::int64_t{2}})));
+  EXPECT_THAT(judge(three_gpus()), ElementsAre(fails("node", Remedy::fix_config, {3, 2})));
 }
 
 TEST(GpuPresentTest, WhereNvmlIsMissingNoGpuIsJudged) {

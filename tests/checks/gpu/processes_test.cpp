@@ -37,12 +37,7 @@ Findings judge(const Snapshot& snapshot, const Context& context) {
 }
 
 Expected about(Outcome outcome, Remedy remedy) {
-  return {.device = "gpu1",
-          .outcome = outcome,
-          .observed = static_cast<std::int64_t>(40 * kGib),
-          .limit = std::int64_t{0},
-          .unit = "B",
-          .remedy = remedy};
+  return finds(outcome, "gpu1", remedy, {static_cast<std::int64_t>(40 * kGib), 0, "B"});
 }
 
 Expected fails() { return about(Outcome::fail, Remedy::restart_app); }
@@ -216,12 +211,8 @@ Snapshot in_use(std::uint64_t mib) {
 }
 
 Expected leak(Outcome outcome, unsigned mib, unsigned limit) {
-  return {.device = "gpu0",
-          .outcome = outcome,
-          .observed = static_cast<double>(mib * kMib),
-          .limit = static_cast<double>(limit * kMib),
-          .unit = "B",
-          .remedy = outcome == Outcome::fail ? Remedy::reset_gpu : Remedy::watch};
+  return finds(outcome, "gpu0", outcome == Outcome::fail ? Remedy::reset_gpu : Remedy::watch,
+               {static_cast<double>(mib * kMib), static_cast<double>(limit * kMib), "B"});
 }
 
 TEST(GpuMemoryUsedTest, PassesWhereLittleIsInUse) {

@@ -377,6 +377,9 @@ TEST(GpuXidTest, ARecoveryNoLongerAskedForWasDone) {
   EXPECT_THAT(failures(snapshot), ElementsAre("gpu.xid gpu0 reset_gpu"));
   snapshot.nvml->gpus[0].recovery_action = 0U;
   EXPECT_THAT(failures(snapshot), ElementsAre());
+  // Reports show a pass with a remedy.
+  EXPECT_EQ(only(snapshot), (Expected{.device = "gpu0", .observed = 95, .remedy = Remedy::watch}));
+  EXPECT_THAT(only(snapshot).message, HasSubstr("), withdrawn, 60 min ago"));
   // An older driver without this call.
   snapshot.nvml->gpus[0].recovery_action = Fact<unsigned>::absent("no such call");
   EXPECT_THAT(failures(snapshot), ElementsAre("gpu.xid gpu0 reset_gpu"));

@@ -124,6 +124,14 @@ TEST(HostEdacTest, WarnsAboveTheRate) {
               ElementsAre(warns("mc0", Remedy::watch, {20.0, 10.0, "errors/h"})));
 }
 
+TEST(HostEdacTest, WarnsOfASaturatedCounter) {
+  Snapshot snapshot = node(one_controller(0xffffffff, 0));
+  const auto saturated = warns("mc0", Remedy::watch, {std::int64_t{0xffffffff}});
+  EXPECT_THAT(ask(checks::host_edac::check, snapshot, kTenPerHour), ElementsAre(saturated));
+  snapshot.earlier = seen_before(0xffffffff);
+  EXPECT_THAT(ask(checks::host_edac::check, snapshot, kTenPerHour), ElementsAre(saturated));
+}
+
 // A node that is inspected once a day: the errors are a day's, not an hour's.
 TEST(HostEdacTest, TheRateIsThatOfTheTimeSinceTheLastRun) {
   Snapshot snapshot = node(one_controller(25, 0));

@@ -253,7 +253,7 @@ const std::vector<Excerpt> kExcerpts{
     {"The words of drivers before 400",
      "NVRM: RmInitAdapter failed! (0x26:0xffff:1123)\n"
      "NVRM: rm_init_adapter failed for device bearing minor number 0",
-     {"fail node gpu_init"}},
+     {"fail nvidia0 gpu_init"}},
     {"A GPU that its driver refuses",
      "nvidia 0000:12:00.0: probe with driver nvidia failed with error -1",
      {"fail 0000:12:00.0 gpu_init"}},
@@ -266,10 +266,10 @@ const std::vector<Excerpt> kExcerpts{
      {"fail 0000:12:00.0 gpu_init"}},
     {"Memory that lost data, in an older driver's words",
      "EDAC MC0: UE page 0x0, offset 0x0, grain 0, row 2, labels \"\": i3200 UE",
-     {"fail node memory_uncorrected"}},
+     {"fail mc0 memory_uncorrected"}},
     {"IP over InfiniBand that sends no more",
      "ib0: transmit timeout: latency 2048 msecs\nib0: queue stopped 1, tx_head 8 tx_tail 4",
-     {"warn node tx_timeout"}},
+     {"warn ib0 tx_timeout"}},
     {"Two GPUs that do not start",
      "NVRM: GPU 0000:12:00.0: RmInitAdapter failed! (0x11:0x45:2525)\n"
      "NVRM: GPU 0000:14:00.0: RmInitAdapter failed! (0x11:0x45:2525)",
@@ -320,7 +320,7 @@ const std::vector<Excerpt> kExcerpts{
      {"warn 0000:13:00.0 tx_timeout"}},
     {"The kernel's own word for it, until 5.18",
      "NETDEV WATCHDOG: eth2 (mlx5_core): transmit queue 9 timed out",
-     {"warn node tx_timeout"}},
+     {"warn eth2 tx_timeout"}},
     {"The kernel's own word for it, from 5.19 on",
      "mlx5_core 0000:13:00.0 eth2: NETDEV WATCHDOG: CPU: 3: transmit queue 9 timed out 5010 ms",
      {"warn 0000:13:00.0 tx_timeout"}},
@@ -339,7 +339,7 @@ const std::vector<Excerpt> kExcerpts{
     {"Memory that lost data, on a server",
      "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0 "
      "page:0xe16677 offset:0x0 grain:32 -  err_code:0000:009f socket:0 imc:0 rank:0 bg:0 ba:3)",
-     {"fail node memory_uncorrected"}},
+     {"fail mc0 memory_uncorrected"}},
     {"Memory that was corrected",
      "EDAC sbridge MC1: HANDLING MCE MEMORY ERROR\n"
      "EDAC MC1: 1 CE memory scrubbing error on CPU_SrcID#1_Ha#0_Chan#0_DIMM#0 (channel:0 slot:0 "

@@ -197,7 +197,57 @@ TEST(KernelLineDeviceTest, IsTheDeviceWhoseErrorAPortPassesOn) {
             "0000:05:01.0");
 }
 
+TEST(KernelLineDeviceTest, IsWhatTheMessageIsAbout) {
+  for (const auto& [text, device] : std::vector<std::pair<std::string, std::string>>{
+           {"NETDEV WATCHDOG: eth1 (mlx5_core): transmit queue 3 timed out", "eth1"},
+           {"NETDEV WATCHDOG: enP5s1np0 (mana): transmit queue 0 timed out 5010 ms", "enP5s1np0"},
+           {"hv_netvsc 000d3a1b-0001-000d-3a1b-000d3a1b0001 eth0: NETDEV WATCHDOG: CPU: 3: "
+            "transmit queue 0 timed out 5010 ms",
+            "eth0"},
+           {"mlx5_core 0101:00:00.0 ib0: NETDEV WATCHDOG: CPU: 3: transmit queue 0 timed out 5010",
+            "0101:00:00.0"},
+           {"ib0: transmit timeout: latency 2048 msecs", "ib0"},
+           {"nvidia: probe of 0000:a1:00.0 failed with error -1", "0000:a1:00.0"},
+           {"nvidia 0000:a1:00.0: probe with driver nvidia failed with error -1", "0000:a1:00.0"},
+           {"NVRM: GPU 0000:a1:00.0: rm_init_adapter failed, device minor number 3",
+            "0000:a1:00.0"},
+           {"NVRM: rm_init_adapter failed, device minor number 3", "nvidia3"},
+           {"EDAC MC1: 1 UE memory read error on CPU_SrcID#0_MC#1_Chan#1_DIMM#0", "mc1"},
+           {"I/O error, dev vda, sector 2048 op 0x0:(READ) flags 0x80700", "vda"},
+           {"I/O error, dev mmcblk0, sector 2048", "mmcblk0"},
+           {"Aborting journal on device sda1-8.", "sda1"},
+           {"Aborting journal on device dm-3-8.", "dm-3"},
+           {"BTRFS info (device xvda2: state E): forced readonly", "xvda2"}}) {
+    EXPECT_EQ(checks::device_of_line(text), device) << text;
+  }
+}
+
+// A machine check, a lost page and the memory controller's line are one fault.
+TEST(KernelLineDeviceTest, AMemoryControllerNamesTheFaultOfTheNodesMemory) {
+  KernelLogLimits limits = kLimits;
+  limits.kinds = {{"machine_check", Outcome::fail}, {"memory_uncorrected", Outcome::fail}};
+  limits.patterns = {{"^mce: ", "machine_check", Remedy::reseat_or_replace},
+                     {"^EDAC MC*: * UE ", "memory_uncorrected", Remedy::reseat_or_replace},
+                     {"^Memory failure: ", "memory_uncorrected", Remedy::reseat_or_replace}};
+  const auto named = [&](std::vector<KernelRecord> records) {
+    const auto findings = ask(checks::host_kernel_log::check, node(std::move(records)),
+                              {.host = HostLimits{.kernel_log = limits}});
+    return findings.size() == 1 ? findings.front().device : fmt::format("{}", findings.size());
+  };
+  const auto check = said_at(7000, "mce: [Hardware Error]: CPU 1: Machine Check: 0 Bank 7: be00");
+  const auto page = said_at(7002, "Memory failure: 0x1234: recovery action: Recovered");
+  EXPECT_EQ(named({check, page, said_at(7003, "EDAC MC0: 1 UE memory read error on x")}), "mc0");
+  EXPECT_EQ(named({check, said_at(7001, "EDAC MC0: 1 UE memory read error on x"), page}), "node");
+  EXPECT_EQ(named({check, page}), "node");
+  EXPECT_EQ(named({said_at(7001, "EDAC MC0: 1 UE error on x"),
+                   said_at(7001, "EDAC MC1: 1 UE error on x")}),
+            "node");
+}
+
 TEST(KernelLineDeviceTest, IsNeverTheNameOfAProcess) {
+  EXPECT_EQ(checks::device_of_line("INFO: task eth0: x:7 blocked for more than 120 seconds."),
+            "node");
+
   EXPECT_EQ(checks::device_of_line("INFO: task nvme0n1:7 blocked for more than 120 seconds."),
             "node");
   EXPECT_EQ(checks::device_of_line("Out of memory: Killed process 7 (sda) total-vm:1kB"), "node");

@@ -11,10 +11,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profi
 }
 
 Expected failed(const std::string& message) {
-  return {.device = "mlx5_ib1",
-          .outcome = Outcome::fail,
-          .observed = message,
-          .remedy = Remedy::report_to_provider};
+  return fails("mlx5_ib1", Remedy::report_to_provider, {message});
 }
 
 TEST(IbAddressTest, JudgesOneChange) {
@@ -93,10 +90,7 @@ void set_keys(Snapshot& node, unsigned index, std::vector<unsigned> keys) {
 }
 
 Expected failed(std::string observed) {
-  return {.device = "mlx5_ib1",
-          .outcome = Outcome::fail,
-          .observed = std::move(observed),
-          .remedy = Remedy::report_to_provider};
+  return fails("mlx5_ib1", Remedy::report_to_provider, {std::move(observed)});
 }
 
 TEST(IbPkeyTest, PassesWithOneKeyOfTheTenantEverywhere) {
@@ -176,7 +170,7 @@ TEST(IbMtuTest, JudgesOneChange) {
       {"passes at the expected MTU", [](Snapshot&) {}, {passes()}},
       {"warns of a smaller MTU",
        [](Snapshot& node) { (*node.verbs->devices.at(1).ports).at(0).active_mtu_bytes = 2048; },
-       {warns("mlx5_ib1", Remedy::fix_config, {std::int64_t{2048}, std::int64_t{4096}, "B"})}},
+       {warns("mlx5_ib1", Remedy::fix_config, {2048, 4096, "B"})}},
       {"does not know an MTU without meaning",
        [](Snapshot& node) { (*node.verbs->devices.at(1).ports).at(0).active_mtu_bytes = 0; },
        {Expected{.device = "mlx5_ib1",
@@ -208,12 +202,7 @@ Findings judge(const Snapshot& snapshot) {
   return ask(checks::ib_netdev::check, snapshot, ib_node::profile());
 }
 
-Expected warned() {
-  return {.device = "mlx5_ib1",
-          .outcome = Outcome::warn,
-          .limit = std::string("up"),
-          .remedy = Remedy::fix_config};
-}
+Expected warned() { return warns("mlx5_ib1", Remedy::fix_config, {{}, "up"}); }
 
 TEST(IbNetdevTest, JudgesOneChange) {
   const std::vector<NodeChange> changes{

@@ -16,11 +16,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profi
 Fact<std::uint64_t>& counter(Snapshot& node) { return port_of(node, 1).counters.at("link_downed"); }
 
 Expected flapped(std::int64_t times) {
-  return {.device = "mlx5_ib1",
-          .outcome = Outcome::fail,
-          .observed = times,
-          .limit = std::int64_t{4},
-          .remedy = Remedy::report_to_provider};
+  return fails("mlx5_ib1", Remedy::report_to_provider, {times, 4});
 }
 
 KernelRecord link_down(double uptime_s, unsigned facility = 0) {
@@ -92,9 +88,29 @@ TEST(IbFlapsTest, JudgesOneChange) {
          port_of(node, 1).state = 1U;
        },
        {skips()}},
-      {"knows nothing of a saturated counter at once",
+      {"warns of a saturated counter at the first look",
        [](Snapshot& node) { counter(node) = std::uint64_t{255}; },
-       {unknown("mlx5_ib1")}},
+       {warns("mlx5_ib1", Remedy::watch, {255})}},
+      {"warns of a counter that is saturated still",
+       [](Snapshot& node) {
+         ib_node::seen_before(node, kKey, 255);
+         counter(node) = std::uint64_t{255};
+       },
+       {warns("mlx5_ib1", Remedy::watch, {255})}},
+      {"warns of a counter that rose to its end",
+       [](Snapshot& node) {
+         ib_node::seen_before(node, kKey, 240);
+         ib_node::seen_before(node, kInterfaceKey, 1);
+         node.network->interfaces.at(1).carrier_down_count = std::uint64_t{16};
+         counter(node) = std::uint64_t{255};
+       },
+       {warns("mlx5_ib1", Remedy::watch, {255})}},
+      {"fails by the kernel's lines although the counter is saturated",
+       [](Snapshot& node) {
+         counter(node) = std::uint64_t{255};
+         for (int i = 0; i < 5; ++i) node.kernel_log->records.push_back(link_down(50000 + i * 600));
+       },
+       {flapped(5)}},
       {"does not know an unreadable counter",
        [](Snapshot& node) {
          counter(node) = Fact<std::uint64_t>::unreadable("read link_downed: empty");

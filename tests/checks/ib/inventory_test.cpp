@@ -10,8 +10,8 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profi
   return ask(checks::ib_present::check, snapshot, profile);
 }
 
-Expected counted(Outcome outcome, std::int64_t found) {
-  return {.outcome = outcome, .observed = found, .limit = 4};
+Expected counted(Outcome outcome, std::int64_t hcas) {
+  return finds(outcome, "node", Remedy::none, {hcas, 4});
 }
 
 TEST(IbPresentTest, JudgesOneChange) {
@@ -50,13 +50,13 @@ TEST(IbPresentTest, JudgesOneChange) {
        [](Snapshot& node) {
          node.infiniband = {.status = Status::absent, .reason = "no RDMA core is loaded"};
        },
-       {fails("node", Remedy::restart_service, {std::int64_t{0}, std::int64_t{4}})}},
+       {fails("node", Remedy::restart_service, {0, 4})}},
       {"fails the count itself where the PCI bus is not known",
        [](Snapshot& node) {
          node.infiniband->hcas.pop_back();
          node.pci = {.status = Status::absent, .reason = "no /sys/bus/pci"};
        },
-       {fails("node", Remedy::report_to_provider, {std::int64_t{3}, std::int64_t{4}})}},
+       {fails("node", Remedy::report_to_provider, {3, 4})}},
       {"fails an HCA whose port is set to ethernet",
        [](Snapshot& node) { port_of(node, 2).link_layer = "Ethernet"; },
        {fails("mlx5_ib2", Remedy::fix_config)}},
@@ -65,7 +65,7 @@ TEST(IbPresentTest, JudgesOneChange) {
          hca_of(node, 0).name = "mlx5_0";
          hca_of(node, 3).name = "mlx5_3";
        },
-       {warns("node", Remedy::fix_config, {std::string("mlx5_0"), std::string("mlx5_ib*")})}},
+       {warns("node", Remedy::fix_config, {"mlx5_0", "mlx5_ib*"})}},
   };
   expect_findings(checks::ib_present::check, ib_node::node(), ib_node::profile(), changes);
 }
@@ -119,11 +119,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profi
 }
 
 Expected warned(std::string observed, std::string limit) {
-  return {.device = "mlx5_ib2",
-          .outcome = Outcome::warn,
-          .observed = std::move(observed),
-          .limit = std::move(limit),
-          .remedy = Remedy::fix_config};
+  return warns("mlx5_ib2", Remedy::fix_config, {std::move(observed), std::move(limit)});
 }
 
 TEST(IbFirmwareTest, JudgesOneChange) {
@@ -187,7 +183,7 @@ namespace muster::ib_verbs_test {
 namespace {
 
 Expected failed(std::string device, Remedy remedy = Remedy::fix_config) {
-  return {.device = std::move(device), .outcome = Outcome::fail, .remedy = remedy};
+  return fails(std::move(device), remedy);
 }
 
 TEST(IbVerbsTest, JudgesOneChange) {

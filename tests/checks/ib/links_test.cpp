@@ -17,12 +17,7 @@ void set_rate(IbPort& port, double gbps, unsigned lanes, const std::string& spee
 }
 
 Expected slow(double gbps, Remedy remedy = Remedy::report_to_provider) {
-  return {.device = "mlx5_ib1",
-          .outcome = Outcome::fail,
-          .observed = gbps,
-          .limit = 400.0,
-          .unit = "Gb/s",
-          .remedy = remedy};
+  return fails("mlx5_ib1", remedy, {gbps, 400.0, "Gb/s"});
 }
 
 TEST(IbRateTest, JudgesOneChange) {
@@ -134,11 +129,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = ib_node::profi
 }
 
 Expected failed(std::string device, std::string state, Remedy remedy) {
-  return {.device = std::move(device),
-          .outcome = Outcome::fail,
-          .observed = std::move(state),
-          .limit = std::string("ACTIVE"),
-          .remedy = remedy};
+  return fails(std::move(device), remedy, {std::move(state), "ACTIVE"});
 }
 
 TEST(IbStateTest, JudgesOneChange) {
@@ -164,8 +155,7 @@ TEST(IbStateTest, JudgesOneChange) {
          node.identity->hypervisor = false;
          port_of(node, 0).physical_state = 6U;
        },
-       {fails("mlx5_ib0", Remedy::reseat_or_replace,
-              {std::string("LinkErrorRecovery"), std::string("LinkUp")})}},
+       {fails("mlx5_ib0", Remedy::reseat_or_replace, {"LinkErrorRecovery", "LinkUp"})}},
       {"does not know an unreadable state",
        [](Snapshot& node) {
          port_of(node, 0).state = Fact<unsigned>::unreadable("read state: empty");

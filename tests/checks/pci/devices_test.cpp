@@ -21,8 +21,7 @@ TEST(PciDevicesTest, NamesTheMissingDeviceWhereTheProfileKnowsItsAddress) {
   profile.gpu->present.count = 2;
   profile.topo->numa.gpu = {{"0000:02:00.0", 0}, {"0000:12:00.0", 1}};
   EXPECT_THAT(judged(small_node(), profile),
-              ElementsAre(fails("0000:12:00.0", Remedy::reseat_or_replace,
-                                {std::int64_t{1}, std::int64_t{2}}, "NHC2009")));
+              ElementsAre(fails("0000:12:00.0", Remedy::reseat_or_replace, {1, 2}, "NHC2009")));
 }
 
 TEST(PciDevicesTest, CountsMissingDevicesWithoutAddresses) {
@@ -31,10 +30,8 @@ TEST(PciDevicesTest, CountsMissingDevicesWithoutAddresses) {
   profile.pci->devices.nvswitches = 4;
   auto guest = small_guest();
   EXPECT_THAT(judged(guest, profile),
-              ElementsAre(fails("node", Remedy::report_to_provider,
-                                {std::int64_t{0}, std::int64_t{4}}, "NHC2016"),
-                          fails("node", Remedy::report_to_provider,
-                                {std::int64_t{1}, std::int64_t{8}}, "NHC2002")));
+              ElementsAre(fails("node", Remedy::report_to_provider, {0, 4}, "NHC2016"),
+                          fails("node", Remedy::report_to_provider, {1, 8}, "NHC2002")));
 }
 
 TEST(PciDevicesTest, FailsADeviceThatReadsAllOnes) {
@@ -94,12 +91,7 @@ Snapshot with_nvml(std::vector<Gpu> gpus) {
 const std::string kGpuAddress = "0000:02:00.0";
 
 Expected not_in_nvml(Remedy remedy = Remedy::reboot, std::string code = "NHC2013") {
-  return {.device = kGpuAddress,
-          .outcome = Outcome::fail,
-          .observed = false,
-          .limit = true,
-          .remedy = remedy,
-          .code = std::move(code)};
+  return fails(kGpuAddress, remedy, {false, true}, std::move(code));
 }
 
 TEST(PciDevicesWithNvmlTest, PassesWhereBusAndNvmlAgree) {
@@ -150,9 +142,8 @@ TEST(PciDevicesWithNvmlTest, AGpuWhoseHandleIsRefusedIsNamedByGpuPresentAlone) {
   EXPECT_EQ(judged(node, one_gpu_and_hca()).front().outcome, Outcome::pass);
   node.pci->devices.push_back(node.pci->devices[kGpu]);
   node.pci->devices.back().address = "0000:04:00.0";
-  EXPECT_THAT(
-      judged(node, one_gpu_and_hca()),
-      ElementsAre(fails("node", Remedy::reboot, {std::int64_t{2}, std::int64_t{0}}, "NHC2013")));
+  EXPECT_THAT(judged(node, one_gpu_and_hca()),
+              ElementsAre(fails("node", Remedy::reboot, {2, 0}, "NHC2013")));
 }
 
 TEST(PciDevicesWithNvmlTest, AGpuThatNvmlHasAndTheBusHasNotIsUnknown) {

@@ -36,10 +36,8 @@ TEST(PciErrorsTest, JudgesOneChange) {
              AerCounts{.fatal = 1, .non_fatal = 2, .correctable = 5000};
          node.pci.facts.devices[kHca].aer = AerCounts{.non_fatal = 2};
        },
-       {fails("0000:02:00.0", Remedy::reseat_or_replace,
-              {std::int64_t{1}, std::int64_t{0}, "errors"}),
-        fails("0000:03:00.0", Remedy::reseat_or_replace,
-              {std::int64_t{2}, std::int64_t{0}, "errors"})}},
+       {fails("0000:02:00.0", Remedy::reseat_or_replace, {1, 0, "errors"}),
+        fails("0000:03:00.0", Remedy::reseat_or_replace, {2, 0, "errors"})}},
       {"counters that cannot be read are unknown",
        [](Snapshot& node) {
          node.pci.facts.devices[kHca].aer = Fact<AerCounts>::unreadable("no total");
@@ -86,10 +84,17 @@ TEST(PciErrorsTest, WarnsAboutErrorsInAnHcasRegister) {
       1U << 20U;  // an unsupported request, as looking for devices makes them
   EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
   hca.uncorrectable_status = 1U << 18U | 1U << 22U;
-  EXPECT_THAT(judged(node),
-              ElementsAre(warns("0000:03:00.0", Remedy::watch, {std::int64_t{0x440000}})));
+  EXPECT_THAT(judged(node), ElementsAre(warns("0000:03:00.0", Remedy::watch, {0x440000})));
   hca.uncorrectable_status = 0xffffffffU;
   EXPECT_EQ(judged(node).front().outcome, Outcome::pass);
+}
+
+TEST(PciErrorsTest, ASaturatedCounterWarns) {
+  for (auto node : {seen_before(), small_node()}) {
+    node.pci.facts.devices[kGpu].aer = AerCounts{.correctable = 0xffffffffffffffffU};
+    EXPECT_EQ(judged(node).front().outcome, Outcome::warn);
+    EXPECT_EQ(judged(node).front().device, "0000:02:00.0");
+  }
 }
 
 TEST(PciErrorsTest, ErrorsBeforeTheWindowDoNotCount) {
@@ -128,7 +133,7 @@ PciDevice& device(Snapshot& snapshot, std::size_t index) {
   return snapshot.pci.facts.devices[index];
 }
 
-const Expected kPass{.device = "node", .outcome = Outcome::pass};
+const Expected kPass = passes();
 
 TEST(PciLinkTest, JudgesOneChange) {
   const std::vector<NodeChange> changes{
@@ -138,8 +143,7 @@ TEST(PciLinkTest, JudgesOneChange) {
        {kPass}},
       {"fails a narrow link",
        [](Snapshot& node) { device(node, kGpu).link_width = 8U; },
-       {fails("0000:02:00.0", Remedy::reseat_or_replace,
-              {std::int64_t{8}, std::int64_t{16}, "lanes"})}},
+       {fails("0000:02:00.0", Remedy::reseat_or_replace, {8, 16, "lanes"})}},
       {"fails a GPU that could never reach the profiles speed",
        [](Snapshot& node) { device(node, kGpu).link_speed_max_gts = 16.0; },
        {fails("0000:02:00.0", Remedy::reseat_or_replace, {16.0, 32.0, "GT/s"})}},
@@ -181,8 +185,8 @@ TEST(PciLinkTest, ReportsWidthAndSpeedOfOneLinkTogether) {
   auto guest = small_guest();
   device(guest, 1).link_width = 8U;
   device(guest, 1).link_speed_gts = 16.0;
-  EXPECT_THAT(judged(guest), ElementsAre(fails("0000:03:00.0", Remedy::report_to_provider,
-                                               {std::int64_t{8}, std::int64_t{16}, "lanes"})));
+  EXPECT_THAT(judged(guest),
+              ElementsAre(fails("0000:03:00.0", Remedy::report_to_provider, {8, 16, "lanes"})));
 }
 
 TEST(PciLinkTest, WithoutLimitsTheDevicesOwnMaximumCounts) {

@@ -10,7 +10,7 @@ Findings judged(const Snapshot& snapshot) {
   return ask(checks::pci_acs::check, snapshot, one_gpu_and_hca());
 }
 
-const Expected kPass{.device = "node", .outcome = Outcome::pass};
+const Expected kPass = passes();
 
 TEST(PciAcsTest, JudgesOneChange) {
   const std::vector<NodeChange> changes{
@@ -20,7 +20,7 @@ TEST(PciAcsTest, JudgesOneChange) {
          node.pci.facts.devices[kSwitch].acs_control = 0x1dU;
          node.pci.facts.devices.push_back(pci_device("0000:02:01.0", PciKind::gpu));
        },
-       {warns("0000:01:00.0", Remedy::fix_config, {std::int64_t{0x1d}, std::int64_t{0}})}},
+       {warns("0000:01:00.0", Remedy::fix_config, {0x1d, 0})}},
       {"the root port is the way up anyhow",
        [](Snapshot& node) { node.pci.facts.devices[kRootPort].acs_control = 0x1dU; },
        {kPass}},
@@ -62,7 +62,7 @@ TEST(PciPayloadTest, JudgesOneChange) {
       {"passes at the payload of the path", [](Snapshot&) {}, {passes()}},
       {"warns below the payload of the path",
        [](Snapshot& node) { node.pci.facts.devices[kGpu].payload_bytes = 128U; },
-       {warns("0000:02:00.0", Remedy::fix_config, {std::int64_t{128}, std::int64_t{256}, "B"})}},
+       {warns("0000:02:00.0", Remedy::fix_config, {128, 256, "B"})}},
       {"an unreadable hop is unknown",
        [](Snapshot& node) {
          node.pci.facts.devices[kRootPort].payload_max_bytes =

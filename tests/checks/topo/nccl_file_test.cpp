@@ -12,9 +12,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::pro
 
 NcclTopology& file_of(Snapshot& node) { return *node.environment->nccl_topology; }
 
-Expected wrong(Outcome outcome) {
-  return {.device = "/opt/topo.xml", .outcome = outcome, .remedy = Remedy::fix_config};
-}
+Expected wrong(Outcome outcome) { return finds(outcome, "/opt/topo.xml", Remedy::fix_config); }
 
 TEST(TopoNcclFileTest, JudgesOneChange) {
   const std::vector<NodeChange> changes{

@@ -34,11 +34,7 @@ Snapshot bridged() {
 }
 
 Expected wrong(Value observed, Value limit) {
-  return {.device = "gpu0",
-          .outcome = Outcome::fail,
-          .observed = std::move(observed),
-          .limit = std::move(limit),
-          .remedy = Remedy::report_to_provider};
+  return fails("gpu0", Remedy::report_to_provider, {std::move(observed), std::move(limit)});
 }
 
 const Expected kToSwitches = passes();

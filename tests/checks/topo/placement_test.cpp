@@ -11,11 +11,7 @@ Findings judge(const Snapshot& snapshot, const Profile& profile = topo_node::pro
 }
 
 Expected misplaced(std::int64_t observed) {
-  return {.device = topo_node::kGpu0,
-          .outcome = Outcome::fail,
-          .observed = observed,
-          .limit = std::int64_t{0},
-          .remedy = Remedy::report_to_provider};
+  return fails(topo_node::kGpu0, Remedy::report_to_provider, {observed, 0});
 }
 
 TEST(TopoNumaTest, JudgesOneChange) {
@@ -100,10 +96,7 @@ Snapshot with_switches() {
   return node;
 }
 
-Expected too_far() {
-  return {
-      .device = topo_node::kGpu0, .outcome = Outcome::fail, .remedy = Remedy::report_to_provider};
-}
+Expected too_far() { return fails(topo_node::kGpu0, Remedy::report_to_provider); }
 
 TEST(TopoPairingTest, PassesPairsBelowOneSwitch) {
   EXPECT_THAT(judge(with_switches(), topo_node::profile()), ElementsAre(passes()));
