@@ -128,9 +128,11 @@ class Backend {
   // Reserves memory for all operations of up to as many bytes as `largest`: one buffer if that is
   // in place, else two, which also serve operations in place.
   [[nodiscard]] virtual Result<void> reserve(const Operation& largest) = 0;
-  // Fills the buffers, times the operations, and verifies every element after the last one. Only
-  // the collective runs between two readings of the clock. An operation that changes its own input,
-  // such as a sum in place, is repeated on fresh data before it is verified.
+  // Fills the buffers, times the operations, and verifies every element after the last one, unless
+  // the operation changes its own input, such as a sum in place. Only the collective runs between
+  // two readings of the clock. In the end, makes every element of the receive buffer wrong, runs
+  // the operation once more on fresh data, and verifies that: the result of a timed operation may
+  // be left from the one before.
   [[nodiscard]] virtual Result<Batch> measure(const Operation& operation, const Pace& pace,
                                               Progress& progress) = 0;
   // Fills the buffers, runs the operation once, as a graph if the pace says so, and verifies every

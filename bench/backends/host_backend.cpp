@@ -24,9 +24,6 @@ constexpr std::size_t kLargePage = std::size_t{2} << 20U;
 // KiB a tenth slower. Hence the two pairs of buffers.
 constexpr std::uint64_t kLong = std::uint64_t{64} << 10U;
 
-// Not a value of a pattern: NaN, or -1.
-constexpr int kPoison = 0xff;
-
 bool in_one_buffer(const Operation& operation) {
   return operation.in_place || definition_of(operation.collective).one_buffer;
 }
@@ -92,25 +89,27 @@ Result<HostMemory::Buffers> HostMemory::lay_out(const Operation& operation) cons
     return make_error(fmt::format("{} of {} bytes needs more memory than was reserved",
                                   to_string(operation.collective), operation.bytes));
   }
-  Buffers buffers{.shape = shape, .whole = pair.receive.memory.get()};
+  Buffers buffers{.shape = shape,
+                  .whole = pair.receive.memory.get(),
+                  .expected = expected_of(operation, rank_, ranks_)};
   buffers.send = one ? buffers.whole + shape.send_at * width : pair.send.memory.get();
   buffers.receive = one ? buffers.whole + shape.receive_at * width : buffers.whole;
   return buffers;
 }
 
 void HostMemory::poison_and_fill(const Operation& operation, const Buffers& buffers) const {
-  const auto& shape = buffers.shape;
-  const auto used = in_one_buffer(operation) ? std::max(shape.send, shape.receive) : shape.receive;
   const auto width = size_of(operation.type);
-  std::memset(buffers.whole, kPoison, used * width);
-  if (shape.send == 0) return;
-  fill_host(buffers.send, shape.send, width, input_of(operation, rank_, ranks_));
+  for (const auto& segment : buffers.expected) {
+    fill_host(buffers.receive + segment.first * width, segment.count, width,
+              poison_of(segment, width));
+  }
+  if (buffers.shape.send == 0) return;
+  fill_host(buffers.send, buffers.shape.send, width, input_of(operation, rank_, ranks_));
 }
 
 std::vector<Wrong> HostMemory::verify(const Operation& operation, const Buffers& buffers) const {
   Wrong wrong{.rank = rank_};
-  verify_host(buffers.receive, size_of(operation.type), expected_of(operation, rank_, ranks_),
-              wrong);
+  verify_host(buffers.receive, size_of(operation.type), buffers.expected, wrong);
   if (wrong.elements == 0) return {};
   return {wrong};
 }

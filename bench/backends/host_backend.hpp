@@ -38,11 +38,12 @@ class HostMemory {
     std::byte* send = nullptr;
     std::byte* receive = nullptr;
     std::byte* whole = nullptr;  // in place: the start of the shared buffer; else as `receive`
+    std::vector<Segment> expected;
   };
 
   [[nodiscard]] Result<Buffers> lay_out(const Operation& operation) const;
 
-  // Poisons the receive buffer, then fills the send buffer.
+  // Makes every element of the receive buffer wrong, then fills the send buffer.
   void poison_and_fill(const Operation& operation, const Buffers& buffers) const;
   // Empty if every element is right.
   [[nodiscard]] std::vector<Wrong> verify(const Operation& operation, const Buffers& buffers) const;
@@ -166,25 +167,23 @@ class HostBackend : public Backend {
   [[nodiscard]] Result<Batch> measure(const Operation& operation, const Pace& pace,
                                       Progress& progress) override {
     TRY_ASSIGN(auto buffers, memory_.lay_out(operation));
-    memory_.poison_and_fill(operation, buffers);
     auto calls = calls_of(operation, buffers);
+    memory_.poison_and_fill(operation, buffers);
     Samples samples{.rank = rank_, .seconds = {}};
     if (!time_operations(pace, calls, samples, progress)) return tl::unexpected(calls.error());
-    if (!is_repeatable(operation)) {
-      memory_.poison_and_fill(operation, buffers);
-      if (!counted(calls, progress)) return tl::unexpected(calls.error());
-    }
-    return Batch{.samples = {std::move(samples)}, .wrong = memory_.verify(operation, buffers)};
+    std::vector<Wrong> wrong;
+    if (is_repeatable(operation)) wrong = memory_.verify(operation, buffers);
+    TRY_ASSIGN(const auto at_last, verify_once(operation, buffers, calls, progress));
+    if (wrong.empty()) wrong = at_last;
+    return Batch{.samples = {std::move(samples)}, .wrong = std::move(wrong)};
   }
 
   [[nodiscard]] Result<std::vector<Wrong>> verify(const Operation& operation, const Pace& /*pace*/,
                                                   Progress& progress) override {
     TRY_ASSIGN(auto buffers, memory_.lay_out(operation));
-    memory_.poison_and_fill(operation, buffers);
     auto calls = calls_of(operation, buffers);
     progress.reset();
-    if (!counted(calls, progress)) return tl::unexpected(calls.error());
-    return memory_.verify(operation, buffers);
+    return verify_once(operation, buffers, calls, progress);
   }
 
  protected:
@@ -195,6 +194,15 @@ class HostBackend : public Backend {
   [[nodiscard]] int rank() const { return rank_; }
 
  private:
+  // On fresh data: nothing in the receive buffer is right before.
+  [[nodiscard]] Result<std::vector<Wrong>> verify_once(const Operation& operation,
+                                                       const HostMemory::Buffers& buffers,
+                                                       Calls& calls, Progress& progress) {
+    memory_.poison_and_fill(operation, buffers);
+    if (!counted(calls, progress)) return tl::unexpected(calls.error());
+    return memory_.verify(operation, buffers);
+  }
+
   std::string_view name_;
   int rank_, ranks_;
   HostMemory memory_;

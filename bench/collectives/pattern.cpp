@@ -72,6 +72,17 @@ Fill input_of(const Operation& operation, int rank, int ranks) {
   return fill;
 }
 
+Fill poison_of(const Segment& segment, std::size_t width) {
+  const auto mask = ~std::uint64_t{0} >> (64 - 8 * width);
+  Fill fill{.bits = {}, .shift = segment.shift};
+  for (std::size_t i = 0; i < segment.low.size(); ++i) {
+    const auto inverse = ~segment.low[i] & mask;
+    const bool wrong = inverse < segment.low[i] || inverse > segment.high[i];
+    fill.bits.push_back(wrong ? inverse : (segment.high[i] + 1) & mask);
+  }
+  return fill;
+}
+
 std::vector<Segment> expected_of(const Operation& operation, int rank, int ranks) {
   const auto shape = shape_of(operation, rank, ranks);
   if (shape.receive == 0) return {};

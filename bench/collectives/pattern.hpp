@@ -60,6 +60,9 @@ struct Segment {
   std::vector<std::uint64_t> low, high;  // one period each
 };
 
+// Bits that are wrong for every element of the segment: an element that is never written shows.
+[[nodiscard]] Fill poison_of(const Segment& segment, std::size_t width);
+
 // The expected contents of a rank's receive buffer.
 [[nodiscard]] std::vector<Segment> expected_of(const Operation& operation, int rank, int ranks);
 

@@ -205,9 +205,9 @@ class TrainRun {
     TRY(introduce(self_, *self_.backend));
     self_.enter({"choice of the fastest products", Part::starting},
                 limit() + to_duration(command_.join_deadline));
-    TRY_ASSIGN(const auto cublas, cublas::open_library(command_.cublas));
-    TRY(self_.backend->reserve(operation_));
     auto& reduce = *self_.backend->streamed();
+    TRY_ASSIGN(const auto cublas, cublas::open_library(command_.cublas, reduce.cuda()));
+    TRY(self_.backend->reserve(operation_));
     TRY(reduce.choose(operation_));
     TRY_ASSIGN(step_, TrainStep::prepare(reduce, cublas, kind_of(command_.number), command_.model,
                                          command_.tokens));

@@ -29,8 +29,12 @@ constexpr int kAverageSince = 21000;    // 2.10.0
 constexpr int kDiagnosisSince = 23100;  // 2.31.0
 constexpr int kGraphsSince = 20900;     // 2.9.0
 
-// NCCL needs memory of its own for the connections, which the first operation makes.
-constexpr std::uint64_t kLeftToNccl = 1UL << 30;
+// NCCL needs memory of its own for the connections, which the first operation makes: with many
+// ranks and channels, gigabytes.
+std::uint64_t left_to_nccl(std::uint64_t memory) {
+  constexpr std::uint64_t kGib = 1UL << 30;
+  return std::clamp(memory / 16, kGib, 5 * kGib);
+}
 
 // Bytes of the two buffers; in place, only the second is used.
 struct BufferSizes {
@@ -99,7 +103,8 @@ class NcclBackend final : public Backend, public StreamedOperation {
   [[nodiscard]] std::optional<std::uint64_t> memory_free() const override {
     const auto free = gpu_->memory_free();
     if (!free) return std::nullopt;
-    return *free - std::min(*free, kLeftToNccl) + memory_->send().bytes + memory_->receive().bytes;
+    const auto all = *free + memory_->send().bytes + memory_->receive().bytes;
+    return all - std::min(all, left_to_nccl(all));
   }
 
   [[nodiscard]] std::vector<std::string> remarks() const override {
@@ -183,7 +188,12 @@ class NcclBackend final : public Backend, public StreamedOperation {
   [[nodiscard]] Result<void> healthy() override { return communicator_->healthy(); }
 
   [[nodiscard]] Result<std::vector<Wrong>> wrong() override {
-    return named(wrong_elements(*chosen_));
+    TRY_ASSIGN(auto wrong, named(wrong_elements(*chosen_)));
+    Progress progress;
+    TRY_ASSIGN(
+        const auto at_last,
+        named(run_once(*chosen_, {}, progress).and_then([&] { return wrong_elements(*chosen_); })));
+    return wrong.empty() ? at_last : wrong;
   }
 
   [[nodiscard]] Gpu& gpu() override { return *gpu_; }
@@ -266,13 +276,26 @@ class NcclBackend final : public Backend, public StreamedOperation {
   [[nodiscard]] Result<Batch> measured(const Operation& operation, const Pace& pace,
                                        Progress& progress) {
     TRY_ASSIGN(const auto run, prepare(operation));
-    auto timed = time(run, pace, progress);
+    auto batch = time_and_verify(run, pace, progress);
     gpu_->drop_graph();
-    TRY_ASSIGN(auto samples, std::move(timed));
+    return batch;
+  }
+
+  [[nodiscard]] Result<Batch> time_and_verify(const OperationRun& run, const Pace& pace,
+                                              Progress& progress) {
+    TRY_ASSIGN(auto samples, time(run, pace, progress));
     for (auto& each : samples.seconds) each /= pace.together;
     for (auto& each : samples.cpu_seconds) each /= pace.together;
     samples.rank = options_.rank;
-    TRY_ASSIGN(auto wrong, wrong_elements(run));
+    std::vector<Wrong> wrong;
+    if (is_repeatable(run.operation)) {
+      TRY_ASSIGN(wrong, wrong_elements(run));
+    }
+    TRY(fill(run));
+    // A group of several would hide what the last of them did not write.
+    TRY(once(run, {.graph = pace.graph && pace.together == 1}, progress));
+    TRY_ASSIGN(const auto at_last, wrong_elements(run));
+    if (wrong.empty()) wrong = at_last;
     return Batch{.samples = {std::move(samples)}, .wrong = std::move(wrong)};
   }
 
@@ -286,16 +309,10 @@ class NcclBackend final : public Backend, public StreamedOperation {
       TRY(gpu_->launch_graph());  // the first launch uploads the graph
       TRY(wait());
     }
-    TRY_ASSIGN(auto samples,
-               time_on_stream({.gpu = *gpu_,
-                               .enqueue = [&] { return once(run, pace); },
-                               .healthy = [this] { return communicator_->healthy(); }},
-                              pace, progress));
-    if (!is_repeatable(run.operation)) {
-      TRY(fill(run));
-      TRY(once(run, {}, progress));
-    }
-    return samples;
+    return time_on_stream({.gpu = *gpu_,
+                           .enqueue = [&] { return once(run, pace); },
+                           .healthy = [this] { return communicator_->healthy(); }},
+                          pace, progress);
   }
 
   [[nodiscard]] Result<std::vector<Wrong>> verified(const Operation& operation, const Pace& pace,
@@ -322,7 +339,8 @@ class NcclBackend final : public Backend, public StreamedOperation {
     if (unformed_) return tl::unexpected(*unformed_);
     TRY(gpu_->use());
     OperationRun run{.operation = operation,
-                     .shape = shape_of(operation, options_.rank, options_.ranks)};
+                     .shape = shape_of(operation, options_.rank, options_.ranks),
+                     .expected = expected_of(operation, options_.rank, options_.ranks)};
     const auto bytes = bytes_of(operation, run.shape);
     const auto& send = memory_->send();
     const auto& receive = memory_->receive();
@@ -337,9 +355,14 @@ class NcclBackend final : public Backend, public StreamedOperation {
     return run;
   }
 
-  // Poisons the receive buffer, so that nothing in it is right before the operation.
+  // Makes every element of the receive buffer wrong, then fills the send buffer.
   [[nodiscard]] Result<void> fill(const OperationRun& run) {
-    TRY(gpu_->poison(memory_->receive().begin, bytes_of(run.operation, run.shape).receive));
+    const auto width = size_of(run.operation.type);
+    for (const auto& segment : run.expected) {
+      TRY(gpu_->fill(run.receive + segment.first * width, segment.count, width,
+                     poison_of(segment, width)));
+      TRY(wait());
+    }
     TRY(gpu_->fill(run.send, run.shape.send, size_of(run.operation.type),
                    input_of(run.operation, options_.rank, options_.ranks)));
     return wait();
@@ -369,9 +392,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   }
 
   [[nodiscard]] Result<void> capture(const OperationRun& run, int together = 1) {
-    TRY(gpu_->begin_capture());
-    TRY(once(run, {.together = together}));
-    return gpu_->end_capture();
+    return gpu_->capture([&] { return once(run, {.together = together}); });
   }
 
   // With fresh data.
@@ -392,7 +413,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
   [[nodiscard]] Result<std::vector<Wrong>> wrong_elements(const OperationRun& run) {
     const auto& operation = run.operation;
     Wrong wrong{.rank = options_.rank};
-    for (const auto& segment : expected_of(operation, options_.rank, options_.ranks)) {
+    for (const auto& segment : run.expected) {
       TRY(gpu_->verify(run.receive, size_of(operation.type), segment, wrong,
                        [this] { return communicator_->healthy(); }));
     }

@@ -24,6 +24,7 @@ struct OperationRun {
   Shape shape;
   cuda::Pointer send = 0;
   cuda::Pointer receive = 0;
+  std::vector<Segment> expected = {};
 };
 
 class Communicator {

@@ -249,14 +249,13 @@ Result<void> Gpu::wait(const Watch& watch, std::chrono::nanoseconds expected) {
   }
 }
 
-Result<void> Gpu::begin_capture() {
+Result<void> Gpu::capture(const std::function<Result<void>()>& enqueue) {
   drop_graph();
   TRY(call(library_, library_.capture_begin, stream_, cuda::kCaptureThreadLocal));
-  return {};
-}
-
-Result<void> Gpu::end_capture() {
-  TRY(call(library_, library_.capture_end, stream_, &graph_));
+  const auto enqueued = enqueue();
+  const auto ended = call(library_, library_.capture_end, stream_, &graph_);
+  TRY(enqueued);
+  TRY(ended);
   TRY(call(library_, library_.graph_instantiate, &graph_run_, graph_, 0));
   return {};
 }

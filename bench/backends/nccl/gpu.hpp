@@ -56,7 +56,7 @@ class Gpu {
   [[nodiscard]] Result<cuda::Pointer> allocate(std::uint64_t bytes);
   void release(cuda::Pointer memory) const;
 
-  // Sets all bytes to 0xff: no collective produces such an element.
+  // Sets all bytes to 0xff, a NaN in every floating-point type.
   [[nodiscard]] Result<void> poison(cuda::Pointer memory, std::uint64_t bytes);
   [[nodiscard]] Result<void> fill(cuda::Pointer memory, std::uint64_t count, std::size_t width,
                                   const Fill& fill);
@@ -78,9 +78,9 @@ class Gpu {
   [[nodiscard]] Result<void> wait(const Watch& watch,
                                   std::chrono::nanoseconds expected = std::chrono::nanoseconds(0));
 
-  // Work that is enqueued between the two becomes a graph and does not run.
-  [[nodiscard]] Result<void> begin_capture();
-  [[nodiscard]] Result<void> end_capture();
+  // The work that `enqueue` enqueues becomes a graph and does not run. The capture ends even if it
+  // fails.
+  [[nodiscard]] Result<void> capture(const std::function<Result<void>()>& enqueue);
   [[nodiscard]] Result<void> launch_graph();
   void drop_graph();
 

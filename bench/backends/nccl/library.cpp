@@ -54,6 +54,11 @@ std::string_view cause_of_cuda(int code) {
       return "this is the stub library for building; put the driver's own library first";
     case cuda::kNoDevice:
       return "no GPU is visible to this process";
+    case cuda::kNoBinary:
+      return "the GPU is older than Volta, and this program's kernels do not run on it";
+    case cuda::kContained:
+      return "the GPU's hardware failed, or a peer's memory was accessed wrongly over NVLink; the "
+             "process must be restarted";
     case cuda::kUncorrectableEcc:
       return "the GPU's memory has an uncorrectable error";
     case cuda::kInvalidPtx:
@@ -93,7 +98,8 @@ std::string_view cause_of_nccl(int code) {
 // Errors of broken hardware, and of NVSwitches that are not set up.
 bool is_broken(int code) {
   constexpr std::array kCodes{cuda::kUncorrectableEcc, cuda::kNvlinkUncorrectable,
-                              cuda::kHardwareStack, cuda::kLaunchFailed, cuda::kSystemNotReady};
+                              cuda::kContained,        cuda::kHardwareStack,
+                              cuda::kLaunchFailed,     cuda::kSystemNotReady};
   return std::ranges::find(kCodes, code) != kCodes.end();
 }
 
@@ -104,9 +110,9 @@ bool is_missing(int code) { return code == cuda::kNoDevice || code == cuda::kStu
 // the number.
 bool quotes_broken(std::string_view text) {
   constexpr std::string_view kBegin = "Cuda failure ";
-  constexpr std::array<std::string_view, 5> kWords{
-      "uncorrectable ECC error", "uncorrectable NVLink error", "hardware stack error",
-      "unspecified launch failure", "system not yet initialized"};
+  constexpr std::array<std::string_view, 6> kWords{
+      "uncorrectable ECC error", "uncorrectable NVLink error", "nvlink or a hardware error",
+      "hardware stack error",    "unspecified launch failure", "system not yet initialized"};
   const auto at = text.find(kBegin);
   if (at == std::string_view::npos) return false;
   const auto quoted = text.substr(at + kBegin.size());
@@ -142,12 +148,26 @@ Result<nccl::Library> nccl::open_library(const std::string& named) {
   return library;
 }
 
-Result<cublas::Library> cublas::open_library(const std::string& named) {
-  const Files usual{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11",
-                    "/usr/local/cuda/lib64/libcublasLt.so"};
+std::vector<std::string> cublas::files_for(int driver_version) {
+  constexpr int kNewest = 13;
+  constexpr int kOldest = 11;
+  constexpr int kMajor = 1000;
+  Files files;
+  for (int major = kNewest; major >= kOldest; --major) {
+    if (major * kMajor > driver_version) continue;
+    files.push_back(fmt::format("libcublasLt.so.{}", major));
+  }
+  files.emplace_back("/usr/local/cuda/lib64/libcublasLt.so");
+  return files;
+}
+
+Result<cublas::Library> cublas::open_library(const std::string& named,
+                                             const cuda::Library& driver) {
+  int version = 0;
+  TRY(call(driver, driver.version, &version));
   Library library{.path = named.empty() ? "libcublasLt.so" : named};
   LibraryLoader loader;
-  TRY(loader.open(named.empty() ? usual : Files{named}));
+  TRY(loader.open(named.empty() ? files_for(version) : Files{named}));
   MUSTER_CUBLAS_FUNCTIONS(MUSTER_BENCH_FIND)
   TRY(loader.check(library.path, "cuBLASLt library"));
   return library;

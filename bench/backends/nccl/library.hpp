@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "bench/backends/nccl/abi.hpp"
 #include "lib/base/result.hpp"
@@ -145,8 +146,12 @@ struct Library {
   MUSTER_CUBLAS_FUNCTIONS(MUSTER_BENCH_MEMBER)
 };
 
-// Loads any version since CUDA 11.8, by name or from the toolkit's folder.
-[[nodiscard]] Result<Library> open_library(const std::string& named);
+// The usual files of all versions since CUDA 11 that this driver can run. A newer one opens, too,
+// but fails later.
+[[nodiscard]] std::vector<std::string> files_for(int driver_version);
+
+// Loads the named file, by default the newest version that the driver can run.
+[[nodiscard]] Result<Library> open_library(const std::string& named, const cuda::Library& driver);
 
 }  // namespace cublas
 

@@ -59,7 +59,8 @@ class StreamedOperation {
   [[nodiscard]] virtual Result<void> start() = 0;
   // The error that NCCL has reported since, if any.
   [[nodiscard]] virtual Result<void> healthy() = 0;
-  // Waits for the last one and verifies its result.
+  // Waits for the last one and verifies its result, then that of one more on fresh data. Every rank
+  // calls it.
   [[nodiscard]] virtual Result<std::vector<Wrong>> wrong() = 0;
 
   [[nodiscard]] virtual Gpu& gpu() = 0;

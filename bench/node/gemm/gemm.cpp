@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "bench/backends/nccl/library.hpp"
 
@@ -163,23 +164,34 @@ Result<void> Gemm::choose() {
     return tl::unexpected(trouble(library_, library_.heuristic.name, code));
   }
   double best = std::numeric_limits<double>::infinity();
+  std::optional<Error> refused;
   for (const auto& choice : std::span(choices).first(static_cast<std::size_t>(count))) {
     if (choice.state != cublas::kSuccess || choice.workspace > kWorkspace) continue;
     const auto once = [&] { return multiply(choice.algorithm, first_); };
-    TRY(gpu_.timed(once));  // warms up
-    TRY_ASSIGN(const auto seconds, gpu_.timed(once));
-    if (seconds < best) {
-      best = seconds;
-      algorithm_ = choice.algorithm;
-    }
+    const auto warmed_up = gpu_.timed(once);
+    const auto seconds = warmed_up ? gpu_.timed(once) : warmed_up;
+    if (!seconds && !refused) refused = seconds.error();
+    if (!seconds || *seconds >= best) continue;
+    best = *seconds;
+    algorithm_ = choice.algorithm;
   }
+  if (!std::isfinite(best) && refused) return tl::unexpected(*refused);
   if (!std::isfinite(best)) return make_missing(fmt::format("no products in {}", kind_.name));
+  TRY(gpu_.gpu().poison(first_, out_bytes()));
   return multiply(algorithm_, first_);
 }
 
 Result<void> Gemm::start() { return multiply(algorithm_, last_); }
 
 Result<std::optional<std::string>> Gemm::wrong() {
+  TRY_ASSIGN(auto last, wrong_in_last());
+  TRY(gpu_.gpu().poison(last_, out_bytes()));
+  TRY(start());
+  TRY_ASSIGN(auto again, wrong_in_last());
+  return last ? last : again;
+}
+
+Result<std::optional<std::string>> Gemm::wrong_in_last() {
   const auto words = out_bytes() / 4;
   TRY(gpu_.clear_counts());
   TRY(gpu_.compare(last_, first_, words, words));

@@ -61,7 +61,8 @@ class Gemm {
   [[nodiscard]] Result<void> start();
   [[nodiscard]] double operations() const { return shape_.operations(); }
   // Waits for the last product, and returns a sentence if it is wrong. Compares some of its numbers
-  // with the host's, and all bits with the first product.
+  // with the host's, and all bits with the first product. Then poisons the result and does the same
+  // with one more product, since the result may be left from an earlier one.
   [[nodiscard]] Result<std::optional<std::string>> wrong();
 
  private:
@@ -79,6 +80,7 @@ class Gemm {
   // Chooses the library's fastest algorithm.
   [[nodiscard]] Result<void> choose();
   [[nodiscard]] Result<void> multiply(const Algorithm& algorithm, cuda::Pointer to);
+  [[nodiscard]] Result<std::optional<std::string>> wrong_in_last();
   [[nodiscard]] Result<std::optional<std::string>> wrong_number();
 
   NodeGpu& gpu_;

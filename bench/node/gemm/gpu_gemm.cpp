@@ -60,7 +60,8 @@ class GemmTest {
         share_(input.time / std::max(1.0, static_cast<double>(all.gpus.size()))) {}
 
   void run() {
-    const auto library = cublas::open_library(input_.cublas);
+    if (all_.gpus.empty()) return;
+    const auto library = cublas::open_library(input_.cublas, all_.gpus.front()->library());
     if (!library) {
       result_.lines.push_back(fmt::format(
           "cuBLASLt is not available ({}): only muster's own kernel in fp32 is measured",

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "bench/backends/host_backend.hpp"
 #include "bench/backends/mpi/module.hpp"
+#include "tests/bench/backends/battery.hpp"
 
 namespace muster::bench {
 namespace {
@@ -31,6 +34,63 @@ TEST(HostMemoryTest, ReadsTheAvailableMemory) {
   ASSERT_TRUE(available);
   EXPECT_GT(*available, 0);
   EXPECT_EQ(*available % 1024, 0);
+}
+
+// One rank, whose results are its inputs. One operation stores nothing.
+struct CopyCalls {
+  HostJob job;
+  int lost = -1;
+  int begun = 0;
+
+  [[nodiscard]] bool run() {
+    if (begun++ != lost) std::memcpy(job.receive.data(), job.send.data(), job.receive.size());
+    return true;
+  }
+
+  [[nodiscard]] static bool barrier() { return true; }
+
+  [[nodiscard]] static Error error() { return {}; }
+};
+
+class CopyBackend final : public HostBackend<CopyCalls> {
+ public:
+  explicit CopyBackend(int lost) : HostBackend("copies", 0, 1, {}), lost_(lost) {}
+
+  [[nodiscard]] std::string library() const override { return "memcpy"; }
+
+ private:
+  [[nodiscard]] CopyCalls calls_of(const Operation& operation,
+                                   HostMemory::Buffers& buffers) override {
+    return {.job = job_of(operation, buffers), .lost = lost_};
+  }
+
+  int lost_;
+};
+
+// The elements that are wrong after one of four operations has stored nothing.
+std::uint64_t wrong_after(int lost, const Operation& operation, bool pipelined) {
+  CopyBackend backend(lost);
+  Progress progress;
+  EXPECT_TRUE(backend.reserve(operation));
+  const auto batch =
+      backend.measure(operation, {.warm_up = 1, .iterations = 2, .pipelined = pipelined}, progress);
+  EXPECT_TRUE(batch);
+  EXPECT_EQ(progress.finished, 4U);
+  return batch && !batch->wrong.empty() ? batch->wrong.front().elements : 0;
+}
+
+TEST(HostBackendTest, FindsEveryElementThatIsNotStored) {
+  for (const auto& operation : all_operations(4096, 0)) {
+    if (operation.in_place || !reduces(operation.collective)) continue;
+    const auto elements = shape_of(operation, 0, 1).receive;
+    for (const bool pipelined : {false, true}) {
+      EXPECT_EQ(wrong_after(-1, operation, pipelined), 0U) << show(operation);
+      EXPECT_EQ(wrong_after(3, operation, pipelined), elements) << show(operation);
+    }
+    CopyBackend backend(0);
+    ASSERT_TRUE(backend.reserve(operation));
+    EXPECT_EQ(verify_once(backend, operation)->at(0).elements, elements) << show(operation);
+  }
 }
 
 TEST(MpiModuleTest, IsMissing) {

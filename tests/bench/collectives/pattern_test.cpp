@@ -159,5 +159,29 @@ TEST(PatternTest, ExpectsNothingWithoutAReceiveBuffer) {
   EXPECT_TRUE(expected_of({.collective = Collective::all_gather, .bytes = 8}, 1, 2).empty());
 }
 
+TEST_P(PatternTest, PoisonsEveryElement) {
+  for (const auto type : every_type()) {
+    if (GetParam() > 9 && size_of(type) > 1) continue;  // narrow types have the fewest wrong values
+    for (const auto reduction : every_reduction(type)) {
+      for (const auto collective : {Collective::all_reduce, Collective::alltoall}) {
+        const Operation operation{.collective = collective,
+                                  .type = type,
+                                  .reduction = reduction,
+                                  .bytes = std::uint64_t{1} << 16U};
+        for (const auto& segment : expected_of(operation, 0, GetParam())) {
+          const auto poison = poison_of(segment, size_of(type));
+          ASSERT_EQ(poison.shift, segment.shift);
+          ASSERT_EQ(poison.bits.size(), segment.low.size());
+          for (std::size_t i = 0; i < poison.bits.size(); ++i) {
+            ASSERT_LE(poison.bits[i], format_of(type).mask());
+            ASSERT_TRUE(poison.bits[i] < segment.low[i] || poison.bits[i] > segment.high[i])
+                << to_string(type) << " " << to_string(reduction) << " element " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace muster::bench

@@ -61,6 +61,7 @@ void take_faults(const Json& json, Scenario& scenario) {
     take(error, "code", scenario.async_error->code);
     take(error, "text", scenario.async_error->text);
   }
+  if (json.contains("lost")) scenario.lost = when_of(json.at("lost"));
   if (json.contains("hang")) scenario.hang = when_of(json.at("hang"));
   take(json, "dies", scenario.dies);
   take_pair(json, "apart", scenario.apart);

@@ -98,6 +98,7 @@ struct Scenario {
   std::map<std::string, double> busbw_gbs;  // "busbw": {"all_reduce": 187, "*": 100}
   double latency_us = 0;                    // "latency_us": of each operation
   std::optional<Slow> slow;                 // "slow": {"rank": 3, "us": 500}
+  std::optional<When> lost;                 // "lost": {"rank": 5, "operation": 0}: stores nothing
   std::optional<Wrong> wrong;               // "wrong": {"rank": 5, "operation": 0, "index": 7}
   // "hang": {"rank": 2, "operation": 3}: its GPU stops before that operation, or in it if earlier
   // ones are still on the stream

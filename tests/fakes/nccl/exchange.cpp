@@ -117,8 +117,11 @@ class Execution {
       }
       ready = std::max(ready, slot(rank).ready);
     }
-    if (!take()) return false;
-    spoil();
+    const auto& lost = scenario().lost;
+    if (!lost || !lost->is(own(), number_)) {
+      if (!take()) return false;
+      spoil();
+    }
     now = ready + duration();
     log_operation(member_->writer, name(), call_.request.count * width());
     seat(own()).finished.store(number_ + 1, std::memory_order_release);

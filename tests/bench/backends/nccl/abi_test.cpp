@@ -89,6 +89,11 @@ TEST(NcclAbiTest, HasTheConstantsOfTheCudaHeader) {
   EXPECT_EQ(cuda::kNoDevice, CUDA_ERROR_NO_DEVICE);
   EXPECT_EQ(cuda::kInvalidDevice, CUDA_ERROR_INVALID_DEVICE);
   EXPECT_EQ(cuda::kInvalidContext, CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(cuda::kNoBinary, CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_EQ(cuda::kContained, CUDA_ERROR_CONTAINED);
+  EXPECT_EQ(cuda::kNoJitCompiler, CUDA_ERROR_JIT_COMPILER_NOT_FOUND);
+  EXPECT_EQ(cuda::kNewerPtx, CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  EXPECT_EQ(cuda::kHardwareStack, CUDA_ERROR_HARDWARE_STACK_ERROR);
   EXPECT_EQ(cuda::kUncorrectableEcc, CUDA_ERROR_ECC_UNCORRECTABLE);
   EXPECT_EQ(cuda::kInvalidPtx, CUDA_ERROR_INVALID_PTX);
   EXPECT_EQ(cuda::kNvlinkUncorrectable, CUDA_ERROR_NVLINK_UNCORRECTABLE);
@@ -210,7 +215,7 @@ TEST(NcclAbiTest, ComparesWithTheHeaderOfCublas) { GTEST_SKIP() << kNoHeader; }
 TEST(NcclAbiTest, FindsEveryFunctionInNvidiasCublas) {
   if (std::string_view(MUSTER_REAL_CUBLAS).empty()) GTEST_SKIP() << "cuBLASLt is not here";
   const auto missing = run_alone("{}", []() -> std::string {
-    const auto library = cublas::open_library(MUSTER_REAL_CUBLAS);
+    const auto library = cublas::open_library(MUSTER_REAL_CUBLAS, *cuda::open_library(fake_cuda()));
     if (!library) return library.error().message;
     return library->status_text.call == nullptr ? "cublasLtGetStatusString" : "";
   });
@@ -221,7 +226,7 @@ TEST(NcclAbiTest, FindsEveryFunctionInNvidiasCublas) {
 TEST(NcclAbiTest, DescribesProductsToNvidiasCublas) {
   if (std::string_view(MUSTER_REAL_CUBLAS).empty()) GTEST_SKIP() << "cuBLASLt is not here";
   const auto refused = run_alone("{}", []() -> std::string {
-    const auto library = cublas::open_library(MUSTER_REAL_CUBLAS);
+    const auto library = cublas::open_library(MUSTER_REAL_CUBLAS, *cuda::open_library(fake_cuda()));
     if (!library) return library.error().message;
     cublas::Operation operation = nullptr;
     cublas::Layout layout = nullptr;

@@ -100,6 +100,55 @@ TEST(NcclCollectivesTest, FindsOneWrongElement) {
   EXPECT_THAT(answers, ElementsAre("", "", StartsWith("rank 2: 1 wrong, first 777: "), ""));
 }
 
+// The operations after which not every element of the receive buffer is wrong, though nothing was
+// stored.
+std::string overlooked(Backend& backend) {
+  std::string lines;
+  const int rank = backend.members().front().rank;
+  for (const auto& operation : all_operations(12000, 0)) {
+    if (operation.in_place || !backend.supports(operation, {})) continue;
+    if (!can_run(operation, backend.ranks())) continue;
+    const auto elements = shape_of(operation, rank, backend.ranks()).receive;
+    if (const auto reserved = backend.reserve(operation); !reserved) return "no memory";
+    const auto wrongs = verify_once(backend, operation);
+    if (!wrongs) return wrongs.error().message;
+    const auto found = wrongs->empty() ? 0 : wrongs->front().elements;
+    if (rank == 1 && found != elements) lines += fmt::format("{}: {}\n", show(operation), found);
+  }
+  return lines;
+}
+
+TEST(NcclCollectivesTest, FindsEveryElementThatIsNotStored) {
+  EXPECT_THAT(run_ranks({.ranks = 2, .scenario = R"({"lost": {"rank": 1}})"}, overlooked),
+              ElementsAre("", ""));
+}
+
+// Of the operations of a measurement, the last one stores nothing.
+TEST(NcclCollectivesTest, FindsThatTheLastOperationStoredNothing) {
+  const auto lost = [](int number, const Pace& pace) {
+    return run_ranks(
+        {.ranks = 2,
+         .scenario = fmt::format(R"({{"lost": {{"rank": 1, "operation": {}}}}})", number)},
+        [&](Backend& backend) {
+          const Operation operation{.type = Type::u8, .reduction = Reduction::max, .bytes = 4096};
+          Progress progress;
+          if (!backend.reserve(operation)) return std::string("no memory");
+          const auto batch = backend.measure(operation, pace, progress);
+          if (!batch) return batch.error().message;
+          return batch->wrong.empty() ? "" : fmt::format("{}", batch->wrong.front().elements);
+        });
+  };
+  const Pace one_by_one{.warm_up = 1, .iterations = 2};
+  const Pace pipelined{.warm_up = 1, .iterations = 2, .pipelined = true};
+  const Pace graph{.warm_up = 1, .iterations = 2, .graph = true};
+  const Pace together{.warm_up = 1, .iterations = 2, .together = 3};
+  EXPECT_THAT(lost(3, one_by_one), ElementsAre("", "4096"));
+  EXPECT_THAT(lost(4, pipelined), ElementsAre("", "4096"));  // one more synchronises the ranks
+  EXPECT_THAT(lost(4, graph), ElementsAre("", "4096"));      // the first launch uploads it
+  EXPECT_THAT(lost(1 + 2 * 3, together), ElementsAre("", "4096"));
+  EXPECT_THAT(lost(99, graph), ElementsAre("", ""));
+}
+
 std::string verify_in_graph(Backend& backend) {
   const Operation operation{.in_place = true, .bytes = 4096};
   const auto reserved = backend.reserve(operation);
@@ -157,6 +206,9 @@ TEST(NcclCollectivesTest, RecognisesABrokenGpuInNcclsMessage) {
   };
   EXPECT_EQ(broken("Cuda failure 719 'unspecified launch failure'"), "broken");
   EXPECT_EQ(broken("Cuda failure 'uncorrectable ECC error encountered'"), "broken");
+  EXPECT_EQ(broken("Cuda failure 226 'Invalid access of peer GPU memory over nvlink or a hardware "
+                   "error'"),
+            "broken");
   EXPECT_EQ(broken("Cuda failure 2 'out of memory'"), "not");
   EXPECT_EQ(broken("Call to ibv_modify_qp failed with 110"), "not");
 }

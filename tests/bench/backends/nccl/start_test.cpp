@@ -46,6 +46,8 @@ TEST(NcclStartTest, CountsUsableGpus) {
       "cuInit: system not yet initialized (CUDA 802, CUDA_ERROR_SYSTEM_NOT_READY): the Fabric "
       "Manager is not running, or has not set up the NVSwitches");
   EXPECT_THAT(run_alone(R"({"answers": {"cuInit": 34}})", count), HasSubstr("stub library"));
+  EXPECT_THAT(run_alone(R"({"answers": {"cuInit": 209}})", count), HasSubstr("older than Volta"));
+  EXPECT_THAT(run_alone(R"({"answers": {"cuInit": 226}})", count), HasSubstr("hardware failed"));
 }
 
 TEST(NcclStartTest, MarksErrorsAsMissingOrBroken) {
@@ -59,7 +61,7 @@ TEST(NcclStartTest, MarksErrorsAsMissingOrBroken) {
     });
   };
   for (const int code : {34, 100}) EXPECT_EQ(marks(code), "missing missing ") << code;
-  for (const int code : {214, 220, 714, 719, 802}) EXPECT_EQ(marks(code), "broken") << code;
+  for (const int code : {214, 220, 226, 714, 719, 802}) EXPECT_EQ(marks(code), "broken") << code;
   for (const int code : {2, 3, 101, 222, 803, 1002, 2141}) EXPECT_EQ(marks(code), "") << code;
 }
 
@@ -91,6 +93,15 @@ TEST(NcclStartTest, NamesAMissingLibraryOrFunction) {
   EXPECT_THAT(without(fake_cuda(), fake_cuda()),
               AllOf(HasSubstr("is not a usable NCCL library: ncclGetVersion, "),
                     HasSubstr("ncclGroupEnd")));
+}
+
+TEST(NcclStartTest, UsesACublasThatTheDriverCanRun) {
+  const std::string toolkit = "/usr/local/cuda/lib64/libcublasLt.so";
+  EXPECT_THAT(cublas::files_for(13000),
+              ElementsAre("libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11", toolkit));
+  EXPECT_THAT(cublas::files_for(12040),
+              ElementsAre("libcublasLt.so.12", "libcublasLt.so.11", toolkit));
+  EXPECT_THAT(cublas::files_for(11080), ElementsAre("libcublasLt.so.11", toolkit));
 }
 
 TEST(NcclStartTest, HasAVersion) {

@@ -32,7 +32,7 @@ std::string measure(Backend& backend, const Operation& operation, const Pace& pa
   const auto samples = backend.measure(operation, pace, progress);
   if (!samples) return samples.error().message;
   if (samples->samples.size() != 1) return "not one rank's samples";
-  const int rounds = pace.warm_up + pace.iterations;
+  const int rounds = pace.warm_up + pace.iterations + 1;  // the last one is verified
   if (std::cmp_not_equal(progress.finished.load(), rounds))
     return fmt::format("{} rounds", progress.finished.load());
   return fmt::format("{:.12e}", fmt::join(samples->samples.front().seconds, " "));
@@ -186,6 +186,19 @@ TEST(NcclTimingOfTest, StaysAwakeNearTheExpectedEnd) {
   EXPECT_TRUE(naps(200, 100));
 }
 
+TEST(NcclTimingOfTest, EndsACaptureThatFails) {
+  const auto said = run_alone("{}", []() -> std::string {
+    const auto library = cuda::open_library(fake_cuda());
+    if (library->init.call(0) != cuda::kSuccess) return "no driver";
+    const auto gpu = Gpu::open(*library, 0);
+    if (!gpu) return gpu.error().message;
+    const auto failed = (*gpu)->capture([]() -> Result<void> { return make_error("too bad"); });
+    const auto later = (*gpu)->wait([]() -> Result<void> { return {}; });
+    return fmt::format("{}, {}", failed.error().message, later ? "goes on" : later.error().message);
+  });
+  EXPECT_EQ(said, "too bad, goes on");
+}
+
 TEST(NcclTimingOfTest, MeasuresEmptyParts) {
   for (const bool graph : {false, true}) {
     const Operation operation{.collective = Collective::all_gather, .bytes = 8};
@@ -205,17 +218,26 @@ TEST(NcclTimingOfTest, NeedsReservedMemory) {
   EXPECT_THAT(answers, Each(HasSubstr("needs buffers of 1024 and 1024 B, but 0 and 0 B are")));
 }
 
-// NCCL needs 1 of 20 GiB, so two buffers of 12 GiB do not fit, but one does.
+// NCCL gets a sixteenth, from 1 to 5 GiB. Of 20 GiB, two buffers of 12 GiB are too much, but one is
+// not.
 TEST(NcclTimingOfTest, ReportsAndReservesFreeMemory) {
   const auto answers =
       run_ranks({.ranks = 1, .scenario = R"({"memory_gib": 20})"}, [](Backend& backend) {
-        const auto gib = [&] { return (*backend.memory_free() + kGib / 2) / kGib; };
-        auto said = fmt::format("{}", gib());
+        const auto gib = [&] { return static_cast<double>(*backend.memory_free()) / kGib; };
+        auto said = fmt::format("{:.1f}", gib());
         const bool both = backend.reserve({.bytes = 12 * kGib}).has_value();
         const bool one = backend.reserve({.in_place = true, .bytes = 12 * kGib}).has_value();
-        return fmt::format("{} {} {} {}", said, both, one, gib());
+        return fmt::format("{} {} {} {:.1f}", said, both, one, gib());
       });
-  EXPECT_THAT(answers, Each("19 false true 19"));
+  EXPECT_THAT(answers, Each("18.7 false true 18.7"));
+  for (const auto& [memory, left] : {std::pair(8, "7.0"), {80, "75.0"}, {192, "187.0"}}) {
+    EXPECT_THAT(run_ranks({.ranks = 1, .scenario = fmt::format(R"({{"memory_gib": {}}})", memory)},
+                          [](Backend& backend) {
+                            const auto bytes = static_cast<double>(*backend.memory_free());
+                            return fmt::format("{:.1f}", bytes / kGib);
+                          }),
+                Each(left));
+  }
 }
 
 TEST(NcclTimingOfTest, ReportsFreeMemoryIfItIsTooLittle) {
