@@ -29,7 +29,7 @@ class ProductLoad {
   [[nodiscard]] Result<void> prepare();
   // Makes a launch take about `seconds`, by timing one.
   [[nodiscard]] Result<void> adjust_to(double seconds);
-  // Enqueues one launch on the GPU's stream.
+  // Enqueues one launch on the GPU's stream, on a poisoned result.
   [[nodiscard]] Result<void> start();
   // Waits for the last launch, and compares it with the known product.
   [[nodiscard]] Result<Counts> compare();
@@ -38,6 +38,7 @@ class ProductLoad {
   [[nodiscard]] NodeGpu& gpu() const { return gpu_; }
 
  private:
+  [[nodiscard]] std::uint64_t bytes() const;  // of all copies of the result
   [[nodiscard]] Result<cuda::Pointer> upload(const std::vector<float>& matrix);
 
   NodeGpu& gpu_;

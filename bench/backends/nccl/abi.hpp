@@ -40,12 +40,15 @@ inline constexpr int kNotReady = 600;
 inline constexpr int kIllegalAddress = 700;
 inline constexpr int kHardwareStack = 714;
 inline constexpr int kLaunchFailed = 719;
+inline constexpr int kNotSupported = 801;
 inline constexpr int kSystemNotReady = 802;
 inline constexpr int kSystemDriverMismatch = 803;
 inline constexpr int kCaptureUnsupported = 900;
 inline constexpr int kCaptureInvalidated = 901;
 
-inline constexpr int kMultiprocessors = 16;  // an attribute of a device
+inline constexpr int kMultiprocessors = 16;  // attributes of a device
+inline constexpr int kRdmaOrdering = 118;
+inline constexpr int kToOwner = 100;  // a scope in which writes by RDMA are visible
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr int kCaptureThreadLocal = 1;
 

@@ -45,6 +45,8 @@ class Gpu {
 
   [[nodiscard]] const std::string& pci_address() const { return pci_address_; }
 
+  [[nodiscard]] int device() const { return device_; }
+
   [[nodiscard]] cuda::Stream stream() const { return stream_; }
 
   [[nodiscard]] cuda::Context context() const { return context_; }

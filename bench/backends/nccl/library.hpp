@@ -56,6 +56,7 @@ struct Symbol {
   X(module_function, true, cuModuleGetFunction, int(Kernel*, Module, const char*)) \
   X(launch, true, cuLaunchKernel, int(Kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**)) \
   X(range_handle, false, cuMemGetHandleForAddressRange, int(void*, Pointer, std::size_t, int, unsigned long long)) \
+  X(flush_rdma, false, cuFlushGPUDirectRDMAWrites, int(int, int)) \
   X(host_allocate, false, cuMemHostAlloc, int(void**, std::size_t, unsigned)) \
   X(host_free, false, cuMemFreeHost, int(void*)) \
   X(copy_peer, false, cuMemcpyPeerAsync, int(Pointer, Context, Pointer, Context, std::size_t, Stream)) \

@@ -136,8 +136,8 @@ class LoopbackTest {
   }
 
   [[nodiscard]] Result<void> verify(HcaLane& lane, const std::string& device, RdmaMemory& memory,
-                                    std::uint64_t count) {
-    TRY_ASSIGN(const auto difference, difference_in(memory, lane.seed, count * sizes_.message));
+                                    std::uint64_t bytes) {
+    TRY_ASSIGN(const auto difference, difference_in(memory, lane.seed, bytes));
     if (!difference || std::exchange(lane.spoilt, true)) return {};
     result_.findings.push_back(
         broken(device, fmt::format("{} 8-byte words were corrupted, the first at byte {}",
@@ -176,7 +176,7 @@ class LoopbackTest {
     TRY(to.clear(transfers.count * sizes_.message));
     TRY_ASSIGN(const auto seconds, path.move(transfers));
     TRY_ASSIGN(const auto rate, gbps(seconds, transfers.count));
-    TRY(verify(lane, device, to, transfers.count));
+    TRY(verify(lane, device, to, transfers.count * sizes_.message));
     return rate;
   }
 
@@ -199,10 +199,11 @@ class LoopbackTest {
     return measure_latency(lane);
   }
 
-  // Times one small write after the other.
-  [[nodiscard]] Result<void> measure_latency(HcaLane& lane) const {
+  // Times one small write after the other, and verifies the last.
+  [[nodiscard]] Result<void> measure_latency(HcaLane& lane) {
     constexpr int kWrites = 1000;
     for (int i = 0; i < kWrites; ++i) {
+      if (i + 1 == kWrites) TRY(lane.target->clear(sizeof(std::uint64_t)));
       TRY_ASSIGN(const auto seconds, lane.self->move({.kind = IBV_WR_RDMA_WRITE,
                                                       .local = lane.source.get(),
                                                       .remote = lane.target.get(),
@@ -211,7 +212,7 @@ class LoopbackTest {
       lane.latency.push_back(seconds * 1e9);
     }
     if (!is_measurable(median_of(lane.latency) / 1e9)) lane.latency.clear();
-    return {};
+    return verify(lane, lane.hca->name(), *lane.target, sizeof(std::uint64_t));
   }
 
   // Each HCA writes to itself, all at the same time.
@@ -238,7 +239,7 @@ class LoopbackTest {
   [[nodiscard]] Result<void> add_together(HcaLane& lane, const Result<double>& seconds) {
     TRY(seconds);
     TRY_ASSIGN(const auto rate, gbps(*seconds, sizes_.count));
-    TRY(verify(lane, lane.hca->name(), *lane.target, sizes_.count));
+    TRY(verify(lane, lane.hca->name(), *lane.target, sizes_.bytes()));
     lane.together.push_back(rate);
     return {};
   }

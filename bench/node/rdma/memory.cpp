@@ -137,6 +137,7 @@ class GpuMemory final : public RdmaMemory {
   [[nodiscard]] Result<std::optional<Difference>> compare(std::uint64_t seed,
                                                           std::uint64_t bytes) override {
     TRY(gpu_.use());
+    TRY(flush());
     words_.resize(bytes / sizeof(std::uint64_t));
     TRY(call(cuda_, cuda_.copy_out, words_.data(), memory_, bytes, gpu_.stream()));
     TRY(gpu_.wait(no_watch));
@@ -144,7 +145,20 @@ class GpuMemory final : public RdmaMemory {
   }
 
  private:
-  // Returns null if the driver, the library or the HCA does not support it.
+  // Makes all that HCAs have written visible to the GPU, unless it orders their writes itself.
+  [[nodiscard]] Result<void> flush() const {
+    constexpr int kCurrentContext = 0;
+    int ordering = cuda::kToOwner;
+    const int asked = cuda_.device_attribute.call(&ordering, cuda::kRdmaOrdering, gpu_.device());
+    const bool is_ordered = asked == cuda::kSuccess && ordering >= cuda::kToOwner;
+    if (is_ordered || cuda_.flush_rdma.call == nullptr) return {};
+    const int code = cuda_.flush_rdma.call(kCurrentContext, cuda::kToOwner);
+    if (code == cuda::kSuccess || code == cuda::kNotSupported) return {};
+    return tl::unexpected(trouble(cuda_, cuda_.flush_rdma.name, code));
+  }
+
+  // Returns null if the driver, the library or the HCA does not support it. Prefers relaxed
+  // ordering, see register_memory().
   [[nodiscard]] ibv_mr* as_dma_buf(std::uint64_t whole) const {
     constexpr int kDmaBuf = 1;
     const auto& library = hca_.library();
@@ -153,7 +167,11 @@ class GpuMemory final : public RdmaMemory {
     if (cuda_.range_handle.call(&file, memory_, whole, kDmaBuf, 0) != cuda::kSuccess) {
       return nullptr;
     }
-    auto* const region = library.reg_dmabuf(hca_.domain(), 0, bytes_, address_, file, kAccess);
+    auto* region = library.reg_dmabuf(hca_.domain(), 0, bytes_, address_, file,
+                                      kAccess | IBV_ACCESS_RELAXED_ORDERING);
+    if (region == nullptr) {
+      region = library.reg_dmabuf(hca_.domain(), 0, bytes_, address_, file, kAccess);
+    }
     const int why = errno;
     ::close(file);
     errno = why;

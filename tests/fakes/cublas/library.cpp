@@ -127,12 +127,9 @@ struct Product {
   int in = 0, out = 0;
 };
 
-void flip(int gpu, const Product& product) {
-  static std::map<int, std::uint64_t> launches;
+void flip(int gpu, std::uint64_t launch, const Product& product) {
   const auto& flip = fake::scenario().node.gemm_flip;
-  if (!flip || flip->gpu != gpu) return;
-  const auto launch = ++launches[gpu];
-  if (flip->product != 0 && flip->product != launch) return;
+  if (!flip || !flip->is(gpu, launch)) return;
   static_cast<unsigned char*>(product.d)[flip->index] ^=
       static_cast<unsigned char>(1U << flip->bit);
 }
@@ -161,9 +158,13 @@ const std::vector<unsigned char>& first_column(const Product& product) {
 }
 
 void compute(int gpu, const Product& product) {
+  static std::map<int, std::uint64_t> launches;
+  const auto launch = ++launches[gpu];
+  const auto& lost = fake::scenario().node.lost_gemm;
+  if (lost && lost->is(gpu, launch)) return;
   const auto& column = first_column(product);
   std::memcpy(product.d, column.data(), column.size());
-  flip(gpu, product);
+  flip(gpu, launch, product);
   fake::written(product.d, product.rows * product.columns * width_of(product.out), column.size());
 }
 
@@ -321,6 +322,9 @@ FAKE_CALL int cublasLtMatmul(cublas::Handle handle, cublas::Operation operation,
   if (fake::reach(a) < bytes_of(*left) || fake::reach(b) < bytes_of(*right) ||
       fake::reach(d) < bytes_of(*out) || fake::reach(workspace) < workspace_bytes) {
     return cublas::kInvalidValue;
+  }
+  if (index == static_cast<std::uint64_t>(fake::scenario().node.refused_algorithm)) {
+    return cublas::kNotSupported;
   }
   const double tflops = tflops_of(blas->gpu, name_of(*what, left->type, out->type));
   const auto operations =

@@ -51,6 +51,12 @@ bool fake::is_pinned(const void* memory, std::uint64_t bytes) {
   });
 }
 
+bool fake::loses(bool may_lose) {
+  static std::uint64_t copies = 0;
+  const auto number = scenario().node.lost_number;
+  return may_lose && (++copies == number || number == 0);
+}
+
 fake::Time fake::copy_time(int gpu, const void* host, std::uint64_t bytes) {
   if (!is_pinned(host, bytes)) return 0;
   const auto& hardware = scenario().node;
@@ -124,9 +130,10 @@ FAKE_CALL int cuMemcpyPeerAsync(Pointer to, Context to_context, Pointer from, Co
                      const auto real = fake::real_bytes(source, bytes);
                      const auto& node = fake::scenario().node;
                      const std::pair pair(reader, other);
-                     if (node.lost_pair != pair) std::memcpy(into, source, real);
+                     now += time;
+                     if (fake::loses(node.lost_pair == pair)) return;
+                     std::memcpy(into, source, real);
                      fake::written(into, bytes, real);
                      if (node.spoilt_pair == pair && real > 0) *into ^= 4;
-                     now += time;
                    }));
 }

@@ -113,7 +113,12 @@ FAKE_CALL int cuDeviceGetPCIBusId(char* text, int length, int device) {
 FAKE_CALL int cuDeviceGetAttribute(int* value, int attribute, int device) {
   FAKE_BEGIN("cuDeviceGetAttribute")
   if (!fake::is_device(device)) return cuda::kInvalidDevice;
-  if (value == nullptr || attribute != cuda::kMultiprocessors) return cuda::kInvalidValue;
+  if (value == nullptr) return cuda::kInvalidValue;
+  if (attribute == cuda::kRdmaOrdering) {
+    *value = fake::scenario().node.late_rdma ? 0 : cuda::kToOwner;
+    return cuda::kSuccess;
+  }
+  if (attribute != cuda::kMultiprocessors) return cuda::kInvalidValue;
   *value = 132;
   return cuda::kSuccess;
 }
@@ -175,12 +180,21 @@ FAKE_CALL int cuMemGetHandleForAddressRange(void* handle, Pointer memory, std::s
   }
   const int file = ::memfd_create("dma-buf", MFD_CLOEXEC);
   if (file < 0) return cuda::kOutOfMemory;
+  fake::expose(fake::pointer_to(memory), bytes);
   std::memcpy(handle, &file, sizeof file);
+  return cuda::kSuccess;
+}
+
+FAKE_CALL int cuFlushGPUDirectRDMAWrites(int target, int scope) {
+  FAKE_BEGIN_IN_CONTEXT("cuFlushGPUDirectRDMAWrites")
+  if (target != 0 || scope != cuda::kToOwner) return cuda::kInvalidValue;
+  fake::make_visible(nullptr);
   return cuda::kSuccess;
 }
 
 FAKE_CALL int cuMemFree_v2(Pointer memory) {
   FAKE_BEGIN_IN_CONTEXT("cuMemFree_v2")
+  fake::conceal(fake::pointer_to(memory));
   return fake::give_back(memory) ? cuda::kSuccess : cuda::kInvalidValue;
 }
 
@@ -190,9 +204,12 @@ FAKE_CALL int cuMemcpyHtoDAsync_v2(Pointer to, const void* from, std::size_t byt
   if (from == nullptr || fake::reach(fake::pointer_to(to)) < bytes) return cuda::kInvalidValue;
   return fake::put(stream,
                    fake::plain([to, from, bytes, gpu = fake::current_gpu()](fake::Time& now) {
+                     now += fake::copy_time(gpu, from, bytes);
+                     const bool pinned = fake::is_pinned(from, bytes);
+                     if (fake::loses(pinned && fake::scenario().node.lost_copy_in == gpu)) return;
                      std::memcpy(fake::pointer_to(to), from, bytes);
                      fake::written(fake::pointer_to(to), bytes, bytes);
-                     now += fake::copy_time(gpu, from, bytes);
+                     fake::make_visible(fake::pointer_to(to));
                    }));
 }
 
@@ -207,13 +224,11 @@ FAKE_CALL int cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, St
   return fake::put(stream,
                    fake::plain([to, from, bytes, gpu = fake::current_gpu()](fake::Time& now) {
                      const auto& node = fake::scenario().node;
-                     if (node.lost_copy != gpu || !fake::is_pinned(to, bytes)) {
-                       std::memcpy(to, fake::pointer_to(from), bytes);
-                     }
-                     if (node.spoilt_copy == gpu && fake::is_pinned(to, bytes)) {
-                       static_cast<char*>(to)[bytes / 2] ^= 1;
-                     }
+                     const bool pinned = fake::is_pinned(to, bytes);
                      now += fake::copy_time(gpu, to, bytes);
+                     if (fake::loses(pinned && node.lost_copy == gpu)) return;
+                     std::memcpy(to, fake::visible(fake::pointer_to(from), bytes), bytes);
+                     if (pinned && node.spoilt_copy == gpu) static_cast<char*>(to)[bytes / 2] ^= 1;
                    }));
 }
 
@@ -224,6 +239,7 @@ FAKE_CALL int cuMemsetD8Async(Pointer to, unsigned char value, std::size_t bytes
                      const auto real = std::min<std::uint64_t>(bytes, fake::kReal);
                      std::memset(fake::pointer_to(to), value, real);
                      fake::written(fake::pointer_to(to), bytes, real);
+                     fake::make_visible(fake::pointer_to(to));
                    }));
 }
 

@@ -62,9 +62,9 @@ struct KernelCode {
 
 struct Device {
   int retained = 0;
-  std::set<int> peers;         // whose memory it may read
-  double busy_seconds = 0;     // with products
-  std::uint64_t products = 0;  // launches
+  std::set<int> peers;                     // whose memory it may read
+  double busy_seconds = 0;                 // with products
+  std::uint64_t products = 0, triads = 0;  // launches
 };
 
 struct Driver {
@@ -80,6 +80,15 @@ struct Driver {
 };
 
 [[nodiscard]] Driver& driver();
+// Counts a copy that the scenario may lose, and returns whether it does.
+[[nodiscard]] bool loses(bool may_lose);
+// RDMA writes into exposed memory that the GPU does not see yet, if the scenario has late ones.
+void expose(const void* memory, std::uint64_t bytes);
+void conceal(const void* memory);
+// Where the GPU reads this memory.
+[[nodiscard]] const void* visible(const void* memory, std::uint64_t bytes);
+// After the GPU has written there, or, of all memory, after a flush.
+void make_visible(const void* memory);
 [[nodiscard]] bench::cuda::Context context_of(int gpu);
 void set_context(bench::cuda::Context context);  // of the calling thread
 // The error of a function that needs an initialised driver and a context.

@@ -105,6 +105,9 @@ Work triad(unsigned /*width*/, unsigned /*blocks*/, void** arguments) {
   const auto bytes = count * sizeof(float);
   if (reach(c) < bytes || reach(a) < bytes || reach(b) < bytes) return {};
   return taking([=, gpu = current_gpu()] {
+    const auto& lost = scenario().node.lost_triad;
+    const auto triads = ++driver().devices[gpu].triads;
+    if (lost && lost->is(gpu, triads)) return memory_time(gpu, 3 * bytes);
     const auto real = std::min({real_bytes(a, bytes), real_bytes(b, bytes), kReal});
     for (Word i = 0; i < real / sizeof(float); ++i) c[i] = std::fma(3.0F, b[i], a[i]);
     written(c, bytes, real);
@@ -213,10 +216,12 @@ Work multiply(unsigned /*width*/, unsigned blocks, void** arguments) {
     return {};
   }
   return taking([=, gpu = current_gpu()] {
+    const auto& lost = scenario().node.lost_product;
+    const auto launch = ++driver().devices[gpu].products;
+    if (lost && lost->is(gpu, launch)) return time_of(seconds_of(gpu, product));
     const auto& rows = rows_of(product);
     std::memcpy(product.c, rows.data(), rows.size() * sizeof(float));
     const auto& flip = scenario().node.flip;
-    const auto launch = ++driver().devices[gpu].products;
     if (flip && flip->gpu == gpu && flip->product == launch && flip->index < rows.size()) {
       std::uint32_t bits = 0;
       std::memcpy(&bits, product.c + flip->index, sizeof bits);

@@ -43,7 +43,32 @@ void forget(Allocation& allocation, std::uint64_t first, std::uint64_t end) {
   allocation.real = std::move(left);
 }
 
+// Exposed memory as the GPU sees it.
+std::map<const char*, std::vector<char>>& shadows() {
+  static std::map<const char*, std::vector<char>> all;
+  return all;
+}
+
 }  // namespace
+
+void expose(const void* memory, std::uint64_t bytes) {
+  if (!scenario().node.late_rdma) return;
+  const auto* begin = static_cast<const char*>(memory);
+  shadows()[begin] = std::vector<char>(begin, begin + bytes);
+}
+
+void conceal(const void* memory) { shadows().erase(static_cast<const char*>(memory)); }
+
+const void* visible(const void* memory, std::uint64_t bytes) {
+  const auto found = shadows().find(static_cast<const char*>(memory));
+  return found == shadows().end() || bytes > found->second.size() ? memory : found->second.data();
+}
+
+void make_visible(const void* memory) {
+  for (auto& [begin, shadow] : shadows()) {
+    if (memory == nullptr || memory == begin) shadow.assign(begin, begin + shadow.size());
+  }
+}
 
 std::uint64_t used_memory(int gpu) {
   std::uint64_t used = 0;

@@ -88,7 +88,14 @@ void take_node(const Json& json, NodeHardware& node) {
   take(json, "spoilt_copy", node.spoilt_copy);
   take_pair(json, "spoilt_pair", node.spoilt_pair);
   take(json, "lost_copy", node.lost_copy);
+  take(json, "lost_copy_in", node.lost_copy_in);
   take_pair(json, "lost_pair", node.lost_pair);
+  take(json, "lost_number", node.lost_number);
+  take(json, "lost_product", node.lost_product);
+  take(json, "lost_gemm", node.lost_gemm);
+  take(json, "lost_triad", node.lost_triad);
+  take(json, "refused_algorithm", node.refused_algorithm);
+  take(json, "late_rdma", node.late_rdma);
 }
 
 Scenario scenario_of(const Json& json) {

@@ -54,6 +54,10 @@ struct Flip {
   std::uint64_t product = 1;  // the launch, from 1
   std::uint64_t index = 0;    // of the element
   unsigned bit = 0;
+
+  [[nodiscard]] bool is(int on, std::uint64_t launch) const {
+    return gpu == on && (product == 0 || product == launch);
+  }
 };
 
 // The speeds and faults of a node: the key "node".
@@ -77,7 +81,15 @@ struct NodeHardware {
   std::optional<int> spoilt_copy;                  // "spoilt_copy": 3: to the host, one bit
   std::optional<std::pair<int, int>> spoilt_pair;  // "spoilt_pair": "1-4": one bit
   std::optional<int> lost_copy;                    // "lost_copy": 3: copies to the host do nothing
+  std::optional<int> lost_copy_in;                 // "lost_copy_in": 3: nor do those from it
   std::optional<std::pair<int, int>> lost_pair;    // "lost_pair": "1-4": so do those of the pair
+  std::uint64_t lost_number = 0;  // "lost_number": 2: only the second of these copies; 0: all
+  // "lost_product": {"gpu": 5, "product": 3}: that launch stores nothing; 0: none does
+  std::optional<Flip> lost_product;
+  std::optional<Flip> lost_gemm;   // "lost_gemm": the same for products by cuBLASLt
+  std::optional<Flip> lost_triad;  // "lost_triad": and for triads
+  int refused_algorithm = 0;       // "refused_algorithm": 2: cuBLASLt suggests it, and it fails
+  bool late_rdma = false;          // "late_rdma": RDMA into a GPU's memory shows only once flushed
 };
 
 // A part of a node that slows down all operations that use it: "slow_part": {"of": "hca", "host":
