@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <span>
 
 #include "bench/backends/nccl/library.hpp"
 #include "bench/node/gpus.hpp"
@@ -17,14 +19,20 @@ namespace {
 constexpr int kFewestRounds = 3;
 constexpr int kMostRounds = 200;
 
+using Words = std::vector<std::uint64_t>;
+
 // One GPU with the memory that it copies between.
 struct CopyLane {
   NodeGpu* gpu = nullptr;
   std::unique_ptr<PinnedMemory> out, in;
-  cuda::Pointer first = 0, second = 0;
+  cuda::Pointer first = 0, second = 0;  // copies go out -> first -> in and second -> in
+  Words sent, held;                     // what `out` and `second` hold, over and over
+  std::optional<std::string> wrong;     // the first copy that differed
   std::vector<double> to_device, to_host, both, all_to_device, all_to_host;
 
   [[nodiscard]] std::uint64_t bytes() const { return out->bytes(); }
+
+  [[nodiscard]] std::uint64_t words() const { return bytes() / sizeof(std::uint64_t); }
 
   [[nodiscard]] Result<void> copy_in(cuda::Stream stream) const {
     TRY(call(gpu->library(), gpu->library().copy_in, first, out->words(), bytes(), stream));
@@ -35,32 +43,63 @@ struct CopyLane {
     TRY(call(gpu->library(), gpu->library().copy_out, in->words(), from, bytes(), stream));
     return {};
   }
+
+  // Poison what copies write to.
+  [[nodiscard]] Result<void> clear_device() const {
+    TRY(gpu->gpu().use());
+    TRY(gpu->gpu().poison(first, bytes()));
+    return gpu->wait();
+  }
+
+  void clear_host() const { std::memset(in->words(), 0xff, bytes()); }
+
+  // Compare what the last copies have written.
+  [[nodiscard]] Result<void> verify_device() {
+    Wrong found;
+    TRY(gpu->gpu().use());
+    TRY(gpu->gpu().verify(first, sizeof(std::uint64_t),
+                          {.count = words(), .low = sent, .high = sent}, found, no_watch));
+    if (found.elements != 0) note("to", found.first);
+    return {};
+  }
+
+  void verify_host(const Words& expected) {
+    for (std::uint64_t at = 0; at < words(); at += expected.size()) {
+      const auto count = std::min<std::uint64_t>(expected.size(), words() - at);
+      const std::span seen(in->words() + at, count);
+      const auto different = std::ranges::mismatch(seen, expected).in1;
+      if (different == seen.end()) continue;
+      return note("from", at + static_cast<std::uint64_t>(different - seen.begin()));
+    }
+  }
+
+ private:
+  void note(std::string_view way, std::uint64_t word) {
+    if (wrong) return;
+    wrong =
+        fmt::format("a copy {} the GPU differs from byte {} on", way, word * sizeof(std::uint64_t));
+  }
 };
 
+void fill(const PinnedMemory& memory, const Words& period) {
+  const auto words = memory.bytes() / sizeof(std::uint64_t);
+  for (std::uint64_t i = 0; i < words; ++i) memory.words()[i] = period[i % period.size()];
+}
+
 Result<CopyLane> prepare(NodeGpu& gpu, std::uint64_t bytes, std::uint64_t seed) {
+  constexpr std::uint64_t kPeriod = 1021;  // prime, unlike the length of a row of memory
   CopyLane lane{.gpu = &gpu};
+  for (std::uint64_t i = 0; i < kPeriod; ++i) {
+    lane.sent.push_back((2 * seed * kPeriod + i + 1) * 0x9e3779b97f4a7c15U);
+    lane.held.push_back(((2 * seed + 1) * kPeriod + i + 1) * 0x9e3779b97f4a7c15U);
+  }
   TRY_ASSIGN(lane.out, gpu.pin(bytes));
   TRY_ASSIGN(lane.in, gpu.pin(bytes));
   TRY(gpu.allocate({&lane.first, &lane.second}, bytes));
-  for (std::uint64_t i = 0; i < bytes / sizeof(std::uint64_t); ++i) {
-    lane.out->words()[i] = (seed + i) * 0x9e3779b97f4a7c15U;
-  }
-  std::memset(lane.in->words(), 0xff, bytes);
+  fill(*lane.out, lane.held);
+  TRY(gpu.copy_to_gpu(lane.second, lane.out->words(), bytes));
+  fill(*lane.out, lane.sent);
   return lane;
-}
-
-// Copies to the GPU and back, and compares every byte. Returns the offset of the first difference.
-Result<std::optional<std::uint64_t>> first_difference(const CopyLane& lane) {
-  const auto stream = lane.gpu->gpu().stream();
-  TRY(lane.gpu->gpu().use());
-  TRY(lane.copy_in(stream));
-  TRY(lane.gpu->wait());
-  TRY(lane.copy_out(lane.first, stream));
-  TRY(lane.gpu->wait());
-  const std::span sent(lane.out->words(), lane.bytes() / sizeof(std::uint64_t));
-  const auto different = std::ranges::mismatch(sent, std::span(lane.in->words(), sent.size())).in1;
-  if (different == sent.end()) return std::nullopt;
-  return static_cast<std::uint64_t>(different - sent.begin()) * sizeof(std::uint64_t);
 }
 
 // Copies in and out at once, on a stream each. Returns the sum of both rates in GB/s.
@@ -96,24 +135,69 @@ Result<void> measure_alone(CopyLane& lane, std::chrono::duration<double> time) {
   return {};
 }
 
-// All GPUs run a burst of copies at the same time, and each is timed by its own clock.
-Result<void> measure_together(std::vector<CopyLane>& lanes, bool to_device) {
-  constexpr int kBurst = 8;
-  for (auto& lane : lanes) {
+// Verifies the last timed copies, and then each kind of copy on poisoned memory: the result of a
+// timed one may be left from the one before.
+Result<void> verify_alone(CopyLane& lane) {
+  const auto stream = lane.gpu->gpu().stream();
+  TRY(lane.verify_device());
+  lane.verify_host(lane.held);
+  TRY(lane.clear_device());
+  lane.clear_host();
+  TRY(both_ways(lane));
+  TRY(lane.verify_device());
+  lane.verify_host(lane.held);
+  TRY(lane.clear_device());
+  lane.clear_host();
+  TRY(lane.gpu->timed([&] { return lane.copy_in(stream); }));
+  TRY(lane.verify_device());
+  TRY(lane.gpu->timed([&] { return lane.copy_out(lane.first, stream); }));
+  lane.verify_host(lane.sent);
+  return {};
+}
+
+// All GPUs run a burst of copies at the same time. Returns the rate of each by its own clock.
+Result<std::vector<double>> burst(const std::vector<CopyLane>& lanes, bool to_device, int copies) {
+  for (const auto& lane : lanes) {
     TRY(lane.gpu->begin_timed([&]() -> Result<void> {
       const auto stream = lane.gpu->gpu().stream();
-      for (int i = 0; i < kBurst; ++i) {
+      for (int i = 0; i < copies; ++i) {
         TRY(to_device ? lane.copy_in(stream) : lane.copy_out(lane.first, stream));
       }
       return {};
     }));
   }
-  for (auto& lane : lanes) {
+  std::vector<double> rates;
+  for (const auto& lane : lanes) {
     TRY_ASSIGN(const auto seconds, lane.gpu->end_timed());
-    const double rate = kBurst * static_cast<double>(lane.bytes()) / seconds / kGiga;
-    (to_device ? lane.all_to_device : lane.all_to_host).push_back(rate);
+    rates.push_back(copies * static_cast<double>(lane.bytes()) / seconds / kGiga);
+  }
+  return rates;
+}
+
+Result<void> verify_burst(std::vector<CopyLane>& lanes, bool to_device) {
+  for (auto& lane : lanes) {
+    if (to_device) TRY(lane.verify_device());
+    if (!to_device) lane.verify_host(lane.sent);
   }
   return {};
+}
+
+// Verifies the last burst, and one more copy of all GPUs at once on poisoned memory.
+Result<void> measure_together(std::vector<CopyLane>& lanes, bool to_device) {
+  constexpr int kBurst = 8;
+  for (int i = 0; i < kFewestRounds; ++i) {
+    TRY_ASSIGN(const auto rates, burst(lanes, to_device, kBurst));
+    for (std::size_t j = 0; j < lanes.size(); ++j) {
+      (to_device ? lanes[j].all_to_device : lanes[j].all_to_host).push_back(rates[j]);
+    }
+  }
+  TRY(verify_burst(lanes, to_device));
+  for (const auto& lane : lanes) {
+    if (to_device) TRY(lane.clear_device());
+    if (!to_device) lane.clear_host();
+  }
+  TRY(burst(lanes, to_device, 1));
+  return verify_burst(lanes, to_device);
 }
 
 struct CopyKind {
@@ -159,20 +243,18 @@ Result<TestResult> run_gpu_copy(const TestInput& input) {
   std::vector<CopyLane> lanes;
   const auto share = input.time / (2.0 * static_cast<double>(all.gpus.size() + 1));
   all.on_each(result, [&](NodeGpu& gpu) -> Result<void> {
-    TRY_ASSIGN(auto lane, prepare(gpu, bytes / 4096 * 4096, lanes.size() << 40U));
-    TRY_ASSIGN(const auto different, first_difference(lane));
+    TRY_ASSIGN(auto lane, prepare(gpu, bytes / 4096 * 4096, lanes.size()));
     TRY(measure_alone(lane, share));
-    if (different) {
-      result.findings.push_back(
-          broken(gpu.name(),
-                 fmt::format("a copy to the GPU and back differs from byte {} on", *different)));
-    }
+    TRY(verify_alone(lane));
     lanes.push_back(std::move(lane));
     return {};
   });
-  for (int i = 0; i < kFewestRounds && lanes.size() > 1; ++i) {
+  if (lanes.size() > 1) {
     TRY(measure_together(lanes, true));
     TRY(measure_together(lanes, false));
+  }
+  for (const auto& lane : lanes) {
+    if (lane.wrong) result.findings.push_back(broken(lane.gpu->name(), *lane.wrong));
   }
   add_series(lanes, result);
   return result;

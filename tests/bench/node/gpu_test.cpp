@@ -104,6 +104,24 @@ TEST(GpuNodeTest, FindsACopyThatWasLost) {
               ElementsAre(is_fail("gpu2", "differs from byte 0 on")));
 }
 
+// Whatever copy is the first that does nothing, memory still holds what earlier ones wrote. Each
+// GPU copies to the host 6 times alone, 2 times to be verified, 24 times together and once to be
+// verified; into the GPU's memory goes one copy more.
+TEST(GpuNodeTest, FindsThatCopiesDoNothingFromSomePointOn) {
+  for (const int first : {1, 2, 6, 7, 8, 9, 32, 33}) {
+    EXPECT_THAT(
+        not_passed(judged(fmt::format(R"({{"node": {{"lost_copy": 2, "lost_from": {}}}}})", first),
+                          "gpu.copy", {.seconds = 0})),
+        ElementsAre(is_fail("gpu2", "a copy from the GPU differs from byte 0 on")))
+        << first;
+    EXPECT_THAT(not_passed(judged(
+                    fmt::format(R"({{"node": {{"lost_copy_in": 2, "lost_from": {}}}}})", first + 1),
+                    "gpu.copy", {.seconds = 0})),
+                ::testing::Contains(is_fail("gpu2", "a copy to the GPU differs from byte 0 on")))
+        << first;
+  }
+}
+
 TEST(GpuNodeTest, NamesASlowPairAndShowsItInTheMatrix) {
   const std::string scenario = R"({"node": {"peer": {"1-4": 90}}})";
   const auto found = not_passed(judged(scenario, "gpu.p2p"));
@@ -151,6 +169,37 @@ TEST(GpuNodeTest, FindsAPairThatCorruptsData) {
 TEST(GpuNodeTest, FindsAPeerCopyThatWasLost) {
   EXPECT_THAT(not_passed(judged(R"({"node": {"lost_pair": "4-1"}})", "gpu.p2p")),
               ElementsAre(is_fail("gpu4-gpu1", "words were corrupted")));
+}
+
+// GPU 4 reads from 1 five times while that reads from it, and five times alone.
+TEST(GpuNodeTest, FindsThatPeerCopiesDoNothingFromSomePointOn) {
+  for (int first = 1; first <= 10; ++first) {
+    EXPECT_THAT(not_passed(judged(
+                    fmt::format(R"({{"node": {{"lost_pair": "4-1", "lost_from": {}}}}})", first),
+                    "gpu.p2p")),
+                ElementsAre(is_fail("gpu4-gpu1", "words were corrupted")))
+        << first;
+  }
+}
+
+TEST(GpuNodeTest, FindsATriadThatStoredNothing) {
+  for (const int launch : {1, 2, 11}) {
+    const auto scenario =
+        fmt::format(R"({{"node": {{"lost_triad": {{"gpu": 3, "product": {}}}}}}})", launch);
+    EXPECT_THAT(not_passed(judged(scenario, "gpu.memory")),
+                ElementsAre(is_fail("gpu3", "elements of a triad are wrong; element 0 is")))
+        << launch;
+  }
+}
+
+TEST(GpuNodeTest, FindsAProductThatStoredNothing) {
+  const auto lost = [](int launch) {
+    return fmt::format(R"({{"node": {{"lost_product": {{"gpu": 5, "product": {}}}}}}})", launch);
+  };
+  EXPECT_THAT(not_passed(judged(lost(2), "gpu.truth")),
+              ElementsAre(is_fail("gpu5", "numbers of product 2 are wrong")));
+  EXPECT_THAT(not_passed(judged(lost(6), "gpu.soak", {.seconds = 5})),
+              ElementsAre(is_fail("gpu5", "are wrong, the first in row 0")));
 }
 
 TEST(GpuNodeTest, NamesAGpuWithSlowMemory) {
@@ -286,6 +335,47 @@ TEST(GpuGemmTest, ErrorsOfTheLibraryAreUnknownWithTheirReason) {
   EXPECT_THAT(result->findings[0].message,
               HasSubstr("cublasLtCreate: an error of the fake (cuBLAS 1)"));
   EXPECT_THAT(quantities_of(result), ElementsAre("gemm_f32_own"));
+}
+
+// What is wrong with the last of three products if one launch stores nothing.
+std::string wrong_without(int launch) {
+  const TempDir folder;
+  folder.write("scenario.json",
+               fmt::format(R"({{"node": {{"lost_gemm": {{"gpu": 0, "product": {}}}}}}})", launch));
+  const auto answer = ask_child("gemm", std::chrono::seconds(60), [&]() -> std::string {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the child has one thread
+    ::setenv("MUSTER_FAKE_GPU", (folder.path() / "scenario.json").c_str(), 1);
+    const auto all = open_gpus({.cuda = fmt::format("{}/cuda/libcuda.so.1", MUSTER_FAKES)});
+    if (!all) return all.error().message;
+    auto& gpu = *all->gpus.front();
+    const auto library = cublas::open_library(kWithCublas.cublas, gpu.library());
+    if (!library) return library.error().message;
+    const auto gemm = Gemm::prepare(gpu, *library, gemm_kinds().front(), {256, 256, 256});
+    if (!gemm) return gemm.error().message;
+    for (int i = 0; i < 3; ++i) {
+      if (const auto begun = (*gemm)->start(); !begun) return begun.error().message;
+    }
+    const auto wrong = (*gemm)->wrong();
+    return wrong ? wrong->value_or("") : wrong.error().message;
+  });
+  return answer ? *answer : answer.error().message;
+}
+
+// Six choose an algorithm and the seventh is the one to compare with. Three follow, and one more is
+// verified on poisoned memory.
+TEST(GpuGemmTest, FindsAProductThatStoredNothing) {
+  EXPECT_EQ(wrong_without(99), "");
+  EXPECT_THAT(wrong_without(7), HasSubstr("differ from the same product before"));
+  EXPECT_THAT(wrong_without(11), HasSubstr("differ from the same product before"));
+}
+
+TEST(GpuGemmTest, UsesTheOtherAlgorithmsIfOneFails) {
+  const auto result =
+      run_on(R"({"gpus": 1, "node": {"refused_algorithm": 2}})", "gpu.gemm", kWithCublas);
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(result->findings.empty()) << result->findings.front().message;
+  EXPECT_EQ(quantities_of(result).front(), "gemm_bf16");
+  EXPECT_NEAR(result->series.front().values.front().value, 0.9 * 770, 1);
 }
 
 TEST(GpuGemmTest, MeasuresItsOwnKernelWithoutTheLibrary) {

@@ -14,6 +14,7 @@
 #include "bench/node/test_report.hpp"
 #include "tests/bench/node/fake_devices.hpp"
 #include "tests/support/printers.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -70,6 +71,28 @@ TEST(IbLoopbackTest, NamesAnHcaThatIsSlowOnlyWithItsGpu) {
   const auto found = bad(R"({"slow_gpus": [4]})", kWithGpus);
   EXPECT_THAT(
       found, ElementsAre(is_finding(Outcome::warn, "mlx5_ib4", "RDMA write, GPU memory 198 Gb/s")));
+}
+
+// As NCCL does: strict ordering is slow on virtual machines.
+TEST(IbLoopbackTest, RegistersMemoryOfGpusWithRelaxedOrderingIfItCan) {
+  const auto rate = [](const std::string& scenario) {
+    const auto result = run_on(scenario, kWithGpus);
+    if (!result) return 0.0;
+    const auto series = std::ranges::find(result->series, "hca_write_gpu", &Series::quantity);
+    return series == result->series.end() ? 0 : series->values.at(3).value;
+  };
+  EXPECT_NEAR(rate(R"({"slow_strict": true})"), 396, 1);
+  EXPECT_NEAR(rate(R"({"slow_strict": true, "no_relaxed": true})"), 198, 1);
+}
+
+// The GPU does not order writes by HCAs: without a flush it reads what was there before.
+TEST(IbLoopbackTest, FlushesWritesToTheGpuBeforeItReadsThem) {
+  const TempDir folder;
+  folder.write("gpus.json", R"({"node": {"late_rdma": true}})");
+  ::setenv("MUSTER_FAKE_GPU", (folder.path() / "gpus.json").c_str(), 1);  // NOLINT: one thread
+  const auto found = bad("{}", kWithGpus);
+  ::unsetenv("MUSTER_FAKE_GPU");  // NOLINT(concurrency-mt-unsafe): one thread
+  EXPECT_THAT(found, ElementsAre());
 }
 
 TEST(IbLoopbackTest, SkipsMemoryOfGpusWithoutGpus) {

@@ -53,8 +53,7 @@ bool fake::is_pinned(const void* memory, std::uint64_t bytes) {
 
 bool fake::loses(bool may_lose) {
   static std::uint64_t copies = 0;
-  const auto number = scenario().node.lost_number;
-  return may_lose && (++copies == number || number == 0);
+  return may_lose && ++copies >= scenario().node.lost_from;
 }
 
 fake::Time fake::copy_time(int gpu, const void* host, std::uint64_t bytes) {

@@ -90,7 +90,7 @@ void take_node(const Json& json, NodeHardware& node) {
   take(json, "lost_copy", node.lost_copy);
   take(json, "lost_copy_in", node.lost_copy_in);
   take_pair(json, "lost_pair", node.lost_pair);
-  take(json, "lost_number", node.lost_number);
+  take(json, "lost_from", node.lost_from);
   take(json, "lost_product", node.lost_product);
   take(json, "lost_gemm", node.lost_gemm);
   take(json, "lost_triad", node.lost_triad);

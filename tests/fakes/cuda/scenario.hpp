@@ -83,7 +83,7 @@ struct NodeHardware {
   std::optional<int> lost_copy;                    // "lost_copy": 3: copies to the host do nothing
   std::optional<int> lost_copy_in;                 // "lost_copy_in": 3: nor do those from it
   std::optional<std::pair<int, int>> lost_pair;    // "lost_pair": "1-4": so do those of the pair
-  std::uint64_t lost_number = 0;  // "lost_number": 2: only the second of these copies; 0: all
+  std::uint64_t lost_from = 1;  // "lost_from": 2: only from the second of these copies on
   // "lost_product": {"gpu": 5, "product": 3}: that launch stores nothing; 0: none does
   std::optional<Flip> lost_product;
   std::optional<Flip> lost_gemm;   // "lost_gemm": the same for products by cuBLASLt

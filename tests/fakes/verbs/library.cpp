@@ -151,6 +151,9 @@ FAKE_VERBS ibv_mr* ibv_reg_mr_iova2(ibv_pd* /*domain*/, void* /*address*/, std::
 FAKE_VERBS ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t bytes,
                                      std::uint64_t iova, int file, int access) {
   if (fake::scenario().no_dma_buf) return refuse<ibv_mr>(EOPNOTSUPP);
+  if (fake::scenario().no_relaxed && has(access, IBV_ACCESS_RELAXED_ORDERING)) {
+    return refuse<ibv_mr>(EINVAL);
+  }
   if (offset != 0 || ::fcntl(file, F_GETFD) < 0) return refuse<ibv_mr>(EBADF);
   void* memory = nullptr;
   std::memcpy(&memory, &iova, sizeof(memory));

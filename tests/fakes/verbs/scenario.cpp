@@ -41,6 +41,8 @@ Scenario read() {
   take(json, "silent", scenario.silent);
   take(json, "slow_gpus", scenario.slow_gpus);
   take(json, "no_dma_buf", scenario.no_dma_buf);
+  take(json, "no_relaxed", scenario.no_relaxed);
+  take(json, "slow_strict", scenario.slow_strict);
   take(json, "apart", scenario.apart);
   take(json, "limited", scenario.limited);
   if (json.contains("slow")) {

@@ -26,6 +26,8 @@ struct Scenario {
   std::optional<int> silent;   // "silent": 6: they never complete
   std::set<int> slow_gpus;     // "slow_gpus": [4]: half of the rate for memory of GPUs
   bool no_dma_buf = false;     // "no_dma_buf": no handle for memory of GPUs
+  bool no_relaxed = false;     // "no_relaxed": nor one with relaxed ordering
+  bool slow_strict = false;    // "slow_strict": half of the rate for GPUs' memory without it
   bool apart = false;          // "apart": no HCA reaches another
   bool limited = false;        // "limited": the first partition key is a limited member's
 };

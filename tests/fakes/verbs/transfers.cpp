@@ -131,8 +131,10 @@ int post_send(ibv_qp* base, ibv_send_wr* request, ibv_send_wr** bad) {
   const auto other = everything().pairs.find(pair.peer);
   const int to = other == everything().pairs.end() ? pair.number : other->second->number;
   const auto* const region = region_of(request->sg_list[0].lkey);
+  const bool strict = region == nullptr || (region->access & IBV_ACCESS_RELAXED_ORDERING) == 0;
   const bool slow =
-      region != nullptr && region->of_gpu && scenario().slow_gpus.contains(pair.number);
+      region != nullptr && region->of_gpu &&
+      (scenario().slow_gpus.contains(pair.number) || (scenario().slow_strict && strict));
   const double bytes = (slow ? 2.0 : 1.0) * request->sg_list[0].length;
   completions.waiting.emplace_back(take_time(pair.number, to, bytes), done);
   *bad = nullptr;
