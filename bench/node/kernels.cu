@@ -55,9 +55,9 @@ constexpr int kEach = 4;  // a thread computes 4 x 4 elements of a tile
 // c = a b with matrices of n x n, row by row; n is a multiple of 64. One block computes one tile of
 // one copy of c, `repeats` times. Sums run along the rows of a with one rounding for each step, so
 // that a host comes to the same bits.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 4)
     muster_product(const float* a, const float* b, float* c, u64 n, u64 repeats) {
-  __shared__ float rows[kDepth][kTile];
+  __shared__ float rows[kDepth][kTile + 4];  // padded: stores down a column hit different banks
   __shared__ float columns[kDepth][kTile];
   const u64 tiles = n / kTile;
   const u64 tile = blockIdx.x % (tiles * tiles);
