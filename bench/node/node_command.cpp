@@ -86,7 +86,7 @@ bool matches_any(const std::vector<std::string>& globs, std::string_view name) {
 CommandText command_text() {
   return subcommand_text<NodeCommand>(
       "node",
-      "Measures this node's memory, disks, GPUs and links, verifies every transfer, and judges by "
+      "Measures this node's memory, disks, GPUs and links, verifies the data, and judges by "
       "the limits of the node's profile and by comparing equal devices",
       kOptions,
       "  muster-bench node                        the tests of a minute\n"
