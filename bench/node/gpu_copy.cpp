@@ -19,14 +19,14 @@ namespace {
 constexpr int kFewestRounds = 3;
 constexpr int kMostRounds = 200;
 
-using Words = std::vector<std::uint64_t>;
+using PeriodWords = std::vector<std::uint64_t>;
 
 // One GPU with the memory that it copies between.
 struct CopyLane {
   NodeGpu* gpu = nullptr;
   std::unique_ptr<PinnedMemory> out, in;
   cuda::Pointer first = 0, second = 0;  // copies go out -> first -> in and second -> in
-  Words sent, held;                     // what `out` and `second` hold, over and over
+  PeriodWords sent, held;               // what `out` and `second` hold, over and over
   std::optional<std::string> wrong;     // the first copy that differed
   std::vector<double> to_device, to_host, both, all_to_device, all_to_host;
 
@@ -63,7 +63,7 @@ struct CopyLane {
     return {};
   }
 
-  void verify_host(const Words& expected) {
+  void verify_host(const PeriodWords& expected) {
     for (std::uint64_t at = 0; at < words(); at += expected.size()) {
       const auto count = std::min<std::uint64_t>(expected.size(), words() - at);
       const std::span seen(in->words() + at, count);
@@ -81,7 +81,7 @@ struct CopyLane {
   }
 };
 
-void fill(const PinnedMemory& memory, const Words& period) {
+void fill(const PinnedMemory& memory, const PeriodWords& period) {
   const auto words = memory.bytes() / sizeof(std::uint64_t);
   for (std::uint64_t i = 0; i < words; ++i) memory.words()[i] = period[i % period.size()];
 }
