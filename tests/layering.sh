@@ -16,7 +16,7 @@ lib/state    : lib/base lib/node
 lib/probes   : lib/base lib/process lib/node lib/state
 lib/command  : lib/base lib/process lib/report
 slurm/rules  : lib/base
-slurm/cluster : lib/base lib/process slurm/rules
+slurm/cluster : lib/base lib/process lib/hosts slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster
 slurm/history : lib/base slurm/cluster
 slurm/drains : lib/base lib/report slurm/cluster slurm/policy slurm/history

@@ -202,6 +202,16 @@ std::string identity_of(const Snapshot& snapshot) {
   return fmt::format("{}", fmt::join(members, " "));
 }
 
+// Identifies the machine itself, for nodes without such hardware.
+std::string machine_of(const Snapshot& snapshot, const std::string& root) {
+  if (const auto& host = snapshot.identity->physical_host; host)
+    return fmt::format("host {}", *host);
+  const auto below = root == "/" ? Result<Root>(Root()) : Root::below(root);
+  const auto id =
+      below.and_then([](const Root& files) { return files.read_line("/etc/machine-id"); });
+  return id ? fmt::format("id {}", *id) : "";
+}
+
 }  // namespace
 
 Wanted wanted_of(const Profile& profile) {
@@ -433,6 +443,7 @@ Attempt<CheckedNode> check_node(const HookCommand& command, const std::string& d
   return CheckedNode{.report = shared->report,
                      .boot_id = snapshot.identity->boot_id ? *snapshot.identity->boot_id : "",
                      .identity = identity_of(snapshot),
+                     .machine = machine_of(snapshot, command.root),
                      .judge_drained =
                          [shared, context = command.context](const std::string& drained_check) {
                            return judge_drained(*shared, context, drained_check);

@@ -5,11 +5,14 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 #include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
+#include "lib/hosts/hostlist.hpp"
 
 namespace muster::slurm {
 namespace {
@@ -32,17 +35,46 @@ class ControlPrograms final : public Controller {
 
   Result<std::vector<NodeState>> nodes(std::string_view node) override {
     if (node.empty()) return ask({"-a"});
-    TRY(check_node_name(node));
-    TRY_ASSIGN(auto alone, ask({"-a", "-n", std::string(node)}));
-    const auto* found = find_node(alone, node);
-    if (found == nullptr) return make_missing(fmt::format("Slurm has no node {}", node));
-    if (found->partitions.empty()) return alone;
+    TRY_ASSIGN(auto own, this->node(node));
+    if (own.partitions.empty()) return std::vector<NodeState>{std::move(own)};
     // -p includes hidden partitions, and does not go together with -a.
-    auto cluster = ask({"-p", fmt::format("{}", fmt::join(found->partitions, ","))});
-    if (cluster && find_node(*cluster, node) == nullptr) {
-      return make_error(fmt::format("sinfo does not list {} in its own partitions", node));
-    }
+    TRY_ASSIGN(auto cluster, ask({"-p", fmt::format("{}", fmt::join(own.partitions, ","))}));
+    // A node of the cloud that is powered down is shown only alone.
+    if (find_node(cluster, node) == nullptr) cluster.push_back(std::move(own));
     return cluster;
+  }
+
+  Result<NodeState> node(std::string_view name) override {
+    TRY(check_node_name(name));
+    TRY_ASSIGN(const auto alone, ask({"-a", "-n", std::string(name)}));
+    const auto* const found = find_node(alone, name);
+    if (found != nullptr) return *found;
+    return make_missing(fmt::format("Slurm has no node {}", name));
+  }
+
+  Result<std::vector<std::string>> members() override {
+    TRY_ASSIGN(const auto partitions, ask_partitions(installation_, limits_));
+    std::set<std::string> names;
+    for (const auto& partition : partitions) {
+      const auto list = partition.find("Nodes");
+      if (list == partition.end() || list->second.empty()) continue;
+      TRY_ASSIGN(const auto nodes, expand_hostlist(list->second));
+      names.insert(nodes.begin(), nodes.end());
+    }
+    return std::vector<std::string>(names.begin(), names.end());
+  }
+
+  bool is_cloud_node(std::string_view node) override {
+    if (!check_node_name(node)) return false;
+    const auto out = call(installation_, installation_.scontrol,
+                          {"-a", "-o", "show", "node", std::string(node)}, limits_);
+    if (!out) return false;
+    const auto words = split_words(*out);
+    return std::ranges::any_of(words, [](std::string_view word) {
+      constexpr std::string_view kState = "State=";
+      return word.starts_with(kState) &&
+             std::ranges::count(split(word.substr(kState.size()), '+'), "CLOUD") > 0;
+    });
   }
 
   Result<std::vector<NodeName>> names() override {
@@ -104,6 +136,33 @@ class ControlPrograms final : public Controller {
 };
 
 }  // namespace
+
+Result<NodeState> Controller::node(std::string_view name) {
+  TRY_ASSIGN(const auto cluster, nodes(name));
+  const auto* const found = find_node(cluster, name);
+  if (found != nullptr) return *found;
+  return make_missing(fmt::format("Slurm has no node {}", name));
+}
+
+Result<AllNodes> all_nodes(Controller& controller) {
+  constexpr std::size_t kMost = 64;
+  constexpr std::chrono::seconds kLongest{10};
+  AllNodes all;
+  TRY_ASSIGN(all.nodes, controller.nodes(""));
+  const auto end = Clock::now() + kLongest;
+  for (auto& name : controller.members().value_or(std::vector<std::string>())) {
+    if (find_node(all.nodes, name) != nullptr) continue;
+    all.hidden.push_back(std::move(name));
+  }
+  if (all.hidden.size() > kMost) return all;
+  std::erase_if(all.hidden, [&](const std::string& name) {
+    if (Clock::now() > end) return false;
+    auto node = controller.node(name);
+    if (node) all.nodes.push_back(*std::move(node));
+    return node.has_value();
+  });
+  return all;
+}
 
 std::unique_ptr<Controller> make_controller(Installation installation, const CallLimits& limits) {
   return std::make_unique<ControlPrograms>(std::move(installation), limits);

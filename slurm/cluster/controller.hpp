@@ -27,8 +27,17 @@ class Controller {
 
   // All nodes of the partitions of `node`; of the whole cluster if it is empty.
   [[nodiscard]] virtual Result<std::vector<NodeState>> nodes(std::string_view node) = 0;
+  // One node; `missing` if Slurm has none of this name.
+  [[nodiscard]] virtual Result<NodeState> node(std::string_view name);
   // All nodes with their hosts.
   [[nodiscard]] virtual Result<std::vector<NodeName>> names() = 0;
+  // The names of all nodes of the partitions: Slurm before 23.02 lists a node of the cloud that is
+  // powered down only if it is asked about that node alone, or with PrivateData=cloud.
+  [[nodiscard]] virtual Result<std::vector<std::string>> members() {
+    return std::vector<std::string>();
+  }
+  // Whether Slurm takes the node from a cloud (State=CLOUD), so that it powers it down and up.
+  [[nodiscard]] virtual bool is_cloud_node(std::string_view /*node*/) { return false; }
   // An error has scontrol's message, or that it did not answer in time: then the request may still
   // take effect. `memory` is written into the node's field in the same request; without one the
   // field stays as it is.
@@ -45,6 +54,14 @@ class Controller {
 
   [[nodiscard]] Result<void> resume(std::string_view node) { return resume(node, std::nullopt); }
 };
+
+struct AllNodes {
+  std::vector<NodeState> nodes;
+  std::vector<std::string> hidden;  // powered down, and Slurm does not show more of them
+};
+
+// All nodes, including those that Slurm shows only one by one, as far as these are few.
+[[nodiscard]] Result<AllNodes> all_nodes(Controller& controller);
 
 [[nodiscard]] std::unique_ptr<Controller> make_controller(Installation installation,
                                                           const CallLimits& limits);

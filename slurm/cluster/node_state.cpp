@@ -56,9 +56,30 @@ constexpr std::array kWords{
     Word{"pow_dn", Standing::down},
 };
 
-Standing standing_of_word(std::string_view word) {
+// A suffix of sinfo, and the flags by which scontrol names it.
+struct Suffix {
+  char sign;
+  std::array<std::string_view, 4> flags;
+};
+
+constexpr std::array kSuffixes{
+    Suffix{'*', {"not_responding", "no_respond"}},
+    Suffix{'~', {"powered_down", "pow_dn", "powered"}},
+    Suffix{'#', {"powering_up", "power_up", "pow_up"}},
+    Suffix{'%', {"powering_down"}},
+    Suffix{'!', {"power_down", "power_drain"}},
+    Suffix{'@', {"reboot_requested", "reboot"}},
+    Suffix{'^', {"reboot_issued"}},
+    Suffix{'$', {"maintenance", "maint"}},
+};
+
+// Flags that say nothing about jobs and power.
+constexpr std::array<std::string_view, 5> kNeutral{"cloud", "dynamic_norm", "dynamic_future",
+                                                   "external", "perfctrs"};
+
+const Word* find_word(std::string_view word) {
   const auto* const known = std::ranges::find(kWords, word, &Word::state);
-  return known == kWords.end() ? Standing::away : known->standing;
+  return known == kWords.end() ? nullptr : known;
 }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
@@ -98,17 +119,56 @@ std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields)
   return node;
 }
 
-// A suffix adds to the word: * not responding, ~ powered down, # powering up,
-// % powering down, ! to be powered down, @ to be rebooted, ^ rebooting, $ maintenance, - planned.
+// A state in its parts. The suffixes add to the standing: * not responding, ~ powered down,
+// # powering up, % powering down, ! to be powered down, @ to be rebooted, ^ rebooting,
+// $ maintenance, - planned, + several.
 struct Parts {
-  std::string word;
+  Standing standing = Standing::away;
+  bool is_idle = false;
   std::string suffixes;
+
+  [[nodiscard]] bool has_any(std::string_view signs) const {
+    return suffixes.find_first_of(signs) != std::string::npos;
+  }
 };
 
+// Being drained or down counts, whatever else the node is.
+Standing graver(Standing a, Standing b) {
+  for (const auto standing : {Standing::away, Standing::drained, Standing::down}) {
+    if (a == standing || b == standing) return standing;
+  }
+  return a;
+}
+
+// One word of a state, with its suffixes.
+void add_word(std::string_view word, bool is_first, Parts& parts) {
+  const auto end =
+      static_cast<std::size_t>(std::ranges::find_if_not(word, is_letter) - word.begin());
+  parts.suffixes += word.substr(end);
+  word = word.substr(0, end);
+  const auto* const suffix = std::ranges::find_if(kSuffixes, [&](const Suffix& each) {
+    return std::ranges::find(each.flags, word) != each.flags.end();
+  });
+  const bool is_flag = suffix != kSuffixes.end() && !word.empty();
+  if (is_flag) parts.suffixes.push_back(suffix->sign);
+  parts.is_idle = parts.is_idle || word == "idle";
+  const bool adds_nothing = word.empty() || is_flag || std::ranges::count(kNeutral, word) > 0;
+  if (!is_first && adds_nothing) return;
+  const auto* const known = find_word(word);
+  const auto standing = known == nullptr ? Standing::away : known->standing;
+  parts.standing = is_first ? standing : graver(parts.standing, standing);
+}
+
 Parts parts_of(const NodeState& node) {
-  const auto state = lower_case(node.state);
-  const auto end = std::ranges::find_if_not(state, is_letter);
-  return {{state.begin(), end}, {end, state.end()}};
+  const auto state = lower_case(trim(node.state));
+  Parts parts;
+  bool is_first = true;
+  // scontrol writes "IDLE+DRAIN"; a "+" at the end is a suffix of sinfo.
+  for (const auto word : split(state, '+')) {
+    if (!word.empty()) add_word(word, is_first, parts);
+    is_first = false;
+  }
+  return parts;
 }
 
 }  // namespace
@@ -159,29 +219,49 @@ const NodeState* find_node(const std::vector<NodeState>& nodes, std::string_view
   return found == nodes.end() ? nullptr : &*found;
 }
 
+Standing standing_apart_from_power(const NodeState& node) { return parts_of(node).standing; }
+
 Standing standing_of(const NodeState& node) {
-  const auto [word, suffixes] = parts_of(node);
-  const auto standing = standing_of_word(word);
-  if (suffixes.find_first_not_of("*~#%@$-^!+") != std::string_view::npos) return Standing::away;
-  if (suffixes.find_first_of("@^#%!") != std::string_view::npos) return Standing::away;
-  if (standing != Standing::in_service) return standing;
-  if (suffixes.find('$') != std::string_view::npos) return Standing::away;
-  if (suffixes.find('~') != std::string_view::npos) return Standing::down;
-  if (suffixes.find('*') == std::string_view::npos) return standing;
+  const auto parts = parts_of(node);
+  if (parts.suffixes.find_first_not_of("*~#%@$-^!+") != std::string::npos) return Standing::away;
+  if (parts.has_any("@^#%!")) return Standing::away;
+  if (parts.standing != Standing::in_service) return parts.standing;
+  if (parts.has_any("$")) return Standing::away;
+  if (parts.has_any("~")) return Standing::asleep;
+  if (!parts.has_any("*")) return parts.standing;
   // A node is "idle*" for a second after it was resumed.
-  return word == "idle" ? Standing::away : Standing::down;
+  return parts.is_idle ? Standing::away : Standing::down;
 }
 
-bool is_in_maintenance(const NodeState& node) {
-  const auto [word, suffixes] = parts_of(node);
-  return word == "maint" || suffixes.find('$') != std::string::npos;
+Power power_of(const NodeState& node) {
+  const auto parts = parts_of(node);
+  // A node that is powering up may be powered down again at once.
+  if (parts.has_any("%!")) return Power::turning_off;
+  if (parts.has_any("#")) return Power::turning_on;
+  return parts.has_any("~") ? Power::off : Power::on;
 }
+
+std::string without_powering_up(std::string_view state) {
+  const bool is_on_its_way = power_of({.state = std::string(state)}) == Power::turning_on;
+  if (!is_on_its_way) return std::string(state);
+  std::string left;
+  for (const auto word : split(state, '+')) {
+    const auto flag = lower_case(word);
+    if (flag == "powering_up" || flag == "not_responding") continue;
+    if (!left.empty()) left += '+';
+    left += word;
+  }
+  std::erase(left, '#');
+  return left;
+}
+
+bool is_in_maintenance(const NodeState& node) { return parts_of(node).has_any("$"); }
 
 bool is_up(const NodeState& node) {
-  const auto [word, suffixes] = parts_of(node);
-  const auto standing = standing_of_word(word);
-  const bool is_known = standing == Standing::in_service || standing == Standing::drained;
-  return is_known && suffixes.find_first_of("~#%^!") == std::string::npos;
+  const auto parts = parts_of(node);
+  const bool is_known =
+      parts.standing == Standing::in_service || parts.standing == Standing::drained;
+  return is_known && !parts.has_any("~#%^!");
 }
 
 std::string sinfo_format(std::string_view memory_field, std::string_view nonce) {

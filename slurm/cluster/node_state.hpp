@@ -18,15 +18,17 @@ using Time = std::chrono::sys_seconds;
 // The meaning of a state for draining and resuming.
 enum class Standing {
   in_service,  // jobs run or can run: idle, mixed, allocated, completing, planned …
-  drained,     // drained or draining
-  down,        // down, fail, failing, not responding, powered down …
+  asleep,      // the same, but powered down to save power: Slurm powers it up for a job
+  drained,     // drained or draining, powered down or not
+  down,        // down, fail, failing, not responding …
   away,        // reserved for maintenance, rebooting or about to, powering, unknown, a new word
 };
 
 struct NodeState {
   std::string name;
   std::vector<std::string> partitions;
-  std::string state;          // as sinfo writes it, with its suffix: "drained*"
+  std::string state;          // as sinfo writes it, with its suffix: "drained*"; or with flags,
+                              // as scontrol does: "IDLE+CLOUD+DRAIN+POWERED_DOWN"
   std::string reason;         // empty for none
   std::string user;           // who gave the reason; empty if unknown
   std::optional<Time> since;  // when
@@ -40,6 +42,18 @@ struct NodeState {
                                          std::string_view name);
 
 [[nodiscard]] Standing standing_of(const NodeState& node);
+
+// The same without regard to power, reboots and answers: "idle%" and "mixed#" are in service, and
+// "drained#" is drained.
+[[nodiscard]] Standing standing_apart_from_power(const NodeState& node);
+
+// Where the node is between being powered down and powered up again.
+enum class Power { on, turning_off, off, turning_on };
+
+[[nodiscard]] Power power_of(const NodeState& node);
+
+// The state "mixed" of "mixed#": that of a node whose slurmd runs, and has not registered yet.
+[[nodiscard]] std::string without_powering_up(std::string_view state);
 
 // Whether the node is reserved for maintenance, drained or not.
 [[nodiscard]] bool is_in_maintenance(const NodeState& node);

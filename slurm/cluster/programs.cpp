@@ -186,6 +186,27 @@ Result<Config> ask_config(const Installation& installation, const CallLimits& li
   return make_error("scontrol show config: SLURM_VERSION is missing");
 }
 
+std::vector<Config> parse_partitions(std::string_view text) {
+  std::vector<Config> partitions;
+  for (const auto line : split_lines(text)) {
+    Config partition;
+    for (const auto word : split_words(line)) {
+      const auto equals = word.find('=');
+      if (equals == std::string_view::npos) continue;
+      const auto value = word.substr(equals + 1);
+      partition.emplace(word.substr(0, equals), value == "(null)" ? "" : value);
+    }
+    if (!partition.empty()) partitions.push_back(std::move(partition));
+  }
+  return partitions;
+}
+
+Result<std::vector<Config>> ask_partitions(const Installation& installation,
+                                           const CallLimits& limits) {
+  return call(installation, installation.scontrol, {"-a", "-o", "show", "partition"}, limits)
+      .map(parse_partitions);
+}
+
 Result<Job> parse_job(std::string_view text, std::string_view id) {
   constexpr std::string_view kBatch = "BatchFlag=";
   constexpr std::string_view kRequeue = "Requeue=";

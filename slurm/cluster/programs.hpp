@@ -57,6 +57,11 @@ using Config = std::map<std::string, std::string, std::less<>>;
 [[nodiscard]] Config parse_config(std::string_view text);
 [[nodiscard]] Result<Config> ask_config(const Installation& installation, const CallLimits& limits);
 
+// The output of `scontrol -o show partition`: a partition a line.
+[[nodiscard]] std::vector<Config> parse_partitions(std::string_view text);
+[[nodiscard]] Result<std::vector<Config>> ask_partitions(const Installation& installation,
+                                                         const CallLimits& limits);
+
 struct Job {
   bool batch = false;    // from sbatch, not from srun or salloc
   bool requeue = false;  // it may go back into the queue

@@ -90,7 +90,10 @@ class SetupCheck {
               fmt::format("{} answers, {}", config->at("SLURM_VERSION"),
                           conf.empty() ? "without a slurm.conf here" : fmt::format("by {}", conf)));
     check_slurm_conf(*config, rules_, lines_);
-    check_node_in_slurm(*slurm::make_controller(*installation, limits));
+    const auto own = find_node_in_slurm(*slurm::make_controller(*installation, limits));
+    if (!own) return;
+    const auto partitions = slurm::ask_partitions(*installation, limits);
+    check_power_saving(*config, partitions.value_or(std::vector<slurm::Config>()), *own, lines_);
   }
 
   // Often the caller has a SLURM_CONF that hooks do not have.
@@ -103,26 +106,41 @@ class SetupCheck {
                             given_conf_.empty() ? "FILE" : printable(given_conf_)));
   }
 
-  void check_node_in_slurm(slurm::Controller& controller) {
+  // The name of this node in Slurm.
+  [[nodiscard]] std::optional<std::string> node_name(slurm::Controller& controller) {
     auto node = value_of(caller_.variables, kNode);
-    if (node.empty()) {
-      const auto names = controller.names();
-      if (!names) return lines_.unreachable("node", names.error().message);
-      const auto found = slurm::node_on(*names, host_name());
-      if (!found) return lines_.fail("node", found.error().message);
-      node = *found;
+    if (!node.empty()) return node;
+    const auto names = controller.names();
+    if (!names) {
+      lines_.unreachable("node", names.error().message);
+      return std::nullopt;
     }
-    const auto nodes = controller.nodes(node);
-    if (!nodes && !nodes.error().missing) {
-      return lines_.unreachable("node", nodes.error().message);
+    const auto found = slurm::node_on(*names, host_name());
+    if (!found) {
+      lines_.fail("node", found.error().message);
+      return std::nullopt;
     }
-    const auto* const own = nodes ? slurm::find_node(*nodes, node) : nullptr;
-    if (own == nullptr) {
-      return lines_.fail("node", fmt::format("Slurm has no node {}: see NodeName in slurm.conf",
-                                             printable(node, 100)));
+    return *found;
+  }
+
+  [[nodiscard]] std::optional<slurm::NodeState> find_node_in_slurm(slurm::Controller& controller) {
+    const auto name = node_name(controller);
+    if (!name) return std::nullopt;
+    auto own = controller.node(*name);
+    if (!own && own.error().missing) {
+      lines_.fail("node", fmt::format("Slurm has no node {}: see NodeName in slurm.conf",
+                                      printable(*name, 100)));
+    } else if (!own) {
+      lines_.unreachable("node", own.error().message);
     }
-    lines_.ok("node", fmt::format("{} is \"{}\" in Slurm", node, printable(own->state, 40)));
-    if (rules_.memory != "none" && slurm::may_remember(*own)) {
+    if (!own) return std::nullopt;
+    lines_.ok("node", fmt::format("{} is \"{}\" in Slurm", *name, printable(own->state, 40)));
+    check_memory(*own);
+    return *std::move(own);
+  }
+
+  void check_memory(const slurm::NodeState& own) {
+    if (rules_.memory != "none" && slurm::may_remember(own)) {
       return lines_.ok("memory", fmt::format("in the node's field {}", rules_.memory));
     }
     const auto why =

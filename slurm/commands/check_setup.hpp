@@ -7,8 +7,10 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/report/report.hpp"
+#include "slurm/cluster/controller.hpp"
 #include "slurm/cluster/programs.hpp"
 #include "slurm/commands/hook.hpp"
 #include "slurm/rules/rules.hpp"
@@ -51,6 +53,10 @@ class SetupLines {
 // Looks at what slurm.conf must say for muster's hooks to run and to act. The caller's user should
 // be the one that slurmd runs hooks as.
 void check_slurm_conf(const slurm::Config& config, const slurm::Rules& rules, SetupLines& lines);
+
+// Looks at what Slurm's power saving does to a node that muster drained. `node` is this one.
+void check_power_saving(const slurm::Config& config, const std::vector<slurm::Config>& partitions,
+                        const slurm::NodeState& node, SetupLines& lines);
 
 // Checks everything in the environment that slurmd gives a hook, changes nothing, and prints a line
 // for each. Returns 0; 2 if Slurm could not be asked; 78 if something must be fixed.

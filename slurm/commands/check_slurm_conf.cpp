@@ -9,6 +9,7 @@
 
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
+#include "lib/hosts/hostlist.hpp"
 #include "slurm/commands/check_setup.hpp"
 #include "slurm/commands/slurm_site.hpp"
 
@@ -185,7 +186,74 @@ void check_jobs(const Config& config, SetupLines& lines) {
   }
 }
 
+bool has_member(const std::string& list, std::string_view wanted) {
+  const auto names = expand_hostlist(list);
+  return names && std::ranges::find(*names, wanted) != names->end();
+}
+
+// Where and how soon the node is powered down if it is idle or drained: "300 s in partition main";
+// empty if it is not.
+std::string suspended_by(const Config& config, const std::vector<Config>& partitions,
+                         const slurm::NodeState& node) {
+  const auto excepted = setting_of(config, "SuspendExcNodes");
+  // "c1:2" leaves any two of the nodes up.
+  if (excepted.find(':') == std::string::npos && has_member(excepted, node.name)) return "";
+  for (const auto& name : node.partitions) {
+    if (has_word(config, "SuspendExcParts", name)) continue;
+    const auto partition = std::ranges::find_if(
+        partitions, [&](const Config& each) { return setting_of(each, "PartitionName") == name; });
+    const auto own = partition == partitions.end() ? "" : setting_of(*partition, "SuspendTime");
+    const bool is_global = own.empty() || own == "GLOBAL";
+    const auto time =
+        is_global ? number_of(config, "SuspendTime") : number_of(*partition, "SuspendTime");
+    if (!time) continue;  // INFINITE or NONE
+    return is_global ? fmt::format("{} s", *time)
+                     : fmt::format("{} s in partition {}", *time, printable(name, 60));
+  }
+  return "";
+}
+
+// The number of "22.05.8" that grows with each release: 2205.
+std::uint64_t release_of(const Config& config) {
+  const auto version = setting_of(config, "SLURM_VERSION");
+  const auto parts = split(version, '.');
+  if (parts.size() < 2) return 0;
+  return parse_unsigned(parts[0]).value_or(0) * 100 + parse_unsigned(parts[1]).value_or(0);
+}
+
 }  // namespace
+
+void check_power_saving(const Config& config, const std::vector<Config>& partitions,
+                        const slurm::NodeState& node, SetupLines& lines) {
+  if (setting_of(config, "SuspendProgram").empty()) return;
+  constexpr std::uint64_t k2302 = 2302;  // knows SuspendExcStates, and lists what is powered down
+  const auto time = suspended_by(config, partitions, node);
+  const bool stays_up = has_word(config, "SuspendExcStates", "DRAIN");
+  if (time.empty() || stays_up) {
+    lines.ok("SuspendTime", time.empty() ? "this node is not powered down while it is idle"
+                                         : "a drained node stays up");
+  } else {
+    const bool has_states = release_of(config) >= k2302;
+    lines.warn("SuspendTime",
+               fmt::format("is {}: Slurm powers a drained node down with its fault, and muster "
+                           "cannot judge it until an admin powers it up; set {} in slurm.conf",
+                           time,
+                           has_states ? "SuspendExcStates=DRAIN"
+                                      : "SuspendTime=INFINITE for its partition, or "
+                                        "SuspendExcNodes"));
+  }
+  if (has_word(config, "SlurmctldParameters", "idle_on_node_suspend")) {
+    lines.warn(
+        "SlurmctldParameters",
+        "has idle_on_node_suspend: a node that is powered down while it is drained goes back "
+        "into service with its fault; take it out of slurm.conf");
+  }
+  if (release_of(config) < k2302 && !has_word(config, "PrivateData", "cloud")) {
+    lines.warn("PrivateData",
+               "has no cloud: sinfo and muster status do not list all nodes that are powered down, "
+               "drained or not; set PrivateData=cloud in slurm.conf");
+  }
+}
 
 void check_slurm_conf(const Config& config, const slurm::Rules& rules, SetupLines& lines) {
   check_user(config, lines);

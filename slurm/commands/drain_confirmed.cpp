@@ -60,7 +60,8 @@ void drain_confirmed(const std::vector<slurm::SweepStanding>& standings, const s
                                       .node = standing.node,
                                       .context = std::string(kSweep),
                                       .rules = rules,
-                                      .dry_run = dry_run},
+                                      .dry_run = dry_run,
+                                      .is_remote = true},
                                      services));
   }
 }
@@ -85,7 +86,8 @@ bool drain_accused(const Report& report, const std::vector<slurm::NodeName>& nam
                                         .node = *node,
                                         .context = std::string(kSweep),
                                         .rules = rules,
-                                        .dry_run = dry_run},
+                                        .dry_run = dry_run,
+                                        .is_remote = true},
                                        services);
     all = all && (dry_run || result.drained);
   }

@@ -246,7 +246,8 @@ class HookRun {
                       .report = &checked.report,
                       .accepts = command_.context == "boot" || command_.context == "periodic",
                       .needs_sweep = rules_.gate_sweep != "none",
-                      .dry_run = command_.dry_run},
+                      .dry_run = command_.dry_run,
+                      .remembers = rules_.memory != "none"},
                      services);
   }
 
@@ -256,6 +257,8 @@ class HookRun {
       const auto gate = keep_gate_for(checked, **controller);
       if (gate == Gate::others) return kHookPassed;
       if (gate == Gate::closed) return hold_back("the node is new, and not accepted yet", true);
+      // The end of that drain does not accept the node.
+      if (gate == Gate::ours) last_look_.reset();
       controller = reach();  // a sweep used up the other's time
     }
     const auto enforced = enforce_on(checked, controller);
@@ -280,6 +283,7 @@ class HookRun {
                                .job = variable("SLURM_JOB_ID"),
                                .boot_id = checked.boot_id,
                                .identity = checked.identity,
+                               .machine = checked.machine,
                                .rules = rules_,
                                .dry_run = command_.dry_run};
     // A leftover that an epilog drained for would pass in a health check, which ignores running

@@ -23,6 +23,7 @@ struct CheckedNode {
   Report report;
   std::string boot_id;   // empty if unknown
   std::string identity;  // GPU UUIDs and HCA GUIDs separated by blanks; empty if none is known
+  std::string machine;   // "host NAME" of the physical host, or "id MACHINE-ID"; empty if unknown
   // Judges the node as one that was drained for `check`: that check runs even if the context leaves
   // it out, and the node is judged as strictly as after a job, because no job runs on it.
   std::function<Report(const std::string& check)> judge_drained;

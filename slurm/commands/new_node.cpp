@@ -7,6 +7,7 @@
 
 #include "lib/base/clock.hpp"
 #include "lib/report/summary.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
 
 namespace muster::app {
@@ -18,7 +19,7 @@ using slurm::Standing;
 constexpr std::size_t kLongestLine = 300;
 
 // The result of one look at the node; `sweep`: it is closed, and only a clean sweep is missing.
-enum class Look { open, closed, others, sweep };
+enum class Look { open, closed, ours, others, sweep };
 
 Report not_swept(const std::string& node, std::string why) {
   Report report;
@@ -42,6 +43,7 @@ class GateKeeper {
     if (look == Look::sweep) look = look_at(*services_.controller, nullptr);
     if (look == Look::sweep) look = sweep();
     if (look == Look::others) return Gate::others;
+    if (look == Look::ours) return Gate::ours;
     return look == Look::open ? Gate::open : Gate::closed;
   }
 
@@ -60,30 +62,34 @@ class GateKeeper {
       report("trouble", fmt::format("Slurm could not be asked: {}", nodes.error().message));
       return Look::open;
     }
-    const auto* const own = slurm::find_node(*nodes, node_.name);
-    if (own == nullptr) return Look::open;
+    const auto* const found = slurm::find_node(*nodes, node_.name);
+    if (found == nullptr) return Look::open;
+    // slurmd runs a health check before it registers, and Slurm takes commands by then.
+    own_ = *found;
+    own_.state = slurm::without_powering_up(own_.state);
     const bool is_clean = node_.accepts && node_.report->verdict == Verdict::healthy;
-    const auto standing = slurm::standing_of(*own);
+    const auto standing = slurm::standing_of(own_);
     if (standing == Standing::in_service) {
       if (services_.last_look->is_kept_out()) {
+        forget(controller);
         return accept("accepted: an admin put it into service");
       }
       if (is_clean && !node_.needs_sweep) return accept("accepted: a clean boot check is in");
       const auto look = drain(controller);
       return look == Look::closed && is_clean && services_.sweep ? Look::sweep : look;
     }
-    if (standing != Standing::drained || own->reason != kNewNode) return Look::others;
+    if (standing != Standing::drained) return Look::others;
+    if (!slurm::is_kept_out(own_)) return slurm::own_drain(own_) ? Look::ours : Look::others;
     if (!is_clean) {
       return keep_out(node_.accepts ? one_line(*node_.report, kLongestLine)
                                     : "a clean boot check is missing");
     }
-    return node_.needs_sweep ? judge_sweep(*own, controller, swept) : resume(controller);
+    return node_.needs_sweep ? judge_sweep(controller, swept) : resume(controller);
   }
 
   // For a node whose boot check is clean. Jobs from before its drain may still run.
-  Look judge_sweep(const slurm::NodeState& own, slurm::Controller& controller,
-                   const Report* swept) {
-    if (own.state != "drained") {
+  Look judge_sweep(slurm::Controller& controller, const Report* swept) {
+    if (own_.state != "drained") {
       return keep_out("jobs are still running, and a clean sweep is missing");
     }
     if (swept == nullptr && services_.sweep) return Look::sweep;
@@ -99,7 +105,9 @@ class GateKeeper {
     }
     // Noted first: otherwise it would be drained again after an admin put it into service.
     auto sent = services_.last_look->note_kept_out();
-    if (sent) sent = controller.drain(node_.name, kNewNode);
+    if (sent)
+      sent = controller.drain(node_.name, kNewNode,
+                              memory(to_text(slurm::NodeMemory{.is_new = true})));
     if (!sent) {
       report("trouble", sent.error().message);
       return Look::open;
@@ -116,11 +124,24 @@ class GateKeeper {
       report("dry_run", fmt::format("would resume: {}", what_is_clean()));
       return Look::closed;
     }
-    if (auto sent = controller.resume(node_.name); !sent) {
+    if (auto sent = controller.resume(node_.name, memory("")); !sent) {
       report("trouble", sent.error().message);
       return Look::closed;
     }
     return accept(fmt::format("accepted: {}", what_is_clean()));
+  }
+
+  // The text for the node's field in Slurm; nothing if muster may not write there.
+  [[nodiscard]] std::optional<std::string> memory(std::string text) const {
+    const bool may_write = node_.remembers && slurm::may_remember(own_);
+    return may_write ? std::optional(std::move(text)) : std::nullopt;
+  }
+
+  void forget(slurm::Controller& controller) const {
+    const auto kept = slurm::parse_node_memory(own_.memory);
+    if (kept && kept->is_new && !node_.dry_run && node_.remembers) {
+      static_cast<void>(controller.remember(node_.name, ""));
+    }
   }
 
   // From now on the node is like any other.
@@ -155,6 +176,7 @@ class GateKeeper {
 
   const NewNode& node_;
   const GateServices& services_;
+  slurm::NodeState own_;
 };
 
 }  // namespace

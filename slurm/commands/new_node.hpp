@@ -20,6 +20,7 @@ struct NewNode {
   bool accepts = false;      // a healthy report of this context accepts the node
   bool needs_sweep = false;  // before it is accepted
   bool dry_run = false;
+  bool remembers = true;  // in the node's memory, which outlives a reason that Slurm drops
 };
 
 struct GateServices {
@@ -35,6 +36,7 @@ struct GateServices {
 enum class Gate {
   open,    // the node is in service, or was accepted just now
   closed,  // it is drained as a new node
+  ours,    // muster drained it for a fault, when it was a host that is gone or had another disk
   others,  // somebody else drained it, or it is away
 };
 

@@ -118,13 +118,14 @@ int run_status(const StatusCommand& command, const Caller& caller) {
   const auto site = reach_site(command.root, caller);
   if (!site) return fail(caller, site.error());
   const auto& [rules, controller] = *site;
-  const auto cluster = controller->nodes("");
+  const auto cluster = slurm::all_nodes(*controller);
   if (!cluster) return fail(caller, undecided(cluster.error()).value());
   const auto folder = state_folder(command.state, command.root);
   auto history = folder.empty() ? make_error("with --root this needs --state")
                                 : slurm::History::read(history_file(folder));
-  auto status =
-      slurm::status_of(*cluster, command.nodes, rules, wall_time(), history ? &*history : nullptr);
+  auto status = slurm::status_of(cluster->nodes, command.nodes, rules, wall_time(),
+                                 history ? &*history : nullptr);
+  status.hidden = cluster->hidden.size();
   if (!history && !history.error().missing) status.history = history.error().message;
   const auto text =
       command.form == EventForm::json ? slurm::to_json(status) : slurm::to_text(status, rules);

@@ -34,17 +34,43 @@ std::string left_alone(const NodeState& node) {
   return fmt::format("left alone: it is {}{}{}", printable(node.state, 40), by, reason);
 }
 
-// The node's memory without its drain; nothing if muster has no memory there.
-std::optional<std::string> memory_without_drain(const NodeState& node) {
-  auto memory = parse_node_memory(node.memory);
-  if (!memory) return std::nullopt;
-  return to_text({.drains = std::move(memory->drains)});
+// The node's memory with this admin's drain in place of muster's; nothing if it has no room for it.
+std::optional<std::string> memory_with_admin(const NodeState& node, const std::string& user) {
+  if (!may_remember(node)) return std::nullopt;
+  auto memory = parse_node_memory(node.memory).value_or(NodeMemory());
+  return to_text({.drains = std::move(memory.drains), .drained_by = user});
 }
 
-Result<NodeState> read_node(Controller& controller, const std::string& name) {
-  TRY_ASSIGN(const auto nodes, controller.nodes(name));
-  const auto* const node = find_node(nodes, name);
-  return node == nullptr ? make_error("Slurm does not list it") : Result<NodeState>(*node);
+// Whether the node is drained, powered down or not; but not while it is to be rebooted.
+bool is_drained(const NodeState& node) {
+  return standing_of(node) == Standing::drained ||
+         (standing_apart_from_power(node) == Standing::drained && power_of(node) != Power::on);
+}
+
+// Why `muster drain` leaves the node alone; empty if it does not.
+std::string drain_objection(const NodeState& node) {
+  const auto standing = standing_of(node);
+  const bool is_free = standing == Standing::in_service || standing == Standing::asleep;
+  const bool ours = is_drained(node) && (was_drained_by_us(node) || is_kept_out(node));
+  return is_free || ours ? std::string() : left_alone(node);
+}
+
+// Whether the drain is one of `muster drain`, by its reason, or by the memory if Slurm dropped
+// that.
+bool was_drained_by_admin(const NodeState& node) {
+  if (is_admins(node.reason)) return true;
+  const auto memory = parse_node_memory(node.memory);
+  return lost_its_reason(node) && memory && !memory->drained_by.empty();
+}
+
+// The same of `muster resume`.
+std::string resume_objection(const NodeState& node) {
+  if (standing_of(node) == Standing::in_service) return "left alone: it is in service";
+  if (standing_apart_from_power(node) == Standing::in_service) {
+    return fmt::format("left alone: it is {}, and not drained", printable(node.state, 40));
+  }
+  const bool ours = was_drained_by_us(node) || is_kept_out(node) || was_drained_by_admin(node);
+  return is_drained(node) && ours ? std::string() : left_alone(node);
 }
 
 // Reports what was done or refused.
@@ -73,7 +99,7 @@ AdminAnswer send_and_verify(const NodeState& before, Controller& controller,
                             const AdminAction& action) {
   AdminAnswer answer{.node = before.name};
   const auto sent = action.send(before);
-  const auto now = read_node(controller, before.name);
+  const auto now = controller.node(before.name);
   answer.done = now && action.is_shown(before, *now);
   answer.what =
       answer.done ? action.done
@@ -86,9 +112,10 @@ AdminAnswer send_and_verify(const NodeState& before, Controller& controller,
 // Others act meanwhile, so each node is judged by what Slurm shows right before.
 AdminAnswer treat_node(const std::string& name, const AdminRequest& request, Controller& controller,
                        History* history, const AdminAction& action) {
-  const auto node = read_node(controller, name);
-  auto objection =
-      node ? action.objection(*node) : fmt::format("left alone: {}", node.error().message);
+  const auto node = controller.node(name);
+  auto objection = node                   ? action.objection(*node)
+                   : node.error().missing ? "left alone: Slurm has no such node"
+                                          : fmt::format("left alone: {}", node.error().message);
   if (!objection.empty()) {
     AdminAnswer answer{.node = name, .what = std::move(objection)};
     refuse(answer, request, history, action);
@@ -108,15 +135,10 @@ AdminAnswer treat_node(const std::string& name, const AdminRequest& request, Con
 
 Result<std::vector<AdminAnswer>> treat_nodes(const AdminRequest& request, Controller& controller,
                                              History* history, const AdminAction& action) {
-  TRY_ASSIGN(const auto cluster, controller.nodes(""));
+  TRY(controller.nodes(""));  // an error if Slurm does not answer at all
   std::vector<AdminAnswer> answers;
   for (const auto& name : request.nodes) {
-    if (find_node(cluster, name) != nullptr) {
-      answers.push_back(treat_node(name, request, controller, history, action));
-      continue;
-    }
-    answers.push_back({.node = name, .what = "left alone: Slurm has no such node"});
-    refuse(answers.back(), request, history, action);
+    answers.push_back(treat_node(name, request, controller, history, action));
   }
   return answers;
 }
@@ -133,7 +155,7 @@ std::string send_accepted(const NodeState& node, const AdminRequest& request,
   auto drain = shown_drain(node);
   if (drain.at == Time{}) drain.at = request.now;
   drain.accepted = true;
-  drain.reason = short_hash(without_reboot(node.reason));
+  if (!lost_its_reason(node)) drain.reason = short_hash(without_reboot(node.reason));
   const auto sent = controller.remember(node.name, to_text(drain));
   return sent ? std::string() : fmt::format("not done: {}", sent.error().message);
 }
@@ -148,57 +170,47 @@ bool shows_accepted(const std::vector<NodeState>& cluster, const std::string& na
 Result<std::vector<AdminAnswer>> drain_nodes(const AdminRequest& request, Controller& controller,
                                              History* history) {
   const auto reason = make_admins_reason(request.user, request.text);
-  return treat_nodes(request, controller, history,
-                     {.done = "drained",
-                      .reason = reason,
-                      .objection =
-                          [](const NodeState& node) {
-                            const auto standing = standing_of(node);
-                            const bool is_free =
-                                standing == Standing::in_service ||
-                                (standing == Standing::drained && is_ours(node.reason));
-                            return is_free ? std::string() : left_alone(node);
-                          },
-                      .send =
-                          [&](const NodeState& node) {
-                            return controller.drain(node.name, reason, memory_without_drain(node));
-                          },
-                      .is_shown =
-                          [&](const NodeState& /*before*/, const NodeState& now) {
-                            return standing_of(now) == Standing::drained && now.reason == reason;
-                          }});
+  return treat_nodes(
+      request, controller, history,
+      {.done = "drained",
+       .reason = reason,
+       .objection = drain_objection,
+       .send =
+           [&](const NodeState& node) {
+             return controller.drain(node.name, reason, memory_with_admin(node, request.user));
+           },
+       .is_shown =
+           [&](const NodeState& /*before*/, const NodeState& now) {
+             return standing_apart_from_power(now) == Standing::drained && now.reason == reason;
+           }});
 }
 
 Result<std::vector<AdminAnswer>> resume_nodes(const AdminRequest& request, Controller& controller,
                                               History* history) {
-  return treat_nodes(
-      request, controller, history,
-      {.done = "resumed",
-       .reason = "",
-       .objection = [](const NodeState& node) -> std::string {
-         const auto standing = standing_of(node);
-         if (standing == Standing::in_service) return "left alone: it is in service";
-         const bool ours = is_ours(node.reason) || is_admins(node.reason);
-         return standing == Standing::drained && ours ? std::string() : left_alone(node);
-       },
-       // An admin has looked at it: its earlier drains do not count any more.
-       .send =
-           [&](const NodeState& node) {
-             const bool has_memory = parse_node_memory(node.memory).has_value();
-             return controller.resume(node.name,
-                                      has_memory ? std::optional<std::string>("") : std::nullopt);
-           },
-       .is_shown =
-           [](const NodeState& before, const NodeState& now) {
-             return standing_of(now) != Standing::drained || now.reason != before.reason;
-           }});
+  return treat_nodes(request, controller, history,
+                     {.done = "resumed",
+                      .reason = "",
+                      .objection = resume_objection,
+                      // An admin has looked at it: its earlier drains do not count any more.
+                      .send =
+                          [&](const NodeState& node) {
+                            const bool has_memory = parse_node_memory(node.memory).has_value();
+                            return controller.resume(node.name, has_memory
+                                                                    ? std::optional<std::string>("")
+                                                                    : std::nullopt);
+                          },
+                      .is_shown =
+                          [](const NodeState& before, const NodeState& now) {
+                            return standing_apart_from_power(now) != Standing::drained ||
+                                   now.reason != before.reason;
+                          }});
 }
 
 Result<std::vector<AdminAnswer>> accept_drains(const AdminRequest& request, std::string_view check,
                                                Controller& controller, History* history) {
-  TRY_ASSIGN(const auto cluster, controller.nodes(""));
+  TRY_ASSIGN(const auto cluster, all_nodes(controller));
   std::vector<AdminAnswer> answers;
-  for (const auto& node : cluster) {
+  for (const auto& node : cluster.nodes) {
     const bool is_named = request.nodes.empty() || std::ranges::count(request.nodes, node.name) > 0;
     const auto drain = shown_drain(node);
     if (!is_named || !was_drained_by_us(node) || drain.check != check) continue;
@@ -212,9 +224,9 @@ Result<std::vector<AdminAnswer>> accept_drains(const AdminRequest& request, std:
     answers.push_back(std::move(answer));
   }
   if (request.dry_run || answers.empty()) return answers;
-  const auto now = controller.nodes("");
+  const auto now = all_nodes(controller);
   for (auto& answer : answers) {
-    answer.done = answer.what.empty() && now && shows_accepted(*now, answer.node);
+    answer.done = answer.what.empty() && now && shows_accepted(now->nodes, answer.node);
     if (answer.done) {
       answer.what = "accepted: it stays drained, and counts for no breaker";
     } else if (answer.what.empty()) {

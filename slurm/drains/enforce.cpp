@@ -36,6 +36,7 @@ Enforcement::Enforcement(const HookRequest& request, const HookServices& service
   situation_.now = services.now();
   situation_.boot_id = request.boot_id;
   situation_.identity = request.identity;
+  situation_.machine = request.machine;
 }
 
 HookResult Enforcement::run() {
@@ -53,6 +54,7 @@ HookResult Enforcement::run() {
       const auto drain = current_drain(situation_);
       const bool is_judged = drain && request_.judge_drained;
       situation_.of_drained = is_judged ? request_.judge_drained(drain->check) : nullptr;
+      situation_.is_power_saved = drain && is_power_saved(*drain);
       count_unclean_run();
       act();
     } else {
@@ -95,6 +97,9 @@ bool Enforcement::look() {
     return false;
   }
   situation_.node = *own;
+  // slurmd runs a health check before it registers: for Slurm the node is still powering up, and
+  // may be drained and resumed all the same.
+  if (!request_.is_remote) situation_.node->state = without_powering_up(own->state);
   situation_.cluster = std::move(*nodes);
   return true;
 }
@@ -139,11 +144,30 @@ std::string Enforcement::memory_of(const NodeMemory& drain) const {
   return memory_while(node, drain, node.reason, request_.rules, situation_.now);
 }
 
+void Enforcement::note_host(NodeMemory& drain) const {
+  drain.hardware = hash_hardware(request_.identity);
+  drain.gpus = count_gpus(request_.identity);
+  drain.machine = hash_machine(request_.machine);
+}
+
+bool Enforcement::is_power_saved(const NodeMemory& drain) const {
+  if (lost_its_reason(*situation_.node)) return true;
+  const bool has_booted = !drain.boot.empty() && drain.boot != request_.boot_id;
+  return has_booted && services_.controller->is_cloud_node(request_.node);
+}
+
 void Enforcement::settle() {
   const auto& node = *situation_.node;
-  const auto memory = parse_node_memory(node.memory);
+  auto memory = parse_node_memory(node.memory);
   const bool in_service = standing_of(node) == Standing::in_service;
   if (in_service && memory && !memory->check.empty()) return release(*memory);
+  if (in_service && memory && memory->is_new) remember("");
+  // Otherwise the drain would be taken for muster's once Slurm drops the reason.
+  if (is_drained() && memory && !memory->check.empty() && !memory->overruled &&
+      !memory_of_drain(node)) {
+    memory->overruled = true;
+    remember(to_text(*memory));
+  }
   const auto drain = current_drain(situation_);
   const bool is_fresh = node.since && situation_.now - *node.since < kFresh;
   if (!drain || drain->settled || !is_fresh) return;
@@ -158,11 +182,15 @@ void Enforcement::release(const NodeMemory& drain) {
   // After `scontrol reboot` Slurm puts the node back itself: no admin has looked at it.
   const bool by_reboot =
       !seen_in.empty() && !request_.boot_id.empty() && seen_in != request_.boot_id;
+  const bool is_other = is_other_host(drain, request_.identity, request_.machine);
   result_.decision.check = drain.check;
-  report("released", by_reboot
-                         ? "the node was rebooted and is in service again; its drains still count"
+  report("released", is_other ? "the name belongs to another host by now, and is in service"
+                     : by_reboot
+                         ? "the node was rebooted and is in service again; its drains still "
+                           "count"
                          : "somebody else resumed the node");
-  remember(by_reboot ? memory_after(*situation_.node, request_.rules, situation_.now) : "");
+  remember(by_reboot && !is_other ? memory_after(*situation_.node, request_.rules, situation_.now)
+                                  : "");
 }
 
 // A node that is down or rebooting counts, too.
@@ -172,8 +200,10 @@ void Enforcement::count_unclean_run() {
   const auto& judged = report_of_drain(situation_);
   if (cleanness_of(judged, request_.rules, *drain) != Cleanness::unclean) return;
   const auto* const found = drain_finding(judged, request_.rules);
-  const bool is_graver = found != nullptr && gravity(found->remedy) > gravity(drain->remedy);
-  if (is_graver && is_drained()) return worsen(*drain, *found);
+  if (found != nullptr && is_drained()) {
+    if (is_other_host(*drain, request_.identity, request_.machine)) return renew(*drain, *found);
+    if (gravity(found->remedy) > gravity(drain->remedy)) return worsen(*drain, *found);
+  }
   if (drain->clean == 0) return;
   auto changed = *drain;
   changed.clean = 0;
@@ -181,25 +211,39 @@ void Enforcement::count_unclean_run() {
 }
 
 void Enforcement::worsen(const NodeMemory& drain, const Finding& found) {
-  if (request_.dry_run || !has_time_to_drain()) return;
-  const auto reason = make_reason(found, count_others(report_of_drain(situation_), found));
   auto worse = drain;
-  worse.check = found.check;
-  worse.device = found.device == "node" ? "" : found.device;
-  worse.remedy = found.remedy;
   worse.boot = request_.boot_id;  // a reboot before it was found is not its remedy
   worse.last_boot.clear();
   worse.clean = 0;
+  worse.admin.clear();
+  change_drain(worse, found, "worsened",
+               fmt::format("{}; the node was drained for {}", sentence(found), drain.check));
+}
+
+void Enforcement::renew(const NodeMemory& drain, const Finding& found) {
+  NodeMemory fresh{.at = situation_.now, .boot = request_.boot_id, .settled = true};
+  note_host(fresh);
+  if (!request_.dry_run) situation_.node->memory.clear();  // flaps of another host
+  change_drain(fresh, found, "drained",
+               fmt::format("{}; the drain for {} was that of another host with this name",
+                           sentence(found), drain.check));
+}
+
+void Enforcement::change_drain(const NodeMemory& drain, const Finding& found, std::string_view kind,
+                               std::string message) {
+  if (request_.dry_run || !has_time_to_drain()) return;
+  const auto reason = make_reason(found, count_others(report_of_drain(situation_), found));
+  auto changed = drain;
+  changed.check = found.check;
+  changed.device = found.device == "node" ? "" : found.device;
+  changed.remedy = found.remedy;
   const auto sent =
       services_.controller->drain(request_.node, reason,
-                                  allowed_memory(memory_while(*situation_.node, worse, reason,
+                                  allowed_memory(memory_while(*situation_.node, changed, reason,
                                                               request_.rules, situation_.now)));
   result_.decision.check = found.check;
   result_.decision.device = found.device;
-  const auto message = fmt::format("{}; the node was drained for {}", sentence(found), drain.check);
-  if (look() && shows(reason)) {
-    return report("worsened", message, reason);
-  }
+  if (look() && shows(reason)) return report(kind, std::move(message), reason);
   report_problem(fmt::format("{}; the reason could not be changed: {}", message,
                              sent ? "Slurm does not show it" : sent.error().message));
 }
@@ -227,12 +271,12 @@ void Enforcement::drain() {
     return report("dry_run", fmt::format("would drain: {}", decision.why), decision.reason);
   }
   if (!has_time_to_drain()) return refuse(kNoTime);
-  const NodeMemory own{.check = decision.check,
-                       .device = decision.device == "node" ? "" : decision.device,
-                       .remedy = decision.remedy,
-                       .at = situation_.now,
-                       .boot = request_.boot_id,
-                       .hardware = hash_hardware(request_.identity)};
+  NodeMemory own{.check = decision.check,
+                 .device = decision.device == "node" ? "" : decision.device,
+                 .remedy = decision.remedy,
+                 .at = situation_.now,
+                 .boot = request_.boot_id};
+  note_host(own);
   const auto sent = services_.controller->drain(
       request_.node, decision.reason,
       allowed_memory(
@@ -284,10 +328,11 @@ void Enforcement::keep() {
   kept.settled = true;
   if (!was_remembered) {
     kept.boot = request_.boot_id;
-    kept.hardware = hash_hardware(request_.identity);
+    note_host(kept);
   }
   kept.last_boot = kept.boot == request_.boot_id ? "" : request_.boot_id;
   if (result_.decision.clean) ++kept.clean;
+  kept.admin = result_.decision.admin;
   remember(memory_of(kept));
   const bool is_expected = !was_remembered && !request_.dry_run && allowed_memory("");
   if (is_expected && look() && !memory_of_drain(*situation_.node)) {
@@ -314,9 +359,11 @@ void Enforcement::resume() {
 
 bool Enforcement::put_back(std::optional<Time> uncounted) {
   const std::string reason = situation_.node->reason;
-  const auto sent = services_.controller->resume(
-      request_.node,
-      allowed_memory(memory_after(*situation_.node, request_.rules, situation_.now, uncounted)));
+  const auto drain = current_drain(situation_);
+  const bool is_void = drain && is_other_host(*drain, request_.identity, request_.machine);
+  const auto memory =
+      is_void ? "" : memory_after(*situation_.node, request_.rules, situation_.now, uncounted);
+  const auto sent = services_.controller->resume(request_.node, allowed_memory(memory));
   const bool seen = look();
   // An error is not an answer, and neither is silence.
   const bool done = seen ? !shows(reason) : sent.has_value();

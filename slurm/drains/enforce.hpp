@@ -26,8 +26,10 @@ struct HookRequest {
   std::string job;
   std::string boot_id;
   std::string identity;
+  std::string machine;  // see hash_machine
   Rules rules;
-  bool dry_run = false;  // decides and reports what it would do; writes nothing
+  bool dry_run = false;    // decides and reports what it would do; writes nothing
+  bool is_remote = false;  // not run by the node, which may be powered down or booting
   // Judges the node as one that is drained for this check: see Situation. The result must outlive
   // the run. None: judge by `report`.
   std::function<const Report*(const std::string& check)> judge_drained = {};

@@ -37,6 +37,10 @@ class Enforcement {
   // Writes the node's memory if it is another. The next run repairs a failed write.
   void remember(const std::string& text);
   [[nodiscard]] std::string memory_of(const NodeMemory& drain) const;
+  // Notes in the memory of a drain the host that it is about.
+  void note_host(NodeMemory& drain) const;
+  // Whether a boot since the drain may be Slurm's own, by power saving.
+  [[nodiscard]] bool is_power_saved(const NodeMemory& drain) const;
 
   // Finds out what happened since the last run: somebody else resumed the node, or a drain that was
   // sent by an earlier run was applied late.
@@ -45,6 +49,11 @@ class Enforcement {
   // Resets the count of clean runs if this run is unclean, and makes a graver fault the reason.
   void count_unclean_run();
   void worsen(const NodeMemory& drain, const Finding& found);
+  // Makes a drain that was another host's, whose name this host has by now, one of this host.
+  void renew(const NodeMemory& drain, const Finding& found);
+  // Changes the reason of a node that is drained, and reports it as an event of this kind.
+  void change_drain(const NodeMemory& drain, const Finding& found, std::string_view kind,
+                    std::string message);
   void act();
   void drain();
   void verify_drain(const Result<void>& sent, bool is_compared);

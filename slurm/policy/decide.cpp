@@ -80,7 +80,8 @@ std::string needs_admin(const Situation& situation, const NodeMemory& drain) {
   if (is_other_hardware(drain.hardware, hash_hardware(situation.identity))) {
     return "its GPUs or adapters are not those that it was drained with";
   }
-  const bool may_boot = drain.remedy == Remedy::reboot || drain.remedy == Remedy::reset_gpu;
+  const bool may_boot = drain.remedy == Remedy::reboot || drain.remedy == Remedy::reset_gpu ||
+                        situation.is_power_saved;
   if (differ(drain.boot, situation.boot_id) && !may_boot) {
     return fmt::format("it was rebooted since, which is not the remedy of {}", drain.check);
   }
@@ -89,6 +90,23 @@ std::string needs_admin(const Situation& situation, const NodeMemory& drain) {
   if (may_remember(*situation.node)) return "";
   return fmt::format("the node's field in Slurm (memory: {}) has a text of the site's",
                      rules.memory);
+}
+
+// The fault was that of another machine. This one is judged by what it is itself, by one health
+// check, whatever the remedy was and whether the check of the drain is among those that ran.
+Decision decide_for_other_host(const Situation& situation, Decision decision) {
+  const auto& report = report_of_drain(situation);
+  if (!is_health_check(report)) return decision;
+  decision.clean = report.verdict == Verdict::healthy;
+  if (!decision.clean) return decision;
+  decision.why = hindrance(situation);
+  if (!decision.why.empty()) return decision;
+  decision.action = Action::resume;
+  decision.why = fmt::format(
+      "the name belongs to another host by now, so the drain for {} is void, and this host is "
+      "healthy",
+      decision.check);
+  return decision;
 }
 
 // The condition that time or the remedy will fulfil; empty for none.
@@ -246,8 +264,13 @@ Decision decide_recovery(const Situation& situation, const NodeMemory& drain) {
     decision.why = "only health checks count";
   }
   decision.clean = decision.why.empty();
+  if (is_other_host(drain, situation.identity, situation.machine)) {
+    return decide_for_other_host(situation, std::move(decision));
+  }
   if (!decision.clean) {
-    decision.why += never_ends(report, drain, situation.node->name);
+    const auto ends = never_ends(report, drain, situation.node->name);
+    if (!ends.empty()) decision.admin = decision.why;
+    decision.why += ends;
     return decision;
   }
   if (is_left_by_a_job(drain.check)) {
@@ -259,6 +282,7 @@ Decision decide_recovery(const Situation& situation, const NodeMemory& drain) {
   }
   decision.why = needs_admin(situation, drain);
   if (!decision.why.empty()) {
+    decision.admin = decision.why;
     decision.why +=
         fmt::format(": drained until an admin runs muster resume {}", situation.node->name);
     return decision;

@@ -32,6 +32,9 @@ struct Situation {
   Time now{};
   std::string boot_id;   // of this boot; empty if unknown
   std::string identity;  // GPU UUIDs and HCA GUIDs separated by blanks; empty if none is known
+  std::string machine;   // see hash_machine; empty if unknown
+  // Slurm powers the node down and up, so a boot since the drain does not count against it.
+  bool is_power_saved = false;
   // This node as Slurm shows it, and all nodes of its partitions (this one included).
   std::optional<NodeState> node;  // nothing: Slurm did not say
   std::string trouble;            // why
@@ -48,6 +51,7 @@ struct Decision {
   bool loud = false;   // a refusal that an admin must see: the site's share is used up
   bool sick = false;   // the report calls for a drain, whatever comes of it
   bool clean = false;  // this run counts among the clean ones
+  std::string admin;   // why only an admin can resume the node; empty if clean runs can
 
   bool operator==(const Decision&) const = default;
 };

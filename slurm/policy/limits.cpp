@@ -26,8 +26,8 @@ std::size_t drains_at_once(std::string_view check, std::string_view partition,
     if (!was_drained_by_us(node) || !is_in(node, partition) || !counts(node)) continue;
     const auto drain = shown_drain(node);
     if (drain.check != check || drain.accepted) continue;
-    if (node.since) {
-      times.push_back(*node.since);
+    if (const auto since = drained_since(node)) {
+      times.push_back(*since);
     } else {
       ++undated;
     }
@@ -95,11 +95,11 @@ std::string exceeded(const Others& others, const NodeMemory& drain) {
 
 // An unknown time comes before all others.
 bool goes_before(const NodeState& other, const NodeState& node) {
-  if (other.since == node.since) return other.name < node.name;
-  if (!other.since || !node.since) return !other.since;
-  const Time& theirs = *other.since;
-  const Time& own = *node.since;
-  return theirs < own;
+  const auto theirs = drained_since(other);
+  const auto own = drained_since(node);
+  if (theirs == own) return other.name < node.name;
+  if (!theirs || !own) return !theirs;
+  return *theirs < *own;
 }
 
 }  // namespace
@@ -165,22 +165,24 @@ std::size_t nodes_up_in(std::string_view partition, const std::vector<NodeState>
 std::string used_up_share(const NodeState& node, const std::vector<NodeState>& cluster,
                           const Rules& rules, Time now, const NodeMemory& drain) {
   const auto since = now - whole(rules.drain_window);
-  const Others others{
-      .node = node,
-      .cluster = cluster,
-      .rules = rules,
-      .of_window = [&](const NodeState& other) { return !other.since || *other.since > since; },
-      .of_all = [](const NodeState& /*other*/) { return true; }};
+  const Others others{.node = node,
+                      .cluster = cluster,
+                      .rules = rules,
+                      .of_window =
+                          [&](const NodeState& other) {
+                            const auto theirs = drained_since(other);
+                            return !theirs || *theirs > since;
+                          },
+                      .of_all = [](const NodeState& /*other*/) { return true; }};
   return exceeded(others, drain);
 }
 
 std::string beyond_share(const NodeState& node, const std::vector<NodeState>& cluster,
                          const Rules& rules) {
   const auto is_in_window = [&](const NodeState& other) {
-    if (!other.since || !node.since) return true;
-    const Time& theirs = *other.since;
-    const Time& own = *node.since;
-    return theirs > own - whole(rules.drain_window);
+    const auto theirs = drained_since(other);
+    const auto own = drained_since(node);
+    return !theirs || !own || *theirs > *own - whole(rules.drain_window);
   };
   const auto is_before = [&](const NodeState& other) { return goes_before(other, node); };
   const Others others{

@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "lib/base/text.hpp"
@@ -64,6 +65,14 @@ int parse_count(const Json& json) {
                                    : 0;
 }
 
+bool is_gpu(std::string_view part) { return part.starts_with("GPU-"); }
+
+bool share_a_part(std::span<const std::string> some, std::span<const std::string> others) {
+  return std::ranges::any_of(some, [&](const std::string& part) {
+    return std::ranges::find(others, part) != others.end();
+  });
+}
+
 std::string hash_of(std::string_view reason) { return short_hash(without_reboot(reason)); }
 
 std::vector<Time> counted_drains(const NodeState& node, const Rules& rules, Time now,
@@ -94,7 +103,13 @@ std::string to_text(const NodeMemory& memory) {
     if (memory.accepted) json["accepted"] = true;
     put_text("reason", memory.reason);
     if (!memory.hardware.empty()) json["hardware"] = memory.hardware;
+    if (memory.gpus != 0) json["gpus"] = memory.gpus;
+    put_text("machine", memory.machine);
+    put_text("admin", memory.admin);
+    if (memory.overruled) json["overruled"] = true;
   }
+  if (memory.is_new) json["new"] = true;
+  put_text("drained_by", memory.drained_by);
   auto drains = Json::array();
   for (const auto at : memory.drains) {
     if (drains.size() < kMostDrains) drains.push_back(to_number(at));
@@ -126,7 +141,13 @@ std::optional<NodeMemory> parse_node_memory(std::string_view text) {
                     .clean = parse_count(values.at("clean")),
                     .settled = values.flag("settled"),
                     .accepted = values.flag("accepted"),
-                    .reason = values.text("reason")};
+                    .reason = values.text("reason"),
+                    .gpus = parse_count(values.at("gpus")),
+                    .machine = values.text("machine"),
+                    .admin = values.text("admin"),
+                    .is_new = values.flag("new"),
+                    .drained_by = values.text("drained_by"),
+                    .overruled = values.flag("overruled")};
   for (const auto& part : values.list("hardware")) {
     if (part.is_string()) memory.hardware.push_back(part.get<std::string>());
   }
@@ -154,15 +175,44 @@ std::string short_hash(std::string_view text) {
 }
 
 std::vector<std::string> hash_hardware(std::string_view identity) {
+  auto parts = split_words(identity);
+  std::ranges::stable_partition(parts, is_gpu);
   std::vector<std::string> hashes;
-  for (const auto part : split_words(identity)) hashes.push_back(short_hash(part));
+  for (const auto part : parts) hashes.push_back(short_hash(part));
   return hashes;
+}
+
+int count_gpus(std::string_view identity) {
+  return static_cast<int>(std::ranges::count_if(split_words(identity), is_gpu));
+}
+
+std::string hash_machine(std::string_view machine) {
+  return machine.empty() ? "" : fmt::format("{}{}", machine.front(), short_hash(machine));
+}
+
+bool is_other_host(const NodeMemory& drain, std::string_view identity, std::string_view machine) {
+  const auto now = hash_hardware(identity);
+  const auto gpus = static_cast<std::size_t>(count_gpus(identity));
+  const auto gpus_before = std::min(static_cast<std::size_t>(drain.gpus), drain.hardware.size());
+  if (gpus > 0 && gpus_before > 0) {
+    return !share_a_part(std::span(drain.hardware).first(gpus_before), std::span(now).first(gpus));
+  }
+  if (!now.empty() && !drain.hardware.empty()) return !share_a_part(drain.hardware, now);
+  const auto hash = hash_machine(machine);
+  return !hash.empty() && !drain.machine.empty() && hash.front() == drain.machine.front() &&
+         hash != drain.machine;
+}
+
+bool lost_its_reason(const NodeState& node) {
+  return trim(without_reboot(node.reason)).empty() &&
+         standing_apart_from_power(node) == Standing::drained;
 }
 
 std::optional<NodeMemory> memory_of_drain(const NodeState& node) {
   auto memory = parse_node_memory(node.memory);
-  if (!memory || memory->check.empty() || !is_ours(node.reason)) return std::nullopt;
-  if (memory->reason != hash_of(node.reason)) return std::nullopt;
+  if (!memory || memory->check.empty() || memory->overruled) return std::nullopt;
+  if (lost_its_reason(node)) return memory;
+  if (!is_ours(node.reason) || memory->reason != hash_of(node.reason)) return std::nullopt;
   return memory;
 }
 
@@ -179,7 +229,7 @@ NodeMemory shown_drain(const NodeState& node) {
 }
 
 std::optional<NodeMemory> own_drain(const NodeState& node) {
-  if (standing_of(node) == Standing::in_service) return std::nullopt;
+  if (standing_apart_from_power(node) == Standing::in_service) return std::nullopt;
   if (auto memory = memory_of_drain(node)) return memory;
   const auto memory = parse_node_memory(node.memory);
   if (memory && !memory->check.empty()) return std::nullopt;  // another reason was put over it
@@ -189,11 +239,21 @@ std::optional<NodeMemory> own_drain(const NodeState& node) {
 }
 
 bool was_drained_by_us(const NodeState& node) {
-  return is_ours(node.reason) && !is_kept_out(node) && standing_of(node) != Standing::in_service;
+  if (is_kept_out(node) || standing_apart_from_power(node) == Standing::in_service) return false;
+  return is_ours(node.reason) || (lost_its_reason(node) && memory_of_drain(node));
 }
 
 bool is_kept_out(const NodeState& node) {
-  return without_reboot(node.reason) == kNewNode && standing_of(node) != Standing::in_service;
+  if (standing_apart_from_power(node) == Standing::in_service) return false;
+  if (without_reboot(node.reason) == kNewNode) return true;
+  const auto memory = parse_node_memory(node.memory);
+  return lost_its_reason(node) && memory && memory->is_new;
+}
+
+std::optional<Time> drained_since(const NodeState& node) {
+  if (node.since) return node.since;
+  const auto memory = memory_of_drain(node);
+  return memory && memory->at != Time{} ? std::optional(memory->at) : std::nullopt;
 }
 
 bool needs_repair(Remedy remedy) {
@@ -202,11 +262,13 @@ bool needs_repair(Remedy remedy) {
 
 std::string memory_while(const NodeState& node, NodeMemory drain, std::string_view reason,
                          const Rules& rules, Time now) {
-  drain.reason = hash_of(reason);
+  if (!without_reboot(reason).empty()) drain.reason = hash_of(reason);
   drain.drains = counted_drains(node, rules, now, drain.at);
   drain.drains.push_back(drain.at);
   std::ranges::sort(drain.drains, std::greater{});
   drain.refused.reset();
+  drain.is_new = drain.overruled = false;
+  drain.drained_by.clear();
   return to_text(drain);
 }
 

@@ -37,9 +37,15 @@ struct NodeMemory {
   bool settled = false;   // it was compared with the drains of other nodes, and stays
   bool accepted = false;  // an admin said that this drain counts for no breaker
   std::string reason;     // a hash of the reason in Slurm: an admin's is another
-  std::vector<std::string> hardware;  // a hash of each GPU and adapter that was there
+  std::vector<std::string> hardware;  // a hash of each GPU and then of each adapter that was there
+  int gpus = 0;                       // how many of them are GPUs
+  std::string machine;                // a hash of the machine's id; see hash_machine
+  std::string admin;                  // why only an admin can end the drain; empty if runs can
   std::vector<Time> drains;           // that count as flaps, newest first, this one included
   std::optional<Refusal> refused;     // only of a node in service
+  bool is_new = false;                // drained until it is accepted: see is_kept_out
+  std::string drained_by;             // the admin who ran `muster drain`
+  bool overruled = false;             // somebody else's reason was put over that of this drain
 
   bool operator==(const NodeMemory&) const = default;
 };
@@ -60,10 +66,24 @@ inline constexpr std::size_t kMostDrains = 16;
 // Eight hex digits, the same in every version and on every machine.
 [[nodiscard]] std::string short_hash(std::string_view text);
 
-// The hashes for `hardware`: of GPU UUIDs and HCA GUIDs separated by blanks.
+// The hashes for `hardware`: of GPU UUIDs and HCA GUIDs separated by blanks, GPUs first.
 [[nodiscard]] std::vector<std::string> hash_hardware(std::string_view identity);
+[[nodiscard]] int count_gpus(std::string_view identity);
 
-// The node's memory if it is about a drain with the reason that the node has now.
+// The hash for `machine`: of "host NAME" for the physical host below a virtual machine, or else of
+// "id MACHINE-ID". Only hashes of the same kind compare.
+[[nodiscard]] std::string hash_machine(std::string_view machine);
+
+// Whether the node's name belongs to another host by now: all GPUs are other ones; without GPUs,
+// all adapters; without either, the machine. A node with one replaced part is the same host.
+[[nodiscard]] bool is_other_host(const NodeMemory& drain, std::string_view identity,
+                                 std::string_view machine);
+
+// Whether Slurm dropped the reason of a drain, as it does when it powers a node up.
+[[nodiscard]] bool lost_its_reason(const NodeState& node);
+
+// The node's memory if it is about a drain with the reason that the node has now, or about one
+// whose reason Slurm dropped.
 [[nodiscard]] std::optional<NodeMemory> memory_of_drain(const NodeState& node);
 
 // The drain that the node shows, from its memory or else from its reason. `check` is empty if an
@@ -75,11 +95,15 @@ inline constexpr std::size_t kMostDrains = 16;
 [[nodiscard]] std::optional<NodeMemory> own_drain(const NodeState& node);
 
 // Whether muster drained the node for a fault and it is still out of service. The reason outlasts
-// the state: a node that is down by now, or rebooting, was drained all the same.
+// the state: a node that is down by now, or rebooting, was drained all the same. A node that Slurm
+// put back into service while it powered it down was not.
 [[nodiscard]] bool was_drained_by_us(const NodeState& node);
 
 // Whether it is a new node that is not accepted yet: it has no fault, and counts for no limit.
 [[nodiscard]] bool is_kept_out(const NodeState& node);
+
+// When the drain began, by Slurm or else by the node's memory.
+[[nodiscard]] std::optional<Time> drained_since(const NodeState& node);
 
 // Whether a part must be replaced, or the provider repairs it: that may take weeks.
 [[nodiscard]] bool needs_repair(Remedy remedy);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "lib/base/text.hpp"
 #include "lib/report/summary.hpp"
@@ -12,6 +13,16 @@ namespace muster::slurm {
 namespace {
 
 constexpr std::size_t kLongestSubject = 100;  // a check and a device, so that a message has room
+
+// Slurm's own words about a node that it powers down or up.
+constexpr std::array<std::string_view, 2> kPowerWords{"ResumeTimeout reached", "POWER_DOWN_ASAP"};
+
+bool is_about_reboot(std::string_view text) {
+  const auto words = split_words(text);
+  return words.size() == 2 && (words[0] == "reboot" || words[0] == "Reboot") &&
+         (words[1] == "issued" || words[1] == "complete" || words[1] == "requested" ||
+          words[1] == "ASAP");
+}
 
 // The remedy that is described so.
 std::optional<Remedy> remedy_of(std::string_view description) {
@@ -54,13 +65,14 @@ std::string make_admins_reason(std::string_view user, std::string_view text) {
 std::string_view without_reboot(std::string_view reason) {
   for (;;) {
     const auto colon = reason.rfind(':');
-    if (colon == std::string_view::npos) return reason;
-    const auto words = split_words(reason.substr(colon + 1));
-    const bool is_reboot = words.size() == 2 && (words[0] == "reboot" || words[0] == "Reboot") &&
-                           (words[1] == "issued" || words[1] == "complete" ||
-                            words[1] == "requested" || words[1] == "ASAP");
-    if (!is_reboot) return reason;
-    reason = reason.substr(0, colon);
+    const auto tail = colon == std::string_view::npos ? reason : reason.substr(colon + 1);
+    if (std::ranges::count(kPowerWords, trim(tail)) > 0) {
+      reason = colon == std::string_view::npos ? "" : reason.substr(0, colon);
+    } else if (colon != std::string_view::npos && is_about_reboot(tail)) {
+      reason = reason.substr(0, colon);
+    } else {
+      return reason;
+    }
     while (reason.ends_with(' ')) reason.remove_suffix(1);
   }
 }

@@ -35,7 +35,8 @@ struct ReasonParts {
 // Nothing for any other text, such as an admin's own behind "muster: ".
 [[nodiscard]] std::optional<ReasonParts> parse_reason(std::string_view reason);
 
-// Without what Slurm puts behind a reason when the node is rebooted: " : reboot issued".
+// Without what Slurm puts behind a reason, or in the place of one that it dropped, when the node is
+// rebooted or powered down or up: " : reboot issued", "ResumeTimeout reached".
 [[nodiscard]] std::string_view without_reboot(std::string_view reason);
 
 // "swapping a cable; muster-admin: alice": sinfo -R shows the first 20 characters.

@@ -24,6 +24,7 @@ namespace {
 std::string until(const NodeMemory& drain, bool is_remembered, const NodeState& node,
                   const Rules& rules, Time now) {
   const auto admin = fmt::format("muster resume {}", node.name);
+  if (!drain.admin.empty()) return fmt::format("an admin runs {}: {}", admin, drain.admin);
   if (is_left_by_a_job(drain.check)) return "the leftover of an ended job is gone";
   if (needs_repair(drain.remedy)) return fmt::format("it is repaired, then {}", admin);
   if (!rules.resume) return fmt::format("an admin runs {} (resume: false)", admin);
@@ -38,12 +39,21 @@ std::string until(const NodeMemory& drain, bool is_remembered, const NodeState& 
 DrainedNode drained_node(const NodeState& node, const Rules& rules, Time now) {
   const auto drain = shown_drain(node);
   const bool is_remembered = memory_of_drain(node).has_value();
+  const auto power = power_of(node);
+  // No hook runs there meanwhile. On another host the drain is void, whatever it waits for.
+  const auto first = power == Power::on ? ""
+                     : power == Power::turning_on
+                         ? std::string("it is up, and then ")
+                         : fmt::format(
+                               "it is powered up (scontrol update nodename={} "
+                               "state=power_up), and on the same host ",
+                               node.name);
   return {.node = node,
           .check = drain.check,
           .device = drain.device,
           .remedy = drain.remedy == Remedy::none ? "" : std::string(to_string(drain.remedy)),
           .clean_runs = is_remembered ? std::optional(drain.clean) : std::nullopt,
-          .until = until(drain, is_remembered, node, rules, now),
+          .until = fmt::format("{}{}", first, until(drain, is_remembered, node, rules, now)),
           .accepted = drain.accepted};
 }
 
@@ -59,7 +69,8 @@ std::vector<UsedUp> used_up(const std::vector<NodeState>& cluster, const Rules& 
     const bool repair = needs_repair(shown_drain(node).remedy);
     for (const auto& name : node.partitions) {
       auto& counts = partitions[name];
-      if (!node.since || *node.since > now - whole(rules.drain_window)) ++counts.window;
+      const auto since = drained_since(node);
+      if (!since || *since > now - whole(rules.drain_window)) ++counts.window;
       ++(repair ? counts.repair : counts.standing);
     }
   }
@@ -125,6 +136,9 @@ void count(ClusterStatus& status, const NodeState& node) {
   ++status.nodes;
   if (node.state.find('*') != std::string::npos) status.not_responding.push_back(node);
   switch (standing_of(node)) {
+    case Standing::asleep:
+      ++status.asleep;
+      [[fallthrough]];
     case Standing::in_service:
       ++status.in_service;
       break;
@@ -154,8 +168,11 @@ std::string paragraph(std::string_view text, std::size_t indent) {
   return std::string(indent, ' ') + wrapped(words, indent, kColumns) + "\n";
 }
 
+std::string time_of(std::optional<Time> time) { return time ? utc(*time) : ""; }
+
 std::string since(const NodeState& node) {
-  return node.since ? utc(*node.since) : "an unknown time";
+  const auto since = drained_since(node);
+  return since ? utc(*since) : "an unknown time";
 }
 
 std::string_view without_leader(std::string_view reason) {
@@ -180,7 +197,10 @@ std::string numbered(std::string_view heading, const std::vector<Each>& list, co
 std::string lines_of(const DrainedNode& each) {
   const auto node = fmt::format("{} {} since {}{}", each.node.name, each.node.state,
                                 since(each.node), each.accepted ? ", accepted" : "");
-  return paragraph(node, 2) + paragraph(without_leader(each.node.reason), 4) +
+  // Slurm drops the reason of a node that it powers up.
+  const auto reason = lost_its_reason(each.node) ? subject_of(each.check, each.device)
+                                                 : std::string(without_leader(each.node.reason));
+  return paragraph(node, 2) + paragraph(reason, 4) +
          paragraph(fmt::format("until {}", each.until), 4);
 }
 
@@ -194,7 +214,7 @@ nlohmann::ordered_json json_of(const DrainedNode& each) {
   nlohmann::ordered_json json{{"node", printable(each.node.name)},
                               {"partitions", each.node.partitions},
                               {"state", printable(each.node.state)},
-                              {"since", each.node.since ? utc(*each.node.since) : ""},
+                              {"since", time_of(drained_since(each.node))},
                               {"reason", printable(each.node.reason, 1000)},
                               {"check", printable(each.check)},
                               {"device", printable(each.device)},
@@ -212,7 +232,7 @@ nlohmann::ordered_json json_of(const std::vector<NodeState>& nodes) {
     list.push_back({{"node", printable(node.name)},
                     {"state", printable(node.state)},
                     {"reason", printable(node.reason, 1000)},
-                    {"since", node.since ? utc(*node.since) : ""}});
+                    {"since", time_of(drained_since(node))}});
   }
   return list;
 }
@@ -231,8 +251,9 @@ ClusterStatus status_of(const std::vector<NodeState>& cluster,
       status.drained.push_back(drained_node(node, rules, now));
     }
   }
-  std::ranges::stable_sort(
-      status.drained, {}, [](const DrainedNode& each) { return each.node.since.value_or(Time()); });
+  std::ranges::stable_sort(status.drained, {}, [](const DrainedNode& each) {
+    return drained_since(each.node).value_or(Time());
+  });
   status.stopped = stopped_checks(cluster, rules);
   status.used_up = used_up(cluster, rules, now);
   if (history == nullptr) {
@@ -245,12 +266,20 @@ ClusterStatus status_of(const std::vector<NodeState>& cluster,
 }
 
 std::string to_text(const ClusterStatus& status, const Rules& rules) {
+  const auto asleep =
+      status.asleep == 0 ? "" : fmt::format(" ({} of them powered down)", status.asleep);
   std::string out = paragraph(
-      fmt::format("{} nodes: {} in service, {} drained by muster, {} by others, {} new, "
+      fmt::format("{} nodes: {} in service{}, {} drained by muster, {} by others, {} new, "
                   "{} down, {} in maintenance or booting",
-                  status.nodes, status.in_service, status.drained.size(), status.drained_by_others,
-                  status.kept_out.size(), status.down, status.away),
+                  status.nodes, status.in_service, asleep, status.drained.size(),
+                  status.drained_by_others, status.kept_out.size(), status.down, status.away),
       0);
+  if (status.hidden > 0) {
+    out += paragraph(fmt::format("{} more nodes are powered down and not listed by Slurm, drained "
+                                 "or not: PrivateData=cloud in slurm.conf shows them",
+                                 status.hidden),
+                     0);
+  }
   out += numbered("Stopped checks", status.stopped, [&](const StoppedCheck& stopped) {
     return paragraph(to_string(stopped, rules), 2);
   });
@@ -284,6 +313,8 @@ std::string to_json(const ClusterStatus& status) {
                               {"at", utc(status.at)},
                               {"nodes", status.nodes},
                               {"in_service", status.in_service},
+                              {"powered_down", status.asleep},
+                              {"hidden", status.hidden},
                               {"drained_by_muster", status.drained.size()},
                               {"drained_by_others", status.drained_by_others},
                               {"down", status.down},

@@ -26,7 +26,7 @@ constexpr int kGpus = 8;
 // %E comes last: a reason may hold anything.
 constexpr const char* kSinfoFormat = "%N|%T|%u|%H|%E";
 
-// {0} is the folder, {1} the port of slurmctld.
+// {0} is the folder, {1} the port of slurmctld, {2} the seconds that a credential is valid.
 constexpr std::string_view kConfiguration = R"(ClusterName=fake
 SlurmctldHost=head(127.0.0.1)
 SlurmctldPort={1}
@@ -34,7 +34,7 @@ SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 CredType=cred/munge
-AuthInfo=socket={0}/run/munge/munge.sock,cred_expire=5
+AuthInfo=socket={0}/run/munge/munge.sock,cred_expire={2}
 StateSaveLocation={0}/state
 SlurmctldPidFile={0}/run/slurmctld.pid
 SlurmdPidFile={0}/run/slurmd-%n.pid
@@ -52,7 +52,7 @@ SelectTypeParameters=CR_Core
 SchedulerParameters=sched_interval=2,bf_interval=2,nohold_on_prolog_fail
 PrologFlags=Alloc
 ReturnToService=0
-SlurmdTimeout=30
+SlurmdTimeout=300
 MessageTimeout=5
 InactiveLimit=0
 KillWait=2
@@ -65,6 +65,22 @@ GresTypes=gpu
 constexpr const char* kNode =
     R"(hostname "$1" && mount -t tmpfs -o mode=1777 none /dev/shm &&
 mount --bind "$2" /etc/hosts && exec slurmd -D $3 -N "$1")";
+
+// Suspend and resume programs of a cloud: {0} is the folder. A node's slurmd leads a process group.
+constexpr std::string_view kSuspend = R"sh(#!/bin/bash
+export SLURM_CONF={0}/etc/slurm.conf
+for node in $(scontrol show hostnames "$1"); do
+  kill -KILL -- -"$(cat {0}/run/cloud-$node)"
+done
+)sh";
+constexpr std::string_view kResume = R"sh(#!/bin/bash
+export SLURM_CONF={0}/etc/slurm.conf
+for node in $(scontrol show hostnames "$1"); do
+  log={0}/log/slurmd-$node-output.log
+  setsid unshare --uts --ipc --mount sh -c '{1}' sh "$node" {0}/etc/hosts -b >$log 2>&1 &
+  echo $! >{0}/run/cloud-$node
+done
+)sh";
 
 std::string name_of(int index) { return fmt::format("n{}", index + 1); }
 
@@ -131,7 +147,8 @@ Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
   } else {
     for (int i = 0; i < options_.nodes; ++i) start_slurmd(name_of(i));
     // A check of their health may be sooner.
-    if (!wait_until_all([](const auto& node) { return node.is("idle") || node.is("drained"); })) {
+    const auto is_ready = [](const auto& node) { return node.is("idle") || node.is("drained"); };
+    if (!wait_until_all(is_ready)) {
       trouble_ = fmt::format("not all nodes became idle{}", ends_of_logs());
     }
   }
@@ -166,11 +183,18 @@ void Cluster::lay_out() const {
   }
   std::string hosts = "127.0.0.1 localhost head";
   for (int i = 0; i < options_.nodes; ++i) hosts += fmt::format(" {}", name_of(i));
+  for (int i = 1; i <= options_.cloud_nodes; ++i) {
+    hosts += fmt::format(" c{}", i);
+    fs::create_directories(folder_ / "spool" / fmt::format("c{}", i));
+    fs::create_directories(folder_ / "tmp" / fmt::format("c{}", i));
+  }
+  (void)write_program("programs/suspend", fmt::format(kSuspend, folder_.string()));
+  (void)write_program("programs/resume", fmt::format(kResume, folder_.string(), kNode));
   write_file(folder_ / "etc/hosts", fmt::format("{}\n", hosts));
 }
 
 std::string Cluster::configuration() const {
-  auto text = fmt::format(kConfiguration, folder_.string(), kPort);
+  auto text = fmt::format(kConfiguration, folder_.string(), kPort, options_.credential_s);
   const auto add = [&](const char* name, const fs::path& program) {
     // An absolute path stays what it is.
     if (!program.empty())
@@ -186,15 +210,27 @@ std::string Cluster::configuration() const {
                         options_.health_interval_s, options_.health_node_state);
   }
   for (const auto& line : options_.more) text += fmt::format("{}\n", line);
-  for (int i = 0; i < options_.nodes; ++i) {
+  const auto add_node = [&](const std::string& name, int port, std::string_view state) {
     text += fmt::format(
         "NodeName={} NodeHostname=localhost NodeAddr=127.0.0.1 Port={} CPUs=8 Boards=1 "
         "SocketsPerBoard=1 CoresPerSocket=8 ThreadsPerCore=1 RealMemory=2000 Gres=gpu:{} "
-        "State=UNKNOWN\n",
-        name_of(i), kPort + 1 + i, kGpus);
+        "State={}\n",
+        name, port, kGpus, state);
+  };
+  for (int i = 0; i < options_.nodes; ++i) add_node(name_of(i), kPort + 1 + i, "UNKNOWN");
+  std::string cloud;
+  for (int i = 1; i <= options_.cloud_nodes; ++i) {
+    add_node(fmt::format("c{}", i), kPort + 100 + i, "CLOUD");
+    cloud = fmt::format(",c[1-{}]", i);
   }
-  text += fmt::format("PartitionName=main Nodes=n[1-{}] Default=YES MaxTime=INFINITE State=UP\n",
-                      options_.nodes);
+  if (options_.cloud_nodes > 0) {
+    add("SuspendProgram", "suspend");
+    add("ResumeProgram", "resume");
+    text += "SuspendTimeout=2\nResumeTimeout=240\nSuspendTime=86400\n";
+  }
+  text +=
+      fmt::format("PartitionName=main Nodes=n[1-{}]{} Default=YES MaxTime=INFINITE State=UP {}\n",
+                  options_.nodes, cloud, options_.partition);
   return text;
 }
 
@@ -274,6 +310,26 @@ void Cluster::stop_controller() const { controller_->signal(SIGSTOP); }
 
 void Cluster::continue_controller() const { controller_->signal(SIGCONT); }
 
+bool Cluster::power_down(const std::string& node) {
+  const auto suspend_after = [&](std::string_view time) {
+    auto text = configuration();
+    const std::string_view kKey = "\nSuspendTime=";
+    const auto at = text.find(kKey) + kKey.size();
+    text.replace(at, text.find('\n', at) - at, time);
+    write_file(folder_ / "etc/slurm.conf", text);
+    return scontrol({"reconfigure"}).status == 0;
+  };
+  const auto is_off = [](const SlurmNode& each) { return each.state.ends_with('~'); };
+  return suspend_after("1") && wait_until(node, is_off) && suspend_after("86400");
+}
+
+bool Cluster::power_up(const std::string& node) {
+  return scontrol({"update", fmt::format("nodename={}", node), "state=power_up"}).status == 0 &&
+         wait_until(node, [](const SlurmNode& each) {
+           return each.state.find_first_of("~#%!*") == std::string::npos;
+         });
+}
+
 bool Cluster::wait_until_saved(const std::string& text) {
   const auto state = folder_ / "state/node_state";
   return wait_for([&] { return content_of(state).find(text) != std::string::npos; }, kPatience);
@@ -303,10 +359,13 @@ Ran Cluster::scontrol(const Words& words) {
   return run(all);
 }
 
-Nodes Cluster::nodes() {
+Nodes Cluster::nodes() { return nodes({}); }
+
+Nodes Cluster::nodes(const Words& selection) {
   Nodes found;
-  std::istringstream lines(
-      run({"sinfo", "-h", "-N", "-o", kSinfoFormat}, {{"SLURM_TIME_FORMAT", "%s"}}).out);
+  Words words{"sinfo", "-h", "-N", "-o", kSinfoFormat};
+  words.insert(words.end(), selection.begin(), selection.end());
+  std::istringstream lines(run(words, {{"SLURM_TIME_FORMAT", "%s"}}).out);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string name;
@@ -327,7 +386,8 @@ bool Cluster::wait_until(const std::string& node,
                          milliseconds patience) {
   return wait_for(
       [&] {
-        const auto all = nodes();
+        // Alone, even a node of a cloud is listed that is powered down.
+        const auto all = nodes({"-a", "-n", node});
         const auto found = all.find(node);
         return found != all.end() && wanted(found->second);
       },
@@ -338,7 +398,8 @@ bool Cluster::wait_until_all(const std::function<bool(const SlurmNode&)>& wanted
                              milliseconds patience) {
   return wait_for(
       [&] {
-        const auto all = nodes();
+        auto all = nodes();
+        std::erase_if(all, [](const auto& each) { return each.first.starts_with('c'); });
         return std::ssize(all) == options_.nodes &&
                std::ranges::all_of(all, [&](const auto& each) { return wanted(each.second); });
       },

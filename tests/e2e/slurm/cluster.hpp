@@ -28,7 +28,13 @@ struct ClusterOptions {
   std::string prolog_slurmctld, epilog_slurmctld;
   int health_interval_s = 2;  // with 1, pings starve and a resumed node stays "idle*"
   std::string health_node_state = "ANY";
+  // How long slurmd takes a job's credential. A requeued job waits as long before it starts again;
+  // on a busy machine the start of a step may take longer, and fails then.
+  int credential_s = 5;
   std::vector<std::string> more;  // lines of slurm.conf
+  // c1, c2 …: nodes of a cloud, which Slurm powers up and down. A slurmd of theirs runs meanwhile.
+  int cloud_nodes = 0;
+  std::string partition;  // more words of the partition's line
 };
 
 struct SlurmNode {
@@ -91,6 +97,7 @@ class Cluster {
 
   // Empty where slurmctld does not answer.
   [[nodiscard]] Nodes nodes();
+  [[nodiscard]] Nodes nodes(const Words& selection);  // options of sinfo
   [[nodiscard]] bool wait_until(const std::string& node,
                                 const std::function<bool(const SlurmNode&)>& wanted,
                                 std::chrono::milliseconds patience = kPatience);
@@ -115,6 +122,9 @@ class Cluster {
   // Waits until the controller has written `text` into the nodes' state on disk, which it does up
   // to some seconds after an update; what it has not written is gone when it is killed.
   [[nodiscard]] bool wait_until_saved(const std::string& text);
+  // As power saving does it: whatever is idle or drained, of the nodes of the cloud.
+  [[nodiscard]] bool power_down(const std::string& node);
+  [[nodiscard]] bool power_up(const std::string& node);
   void kill_controller();
   [[nodiscard]] bool start_controller();  // again; whether it answers
   void kill_slurmd(const std::string& node);

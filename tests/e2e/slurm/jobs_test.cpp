@@ -53,7 +53,7 @@ class AllReduceJob : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
-    cluster = std::make_unique<Cluster>(ClusterOptions{.nodes = 2});
+    cluster = std::make_unique<Cluster>(ClusterOptions{.nodes = 2, .credential_s = 120});
     ASSERT_EQ(cluster->trouble(), "");
     if (const auto why = why_not(GetParam(), *cluster); !why.empty()) GTEST_SKIP() << why;
   }
@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(Each, AllReduceJob,
 // Otherwise a hanging process would keep the nodes until the job's time limit.
 TEST(AllReduceBySrun, EndsAndNamesTheRankWhereOneHangs) {
   if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
-  Cluster cluster({.nodes = 2});
+  Cluster cluster({.nodes = 2, .credential_s = 120});
   ASSERT_EQ(cluster.trouble(), "");
   if (const auto why = why_not("all_reduce_srun", cluster); !why.empty()) GTEST_SKIP() << why;
   auto more = variables();
@@ -136,7 +136,7 @@ class JobScript : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(JobScript, IsTakenBySlurmAsItIs) {
   if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
-  Cluster cluster({.nodes = 2});
+  Cluster cluster({.nodes = 2, .credential_s = 120});
   ASSERT_EQ(cluster.trouble(), "");
   EXPECT_EQ(cluster.run({"bash", "-n", script(GetParam())}).status, 0);
   const auto ran = cluster.run({"sbatch", "--test-only", script(GetParam())});
@@ -183,7 +183,7 @@ PATH=$REAL_PATH exec srun "${words[@]}"
 
 TEST(AllReduceInContainer, GivesPyxisTheImageAndItsMountsAndPassesOnTheStatus) {
   if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
-  Cluster cluster({.nodes = 2});
+  Cluster cluster({.nodes = 2, .credential_s = 120});
   ASSERT_EQ(cluster.trouble(), "");
   if (const auto why = why_not("all_reduce_container", cluster); !why.empty()) {
     GTEST_SKIP() << why;

@@ -35,7 +35,7 @@ class AllReduceSweep : public ::testing::Test {
   void SetUp() override {
     if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
     if (!kSweepsByMpi) GTEST_SKIP() << "built without MPI";
-    cluster_ = std::make_unique<Cluster>();
+    cluster_ = std::make_unique<Cluster>(ClusterOptions{.credential_s = 120});
     ASSERT_EQ(cluster_->trouble(), "");
     const auto mpi = cluster_->run({"srun", "--mpi=list"});
     if (fmt::format("{}{}", mpi.out, mpi.err).find("pmix") == std::string::npos) {

@@ -203,10 +203,50 @@ TEST_F(ControllerTest, ANodeThatSlurmDoesNotKnowIsMissing) {
   EXPECT_EQ(nodes.error(), (Error{.message = "Slurm has no node n1", .missing = true}));
 }
 
-TEST_F(ControllerTest, ANodeThatItsPartitionsDoNotHaveIsAnError) {
+// Slurm before 23.02 lists a node of a cloud that is powered down only if it is asked for alone.
+TEST_F(ControllerTest, ANodeThatItsPartitionsDoNotListIsShownAlone) {
   answer("cluster", "n2|gpu|idle|Unknown|Unknown|none\n");
-  EXPECT_EQ(controller()->nodes("n1").error().message,
-            "sinfo does not list n1 in its own partitions");
+  const auto nodes = controller()->nodes("n1");
+  ASSERT_TRUE(nodes) << nodes.error().message;
+  EXPECT_THAT(*nodes, ElementsAre(testing::Field(&NodeState::name, "n2"),
+                                  testing::Field(&NodeState::name, "n1")));
+  EXPECT_EQ(controller()->node("n1")->state, "idle");
+}
+
+TEST_F(ControllerTest, AllNodesIncludeThoseThatAreListedOnlyAlone) {
+  script("scontrol", R"(echo "PartitionName=gpu AllocNodes=ALL Nodes=n[1-3] State=UP"
+echo "PartitionName=all Nodes=n[4-5] State=UP"
+echo "PartitionName=none Nodes=(null) State=UP")");
+  script("sinfo", R"(case "$*" in
+  *" -n n4") echo "n4|all|drained~|root|1795326230|muster: a.b: x" | fake_sinfo "$@" ;;
+  *" -n "*) ;;
+  *) fake_sinfo "$@" <"$D/cluster" ;;
+esac)");
+  const auto all = all_nodes(*controller());
+  ASSERT_TRUE(all) << all.error().message;
+  ASSERT_EQ(all->nodes.size(), 4U);
+  EXPECT_EQ(all->nodes.back().state, "drained~");
+  EXPECT_THAT(all->hidden, ElementsAre("n5"));
+  script("scontrol", "exit 1");
+  EXPECT_EQ(all_nodes(*controller())->nodes.size(), 3U);
+}
+
+TEST_F(ControllerTest, OfThousandsOfHiddenNodesNoneIsAskedAbout) {
+  script("scontrol", "echo 'PartitionName=gpu Nodes=n[1-3],c[1-2000]'");
+  const auto all = all_nodes(*controller());
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(all->nodes.size(), 3U);
+  EXPECT_EQ(all->hidden.size(), 2000U);
+  EXPECT_EQ(calls().size(), 2U);
+}
+
+TEST_F(ControllerTest, KnowsNodesOfACloud) {
+  script("scontrol", "echo 'NodeName=n1 State=IDLE+CLOUD+DRAIN ThreadsPerCore=1'");
+  EXPECT_TRUE(controller()->is_cloud_node("n1"));
+  for (const auto* const line : {"echo 'NodeName=CLOUD State=IDLE+DRAIN'", "exit 1"}) {
+    script("scontrol", line);
+    EXPECT_FALSE(controller()->is_cloud_node("n1"));
+  }
 }
 
 TEST_F(ControllerTest, GarbageIsAnError) {

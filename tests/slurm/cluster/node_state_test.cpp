@@ -164,9 +164,34 @@ INSTANTIATE_TEST_SUITE_P(
                       StateCase{"allocated*", Standing::down},
                       StateCase{"completing*", Standing::down}, StateCase{"fail", Standing::down},
                       StateCase{"failing", Standing::down}, StateCase{"failg", Standing::down},
-                      StateCase{"inval", Standing::down}, StateCase{"idle~", Standing::down},
+                      StateCase{"inval", Standing::down}, StateCase{"down~", Standing::down},
+                      StateCase{"DOWN+CLOUD+POWERED_DOWN", Standing::down},
                       StateCase{"powered_down", Standing::down},
                       StateCase{"pow_dn", Standing::down}));
+
+INSTANTIATE_TEST_SUITE_P(Asleep, StandingTest,
+                         ::testing::Values(StateCase{"idle~", Standing::asleep},
+                                           StateCase{"IDLE~", Standing::asleep},
+                                           StateCase{"planned~", Standing::asleep},
+                                           StateCase{"IDLE+CLOUD+POWERED_DOWN", Standing::asleep}));
+
+// As scontrol writes states, and sinfo with StateComplete.
+INSTANTIATE_TEST_SUITE_P(
+    Flags, StandingTest,
+    ::testing::Values(StateCase{"IDLE+CLOUD", Standing::in_service},
+                      StateCase{"MIXED+PLANNED", Standing::in_service},
+                      StateCase{"allocated+completing", Standing::in_service},
+                      StateCase{"IDLE+DRAIN", Standing::drained},
+                      StateCase{"IDLE+CLOUD+DRAIN+POWERED_DOWN", Standing::drained},
+                      StateCase{"MIXED+CLOUD+DRAIN+NOT_RESPONDING", Standing::drained},
+                      StateCase{"DOWN+DRAIN", Standing::drained},
+                      StateCase{"IDLE+FAIL", Standing::down},
+                      StateCase{"IDLE+CLOUD+POWERING_UP", Standing::away},
+                      StateCase{"IDLE+CLOUD+POWERING_DOWN", Standing::away},
+                      StateCase{"IDLE+DRAIN+POWER_DOWN", Standing::away},
+                      StateCase{"IDLE+MAINTENANCE", Standing::away},
+                      StateCase{"IDLE+REBOOT_ISSUED", Standing::away},
+                      StateCase{"IDLE+SOMETHING_NEW", Standing::away}));
 
 INSTANTIATE_TEST_SUITE_P(
     Away, StandingTest,
@@ -182,6 +207,31 @@ INSTANTIATE_TEST_SUITE_P(
                       StateCase{"unknown", Standing::away}, StateCase{"unk*", Standing::away},
                       StateCase{"future", Standing::away}, StateCase{"idle?", Standing::away},
                       StateCase{"novel", Standing::away}, StateCase{"", Standing::away}));
+
+TEST(PowerTest, FollowsFromSuffixesAndFlags) {
+  const auto power = [](std::string_view state) { return power_of({.state = std::string(state)}); };
+  for (const auto* const state : {"idle", "drained*", "mixed-", "IDLE+CLOUD", "maint", ""}) {
+    EXPECT_EQ(power(state), Power::on) << state;
+  }
+  for (const auto* const state : {"idle~", "drained~", "IDLE+CLOUD+DRAIN+POWERED_DOWN"}) {
+    EXPECT_EQ(power(state), Power::off) << state;
+  }
+  for (const auto* const state : {"idle%", "drained!", "drained%", "IDLE+POWERING_DOWN"}) {
+    EXPECT_EQ(power(state), Power::turning_off) << state;
+  }
+  for (const auto* const state : {"idle#", "mixed#", "drained#", "IDLE+CLOUD+POWERING_UP"}) {
+    EXPECT_EQ(power(state), Power::turning_on) << state;
+  }
+}
+
+TEST(PowerTest, OfANodeThatIsPoweringUpTheRestOfTheStateIsKnown) {
+  EXPECT_EQ(without_powering_up("mixed#"), "mixed");
+  EXPECT_EQ(without_powering_up("drained#"), "drained");
+  EXPECT_EQ(without_powering_up("IDLE+CLOUD+DRAIN+NOT_RESPONDING+POWERING_UP"), "IDLE+CLOUD+DRAIN");
+  for (const auto* const state : {"idle", "drained~", "idle%", "idle*", "reboot^"}) {
+    EXPECT_EQ(without_powering_up(state), state);
+  }
+}
 
 TEST(IsUpTest, LeavesOutWhatIsNotThere) {
   const auto up = [](std::string_view state) { return is_up({.state = std::string(state)}); };

@@ -269,6 +269,68 @@ TEST_F(CheckSetupTest, WhatIsLessThanGoodIsAWarning) {
   }
 }
 
+struct PowerSavingCase {
+  std::map<std::string, std::string> config;
+  std::string partition;  // words of its line
+  std::vector<std::string> lines, none;
+};
+
+TEST_F(CheckSetupTest, PowerSavingOfADrainedNodeIsNamed) {
+  const std::vector<PowerSavingCase> cases = {
+      {{}, "SuspendTime=GLOBAL", {}, {"Suspend", "PrivateData"}},
+      {{{"SuspendTime", "INFINITE"}},
+       "SuspendTime=300",
+       {"warning   SuspendTime: is 300 s in partition main: Slurm powers a drained node down",
+        "set SuspendTime=INFINITE for its partition, or SuspendExcNodes in slurm.conf",
+        "warning   PrivateData: has no cloud"},
+       {"idle_on"}},
+      {{{"SuspendTime", "600 sec"}, {"SLURM_VERSION", "24.11.5"}},
+       "SuspendTime=GLOBAL",
+       {"warning   SuspendTime: is 600 s: ", "set SuspendExcStates=DRAIN in slurm.conf"},
+       {"PrivateData"}},
+      {{{"SuspendTime", "600 sec"}, {"PrivateData", "jobs,cloud"}},
+       "SuspendTime=INFINITE",
+       {"ok        SuspendTime: this node is not powered down"},
+       {"PrivateData"}},
+      {{{"SuspendTime", "600 sec"}, {"SuspendExcNodes", "n[1-9]"}},
+       "",
+       {"ok        SuspendTime: this node is not powered down"},
+       {}},
+      {{{"SuspendTime", "600 sec"}, {"SuspendExcNodes", "n[1-9]:2"}},
+       "",
+       {"warning   SuspendTime: is 600 s"},
+       {}},
+      {{{"SuspendTime", "600 sec"}, {"SuspendExcParts", "main"}},
+       "",
+       {"ok        SuspendTime: this node is not powered down"},
+       {}},
+      {{{"SuspendTime", "600 sec"},
+        {"SuspendExcStates", "CLOUD,DRAIN"},
+        {"SLURM_VERSION", "23.02.0"},
+        {"SlurmctldParameters", "cloud_dns,idle_on_node_suspend"}},
+       "",
+       {"ok        SuspendTime: a drained node stays up",
+        "warning   SlurmctldParameters: has idle_on_node_suspend"},
+       {}}};
+  const auto whole = config_;
+  for (const auto& test : cases) {
+    config_ = whole;
+    if (!test.config.empty()) config_["SuspendProgram"] = "/usr/sbin/suspend";
+    for (const auto& [key, value] : test.config) config_[key] = value;
+    scontrol_ = fmt::format(
+        "case $* in *partition*) echo 'PartitionName=main Nodes=n7 {}' ;; *) cat \"$D/config\" ;; "
+        "esac",
+        test.partition);
+    caller_ = TestCaller();
+    const auto lines = check();
+    EXPECT_EQ(status_, 0) << lines;
+    for (const auto& line : test.lines) EXPECT_THAT(lines, HasSubstr(line));
+    for (const auto& line : test.none) {
+      EXPECT_THAT(lines.substr(lines.find("node: n7")), Not(HasSubstr(line)));
+    }
+  }
+}
+
 TEST_F(CheckSetupTest, AFolderOfPrologsIsLookedAtFileByFile) {
   config_["Prolog"] = path("hooks/*");
   EXPECT_THAT(check(), HasSubstr("ok        Prolog: "));

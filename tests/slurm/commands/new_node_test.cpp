@@ -13,6 +13,7 @@
 
 #include "slurm/commands/hook.hpp"
 #include "slurm/commands/slurm_site.hpp"
+#include "slurm/policy/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
 #include "tests/checks/app/test_caller.hpp"
 #include "tests/slurm/commands/fake_slurm.hpp"
@@ -44,6 +45,8 @@ class NewNodeTest : public SlurmTest {
       judged_ = command.context;
       CheckedNode node{.boot_id = "boot-1"};
       node.report.verdict = verdict;
+      node.report.context = command.context;
+      node.report.checks = {{"muster.probes", Outcome::pass}};
       node.judge_drained = [report = node.report](const std::string& /*check*/) { return report; };
       return node;
     };
@@ -104,6 +107,54 @@ TEST_F(NewNodeTest, WhoeverPutsItIntoServiceHasAcceptedIt) {
   EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
   EXPECT_THAT(events(), ElementsAre(StartsWith("drained periodic: "),
                                     "resumed prolog: accepted: an admin put it into service"));
+}
+
+// slurmd's check at its start is the only one before Slurm gives an idle machine back.
+TEST_F(NewNodeTest, WhileItPowersUpItIsAcceptedOrRefused) {
+  slurm_.nodes("n7|main|mixed#|Unknown|Unknown|none\n");
+  EXPECT_EQ(hook("periodic", Verdict::unhealthy), 0);
+  EXPECT_TRUE(is_drained_as_new()) << slurm_.node();
+  slurm_.nodes(fmt::format("n7|main|drained#|root|1795326230|{}\n", slurm::kNewNode));
+  EXPECT_EQ(hook("periodic", Verdict::healthy), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
+}
+
+TEST_F(NewNodeTest, AHealthyOneThatPowersUpIsAcceptedAsItIs) {
+  slurm_.nodes("n7|main|mixed#|Unknown|Unknown|none\n");
+  EXPECT_EQ(hook("periodic", Verdict::healthy), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|mixed#|"));
+  EXPECT_THAT(events(), ElementsAre("resumed periodic: accepted: a clean boot check is in"));
+}
+
+// Slurm gave it back unaccepted, and dropped the reason when it powered it up again.
+TEST_F(NewNodeTest, WithoutItsReasonItIsStillKnownAsANewNode) {
+  slurm_.site(
+      fmt::format("  conf: {}\n  spread: 0 s\n  gate_new_nodes: true\n", path("slurm.conf")));
+  EXPECT_EQ(hook("periodic", Verdict::unhealthy), 0);
+  ASSERT_TRUE(is_drained_as_new());
+  std::filesystem::remove_all(path("state"));
+  slurm_.nodes("n7|main|drained|Unknown|Unknown|none\n");
+  EXPECT_EQ(hook("periodic", Verdict::unhealthy), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|drained|"));
+  EXPECT_EQ(hook("periodic", Verdict::healthy), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
+  EXPECT_EQ(content("memory"), "\n");
+}
+
+// Slurm powered it down and up, without its disk and without the reason.
+TEST_F(NewNodeTest, ADrainForAFaultIsEndedFirst) {
+  slurm_.site(fmt::format("  conf: {}\n  spread: 0 s\n  gate_new_nodes: true\n  clean_runs: 1\n",
+                          path("slurm.conf")));
+  slurm_.nodes("n7|main|drained|Unknown|Unknown|none\n");
+  const slurm::NodeMemory drain{
+      .check = "muster.probes", .at = wall_time(), .boot = "boot-1", .settled = true};
+  slurm_.memory(to_text(drain));
+  EXPECT_EQ(hook("periodic", Verdict::unhealthy), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|drained|"));
+  EXPECT_EQ(hook("periodic", Verdict::healthy), 0);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
+  EXPECT_EQ(hook("prolog", Verdict::unhealthy), 1);
+  EXPECT_TRUE(is_drained_as_new());
 }
 
 TEST_F(NewNodeTest, AnAdminsDrainIsLeftAlone) {

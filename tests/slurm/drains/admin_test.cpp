@@ -90,6 +90,34 @@ TEST_F(AdminTest, ResumesWhatMusterOrItsAdminDrained) {
   EXPECT_EQ(heard.back(), "refused n004: alice: not resumed: left alone: it is in service");
 }
 
+TEST_F(AdminTest, NodesThatArePoweredDownAreResumedAndDrainedAll) {
+  run(sick());
+  cluster.node("n001").state = "drained~";
+  cluster.node("n002").state = "idle~";
+  EXPECT_THAT(resume({"n001", "n002"}),
+              ElementsAre(AdminAnswer{"n001", true, "resumed"},
+                          AdminAnswer{"n002", false, "left alone: it is idle~, and not drained"}));
+  EXPECT_THAT(drain({"n002"}), ElementsAre(AdminAnswer{"n002", true, "drained"}));
+}
+
+// Slurm drops the reason when it powers a node up.
+TEST_F(AdminTest, DrainsWithoutTheirReasonAreKnownByTheNodesMemory) {
+  const auto power_up = [&](std::string_view name) {
+    auto& node = cluster.node(name);
+    node.state = "drained";
+    node.reason = node.user = "";
+    node.since.reset();
+  };
+  run(sick());
+  EXPECT_THAT(drain({"n002"}), ElementsAre(AdminAnswer{"n002", true, "drained"}));
+  cluster.drain("n003", "cable", "bob");
+  for (const auto* const name : {"n001", "n002", "n003"}) power_up(name);
+  EXPECT_THAT(
+      resume({"n001", "n002", "n003"}),
+      ElementsAre(AdminAnswer{"n001", true, "resumed"}, AdminAnswer{"n002", true, "resumed"},
+                  AdminAnswer{"n003", false, "left alone: it is drained"}));
+}
+
 // Resuming a node resets its history; a drain that another one replaced is not muster's any more.
 TEST_F(AdminTest, WhatStandsWithTheNodeFollows) {
   run(sick());

@@ -60,6 +60,7 @@ TEST_F(EnforceTest, DrainsASickNode) {
                                   .settled = true,
                                   .reason = short_hash(kReason),
                                   .hardware = hash_hardware("GPU-1"),
+                                  .gpus = 1,
                                   .drains = {cluster.now() - std::chrono::seconds(1)}}));
 }
 

@@ -120,6 +120,96 @@ TEST_F(MemoryTest, ARedeployedNodeWithOtherPartsIsAnAdmins) {
               HasSubstr("are not those that it was drained with"));
 }
 
+// A node of the cloud: Slurm powered it down and up again, dropped the reason, and kept the drain.
+class CloudNodeTest : public EnforceTest {
+ protected:
+  void power_cycle() {
+    lose_state();
+    order.boot_id += "'";
+    auto& node = cluster.node("n001");
+    node.state = "drained";
+    node.reason = node.user = "";
+    node.since.reset();
+    cluster.pass(kInterval);
+  }
+};
+
+TEST_F(CloudNodeTest, OnTheSameHostIsResumedAfterCleanRuns) {
+  run(sick());
+  power_cycle();
+  EXPECT_THAT(kinds(run(sick())), ElementsAre("kept"));
+  for (int i = 1; i <= 2; ++i) {
+    EXPECT_THAT(kinds(run(healthy())), ElementsAre("kept")) << i;
+    power_cycle();
+  }
+  EXPECT_THAT(kinds(run(healthy())), ElementsAre("resumed"));
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+}
+
+TEST_F(CloudNodeTest, OnAnotherHostIsResumedAtOnceAndWithoutFlaps) {
+  run(sick(Remedy::report_to_provider));
+  power_cycle();
+  order.identity = "GPU-2";
+  const auto enforced = run(healthy());
+  EXPECT_THAT(kinds(enforced), ElementsAre("resumed"));
+  EXPECT_THAT(enforced.events[0].message, HasSubstr("the name belongs to another host by now"));
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+  EXPECT_EQ(cluster.node("n001").memory, "");
+}
+
+TEST_F(CloudNodeTest, OnAnotherSickHostIsDrainedForThatOnesFault) {
+  run(sick(Remedy::report_to_provider));
+  power_cycle();
+  order.identity = "GPU-2";
+  EXPECT_THAT(kinds(run(sick())), ElementsAre("drained", "kept"));
+  EXPECT_EQ(cluster.node("n001").reason, kReason);
+  EXPECT_EQ(memory().hardware, hash_hardware("GPU-2"));
+  EXPECT_EQ(memory().drains.size(), 1);
+  EXPECT_EQ(memory().remedy, Remedy::restart_service);
+  for (int i = 0; i < 3; ++i) run(healthy());
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+}
+
+TEST_F(CloudNodeTest, IsJudgedWhileItStillPowersUp) {
+  run(sick());
+  power_cycle();
+  order.identity = "GPU-2";
+  cluster.node("n001").state = "drained#";
+  EXPECT_THAT(kinds(run(healthy())), ElementsAre("resumed"));
+  cluster.node("n001").state = "mixed#";
+  EXPECT_THAT(kinds(run(sick())), ElementsAre("drained"));
+}
+
+TEST_F(CloudNodeTest, AnAdminsDrainIsNotReleased) {
+  run(sick());
+  cluster.drain("n001", "swapping a cable", "alice");
+  run(healthy());
+  power_cycle();
+  order.identity = "GPU-2";
+  for (int i = 0; i < 5; ++i) run(healthy());
+  EXPECT_EQ(cluster.node("n001").state, "drained");
+  EXPECT_EQ(count("resume"), 0);
+}
+
+TEST_F(CloudNodeTest, WithoutALineOfMustersIsNotReleased) {
+  cluster.drain("n001", "");
+  cluster.node("n001").user = "";
+  for (int i = 0; i < 5; ++i) run(healthy());
+  EXPECT_EQ(cluster.node("n001").state, "drained");
+  EXPECT_EQ(count("resume") + count("remember"), 0);
+}
+
+// `scontrol update state=power_down` takes the drain away, and leaves its reason.
+TEST_F(CloudNodeTest, PutBackByAPowerDownIsReleasedWithItsFlaps) {
+  run(sick());
+  power_cycle();
+  cluster.node("n001").state = "idle";
+  EXPECT_THAT(kinds(run(healthy())), ElementsAre("released"));
+  EXPECT_EQ(memory().drains.size(), 1);
+  EXPECT_THAT(kinds(run(sick())), ElementsAre("drained"));
+  EXPECT_EQ(memory().drains.size(), 2);
+}
+
 TEST_F(MemoryTest, AGpuThatIsBackIsTheSameHardware) {
   order.identity = "GPU-1";
   run(sick(Remedy::reboot));

@@ -105,11 +105,13 @@ TEST(ReasonTest, AnAdminsOwnWordsBehindOurLeaderAreNone) {
 TEST(ReasonTest, SlurmsWordsOfARebootAreNoPartOfIt) {
   const std::string reason = "muster: a.b gpu3: x: y; reboot the node";
   for (const auto* const more :
-       {"", " : reboot issued", ": reboot complete", " : reboot requested : reboot issued"}) {
+       {"", " : reboot issued", ": reboot complete", " : reboot requested : reboot issued",
+        " : ResumeTimeout reached", " : POWER_DOWN_ASAP"}) {
     EXPECT_EQ(without_reboot(reason + more), reason);
     EXPECT_EQ(parse_reason(reason + more), (ReasonParts{"a.b", "gpu3", Remedy::reboot}));
   }
   EXPECT_EQ(without_reboot("reboot issued"), "reboot issued");
+  EXPECT_EQ(without_reboot("ResumeTimeout reached"), "");  // in the place of a reason it dropped
   EXPECT_EQ(without_reboot("waits: reboot issued by bob"), "waits: reboot issued by bob");
 }
 

@@ -62,6 +62,7 @@ Decision kept(std::string why) { return about_drain(Action::keep, std::move(why)
 
 Decision kept_for_admin(std::string why, Remedy remedy = Remedy::restart_app) {
   auto decision = kept(fmt::format("{}: drained until an admin runs muster resume n1", why));
+  decision.admin = std::move(why);
   decision.remedy = remedy;
   return decision;
 }
@@ -84,7 +85,17 @@ INSTANTIATE_TEST_SUITE_P(
             [](Situation& s) { put(s, "drained", kOurReason + " (alice looks)", "alice"); },
             nothing(fmt::format(
                 "the node was drained by alice with the reason \"{} (alice looks)\"", kOurReason))},
-        PolicyCase{"EmptiedOurReason", [](Situation& s) { put(s, "drained"); },
+        PolicyCase{"EmptiedOurReasonWithoutAMemory",
+                   [](Situation& s) {
+                     s.node->memory.clear();
+                     put(s, "drained");
+                   },
+                   nothing("the node was drained without a reason")},
+        PolicyCase{"PutAReasonOverOursThatSlurmDropped",
+                   [](Situation& s) {
+                     remember(s, &NodeMemory::overruled, true);
+                     put(s, "drained");
+                   },
                    nothing("the node was drained without a reason")},
         PolicyCase{"RebootIt", [](Situation& s) { put(s, "drained@", kOurReason, "root"); },
                    nothing("the node is \"drained@\" in Slurm")},
@@ -170,8 +181,6 @@ INSTANTIATE_TEST_SUITE_P(
                               std::vector<Time>{kNow + hours(9000), kNow + hours(9000), kNow});
                    },
                    resumed()},
-        PolicyCase{"OtherHardware", [](Situation& s) { s.identity = "gpus-2"; },
-                   kept_for_admin("its GPUs or adapters are not those that it was drained with")},
         PolicyCase{"AReplacedGpu",
                    [](Situation& s) {
                      remember(s, &NodeMemory::hardware, hash_hardware("GPU-1 GPU-2 hca-1"));
@@ -243,10 +252,91 @@ INSTANTIATE_TEST_SUITE_P(
                    with_remedy(resumed(), Remedy::reset_gpu)}),
     name_of);
 
+Decision voided(Remedy remedy = Remedy::restart_app) {
+  return with_remedy(
+      about_drain(
+          Action::resume,
+          "the name belongs to another host by now, so the drain for gpu.count is void, and "
+          "this host is healthy",
+          true),
+      remedy);
+}
+
+// Slurm powered the node down and up: it drops the reason, and another host may have the name.
+INSTANTIATE_TEST_SUITE_P(
+    PowerSaving, OwnDrainTest,
+    ::testing::Values(
+        PolicyCase{"SlurmDroppedTheReason", [](Situation& s) { put(s, "drained"); }, resumed()},
+        PolicyCase{"WithABoot",
+                   [](Situation& s) {
+                     put(s, "drained");
+                     s.boot_id = "boot-2";
+                     s.is_power_saved = true;
+                   },
+                   resumed()},
+        PolicyCase{"StillDown", [](Situation& s) { put(s, "drained#"); },
+                   nothing("the node is \"drained#\" in Slurm")},
+        PolicyCase{"OtherHardware", [](Situation& s) { s.identity = "gpus-2"; }, voided()},
+        PolicyCase{"OtherGpusNextToTheSameAdapters",
+                   [](Situation& s) {
+                     remember(s, &NodeMemory::hardware, hash_hardware("GPU-1 GPU-2 hca-1"));
+                     remember(s, &NodeMemory::gpus, 2);
+                     remember(s, &NodeMemory::clean, 0);
+                     remember(s, &NodeMemory::remedy, Remedy::report_to_provider);
+                     s.identity = "GPU-3 GPU-4 hca-1";
+                   },
+                   voided(Remedy::report_to_provider)},
+        PolicyCase{"OtherMachineWithoutSuchHardware",
+                   [](Situation& s) {
+                     remember(s, &NodeMemory::hardware, std::vector<std::string>());
+                     remember(s, &NodeMemory::machine, hash_machine("host rack-7"));
+                     s.identity.clear();
+                     s.machine = "host rack-8";
+                   },
+                   voided()},
+        PolicyCase{"OtherKindOfMachineId",
+                   [](Situation& s) {
+                     remember(s, &NodeMemory::hardware, std::vector<std::string>());
+                     remember(s, &NodeMemory::machine, hash_machine("host rack-7"));
+                     s.machine = "id 5eed";
+                   },
+                   resumed()},
+        PolicyCase{"OtherMachineWithTheSameGpus",
+                   [](Situation& s) {
+                     remember(s, &NodeMemory::machine, hash_machine("id 1"));
+                     s.machine = "id 2";
+                   },
+                   resumed()},
+        PolicyCase{"OtherHardwareOfASiteThatResumesNone",
+                   [](Situation& s) {
+                     s.identity = "gpus-2";
+                     s.rules.resume = false;
+                   },
+                   kept("resume: false in muster.yaml")}),
+    name_of);
+
+TEST(OwnDrainTest, OfAnotherHostIsVoidOnlyByAHealthyHealthCheck) {
+  for (const auto& [context, verdict] :
+       {std::pair{"prolog", Verdict::healthy}, std::pair{"periodic", Verdict::unknown}}) {
+    auto report = report_of(verdict, {});
+    report.context = context;
+    auto situation = drained_by_muster(report);
+    situation.identity = "gpus-2";
+    EXPECT_EQ(decide(situation).action, Action::keep) << context;
+  }
+  // It need not run the check of the drain.
+  const auto other = report_of(Verdict::healthy, {});
+  auto situation = drained_by_muster(other);
+  situation.identity = "gpus-2";
+  EXPECT_EQ(decide(situation).action, Action::resume);
+}
+
 TEST(OwnDrainTest, IsKeptByARunThatSaysNothingAboutIt) {
   const auto decided = [](const Report& report) { return decide(drained_by_muster(report)); };
-  const auto unclean = [](std::string why) {
-    return about_drain(Action::keep, std::move(why), false);
+  const auto unclean = [](std::string why, std::string admin = "") {
+    auto decision = about_drain(Action::keep, std::move(why), false);
+    decision.admin = std::move(admin);
+    return decision;
   };
 
   const Finding unreadable{.check = "gpu.count",
@@ -258,14 +348,16 @@ TEST(OwnDrainTest, IsKeptByARunThatSaysNothingAboutIt) {
   EXPECT_EQ(decided(report_of(Verdict::unknown, {})), unclean("the verdict is unknown"));
   EXPECT_EQ(decided(report_of(Verdict::healthy, {{.check = "ib.rate", .outcome = Outcome::pass}})),
             unclean("context periodic did not run gpu.count: drained until an admin runs muster "
-                    "resume n1"));
+                    "resume n1",
+                    "context periodic did not run gpu.count"));
   auto booted = report_of(Verdict::healthy, {{.check = "ib.rate", .outcome = Outcome::pass}});
   booted.context = "boot";
   EXPECT_EQ(decided(booted), unclean("context boot did not run gpu.count"));
   EXPECT_EQ(
       decided(report_of(Verdict::healthy, {{.check = "gpu.count", .outcome = Outcome::skip}})),
       unclean("gpu.count did not judge: skip: drained until it does, or until an admin runs "
-              "muster resume n1"));
+              "muster resume n1",
+              "gpu.count did not judge: skip"));
   EXPECT_EQ(
       decided(report_of(Verdict::healthy, {{.check = "gpu.count", .outcome = Outcome::warn}})),
       unclean("gpu.count warns"));

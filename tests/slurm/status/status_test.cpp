@@ -110,6 +110,46 @@ TEST_F(StatusTest, SaysWhatIsMissingUntilTheNodeReturns) {
   EXPECT_EQ(until("n1"), "an admin runs muster resume n1 (resume: false)");
 }
 
+TEST_F(StatusTest, KnowsNodesThatArePoweredDownOrLostTheirReason) {
+  const std::string reason = "muster: host.limits: low; fix the configuration";
+  const NodeMemory memory{.check = "host.limits", .remedy = Remedy::fix_config, .clean = 4};
+  for (const auto& [i, state] :
+       {std::pair{0, "drained~"}, std::pair{1, "drained%"}, std::pair{2, "drained#"}}) {
+    drain(static_cast<std::size_t>(i), reason, hours(1), memory).state = state;
+  }
+  auto& up = drain(3, reason, hours(2), memory);
+  up.reason = up.user = "";
+  up.since.reset();
+  auto waits = memory;
+  waits.admin = "its GPUs are not those that it was drained with";
+  drain(4, reason, hours(1), waits);
+  nodes[5].state = "idle~";
+  nodes[5].reason = reason;
+  nodes[6].state = "idle#";
+  const auto now = status();
+  EXPECT_EQ(now.in_service, 4U);
+  EXPECT_EQ(now.asleep, 1U);
+  EXPECT_EQ(now.down, 0U);
+  EXPECT_EQ(now.drained_by_others, 0U);
+  ASSERT_THAT(now.drained, SizeIs(5));
+  const auto powered_up = [](std::string_view node) {
+    return fmt::format(
+        "it is powered up (scontrol update nodename={} state=power_up), and on the "
+        "same host clean run 3 of 3 (4 so far)",
+        node);
+  };
+  EXPECT_EQ(until("n0"), powered_up("n0"));
+  EXPECT_EQ(until("n1"), powered_up("n1"));
+  EXPECT_EQ(until("n2"), "it is up, and then clean run 3 of 3 (4 so far)");
+  EXPECT_EQ(until("n3"), "clean run 3 of 3 (4 so far)");
+  EXPECT_EQ(until("n4"),
+            "an admin runs muster resume n4: its GPUs are not those that it was drained with");
+  const auto text = to_text(now, rules);
+  EXPECT_THAT(text, HasSubstr("4 in service (1 of them powered down), 5 drained by muster"));
+  EXPECT_THAT(text, HasSubstr(fmt::format("  n3 drained since {}\n    host.limits\n",
+                                          utc(kNow - hours(2)))));
+}
+
 TEST_F(StatusTest, NamesStoppedChecksAndLimitsWithoutRoom) {
   EXPECT_THAT(status().stopped, IsEmpty());
   EXPECT_THAT(status().used_up, IsEmpty());

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes of a cloud, which Slurm powers down and up: each row of the table in docs/slurm.md. Slurm
+// keeps the drain of a node that it powers down for being idle, and drops the reason when it powers
+// the node up.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/e2e/slurm/muster_in_slurm.hpp"
+
+namespace muster::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class CloudInSlurm : public MusterInSlurm {
+ protected:
+  void SetUp() override {
+    MusterInSlurm::SetUp();
+    if (IsSkipped()) return;
+    ASSERT_TRUE(render("sick", kPassing));
+    for (const auto* const tree : {"booted", "other", "other_sick"}) {
+      ASSERT_TRUE(render(tree, tree == std::string_view("other_sick") ? kPassing : ""));
+      std::ofstream(trees_.path() / tree / "proc/sys/kernel/random/boot_id")
+          << "00000000-6a8e-4c1d-9d2b-0c54a1e7f002\n";
+    }
+    for (const auto* const tree : {"other", "other_sick"}) replace_gpus(tree);
+    cloud_nodes_ = 1;
+    more_ = {"PrivateData=cloud"};
+  }
+
+  // c1 is up and drained by muster, and then powered down.
+  void drain_and_power_down() {
+    ASSERT_TRUE(cluster().power_up("c1")) << state();
+    become("c1", "sick");
+    ASSERT_TRUE(cluster().wait_until("c1", is_drained)) << events_of("c1");
+    ASSERT_TRUE(says("c1", " drained c1 ")) << events_of("c1");
+    ASSERT_TRUE(cluster().power_down("c1")) << state();
+    EXPECT_EQ(state(), "drained~");
+    lose_disk();
+  }
+
+  // The machine is given back, and another one gets the name.
+  void lose_disk() {
+    fs::rename(trees_.path() / "state-c1", trees_.path() / fmt::format("lost-{}", ++lost_disks_));
+  }
+
+  [[nodiscard]] SlurmNode node() { return cluster().nodes({"-a", "-n", "c1"})["c1"]; }
+
+  [[nodiscard]] std::string state() { return node().state; }
+
+  Ran muster(const std::string& command, const Words& words = {}) {
+    Words all{MUSTER_PROGRAM, command};
+    all.insert(all.end(), words.begin(), words.end());
+    for (const auto& [option, folder] : {std::pair{"--root", "healthy"}, {"--state", "admin"}}) {
+      all.emplace_back(option);
+      all.push_back((trees_.path() / folder).string());
+    }
+    return cluster().run(all);
+  }
+
+ private:
+  void replace_gpus(std::string_view tree) const {
+    for (const auto& entry : fs::recursive_directory_iterator(trees_.path() / tree)) {
+      if (!entry.is_regular_file() || entry.file_size() > 1U << 20U) continue;
+      auto text = content_of(entry.path());
+      const auto before = text;
+      constexpr std::string_view kUuid = "GPU-5f1c0e52";
+      for (auto at = text.find(kUuid); at != std::string::npos; at = text.find(kUuid, at)) {
+        text.replace(at, kUuid.size(), "GPU-0badcafe");
+      }
+      if (text != before) std::ofstream(entry.path()) << text;
+    }
+  }
+
+  int lost_disks_ = 0;
+};
+
+TEST_F(CloudInSlurm, OnTheSameHostANodeIsResumedAfterCleanRuns) {
+  begin(1, ", clean_runs: 2");
+  drain_and_power_down();
+  EXPECT_THAT(muster("status").out,
+              AllOf(HasSubstr("1 drained by muster, 0 by others"), HasSubstr("  c1 drained~ "),
+                    HasSubstr("state=power_up")));
+  become("c1", "booted");
+  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  EXPECT_TRUE(cluster().wait_until("c1", is_idle)) << state() << events_of("c1");
+  EXPECT_THAT(events_of("c1"), AllOf(HasSubstr(" clean run 1 of 2"),
+                                     HasSubstr(" resumed c1 periodic: clean run 2 of 2: ")));
+}
+
+TEST_F(CloudInSlurm, OnTheSameHostASickNodeStaysDrained) {
+  begin(1, ", clean_runs: 1");
+  drain_and_power_down();
+  become("c1", "sick");
+  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  EXPECT_TRUE(says("c1", " still fails")) << events_of("c1");
+  EXPECT_EQ(state(), "drained");
+  EXPECT_THAT(muster("status").out, AllOf(HasSubstr("1 drained by muster, 0 by others"),
+                                          HasSubstr("  c1 drained since 2")));
+  EXPECT_EQ(muster("resume", {"c1"}).out, "c1: resumed\n");
+}
+
+TEST_F(CloudInSlurm, OnAnotherHostTheDrainIsVoid) {
+  begin(1, ", clean_runs: 100");
+  drain_and_power_down();
+  become("c1", "other");
+  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  EXPECT_TRUE(cluster().wait_until("c1", is_idle)) << state() << events_of("c1");
+  EXPECT_THAT(events_of("c1"),
+              HasSubstr(" resumed c1 periodic: the name belongs to another host by now, "));
+  EXPECT_THAT(cluster().scontrol({"show", "node", "c1"}).out, Not(HasSubstr("Extra={")));
+}
+
+TEST_F(CloudInSlurm, OnAnotherSickHostTheDrainIsThatOnes) {
+  begin(1, ", clean_runs: 2");
+  drain_and_power_down();
+  become("c1", "other_sick");
+  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  EXPECT_TRUE(says("c1", "; the drain for host.limits was that of another host with this name"))
+      << events_of("c1");
+  EXPECT_EQ(state(), "drained");
+  EXPECT_THAT(node().reason, StartsWith("muster: host.limits "));
+  become("c1", "other");
+  EXPECT_TRUE(cluster().wait_until("c1", is_idle)) << state() << events_of("c1");
+  EXPECT_THAT(events_of("c1"), HasSubstr(" resumed c1 periodic: clean run 2 of 2: "));
+}
+
+TEST_F(CloudInSlurm, AnAdminsDrainIsNeverReleased) {
+  begin(1, ", clean_runs: 1");
+  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  become("c1", "sick");
+  ASSERT_TRUE(cluster().wait_until("c1", is_drained)) << events_of("c1");
+  // Put over muster's own.
+  ASSERT_EQ(cluster().scontrol({"update", "nodename=c1", "state=drain", "reason=ask alice"}).status,
+            0);
+  EXPECT_TRUE(wait_for([&] {
+    return cluster().scontrol({"show", "node", "c1"}).out.find("\"overruled\":true") !=
+           std::string::npos;
+  })) << events_of("c1");
+  ASSERT_TRUE(cluster().power_down("c1")) << state();
+  lose_disk();
+  become("c1", "other");
+  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  std::this_thread::sleep_for(std::chrono::seconds(6));  // for some health checks
+  EXPECT_EQ(state(), "drained") << events_of("c1");
+  EXPECT_EQ(node().reason, "");
+  EXPECT_THAT(muster("status").out, HasSubstr("0 drained by muster, 1 by others"));
+  EXPECT_THAT(muster("resume", {"c1"}).out, StartsWith("c1: left alone: it is drained"));
+
+  // One of `muster drain`, which `muster resume` knows again.
+  ASSERT_EQ(cluster().scontrol({"update", "nodename=c1", "state=resume"}).status, 0);
+  ASSERT_TRUE(cluster().wait_until("c1", is_idle)) << state();
+  ASSERT_EQ(muster("drain", {"c1", "--reason", "cable"}).out, "c1: drained\n");
+  ASSERT_TRUE(cluster().power_down("c1")) << state();
+  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  std::this_thread::sleep_for(std::chrono::seconds(6));
+  EXPECT_EQ(state(), "drained") << events_of("c1");
+  EXPECT_EQ(muster("resume", {"c1"}).out, "c1: resumed\n");
+}
+
+// Without PrivateData=cloud sinfo does not list the node.
+TEST_F(CloudInSlurm, ANodeThatSlurmHidesIsShownAndResumed) {
+  more_ = {};
+  begin(1, ", clean_runs: 1");
+  drain_and_power_down();
+  EXPECT_FALSE(cluster().nodes().contains("c1"));
+  EXPECT_THAT(muster("status").out, AllOf(HasSubstr("2 nodes: 1 in service, 1 drained by muster"),
+                                          HasSubstr("  c1 drained~ ")));
+  EXPECT_EQ(muster("resume", {"c1"}).out, "c1: resumed\n");
+  EXPECT_EQ(state(), "idle~");
+  EXPECT_THAT(muster("status").out,
+              HasSubstr("2 nodes: 2 in service (1 of them powered down), 0 drained by muster"));
+  EXPECT_THAT(muster("resume", {"c1"}).out,
+              HasSubstr("c1: left alone: it is idle~, and not drained"));
+  EXPECT_EQ(muster("drain", {"c1", "--reason", "cable"}).out, "c1: drained\n");
+  EXPECT_EQ(state(), "drained~");
+  EXPECT_EQ(muster("resume", {"c1"}).out, "c1: resumed\n");
+}
+
+// `scontrol update state=power_down` takes the drain away, and so does idle_on_node_suspend.
+TEST_F(CloudInSlurm, ANodeThatAPowerDownPutBackIsJudgedAnew) {
+  begin(1, "");
+  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  become("c1", "sick");
+  ASSERT_TRUE(cluster().wait_until("c1", is_drained)) << events_of("c1");
+  ASSERT_EQ(cluster().scontrol({"update", "nodename=c1", "state=power_down"}).status, 0);
+  ASSERT_TRUE(cluster().wait_until("c1", [](const auto& each) { return each.is("idle~"); }))
+      << state();
+  EXPECT_THAT(muster("status").out, HasSubstr("(1 of them powered down), 0 drained by muster"));
+  lose_disk();
+  ASSERT_EQ(cluster().scontrol({"update", "nodename=c1", "state=power_up"}).status, 0);
+  EXPECT_TRUE(says("c1", " drained c1 periodic: host.limits")) << events_of("c1");
+  EXPECT_THAT(events_of("c1"), HasSubstr(" released c1 "));
+}
+
+// slurmd's own check at its start is the only one here: Slurm gives the machine back soon.
+TEST_F(CloudInSlurm, TheCheckAtTheStartOfSlurmdAcceptsNewNodesOrRefusesThem) {
+  cloud_nodes_ = 2;
+  begin(1, ", gate_new_nodes: true", true);
+  become("c2", "sick");
+  const auto on = [&](std::string_view node) {
+    return cluster().submit(cluster().write("job", "#!/bin/sh\necho ran on $SLURMD_NODENAME\n"),
+                            {fmt::format("--nodelist={}", node)});
+  };
+  const auto id = on("c1");
+  ASSERT_NE(id, "") << cluster().refusal();
+  const auto job = cluster().wait_for_job(id);
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->state, "COMPLETED") << events_of("c1");
+  EXPECT_EQ(job->restarts, 0) << events_of("c1");
+  EXPECT_THAT(events_of("c1"), HasSubstr(" resumed c1 periodic: accepted: "));
+
+  const auto other = on("c2");
+  ASSERT_NE(other, "") << cluster().refusal();
+  EXPECT_TRUE(cluster().wait_until("c2", is_drained)) << events_of("c2");
+  EXPECT_TRUE(says("c2", " drained c2 periodic: a new node, drained until a clean boot check"));
+  EXPECT_EQ(cluster().nodes().at("c2").reason, "muster: new node; not accepted yet");
+  ASSERT_EQ(cluster().scontrol({"update", fmt::format("jobid={}", other), "nodelist="}).status, 0);
+
+  // Given back and taken again, it is still a new node, and accepted by the next check.
+  ASSERT_TRUE(cluster().power_down("c2"));
+  fs::remove_all(trees_.path() / "state-c2");
+  become("c2", "other");
+  ASSERT_TRUE(cluster().power_up("c2"));
+  EXPECT_TRUE(cluster().wait_until("c2", is_idle)) << events_of("c2");
+  EXPECT_THAT(events_of("c2"), HasSubstr(" resumed c2 periodic: accepted: "));
+}
+
+TEST_F(CloudInSlurm, TheSetupNamesWhatWillHappenToADrainedNode) {
+  more_ = {"SlurmctldParameters=idle_on_node_suspend"};
+  partition_ = "SuspendTime=3600";
+  begin(1, "", true);
+  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  const auto tree = trees_.path() / "on-c1";
+  const auto check = [&] {
+    return cluster()
+        .run({MUSTER_PROGRAM, "hook", "--check-setup", "--profile=nd96isr_h100_v5",
+              fmt::format("--root={}", tree.string()),
+              fmt::format("--nvml={}/nvml/libnvidia-ml.so.1", tree.string()),
+              fmt::format("--state={}/state-c1", trees_.path().string())},
+             {{"SLURMD_NODENAME", "c1"}})
+        .out;
+  };
+  EXPECT_THAT(check(), AllOf(HasSubstr("warning   SuspendTime: is 3600 s in partition main: "),
+                             HasSubstr("warning   SlurmctldParameters: has idle_on_node_suspend"),
+                             HasSubstr("warning   PrivateData: has no cloud")));
+}
+
+}  // namespace
+}  // namespace muster::e2e
