@@ -221,9 +221,10 @@ void Enforcement::worsen(const NodeMemory& drain, const Finding& found) {
 }
 
 void Enforcement::renew(const NodeMemory& drain, const Finding& found) {
+  if (request_.dry_run || !has_time_to_drain()) return;
   NodeMemory fresh{.at = situation_.now, .boot = request_.boot_id, .settled = true};
   note_host(fresh);
-  if (!request_.dry_run) situation_.node->memory.clear();  // flaps of another host
+  situation_.node->memory.clear();  // with the flaps of the other host
   change_drain(fresh, found, "drained",
                fmt::format("{}; the drain for {} was that of another host with this name",
                            sentence(found), drain.check));

@@ -24,23 +24,25 @@ class CloudInSlurm : public MusterInSlurm {
     MusterInSlurm::SetUp();
     if (IsSkipped()) return;
     ASSERT_TRUE(render("sick", kPassing));
-    for (const auto* const tree : {"booted", "other", "other_sick"}) {
-      ASSERT_TRUE(render(tree, tree == std::string_view("other_sick") ? kPassing : ""));
-      std::ofstream(trees_.path() / tree / "proc/sys/kernel/random/boot_id")
-          << "00000000-6a8e-4c1d-9d2b-0c54a1e7f002\n";
-    }
-    for (const auto* const tree : {"other", "other_sick"}) replace_gpus(tree);
     cloud_nodes_ = 1;
     more_ = {"PrivateData=cloud"};
   }
 
+  // A tree of the host after another boot, or of another host.
+  void render_booted(const std::string& tree, std::string_view fault = "") {
+    ASSERT_TRUE(render(tree, fault));
+    std::ofstream(trees_.path() / tree / "proc/sys/kernel/random/boot_id")
+        << "00000000-6a8e-4c1d-9d2b-0c54a1e7f002\n";
+    if (tree != "booted") replace_gpus(tree);
+  }
+
   // c1 is up and drained by muster, and then powered down.
   void drain_and_power_down() {
-    ASSERT_TRUE(cluster().power_up("c1")) << state();
+    ASSERT_TRUE(cluster().power_up("c1")) << logs();
     become("c1", "sick");
     ASSERT_TRUE(cluster().wait_until("c1", is_drained)) << events_of("c1");
     ASSERT_TRUE(says("c1", " drained c1 ")) << events_of("c1");
-    ASSERT_TRUE(cluster().power_down("c1")) << state();
+    ASSERT_TRUE(cluster().power_down("c1")) << logs();
     EXPECT_EQ(state(), "drained~");
     lose_disk();
   }
@@ -53,6 +55,8 @@ class CloudInSlurm : public MusterInSlurm {
   [[nodiscard]] SlurmNode node() { return cluster().nodes({"-a", "-n", "c1"})["c1"]; }
 
   [[nodiscard]] std::string state() { return node().state; }
+
+  [[nodiscard]] std::string logs() { return state() + cluster().log_of("slurmctld"); }
 
   Ran muster(const std::string& command, const Words& words = {}) {
     Words all{MUSTER_PROGRAM, command};
@@ -82,13 +86,14 @@ class CloudInSlurm : public MusterInSlurm {
 };
 
 TEST_F(CloudInSlurm, OnTheSameHostANodeIsResumedAfterCleanRuns) {
+  render_booted("booted");
   begin(1, ", clean_runs: 2");
   drain_and_power_down();
   EXPECT_THAT(muster("status").out,
               AllOf(HasSubstr("1 drained by muster, 0 by others"), HasSubstr("  c1 drained~ "),
                     HasSubstr("state=power_up")));
   become("c1", "booted");
-  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  ASSERT_TRUE(cluster().power_up("c1")) << logs();
   EXPECT_TRUE(cluster().wait_until("c1", is_idle)) << state() << events_of("c1");
   EXPECT_THAT(events_of("c1"), AllOf(HasSubstr(" clean run 1 of 2"),
                                      HasSubstr(" resumed c1 periodic: clean run 2 of 2: ")));
@@ -98,7 +103,7 @@ TEST_F(CloudInSlurm, OnTheSameHostASickNodeStaysDrained) {
   begin(1, ", clean_runs: 1");
   drain_and_power_down();
   become("c1", "sick");
-  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  ASSERT_TRUE(cluster().power_up("c1")) << logs();
   EXPECT_TRUE(says("c1", " still fails")) << events_of("c1");
   EXPECT_EQ(state(), "drained");
   EXPECT_THAT(muster("status").out, AllOf(HasSubstr("1 drained by muster, 0 by others"),
@@ -107,10 +112,11 @@ TEST_F(CloudInSlurm, OnTheSameHostASickNodeStaysDrained) {
 }
 
 TEST_F(CloudInSlurm, OnAnotherHostTheDrainIsVoid) {
+  render_booted("other");
   begin(1, ", clean_runs: 100");
   drain_and_power_down();
   become("c1", "other");
-  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  ASSERT_TRUE(cluster().power_up("c1")) << logs();
   EXPECT_TRUE(cluster().wait_until("c1", is_idle)) << state() << events_of("c1");
   EXPECT_THAT(events_of("c1"),
               HasSubstr(" resumed c1 periodic: the name belongs to another host by now, "));
@@ -118,10 +124,12 @@ TEST_F(CloudInSlurm, OnAnotherHostTheDrainIsVoid) {
 }
 
 TEST_F(CloudInSlurm, OnAnotherSickHostTheDrainIsThatOnes) {
+  render_booted("other");
+  render_booted("other_sick", kPassing);
   begin(1, ", clean_runs: 2");
   drain_and_power_down();
   become("c1", "other_sick");
-  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  ASSERT_TRUE(cluster().power_up("c1")) << logs();
   EXPECT_TRUE(says("c1", "; the drain for host.limits was that of another host with this name"))
       << events_of("c1");
   EXPECT_EQ(state(), "drained");
@@ -132,8 +140,9 @@ TEST_F(CloudInSlurm, OnAnotherSickHostTheDrainIsThatOnes) {
 }
 
 TEST_F(CloudInSlurm, AnAdminsDrainIsNeverReleased) {
+  render_booted("other");
   begin(1, ", clean_runs: 1");
-  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  ASSERT_TRUE(cluster().power_up("c1")) << logs();
   become("c1", "sick");
   ASSERT_TRUE(cluster().wait_until("c1", is_drained)) << events_of("c1");
   // Put over muster's own.
@@ -143,10 +152,10 @@ TEST_F(CloudInSlurm, AnAdminsDrainIsNeverReleased) {
     return cluster().scontrol({"show", "node", "c1"}).out.find("\"overruled\":true") !=
            std::string::npos;
   })) << events_of("c1");
-  ASSERT_TRUE(cluster().power_down("c1")) << state();
+  ASSERT_TRUE(cluster().power_down("c1")) << logs();
   lose_disk();
   become("c1", "other");
-  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  ASSERT_TRUE(cluster().power_up("c1")) << logs();
   std::this_thread::sleep_for(std::chrono::seconds(6));  // for some health checks
   EXPECT_EQ(state(), "drained") << events_of("c1");
   EXPECT_EQ(node().reason, "");
@@ -157,8 +166,8 @@ TEST_F(CloudInSlurm, AnAdminsDrainIsNeverReleased) {
   ASSERT_EQ(cluster().scontrol({"update", "nodename=c1", "state=resume"}).status, 0);
   ASSERT_TRUE(cluster().wait_until("c1", is_idle)) << state();
   ASSERT_EQ(muster("drain", {"c1", "--reason", "cable"}).out, "c1: drained\n");
-  ASSERT_TRUE(cluster().power_down("c1")) << state();
-  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  ASSERT_TRUE(cluster().power_down("c1")) << logs();
+  ASSERT_TRUE(cluster().power_up("c1")) << logs();
   std::this_thread::sleep_for(std::chrono::seconds(6));
   EXPECT_EQ(state(), "drained") << events_of("c1");
   EXPECT_EQ(muster("resume", {"c1"}).out, "c1: resumed\n");
@@ -186,7 +195,7 @@ TEST_F(CloudInSlurm, ANodeThatSlurmHidesIsShownAndResumed) {
 // `scontrol update state=power_down` takes the drain away, and so does idle_on_node_suspend.
 TEST_F(CloudInSlurm, ANodeThatAPowerDownPutBackIsJudgedAnew) {
   begin(1, "");
-  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  ASSERT_TRUE(cluster().power_up("c1")) << logs();
   become("c1", "sick");
   ASSERT_TRUE(cluster().wait_until("c1", is_drained)) << events_of("c1");
   ASSERT_EQ(cluster().scontrol({"update", "nodename=c1", "state=power_down"}).status, 0);
@@ -201,6 +210,7 @@ TEST_F(CloudInSlurm, ANodeThatAPowerDownPutBackIsJudgedAnew) {
 
 // slurmd's own check at its start is the only one here: Slurm gives the machine back soon.
 TEST_F(CloudInSlurm, TheCheckAtTheStartOfSlurmdAcceptsNewNodesOrRefusesThem) {
+  render_booted("other");
   cloud_nodes_ = 2;
   begin(1, ", gate_new_nodes: true", true);
   become("c2", "sick");
@@ -236,7 +246,7 @@ TEST_F(CloudInSlurm, TheSetupNamesWhatWillHappenToADrainedNode) {
   more_ = {"SlurmctldParameters=idle_on_node_suspend"};
   partition_ = "SuspendTime=3600";
   begin(1, "", true);
-  ASSERT_TRUE(cluster().power_up("c1")) << state();
+  ASSERT_TRUE(cluster().power_up("c1")) << logs();
   const auto tree = trees_.path() / "on-c1";
   const auto check = [&] {
     return cluster()

@@ -77,6 +77,7 @@ constexpr std::string_view kResume = R"sh(#!/bin/bash
 export SLURM_CONF={0}/etc/slurm.conf
 for node in $(scontrol show hostnames "$1"); do
   log={0}/log/slurmd-$node-output.log
+  sleep 2.5 # Slurm compares whole seconds: a node that booted before it was asked to is not up
   setsid unshare --uts --ipc --mount sh -c '{1}' sh "$node" {0}/etc/hosts -b >$log 2>&1 &
   echo $! >{0}/run/cloud-$node
 done
@@ -132,9 +133,9 @@ std::string shipped_hook(std::string_view name, const fs::path& muster, const fs
 
 Cluster::Cluster(ClusterOptions options) : options_(std::move(options)) {
   // Munge and PMIx make sockets below it, whose paths may have 108 bytes.
-  std::string pattern = "/tmp/ms-XXXXXX";
+  auto pattern = fmt::format("{}/ms-XXXXXX", kScratch);
   if (::mkdtemp(pattern.data()) == nullptr) {
-    trouble_ = "a directory below /tmp cannot be made";
+    trouble_ = fmt::format("a directory below {} cannot be made", kScratch);
     return;
   }
   folder_ = pattern;

@@ -121,7 +121,7 @@ class MusterInSlurm : public ::testing::Test {
 
   Cluster& cluster() { return *cluster_; }
 
-  TempDir trees_{"/tmp"};  // a node has a /dev/shm of its own
+  TempDir trees_{why_no_cluster().empty() ? kScratch : "/tmp"};
   std::string settings_;
   std::vector<std::string> more_;  // lines of slurm.conf
   int cloud_nodes_ = 0;

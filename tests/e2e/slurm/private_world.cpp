@@ -64,8 +64,8 @@ void start_again(std::vector<char*> arguments) {
 std::string furnish() {
   for (const auto* command :
        {"ip link set lo up", "ip link add muster0 type veth peer name muster1",
-        "ip addr add 10.213.0.1/24 dev muster0", "ip link set muster0 up",
-        "ip link set muster1 up"}) {
+        "ip addr add 10.213.0.1/24 dev muster0", "ip link set muster0 up", "ip link set muster1 up",
+        "mkdir -p /tmp/muster-e2e", "mount -t tmpfs -o mode=0755 none /tmp/muster-e2e"}) {
     if (!succeeds(command)) return fmt::format("\"{}\" did not work", command);
   }
   constexpr std::string_view kName = "head";

@@ -12,6 +12,10 @@ namespace muster::e2e {
 // namespaces of its own, where that is permitted; does not return then, but for the program inside.
 void enter_private_world(const std::vector<char*>& arguments);
 
+// A folder in memory, of these namespaces only: trees of nodes have thousands of files. Each node
+// sees it, unlike /dev/shm.
+inline constexpr const char* kScratch = "/tmp/muster-e2e";
+
 // Why a cluster cannot be started here; empty where it can.
 [[nodiscard]] const std::string& why_no_cluster();
 
