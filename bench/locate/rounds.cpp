@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -21,9 +22,12 @@ double noise_of_rates(const std::vector<GroupRates>& rates) {
   return noise_of(repeats);
 }
 
-Round round_of(std::vector<NodeGroup> groups, std::vector<GroupRates> rates, int repeats) {
+// `usual`: the least noise of one repeat.
+Round round_of(std::vector<NodeGroup> groups, std::vector<GroupRates> rates, int repeats,
+               double usual) {
   Round round{.groups = std::move(groups), .gbps = {}};
-  round.noise = noise_of_median(noise_of_rates(rates), static_cast<std::size_t>(repeats));
+  round.noise =
+      noise_of_median(std::max(usual, noise_of_rates(rates)), static_cast<std::size_t>(repeats));
   for (auto& [gbps, finished] : rates) {
     const bool measured = finished && !gbps.empty();
     round.gbps.push_back(measured ? std::optional(median_of(std::move(gbps))) : std::nullopt);
@@ -69,6 +73,8 @@ Result<void> Rounds::repeat(const std::vector<NodeGroup>& groups, int repeats,
   return {};
 }
 
+double Rounds::usual_noise() const { return weight_ > 0 ? std::sqrt(squares_ / weight_) : 0; }
+
 Result<Round> Rounds::measure(std::string_view title, std::vector<NodeGroup> groups,
                               std::optional<int> fixed) {
   ++count_;
@@ -77,13 +83,15 @@ Result<Round> Rounds::measure(std::string_view title, std::vector<NodeGroup> gro
   int repeats = fixed.value_or(kFirstRepeats);
   TRY(repeat(groups, repeats, rates));
   const double noise = noise_of_rates(rates);
-  noise_ = std::max(noise_, noise);
-  const int needed = fixed.value_or(repeats_for(noise, tolerance_));
+  const auto weight = static_cast<double>(groups.size()) * repeats;
+  squares_ += weight * noise * noise;
+  weight_ += weight;
+  const int needed = fixed.value_or(repeats_for(std::max(noise, usual_noise()), tolerance_));
   if (needed > repeats) {
     TRY(repeat(groups, needed - repeats, rates));
     repeats = needed;
   }
-  auto round = round_of(std::move(groups), std::move(rates), repeats);
+  auto round = round_of(std::move(groups), std::move(rates), repeats, usual_noise());
   round.tolerance = tolerance_;
   return round;
 }
@@ -116,9 +124,9 @@ Result<Round> Rounds::measure_in_turns(std::string_view title, std::vector<NodeG
 Result<std::optional<double>> Rounds::measure_together(const std::vector<Node>& nodes) {
   if (watch_) watch_("all together", 1);
   std::vector<GroupRates> rates(1);
-  const int repeats = repeats_for(noise_, kCloseTolerance);
+  const int repeats = repeats_for(usual_noise(), kCloseTolerance);
   TRY(repeat({{.nodes = nodes}}, repeats, rates));
-  return round_of({{.nodes = nodes}}, std::move(rates), repeats).gbps.front();
+  return round_of({{.nodes = nodes}}, std::move(rates), repeats, 0).gbps.front();
 }
 
 std::vector<Pair> pairs_across(const Nodes& nodes) {

@@ -149,6 +149,7 @@ class Rounds {
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
 
  private:
+  [[nodiscard]] double usual_noise() const;
   [[nodiscard]] Result<void> repeat(const std::vector<NodeGroup>& groups, int repeats,
                                     std::vector<GroupRates>& rates);
 
@@ -156,7 +157,9 @@ class Rounds {
   Floor floor_;
   double tolerance_;
   Watch watch_;
-  double noise_ = 0;  // the highest of one repeat so far
+  // Of one repeat, as a mean of the squares of all rounds so far, which weigh as many repeats as
+  // they have: a round of few groups may look quieter than it is.
+  double squares_ = 0, weight_ = 0;
   int count_ = 0;
   std::uint64_t operations_ = 0;
 };
