@@ -254,6 +254,7 @@ FleetNode fleet_node(const Report& report) {
 FleetNode fleet_node(const Snapshot& snapshot, const Report& report) {
   auto node = fleet_node(report);
   node.facts = facts_of(snapshot);
+  node.from_report = false;
   return node;
 }
 
@@ -265,11 +266,12 @@ std::vector<FleetNode> merge_nodes(const std::vector<FleetNode>& nodes) {
   std::map<std::string, std::size_t> places;
   for (const auto& node : nodes) {
     const auto [place, is_new] = places.try_emplace(node.name, merged.size());
-    if (is_new) {
+    if (is_new || (!node.from_report && !merged[place->second].from_report)) {
       merged.push_back(node);
       continue;
     }
     auto& known = merged[place->second];
+    known.from_report = known.from_report && node.from_report;
     if (severity(node.verdict) > severity(known.verdict)) known.verdict = node.verdict;
     for (const auto& cause : node.causes) add_cause(known, cause);
     if (known.facts.empty()) known.profile = node.profile;

@@ -26,6 +26,7 @@ struct FleetNode {
   std::string name;
   std::string profile;
   Verdict verdict = Verdict::unknown;
+  bool from_report = true;                   // else from a snapshot
   std::vector<Cause> causes;                 // unique; empty for a healthy node
   std::map<std::string, std::string> facts;  // "driver" to "570.86.15"; compared across nodes
 };
@@ -34,7 +35,8 @@ struct FleetNode {
 // The same with the facts of the node.
 [[nodiscard]] FleetNode fleet_node(const Snapshot& snapshot, const Report& report);
 
-// Merges what several files report about a node: the worst verdict and all its causes.
+// Merges reports with the snapshot of their node, or with each other: the worst verdict and all
+// causes. Two snapshots stay two nodes, even of one name.
 [[nodiscard]] std::vector<FleetNode> merge_nodes(const std::vector<FleetNode>& nodes);
 
 // Returns a table of at most about forty lines, wrapped at `width`; 0 for unlimited. `unread`: the

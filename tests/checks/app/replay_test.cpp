@@ -263,6 +263,21 @@ TEST(FleetTest, CutsNoCauseAndWrapsItOnATerminal) {
   EXPECT_THAT(fleet_table(nodes, 0, 200), HasSubstr(fmt::format("fail     {}\n", cause)));
 }
 
+TEST(FleetTest, ReportsBelongToTheirNodesAndSnapshotsOfOneNameAreTwo) {
+  const auto snapshot = node_with("28.39");
+  auto bench = fleet_node(sick(1, "200 Gb/s, expected 400 Gb/s"));
+  for (const auto& nodes :
+       {std::vector{bench, fleet_node(snapshot, healthy(1)), bench},
+        std::vector{fleet_node(snapshot, healthy(1)), bench, bench}, std::vector{bench, bench}}) {
+    const auto merged = merge_nodes(nodes);
+    ASSERT_EQ(merged.size(), 1U);
+    EXPECT_EQ(merged.front().verdict, Verdict::unhealthy);
+    EXPECT_EQ(merged.front().causes.size(), 1U);
+  }
+  const auto twice = fleet_node(snapshot, healthy(1));
+  EXPECT_EQ(merge_nodes({twice, twice}).size(), 2U);
+}
+
 TEST(FleetTest, NamesTheNodesThatDifferFromMost) {
   std::vector<FleetNode> nodes;
   for (int i = 1; i <= 20; ++i) nodes.push_back(fleet_node(node_with("28.39"), healthy(i)));
