@@ -151,7 +151,7 @@ struct CollectiveDefinition {
 // The most messages of a window.
 inline constexpr int kWindow = 64;
 
-// What the back end over TCP calls.
+// The implementation over TCP.
 using TcpCollective = Result<void> (*)(HostAlgorithms& peers, const HostJob& job);
 
 [[nodiscard]] TcpCollective tcp_collective(Collective collective);

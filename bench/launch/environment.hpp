@@ -57,7 +57,7 @@ struct SizeNames {
 // Checks that the ranks are below the sizes.
 [[nodiscard]] Result<void> check_place(const Place& place, const SizeNames& names);
 
-// What the environment says about one launcher.
+// One launcher, as the environment describes it.
 struct Detection {
   Launcher launcher = Launcher::alone;
   std::string seen;                       // "RANK=1 of WORLD_SIZE=2"; empty if nothing is set

@@ -157,8 +157,8 @@ class Rounds {
   Floor floor_;
   double tolerance_;
   Watch watch_;
-  // Of one repeat, as a mean of the squares of all rounds so far, which weigh as many repeats as
-  // they have: a round of few groups may look quieter than it is.
+  // The noise of one repeat: the mean square over all rounds so far, weighted by their repeats,
+  // because a round of few groups may look quieter than it is.
   double squares_ = 0, weight_ = 0;
   int count_ = 0;
   std::uint64_t operations_ = 0;

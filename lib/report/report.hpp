@@ -130,7 +130,7 @@ inline constexpr int kExitConfiguration = 78;
 
 struct Report;
 
-// That of the verdict; healthy for a trial, which has nothing to be judged by.
+// The status of the verdict; healthy for a trial, which nothing judges.
 [[nodiscard]] int exit_status(const Report& report);
 
 struct CheckResult {

@@ -104,7 +104,7 @@ TEST(GpuNodeTest, FindsACopyThatWasLost) {
               ElementsAre(is_fail("gpu2", "differs from byte 0 on")));
 }
 
-// Whatever copy is the first that does nothing, memory still holds what earlier ones wrote. Each
+// When a copy does nothing, memory still holds what earlier ones wrote. Each
 // GPU copies to the host 6 times alone, 2 times to be verified, 24 times together and once to be
 // verified; into the GPU's memory goes one copy more.
 TEST(GpuNodeTest, FindsThatCopiesDoNothingFromSomePointOn) {
@@ -337,7 +337,7 @@ TEST(GpuGemmTest, ErrorsOfTheLibraryAreUnknownWithTheirReason) {
   EXPECT_THAT(quantities_of(result), ElementsAre("gemm_f32_own"));
 }
 
-// What is wrong with the last of three products if one launch stores nothing.
+// The finding if one of the last three launches of a product stores nothing.
 std::string wrong_without(int launch) {
   const TempDir folder;
   folder.write("scenario.json",

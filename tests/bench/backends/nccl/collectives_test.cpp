@@ -123,7 +123,7 @@ TEST(NcclCollectivesTest, FindsEveryElementThatIsNotStored) {
               ElementsAre("", ""));
 }
 
-// Of the operations of a measurement, the last one stores nothing.
+// The last operation of a measurement stores nothing.
 TEST(NcclCollectivesTest, FindsThatTheLastOperationStoredNothing) {
   const auto lost = [](int number, const Pace& pace) {
     return run_ranks(
