@@ -163,7 +163,7 @@ class LocateRun {
     if (const auto written = write(); !written) {
       return input_.refuse(kExitUndecided, written.error().message);
     }
-    input_.say(why_undecided_at_exit(report_));
+    if (command_.format == Format::text) input_.say(why_undecided_at_exit(report_));
     return exit_status(report_);
   }
 

@@ -327,8 +327,6 @@ INSTANTIATE_TEST_SUITE_P(
             "--join-deadline: \"0\" has no unit; write one of us, ms, s, min, h, d"},
         Bad{"all_reduce -v -q", "-v and -q exclude each other"},
         Bad{"all_reduce --sizes 8GiB,8,8192MiB", "--sizes: 8 GiB is listed twice"},
-        Bad{"all_reduce --backend sim --sim node=1",
-            "--sim: unknown key \"node\"; did you mean nodes?"},
         Bad{"all_reduce --sizes 8 --max 16", "--sizes and --min or --max exclude each other"},
         Bad{"all_reduce --min 16 --max 8", "--min is larger than --max"},
         Bad{"barrier --max 8MiB", "barrier moves no data: it has no sizes and no bandwidth"},
