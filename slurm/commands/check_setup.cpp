@@ -84,7 +84,7 @@ class SetupCheck {
     const auto end = deadline_.when() - std::chrono::seconds(20);  // the rest is for the node
     const slurm::CallLimits limits{.deadline = to_duration(rules_.controller_deadline), .end = end};
     const auto config = slurm::ask_config(*installation, limits);
-    if (!config) return report_no_answer(*installation, config.error().message);
+    if (!config) return report_no_answer(*installation, config.error());
     const auto conf = printable(installation->conf.string());
     lines_.ok("Slurm",
               fmt::format("{} answers, {}", config->at("SLURM_VERSION"),
@@ -97,13 +97,13 @@ class SetupCheck {
   }
 
   // Often the caller has a SLURM_CONF that hooks do not have.
-  void report_no_answer(const slurm::Installation& installation, const std::string& why) {
-    if (!installation.conf.empty()) return lines_.unreachable("Slurm", why);
+  void report_no_answer(const slurm::Installation& installation, const Error& error) {
+    if (!installation.conf.empty()) return lines_.unreachable("Slurm", error.message);
     const auto what = given_conf_.empty() ? "none at the usual places, nor from a server"
                                           : "slurmd gives a health check no SLURM_CONF";
-    lines_.fail("slurm.conf",
-                fmt::format("{}: {}; write slurm: conf: {} into muster.yaml", what, why,
-                            given_conf_.empty() ? "FILE" : printable(given_conf_)));
+    const auto why = error.missing ? std::string() : fmt::format(": {}", error.message);
+    lines_.fail("slurm.conf", fmt::format("{}{}; write slurm: conf: {} into muster.yaml", what, why,
+                                          given_conf_.empty() ? "FILE" : printable(given_conf_)));
   }
 
   // The name of this node in Slurm.

@@ -248,6 +248,9 @@ TEST_F(CloudInSlurm, TheSetupNamesWhatWillHappenToADrainedNode) {
   begin(1, "", true);
   ASSERT_TRUE(cluster().power_up("c1")) << logs();
   const auto tree = trees_.path() / "on-c1";
+  std::ofstream(tree / "etc/muster/muster.yaml")
+      << "schema: muster.site/1\nslurm: {controller_deadline: 15 s, conf: "
+      << (cluster().folder() / "etc/slurm.conf").string() << "}\n";
   const auto check = [&] {
     return cluster()
         .run({MUSTER_PROGRAM, "hook", "--check-setup", "--profile=nd96isr_h100_v5",
