@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver, what it asks for, and the firmware of GPUs.
+// The driver, what it requests, and the firmware of GPUs.
 #include <fmt/ranges.h>
 
 #include <array>

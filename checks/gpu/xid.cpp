@@ -276,7 +276,7 @@ constinit const Check check{
         "Fatal ones mean that the GPU needs a reset, a reboot or a replacement; they count until "
         "the node was rebooted, the driver reloaded or the GPU reset, however old they are. "
         "xids.yaml defines what each number means; 74 is decoded by its link registers, 144 to 150 "
-        "by unit and status, and 154 by the recovery that the driver asks for. XIDs of one GPU "
+        "by unit and status, and 154 by the recovery that the driver requests. XIDs of one GPU "
         "within seconds are one incident, named by its cause. A program error that several jobs "
         "had on the same GPU warns about the GPU. If another check finds the same fault in the "
         "GPU's own facts, only that check reports it.",

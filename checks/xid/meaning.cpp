@@ -239,11 +239,11 @@ void decode_recovery(const XidLimits& limits, const XidEvent& event, XidMeaning&
   const auto value = parse_recovery_action(event.text);
   const auto action = value ? limits.actions.find(fmt::format("{}", *value)) : limits.actions.end();
   if (action == limits.actions.end()) {
-    meaning.meaning = "the driver asks for an unknown recovery";
+    meaning.meaning = "the driver requests an unknown recovery";
     meaning.remedy = Remedy::reboot;
     return;
   }
-  meaning.meaning = fmt::format("the driver asks for {}", action->second.meaning);
+  meaning.meaning = fmt::format("the driver requests {}", action->second.meaning);
   const auto& remedy = action->second.remedy;
   meaning.remedy = remedy.value_or(Remedy::none);
   if (remedy == Remedy::watch) meaning.kind = kDegraded;

@@ -30,7 +30,7 @@ struct XidMeaning {
   bool hardware = false;          // the cause, if this recurs on one NVLink
   std::string link{};             // of an XID 74
   bool recovered = false;         // the driver reports that no recovery is needed
-  bool asks_recovery = false;     // the driver asks for a recovery
+  bool asks_recovery = false;     // the driver requests a recovery
   const XidRule* rule = nullptr;  // null for a number without a rule
   std::size_t order = 0;          // in one class, the lowest explains the others
 };

@@ -150,6 +150,10 @@ constexpr std::array kHostFaults{
                 "anon-rss:1840000000kB, file-rss:0kB, shmem-rss:0kB, UID:1000 pgtables:1kB "
                 "oom_score_adj:0");
           }),
+    warns("interface_timed_out", kH100, "host.kernel_log", "eth1",
+          [](NodeDescription& node) {
+            log(node, "NETDEV WATCHDOG: eth1 (mlx5_core): transmit queue 3 timed out");
+          }),
     fails("hca_health", kH100, "host.kernel_log", "0104:00:00.0",
           [](NodeDescription& node) {
             log(node,
