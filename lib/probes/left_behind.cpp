@@ -16,8 +16,8 @@ namespace muster {
 namespace {
 
 constexpr std::string_view kDeleted = " (deleted)";
-constexpr std::chrono::milliseconds kLongestWait{200};  // for all processes that are being killed
-constexpr double kTicksPerSecond = 100;  // USER_HZ, the unit of start times on x86 and Arm
+constexpr std::chrono::seconds kLongestWait{1};  // for all processes that are being killed
+constexpr double kTicksPerSecond = 100;          // USER_HZ, the unit of start times on x86 and Arm
 
 // The name of a file that only the child can have opened, visible as long as the child exists.
 std::string shown_name(std::string_view work) {
@@ -41,41 +41,40 @@ bool is_ours(const Root& host, const std::string& folder, std::string_view statu
   return user && *user == ::getuid() && runs_muster(host, folder);
 }
 
-// Returns when a thread of ours was started, in ticks since boot, if it is in uninterruptible
-// sleep. A thread that is being killed gets there or ends, which takes a while on a busy machine:
-// waits for it until `until`.
-std::optional<std::uint64_t> start_of_hanging(const Root& host, const std::string& folder,
-                                              Clock::time_point until) {
-  constexpr std::chrono::milliseconds kBetween{2};
-  while (true) {
-    const auto text = host.read(fmt::format("{}/stat", folder));
-    const auto stat = text ? parse_process_stat(*text) : make_error("gone");
-    const auto status = host.read(fmt::format("{}/status", folder));
-    if (!stat || !status) return std::nullopt;
-    const bool hangs = stat->state == 'D';
-    if (!hangs && !is_being_killed(*status)) return std::nullopt;
-    if (!is_ours(host, folder, *status)) return std::nullopt;
-    if (hangs) return stat->start_ticks;
-    if (Clock::now() >= until) return std::nullopt;
-    std::this_thread::sleep_for(kBetween);
-  }
+struct OwnThread {
+  bool hangs = false;  // in uninterruptible sleep
+  std::uint64_t start_ticks = 0;
+};
+
+// A thread of ours that hangs, or is being killed and will hang or end. Empty for others.
+std::optional<OwnThread> own_thread(const Root& host, const std::string& folder) {
+  const auto text = host.read(fmt::format("{}/stat", folder));
+  const auto stat = text ? parse_process_stat(*text) : make_error("gone");
+  const auto status = host.read(fmt::format("{}/status", folder));
+  if (!stat || !status) return std::nullopt;
+  const bool hangs = stat->state == 'D';
+  if ((!hangs && !is_being_killed(*status)) || !is_ours(host, folder, *status)) return std::nullopt;
+  return OwnThread{.hangs = hangs, .start_ticks = stat->start_ticks};
 }
 
-// Checks all threads: the first may have ended while another hangs.
-std::optional<LeftBehind> left_behind_as(const Root& host, std::uint64_t pid,
-                                         Clock::time_point until) {
+// Examines all threads: the first may have ended while another hangs. Appends the process to
+// `found` if it hangs. Returns whether it is about to hang or end.
+bool is_undecided(const Root& host, std::uint64_t pid, std::vector<LeftBehind>& found) {
   const auto tasks = host.list(fmt::format("/proc/{}/task", pid));
-  if (!tasks) return std::nullopt;
-  for (const auto& task : *tasks) {
+  bool undecided = false;
+  for (const auto& task : tasks.value_or(std::vector<std::string>())) {
     const auto folder = fmt::format("/proc/{}/task/{}", pid, task);
-    const auto start_ticks = start_of_hanging(host, folder, until);
-    if (!start_ticks) continue;
-    const double since_s = static_cast<double>(*start_ticks) / kTicksPerSecond;
+    const auto thread = own_thread(host, folder);
+    if (!thread) continue;
+    undecided = true;
+    if (!thread->hangs) continue;
+    const double since_s = static_cast<double>(thread->start_ticks) / kTicksPerSecond;
     LeftBehind left{.pid = pid, .work = announced_by(host, folder)};
     if (const auto uptime_s = read_uptime(host)) left.for_s = std::max(0.0, *uptime_s - since_s);
-    return left;
+    found.push_back(std::move(left));
+    return false;
   }
-  return std::nullopt;
+  return undecided;
 }
 
 }  // namespace
@@ -100,14 +99,20 @@ std::vector<LeftBehind> find_left_behind(const std::optional<std::filesystem::pa
   const Root host;
   const auto names = host.list("/proc", kMostProcesses);
   if (!names) return {};
-  const auto until = Clock::now() + kLongestWait;
-  std::vector<LeftBehind> found;
+  std::vector<std::uint64_t> pids;
   for (const auto& name : *names) {
     const auto pid = parse_unsigned(name);
     const auto command = pid ? host.read_line(fmt::format("/proc/{}/comm", *pid)) : make_error("");
-    if (!command || !command->starts_with(kOwnName)) continue;
-    auto left = left_behind_as(host, *pid, until);
-    if (left) found.push_back(*std::move(left));
+    if (command && command->starts_with(kOwnName)) pids.push_back(*pid);
+  }
+  // A process that is being killed needs the processor once more before it hangs or ends, for which
+  // it may have to wait on a busy machine.
+  constexpr std::chrono::milliseconds kBetween{2};
+  std::vector<LeftBehind> found;
+  for (const auto until = Clock::now() + kLongestWait;;) {
+    std::erase_if(pids, [&](std::uint64_t pid) { return !is_undecided(host, pid, found); });
+    if (pids.empty() || Clock::now() >= until) break;
+    std::this_thread::sleep_for(kBetween);
   }
   return found;
 }

@@ -15,10 +15,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <optional>
+#include <thread>
 
 #include "lib/base/descriptor.hpp"
 #include "lib/probes/parse/parse.hpp"
@@ -91,22 +94,45 @@ class HungFileSystem {
   pid_t server_ = -1;
 };
 
-// The children of muster that hang now, in one of their threads; the first thread may have exited.
-std::size_t left_behind() {
-  std::size_t count = 0;
+// The states of the threads of muster's children, by process. Only of those in this test's own
+// mount namespace: other tests may run at the same time.
+std::map<std::string, std::string> states_of_children() {
+  const auto own = std::filesystem::read_symlink("/proc/self/ns/mnt");
+  std::map<std::string, std::string> states;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     std::error_code gone;
-    std::filesystem::directory_iterator tasks(entry.path() / "task", gone);
-    count += static_cast<std::size_t>(
-        std::any_of(begin(tasks), end(tasks), [](const std::filesystem::directory_entry& task) {
-          std::ifstream file(task.path() / "stat");
-          std::string line;
-          std::getline(file, line);
-          const auto stat = parse_process_stat(line);
-          return stat && stat->state == 'D' && stat->name.starts_with("muster:");
-        }));
+    for (const auto& task : std::filesystem::directory_iterator(entry.path() / "task", gone)) {
+      std::ifstream file(task.path() / "stat");
+      std::string line;
+      std::getline(file, line);
+      const auto stat = parse_process_stat(line);
+      if (!stat || !stat->name.starts_with("muster:")) continue;
+      if (std::filesystem::read_symlink(task.path() / "ns/mnt", gone) != own) continue;
+      states[entry.path().filename()] += stat->state;
+    }
   }
-  return count;
+  return states;
+}
+
+// The number of children of muster that hang, in one of their threads; the first may have ended.
+// Waits for those that are being killed to hang or end.
+std::size_t left_behind() {
+  constexpr int kTries = 1000;
+  constexpr std::chrono::milliseconds kBetween{10};
+  for (int i = 0; i < kTries; ++i) {
+    const auto states = states_of_children();
+    const bool settled = std::ranges::all_of(states, [](const auto& process) {
+      return process.second.find_first_not_of("DZX") == std::string::npos;
+    });
+    if (settled) {
+      return static_cast<std::size_t>(std::ranges::count_if(states, [](const auto& process) {
+        return process.second.find('D') != std::string::npos;
+      }));
+    }
+    std::this_thread::sleep_for(kBetween);
+  }
+  ADD_FAILURE() << "a child of muster neither hangs nor ends";
+  return 0;
 }
 
 class HungMountTest : public ::testing::Test {
