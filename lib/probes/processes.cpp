@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
@@ -23,6 +24,7 @@ constexpr std::size_t kLongestStat = 4096;  // 52 numbers and a name of at most 
 struct StuckTasks {
   std::vector<Task> uninterruptible;
   std::vector<Task> zombies;
+  std::map<std::uint64_t, bool> is_muster;  // the parents of zombies
 };
 
 // Returns nothing if the process has ended: the file is gone, or reading it fails. A single read is
@@ -74,6 +76,12 @@ Result<void> add_if_stuck(const Root& root, const std::string& pid, std::string_
     return make_error(fmt::format("read /proc/{}/stat: {}", pid, stat.error().message));
   }
   if (stat->state != 'D' && stat->state != 'Z') return {};
+  if (stat->state == 'Z') {
+    // muster is about to collect its own children.
+    const auto [parent, is_first] = tasks.is_muster.try_emplace(stat->parent);
+    if (is_first) parent->second = runs_muster(root, fmt::format("/proc/{}", stat->parent));
+    if (parent->second) return {};
+  }
   Task task;
   task.pid = stat->pid;
   task.name = printable(stat->name, 64);

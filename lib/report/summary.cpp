@@ -198,9 +198,9 @@ std::string sentence(const Finding& finding) {
                      remedy);
 }
 
-std::string one_line(const Report& report, std::size_t max_length) {
+std::string one_line(const Report& report, std::size_t max_length, const Finding* leading) {
   if (!report.judged) return printable(why_not_judged(report), max_length);
-  const auto* leading = leading_finding(report);
+  if (leading == nullptr) leading = leading_finding(report);
   const auto why = why_undecided(report);
   const auto verdict = fmt::format("{}: {}", to_string(report.verdict), why);
   auto end = coverage(report);

@@ -63,8 +63,9 @@ void conclude(Report& report, const std::vector<std::string>& checks,
 [[nodiscard]] std::string sentence(const Finding& finding);
 
 // The verdict in one line, without its end: the leading finding, the number of others, the
-// coverage.
-[[nodiscard]] std::string one_line(const Report& report, std::size_t max_length);
+// coverage. `leading` leads in place of leading_finding().
+[[nodiscard]] std::string one_line(const Report& report, std::size_t max_length,
+                                   const Finding* leading = nullptr);
 
 // Makes one line of ASCII without special characters: a semicolon becomes a comma, a multi-byte
 // character a hyphen, other special characters a blank. Several blanks become one.

@@ -265,15 +265,19 @@ class HookRun {
     if (enforced.events.empty()) {
       const auto why = enforced.out_of_reach ? enforced.decision.why
                        : command_.dry_run    ? why_unreachable(controller)
-                                             : std::string();
+                                             : why_broken(controller);
       if (!why.empty()) report_unreachable(why, checked.boot_id);
     }
-    static_cast<void>(
-        caller_.console.out(fmt::format("muster: {}\n", one_line(*enforced.report, kLongestLine))));
+    static_cast<void>(caller_.console.out(fmt::format("muster: {}\n", line_of(*enforced.report))));
     // Only a prolog can hold a job back. Slurm drains a node whose prolog fails, so it fails only
     // on a node that is drained: otherwise the site's share of drains would be no limit.
     if (!is_prolog() || !enforced.decision.sick) return kHookPassed;
-    return hold_back(one_line(checked.report, kLongestLine), enforced.drained);
+    return hold_back(line_of(checked.report), enforced.drained);
+  }
+
+  // Leads with the finding that a drain's reason is about.
+  [[nodiscard]] std::string line_of(const Report& report) const {
+    return one_line(report, kLongestLine, slurm::drain_finding(report, rules_));
   }
 
   slurm::HookResult enforce_on(const CheckedNode& checked, const ControllerResult& controller) {
@@ -322,15 +326,27 @@ class HookRun {
     return nodes ? "" : nodes.error().message;
   }
 
-  // Once in each boot, so that an installation that never reaches Slurm is noticed before the first
-  // sick node.
+  // A healthy node asks Slurm only once an hour. Empty if Slurm's programs still work on this
+  // machine, as far as that shows without asking slurmctld.
+  [[nodiscard]] std::string why_broken(const ControllerResult& controller) const {
+    if (!controller) return controller.error().message;
+    if (command_.context != "periodic") return "";
+    const auto works = check_programs(rules_, caller_.variables, deadline_.when() - kReserve);
+    return works ? "" : works.error().message;
+  }
+
+  // Once in each boot, and again after Slurm could be asked in between: so that an installation
+  // that does not reach Slurm is noticed before the first sick node.
   void report_unreachable(const std::string& why, const std::string& boot_id) {
     constexpr std::string_view kUnreachable = "Slurm could not be asked: ";
     if (history_ && !command_.dry_run) {
+      const auto look = last_look_ ? last_look_->last() : std::nullopt;
+      const auto asked_at = look ? look->at : slurm::Time{};
       const auto earlier = history_->events({.nodes = {node_}, .kinds = {"trouble"}});
       const bool was_reported =
           earlier && std::ranges::any_of(*earlier, [&](const slurm::Event& each) {
-            return each.boot_id == boot_id && each.message.starts_with(kUnreachable);
+            return each.boot_id == boot_id && each.at >= asked_at &&
+                   each.message.starts_with(kUnreachable);
           });
       if (was_reported) return;
     }

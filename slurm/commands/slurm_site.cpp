@@ -204,6 +204,16 @@ Result<std::unique_ptr<slurm::Controller>> reach_slurm(const slurm::Rules& rules
                                 {.deadline = to_duration(rules.controller_deadline), .end = end});
 }
 
+Result<void> check_programs(const slurm::Rules& rules, const Variables& variables,
+                            Clock::time_point end) {
+  TRY_ASSIGN(const auto installation, slurm::find_installation(rules, variables));
+  const slurm::CallLimits limits{.deadline = to_duration(rules.controller_deadline), .end = end};
+  for (const auto& program : {installation.sinfo, installation.scontrol}) {
+    TRY(slurm::call(installation, program, {"--version"}, limits));
+  }
+  return {};
+}
+
 Attempt<Site> reach_site(std::string_view root, const Caller& caller) {
   auto rules = read_rules(root, caller.variables);
   if (!rules) return bad_configuration(rules.error());

@@ -43,6 +43,10 @@ namespace muster::app {
                                                                      const Variables& variables,
                                                                      Clock::time_point end);
 
+// Runs Slurm's programs without asking slurmctld. An error: they are not there or do not run.
+[[nodiscard]] Result<void> check_programs(const slurm::Rules& rules, const Variables& variables,
+                                          Clock::time_point end);
+
 struct Site {
   slurm::Rules rules;
   std::unique_ptr<slurm::Controller> controller;

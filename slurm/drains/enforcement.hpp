@@ -71,11 +71,16 @@ class Enforcement {
 
   // Reports an event, which is added to the history when everything is done.
   void report(std::string_view kind, std::string message, std::string reason = "");
+  // The check, the device and the texts are the event's own; the rest is that of this run.
+  void report(Event event);
   // Reports why the node stays drained: once per reason, not in every run.
   void report_kept(std::optional<Time> since);
   void report_problem(std::string message);
   // Reports that no drain is called for any more after a refusal.
   void report_end_of_refusal();
+  // The refusals of the last day, one per check, that neither a drain nor a clean run has ended.
+  [[nodiscard]] std::vector<Event> lasting_refusals() const;
+  [[nodiscard]] bool has_passed(std::string_view check) const;
   [[nodiscard]] bool was_refused(std::string_view message) const;
   [[nodiscard]] std::vector<Event> past_events(const EventFilter& filter) const;
   void write_history();
@@ -87,6 +92,7 @@ class Enforcement {
   Situation situation_;
   HookResult result_;
   std::chrono::milliseconds longest_look_{0};
+  bool refusal_lasts_ = false;  // of a check that this run has not judged
 };
 
 }  // namespace muster::slurm

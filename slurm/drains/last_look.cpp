@@ -29,20 +29,22 @@ std::string file_name(std::string_view node) {
 LastLook::LastLook(const std::filesystem::path& folder, std::string_view node)
     : file_(folder / file_name(node)) {}
 
-std::optional<std::string> LastLook::recent_boot(Time now) const {
+std::optional<LastLook::Look> LastLook::last() const {
   const auto text = read();
   const auto words = split_words(text ? *text : std::string_view());
   if (words.size() != 2) return std::nullopt;
   const auto at = parse_time(words[1]);
-  const bool is_recent = at && *at <= now && now - *at < kLasts;
-  return is_recent ? std::optional(std::string(words[0])) : std::nullopt;
+  return at ? std::optional(Look{.boot_id = std::string(words[0]), .at = *at}) : std::nullopt;
 }
 
 bool LastLook::is_recent(std::string_view boot_id, Time now) const {
-  return recent_boot(now) == (boot_id.empty() ? "-" : boot_id);
+  return is_recent(now) && last()->boot_id == (boot_id.empty() ? "-" : boot_id);
 }
 
-bool LastLook::is_recent(Time now) const { return recent_boot(now).has_value(); }
+bool LastLook::is_recent(Time now) const {
+  const auto look = last();
+  return look && look->at <= now && now - look->at < kLasts;
+}
 
 Result<void> LastLook::note(std::string_view boot_id, Time now) const {
   return write(

@@ -22,6 +22,13 @@ class LastLook {
 
   LastLook(const std::filesystem::path& folder, std::string_view node);
 
+  struct Look {
+    std::string boot_id;  // "-" if it is unknown
+    Time at{};
+  };
+
+  // Nothing if there was none, or the node is out of service or sick.
+  [[nodiscard]] std::optional<Look> last() const;
   // Whether Slurm showed in this boot, not long ago, that nothing of muster's is in force.
   [[nodiscard]] bool is_recent(std::string_view boot_id, Time now) const;
   // The same for any boot.
@@ -37,8 +44,6 @@ class LastLook {
 
  private:
   [[nodiscard]] Result<std::string> read() const;
-  // The boot of a recent look; nothing if there is none.
-  [[nodiscard]] std::optional<std::string> recent_boot(Time now) const;
   [[nodiscard]] Result<void> write(std::string_view text) const;
 
   std::filesystem::path file_;

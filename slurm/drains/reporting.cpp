@@ -14,6 +14,7 @@ namespace {
 
 // A refusal that lasts is reported again.
 constexpr std::chrono::hours kAgain{1};
+constexpr std::chrono::hours kLongestRefusal{24};  // without being reported again
 
 // The kinds of events that tell whether a refusal still lasts.
 constexpr std::array<std::string_view, 6> kAboutRefusals{"refused", "over",    "drained",
@@ -22,16 +23,19 @@ constexpr std::array<std::string_view, 6> kAboutRefusals{"refused", "over",    "
 }  // namespace
 
 void Enforcement::report(std::string_view kind, std::string message, std::string reason) {
-  Event event{.at = services_.now(),
-              .node = request_.node,
-              .kind = std::string(kind),
-              .context = request_.context,
-              .job = request_.job,
-              .check = result_.decision.check,
-              .device = result_.decision.device,
-              .message = std::move(message),
-              .reason = std::move(reason),
-              .boot_id = request_.boot_id};
+  report(Event{.kind = std::string(kind),
+               .check = result_.decision.check,
+               .device = result_.decision.device,
+               .message = std::move(message),
+               .reason = std::move(reason)});
+}
+
+void Enforcement::report(Event event) {
+  event.at = services_.now();
+  event.node = request_.node;
+  event.context = request_.context;
+  event.job = request_.job;
+  event.boot_id = request_.boot_id;
   services_.tell(event);
   result_.events.push_back(std::move(event));
 }
@@ -72,7 +76,8 @@ bool Enforcement::was_refused(std::string_view message) const {
                                    .since = services_.now() - kAgain + std::chrono::seconds(1)});
   const auto last = std::find_if(events.rbegin(), events.rend(), [&](const Event& event) {
     const bool is_others = event.context != request_.context || event.job != request_.job;
-    return !(is_others && (event.kind == "refused" || event.kind == "over"));
+    const bool is_end_of_another = event.kind == "over" && event.check != result_.decision.check;
+    return !(is_others && (event.kind == "refused" || is_end_of_another));
   });
   return last != events.rend() && last->kind == "refused" && last->message == message;
 }
@@ -91,21 +96,50 @@ void Enforcement::note_refusal() {
   }
 }
 
-// In every run of a healthy node, so that only the newest event is read.
+// Any run ends a refusal whose check it has judged: a health check that of a prolog, too.
 void Enforcement::report_end_of_refusal() {
   if (request_.dry_run || !result_.events.empty()) return;
-  const auto newest = past_events({.most = 1});
-  const bool is_over = !newest.empty() && newest.back().kind == "refused" &&
-                       newest.back().node == request_.node &&
-                       newest.back().context == request_.context;
-  if (is_over) report("over", "no drain is called for any more");
-  if (is_over && !situation_.node) static_cast<void>(look());
+  // Every sick run makes the next one ask Slurm, so most runs need no look into the history.
+  const bool is_quiet = services_.last_look != nullptr &&
+                        services_.last_look->is_recent(request_.boot_id, situation_.now);
+  for (const auto& refused : is_quiet ? std::vector<Event>() : lasting_refusals()) {
+    if (!has_passed(refused.check)) {
+      refusal_lasts_ = true;
+      continue;
+    }
+    Event over = refused;
+    over.kind = "over";
+    over.message = "no drain is called for any more";
+    report(std::move(over));
+  }
+  if (!result_.events.empty() && !situation_.node) static_cast<void>(look());
   if (!situation_.node) return;
   const auto memory = parse_node_memory(situation_.node->memory);
   if (!memory || !memory->refused) return;
-  if (is_over || situation_.now - memory->refused->at > kRefusalLasts) {
+  if (has_passed(memory->refused->check) || situation_.now - memory->refused->at > kRefusalLasts) {
     remember(memory_after(*situation_.node, request_.rules, situation_.now));
   }
+}
+
+std::vector<Event> Enforcement::lasting_refusals() const {
+  std::vector<Event> lasting;
+  for (auto& event : past_events({.nodes = {request_.node},
+                     .kinds = {kAboutRefusals.begin(), kAboutRefusals.end()},
+                     .since = situation_.now - kLongestRefusal})) {
+    std::erase_if(lasting, [&](const Event& each) {
+      const bool is_about_one = event.kind == "refused" || event.kind == "over";
+      return !is_about_one || event.check.empty() || each.check == event.check;
+    });
+    // An admin's word that was refused is not a fault.
+    if (event.kind == "refused" && event.context != "admin") lasting.push_back(std::move(event));
+  }
+  return lasting;
+}
+
+bool Enforcement::has_passed(std::string_view check) const {
+  return std::ranges::any_of(request_.report->checks, [&](const CheckResult& each) {
+    return each.id == check && (each.outcome == Outcome::pass || each.outcome == Outcome::warn);
+  });
 }
 
 void Enforcement::note_look() const {
@@ -113,7 +147,8 @@ void Enforcement::note_look() const {
   const auto& node = *situation_.node;
   const auto memory = parse_node_memory(node.memory);
   const bool is_remembered = memory && (!memory->check.empty() || memory->refused);
-  if (result_.decision.sick || result_.out_of_reach || is_ours(node.reason) || is_remembered) {
+  if (result_.decision.sick || result_.out_of_reach || is_ours(node.reason) || is_remembered ||
+      refusal_lasts_) {
     return services_.last_look->forget();
   }
   static_cast<void>(services_.last_look->note(request_.boot_id, situation_.now));

@@ -112,7 +112,7 @@ void add_noted_refusals(const std::vector<NodeState>& cluster,
   }
 }
 
-// The last refusal of each node in the history, unless its end or a drain followed.
+// The last refusal of each node in the history that neither its end nor a drain followed.
 std::vector<Event> refusals(const std::vector<std::string>& nodes, Time now, const History& history,
                             std::string& trouble) {
   const auto events = history.events({.nodes = nodes, .since = now - std::chrono::hours(24)});
@@ -120,15 +120,23 @@ std::vector<Event> refusals(const std::vector<std::string>& nodes, Time now, con
     trouble = events.error().message;
     return {};
   }
-  std::map<std::string, Event> last;
-  const std::set<std::string_view> ends{"over", "drained", "resumed", "released"};
+  std::map<std::string, std::vector<Event>> lasting;
+  const std::set<std::string_view> ends{"drained", "resumed", "released"};
   for (const auto& event : *events) {
     if (event.context == "admin") continue;
-    if (event.kind == "refused") last[event.node] = event;
-    if (ends.contains(event.kind)) last.erase(event.node);
+    auto& of_node = lasting[event.node];
+    if (event.kind == "refused" || event.kind == "over") {
+      std::erase_if(of_node, [&](const Event& each) {
+        return event.check.empty() || each.check == event.check;
+      });
+    }
+    if (event.kind == "refused") of_node.push_back(event);
+    if (ends.contains(event.kind)) of_node.clear();
   }
   std::vector<Event> standing;
-  for (auto& [node, event] : last) standing.push_back(std::move(event));
+  for (auto& [node, refusals] : lasting) {
+    if (!refusals.empty()) standing.push_back(std::move(refusals.back()));
+  }
   return standing;
 }
 

@@ -64,6 +64,13 @@ TEST_F(ProcessesProbeTest, RecognisesChildrenOfMusterByUserAndProgram) {
 }
 
 // The kernel allows four million processes.
+TEST_F(ProcessesProbeTest, OmitsZombiesThatMusterIsAboutToCollect) {
+  tree_.write("proc/7/stat", stat_line(7, "muster:ib", 'Z', 70));
+  EXPECT_THAT(*probe()->zombies, ::testing::SizeIs(1));
+  tree_.link("proc/1/exe", "/usr/bin/muster");
+  EXPECT_THAT(*probe()->zombies, IsEmpty());
+}
+
 TEST_F(ProcessesProbeTest, ListsVeryManyProcesses) {
   constexpr int kMany = 66000;
   for (int pid = 1000; pid < 1000 + kMany; ++pid) {

@@ -291,6 +291,9 @@ TEST_F(HookTest, WithoutSlurmPassesAndSaysSo) {
 }
 
 TEST_F(HookTest, AsksNoSlurmForAHealthyNodeThatItSawLately) {
+  begin_slurm();
+  write_rules(fmt::format("  programs: {}\n", path("bin")));
+  slurm_.program("sinfo", "exit 1");
   const slurm::LastLook look(path("state"), "n7");
   std::filesystem::create_directories(path("state"));
   ASSERT_TRUE(look.note("", wall_time()));
@@ -314,6 +317,53 @@ TEST_F(HookTest, AHealthyNodeSaysOnceInEachBootThatSlurmCannotBeAsked) {
   boot("1d0ab6c2-3a5e-4c0e-9a54-0d3c3f0a1b02");
   EXPECT_EQ(hook(command("periodic")), 0);
   EXPECT_THAT(events(), ElementsAre(says, says));
+}
+
+// After Slurm could be asked in this boot.
+TEST_F(HookTest, AHealthCheckReportsThatSlurmsProgramsBroke) {
+  begin_slurm();
+  write_rules(fmt::format("  spread: 0 s\n  programs: {}\n", path("bin")));
+  dir_.write("root/proc/sys/kernel/random/boot_id", "1d0ab6c2-3a5e-4c0e-9a54-0d3c3f0a1b01\n");
+  const auto check = [&] { EXPECT_EQ(hook(command("periodic")), 0); };
+  check();
+  EXPECT_THAT(events(), ::testing::IsEmpty());
+  slurm_.program("scontrol", "echo 'libslurm.so.38: cannot open shared object file' >&2; exit 127");
+  for (int i = 0; i < 3; ++i) check();
+  const auto broken =
+      "trouble periodic: Slurm could not be asked: scontrol ended with status 127: "
+      "libslurm.so.38: cannot open shared object file";
+  EXPECT_THAT(events(), ElementsAre(broken));
+  EXPECT_THAT(caller_.out(), HasSubstr("muster: trouble n7: Slurm could not be asked: scontrol"));
+  std::filesystem::remove(path("bin/sinfo"));
+  check();
+  EXPECT_THAT(events(), ElementsAre(broken));
+}
+
+// The drain's reason is about the gravest fault, and so is the line.
+TEST_F(HookTest, TheLineLeadsWithTheFaultThatTheNodeIsDrainedFor) {
+  begin_slurm();
+  write_rules(fmt::format("  programs: {}\n", path("bin")));
+  const CheckNode two_faults = [](const auto&...) -> Attempt<CheckedNode> {
+    CheckedNode checked;
+    checked.report = {.node = "n7",
+                      .context = "prolog",
+                      .verdict = Verdict::unhealthy,
+                      .checks = {{"host.limits", Outcome::fail}, {"ib.rate", Outcome::fail}},
+                      .findings = {{.check = "host.limits",
+                                    .device = "node",
+                                    .outcome = Outcome::fail,
+                                    .message = "64 locked pages",
+                                    .remedy = Remedy::fix_config},
+                                   {.check = "ib.rate",
+                                    .device = "mlx5_ib0",
+                                    .outcome = Outcome::fail,
+                                    .message = "200 Gb/s",
+                                    .remedy = Remedy::report_to_provider}}};
+    return checked;
+  };
+  EXPECT_EQ(SlurmTest::hook(command("prolog"), two_faults), 1);
+  EXPECT_THAT(slurm_.node(), HasSubstr("|muster: ib.rate mlx5_ib0: 200 Gb/s, and 1 more"));
+  EXPECT_THAT(caller_.out(), HasSubstr("muster: unhealthy: ib.rate mlx5_ib0: 200 Gb/s"));
 }
 
 TEST_F(HookTest, ADryRunSaysThatSlurmCannotBeAsked) {

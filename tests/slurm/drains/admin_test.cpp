@@ -118,6 +118,21 @@ TEST_F(AdminTest, DrainsWithoutTheirReasonAreKnownByTheNodesMemory) {
                   AdminAnswer{"n003", false, "left alone: it is drained"}));
 }
 
+// A reason that begins like muster's and is somebody's own.
+TEST_F(AdminTest, LeavesAnothersWordsBehindMustersNameAlone) {
+  run(sick());
+  cluster.drain("n001", "muster: gpu.persistence gpu3: waits for a part, bob");
+  cluster.drain("n002", "muster: leave it, bob");
+  cluster.drain("n003", kReason, "alice");
+  for (const auto& answer : resume({"n001", "n002", "n003"})) {
+    EXPECT_FALSE(answer.done) << answer.node;
+    EXPECT_THAT(answer.what, HasSubstr("left alone: it is drained by ")) << answer.node;
+  }
+  for (const auto& answer : drain({"n001", "n002", "n003"})) EXPECT_FALSE(answer.done);
+  EXPECT_EQ(cluster.drained(), 3);
+  EXPECT_EQ(cluster.node("n002").reason, "muster: leave it, bob");
+}
+
 // Resuming a node resets its history; a drain that another one replaced is not muster's any more.
 TEST_F(AdminTest, WhatStandsWithTheNodeFollows) {
   run(sick());

@@ -30,6 +30,28 @@ TEST_F(EnforceTest, AHealthyNodeAsksSlurmOnceInEachBootAndEveryHour) {
   EXPECT_EQ(count("read"), 2);
 }
 
+// From a login node by `muster drain --report`, or by a hook whose state is gone: the truth is in
+// Slurm, and the node's own history knows nothing of it.
+TEST_F(EnforceTest, ADrainThatWasSentElsewhereIsFoundWithinTheHour) {
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(run(healthy()).events, IsEmpty());
+  {
+    auto elsewhere = hands_of("login");
+    elsewhere.last_look = nullptr;
+    const auto found = sick();
+    HookRequest drain = order;
+    drain.report = &found;
+    drain.node = "n001";
+    EXPECT_TRUE(enforce(drain, elsewhere).drained);
+  }
+  std::vector<std::string> seen;
+  for (int i = 0; i < 16; ++i) {
+    cluster.pass(kInterval);
+    for (const auto& kind : kinds(run(healthy()))) seen.push_back(kind);
+  }
+  EXPECT_THAT(seen, ElementsAre("kept", "kept", "resumed"));
+  EXPECT_EQ(cluster.node("n001").state, "idle");
+}
+
 TEST_F(EnforceTest, DrainsASickNode) {
   order.context = "prolog";
   order.job = "4711";

@@ -270,16 +270,46 @@ TEST_F(MemoryTest, AnAdminsOwnReasonIsLeftAlone) {
   }
 }
 
-// With the memory of our drain still there.
+// With the memory of our drain still there. An event says so once.
 TEST_F(MemoryTest, AReasonThatWasPutOverOursIsNotTakenOver) {
   run(sick());
   cluster.drain("n001", "muster: gpu.persistence gpu3: mine; reboot the node", "root");
   for (const bool lost : {false, true}) {
     if (lost) lose_state();
-    for (int i = 0; i < 5; ++i) run(healthy());
+    std::vector<std::string> said;
+    for (int i = 0; i < 5; ++i) {
+      for (const auto& event : run(healthy()).events) said.push_back(event.message);
+    }
+    EXPECT_THAT(said, ElementsAre("the node was drained by root with the reason \"muster: "
+                                  "gpu.persistence gpu3: mine; reboot the node\""));
     EXPECT_EQ(cluster.node("n001").state, "drained");
     EXPECT_EQ(count("resume"), 0);
   }
+}
+
+TEST_F(MemoryTest, TheReasonCountsTheFaultsThatAreThere) {
+  auto two = sick(Remedy::report_to_provider);
+  two.findings.push_back({.check = "host.limits",
+                          .device = "node",
+                          .outcome = Outcome::fail,
+                          .message = "64 locked pages",
+                          .remedy = Remedy::fix_config});
+  two.checks.push_back({"host.limits", Outcome::fail});
+  run(two);
+  const auto with = [](std::string_view more) {
+    return fmt::format(
+        "muster: gpu.persistence gpu3: persistence mode is off{}; report to the provider", more);
+  };
+  EXPECT_EQ(cluster.node("n001").reason, with(", and 1 more"));
+  run(sick(Remedy::report_to_provider));
+  EXPECT_EQ(cluster.node("n001").reason, with(""));
+  EXPECT_EQ(record()->check, "gpu.persistence");
+  EXPECT_TRUE(record()->settled);
+  EXPECT_EQ(record()->drains.size(), 1);
+  run(two);
+  EXPECT_EQ(cluster.node("n001").reason, with(", and 1 more"));
+  for (int i = 0; i < 3; ++i) run(two);
+  EXPECT_EQ(count("drain"), 3);
 }
 
 TEST_F(MemoryTest, AWorseFaultChangesTheReasonAndIsAnEvent) {
@@ -330,6 +360,27 @@ TEST_F(MemoryTest, AfterARebootBySlurmDrainsStillCount) {
     EXPECT_THAT(kinds(run(healthy())), ElementsAre("released"));
     EXPECT_EQ(memory().check, "");
     EXPECT_EQ(memory().drains.size(), i);
+  }
+}
+
+// slurmd checks the node before it registers.
+TEST_F(MemoryTest, AFaultThatOutlivesARebootBySlurmDrainsAgain) {
+  for (const auto* state : {"reboot^", "drained^"}) {
+    cluster = FakeCluster(4);
+    lose_state();
+    order.boot_id = "boot-1";
+    run(sick(Remedy::reboot));
+    run(healthy());
+    cluster.node("n001").state = state;
+    cluster.node("n001").reason += " : reboot issued";
+    order.boot_id = "boot-2";
+    run(sick(Remedy::reboot));
+    cluster.resume("n001");
+    cluster.pass(kInterval);
+    const auto again = run(sick(Remedy::reboot));
+    ASSERT_THAT(kinds(again), ElementsAre("released", "drained")) << state;
+    EXPECT_THAT(again.events[0].message, HasSubstr("was rebooted")) << state;
+    EXPECT_EQ(memory().drains.size(), 2) << state;
   }
 }
 

@@ -141,13 +141,56 @@ TEST_F(RefusalTest, EachContextAndEachJobHasItsOwn) {
     EXPECT_THAT(kinds(run(sick())), ElementsAre("refused")) << job;
     EXPECT_THAT(kinds(run(sick())), IsEmpty()) << job;
   }
-  // A prolog looks at less: its health ends no refusal of a health check.
   order.context = "periodic";
   order.job = "";
   EXPECT_THAT(kinds(run(sick())), IsEmpty());
-  EXPECT_THAT(kinds(run(healthy())), IsEmpty());
+}
+
+// Whatever context found the fault.
+TEST_F(RefusalTest, IsEndedByAnyRunThatJudgedItsCheck) {
+  for (const auto* context : {"prolog", "periodic", "epilog"}) {
+    order.context = "prolog";
+    order.job = "1";
+    EXPECT_THAT(next(sick()), ElementsAre("refused"));
+    ASSERT_TRUE(memory().refused);
+    order.context = context;
+    order.job = "";
+    const auto ended = run(healthy());
+    EXPECT_THAT(kinds(ended), ElementsAre("over")) << context;
+    EXPECT_THAT(ended.events, testing::Each(testing::Field(&Event::check, "gpu.persistence")));
+    EXPECT_FALSE(memory().refused) << context;
+    EXPECT_THAT(next(healthy()), IsEmpty());
+  }
+}
+
+TEST_F(RefusalTest, LastsWhileNoRunJudgesItsCheck) {
   order.context = "prolog";
-  EXPECT_THAT(kinds(run(healthy())), ElementsAre("over"));
+  EXPECT_THAT(next(sick()), ElementsAre("refused"));
+  auto other = healthy();
+  order.context = "periodic";
+  for (const auto& checks : {std::vector<CheckResult>{{"host.limits", Outcome::pass}},
+                             {{"gpu.persistence", Outcome::skip}, {"host.limits", Outcome::pass}},
+                             {{"gpu.persistence", Outcome::unknown}}}) {
+    other.checks = checks;
+    EXPECT_THAT(next(other), IsEmpty());
+    EXPECT_TRUE(memory().refused);
+  }
+  EXPECT_THAT(next(healthy()), ElementsAre("over"));
+}
+
+// Each fault has its own end, and a new refusal after it.
+TEST_F(RefusalTest, OfTwoFaultsEachEndsByItself) {
+  auto other = sick();
+  other.findings[0].check = other.checks[0].id = "host.limits";
+  EXPECT_THAT(next(sick()), ElementsAre("refused"));
+  EXPECT_THAT(next(other), ElementsAre("refused"));
+  const auto ended = run(healthy());
+  ASSERT_THAT(kinds(ended), ElementsAre("over"));
+  EXPECT_EQ(ended.events[0].check, "gpu.persistence");
+  order.context = "prolog";
+  EXPECT_THAT(next(sick()), ElementsAre("refused"));
+  order.context = "periodic";
+  EXPECT_THAT(next(sick()), ElementsAre("refused"));
 }
 
 TEST_F(RefusalTest, ADryRunAlwaysSaysItAndEndsNone) {
