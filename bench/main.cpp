@@ -34,9 +34,10 @@ constexpr std::array kSubcommands{Subcommand{"node", bench::node::run},
 static_assert(std::ranges::equal(kSubcommands, bench::kSubcommands, {}, &Subcommand::name));
 
 int run(std::span<const char* const> arguments) {
-  const bench::RunInput input{.console = muster::make_console(),
-                              .variables = muster::environment(),
-                              .asked = bench::common_words(arguments)};
+  bench::RunInput input{.console = muster::make_console(),
+                        .variables = muster::environment(),
+                        .asked = bench::common_words(arguments)};
+  muster::follow_launcher(input.console, input.variables);
   const std::string_view first = arguments.empty() ? "" : arguments.front();
   const auto* const named = std::ranges::find(kSubcommands, first, &Subcommand::name);
   if (named != kSubcommands.end()) return named->run(arguments.subspan(1), input);

@@ -115,12 +115,12 @@ class Measuring {
  private:
   [[nodiscard]] Result<void> run_sizes() {
     for (std::size_t i = 0; i < sizes_.size(); ++i) {
-      left_ = time_left(i);
       const auto begin = Clock::now();
+      ends_ = begin + time_left(i);
       TRY(run_size(sizes_[i]));
       last_ = Clock::now() - begin;
     }
-    left_.clear();
+    ends_ = {};
     return {};
   }
 
@@ -132,18 +132,15 @@ class Measuring {
     return broadcast(group_, more ? 1 : 0).map([](int word) { return word != 0; });
   }
 
-  // Estimates the time for the sizes from `next` on by the one before, as "; about 40 s left".
-  // Empty if it is short or unknown.
-  [[nodiscard]] std::string time_left(std::size_t next) const {
+  // Estimates the time for the sizes from `next` on by the one before; zero if it is unknown.
+  [[nodiscard]] Clock::duration time_left(std::size_t next) const {
     // The time of smaller operations does not depend on their size.
     constexpr std::uint64_t kProportional = 1ULL << 20U;
-    constexpr std::chrono::seconds kWorthShowing{2};
     if (next == 0 || sizes_[next - 1] < kProportional) return {};
     double bytes = 0;
     for (std::size_t i = next; i < sizes_.size(); ++i) bytes += static_cast<double>(sizes_[i]);
-    const auto left = std::chrono::duration_cast<std::chrono::seconds>(
+    return std::chrono::duration_cast<Clock::duration>(
         last_ * (bytes / static_cast<double>(sizes_[next - 1])));
-    return left < kWorthShowing ? std::string() : fmt::format("; about {} s left", left.count());
   }
 
   // The number of consecutive iterations that share one mean.
@@ -188,7 +185,7 @@ class Measuring {
     const Ticker ticker(
         [&](Clock::duration since) {
           return progress_line({.what = describe(operation),
-                                .left = left_,
+                                .left = left_in_words(ends_ - Clock::now()),
                                 .done = timer_.progress()->finished.load(),
                                 .all = all,
                                 .since = since,
@@ -239,7 +236,7 @@ class Measuring {
   // The placements of the largest size, for each variant; the judged one first.
   std::vector<std::vector<Operation>> largest_;
   Clock::duration last_{};  // the time of the previous size
-  std::string left_;        // see time_left()
+  Clock::time_point ends_;  // see time_left()
 };
 
 class SplitMeasuring {

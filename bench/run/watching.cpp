@@ -152,6 +152,13 @@ void end_on_signals(RankContext& self) {
   }).detach();
 }
 
+std::string left_in_words(Clock::duration left) {
+  constexpr std::chrono::seconds kWorthShowing{2};
+  if (left < kWorthShowing) return {};
+  return fmt::format("; about {} s left",
+                     std::chrono::duration_cast<std::chrono::seconds>(left).count());
+}
+
 std::string progress_line(const OperationProgress& progress) {
   // A rank that waits has finished its own work.
   if (!progress.awaited.empty()) {

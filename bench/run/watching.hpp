@@ -101,6 +101,9 @@ struct OperationProgress {
   std::vector<int> awaited;  // ranks
 };
 
+// "; about 40 s left"; empty if it is short or over.
+[[nodiscard]] std::string left_in_words(Clock::duration left);
+
 // "all_reduce of 8 GiB: 12 of 25 iterations; about 9 s left", "...; waiting for rank 5".
 [[nodiscard]] std::string progress_line(const OperationProgress& progress);
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/command/output.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <string>
 #include <system_error>
@@ -29,19 +32,51 @@ Result<void> write_to(int descriptor, std::string_view name, std::string_view te
   return os_error("write", name, code);
 }
 
-std::size_t terminal_width() {
+std::size_t terminal_width(int descriptor) {
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0) return 0;
   return size.ws_col;
+}
+
+// Whether the user wants colours on a terminal.
+bool allows_colour() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* kind = std::getenv("TERM");
+  const bool dumb = kind != nullptr && std::string_view(kind) == "dumb";
+  return !dumb && (no_colour == nullptr || *no_colour == '\0');
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& proc, int process) {
+  return proc / fmt::format("{}", process);
+}
+
+// 0 if it is unknown.
+int parent_of(const std::filesystem::path& proc, int process) {
+  std::ifstream status(folder_of(proc, process) / "status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (!line.starts_with("PPid:")) continue;
+    const auto parent = parse_unsigned(trim(std::string_view(line).substr(5)));
+    return parent && *parent <= INT_MAX ? static_cast<int>(*parent) : 0;
+  }
+  return 0;
+}
+
+// The standard output of the first ancestor that has another than this process.
+std::filesystem::path launchers_output(const std::filesystem::path& proc, int process) {
+  std::error_code failure;
+  const auto own = std::filesystem::read_symlink(folder_of(proc, process) / "fd/1", failure);
+  for (int each = parent_of(proc, process); each > 1; each = parent_of(proc, each)) {
+    auto file = folder_of(proc, each) / "fd/1";
+    if (std::filesystem::read_symlink(file, failure) != own) return file;
+  }
+  return {};
 }
 
 }  // namespace
 
 Console make_console() {
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
-  const char* no_colour = std::getenv("NO_COLOR");
-  const char* kind = std::getenv("TERM");
-  const bool dumb = kind != nullptr && std::string_view(kind) == "dumb";
   Console console;
   console.out = [](std::string_view text) {
     return write_to(STDOUT_FILENO, "to standard output", text);
@@ -50,9 +85,19 @@ Console make_console() {
     // If standard error cannot be written, there is nowhere to report it.
     (void)write_all(STDERR_FILENO, fmt::format("{}\n", printable(line, 1000)));
   };
-  console.colour = terminal && !dumb && (no_colour == nullptr || *no_colour == '\0');
-  console.width = terminal ? terminal_width() : 0;
+  console.colour = terminal && allows_colour();
+  console.width = terminal ? terminal_width(STDOUT_FILENO) : 0;
   return console;
+}
+
+void follow_launcher(Console& console, const std::map<std::string, std::string>& variables,
+                     const std::filesystem::path& proc, int process) {
+  if (!variables.contains("OMPI_COMM_WORLD_RANK") && !variables.contains("MPI_LOCALRANKID")) return;
+  const auto file = launchers_output(proc, process);
+  const Descriptor output(::open(file.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  const bool terminal = output.is_open() && ::isatty(output.get()) == 1;
+  console.colour = terminal && allows_colour();
+  console.width = terminal ? terminal_width(output.get()) : 0;
 }
 
 std::optional<int> descriptor_named(std::string_view name) {

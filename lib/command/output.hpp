@@ -2,6 +2,8 @@
 // Where a command's text goes: standard output, standard error, or a file that is replaced at once.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -28,6 +30,12 @@ struct Console {
 
 // The console of this process. Colour only on a terminal, and not with NO_COLOR.
 [[nodiscard]] Console make_console();
+
+// mpirun gives each rank a terminal of its own and copies what is written there. The console then
+// follows mpirun's own output, if it runs on this machine: no colours and no width, unless that is
+// a terminal. `proc` and `process`: of this process.
+void follow_launcher(Console& console, const std::map<std::string, std::string>& variables,
+                     const std::filesystem::path& proc = "/proc", int process = ::getpid());
 
 // The mode of a new file, before the umask. Snapshots contain the kernel log and the environment.
 inline constexpr unsigned kReportMode = 0666;

@@ -203,11 +203,26 @@ void Enforcement::count_unclean_run() {
   if (found != nullptr && is_drained()) {
     if (is_other_host(*drain, request_.identity, request_.machine)) return renew(*drain, *found);
     if (gravity(found->remedy) > gravity(drain->remedy)) return worsen(*drain, *found);
+    correct_reason(*drain, *found);
   }
   if (drain->clean == 0) return;
   auto changed = *drain;
   changed.clean = 0;
   remember(memory_of(changed));
+}
+
+void Enforcement::correct_reason(const NodeMemory& drain, const Finding& found) {
+  const auto device = found.device == "node" ? "" : found.device;
+  const auto others = count_others(report_of_drain(situation_), found);
+  const bool is_same = found.check == drain.check && device == drain.device;
+  if (!is_same || lost_its_reason(*situation_.node)) return;
+  if (others == others_in(situation_.node->reason)) return;
+  if (request_.dry_run || !has_time_to_drain()) return;
+  const auto reason = make_reason(found, others);
+  const auto memory = memory_while(*situation_.node, drain, reason, request_.rules, situation_.now);
+  // If it fails, the next run tries again.
+  static_cast<void>(services_.controller->drain(request_.node, reason, allowed_memory(memory)));
+  static_cast<void>(look());
 }
 
 void Enforcement::worsen(const NodeMemory& drain, const Finding& found) {

@@ -49,6 +49,8 @@ class Enforcement {
   // Resets the count of clean runs if this run is unclean, and makes a graver fault the reason.
   void count_unclean_run();
   void worsen(const NodeMemory& drain, const Finding& found);
+  // Changes the number of further faults in the reason if it is another by now.
+  void correct_reason(const NodeMemory& drain, const Finding& found);
   // Makes a drain that was another host's, whose name this host has by now, one of this host.
   void renew(const NodeMemory& drain, const Finding& found);
   // Changes the reason of a node that is drained, and reports it as an event of this kind.

@@ -62,6 +62,15 @@ std::string make_admins_reason(std::string_view user, std::string_view text) {
                      why.substr(0, kLongestReason - before.size() - behind.size()), behind);
 }
 
+std::size_t others_in(std::string_view reason) {
+  constexpr std::string_view kBefore = ", and ";
+  const auto begin = reason.rfind(kBefore);
+  if (begin == std::string_view::npos) return 0;
+  const auto words = split_words(reason.substr(begin + kBefore.size()));
+  const bool counts = words.size() > 1 && (words[1] == "more" || words[1] == "more;");
+  return counts ? parse_unsigned(words[0]).value_or(0) : 0;
+}
+
 std::string_view without_reboot(std::string_view reason) {
   for (;;) {
     const auto colon = reason.rfind(':');

@@ -35,6 +35,9 @@ struct ReasonParts {
 // Nothing for any other text, such as an admin's own behind "muster: ".
 [[nodiscard]] std::optional<ReasonParts> parse_reason(std::string_view reason);
 
+// The N of ", and N more" in a reason that make_reason wrote; 0 if there is none.
+[[nodiscard]] std::size_t others_in(std::string_view reason);
+
 // Without what Slurm puts behind a reason, or in the place of one that it dropped, when the node is
 // rebooted or powered down or up: " : reboot issued", "ResumeTimeout reached".
 [[nodiscard]] std::string_view without_reboot(std::string_view reason);

@@ -168,6 +168,12 @@ TEST(ProgressLineTest, ShowsTheOperationItsProgressAndTheTimeLeft) {
   EXPECT_EQ(progress_line(going), "all_reduce of 8 GiB; about 2 min left");
 }
 
+TEST(ProgressLineTest, ShowsTheTimeLeftUnlessItIsShort) {
+  EXPECT_EQ(left_in_words(40'900ms), "; about 40 s left");
+  EXPECT_EQ(left_in_words(1900ms), "");
+  EXPECT_EQ(left_in_words(-3s), "");
+}
+
 TEST(ProgressLineTest, NamesTheRanksThatAreAwaited) {
   EXPECT_EQ(progress_line({.what = "all_reduce of 8 GiB",
                            .left = "",

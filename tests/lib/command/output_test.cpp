@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
+#include "lib/base/descriptor.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace muster {
@@ -27,6 +30,53 @@ Result<void> write_file(const fs::path& file, std::string_view text) {
   TRY_ASSIGN(auto destination, Destination::open(console, file.string()));
   if (auto written = destination.write(text); !written) return written;
   return destination.finish();
+}
+
+// A rank in a shell that mpirun started.
+class LauncherTest : public ::testing::Test {
+ protected:
+  LauncherTest() {
+    for (const auto& [process, parent] : {std::pair{30, 20}, {20, 10}, {10, 1}}) {
+      dir_.write(fmt::format("{}/status", process), fmt::format("Name:\tx\nPPid:\t{}\n", parent));
+      dir_.link(fmt::format("{}/fd/1", process), "/dev/pts/999");
+    }
+  }
+
+  // The console once mpirun's output is this file.
+  [[nodiscard]] Console console_if(const std::string& output, std::string_view variable) {
+    fs::remove(dir_.path() / "10/fd/1");
+    dir_.link("10/fd/1", output);
+    Console console;
+    console.colour = true;
+    console.width = 80;
+    follow_launcher(console, {{std::string(variable), "0"}}, dir_.path(), 30);
+    return console;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(LauncherTest, WritesNoColoursIntoAFileOrAPipe) {
+  for (const auto* output : {"/dev/null", "/nowhere"}) {
+    for (const auto* variable : {"OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID"}) {
+      const auto console = console_if(output, variable);
+      EXPECT_FALSE(console.colour) << output;
+      EXPECT_EQ(console.width, 0U) << output;
+    }
+  }
+}
+
+TEST_F(LauncherTest, FollowsTheTerminalOfMpirun) {
+  const Descriptor terminal(::posix_openpt(O_RDWR | O_NOCTTY));
+  ASSERT_TRUE(terminal.is_open());
+  ASSERT_EQ(::grantpt(terminal.get()) + ::unlockpt(terminal.get()), 0);
+  const winsize size{.ws_row = 24, .ws_col = 132};
+  ASSERT_EQ(::ioctl(terminal.get(), TIOCSWINSZ, &size), 0);
+  EXPECT_EQ(console_if(::ptsname(terminal.get()), "OMPI_COMM_WORLD_RANK").width, 132U);
+}
+
+TEST_F(LauncherTest, ChangesNothingWithoutALauncher) {
+  EXPECT_EQ(console_if("/dev/null", "SLURM_PROCID").width, 80U);
 }
 
 TEST(DescriptorNamedTest, KnowsTheNamesOfOpenDescriptors) {
