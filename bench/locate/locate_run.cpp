@@ -272,12 +272,32 @@ void report_troubles(const std::vector<std::string>& troubles, const RankContext
   if (troubles.size() > kShown) self.say(fmt::format("and {} more", troubles.size() - kShown));
 }
 
+// The nodes to search among, or why there can be no search.
+Attempt<Nodes> searched_nodes(const LocateCommand& command, const RankContext& self) {
+  const auto refuse = [](int status, std::string why) {
+    return tl::unexpected(Failure{status, std::move(why)});
+  };
+  const auto& hosts = self.membership.agreed.hosts;
+  if (hosts.size() < 2) {
+    return refuse(kExitUsage,
+                  fmt::format("locate needs at least two nodes, and all ranks are on {}: start it "
+                              "on several, or test this one with muster-bench node",
+                              hosts.front()));
+  }
+  auto nodes = nodes_of(self.membership.agreed);
+  if (!nodes) return refuse(kExitUsage, nodes.error().message);
+  if (const auto read = read_topology(*nodes, command); !read) {
+    return refuse(kExitConfiguration, read.error().message);
+  }
+  if (const auto checked = check_outputs(command, self.input); !checked) {
+    return refuse(kExitUndecided, checked.error().message);
+  }
+  return *std::move(nodes);
+}
+
 // Runs the search on rank 0. Returns the exit status of all ranks.
 Result<int> lead(const LocateCommand& command, RankContext& self, Job& job,
-                 const Messages& messages) {
-  TRY_ASSIGN(auto nodes, nodes_of(self.membership.agreed));
-  TRY(read_topology(nodes, command));
-  TRY(check_outputs(command, self.input));
+                 const Messages& messages, Nodes nodes) {
   auto choice = self.reporter.record().choice;
   choice.bare = self.reporter.record().facts.bare && self.kind != BackendKind::nccl;
   LocateRun run(command, self.input, std::move(choice), std::move(nodes), messages);
@@ -304,10 +324,16 @@ Result<int> search_job(const LocateCommand& command, RankContext& self) {
   const auto& profile = self.reporter.record().choice.profile;
   // Ranks on different nodes may have different profiles: rank 0 decides.
   TRY_ASSIGN(const auto bytes, broadcast(*self.membership.group, size_for(command, profile, gpus)));
+  auto nodes = self.leads() ? searched_nodes(command, self) : Attempt<Nodes>();
+  TRY_ASSIGN(const int refused,
+             broadcast(*self.membership.group, nodes ? kExitHealthy : nodes.error().status));
+  if (!nodes) self.say(nodes.error().message);
+  if (refused != kExitHealthy) return refused;
   Job job(self, {.bytes = bytes}, command);
   int status = kExitHealthy;
   if (self.leads()) {
-    TRY_ASSIGN(status, lead(command, self, job, {.gpus = gpus, .bytes = bytes}));
+    TRY_ASSIGN(status,
+               lead(command, self, job, {.gpus = gpus, .bytes = bytes}, *std::move(nodes)));
   } else {
     TRY(job.serve());
   }
