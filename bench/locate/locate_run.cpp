@@ -150,6 +150,8 @@ class LocateRun {
     return {};
   }
 
+  [[nodiscard]] const Report& report() const { return report_; }
+
   // Writes the report, with further findings, and returns its exit status.
   [[nodiscard]] int conclude(std::vector<Finding> others = {}) {
     std::vector<std::string> checks{std::string(kLocateCheck)};
@@ -312,7 +314,9 @@ Result<int> lead(const LocateCommand& command, RankContext& self, Job& job,
   const auto held = self.emergency.hold();
   self.emergency.mark_reported();
   report_troubles(job.troubles(), self);
-  return run.conclude(judge_data(job.received(), self.reporter.record().members));
+  const int status = run.conclude(judge_data(job.received(), self.reporter.record().members));
+  self.reporter.note_verdict(run.report());
+  return status;
 }
 
 Result<int> search_job(const LocateCommand& command, RankContext& self) {

@@ -154,6 +154,15 @@ void leave(RankContext& self) {
   if (auto finished = self.membership.mpi->finish(); !finished) self.say(finished.error().message);
 }
 
+// mpirun calls every status but 0 an error of the job, right below what this prints.
+void explain_status(const RankContext& self, int status) {
+  const bool by_mpirun =
+      self.place.launcher == Launcher::open_mpi || self.place.launcher == Launcher::hydra;
+  const auto& verdict = self.reporter.verdict_line();
+  if (!self.leads() || !by_mpirun || status == kExitHealthy || verdict.empty()) return;
+  self.say(fmt::format("exit status {}, because the verdict is {}", status, verdict));
+}
+
 int run_rank(const BenchCommand& command, const RunInput& input, LocalRank own, const Work& work) {
   RankContext self(command, input, std::move(own.place));
   if (auto prepared = prepare(self); !prepared) return refuse(self, prepared.error());
@@ -162,6 +171,7 @@ int run_rank(const BenchCommand& command, const RunInput& input, LocalRank own, 
            [&](const Trouble& it) {
              restore_standard_output();
              self.reporter.report(it, nccl_warnings());
+             explain_status(self, exit_status_of(it));
            },
        .note = [&](const Trouble& it) { self.say(fmt::format("{}: {}", self.name(), it.what)); },
        .before_exit = replay_nccl_log});
@@ -171,6 +181,7 @@ int run_rank(const BenchCommand& command, const RunInput& input, LocalRank own, 
   const auto status = work ? work(self) : measure_and_report(self);
   if (!status) return give_up(self, status.error());
   leave(self);
+  explain_status(self, *status);
   return *status;
 }
 

@@ -471,7 +471,13 @@ void Reporter::print_warnings() {
   }
 }
 
+void Reporter::note_verdict(const Report& report) {
+  constexpr std::size_t kLongest = 300;
+  verdict_line_ = one_line(report, kLongest);
+}
+
 bool Reporter::finish(const Report& report) {
+  note_verdict(report);
   const auto finished = printer_.finish(report);
   // The message is empty if the reader of the output has gone.
   if (!finished && !finished.error().message.empty()) {

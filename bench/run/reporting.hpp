@@ -153,6 +153,11 @@ class Reporter {
   // this rank's NCCL.
   void report(const Trouble& trouble, std::vector<std::string> warnings);
 
+  // The report's verdict in one line; empty before it is written.
+  [[nodiscard]] const std::string& verdict_line() const { return verdict_line_; }
+  // For a report that another prints.
+  void note_verdict(const Report& report);
+
  private:
   void print_warnings();
   void print_parts();
@@ -164,6 +169,7 @@ class Reporter {
   Printer printer_;
   RunRecord record_;
   TableTotals totals_;
+  std::string verdict_line_;
 };
 
 }  // namespace muster::bench

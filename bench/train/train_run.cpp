@@ -269,6 +269,7 @@ class TrainRun {
     bench::conclude(report);
     const auto held = self_.emergency.hold();
     self_.emergency.mark_reported();
+    self_.reporter.note_verdict(report);
     const auto written = Printer(self_.command, self_.input.console).finish(report);
     if (written) return exit_status(report);
     self_.say(written.error().message);
