@@ -51,7 +51,7 @@ bool is_drained(const NodeState& node) {
 std::string drain_objection(const NodeState& node) {
   const auto standing = standing_of(node);
   const bool is_free = standing == Standing::in_service || standing == Standing::asleep;
-  const bool ours = is_drained(node) && (was_drained_by_us(node) || is_kept_out(node));
+  const bool ours = is_drained(node) && (own_drain(node) || is_kept_out(node));
   return is_free || ours ? std::string() : left_alone(node);
 }
 
@@ -69,7 +69,7 @@ std::string resume_objection(const NodeState& node) {
   if (standing_apart_from_power(node) == Standing::in_service) {
     return fmt::format("left alone: it is {}, and not drained", printable(node.state, 40));
   }
-  const bool ours = was_drained_by_us(node) || is_kept_out(node) || was_drained_by_admin(node);
+  const bool ours = own_drain(node) || is_kept_out(node) || was_drained_by_admin(node);
   return is_drained(node) && ours ? std::string() : left_alone(node);
 }
 
