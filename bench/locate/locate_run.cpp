@@ -336,8 +336,7 @@ Result<int> search_job(const LocateCommand& command, RankContext& self) {
   Job job(self, {.bytes = bytes}, command);
   int status = kExitHealthy;
   if (self.leads()) {
-    TRY_ASSIGN(status,
-               lead(command, self, job, {.gpus = gpus, .bytes = bytes}, *std::move(nodes)));
+    TRY_ASSIGN(status, lead(command, self, job, {.gpus = gpus, .bytes = bytes}, *std::move(nodes)));
   } else {
     TRY(job.serve());
   }
