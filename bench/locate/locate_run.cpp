@@ -279,13 +279,6 @@ Attempt<Nodes> searched_nodes(const LocateCommand& command, const RankContext& s
   const auto refuse = [](int status, std::string why) {
     return tl::unexpected(Failure{status, std::move(why)});
   };
-  const auto& hosts = self.membership.agreed.hosts;
-  if (hosts.size() < 2) {
-    return refuse(kExitUndecided,
-                  fmt::format("a search needs at least two nodes, and all ranks are on {}: start "
-                              "it on several, or test this one with muster-bench node",
-                              hosts.front()));
-  }
   auto nodes = nodes_of(self.membership.agreed);
   if (!nodes) return refuse(kExitUndecided, nodes.error().message);
   if (const auto read = read_topology(*nodes, command); !read) {
