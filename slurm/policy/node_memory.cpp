@@ -176,7 +176,8 @@ std::string short_hash(std::string_view text) {
 
 std::vector<std::string> hash_hardware(std::string_view identity) {
   auto parts = split_words(identity);
-  std::ranges::stable_partition(parts, is_gpu);
+  // clang 14 does not compile std::ranges::stable_partition.
+  std::stable_partition(parts.begin(), parts.end(), is_gpu);
   std::vector<std::string> hashes;
   for (const auto part : parts) hashes.push_back(short_hash(part));
   return hashes;

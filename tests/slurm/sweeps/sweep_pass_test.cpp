@@ -131,7 +131,8 @@ class SweepPassTest : public ::testing::Test {
   // Leaves a report of `muster-bench locate`, with a failed finding about `other` if that is set.
   void leave_search(std::string_view token, const std::vector<std::string>& accused,
                     std::string_view other = "") const {
-    Report report{.node = "n[001-004]", .context = "manual", .accused = accused};
+    Report report{
+        .context = "manual", .nodes = {"n001", "n002", "n003", "n004"}, .accused = accused};
     auto failed = accused;
     if (!other.empty()) failed.emplace_back(other);
     for (const auto& device : failed) {
