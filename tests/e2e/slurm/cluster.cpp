@@ -387,8 +387,9 @@ bool Cluster::wait_until(const std::string& node,
                          milliseconds patience) {
   return wait_for(
       [&] {
-        // Alone, even a node of a cloud is listed that is powered down.
-        const auto all = nodes({"-a", "-n", node});
+        // Alone, even a node of a cloud is listed that is powered down; "mixed" then reads "idle".
+        auto all = nodes();
+        if (!all.contains(node)) all = nodes({"-a", "-n", node});
         const auto found = all.find(node);
         return found != all.end() && wanted(found->second);
       },
