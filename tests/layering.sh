@@ -46,7 +46,7 @@ bench/backends : lib/base lib/process bench/collectives bench/model bench/socket
 bench/results : lib/base lib/profile lib/report lib/statistics bench/collectives bench/backends bench/group
 bench/command : lib/base lib/command lib/profile lib/report bench/collectives bench/model bench/launch bench/backends
 bench/run    : lib/base lib/process lib/command lib/profile lib/report lib/probes bench/collectives bench/model bench/launch bench/sockets bench/group bench/backends bench/results bench/command
-bench/node   : lib/base lib/process lib/command lib/node lib/profile lib/report lib/probes lib/statistics bench/collectives bench/launch bench/backends bench/command bench/run
+bench/node   : lib/base lib/process lib/command lib/node lib/profile lib/report lib/probes lib/statistics bench/collectives bench/backends bench/command bench/run
 bench/locate : lib/base lib/command lib/hosts lib/profile lib/report lib/statistics bench/model bench/backends bench/command bench/results bench/run bench/node
 bench/train  : lib/base lib/command lib/report lib/statistics bench/backends bench/command bench/results bench/run bench/node
 bench        : lib/process lib/command lib/report bench/run bench/node bench/locate bench/train

@@ -30,6 +30,8 @@ run() {
   local profile=$1 nodes=$2 fault=$3 status=0
   local model="nodes=$nodes"
   [[ $fault == none ]] || model+=",fault=$fault"
+  # Inside a rack NVLink is used instead.
+  [[ ! $fault =~ ^slow_(hca|link) ]] || model+=",domain=1"
   local report
   report=$("$bench" all_reduce --backend sim --sim "$model" --profile "$profile" --format json --warm-up 0 \
     --iterations 3 --operation-deadline 1s 2>/dev/null) || status=$?

@@ -35,18 +35,31 @@ struct ProfileLimit {
   std::uint64_t bytes = 0;  // the message size that it is for
 };
 
+// The messages of a run, and where they go.
+struct Messages {
+  bool gpus = true;
+  std::uint64_t bytes = 0;
+  bool one_domain = false;  // the nodes are in one NVLink domain
+};
+
 // Prefers a limit for the algorithm, then the one for the most nodes, then the lowest. If all
 // limits are for other algorithms, or the algorithm is unknown, the lowest one.
-ProfileLimit limit_of(const Profile& profile, bool gpus, std::size_t nodes,
+ProfileLimit limit_of(const Profile& profile, const Messages& messages, std::size_t nodes,
                       std::string_view algorithm) {
+  const auto limits = job_limits(profile, Collective::all_reduce);
+  // Nodes of one NVLink domain are expected to use it.
+  const bool over_nvlink =
+      messages.one_domain &&
+      std::ranges::find(limits, BenchOver::nvlink, &JobLimit::over) != limits.end();
   ProfileLimit best;
   std::tuple<bool, bool, int, double> best_rank;
-  for (const auto& limit : job_limits(profile, Collective::all_reduce)) {
+  for (const auto& limit : limits) {
     const auto count = static_cast<int>(nodes);
     const int least = limit.nodes_at_least.value_or(2);
-    const bool of_memory = (limit.memory != BenchMemory::host) == gpus;
+    const bool of_memory = (limit.memory != BenchMemory::host) == messages.gpus;
     if (least > count || limit.nodes_at_most.value_or(count) < count) continue;
     if (!of_memory || !limit.fail_below) continue;
+    if (over_nvlink && limit.over != BenchOver::nvlink) continue;
     const auto wanted = limit.algorithm.value_or(BenchAlgorithm::any);
     const bool named = wanted != BenchAlgorithm::any;
     const bool fits = !named || word_of(wanted) == algorithm;
@@ -59,17 +72,11 @@ ProfileLimit limit_of(const Profile& profile, bool gpus, std::size_t nodes,
   return best;
 }
 
-// The messages of a run.
-struct Messages {
-  bool gpus = true;
-  std::uint64_t bytes = 0;
-};
-
 // The command's limit or the profile's, which does not hold for smaller messages: these are slower.
 Floor floor_of(const LocateCommand& command, const Profile& profile, const Messages& messages,
                std::size_t nodes, std::string_view algorithm = {}) {
   if (command.floor) return command.floor->value / kGiga;
-  const auto limit = limit_of(profile, messages.gpus, nodes, algorithm);
+  const auto limit = limit_of(profile, messages, nodes, algorithm);
   return messages.bytes >= limit.bytes ? limit.gbps : std::nullopt;
 }
 
@@ -78,7 +85,7 @@ std::uint64_t size_for(const LocateCommand& command, const Profile& profile, boo
   constexpr std::uint64_t kOnGpus = 512UL << 20U;
   constexpr std::uint64_t kOnHosts = 8UL << 20U;
   if (command.size) return *command.size;
-  return gpus ? std::max(kOnGpus, limit_of(profile, gpus, 2, {}).bytes) : kOnHosts;
+  return gpus ? std::max(kOnGpus, limit_of(profile, {.gpus = gpus}, 2, {}).bytes) : kOnHosts;
 }
 
 Result<void> read_topology(Nodes& nodes, const LocateCommand& command) {
@@ -260,8 +267,9 @@ int search_simulation(const LocateCommand& command, const RunInput& input) {
   choice->bare = false;  // of the simulated nodes
   Simulation simulation(*cluster);
   const auto bytes = size_for(command, choice->profile, true);
+  const bool one_domain = share_domain(*cluster, 0, static_cast<std::size_t>(cluster->nodes) - 1);
   LocateRun run(command, input, *std::move(choice), std::move(nodes),
-                {.gpus = true, .bytes = bytes});
+                {.gpus = true, .bytes = bytes, .one_domain = one_domain});
   if (const auto searched = run.search(simulation); !searched) {
     return input.refuse(kExitUndecided, searched.error().message);
   }
@@ -329,7 +337,9 @@ Result<int> search_job(const LocateCommand& command, RankContext& self) {
   Job job(self, {.bytes = bytes}, command);
   int status = kExitHealthy;
   if (self.leads()) {
-    TRY_ASSIGN(status, lead(command, self, job, {.gpus = gpus, .bytes = bytes}, *std::move(nodes)));
+    const Messages messages{
+        .gpus = gpus, .bytes = bytes, .one_domain = self.membership.agreed.one_domain};
+    TRY_ASSIGN(status, lead(command, self, job, messages, *std::move(nodes)));
   } else {
     TRY(job.serve());
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/base/text.hpp"
+#include "lib/profile/limits/bench.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/ib.hpp"
 
@@ -118,6 +119,7 @@ constexpr std::array kFaults{FaultForm{"slow_node", Kind::slow_node, "NODE:FACTO
                              FaultForm{"slow_level", Kind::slow_level, "LEVEL:FACTOR"},
                              FaultForm{"congestion", Kind::congestion, "LEAF:FACTOR"},
                              FaultForm{"tcp_fallback", Kind::tcp_fallback, ""},
+                             FaultForm{"ib_fallback", Kind::ib_fallback, ""},
                              FaultForm{"wrong", Kind::wrong, "RANK:ELEMENT"},
                              FaultForm{"hang", Kind::hang_node, "NODE"},
                              FaultForm{"hang", Kind::hang, "RANK:OPERATION"},
@@ -181,6 +183,10 @@ constexpr std::array kKeys{
     Key{"gpus",
         [](auto& s, auto text) { return set_count(s.cluster.gpus, text, 1, kMostPerNode); }},
     Key{"hcas", [](auto& s, auto text) { return set_hcas(s.cluster, text); }},
+    Key{"domain",
+        [](auto& s, auto text) {
+          return set_count(s.cluster.nodes_per_domain, text, 1, kMostNodes);
+        }},
     Key{"leaf", [](auto& s,
                    auto text) { return set_count(s.cluster.nodes_per_leaf, text, 1, kMostNodes); }},
     Key{"pod", [](auto& s,
@@ -246,13 +252,34 @@ Result<void> check_fault(const SimFault& fault, const SimCluster& cluster) {
   return {};
 }
 
+bool has_fault(const SimCluster& cluster, Kind kind) {
+  return std::ranges::count(cluster.faults, kind, &SimFault::kind) > 0;
+}
+
+// The rate that the profile expects of nodes in one NVLink domain; 0 for none.
+double rate_of_domain(const Profile& profile) {
+  for (const auto& limit : profile.bench->job_all_reduce) {
+    if (limit.over == BenchOver::nvlink && limit.expected) return limit.expected->value;
+  }
+  return 0;
+}
+
 }  // namespace
 
 int ranks_of(const SimCluster& cluster) { return cluster.nodes * cluster.gpus; }
 
 bool uses_tcp(const SimCluster& cluster) {
-  return cluster.hcas == 0 ||
-         std::ranges::count(cluster.faults, SimFault::Kind::tcp_fallback, &SimFault::kind) > 0;
+  return cluster.hcas == 0 || has_fault(cluster, Kind::tcp_fallback);
+}
+
+bool share_domain(const SimCluster& cluster, std::size_t node, std::size_t other) {
+  const auto size = static_cast<std::size_t>(cluster.nodes_per_domain);
+  return size > 1 && node / size == other / size;
+}
+
+bool use_nvlink(const SimCluster& cluster, std::size_t node, std::size_t other) {
+  return share_domain(cluster, node, other) && !has_fault(cluster, Kind::tcp_fallback) &&
+         !has_fault(cluster, Kind::ib_fallback);
 }
 
 std::string sim_node_name(std::size_t node) { return fmt::format("sim{}", node); }
@@ -262,9 +289,15 @@ SimCluster sim_cluster_of(const Profile& profile) {
   cluster.gpus = profile.gpu->present.count.value_or(cluster.gpus);
   cluster.hcas = profile.ib->present.count.value_or(cluster.hcas);
   cluster.hca_rate = profile.ib->rate.expected.value_or(cluster.hca_rate);
+  if (profile.gpu->fabric.cluster.value_or(false)) {
+    constexpr int kGpusOfRack = 72;
+    cluster.nodes_per_domain = kGpusOfRack / cluster.gpus;
+  }
   const auto& [links, speed] = profile.gpu->nvlink_state;
   if (links && speed) {
     cluster.link_rate = {*links * speed->value};
+    cluster.link_efficiency =
+        std::clamp(rate_of_domain(profile) / cluster.link_rate.value, cluster.link_efficiency, 1.0);
   } else {
     // Links of an unknown rate are not the bottleneck.
     const double network = cluster.hcas * cluster.hca_rate.value / kBitsPerByte;

@@ -2,6 +2,7 @@
 // The hardware and the faults of a simulated cluster, as --sim describes them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@ struct SimFault {
     slow_level,    // 1 or 2, factor: what crosses leaf switches, or the switches above them
     congestion,    // leaf switch, factor: what leaves it while most nodes work
     tcp_fallback,  // all traffic between nodes uses TCP
+    ib_fallback,   // traffic inside an NVLink domain uses the HCAs, too
     wrong,         // rank, element: this element of its receive buffer is wrong
     hang,          // rank, operation: it does not start this operation, counted from 0
     hang_node,     // node: no operation with it ends
@@ -41,10 +43,11 @@ struct SimFault {
 // 25 GB/s make 232.
 struct SimCluster {
   int nodes = 2;
-  int gpus = 8;             // of a node; a rank each
-  int hcas = 8;             // of a node; without any, nodes use TCP
-  int nodes_per_leaf = 16;  // leaf switch
-  int leaves_per_pod = 16;  // below the same switches of the second level
+  int gpus = 8;              // of a node; a rank each
+  int hcas = 8;              // of a node; without any, nodes use TCP
+  int nodes_per_domain = 1;  // nodes of a rack, whose GPUs share one NVLink domain
+  int nodes_per_leaf = 16;   // leaf switch
+  int leaves_per_pod = 16;   // below the same switches of the second level
   BitsPerSecond hca_rate{200e9};
   BytesPerSecond link_rate{300e9};  // of one GPU inside a node, each way
   double efficiency = 0.9375;       // share of the HCAs' rate that collectives reach
@@ -63,6 +66,9 @@ struct SimCluster {
 
 [[nodiscard]] int ranks_of(const SimCluster& cluster);
 [[nodiscard]] bool uses_tcp(const SimCluster& cluster);
+// Whether these nodes are in one NVLink domain, and whether their traffic uses it.
+[[nodiscard]] bool share_domain(const SimCluster& cluster, std::size_t node, std::size_t other);
+[[nodiscard]] bool use_nvlink(const SimCluster& cluster, std::size_t node, std::size_t other);
 
 // The names of the nodes: sim0, sim1, ...
 [[nodiscard]] std::string sim_node_name(std::size_t node);
@@ -73,13 +79,15 @@ struct SimCluster {
 // The words of --sim, for --help.
 inline constexpr std::string_view kSimHelp =
     "the cluster that --backend sim simulates; its words: profile=NAME (default: the profile that "
-    "judges), nodes=N, gpus=N, hcas=NxRATE, leaf=NODES, pod=LEAVES, link=RATE, rate=RATE (of "
+    "judges), nodes=N, gpus=N, hcas=NxRATE, domain=NODES, leaf=NODES, pod=LEAVES, link=RATE, "
+    "rate=RATE (of "
     "healthy nodes), inside=RATE (the same of one node), latency=TIME, efficiency=SHARE, "
     "link_efficiency=SHARE, tcp=RATE, algorithm=ring|tree, noise=PERCENT, run_noise=PERCENT, "
     "drift=PERCENT, seed=N, and any number of fault=FAULT: slow_node:NODE:FACTOR, "
     "slow_hca:NODE:HCA:FACTOR, slow_gpu:NODE:GPU:FACTOR, slow_link:NODE:NODE:FACTOR, "
     "slow_large:NODE:COUNT:FACTOR, slow_rail:HCA:FACTOR, slow_leaf:LEAF:FACTOR, "
-    "slow_level:LEVEL:FACTOR, congestion:LEAF:FACTOR, tcp_fallback, wrong:RANK:ELEMENT, hang:NODE, "
+    "slow_level:LEVEL:FACTOR, congestion:LEAF:FACTOR, tcp_fallback, ib_fallback, "
+    "wrong:RANK:ELEMENT, hang:NODE, "
     "hang:RANK:OPERATION, hang_link:NODE:NODE";
 
 // Parses "nodes=2,gpus=8,hcas=8x200Gb/s,latency=12us,fault=slow_hca:1:3:0.5"; the rest is as in

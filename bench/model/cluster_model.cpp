@@ -156,6 +156,7 @@ void ClusterModel::apply(const SimFault& fault) {
     case Kind::hang_link:
       return hangs_.push_back(fault);
     case Kind::tcp_fallback:
+    case Kind::ib_fallback:
     case Kind::wrong:
       return;
   }
@@ -203,7 +204,8 @@ double ClusterModel::bandwidth(const SimGroup& group, Collective collective,
   double links = 1;
   for (const auto node : group.nodes) lower(links, slowest(nodes_[node].links, group.gpus));
   const double inside = cluster_.link_rate.value * cluster_.link_efficiency * links;
-  if (group.nodes.size() == 1) return inside;
+  const auto [low, high] = std::ranges::minmax(group.nodes);
+  if (low == high || use_nvlink(cluster_, low, high)) return inside;
   const auto& definition = definition_of(collective);
   const bool tcp = uses_tcp(cluster_);
   const double gpus = group.gpus.empty() ? cluster_.gpus : static_cast<double>(group.gpus.size());

@@ -4,11 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
-#include "lib/base/clock.hpp"
 #include "lib/base/text.hpp"
-#include "lib/probes/observe.hpp"
 
 namespace muster::bench::node {
 namespace {
@@ -37,21 +34,6 @@ std::string name_of(const GpuProcess& process) {
 }
 
 }  // namespace
-
-Section<Nvml> ask_nvml(const std::string& library, const Variables& variables) {
-  constexpr auto kPatience = std::chrono::seconds(15);  // for eight GPUs without persistence mode
-  const auto deadline = Clock::now() + kPatience;
-  const ObserveOptions options{.probes = Probe::nvml,
-                               .deadline = deadline,
-                               .nvml = {.library = library, .parts = {.processes = true}},
-                               .state_file = std::nullopt,
-                               .variables = variables};
-  return observe(Root(), options,
-                 [&](const Snapshot& /*seen*/) -> std::optional<Plan> {
-                   return Plan{.probes = Probe::nvml, .deadline = deadline, .wanted = {}};
-                 })
-      .nvml;
-}
 
 std::vector<Finding> judge_use(const Section<Nvml>& nvml, const std::string& visible) {
   if (nvml.status == Status::absent) return {use_finding("node", Outcome::skip, nvml.reason)};

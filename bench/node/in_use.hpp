@@ -5,15 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "bench/launch/place.hpp"
-#include "lib/node/gpu.hpp"
 #include "lib/node/snapshot.hpp"
 #include "lib/report/finding.hpp"
 
 namespace muster::bench::node {
-
-// Asks NVML in a process of its own. `library`: if not empty, replaces the driver's.
-[[nodiscard]] Section<Nvml> ask_nvml(const std::string& library, const Variables& variables);
 
 // Returns an `unknown` with the processes for each GPU that is in use, or else one finding for all.
 // `visible`: CUDA_VISIBLE_DEVICES. If it lists numbers, only those GPUs count.

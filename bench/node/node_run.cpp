@@ -83,7 +83,7 @@ class NodeRun {
   void look_for_processes() {
     screen_.progress("looking for processes on the GPUs");
     const auto visible = input_.variables.find("CUDA_VISIBLE_DEVICES");
-    nvml_ = ask_nvml(command_.nvml, input_.variables);
+    nvml_ = ask_nvml({.library = command_.nvml, .parts = {.processes = true}}, input_.variables);
     auto findings = judge_use(nvml_, visible == input_.variables.end() ? "" : visible->second);
     busy_ = first_use(findings);
     if (command_.even_if_busy && !busy_.empty()) {

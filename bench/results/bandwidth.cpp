@@ -95,7 +95,8 @@ std::string message_of(const std::vector<Row>& rows, const BandwidthLimit& limit
                            [&](const Value& value) { return in_gbps(value.bus, limits); });
     text.append(fmt::format(", the median of {}", fmt::join(runs, ", ")));
   }
-  return text.append("; ").append(limits_text(limits));
+  text.append("; ").append(limits_text(limits));
+  return limits.other_network.empty() ? text : text.append("; ").append(limits.other_network);
 }
 
 Finding compare_with_promise(Finding finding, const BandwidthLimit& limits, double decided,
@@ -141,7 +142,9 @@ Finding compare(const std::vector<Row>& rows, const BandwidthLimit& limits,
   }
   if (limits.clearly)
     return compare_with_promise(std::move(finding), limits, decided, values.size());
-  if (misses(limits.fail_below, Outcome::fail, Remedy::report_to_provider)) return finding;
+  const auto remedy =
+      limits.other_network.empty() ? Remedy::report_to_provider : Remedy::fix_config;
+  if (misses(limits.fail_below, Outcome::fail, remedy)) return finding;
   if (!limits.other_algorithm.empty()) {
     finding.outcome = Outcome::unknown;
     return finding;

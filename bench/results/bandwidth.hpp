@@ -42,6 +42,8 @@ struct BandwidthLimit {
   // Set if NCCL should have used the limit's algorithm and did not: a sentence. A value below the
   // limit then fails, and one above is unknown.
   std::string other_algorithm;
+  // Set if NCCL did not use the NVLink domain of the nodes: a sentence.
+  std::string other_network;
   // A promised limit: a value fails only if it is clearly below, and warns if it is neither clearly
   // below nor clearly above.
   bool clearly = false;

@@ -80,7 +80,8 @@ class LimitSearch {
         profile_(profile),
         facts_(facts),
         acceptance_(acceptance),
-        used_(algorithm_word(facts.algorithm)) {}
+        used_(algorithm_word(facts.algorithm)),
+        over_(network()) {}
 
   [[nodiscard]] std::variant<BandwidthLimit, Finding> of_command(const OwnLimit& own_limit) const {
     if (facts_.ranks < 2) {
@@ -175,10 +176,25 @@ class LimitSearch {
     return {&limit, algorithm_fits(limit, used_)};
   }
 
+  [[nodiscard]] bool fits_nodes(const JobLimit& limit) const {
+    return limit.size && limit.nodes_at_least.value_or(0) <= facts_.nodes &&
+           limit.nodes_at_most.value_or(facts_.nodes) >= facts_.nodes;
+  }
+
   [[nodiscard]] bool is_for_these_nodes(const JobLimit& limit) const {
-    if (!limit.size || limit.nodes_at_least.value_or(0) > facts_.nodes) return false;
-    if (limit.nodes_at_most && *limit.nodes_at_most < facts_.nodes) return false;
-    return !limit.over || facts_.over.empty() || word_of(*limit.over) == facts_.over;
+    if (!fits_nodes(limit)) return false;
+    return !limit.over || over_.empty() || word_of(*limit.over) == over_;
+  }
+
+  // The network that is judged. Nodes of one NVLink domain are expected to use it if the profile
+  // has a limit for it.
+  [[nodiscard]] std::string_view network() const {
+    const auto limits =
+        rows_.empty() ? std::span<const JobLimit>() : job_limits(profile_, collective());
+    const bool has_limit = std::ranges::any_of(limits, [&](const JobLimit& limit) {
+      return limit.over == BenchOver::nvlink && fits_nodes(limit);
+    });
+    return facts_.one_domain && has_limit ? word_of(BenchOver::nvlink) : facts_.over;
   }
 
   // Prefers a limit whose algorithm fits, then one that names an algorithm, then the one for the
@@ -233,6 +249,13 @@ class LimitSearch {
                          .fail_below = limit.fail_below,
                          .from = fmt::format("profile {}", profile_.name),
                          .other_algorithm = std::move(other_algorithm)};
+    if (limit.over) {
+      found.from.append(*limit.over == BenchOver::nvlink ? ", over NVLink" : ", over InfiniBand");
+    }
+    if (limit.over == BenchOver::nvlink && facts_.over == word_of(BenchOver::infiniband)) {
+      found.other_network =
+          "the nodes are in one NVLink domain, and NCCL used the network between them";
+    }
     if (acceptance_ && (limit.promised || limit.fail_below)) {
       found.warn_below.reset();
       found.fail_below = limit.promised ? limit.promised : limit.fail_below;
@@ -248,6 +271,7 @@ class LimitSearch {
   const RunFacts& facts_;
   bool acceptance_;
   std::string used_;
+  std::string over_;  // the network between the nodes that is judged; empty if unknown
 };
 
 }  // namespace

@@ -75,7 +75,8 @@ struct RunFacts {
   std::string algorithm;         // as NCCL or a profile names it; empty if unknown
   bool algorithm_asked = false;  // the environment chooses NCCL's algorithm
   bool bare = false;             // no node has a GPU or an HCA
-  std::string over = {};  // the connection of the nodes: nvlink, infiniband; empty if unknown
+  std::string over = {};         // the connection of the nodes: nvlink, infiniband; or unknown
+  bool one_domain = false;       // the nodes are in one NVLink domain that NCCL may use
 };
 
 // Returns one for each placement that was run. `part`: of --split; else empty.

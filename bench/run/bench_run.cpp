@@ -33,11 +33,18 @@ Attempt<void> prepare(RankContext& self) {
              pick_backend(self.command, self.place, choice.profile, self.place.evidence));
   if (self.kind == BackendKind::sim) {
     TRY_ASSIGN(self.cluster, choose_cluster(self.command.sim, choice.profile, self.variables));
+    const auto last = static_cast<std::size_t>(self.cluster.nodes) - 1;
+    if (share_domain(self.cluster, 0, last)) self.domain = "sim";
   } else {
     if (self.command.environment == VariableSource::profile) {
       self.settings = apply_settings(choice.profile, self.kind, self.variables);
     }
     choice.evidence.push_back(sentence_of(self.settings, choice.profile.name));
+    const auto enabled = self.variables.find("NCCL_MNNVL_ENABLE");
+    const bool is_off = enabled != self.variables.end() && enabled->second == "0";
+    if (self.place.world > 1 && !is_off) {
+      self.domain = read_nvlink_domain(choice.profile, self.variables);
+    }
     auto set = self.place.mpi ? spare_fabric_search(self.variables) : std::string();
     if (!set.empty()) self.place.evidence.push_back(std::move(set));
   }

@@ -24,8 +24,9 @@
 namespace muster::bench {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Member, rank, host, pid, device, device_id, pci_address)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Introduction, host, pid, backend, profile, asked, bare)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Agreement, complaint, hosts, local_ranks, nodes, bare)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Introduction, host, pid, backend, profile, asked, bare, domain)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Agreement, complaint, hosts, local_ranks, nodes, bare,
+                                   one_domain)
 
 #define MUSTER_MESSAGE(...)                            \
   template std::string to_message(const __VA_ARGS__&); \
@@ -152,7 +153,8 @@ Result<void> introduce_process(RankContext& self) {
                                   .backend = std::string(to_string(self.kind)),
                                   .profile = self.reporter.record().choice.profile.name,
                                   .asked = self.input.asked,
-                                  .bare = self.reporter.record().facts.bare};
+                                  .bare = self.reporter.record().facts.bare,
+                                  .domain = self.domain};
   TRY_ASSIGN(const auto texts, membership.group->gather(to_message(introduction)));
   std::vector<std::string> remarks;
   TRY_ASSIGN(membership.agreed,
@@ -161,7 +163,7 @@ Result<void> introduce_process(RankContext& self) {
   if (!agreed.complaint.empty()) return make_error(agreed.complaint);
   membership.local_rank = self.place.local_rank.value_or(
       agreed.local_ranks.at(static_cast<std::size_t>(self.place.rank)));
-  self.reporter.set_hosts(agreed.hosts, agreed.bare, remarks);
+  self.reporter.set_hosts(agreed.hosts, agreed.bare, agreed.one_domain, remarks);
   return {};
 }
 
@@ -241,6 +243,11 @@ Agreement agreement_of(const std::vector<Introduction>& introductions) {
   Agreement agreement{.complaint = complaint_about(introductions)};
   if (!agreement.complaint.empty()) return agreement;
   agreement.bare = std::ranges::all_of(introductions, &Introduction::bare);
+  const auto& domain = introductions.front().domain;
+  agreement.one_domain =
+      !domain.empty() && std::ranges::all_of(introductions, [&](const Introduction& each) {
+        return each.domain == domain;
+      });
   std::map<std::string, int> counts;
   for (const auto& introduction : introductions) {
     const int local = counts[introduction.host]++;

@@ -22,10 +22,11 @@ struct RankContext;
 struct Introduction {
   std::string host;
   std::int64_t pid = 0;
-  std::string backend;  // that it would run: "nccl"
-  std::string profile;  // that it would judge by
-  std::string asked;    // its command line, which must be the same on all ranks
-  bool bare = false;    // its node has neither a GPU nor an HCA
+  std::string backend;      // that it would run: "nccl"
+  std::string profile;      // that it would judge by
+  std::string asked;        // its command line, which must be the same on all ranks
+  bool bare = false;        // its node has neither a GPU nor an HCA
+  std::string domain = {};  // the NVLink domain of its node's GPUs; empty for none
 };
 
 // Rank 0's conclusion from the introductions, sent to all.
@@ -35,6 +36,7 @@ struct Agreement {
   std::vector<int> local_ranks;    // of every rank, among those of its host
   std::vector<int> nodes;          // of every rank: the index of its host in `hosts`
   bool bare = false;               // no node has a GPU or an HCA
+  bool one_domain = false;         // all nodes are in the same NVLink domain
 
   bool operator==(const Agreement&) const = default;
 };

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <system_error>
 
 #include "lib/base/root.hpp"
@@ -50,6 +51,28 @@ Attempt<Choice> choose_on_node(const ProfileSources& sources, const std::optiona
     return std::nullopt;
   });
   return choice;
+}
+
+// "CLUSTER:CLIQUE" of GPUs that are all registered in the same one; else empty.
+std::string domain_of(const std::vector<muster::Gpu>& gpus) {
+  constexpr unsigned kCompleted = 3;
+  std::set<std::string> domains;
+  for (const auto& gpu : gpus) {
+    const bool registered = gpu.fabric && gpu.fabric->state == kCompleted &&
+                            gpu.fabric->status == 0 && !gpu.fabric->cluster.empty();
+    domains.insert(registered ? fmt::format("{}:{}", gpu.fabric->cluster, gpu.fabric->clique)
+                              : std::string());
+  }
+  return domains.size() == 1 ? *domains.begin() : std::string();
+}
+
+bool limits_domains(const BenchLimits& limits) {
+  return std::ranges::any_of(std::array{&limits.job_all_reduce, &limits.job_all_gather,
+                                        &limits.job_reduce_scatter, &limits.job_alltoall},
+                             [](const auto* of_collective) {
+                               return std::ranges::count(*of_collective, BenchOver::nvlink,
+                                                         &BenchLimit<BytesPerSecond>::over) > 0;
+                             });
 }
 
 bool is_there(const std::filesystem::path& path) {
@@ -138,6 +161,26 @@ Attempt<SimCluster> choose_cluster(const std::string& sim, const Profile& judgin
   return parse_sim(sim, hardware).map_error([](const Error& error) {
     return Failure{.status = kExitUsage, .message = error.message};
   });
+}
+
+Section<Nvml> ask_nvml(const NvmlOptions& nvml, const Variables& variables) {
+  constexpr auto kPatience = std::chrono::seconds(15);
+  const auto deadline = Clock::now() + kPatience;
+  const ObserveOptions options{.probes = Probe::nvml,
+                               .deadline = deadline,
+                               .nvml = nvml,
+                               .state_file = std::nullopt,
+                               .variables = variables};
+  return observe(Root(), options,
+                 [&](const Snapshot& /*seen*/) -> std::optional<Plan> {
+                   return Plan{.probes = Probe::nvml, .deadline = deadline, .wanted = {}};
+                 })
+      .nvml;
+}
+
+std::string read_nvlink_domain(const Profile& profile, const Variables& variables) {
+  if (!limits_domains(*profile.bench)) return {};
+  return domain_of(ask_nvml({.library = {}, .parts = {}}, variables)->gpus);
 }
 
 Settings apply_settings(const Profile& profile, BackendKind kind, Variables& variables,

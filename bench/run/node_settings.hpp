@@ -10,6 +10,7 @@
 #include "bench/command/bench_command.hpp"
 #include "bench/launch/place.hpp"
 #include "bench/model/cluster.hpp"
+#include "lib/probes/probes.hpp"
 #include "lib/profile/choice.hpp"
 
 namespace muster::bench {
@@ -23,6 +24,13 @@ namespace muster::bench {
 // judges.
 [[nodiscard]] Attempt<SimCluster> choose_cluster(const std::string& sim, const Profile& judging,
                                                  const Variables& variables);
+
+// Asks NVML in a child process, which may take as long as eight GPUs without persistence mode need.
+[[nodiscard]] Section<Nvml> ask_nvml(const NvmlOptions& nvml, const Variables& variables);
+
+// Returns the NVLink domain that all GPUs of this node belong to, if the profile has a limit for
+// jobs inside one; else empty.
+[[nodiscard]] std::string read_nvlink_domain(const Profile& profile, const Variables& variables);
 
 struct Settings {
   std::vector<std::string> applied;   // NAME=value

@@ -89,6 +89,7 @@ struct RankContext {
   BackendKind kind = BackendKind::sim;
   Settings settings;   // of the profile, as applied
   SimCluster cluster;  // of --sim
+  std::string domain;  // the NVLink domain of this node's GPUs; empty for none
   Emergency emergency;
   Reporter reporter;
   CurrentPhase phase;

@@ -338,10 +338,11 @@ void Reporter::begin(Choice choice, std::string_view backend, std::string host,
       !record_.facts.algorithm.empty() || value("NCCL_NVLS_ENABLE") == "0";
 }
 
-void Reporter::set_hosts(std::vector<std::string> hosts, bool bare,
+void Reporter::set_hosts(std::vector<std::string> hosts, bool bare, bool one_domain,
                          const std::vector<std::string>& remarks) {
   const auto held = emergency_.hold();
   record_.facts.bare = bare;
+  record_.facts.one_domain = one_domain;
   record_.hosts = std::move(hosts);
   std::ranges::copy(remarks, std::back_inserter(record_.choice.evidence));
 }

@@ -125,8 +125,8 @@ class Reporter {
   [[nodiscard]] Result<void> can_conclude() const { return printer_.can_finish(); }
   // Called before the ranks meet. `variables` may name NCCL's algorithm.
   void begin(Choice choice, std::string_view backend, std::string host, const Variables& variables);
-  // `bare`: no node has a GPU or an HCA.
-  void set_hosts(std::vector<std::string> hosts, bool bare,
+  // `bare`: no node has a GPU or an HCA. `one_domain`: all are in one NVLink domain.
+  void set_hosts(std::vector<std::string> hosts, bool bare, bool one_domain,
                  const std::vector<std::string>& remarks);
   void set_members(std::vector<Member> members, std::string library, bool gpus);
   void set_diagnosis(std::optional<std::vector<std::string>> diagnosis);

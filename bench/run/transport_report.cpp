@@ -99,15 +99,16 @@ std::pair<std::set<std::string>, std::set<std::string>> transports_of(
   return {inside, between};
 }
 
-// "nvlink" or "infiniband" if only that connects the nodes; empty if both or neither do.
+// "infiniband" if that connects some of the nodes, as between racks, because it is slower; else
+// "nvlink" if that does.
 std::string over_of(const Transport& transport, const std::vector<int>& nodes) {
   bool nvlink = false;
   bool network = false;
   for (const auto& name : transports_of(transport, nodes).second) {
     (name == "P2P/MNNVL" ? nvlink : network) = true;
   }
-  if (nvlink == network) return {};
-  return nvlink ? "nvlink" : "infiniband";
+  if (network) return "infiniband";
+  return nvlink ? "nvlink" : "";
 }
 
 // "between nodes NET/IB/GDRDMA; inside P2P/CUMEM", "between nodes NET/Socket (eth0)"

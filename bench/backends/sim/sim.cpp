@@ -142,10 +142,12 @@ class Sim final : public Backend {
     }
     for (int rank = 0; rank < ranks() && ranks() > 1; ++rank) {
       const int next = (rank + 1) % ranks();
-      const bool inside = node_of(rank) == node_of(next);
-      const std::string_view path = inside ? "via P2P/CUMEM"
-                                    : tcp  ? "[send] via NET/Socket/0"
-                                           : "[send] via NET/IB/0/GDRDMA";
+      const auto node = node_of(rank);
+      const std::string_view path = node == node_of(next) ? "via P2P/CUMEM"
+                                    : use_nvlink(model_.cluster(), node, node_of(next))
+                                        ? "via P2P/MNNVL"
+                                    : tcp ? "[send] via NET/Socket/0"
+                                          : "[send] via NET/IB/0/GDRDMA";
       log_line(rank, fmt::format("Channel 00/0 : {}[{}] -> {}[{}] {}", rank, gpu_of(rank), next,
                                  gpu_of(next), path));
     }

@@ -71,6 +71,12 @@ INSTANTIATE_TEST_SUITE_P(
         // A ring of nodes does not use this edge.
         Fault{"nodes=4,fault=slow_link:0:2:0.5", 187.4}, Fault{"fault=tcp_fallback", 10},
         Fault{"fault=tcp_fallback,tcp=1GB/s", 1}, Fault{"hcas=0", 10},
+        // Within a rack only its links matter.
+        Fault{"nodes=4,domain=4,fault=slow_hca:1:3:0.5", 232.4},
+        Fault{"nodes=4,domain=4,fault=slow_gpu:1:3:0.5", 116.2},
+        Fault{"nodes=4,domain=4,fault=ib_fallback", 187.4},
+        Fault{"nodes=4,domain=4,fault=tcp_fallback", 10},
+        Fault{"nodes=4,domain=2,fault=slow_hca:1:3:0.5", 93.7},
         // These make nothing slower.
         Fault{"fault=wrong:3:7,fault=hang:1:5,fault=hang:1", 187.4},
         Fault{"nodes=1,fault=slow_hca:0:3:0.5", 232.4},

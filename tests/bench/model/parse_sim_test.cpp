@@ -85,6 +85,17 @@ TEST(ParseSimTest, AProfileGivesTheHardware) {
   EXPECT_EQ(profile_of_sim("nodes=2"), "");
 }
 
+TEST(ParseSimTest, NodesOfARackShareADomain) {
+  const auto profile = load_profile({}, "nd128isr_gb300_v6");
+  ASSERT_TRUE(profile) << profile.error().message;
+  const auto cluster = sim_cluster_of(*profile);
+  EXPECT_EQ(cluster.nodes_per_domain, 18);
+  EXPECT_NEAR(cluster.link_rate.value * cluster.link_efficiency, 937e9, 1e6);
+  EXPECT_TRUE(share_domain(cluster, 0, 17));
+  EXPECT_FALSE(share_domain(cluster, 17, 18));
+  EXPECT_FALSE(share_domain(SimCluster(), 0, 0));
+}
+
 TEST(ParseSimTest, ErrorsNameTheWordAndWhatIsExpected) {
   for (const auto& [text, error] :
        {std::pair{"nodes", "--sim: nodes: no value"},

@@ -15,6 +15,8 @@
 namespace muster::bench {
 namespace {
 
+using ::testing::HasSubstr;
+
 constexpr int kRanks = 16;
 
 // ND A100 v4 as far as collectives go.
@@ -152,8 +154,8 @@ TEST(JudgeTest, ListsEveryRun) {
   rows.push_back(all_reduce_at(184.5).front());
   rows.push_back(all_reduce_at(190).front());
   EXPECT_THAT(judge(rows, nd_a100(), two_nodes()).message,
-              testing::HasSubstr("184.50 GB/s for all_reduce of 8 GiB out of place, the median of "
-                                 "184.00, 184.50, 190.00;"));
+              HasSubstr("184.50 GB/s for all_reduce of 8 GiB out of place, the median of "
+                        "184.00, 184.50, 190.00;"));
 }
 
 TEST(JudgeTest, WarnsOfOneSlowCycle) {
@@ -164,8 +166,8 @@ TEST(JudgeTest, WarnsOfOneSlowCycle) {
   const auto finding = judge(rows, nd_a100(), two_nodes());
   EXPECT_EQ(finding.outcome, Outcome::warn);
   EXPECT_THAT(finding.message,
-              testing::AllOf(testing::HasSubstr("the median of 20 runs from 120.00 to 189.00;"),
-                             testing::HasSubstr("1 of 20 runs were below the limit")));
+              testing::AllOf(HasSubstr("the median of 20 runs from 120.00 to 189.00;"),
+                             HasSubstr("1 of 20 runs were below the limit")));
   rows[13] = rows[0];
   EXPECT_EQ(judge(rows, nd_a100(), two_nodes()).outcome, Outcome::pass);
 }
@@ -240,7 +242,7 @@ TEST(JudgeTest, IsUnknownWithoutAnApplicableLimit) {
     EXPECT_EQ(finding.check, "bench.job_all_reduce") << why;
     EXPECT_EQ(finding.device, "job") << why;
     EXPECT_EQ(finding.outcome, outcome) << why;
-    EXPECT_THAT(finding.message, testing::HasSubstr(message)) << why;
+    EXPECT_THAT(finding.message, HasSubstr(message)) << why;
     EXPECT_EQ(to_repeat(rows, profile, facts), std::nullopt) << why;
   }
 }
@@ -312,16 +314,17 @@ TEST(JudgeTest, OtherCollectivesHaveLimitsOfTheirOwn) {
   EXPECT_EQ(unlimited.outcome, Outcome::unknown);
 }
 
+JobLimit limit(BenchAlgorithm algorithm, int from, double fail) {
+  return {.type = "float",
+          .algorithm = algorithm,
+          .size = Bytes{8.0 * kGibibyte},
+          .nodes_at_least = from,
+          .fail_below = BytesPerSecond{fail * 1e9}};
+}
+
 // A limit for any algorithm and stricter ones for one; for nodes with and without NVLinks between
 // them.
 TEST(JudgeTest, UsesTheMostSpecificLimit) {
-  const auto limit = [](BenchAlgorithm algorithm, int from, double fail) {
-    return JobLimit{.type = "float",
-                    .algorithm = algorithm,
-                    .size = Bytes{8.0 * kGibibyte},
-                    .nodes_at_least = from,
-                    .fail_below = BytesPerSecond{fail * 1e9}};
-  };
   auto profile = nd_a100();
   auto& list = profile.bench->job_all_reduce;
   list = {limit(BenchAlgorithm::any, 2, 100), limit(BenchAlgorithm::ring, 3, 180),
@@ -346,6 +349,38 @@ TEST(JudgeTest, UsesTheMostSpecificLimit) {
   EXPECT_EQ(limit_on(2, "RING"), 600);
   facts.over = "infiniband";
   EXPECT_EQ(limit_on(2, "RING"), 100);
+}
+
+// Whatever NCCL used, unless it may not use the domain or the profile has no limit for it.
+TEST(JudgeTest, JudgesNodesOfOneNvlinkDomainByItsLimit) {
+  auto profile = nd_a100();
+  auto& list = profile.bench->job_all_reduce;
+  list = {limit(BenchAlgorithm::any, 2, 600), limit(BenchAlgorithm::any, 2, 150)};
+  list[0].over = BenchOver::nvlink;
+  list[1].over = BenchOver::infiniband;
+  auto facts = two_nodes();
+  facts.over = "infiniband";
+  facts.one_domain = true;
+  const auto finding = judge(all_reduce_at(187), profile, facts);
+  EXPECT_EQ(finding.outcome, Outcome::fail);
+  EXPECT_EQ(std::get<double>(finding.limit), 600);
+  EXPECT_EQ(finding.remedy, Remedy::fix_config);
+  EXPECT_THAT(finding.message, HasSubstr("over NVLink"));
+  EXPECT_THAT(finding.message, HasSubstr("NCCL used the network"));
+
+  facts.over = "nvlink";
+  EXPECT_EQ(judge(all_reduce_at(937), profile, facts).outcome, Outcome::pass);
+  EXPECT_EQ(judge(all_reduce_at(500), profile, facts).remedy, Remedy::report_to_provider);
+
+  facts.over = "infiniband";
+  facts.one_domain = false;
+  const auto between = judge(all_reduce_at(187), profile, facts);
+  EXPECT_EQ(between.outcome, Outcome::pass);
+  EXPECT_THAT(between.message, HasSubstr("over InfiniBand"));
+
+  facts.one_domain = true;
+  list.erase(list.begin());
+  EXPECT_EQ(judge(all_reduce_at(187), profile, facts).outcome, Outcome::pass);
 }
 
 TEST(JudgeTest, IsUnknownIfTheLimitOnlyExpects) {

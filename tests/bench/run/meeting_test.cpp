@@ -82,7 +82,8 @@ TEST(MessagesTest, RoundTripsAnAgreement) {
   const Agreement sent{.complaint = "",
                        .hosts = {"gpu-0001", "gpu-0002"},
                        .local_ranks = {0, 1, 0},
-                       .nodes = {0, 1, 0}};
+                       .nodes = {0, 1, 0},
+                       .one_domain = true};
   const auto got = from_message<Agreement>(to_message(sent), 0);
   ASSERT_TRUE(got.has_value());
   EXPECT_EQ(*got, sent);
@@ -116,6 +117,18 @@ TEST(AgreementTest, CountsTheRanksOfEachHost) {
   EXPECT_EQ(agreed.complaint, "");
   EXPECT_THAT(agreed.hosts, ElementsAre("b", "a"));
   EXPECT_THAT(agreed.local_ranks, ElementsAre(0, 0, 1, 2, 1));
+}
+
+TEST(AgreementTest, FindsWhetherAllNodesAreInOneNvlinkDomain) {
+  const auto in = [](std::string host, std::string domain) {
+    auto introduction = on(std::move(host));
+    introduction.domain = std::move(domain);
+    return introduction;
+  };
+  EXPECT_TRUE(agreement_of({in("a", "c:1"), in("a", "c:1"), in("b", "c:1")}).one_domain);
+  EXPECT_FALSE(agreement_of({in("a", "c:1"), in("b", "c:2")}).one_domain);
+  EXPECT_FALSE(agreement_of({in("a", "c:1"), in("b", "")}).one_domain);
+  EXPECT_FALSE(agreement_of({on("a"), on("b")}).one_domain);
 }
 
 TEST(AgreementTest, NamesTheRankWithOtherArguments) {

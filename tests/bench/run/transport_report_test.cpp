@@ -43,6 +43,15 @@ TEST(TransportFactsTest, NameTheTransportsBetweenNodesAndInside) {
   EXPECT_THAT(facts.unclear, IsEmpty());
 }
 
+// A job across racks uses both, and the network limits it.
+TEST(TransportFactsTest, NameTheSlowestConnectionOfNodes) {
+  const auto over = [](const std::vector<std::string>& logs) { return of(logs, {}).facts.over; };
+  EXPECT_EQ(over({log_over("P2P/MNNVL")}), "nvlink");
+  EXPECT_EQ(over({log_over("NET/IB/0/GDRDMA")}), "infiniband");
+  EXPECT_EQ(over({log_over("P2P/MNNVL"), log_over("NET/IB/0/GDRDMA")}), "infiniband");
+  EXPECT_EQ(over({}), "");
+}
+
 TEST(TransportFactsTest, NameMissingRequirementsAndWhy) {
   const auto facts =
       of({log_over("NET/Socket/0") + line("NET/IB : No device found.")}, {"ib"}).facts;

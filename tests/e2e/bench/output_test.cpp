@@ -76,6 +76,25 @@ TEST(OutputTest, WithoutALimitItIsATrialOrTheLastLineSaysWhy) {
   EXPECT_EQ(run({"--require-transport=ib"}).status, 2);
 }
 
+// Nodes of one rack share an NVLink domain, whose limit holds; between racks it is InfiniBand's.
+TEST(RackTest, IsJudgedByTheLimitOfItsNvlinkDomain) {
+  Job job;
+  struct Case {
+    const char* sim;
+    int status;
+    const char* limit;
+  };
+  for (const auto& [sim, status, limit] :
+       {Case{"nodes=16", 0, "over NVLink"}, Case{"nodes=16,fault=ib_fallback", 1, "over NVLink"},
+        Case{"nodes=32", 0, "over InfiniBand"}, Case{"nodes=2,domain=1", 0, "over InfiniBand"}}) {
+    const auto end = job.end_of(
+        job.start(muster_bench({"all_reduce", "--backend=sim", std::string("--sim=") + sim,
+                                "--profile=nd128isr_gb300_v6", "--sizes=16GiB"})));
+    EXPECT_EQ(end.status, status) << sim << end.out << end.err;
+    EXPECT_THAT(end.out, HasSubstr(limit)) << sim;
+  }
+}
+
 // In `all`, collectives without a limit are not judged; a named one is.
 TEST(SeveralCollectives, WithoutALimitAreUnknownIfTheyWereNamed) {
   Job job;
