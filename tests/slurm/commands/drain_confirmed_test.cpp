@@ -105,7 +105,7 @@ class DrainAccusedTest : public DrainConfirmedTest {
       report.findings.push_back({.check = "bench.locate",
                                  .device = host,
                                  .outcome = Outcome::fail,
-                                 .message = "HCA 3: 93.5 GB/s, 50% of what its equals reach",
+                                 .message = "HCA 3: 93.5 GB/s, 50% of its peers",
                                  .remedy = Remedy::report_to_provider});
     }
     report.findings.push_back({.check = "bench.locate",
@@ -134,7 +134,7 @@ TEST_F(DrainAccusedTest, DrainsTheAccusedAndNamesThePart) {
   EXPECT_TRUE(drain(report_accusing({"host002"})));
   EXPECT_EQ(cluster_.drained(), 1U);
   EXPECT_EQ(reason("n002"),
-            "muster: bench.locate: HCA 3: 93.5 GB/s, 50% of what its equals reach; report to the "
+            "muster: bench.locate: HCA 3: 93.5 GB/s, 50% of its peers; report to the "
             "provider");
 }
 
