@@ -102,7 +102,7 @@ Result<std::string> TcpGroup::broadcast(std::string_view text) {
     return std::string(text);
   }
   TRY_ASSIGN(auto texts, collect(Kind::broadcast));
-  return std::move(texts.front());
+  return texts.front();
 }
 
 Result<void> TcpGroup::barrier() {

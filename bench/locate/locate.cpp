@@ -295,12 +295,10 @@ Result<SearchResult> locate(const Nodes& nodes, Measurer& measurer, const Search
       return culprit.kind != Culprit::Kind::not_enough_data;
     });
   };
-  const bool better = named(again) > named(result);
-  auto& chosen = better ? again : result;
-  const auto& other = better ? result : again;
-  chosen.rounds += other.rounds;
-  chosen.operations += other.operations;
-  return std::move(chosen);
+  if (named(again) > named(result)) std::swap(result, again);
+  result.rounds += again.rounds;
+  result.operations += again.operations;
+  return result;
 }
 
 }  // namespace muster::bench::locate

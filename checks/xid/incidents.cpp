@@ -242,7 +242,7 @@ Finding describe(const Snapshot& snapshot, const ByName<Outcome>& kinds, const X
     add_text("the driver no longer requests a recovery");
     return {.device = words.device,
             .outcome = Outcome::pass,
-            .message = std::move(message),
+            .message = message,
             .observed = std::int64_t{group.cause},
             .remedy = Remedy::watch};  // so that the report shows it
   }
