@@ -351,7 +351,7 @@ TEST(JudgeTest, UsesTheMostSpecificLimit) {
   EXPECT_EQ(limit_on(2, "RING"), 100);
 }
 
-// Whatever NCCL used, unless it may not use the domain or the profile has no limit for it.
+// The transport that NCCL used does not matter, unless it may not use the domain.
 TEST(JudgeTest, JudgesNodesOfOneNvlinkDomainByItsLimit) {
   auto profile = nd_a100();
   auto& list = profile.bench->job_all_reduce;

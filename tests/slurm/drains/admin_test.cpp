@@ -118,7 +118,7 @@ TEST_F(AdminTest, DrainsWithoutTheirReasonAreKnownByTheNodesMemory) {
                   AdminAnswer{"n003", false, "left alone: it is drained"}));
 }
 
-// A reason that begins like muster's and is somebody's own.
+// A reason that begins like muster's, but was written by an admin.
 TEST_F(AdminTest, LeavesAnothersWordsBehindMustersNameAlone) {
   run(sick());
   cluster.drain("n001", "muster: gpu.persistence gpu3: waits for a part, bob");

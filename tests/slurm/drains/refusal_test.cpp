@@ -146,7 +146,7 @@ TEST_F(RefusalTest, EachContextAndEachJobHasItsOwn) {
   EXPECT_THAT(kinds(run(sick())), IsEmpty());
 }
 
-// Whatever context found the fault.
+// In every context that may have found the fault.
 TEST_F(RefusalTest, IsEndedByAnyRunThatJudgedItsCheck) {
   for (const auto* context : {"prolog", "periodic", "epilog"}) {
     order.context = "prolog";
