@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A check is a pure function from facts about one node to findings. It opens no file and reads no
-// clock or environment, so tests call it with a literal Snapshot, and any node can be judged again
-// later, elsewhere, against another profile.
+// clock or environment, so a test can call it with a literal Snapshot, and a snapshot can be judged
+// again later, on another machine or against another profile.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ using Findings = std::vector<Finding>;
 // make the check `unknown`, with the section's reason.
 enum class WhenAbsent {
   unknown,  // this kind of node should have the section
-  skip,     // the section does not exist here, such as below a foreign root
+  skip,     // a missing section is normal, such as under another --root
   judge,    // the check itself judges the absence (no RDMA stack: no HCA)
 };
 
@@ -31,10 +31,10 @@ struct Check {
   std::string_view fix;        // what an admin should do
   std::string_view code = {};  // Azure's fault code for failures, if any
   ProbeSet needs;              // required sections
-  ProbeSet looks_at = {};      // optional sections
+  ProbeSet looks_at = {};      // sections it uses if they were observed
   NvmlParts asks = {};         // GPU facts that are read only on request
   WhenAbsent when_absent = WhenAbsent::unknown;
-  // Optional: why the check does not apply, if so. Called before missing sections make the check
+  // Optional: returns why the check does not apply. Called before missing sections make the check
   // `unknown`, so it must check that a section was observed.
   std::optional<Finding> (*not_here)(const Snapshot&, const Profile&) = nullptr;
   // Returns at least one finding, passes included. The runner fills in `check`, and `code` for a

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster explain CHECK`: what it looks at, why, what to do, and its limits on this node with the
-// file and the source of each. `muster list`: the checks as text, as JSON, and as docs/checks.md.
+// `muster explain CHECK` prints what a check looks at, why, what to do, and its limits on this node
+// with the file and source of each. `muster list` prints all checks as text, JSON or Markdown.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -77,7 +77,7 @@ LimitGroup group_of(const Profile& profile, std::string_view check, const LimitK
   const auto values = values_at(profile, path);
   LimitGroup group;
   if (values.empty()) {
-    // "; unset for the GPU's default": it is judged by something else.
+    // "; unset for the GPU's default": another limit applies if it is not set.
     const bool otherwise = key.about.find("; unset for ") != std::string::npos;
     const auto* unset = key.optional && !otherwise ? "not set: not judged" : "not set";
     group.rows.push_back({key.name, fmt::format("{} ({})", unset, key.about), "", ""});
@@ -100,7 +100,7 @@ bool shares_its_source(const LimitGroup& group) {
       group.rows, [&](const LimitRow& row) { return row.source == group.rows.front().source; });
 }
 
-// The widths of the columns; a long value moves only its own place.
+// Column widths. A long value does not widen its column.
 struct Widths {
   std::size_t key = 0;
   std::size_t value = 0;
@@ -130,7 +130,7 @@ std::string line_of(const LimitRow& row, const Widths& widths, bool shared) {
     if (!end.empty()) line += fmt::format("  {}", end);
   } else {
     line = fmt::format("  {:{}}  {}", row.key, widths.key, wrapped(row.value, column));
-    // After a long key, the place needs more room.
+    // Indents the place less below a long key, which leaves little room.
     const auto below = std::min<std::size_t>(column, 20);
     if (!end.empty()) line += fmt::format("\n{:{}}{}", "", below, wrapped(end, below));
   }
@@ -139,7 +139,7 @@ std::string line_of(const LimitRow& row, const Widths& widths, bool shared) {
   return line;
 }
 
-// Prints a source that consecutive groups share once, below them.
+// Prints a source once, below all consecutive groups that share it.
 std::string limit_lines(const std::vector<LimitGroup>& groups) {
   const auto widths = widths_of(groups);
   std::string lines;
@@ -160,7 +160,6 @@ std::string limit_lines(const std::vector<LimitGroup>& groups) {
   return lines;
 }
 
-// When a check runs, and what its findings count as.
 std::string when_it_runs(const Profile& profile, const Check& check) {
   const auto runs = contexts_of(profile, check, true);
   const auto left_out = contexts_of(profile, check, false);
@@ -308,7 +307,7 @@ int run_explain(const ExplainCommand& command, const Caller& caller, Deadline& d
                                                 printable(command.check, 80),
                                                 suggestion(command.check, ids))});
   }
-  // Only recognition observes the hardware.
+  // Only recognising the node observes its hardware.
   const ObservationRequest request{.profile = command.profile,
                                    .settings = command.settings,
                                    .root = command.root,

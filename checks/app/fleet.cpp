@@ -159,7 +159,7 @@ std::string counted_nodes(std::size_t count) {
   return fmt::format("{} node{}", count, count == 1 ? "" : "s");
 }
 
-// "n[0021-0022] gpu3; n0023 gpu5", or only the nodes where there are too many devices.
+// "n[0021-0022] gpu3; n0023 gpu5", or only the nodes if there are too many devices.
 std::string places_of(const FleetCause& cause, std::size_t width) {
   constexpr std::size_t kMost = 48;
   std::vector<std::string> places;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs muster-bench for the lines of NHC's configuration and for hooks.
+// Runs muster-bench for hooks and for lines of an NHC configuration.
 #pragma once
 
 #include <chrono>
@@ -23,21 +23,21 @@ struct Bench {
   std::size_t most_output = 4UL * 1024 * 1024;        // bytes
 };
 
-// Runs it with the profile and the settings of `command`. A deadline above five minutes applies to
-// each benchmark.
+// Returns how to run it with the profile and the settings of `command`. A deadline above five
+// minutes applies to each benchmark.
 [[nodiscard]] Bench bench_for(const CheckCommand& command, const Caller& caller);
 
-// Runs it with these words before `bench.arguments`.
+// Runs it with `words` before `bench.arguments`.
 [[nodiscard]] Result<Ended> run_bench(const Bench& bench, std::vector<std::string> words,
                                       const TimeLimit& limit);
 
-// Runs the benchmarks one after the other, and moves `deadline` by the time that they take. A
+// Runs the benchmarks one after another, and extends `deadline` by the time that they take. A
 // benchmark that cannot run, hangs or prints no report is unknown.
 [[nodiscard]] nhc::Measured run_benchmarks(const nhc::Config& config, const Snapshot& snapshot,
                                            const Bench& bench, Deadline& deadline);
 
-// Runs `muster-bench node --only=TESTS` within this time and adds its findings to the report. Does
-// not run on an unhealthy node, or while a process uses the GPUs. Returns how long it took.
+// Runs `muster-bench node --only=TESTS` within `budget` and adds its findings to the report.
+// Does nothing on an unhealthy node, or while a process uses the GPUs. Returns how long it took.
 Clock::duration add_node_tests(Report& report, const Snapshot& snapshot, const std::string& tests,
                                Clock::duration budget, const Bench& bench);
 

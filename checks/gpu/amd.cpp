@@ -13,7 +13,7 @@
 
 namespace muster::checks {
 
-// gpu.amd: AMD GPUs are cool, have no bad memory pages waiting, and are configured alike.
+// gpu.amd: AMD GPUs are cool, have no bad memory pages pending, and have the same settings.
 namespace gpu_amd {
 namespace {
 

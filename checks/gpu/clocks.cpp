@@ -12,7 +12,7 @@
 
 namespace muster::checks {
 
-// gpu.clocks: neither heat, power nor locked application clocks slow a GPU down.
+// gpu.clocks: no GPU is slowed down by heat, power or locked application clocks.
 namespace gpu_clocks {
 namespace {
 

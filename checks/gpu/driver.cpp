@@ -148,7 +148,7 @@ bool is_limited(const FirmwarePart& part) {
 // Differences by the name of the GPU; those of no particular GPU under "node".
 using Oddities = std::map<std::string, Findings>;
 
-// Compares GPUs where the profile has no list.
+// Compares GPUs with each other if the profile has no list.
 void add_differences(const std::vector<const Gpu*>& gpus, const FirmwarePart& part,
                      Oddities& oddities) {
   if (is_limited(part)) return;

@@ -27,8 +27,7 @@ std::optional<Finding> judge_pending_mode(const Gpu& gpu, std::string_view mode,
                      Remedy::fix_config, {*now == expected ? Value(state) : Value(*now), expected});
 }
 
-// One GPU that differs from the others was forgotten or is broken; if ECC is off on all of them,
-// that is the site's choice.
+// A GPU that differs from the others was overlooked or is broken; ECC off on all is a choice.
 Findings compare_ecc_modes(const Snapshot& snapshot) {
   auto findings = gpu::peers_by_model(snapshot, [](const Gpu& gpu) { return gpu.modes.ecc; })
                       .differences({.what = "ECC mode", .devices = "GPUs"}, "",
@@ -59,7 +58,7 @@ Findings judge_mig(const Snapshot& snapshot, const Profile& profile) {
   return gpu::each(snapshot, judge_one, fmt::format("with MIG {}", on_or_off(*expected)));
 }
 
-// Without a limit, off on all GPUs is the site's choice.
+// Without a limit, persistence mode may be off on all GPUs: that is the site's choice.
 Findings judge_persistence(const Snapshot& snapshot, const Profile& profile) {
   const bool any_on = std::ranges::any_of(gpu::answering(snapshot), [](const Gpu* each) {
     return each->modes.persistence.value_or(false);
@@ -85,7 +84,7 @@ std::string compute_mode_word(unsigned mode) {
                               : fmt::format("{}, which this muster does not know", mode);
 }
 
-// The mode of most GPUs; of equally frequent ones the lowest number, which is `default`.
+// The most frequent mode; a tie goes to the lowest number, 0 being `default`.
 std::string common_compute_mode(const Snapshot& snapshot) {
   std::map<unsigned, std::size_t> counts;
   for (const auto* each : gpu::answering(snapshot)) {

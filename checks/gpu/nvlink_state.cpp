@@ -35,8 +35,7 @@ std::string why_unclear(const NvLink& link) {
   return link.state ? fmt::format("unknown NVML state {}", *link.state) : link.state.why();
 }
 
-// NVML reports that there are no links: it does so for all GPUs if the driver was told not to use
-// NVLink.
+// True if NVML reports no links, as it does for every GPU if NVLink is disabled in the driver.
 bool has_none(const Gpu& gpu) {
   return gpu.nvlinks ? gpu.nvlinks->empty()
                      : gpu.nvlinks.is_absent() &&
@@ -47,7 +46,7 @@ bool all_inactive(const Gpu& gpu) {
   return has_none(gpu) || (gpu.nvlinks && LinksByState(gpu).inactive.size() == gpu.nvlinks->size());
 }
 
-// No link of any GPU is up: the cause is the switches or the driver, not the GPUs.
+// If no GPU has an active link, the cause is the switches or the driver, not the GPUs.
 std::optional<Finding> none_at_all(const Snapshot& snapshot, const Profile& profile) {
   std::size_t gpus = 0;
   for (const Gpu* each : gpu::answering(snapshot)) {
@@ -100,7 +99,8 @@ std::optional<Finding> slow(const Gpu& gpu, const Limit<BytesPerSecond>& limit, 
       remedy, {slowest, expected, "GB/s"});
 }
 
-// If NVML names no peer at all, it cannot see them. Unwired links need no peer.
+// Judges nothing if NVML names no peer on any GPU: then it cannot see them. Links beyond the wanted
+// number may be unwired and need no peer.
 std::optional<Finding> without_peer(const Snapshot& snapshot, const Gpu& gpu, int wanted,
                                     Remedy remedy) {
   const auto gpus = gpu::answering(snapshot);
@@ -124,7 +124,7 @@ Finding unclear(const Gpu& gpu, std::string_view what, const Links& links, const
                  fmt::format("the {} of {} is not known: {}", what, gpu::named(links), why));
 }
 
-// Facts that NVML should have reported about links that are up.
+// Returns a finding if NVML could not read the speed or peer of a link that is up.
 std::optional<Finding> unreadable(const Gpu& gpu, const Limit<BytesPerSecond>& speed) {
   const Links speeds = gpu::links_where(gpu, [](const NvLink& link) {
     return gpu::is(link, LinkState::active) && link.speed_mbps.is_unreadable();
@@ -149,7 +149,7 @@ std::vector<SeenBy> gone_peers(const Snapshot& snapshot, const Profile& profile)
   return gone;
 }
 
-// Without a limit, each GPU is compared with those of its model.
+// Compares each GPU with those of its model if there is no limit.
 class PeerLinks {
  public:
   explicit PeerLinks(const Snapshot& snapshot) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether GPUs reach the memory of each other, and HCAs that of GPUs.
+// Whether GPUs can access each other's memory, and HCAs the memory of GPUs.
 #include <fmt/ranges.h>
 
 #include <array>

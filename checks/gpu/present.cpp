@@ -12,7 +12,7 @@
 namespace muster::checks::gpu_present {
 namespace {
 
-// True if the GPU is gone from the bus as well; pci.devices leaves reporting it to this check.
+// True if the GPU is missing from the bus, too. This check reports it, not pci.devices.
 bool fell_off(const Snapshot& snapshot, const Gpu& gpu) {
   if (!snapshot.pci.ok() || gpu.address.empty()) return false;
   const PciDevice* device = pci::device_at(snapshot, gpu.address);

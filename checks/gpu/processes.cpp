@@ -12,7 +12,7 @@ namespace muster::checks {
 namespace gpu {
 namespace {
 
-// Matches by command, of which the kernel keeps 15 characters. Users can choose any name, so
+// Matches the command, which the kernel cuts at 15 characters. Users can choose any name, so
 // processes of jobs, and of users outside system units, are never allowed. The MPS server runs in
 // such a unit, as the user it serves.
 bool is_allowed(const std::vector<std::string>& allowed, const GpuProcess& process) {

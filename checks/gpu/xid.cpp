@@ -334,8 +334,8 @@ bool any_nvlink_error(const XidLog& log, const xid::XidGroup& group, Seconds coa
   });
 }
 
-// A reset of a GPU or an unload of the driver takes its links down, too. The driver logs that as
-// fatal, although nothing remains broken.
+// Resetting a GPU or unloading the driver also takes its links down. The driver logs that as fatal,
+// although nothing stays broken.
 bool is_over(const Snapshot& snapshot, const XidLog& log, const xid::XidGroup& group,
              Seconds coalesce) {
   return group.cause == kLinkFault && !any_link_down(snapshot) &&

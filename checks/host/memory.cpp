@@ -44,7 +44,7 @@ std::optional<Finding> judge_memory_size(const Snapshot& snapshot, const MemoryL
                  count_value(static_cast<std::uint64_t>(expected)), "B"});
 }
 
-// NUMA nodes without CPUs may be empty.
+// NUMA nodes without CPUs may have no memory.
 std::optional<Finding> judge_numa_memory(const Snapshot& snapshot, const NumaNode& node) {
   const std::string device = fmt::format("numa{}", node.id);
   if (!node.cpus) return not_known(device, "the CPUs of the NUMA node", node.cpus);
@@ -97,7 +97,7 @@ std::string swap_text(double bytes) {
 }
 
 Findings judge_swap(const Snapshot& snapshot, const Profile& profile) {
-  // Each swap area reserves a page for its header, so the total is less than the size of the files.
+  // Each swap area loses one page to its header, so the total is less than the size of the files.
   constexpr double kHeaderBytes = 1024.0 * 1024.0;
   const double limit = profile.host->swap.total->value;
   const Fact<std::uint64_t>& total = snapshot.memory->swap_total_bytes;

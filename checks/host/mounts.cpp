@@ -60,7 +60,7 @@ Finding hung(const Snapshot& snapshot, const Mount& mount, Seconds deadline) {
 
 using ByPoint = std::map<std::string_view, const Mount*>;
 
-// A user's mount on this point or a folder above it, which hides the node's mount.
+// Returns a user's mount here or on a folder above, which hides the node's mount.
 const Mount* hidden_by(const ByPoint& mounts, std::string_view point) {
   for (; !point.empty(); point = point.substr(0, point.rfind('/'))) {
     const auto found = mounts.find(point);
@@ -70,7 +70,7 @@ const Mount* hidden_by(const ByPoint& mounts, std::string_view point) {
 }
 
 std::optional<Finding> judge_state(const Mount& mount, const RequiredMount& required) {
-  if (mount.hung) return std::nullopt;  // reported for every mount
+  if (mount.hung) return std::nullopt;  // judge() reports hung mounts, required or not
   if (!required.type.empty() && !matches_glob(required.type, mount.type)) {
     return wrong(mount,
                  fmt::format("{} is of type {}, expected {}", name_of(mount), printable(mount.type),
@@ -167,7 +167,7 @@ constinit const Check check{
 namespace host_disk {
 namespace {
 
-// Like df: the share of the space available to users, who see a full disk at 100%.
+// Counts like df: without the blocks reserved for root, so 100% is full for users.
 double space_percent(const Space& space) {
   const auto used = static_cast<double>(space.used_bytes);
   const double all = used + static_cast<double>(space.available_bytes);
@@ -187,7 +187,7 @@ struct MountUse {
   std::string left;  // "1.2 GiB"
 };
 
-// Why users may have filled the mount, which is not a fault of the node; empty if they cannot.
+// Returns why users may have filled the mount, which is not the node's fault; empty if they cannot.
 std::string user_fault(const Mount& mount) {
   if (mount.type == "tmpfs") return "; it is a tmpfs, which jobs may fill";
   if (mount.user) return fmt::format("; user {} mounted it", printable(*mount.user));
@@ -220,8 +220,7 @@ std::optional<Finding> judge_mount(const Mount& mount, const DiskLimits& limits)
                    limits.inodes_warn_above, limits.inodes_fail_above);
 }
 
-// host.mounts reports mounts that hang or do not report their size. Read-only images are always
-// full.
+// host.mounts reports mounts that hang or whose size is unknown. Read-only images are always full.
 bool is_judged(const Mount& mount, const DiskLimits& limits) {
   return !mount.hung && !mount.read_only && mount.space && mount.space->total_bytes > 0 &&
          !matches_any(limits.ignore, mount.point) && !matches_any(limits.ignore, mount.type);

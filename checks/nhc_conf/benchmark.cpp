@@ -190,7 +190,7 @@ Result<Benchmark> plan_loopback(const CheckLine& line, std::size_t gpus) {
 }
 
 // H2D_AND_D2H [P2P], in GB/s. Azure's script warns up to 5% above the limit, and copies between
-// GPUs where there are several.
+// GPUs if there are several.
 Result<Benchmark> plan_gpu_copy(const CheckLine& line, std::size_t gpus) {
   constexpr double kWarns = 1.05;
   constexpr std::string_view kUnit = "GB/s";

@@ -242,7 +242,7 @@ Result<bool> is_for(const Line& line, std::string_view node) {
 
 using IsSelected = std::function<Result<bool>(const Line&)>;
 
-// Fills in the check, or updates the variables where the line has only settings.
+// Fills in the check, or updates the variables if the line only sets some.
 Result<void> evaluate(const Line& line, Variables& variables, CheckLine& check_line) {
   TRY_ASSIGN(auto command, read_command(line.command, variables));
   if (command.words.empty()) {

@@ -35,7 +35,7 @@ struct Config {
 // A line that applies to a node, with its variables expanded.
 struct CheckLine {
   int number = 0;
-  std::string check;  // empty where there is only a complaint
+  std::string check;  // empty if there is only a complaint
   std::vector<std::string> arguments;
   std::string complaint;   // why the line cannot be judged
   std::string unresolved;  // a variable that the arguments use and the file does not set

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines about InfiniBand ports, GPUs and disks: those of muster's own checks with a limit from
-// an argument, and those that no check of muster judges alike.
+// The lines about InfiniBand ports, GPUs and disks. Most set a limit of one of muster's own checks;
+// the others are judged here, because no check of muster follows the same rule.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct NamedPort {
   const IbPort* port = nullptr;
 };
 
-// Nothing where a fact that decides is unknown.
+// Returns nothing if it depends on an unknown fact.
 std::optional<bool> is_up(const IbPort& port, std::optional<double> rate) {
   if (!port.state || !port.physical_state || (rate && !port.rate_gbps)) return std::nullopt;
   constexpr unsigned kActive = 4;
@@ -43,8 +43,8 @@ std::string describe(const NamedPort& seen) {
                      seen.port->rate_gbps.value_or(0));
 }
 
-// The ports that "mlx5_0:1" or "mlx5_0" names, both globs. HCAs whose ports were not read go to
-// `unread`.
+// Returns the ports that match a glob such as "mlx5_0:1" or "mlx5_*". Adds HCAs whose ports could
+// not be read to `unread`.
 std::vector<NamedPort> ports_named(const Infiniband& infiniband, std::string_view wanted,
                                    std::vector<std::string>& unread) {
   const auto device = wanted.substr(0, wanted.find(':'));
@@ -64,7 +64,7 @@ std::vector<NamedPort> ports_named(const Infiniband& infiniband, std::string_vie
   return ports;
 }
 
-// grep -w: a match ends where a character that is not part of a word follows.
+// Matches like `grep -w`: no word character may precede or follow the match.
 bool has_words(std::string_view text, std::string_view words) {
   const auto is_word = [&](std::size_t at) {
     return at < text.size() &&
@@ -126,7 +126,7 @@ Findings judge_ib_port(const JudgedLine& line) {
                          checks::hardware_remedy(line.snapshot))};
 }
 
-// [HOURS [COUNT]]: links that went down, by the kernel's log.
+// [HOURS [COUNT]]: links that went down, according to the kernel log.
 Findings judge_link_flaps(const JudgedLine& line) {
   const auto hours = number_in(line.argument(0), 24);
   const auto limit = number_in(line.argument(1), 5);
@@ -166,7 +166,7 @@ Findings judge_nvlinks(const JudgedLine& line) {
       "without an inactive NVLink");
 }
 
-// VERSION: each GPU has all or the leading words of it.
+// VERSION: the VBIOS version of each GPU contains it as whole words.
 Findings judge_vbios(const JudgedLine& line) {
   const auto wanted = line.argument(0);
   return checks::gpu::each(
@@ -184,7 +184,7 @@ Findings judge_vbios(const JudgedLine& line) {
       "with the expected VBIOS");
 }
 
-// COUNT rocm, as rocm-smi lists them: the GPUs of the amdgpu driver.
+// COUNT rocm: the number of GPUs with the amdgpu driver, as rocm-smi lists them.
 Findings judge_amd_count(const JudgedLine& line) {
   const auto wanted = number_in(line.argument(0), 0);
   if (!wanted) return {not_judged(wanted.error().message)};
@@ -206,13 +206,13 @@ const ArgumentLimit kXidWindow{"gpu.xid.window",
                                [](Profile& p, int n) { p.gpu->xid.window = hours(n); }};
 const ArgumentLimit kFlapWindow{"ib.flaps.window",
                                 [](Profile& p, int n) { p.ib->flaps.window = hours(n); }};
-// NHC fails at this number, muster above it.
+// NHC fails at this number, muster only above it.
 const ArgumentLimit kFlaps{"ib.flaps.max",
                            [](Profile& p, int n) { p.ib->flaps.max = std::max(0, n - 1); }};
 const ArgumentLimit kNvmeCount{"host.nvme.count",
                                [](Profile& p, int n) { p.host->nvme.count = n; }};
 
-// A limit of a profile warns, one of a line fails.
+// Above a profile's limit the check warns; above a line's limit it fails.
 const ArgumentLimit kDramErrors{"gpu.ecc_corrected.dram_warn_above", [](Profile& p, int n) {
                                   p.gpu->ecc_corrected.dram_warn_above = n;
                                   p.policies["gpu.ecc_corrected"].warn_as = Outcome::fail;
@@ -222,7 +222,7 @@ const ArgumentLimit kSramErrors{"gpu.ecc_corrected.sram_warn_above", [](Profile&
                                   p.policies["gpu.ecc_corrected"].warn_as = Outcome::fail;
                                 }};
 
-// Azure's scripts pass where the GPUs do not offer what the line asks for.
+// Azure's scripts pass if the GPUs lack the feature.
 Row gpu_checks(std::string_view name, std::vector<std::string_view> checks) {
   return {.name = name, .checks = std::move(checks), .of_gpus = true, .may_skip = true};
 }

@@ -63,7 +63,7 @@ struct Options {
   std::vector<std::string> rest;
 };
 
-// `known`: the letters, each with a colon where it takes a value.
+// `known`: the option letters, as for getopt: a colon after one that takes a value.
 Result<Options> read_options(const std::vector<std::string>& arguments, std::string_view known) {
   Options options;
   std::size_t next = 0;
@@ -370,7 +370,7 @@ Findings judge_load(const JudgedLine& line) {
   return checks::or_pass(std::move(findings), "the load is below the limits");
 }
 
-// Judges the systemd unit of the service, where NHC looks for a process.
+// Judges the systemd unit of the service; NHC looks for a process instead.
 Findings judge_service(const JudgedLine& line) {
   const auto options = read_options(line.line.arguments, "Scd:ru:");
   if (!options) return {not_judged(options.error().message)};

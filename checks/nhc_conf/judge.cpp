@@ -37,7 +37,7 @@ std::string not_translated(std::string_view check) {
                      near.empty() ? "" : fmt::format("; did you mean {}?", near));
 }
 
-// The child that called NVML crashed, by the reason of its section.
+// True if the reason of its section says that the child that called NVML crashed.
 bool crashed(std::string_view reason) {
   constexpr std::array kCrashes{SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
   return std::ranges::any_of(kCrashes, [&](int number) {
@@ -45,8 +45,8 @@ bool crashed(std::string_view reason) {
   });
 }
 
-// The finding of a line about GPUs on a node without any; nothing where the checks of GPUs report
-// it themselves.
+// Returns the finding of a line about GPUs on a node without any; nothing if the checks of GPUs
+// report it themselves.
 std::optional<Finding> without_gpus(const Snapshot& snapshot) {
   const auto& section = snapshot.nvml;
   const auto fails = [](std::string message) {
@@ -171,7 +171,7 @@ class Translation {
     }
   }
 
-  // Fails the first line about GPUs where there are none, as nvidia-smi does; the others skip.
+  // Fails the first line about GPUs if there are none, as nvidia-smi does, and skips the others.
   [[nodiscard]] bool gpus_are_present(const CheckLine& line) {
     auto finding = without_gpus(snapshot_);
     if (!finding) return true;

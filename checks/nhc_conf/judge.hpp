@@ -42,9 +42,9 @@ struct BenchmarkOutput {
   std::string out, err;
 };
 
-// Returns the findings of the report that muster-bench printed, or one `unknown` where it printed
-// no complete report, or one that contradicts itself or the exit status; and an `unknown` for each
-// check of `benchmark` that was not judged.
+// Returns the findings of the report that muster-bench printed, or one `unknown` if the report
+// is incomplete or contradicts itself or the exit status; and an `unknown` for each check of
+// `benchmark` that was not judged.
 [[nodiscard]] std::vector<Finding> findings_of(const BenchmarkOutput& output,
                                                const Benchmark& benchmark = {});
 

@@ -70,7 +70,7 @@ std::string excess_in_glob(std::string_view pattern) {
   return excess_in(pattern);
 }
 
-// bash matches [[ … =~ … ]] with POSIX extended expressions of the C library, too.
+// bash also matches [[ … =~ … ]] with the C library's POSIX extended expressions.
 Result<bool> matches_regex(const std::string& pattern, const std::string& text) {
   if (const auto excess = excess_in_regex(pattern); !excess.empty()) {
     return make_error(fmt::format("the expression /{}/: {}", printable(pattern, 80), excess));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the checks of NHC and of Azure that muster translates: to its own checks with limits
-// from the arguments, to a direct judgement, or to a run of muster-bench. Adding one is one row.
+// The table of NHC's and Azure's checks that muster translates. A row maps a line to muster's own
+// checks with limits from its arguments, to a function that judges it, or to a run of muster-bench.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,7 @@ struct JudgedLine {
   [[nodiscard]] std::string_view argument(std::size_t index) const { return line.argument(index); }
 };
 
-// Returns no finding where the row's own checks are enough. The caller adds the id and the place of
-// the line.
+// Returns no finding if the row's own checks are enough. The caller adds the line's id and place.
 using JudgeLine = Findings (*)(const JudgedLine& line);
 
 // A limit of the profile that an argument sets.
@@ -44,23 +43,21 @@ struct Row {
   std::size_t least = 0, most = 0;            // number of arguments
   std::vector<std::string_view> checks = {};  // muster's own checks that run for the line
   std::vector<ArgumentLimit> limits = {};     // of those checks, in the order of the arguments
-  bool of_gpus = false;   // gpu.driver and gpu.present run, too, and the line fails without a GPU
+  bool of_gpus = false;   // also runs gpu.driver and gpu.present, and fails without a GPU
   bool may_skip = false;  // the line is judged even if all its checks skip
   JudgeLine judge = nullptr;
   ProbeSet needs = {};          // the sections that `judge` reads
-  bool judges_absence = false;  // `judge` is called for an absent section, too
+  bool judges_absence = false;  // calls `judge` even if a section is absent
   PlanBenchmark benchmark = nullptr;
   std::string_view skipped = {};  // why a line of a benchmark is skipped
 };
 
-// The rows of each source.
 [[nodiscard]] std::vector<Row> host_rows();
 [[nodiscard]] std::vector<Row> device_rows();
 [[nodiscard]] std::vector<Row> benchmark_rows();
-// In place of check_gpu_count with a second argument "rocm" or "amd".
+// The row of check_gpu_count with a second argument "rocm" or "amd".
 [[nodiscard]] const Row& amd_count_row();
 
-// All rows.
 [[nodiscard]] std::span<const Row> table();
 // Returns null for a line that is not translated.
 [[nodiscard]] const Row* row_of(const CheckLine& line);

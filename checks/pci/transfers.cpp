@@ -16,8 +16,7 @@ namespace {
 // Source validation, request redirect, completion redirect, upstream forwarding.
 constexpr unsigned kHarmful = 0x1d;
 
-// The ports of switches above a GPU, nearest last. The first bridge is the root port, which does
-// not count.
+// Returns the switch ports above a GPU, nearest last, without the root port, the first bridge.
 std::vector<const PciDevice*> switch_ports(const Snapshot& snapshot, const PciDevice& gpu) {
   std::vector<const PciDevice*> ports;
   for (std::size_t i = 1; i < gpu.upstream.size(); ++i) {
@@ -29,7 +28,7 @@ std::vector<const PciDevice*> switch_ports(const Snapshot& snapshot, const PciDe
 
 bool redirects(const PciDevice* port) { return (port->acs_control.value_or(0) & kHarmful) != 0; }
 
-// One finding per GPU path, at the nearest port: ports are configured together.
+// Adds at most one finding per GPU, at the nearest port, because ports are configured together.
 void judge_path(const PciDevice& gpu, const std::vector<const PciDevice*>& ports,
                 std::set<std::string>& reported, Findings& findings) {
   const auto harmful = std::find_if(ports.rbegin(), ports.rend(), redirects);
@@ -92,7 +91,7 @@ constinit const Check check{
 
 }  // namespace pci_acs
 
-// pci.payload: GPUs and HCAs use the maximum payload that every hop of their path supports. If a
+// pci.payload: GPUs and HCAs use the largest payload that every hop of their path supports. If a
 // hypervisor hides the path, devices of one kind are compared with each other.
 namespace pci_payload {
 namespace {

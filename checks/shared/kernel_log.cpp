@@ -232,8 +232,8 @@ std::vector<KernelFault> by_cause_and_device(const KernelLogLimits& limits,
 }
 
 // Describes the disk image on a device. Set-uid programs (Apptainer) mount disk images of users on
-// loop devices, and encrypted ones on a device mapper above them. A device that is gone was mounted
-// only for a while.
+// loop devices, and encrypted ones on a device mapper above them. A device that is gone was only
+// mounted temporarily.
 std::string image_on(const Snapshot& snapshot, std::string_view device) {
   if (device.starts_with("loop")) {
     const StackedDevice* loop = stacked_at(snapshot, device);

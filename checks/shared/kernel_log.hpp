@@ -167,8 +167,8 @@ namespace line {
 }  // namespace line
 
 // The device that a line names: a PCI address, a disk, a network interface, a memory controller
-// (mc0) or the device file of a GPU (nvidia3). "node" without one. Searches only where the kernel
-// writes its own words, because users choose the names of processes and files.
+// (mc0) or the device file of a GPU (nvidia3); "node" if there is none. Searches only the parts
+// that the kernel words itself, because users choose the names of processes and files.
 [[nodiscard]] std::string device_of_line(std::string_view text);
 
 // The lines of one class. Those within seconds of each other are one incident.

@@ -51,7 +51,7 @@ class NvmlView {
     if (unlisted > 0) refer(refused_, finding);
   }
 
-  // GPUs that respond on the bus but that NVML neither lists nor refused.
+  // GPUs that respond on the bus but that NVML neither listed nor refused.
   [[nodiscard]] std::vector<const PciDevice*> unlisted() const {
     auto devices = refused_explain_ ? std::vector<const PciDevice*>() : unlisted_;
     std::erase_if(devices, [](const PciDevice* device) { return is_silent(*device); });

@@ -26,8 +26,8 @@ namespace muster::checks {
                   std::max(over_s, since_last_s), from_s);
 }
 
-// True for a counter at the end of its 32 or 64 bits, where it stays until it is cleared: its past
-// is bad, and its present is not known. Such a counter warns.
+// True for a counter at its 32-bit or 64-bit maximum, where it stays until it is cleared. It
+// counted many errors, but whether it still rises is unknown, so it warns.
 [[nodiscard]] inline bool is_saturated(std::uint64_t value) {
   return value == std::numeric_limits<std::uint32_t>::max() ||
          value == std::numeric_limits<std::uint64_t>::max();

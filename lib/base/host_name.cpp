@@ -11,7 +11,7 @@
 namespace muster {
 namespace {
 
-constexpr std::size_t kLongest = 64;  // the kernel's limit, too
+constexpr std::size_t kLongest = 64;  // also the kernel's limit
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads described structs from JSON, the reverse of json_write.hpp. Missing keys keep their
-// defaults, unless they are required; unknown keys are ignored; an error names the place of the
+// defaults, unless they are required; unknown keys are ignored. An error gives the path of the
 // first wrong value: "/pci/facts/devices/3/address: expected a string".
 #pragma once
 
@@ -35,7 +35,7 @@ class JsonReader {
 
   [[nodiscard]] bool failed() const { return !error_.empty(); }
 
-  // Names the place and what was expected there, unless the document has failed already.
+  // Records an error at this value, unless the document already has one.
   void refuse(std::string_view why) const;
 
   void read(bool& value) const;
@@ -90,7 +90,7 @@ class JsonReader {
     read_member(key, &value, &read_as<T>, presence);
   }
 
-  // False, and an error, if the value is not an object.
+  // Records an error and returns false if the value is not an object.
   [[nodiscard]] bool expect_object() const;
   void expect_schema(std::string_view schema) const;
 
@@ -100,7 +100,7 @@ class JsonReader {
 
   enum class Reason { none, absent, unreadable };
 
-  // Code that is the same for all types knows a value by its address and by how to read it.
+  // Type-erased: code shared by all types takes the address of a value and a function to read it.
   using Read = void (*)(const JsonReader&, void* value);
   using Place = void* (*)(void* map, std::string_view key);
 
@@ -149,7 +149,7 @@ void JsonReader::read(T& value) const {
   }
 }
 
-// Parses `text` and calls `read` with its root. An error is that of the text or of a value.
+// Parses `text` and calls `read` with its root. Returns the syntax error, or that of a value.
 [[nodiscard]] Result<void> read_json_text(std::string_view text,
                                           const std::function<void(const JsonReader&)>& read);
 

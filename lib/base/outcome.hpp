@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outcomes and remedies of findings, with their words in reports and profiles.
+// The outcomes and remedies of findings, and how reports and profiles spell them.
 #pragma once
 
 #include <array>
@@ -58,7 +58,7 @@ constexpr std::span<const std::string_view> words_of(Outcome /*of*/) {
 
 constexpr std::span<const std::string_view> words_of(Remedy /*of*/) { return kRemedyWords; }
 
-// For people: "reset the GPU", "fix the configuration"; empty for none.
+// Returns a phrase for people, such as "reset the GPU"; empty for Remedy::none.
 [[nodiscard]] constexpr std::string_view describe(Remedy remedy) {
   return kRemedyDescriptions[static_cast<std::size_t>(remedy)];
 }

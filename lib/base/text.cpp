@@ -104,7 +104,7 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
   return row.back();
 }
 
-// The only candidate that begins with the word, or ends with it behind a dot; empty for several.
+// Returns the only candidate that begins with the word or ends with ".word"; empty for several.
 std::string completed(std::string_view word, const std::vector<std::string>& candidates) {
   constexpr std::size_t kShortest = 3;
   if (word.size() < kShortest) return "";

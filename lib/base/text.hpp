@@ -51,8 +51,8 @@ namespace muster {
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t indent,
                                   std::size_t width = 80);
 
-// The candidate nearest to `word` by edit distance, else the only one that begins with it or ends
-// with it behind a dot; empty if none is similar enough to be a typo.
+// Returns the candidate nearest to `word` by edit distance, else the only one that begins with it
+// or ends with ".word"; empty if none is similar enough to be a typo.
 [[nodiscard]] std::string nearest(std::string_view word,
                                   const std::vector<std::string>& candidates);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The man page and the completion of a program, made from its table of options when it is built.
+// Generates a program's man page and shell completion from its table of options, at build time.
 #pragma once
 
 #include <string>
@@ -13,18 +13,18 @@
 namespace muster {
 
 // Makes a man page from its prose and the table. In the prose, `@command NAME` begins the section
-// of a command, whose options follow at its end. Text behind `@option NAME` is added to the help of
-// that option; a `.SS` line before it is a heading above it. A command without prose begins with
-// its one line.
+// of a command; its options are added at the end. Text after `@option NAME` is added to the help of
+// that option; a `.SS` line before it is a heading above it. The section of a command without prose
+// begins with its one-line summary.
 [[nodiscard]] Result<std::string> man_page(std::string_view prose,
                                            const std::vector<CommandText>& commands);
 
-// The completion for "COMMAND:OPTION" or, after all others, "COMMAND:*": a call of a function of
-// the script, whose names begin with @FUNCTION@.
+// Completes "COMMAND:OPTION" or, after all others, "COMMAND:*" by calling a function of the script.
+// The names of those functions begin with @FUNCTION@.
 using Offer = std::pair<std::string_view, std::string>;
 
-// Makes a completion for bash from the script that all programs share. `offers` are those that
-// cannot be derived from the table.
+// Makes a bash completion from the script that all programs share. `offers` holds the completions
+// that cannot be derived from the table.
 [[nodiscard]] std::string completion(std::string_view script,
                                      const std::vector<CommandText>& commands,
                                      const std::vector<Offer>& offers);

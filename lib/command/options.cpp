@@ -35,7 +35,7 @@ std::string line_of(const OptionText& option) {
   return fmt::format("  {}\n{:{}}{}\n", form, "", kHelpColumn, help);
 }
 
-// Passes the values of one option on. For a flag CLI11 gives "true", or the text behind its "=".
+// Passes on the values of one option. CLI11's value of a flag is "true", or the text after its "=".
 Result<void> take_values(const OptionTaker& taker, const Words& values) {
   if (taker.text.arity == Arity::flag) {
     for (const auto& value : values) {

@@ -156,7 +156,7 @@ struct CommandLine {
   std::vector<std::string> words;  // arguments that are not options
 };
 
-// Parses the arguments behind the name of the command. Words that are not options are refused if
+// Parses the arguments after the name of the command. Words that are not options are refused if
 // the synopsis begins with the options. An error is bad usage.
 [[nodiscard]] Result<CommandLine> take_line(std::vector<std::string> arguments,
                                             const CommandText& text,

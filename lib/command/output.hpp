@@ -82,8 +82,7 @@ struct Caller {
 // Prints the message, if there is one, to standard error. Returns the exit status.
 [[nodiscard]] int fail(const Caller& caller, const Failure& failure);
 
-// Writes the answer to standard output or to `file`. Returns `status`, or that of the failure to
-// write.
+// Writes `text` to standard output or to `file`. Returns `status`, or another if that fails.
 [[nodiscard]] int deliver(const Caller& caller, const std::string& file, std::string_view text,
                           int status, unsigned mode = kReportMode);
 

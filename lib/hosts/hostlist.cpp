@@ -24,7 +24,7 @@ struct Range {
   std::size_t width = 0;
 };
 
-// Text, and what the brackets behind it hold: nothing behind the last one.
+// Text, and the ranges in the brackets that follow it: none after the last piece.
 struct Piece {
   std::string_view text;
   std::vector<Range> ranges;
@@ -168,7 +168,7 @@ std::size_t count_hosts(const Item& item, std::size_t most) {
   return count;
 }
 
-// Appends all names that begin with `name` and go on with the piece `next`.
+// Appends all names that begin with `name` and continue with the piece `next`.
 void append_names(const Item& item, std::size_t next, std::string& name,
                   std::vector<std::string>& names) {
   if (next == item.pieces.size()) {

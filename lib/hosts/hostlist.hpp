@@ -11,15 +11,15 @@
 
 namespace muster {
 
-inline constexpr std::size_t kMostDigits = 18;  // of a number, which fits into 64 bits
+inline constexpr std::size_t kMostDigits = 18;  // of a number, so that it fits into 64 bits
 
 inline constexpr std::size_t kMostHosts = 1'000'000;
 
 // Returns the hosts in the order written, with duplicates. As in Slurm, a name may have several
 // brackets ("r[1-2]n[01-16]") and a suffix, numbers are padded to the width of the first one of
 // their range, and commas, blanks and newlines separate hosts. Names consist of letters, digits,
-// hyphens, dots and underscores. An error names the column. An empty list is an error, and so are
-// more than `most` hosts.
+// hyphens, dots and underscores. An error names the column. An empty list or one of more than
+// `most` hosts is an error.
 [[nodiscard]] Result<std::vector<std::string>> expand_hostlist(std::string_view text,
                                                                std::size_t most = kMostHosts);
 
@@ -31,8 +31,7 @@ inline constexpr std::size_t kMostHosts = 1'000'000;
 [[nodiscard]] std::string fold_hostlist(const std::vector<std::string>& names);
 
 // Expands the words of a command line. Each is a host list, `@FILE` for the lists in a file, or `-`
-// for those on standard input; a # begins a comment there. Returns the hosts in the order written,
-// none for no words.
+// for standard input, where a # begins a comment, as in a file. Keeps the order.
 [[nodiscard]] Result<std::vector<std::string>> hosts_of_words(
     const std::vector<std::string>& words);
 

@@ -60,7 +60,7 @@ bool counts_before(std::string_view a, std::string_view b) {
   return a < b;
 }
 
-// The number in `name` that `behind` other numbers follow.
+// Returns the number in `name` that is followed by `behind` other numbers.
 std::optional<std::string_view> number_in(std::string_view name, std::size_t behind) {
   auto end = name.size();
   while (end > 0) {
@@ -172,7 +172,7 @@ class HostlistFolder {
     for (auto& [key, members] : alike) add_members(key, members);
   }
 
-  // `rest` has an opening bracket where the number was.
+  // `rest` is the name with an opening bracket in place of the number.
   void add_members(std::string_view rest, std::vector<Member>& members) {
     std::ranges::sort(members, std::less<>{});
     members.erase(std::unique(members.begin(), members.end()), members.end());

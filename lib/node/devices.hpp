@@ -115,7 +115,7 @@ struct IbPort {
                "2 Polling, 3 Disabled, 5 LinkUp, 6 LinkErrorRecovery");
   MUSTER_FIELD(Fact<double>, rate_gbps, "Gb/s");
   MUSTER_FIELD(Fact<unsigned>, width, "lanes");
-  // SDR … NDR, XDR; absent where the kernel names none.
+  // SDR … NDR, XDR; absent if the kernel reports none.
   MUSTER_FIELD(Fact<std::string>, speed, "lane speed: SDR … HDR, NDR, XDR");
   MUSTER_FIELD(Fact<unsigned>, lid, "local identifier, 0 when not assigned");
   MUSTER_FIELD(Fact<unsigned>, sm_lid, "subnet manager's identifier, 0 when none is known");

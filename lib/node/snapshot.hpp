@@ -82,7 +82,7 @@ void read_json(const JsonReader& json, Section<T>& section) {
   if (section.ok()) json.member("facts", section.facts);
 }
 
-// The probes, in the order of reports: the name of each, which is also that of the section it
+// The probes in the order of reports, each with its name, which is also the name of the section it
 // fills, and the type of its facts.
 #define MUSTER_PROBES(X)      \
   X(identity, Identity)       \

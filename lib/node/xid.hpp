@@ -25,7 +25,7 @@ struct XidEvent {
   std::string instance{};         // "GPU-I:02 GPU-CI:00" on a partitioned GPU, else empty
   std::optional<unsigned> pid{};  // of the process on the GPU, if the line names one
   std::string process{};
-  std::string text{};  // behind the number and the process
+  std::string text{};  // after the number and the process
 
   bool operator==(const XidEvent&) const = default;
 };

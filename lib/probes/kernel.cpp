@@ -61,8 +61,8 @@ Fact<std::string> read_command_line(const Root& root) {
   });
 }
 
-// Checks the real user id: a set-uid program keeps that of the user who starts it. A recorded node
-// may lack the file.
+// Checks the real user id, because a set-uid program keeps the id of the user who started it. A
+// recorded node may lack the file.
 bool started_by_root(const Root& root, std::uint64_t pid) {
   const auto user = read_user(root, fmt::format("/proc/{}", pid));
   return user ? *user == 0 : user.error().missing && root.foreign();

@@ -21,8 +21,8 @@
 
 namespace muster {
 
-// Children of earlier runs that hang in the kernel, where no signal ends them. Their work is not
-// repeated, so that their number does not grow.
+// Children of earlier runs that hang in the kernel and cannot be killed. Their work is not
+// repeated, so that they do not pile up.
 
 // The prefix of the names (comm) of our children.
 inline constexpr std::string_view kOwnName = "muster:";
@@ -60,7 +60,7 @@ struct NvmlOptions {
 };
 
 [[nodiscard]] Section<Identity> probe_identity(const Root& root);
-// The node's own name; empty where it cannot be read.
+// Returns the node's own name; empty if it cannot be read.
 [[nodiscard]] std::string read_hostname(const Root& root);
 [[nodiscard]] Section<Cpu> probe_cpu(const Root& root);
 [[nodiscard]] Section<Memory> probe_memory(const Root& root);

@@ -224,7 +224,7 @@ Result<Ended> run_program(const Execution& execution) {
                                   .err = err->write.get(),
                                   .failure = failure->write.get()});
   if (pid < 0) return os_error("run", path, errno);
-  ::setpgid(pid, pid);  // in the child, too: the second call changes nothing
+  ::setpgid(pid, pid);  // the child also does this; the second call has no effect
   for (auto* pipe : {&out, &err, &failure}) (*pipe)->write = Descriptor();
 
   RunningProgram running(pid, std::move(out->read), std::move(err->read), std::move(failure->read));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another program, executed directly and with a deadline: no shell, no PATH, no inherited
-// environment.
+// Runs another program with a deadline, without a shell, PATH or an inherited environment.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +28,12 @@ struct Ended {
   std::string out, err;
 };
 
-// Kills the process group at the deadline, without waiting for processes that do not die; the error
-// is "sinfo did not answer within 8 s". The program is killed when this process ends.
+// Kills the process group at the deadline and returns an error such as "sinfo did not answer within
+// 8 s"; does not wait for processes that cannot be killed. The program dies with this process.
 [[nodiscard]] Result<Ended> run_program(const Execution& execution);
 
-// The last line that is not blank, which is usually the error of a program that failed. Printable
-// and of bounded length; empty if there is none.
+// Returns the last line that is not blank, usually the error of a failed program, made printable
+// and cut to a bounded length. Empty if there is none.
 [[nodiscard]] std::string last_line(std::string_view output);
 
 }  // namespace muster

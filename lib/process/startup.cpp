@@ -34,7 +34,7 @@ std::filesystem::path companion(std::string_view name) {
 }
 
 void prepare_process() {
-  // Read-only, so that writing to a closed stream remains an error.
+  // Opens closed standard streams read-only, so that writing to one is still an error.
   for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
     if (::fcntl(number, F_GETFD) == -1) (void)::open("/dev/null", O_RDONLY);
   }

@@ -164,8 +164,8 @@ bool may_be_infiniband(const Snapshot& snapshot, const Hca& hca) {
   });
 }
 
-// Counts HCAs without a driver, too, which only the bus lists. Unknown if one of the two could not
-// be observed and the other has none.
+// Also counts HCAs without a driver, which only the bus lists. Unknown if either could not be
+// observed and the other has none.
 std::optional<int> count_hcas(const Snapshot& snapshot) {
   const auto offered = std::ranges::count_if(snapshot.infiniband->hcas, [&](const Hca& hca) {
     return may_be_infiniband(snapshot, hca) && !is_for_guests(snapshot, hca);

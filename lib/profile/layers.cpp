@@ -66,7 +66,7 @@ class Checker {
   Result<void> result_;
 };
 
-// Pairs of keys in one block, of which the first must not exceed the second.
+// Checks pairs of keys in one block: the first must not exceed the second.
 void check_order(const Profile& profile, const Numbers& numbers, Checker& checker) {
   struct Order {
     std::string_view low, high;

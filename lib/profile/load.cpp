@@ -122,7 +122,7 @@ ProfileFile file_at(const ProfileFile* from, std::string_view path) {
   return {.path = std::move(full), .shown = std::move(shown), .stem = std::move(stem)};
 }
 
-// The text at `key`, empty where the document has none.
+// Returns the text at `key`; empty if the document has none.
 Result<std::string> text_at(const Yaml& document, std::string_view key, std::string_view file) {
   const Yaml* value = document.find(key);
   if (value == nullptr) return std::string();

@@ -77,7 +77,7 @@ using ProfileIndex = std::map<std::string, ProfileFile>;
 struct SiteFile {
   std::string shown;
   std::string profile;   // empty if it names none
-  int profile_line = 0;  // where it does
+  int profile_line = 0;  // the line that names it
   Yaml overrides;
   Yaml slurm;  // what muster may do to nodes
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The expected facts and limits of a kind of node, and what each context runs. Checks read plain
-// typed values; the origin of each value is kept for `explain` and `show`.
+// The facts and limits expected of a kind of node, and what each context runs. Checks read plain
+// typed values; `explain` and `show` use the origin of each value.
 #pragma once
 
 #include <array>
@@ -127,7 +127,7 @@ struct Context {
                "no process may use the GPUs (in prolog and epilog: those of the job)") = false;
 };
 
-// The keys that the block of any check has in addition to its limits.
+// The keys that every check accepts besides its limits.
 struct Policy {
   MUSTER_DESCRIBED(Policy);
   MUSTER_FIELD(bool, enabled, "run it at all") = true;
@@ -138,7 +138,7 @@ struct Policy {
 // The place where a value was set.
 struct Origin {
   std::string file;    // "profiles/nd96isr_h100_v5.yaml", "/etc/muster/muster.yaml", "--set"
-  int line = 0;        // from 1; 0 where there is none
+  int line = 0;        // from 1; 0 if there is none
   std::string source;  // of the nearest enclosing block with a `source`
   std::string as_of;   // of the nearest enclosing block with an `as_of`
 
@@ -170,7 +170,6 @@ struct Profile {
   std::map<std::string, std::string> values;  // by the same path, as written: for `profiles show`
 };
 
-// Whether the profile expects GPUs, and InfiniBand HCAs.
 [[nodiscard]] bool expects_gpus(const Profile& profile);
 [[nodiscard]] bool expects_hcas(const Profile& profile);
 

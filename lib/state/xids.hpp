@@ -10,8 +10,8 @@
 
 namespace muster {
 
-// The Slurm job of an event: that of its process, if NVML still shows it, else the job that ends
-// now, if the event is from its time; empty if unknown.
+// Returns the Slurm job of an event: the job of its process, if NVML still shows it, else the job
+// that is ending now, if the event happened during it. Empty if unknown.
 [[nodiscard]] std::string job_of(const Snapshot& snapshot, const XidEvent& event);
 
 // The UUID of a GPU from NVML or the log; empty if unknown.

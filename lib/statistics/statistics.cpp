@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kOfNormal = 1.4826;
 
-// The rank of each value, counted from the middle one. Equal values share the mean of their ranks.
+// The ranks of the values, the middle one being 0. Equal values share the mean of their ranks.
 std::vector<double> ranks_of(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
@@ -27,8 +27,8 @@ std::vector<double> ranks_of(const std::vector<double>& values) {
   return ranks;
 }
 
-// How many values at each end may be outside the interval. The true median is below the k-th
-// smallest value with the probability that fewer than k of n coins show heads.
+// The number of values at each end that the interval leaves out. The probability that the true
+// median is below the k-th smallest value is that of fewer than k heads in n coin tosses.
 std::size_t outside_interval(std::size_t n) {
   constexpr double kEachEnd = 0.025;
   constexpr std::size_t kExact = 1000;
@@ -104,7 +104,7 @@ double independent_values(const std::vector<double>& values) {
   if (square == 0) return count;  // one value, or all are equal
   const double found =
       std::inner_product(ranks.begin() + 1, ranks.end(), ranks.begin(), 0.0) / square;
-  // The estimate of a short series is too small by about this much.
+  // Short series underestimate the correlation by about this much.
   const double bias = (1 + 3 * std::max(0.0, found)) / count;
   constexpr double kMost = 0.99;
   const double correlation = std::clamp(found + bias, 0.0, kMost);

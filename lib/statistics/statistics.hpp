@@ -29,9 +29,9 @@ struct Interval {
 // that resemble each other; empty for fewer than six independent values.
 [[nodiscard]] std::optional<Interval> median_interval_of(std::vector<double> values);
 
-// The effective sample size of a series whose neighbours resemble each other: count * (1 - r) /
-// (1 + r), where r is the rank correlation of neighbours. Ranks, because one outlier would hide the
-// resemblance.
+// The effective sample size of a series whose neighbours are correlated: count * (1 - r) / (1 + r),
+// where r is the rank correlation of neighbours. Ranks, because one outlier would hide the
+// correlation of the values.
 [[nodiscard]] double independent_values(const std::vector<double>& values);
 
 // The statistics of many times of the same operation.
@@ -70,8 +70,8 @@ inline constexpr double kLeastDeviation = 0.005;
 // The median and the median absolute deviation. Finds outliers as long as few values are bad.
 [[nodiscard]] Spread spread_of(const std::vector<double>& values);
 
-// The same from the values that faults do not touch, for a group of which up to 40% may be bad: the
-// mean of the shortest half of the values, and their scatter on the side away from the faults.
+// The same, from healthy values only, for a group of which up to 40% may be bad: the mean of the
+// shortest half of the values, and their scatter on the side away from the faults.
 // "Faults make slow, never fast" is Side::below.
 enum class Side { below, above };
 

@@ -17,7 +17,7 @@
 namespace muster::slurm {
 namespace {
 
-// The message of a scontrol that does not know the field that it is to update.
+// The error of a scontrol that lacks the field to update.
 constexpr std::string_view kAborted = "Request aborted";
 
 std::string make_nonce() {
@@ -37,9 +37,9 @@ class ControlPrograms final : public Controller {
     if (node.empty()) return ask({"-a"});
     TRY_ASSIGN(auto own, this->node(node));
     if (own.partitions.empty()) return std::vector<NodeState>{std::move(own)};
-    // -p includes hidden partitions, and does not go together with -a.
+    // -p includes hidden partitions; it cannot be combined with -a.
     TRY_ASSIGN(auto cluster, ask({"-p", fmt::format("{}", fmt::join(own.partitions, ","))}));
-    // A node of the cloud that is powered down is shown only alone.
+    // A powered-down cloud node is only shown when asked for alone.
     if (find_node(cluster, node) == nullptr) cluster.push_back(std::move(own));
     return cluster;
   }
@@ -99,7 +99,7 @@ class ControlPrograms final : public Controller {
 
  private:
   Result<std::vector<NodeState>> ask(std::vector<std::string> selection) {
-    // Without --local, a member of a federation lists other clusters' nodes without a difference.
+    // Without --local, a member of a federation also lists other clusters' nodes, unmarked.
     const auto nonce = make_nonce();
     std::vector<std::string> arguments{"--local", "-h", "-N", "-O",
                                        sinfo_format(installation_.memory, nonce)};
@@ -118,7 +118,7 @@ class ControlPrograms final : public Controller {
     auto both = changes;
     both.push_back(in_field(*memory));
     auto sent = send(node, std::move(both));
-    // An older scontrol does not know the field, and has sent nothing.
+    // An older scontrol does not know the field and sent nothing.
     const bool is_unknown = !sent && sent.error().message.find(kAborted) != std::string::npos;
     return is_unknown ? send(node, std::move(changes)) : sent;
   }

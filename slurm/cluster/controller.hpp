@@ -60,7 +60,7 @@ struct AllNodes {
   std::vector<std::string> hidden;  // powered down, and Slurm does not show more of them
 };
 
-// All nodes, including those that Slurm shows only one by one, as far as these are few.
+// Returns all nodes, also those that Slurm shows only one by one, unless there are too many.
 [[nodiscard]] Result<AllNodes> all_nodes(Controller& controller);
 
 [[nodiscard]] std::unique_ptr<Controller> make_controller(Installation installation,

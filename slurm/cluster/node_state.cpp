@@ -73,7 +73,7 @@ constexpr std::array kSuffixes{
     Suffix{'$', {"maintenance", "maint"}},
 };
 
-// Flags that say nothing about jobs and power.
+// Flags that do not concern jobs or power.
 constexpr std::array<std::string_view, 5> kNeutral{"cloud", "dynamic_norm", "dynamic_future",
                                                    "external", "perfctrs"};
 
@@ -110,7 +110,7 @@ std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields)
   NodeState node{.name = std::string(fields[0]), .state = std::string(fields[2])};
   if (!fields[1].empty()) node.partitions.emplace_back(fields[1]);
   if (fields.back() != "none") node.reason = fields.back();
-  // Slurm 24.11 prints a user even if there is no reason any more.
+  // Slurm 24.11 prints a user even if the reason is gone.
   if (fields[3] != "Unknown" && !node.reason.empty()) node.user = fields[3];
   if (const auto since = parse_time(fields[4]); since != Time{} && !node.reason.empty()) {
     node.since = since;
@@ -132,7 +132,7 @@ struct Parts {
   }
 };
 
-// Being drained or down counts, whatever else the node is.
+// Drained or down takes precedence over any other state.
 Standing graver(Standing a, Standing b) {
   for (const auto standing : {Standing::away, Standing::drained, Standing::down}) {
     if (a == standing || b == standing) return standing;

@@ -52,7 +52,7 @@ enum class Power { on, turning_off, off, turning_on };
 
 [[nodiscard]] Power power_of(const NodeState& node);
 
-// The state "mixed" of "mixed#": that of a node whose slurmd runs, and has not registered yet.
+// Returns "mixed" for "mixed#", the state of a node whose slurmd runs but has not registered yet.
 [[nodiscard]] std::string without_powering_up(std::string_view state);
 
 // Whether the node is reserved for maintenance, drained or not.

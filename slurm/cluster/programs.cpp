@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 5> kUsualConfs = {
 constexpr const char* kServer = "SLURM_CONF_SERVER";
 
 bool is_file(const fs::path& path) {
-  std::error_code ignored;  // what cannot be looked at is not there
+  std::error_code ignored;  // treats an unreadable path as missing
   return fs::is_regular_file(path, ignored);
 }
 
@@ -52,7 +52,7 @@ Result<fs::path> find_conf(const Rules& rules, const Variables& variables) {
       return make_error(
           fmt::format("{}: \"{}\" is not an absolute path", where, printable(conf.string())));
     }
-    // Slurm's programs wait a minute for a file that is not there.
+    // Slurm's programs wait a minute for a missing file.
     if (is_file(conf)) return conf;
     return make_missing(
         fmt::format("{} names a file that is not there: {}", where, printable(conf.string())));
@@ -68,7 +68,7 @@ std::string memory_field(const Rules& rules) {
   return rules.memory == "comment" ? "Comment" : "Extra";
 }
 
-// The message of Slurm's programs if there is neither a file nor a server.
+// The error of Slurm's programs if there is neither a file nor a server.
 constexpr std::string_view kNoSource = "Could not establish a configuration source";
 
 Error no_conf(std::string_view server) {

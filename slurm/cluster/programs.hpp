@@ -37,7 +37,7 @@ struct Installation {
 [[nodiscard]] Result<Installation> find_installation(const Rules& rules,
                                                      const Variables& variables);
 
-// Returns its output, or an error with what it complained of. `environment` is all that it gets.
+// Returns its output, or an error with its own message. It runs with `environment` only.
 [[nodiscard]] Result<std::string> call(const std::filesystem::path& program,
                                        std::vector<std::string> arguments,
                                        const std::map<std::string, std::string>& environment,

@@ -39,7 +39,7 @@ class QueuePrograms final : public Queue {
 
   Result<std::string> submit(const std::vector<std::string>& arguments,
                              const std::map<std::string, std::string>& environment) override {
-    // The job gets sbatch's environment. Slurm's programs are at the same place on the nodes.
+    // The job gets sbatch's environment. Slurm's programs are in the same place on the nodes.
     auto all = environment;
     all.emplace("PATH", fmt::format("{}:{}", installation_.sbatch.parent_path().string(),
                                     installation_.environment.at("PATH")));

@@ -27,7 +27,7 @@ Variables environment_of_hooks(const Variables& variables) {
   return node == variables.end() ? Variables() : Variables{*node};
 }
 
-// The first folder on the way up that exists.
+// Returns the nearest parent folder that exists.
 fs::path existing_parent(const fs::path& folder) {
   std::error_code failure;
   auto parent = fs::absolute(folder, failure).parent_path();
@@ -208,7 +208,7 @@ class SetupCheck {
     return history || history.error().missing ? "" : history.error().message;
   }
 
-  // As a hook does it, but nothing is written.
+  // Does what a hook does, but writes nothing.
   void check_profile() {
     auto command = with_site(command_, rules_);
     command.context = "boot";

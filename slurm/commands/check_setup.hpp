@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster hook --check-setup`: whether everything that a hook needs is there.
+// `muster hook --check-setup` checks that everything a hook needs is there.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace muster::app {
 
 inline constexpr std::chrono::seconds kCheckSetupBudget{60};
 
-// The lines that it prints, one per subject: what is so, and what to do about it.
+// The lines that it prints, one per subject: the state, and what to do about it.
 class SetupLines {
  public:
   void ok(std::string_view subject, std::string_view text) { add("ok", subject, text); }
@@ -31,7 +31,7 @@ class SetupLines {
     status_ = kExitConfiguration;
   }
 
-  // Slurm does not answer, which may be over in a minute.
+  // Slurm does not answer; this may pass.
   void unreachable(std::string_view subject, std::string_view text) {
     add("no answer", subject, text);
     if (status_ == kExitHealthy) status_ = kExitUndecided;

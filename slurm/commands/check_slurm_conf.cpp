@@ -46,7 +46,7 @@ std::optional<::uid_t> user_id_of(const Config& config, std::string_view key) {
   return number ? std::optional(static_cast<::uid_t>(*number)) : std::nullopt;
 }
 
-// Only an update would show who may update a node. Slurm lets root and SlurmUser.
+// Only trying would show who may update a node. Slurm allows root and SlurmUser.
 void check_user(const Config& config, SetupLines& lines) {
   const auto user = ::geteuid();
   const auto name = user_name(user);

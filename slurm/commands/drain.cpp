@@ -23,7 +23,7 @@
 namespace muster::app {
 namespace {
 
-// The admin's user, in spite of sudo.
+// Returns the admin's own user, even under sudo.
 std::string user_of(const Caller& caller) {
   auto user = value_of(caller.variables, "SUDO_USER");
   return user.empty() ? user_name(::getuid()) : user;
@@ -32,7 +32,7 @@ std::string user_of(const Caller& caller) {
 using Carry = std::function<Result<std::vector<slurm::AdminAnswer>>(
     const slurm::AdminRequest&, slurm::Controller&, slurm::History*)>;
 
-// Null in a dry run, and if it cannot be written: a broken disk must not keep an admin from a node.
+// Null in a dry run, and if it cannot be written: a broken disk must not stop an admin.
 std::unique_ptr<slurm::History> open_history(const std::filesystem::path& folder, bool dry_run,
                                              const Caller& caller) {
   if (dry_run) return nullptr;

@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using ControllerResult = Result<std::unique_ptr<slurm::Controller>>;
 
-// The name of this node in Slurm, as far as it is known without asking.
+// Returns the name of this node in Slurm; a guess if slurmd did not set it.
 std::string slurm_node(const Variables& variables) {
   auto name = value_of(variables, "SLURMD_NODENAME");
   return name.empty() ? std::string(without_domain(host_name())) : name;
@@ -53,7 +53,7 @@ class HookRun {
         sweep_node_(sweep_node),
         node_(slurm_node(caller.variables)) {}
 
-  // The deadline is set first, because whatever is opened after that may hang.
+  // The deadline is set first, because anything opened later may hang.
   int run() {
     deadline_.move(caller_.started + budget());
     const auto rules = read_rules(command_.root, caller_.variables);
@@ -203,12 +203,12 @@ class HookRun {
     const auto begin = Clock::now();
     Deadline observing(begin + (deadline_.when() - begin) * 3 / 5);
     auto command = with_site(command_, rules_);
-    // No job runs on a new node: a health check accepts it, too.
+    // No job runs on a new node, so a health check may accept it as well.
     is_new_ = rules_.gate_new_nodes && last_look_ && last_look_->is_new();
     if (is_new_ && command.context == "periodic") command.context = "boot";
     command.tests = tests();
     command.tests_budget = rules_.tests_budget;
-    // The hook's own time stands still while the tests run.
+    // The hook's own deadline is paused while the tests run.
     const auto end = deadline_.when();
     deadline_.move(end +
                    (command.tests.empty() ? Clock::duration{} : to_duration(command.tests_budget)));
@@ -223,7 +223,7 @@ class HookRun {
     return command_.context == "boot" ? rules_.boot_tests : "";
   }
 
-  // A sweep's time is its own: the rest of the hook has what was left before.
+  // A sweep has a time limit of its own: the rest of the hook keeps the time it had left.
   Result<Report> sweep() {
     const auto left = deadline_.when() - Clock::now();
     const auto until = Clock::now() + longest_sweep(rules_.gate_sweep);
@@ -327,7 +327,7 @@ class HookRun {
   }
 
   // A healthy node asks Slurm only once an hour. Empty if Slurm's programs still work on this
-  // machine, as far as that shows without asking slurmctld.
+  // machine; slurmctld is not asked.
   [[nodiscard]] std::string why_broken(const ControllerResult& controller) const {
     if (!controller) return controller.error().message;
     if (command_.context != "periodic") return "";
@@ -360,7 +360,7 @@ class HookRun {
                                                                  Clock::now());
   }
 
-  // Tells the job's user what is wrong. `is_refused`: the job does not start here.
+  // Informs the job's user. `is_refused`: the job does not start here.
   [[nodiscard]] int hold_back(std::string what, bool is_refused) const {
     if (!is_prolog() || command_.dry_run) return kHookPassed;
     const auto until =
@@ -408,7 +408,7 @@ void report_lost_hook(const HookCommand& command, const Caller& caller, std::str
   const auto folder = state_folder(command.state, command.root);
   if (folder.empty()) return;
   constexpr auto kLongest = std::chrono::milliseconds(500);
-  // The cause that hung the hook may hang this, too.
+  // This may hang for the same reason as the hook.
   static_cast<void>(ask_child("history", kLongest, [&] {
     const slurm::Event event{.at = wall_time(),
                              .node = slurm_node(caller.variables),

@@ -18,7 +18,7 @@ inline constexpr int kHookFailed = 1;
 // The time for one run before the site's rules are known.
 inline constexpr std::chrono::seconds kHookBudget{45};
 
-// The node, observed and judged, as far as a hook needs it.
+// The result of checking the node.
 struct CheckedNode {
   Report report;
   std::string boot_id;   // empty if unknown
@@ -31,8 +31,8 @@ struct CheckedNode {
 };
 
 // Observes and judges this node as `command` says, including what the check `drained_for` needs
-// (empty for none). The run is remembered, unless it is a dry run. All of it ends by the deadline,
-// except for the tests that `command` asks for, which have a time of their own.
+// (empty for none). The run is remembered, unless it is a dry run. Everything ends by the deadline,
+// except the tests that `command` asks for, which have a time limit of their own.
 using CheckNode =
     std::function<Attempt<CheckedNode>(const HookCommand& command, const std::string& drained_for,
                                        const Caller& caller, Deadline& deadline)>;

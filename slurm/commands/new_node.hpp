@@ -36,7 +36,7 @@ struct GateServices {
 enum class Gate {
   open,    // the node is in service, or was accepted just now
   closed,  // it is drained as a new node
-  ours,    // muster drained it for a fault, when it was a host that is gone or had another disk
+  ours,    // muster drained it for a fault, as another host or with another disk
   others,  // somebody else drained it, or it is away
 };
 

@@ -71,7 +71,7 @@ void look_for(const Named& named, const SiteFile& site, std::string_view root,
 
 constexpr std::string_view kSocket = "/dev/log";
 
-// Nothing here waits: neither the connection nor the message.
+// Never blocks, neither to connect nor to send.
 bool send_as(int type, const sockaddr_un& address, std::string_view message) {
   const Descriptor socket(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto* where = reinterpret_cast<const sockaddr*>(&address);

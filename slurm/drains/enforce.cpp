@@ -193,7 +193,7 @@ void Enforcement::release(const NodeMemory& drain) {
                                   : "");
 }
 
-// A node that is down or rebooting counts, too.
+// Also counts for a node that is down or rebooting.
 void Enforcement::count_unclean_run() {
   const auto drain = is_drained() ? current_drain(situation_) : memory_of_drain(*situation_.node);
   if (!drain) return;

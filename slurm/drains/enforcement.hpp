@@ -73,7 +73,7 @@ class Enforcement {
 
   // Reports an event, which is added to the history when everything is done.
   void report(std::string_view kind, std::string message, std::string reason = "");
-  // The check, the device and the texts are the event's own; the rest is that of this run.
+  // Fills in everything but the check, the device and the texts from this run.
   void report(Event event);
   // Reports why the node stays drained: once per reason, not in every run.
   void report_kept(std::optional<Time> since);

@@ -34,7 +34,7 @@ class LastLook {
   // The same for any boot.
   [[nodiscard]] bool is_recent(Time now) const;
   [[nodiscard]] Result<void> note(std::string_view boot_id, Time now) const;
-  // Makes the next run ask Slurm. Works on a full disk, too.
+  // Makes the next run ask Slurm. Works even if the disk is full.
   void forget() const;
 
   // Whether no hook has seen the node in Slurm yet, or only to keep it out of service.

@@ -96,7 +96,7 @@ void Enforcement::note_refusal() {
   }
 }
 
-// Any run ends a refusal whose check it has judged: a health check that of a prolog, too.
+// Any run that judged the check ends its refusal: a health check can end that of a prolog.
 void Enforcement::report_end_of_refusal() {
   if (request_.dry_run || !result_.events.empty()) return;
   // Every sick run makes the next one ask Slurm, so most runs need no look into the history.

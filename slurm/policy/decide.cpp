@@ -92,8 +92,8 @@ std::string needs_admin(const Situation& situation, const NodeMemory& drain) {
                      rules.memory);
 }
 
-// The fault was that of another machine. This one is judged by what it is itself, by one health
-// check, whatever the remedy was and whether the check of the drain is among those that ran.
+// The fault was another machine's. One health check judges this one, whatever the remedy was, and
+// even if it did not run the check of the drain.
 Decision decide_for_other_host(const Situation& situation, Decision decision) {
   const auto& report = report_of_drain(situation);
   if (!is_health_check(report)) return decision;

@@ -26,7 +26,7 @@ enum class Action {
 struct Situation {
   const Report* report = nullptr;
   // The report for a node that is drained by muster; null: `report`. It never drains a node in
-  // service, where jobs may be running.
+  // service, because jobs may be running there.
   const Report* of_drained = nullptr;
   Rules rules;
   Time now{};
@@ -88,9 +88,9 @@ enum class Cleanness {
 // restart, a change of the configuration.
 [[nodiscard]] int gravity(Remedy remedy);
 
-// Whether the check is about what an ended job left on a GPU, the one fault that users can cause.
-// Such a drain ends as soon as the leftover is gone: without several clean runs, a reset or a
-// reboot, and however often it happened.
+// Whether the check looks for what a job left on a GPU, the one fault that users can cause. Such a
+// drain ends as soon as the leftover is gone, without several clean runs, a reset or a reboot, and
+// however often it happened.
 [[nodiscard]] bool is_left_by_a_job(std::string_view check);
 
 // "drain 3 within 24 h" if that many of `drains` need an admin; else empty.

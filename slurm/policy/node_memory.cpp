@@ -128,7 +128,7 @@ std::optional<NodeMemory> parse_node_memory(std::string_view text) {
   const auto json = Json::parse(text, nullptr, false);
   const MemoryValues values(json);
   if (!json.is_object() || values.at(kForm) != 1) return std::nullopt;
-  // An unknown remedy becomes the one after which muster resumes nothing by itself.
+  // An unknown remedy becomes the one that needs an admin to resume the node.
   const auto remedy = values.text("remedy");
   NodeMemory memory{.check = values.text("check"),
                     .device = values.text("device"),

@@ -20,7 +20,7 @@
 namespace muster::slurm {
 namespace {
 
-// The condition for the node to return, as far as Slurm shows it.
+// Returns what must happen before the node is resumed, judging by what Slurm shows.
 std::string until(const NodeMemory& drain, bool is_remembered, const NodeState& node,
                   const Rules& rules, Time now) {
   const auto admin = fmt::format("muster resume {}", node.name);
@@ -112,7 +112,7 @@ void add_noted_refusals(const std::vector<NodeState>& cluster,
   }
 }
 
-// The last refusal of each node in the history that neither its end nor a drain followed.
+// Returns the last refusal of each node in the history, unless it has ended or a drain followed.
 std::vector<Event> refusals(const std::vector<std::string>& nodes, Time now, const History& history,
                             std::string& trouble) {
   const auto events = history.events({.nodes = nodes, .since = now - std::chrono::hours(24)});

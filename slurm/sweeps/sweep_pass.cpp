@@ -57,7 +57,7 @@ class SweepPass {
 
   [[nodiscard]] bool read_situation() {
     if (services_.history != nullptr) {
-      // Older verdicts change neither the rotation nor a standing.
+      // Older verdicts do not affect the rotation or a node's standing.
       const auto since = request_.now - 4 * whole(request_.rules.every);
       auto log = read_sweep_log(*services_.history, since, request_.now);
       if (!log) return fail(log.error());

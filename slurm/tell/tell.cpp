@@ -100,7 +100,7 @@ Result<void> check_program(const fs::path& program) {
     return make_error(fmt::format("{} is not executable: chmod a+x", printable(program.string())));
   }
   std::error_code failed;
-  // The folders of a link can be writable, too.
+  // The folders above a link and above its target can both be writable.
   for (const auto& start : {program, fs::canonical(program, failed)}) {
     if (failed) return make_error(cause(printable(program.string())));
     for (auto path = start; !path.empty(); path = path.parent_path()) {

@@ -24,7 +24,7 @@ namespace muster::slurm {
 [[nodiscard]] Result<void> check_tell_program(const TellRules& rules, Clock::time_point end);
 
 // Runs `program arguments... KIND NODE`, with the event (schema muster.event/1) on its standard
-// input, in the folder /, with hardly any environment, as `rules.user` where this process is root.
+// input, in the folder /, with hardly any environment, as `rules.user` if this process is root.
 // Ends within `rules.deadline` and by `end`. An error names the program's fault.
 [[nodiscard]] Result<void> tell_site(const TellRules& rules, const Event& event,
                                      Clock::time_point end);

@@ -35,7 +35,7 @@ data page_data(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
-// printable() removes control characters; U+FFFE and U+FFFF are invalid in XML, too.
+// printable() removes control characters, but XML also forbids U+FFFE and U+FFFF.
 std::string escaped(std::string_view raw, std::size_t most) {
   constexpr std::array kEntities{std::pair{'&', "&amp;"}, std::pair{'<', "&lt;"},
                                  std::pair{'>', "&gt;"}, std::pair{'"', "&quot;"},
