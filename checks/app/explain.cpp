@@ -70,7 +70,7 @@ void add_row(const LimitValue& value, std::string_view below, std::string_view k
       {std::move(name), std::move(shown), place_of(value.origin), source_of(value.origin)});
 }
 
-// The value, or the first of many with their number.
+// The value of a key, or its first ones and the number of the rest.
 LimitGroup group_of(const Profile& profile, std::string_view check, const LimitKey& key) {
   constexpr std::size_t kMost = 12;
   const auto path = fmt::format("{}.{}", check, key.name);

@@ -170,7 +170,7 @@ std::optional<Finding> judge_locked(const Gpu& gpu, const Limit<Hertz>& limit) {
                      Remedy::fix_config, {static_cast<double>(*application), expected, "MHz"});
 }
 
-// A busy GPU with a low clock for which the driver gives no reason. A single observation only
+// A busy GPU with a low clock and no reason from the driver. A single observation only
 // warns.
 std::optional<Finding> judge_slow(const Gpu& gpu) {
   constexpr unsigned kBusyPercent = 90;

@@ -243,7 +243,7 @@ std::optional<Finding> unreadable(const Gpu& gpu, const FirmwareParts& parts) {
   return std::nullopt;
 }
 
-// A replaced board differs in several parts: one finding with the values of the first.
+// Merges the differences of one GPU, because a replaced board differs in several parts.
 Finding odd(const Gpu& gpu, const Findings& oddities) {
   std::vector<std::string_view> messages;
   messages.reserve(oddities.size());

@@ -44,7 +44,7 @@ struct LinkCounts {
   }
 };
 
-// The links of one GPU with a counter that shows nothing.
+// The links of one GPU with a counter that cannot be used.
 struct NotCounted {
   Links links;
   std::string why;  // of the first

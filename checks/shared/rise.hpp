@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rise of a counter since earlier runs, and counters that cannot rise any more.
+// The rise of a counter since earlier runs, and counters that can no longer rise.
 #pragma once
 
 #include <algorithm>

@@ -61,7 +61,7 @@ class IncidentCollector {
     return time_of(recovered_us_, address);
   }
 
-  // The end of the incident for which the driver last asked for a recovery; 0 for never.
+  // The end of the last incident for which the driver requested a recovery; 0 if there was none.
   [[nodiscard]] std::uint64_t called_us(const std::string& address) const {
     const auto at = time_of(called_us_, address);
     return at == 0 ? 0 : at + static_cast<std::uint64_t>(coalesce_.value * kMicrosecondsPerSecond);

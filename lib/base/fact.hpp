@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An observed value, or the reason why there is none. A value that could not be read is never a
-// zero: a check must look at the state first.
+// zero: a check must test the state first.
 #pragma once
 
 #include <optional>

@@ -48,7 +48,7 @@ inline constexpr unsigned kSnapshotMode = 0600;
 // "/dev/stderr", "/dev/fd/N" or "/proc/self/fd/N".
 [[nodiscard]] std::optional<int> descriptor_named(std::string_view name);
 
-// A descriptor or a file that an answer is written to, piece by piece. A regular file is replaced
+// A descriptor or a file that output is written to, piece by piece. A regular file is replaced
 // at the end; a device or pipe is written to directly. The name is completed by with_host().
 class Destination {
  public:

@@ -72,7 +72,7 @@ bool is_controller(std::string_view name) {
   return skip_prefix(name, "nvme") && skip_number(name) && name.empty();
 }
 
-// The clouds' remote disks are also behind PCIe controllers, which only their model distinguishes.
+// Clouds also attach remote disks as NVMe controllers; only the model tells them apart.
 constexpr std::array<std::string_view, 3> kRemote{"MSFT NVMe Accelerator",
                                                   "Amazon Elastic Block Store", "nvme_card-pd"};
 

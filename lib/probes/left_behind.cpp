@@ -105,8 +105,8 @@ std::vector<LeftBehind> find_left_behind(const std::optional<std::filesystem::pa
     const auto command = pid ? host.read_line(fmt::format("/proc/{}/comm", *pid)) : make_error("");
     if (command && command->starts_with(kOwnName)) pids.push_back(*pid);
   }
-  // A process that is being killed needs the processor once more before it hangs or ends, for which
-  // it may have to wait on a busy machine.
+  // A killed process must run once more before it hangs or ends, which may take a while on a busy
+  // machine.
   constexpr std::chrono::milliseconds kBetween{2};
   std::vector<LeftBehind> found;
   for (const auto until = Clock::now() + kLongestWait;;) {

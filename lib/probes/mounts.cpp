@@ -53,7 +53,7 @@ SpaceAnswer single_answer(const ChildAnswer& answer) {
   return {.space = make_error("statfs: no valid answer from the child")};
 }
 
-// The usual case: everything answers, and one child is enough. Else empty.
+// Usually everything answers, and one child is enough. Returns nothing otherwise.
 std::vector<SpaceAnswer> ask_in_one_child(const std::vector<std::string>& points,
                                           std::chrono::milliseconds deadline, const AskSpace& ask) {
   const auto answer = ask_child("all", deadline, [&] { return ask_all_of(points, ask); });

@@ -167,7 +167,7 @@ class RunningProgram {
     for (const auto& stream : streams_) {
       if (stream.end.is_open()) open.push_back(stream.end.get());
     }
-    // A program that has closed its streams is about to end.
+    // A program that has closed its streams will soon exit.
     const auto interval = open.empty() ? milliseconds{1} : kPollInterval;
     static_cast<void>(wait_readable(open, std::min(deadline, Clock::now() + interval)));
   }

@@ -84,7 +84,7 @@ class CandidateReader {
     return document;
   }
 
-  // A profile that others of the site extend needs no block of its own.
+  // A site profile that only others extend needs no `recognise` block.
   [[nodiscard]] std::vector<std::string> remarks_on(const std::vector<std::string>& unknown) const {
     std::vector<std::string> remarks;
     for (const auto& name : unknown) {

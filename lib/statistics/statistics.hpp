@@ -47,8 +47,8 @@ struct Statistics {
   bool operator==(const Statistics&) const = default;
 };
 
-// `shared`: the number of consecutive values that are one mean, as of pipelined iterations, and
-// count as one independent value. There must be at least one value.
+// `shared`: the number of consecutive values that are the same mean, as for pipelined iterations,
+// and count as one independent value. `values` must not be empty.
 [[nodiscard]] Statistics statistics_of(const std::vector<double>& values, std::size_t shared = 1);
 
 // Whether half the confidence interval is at most this share of the median.

@@ -31,9 +31,9 @@ struct Installation {
   std::string memory;  // the node's field for its memory: Extra, Comment; or empty
 };
 
-// `variables` is the caller's environment. An error names what is missing and the key to set. A
-// slurm.conf that is named must exist, because scontrol would hang without it. If none is named,
-// and there is none at the usual places, Slurm's programs look for a server themselves.
+// `variables` is the caller's environment. An error names what is missing and the key to set. If a
+// slurm.conf is named, it must exist, because scontrol would hang without it. If none is named and
+// there is none in the usual places, Slurm's programs look for a server themselves.
 [[nodiscard]] Result<Installation> find_installation(const Rules& rules,
                                                      const Variables& variables);
 

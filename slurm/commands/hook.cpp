@@ -199,7 +199,7 @@ class HookRun {
   int check() {
     find_node();
     const auto drained_check = drained_for();
-    // The rest is for Slurm: two questions, a command, and a second and a half in between.
+    // The rest is for Slurm: two queries, a command, and a wait of 1.5 s in between.
     const auto begin = Clock::now();
     Deadline observing(begin + (deadline_.when() - begin) * 3 / 5);
     auto command = with_site(command_, rules_);
@@ -318,7 +318,7 @@ class HookRun {
                        waited.count());
   }
 
-  // For an admin's first dry run: Slurm is asked although nothing is to be done. Empty if it
+  // Queries Slurm even if there is nothing to do, for an admin's first dry run. Empty if it
   // answers.
   [[nodiscard]] std::string why_unreachable(const ControllerResult& controller) const {
     if (!controller) return controller.error().message;
@@ -335,8 +335,8 @@ class HookRun {
     return works ? "" : works.error().message;
   }
 
-  // Once in each boot, and again after Slurm could be asked in between: so that an installation
-  // that does not reach Slurm is noticed before the first sick node.
+  // Reports once per boot, and again if Slurm has answered in between, so that an installation
+  // that cannot reach Slurm is noticed before the first node is sick.
   void report_unreachable(const std::string& why, const std::string& boot_id) {
     constexpr std::string_view kUnreachable = "Slurm could not be asked: ";
     if (history_ && !command_.dry_run) {
@@ -354,7 +354,7 @@ class HookRun {
         {.kind = "trouble", .message = fmt::format("{}{}", kUnreachable, why), .boot_id = boot_id});
   }
 
-  // For Slurm. What comes after that has the reserve.
+  // The time left for Slurm. The reserve is for what follows.
   [[nodiscard]] std::chrono::milliseconds time_left() const {
     return std::chrono::duration_cast<std::chrono::milliseconds>(deadline_.when() - kReserve -
                                                                  Clock::now());

@@ -103,7 +103,7 @@ class GateKeeper {
       report("dry_run", "would drain: a new node");
       return Look::closed;
     }
-    // Noted first: otherwise it would be drained again after an admin put it into service.
+    // Noted first, so that it is not drained again after an admin puts it into service.
     auto sent = services_.last_look->note_kept_out();
     if (sent)
       sent = controller.drain(node_.name, kNewNode,

@@ -103,7 +103,7 @@ struct SweepCommand {
   std::string root = "/";
   std::string state;
   bool dry_run = false;
-  bool status = false;  // how nodes stand, and nothing else
+  bool status = false;  // only print the standings of nodes
 };
 
 [[nodiscard]] int run_drain(const DrainCommand& command, const Caller& caller);

@@ -191,7 +191,7 @@ Result<std::vector<AdminAnswer>> resume_nodes(const AdminRequest& request, Contr
                      {.done = "resumed",
                       .reason = "",
                       .objection = resume_objection,
-                      // An admin has looked at it: its earlier drains do not count any more.
+                      // An admin has looked at it: its earlier drains no longer count.
                       .send =
                           [&](const NodeState& node) {
                             const bool has_memory = parse_node_memory(node.memory).has_value();

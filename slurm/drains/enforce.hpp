@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries out what the policy decides for one node: asks Slurm right before, acts, waits until all
-// drains of the same second are visible, looks again, and undoes a drain that the site's share does
-// not cover. What is known of a drain is with the node in Slurm; the history is only written.
+// Carries out what the policy decides for one node: queries Slurm, acts, waits until all drains of
+// the same second are visible, queries again, and undoes a drain that exceeds the site's share. The
+// state of a drain is kept with the node in Slurm; the history is only written.
 #pragma once
 
 #include <chrono>

@@ -78,7 +78,7 @@ class Enforcement {
   // Reports why the node stays drained: once per reason, not in every run.
   void report_kept(std::optional<Time> since);
   void report_problem(std::string message);
-  // Reports that no drain is called for any more after a refusal.
+  // Reports that a refused drain is no longer needed.
   void report_end_of_refusal();
   // The refusals of the last day, one per check, that neither a drain nor a clean run has ended.
   [[nodiscard]] std::vector<Event> lasting_refusals() const;

@@ -40,7 +40,7 @@ void Enforcement::report(Event event) {
   result_.events.push_back(std::move(event));
 }
 
-// At the end: a disk that hangs must not come between a look at Slurm and what is sent.
+// Called last, so that a hung disk cannot delay a request that is based on a fresh look at Slurm.
 void Enforcement::write_history() {
   if (services_.history == nullptr || request_.dry_run || result_.events.empty()) return;
   const auto written = services_.history->add(result_.events);

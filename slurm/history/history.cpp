@@ -222,7 +222,7 @@ Result<void> History::add(std::vector<Event> events) {
     TRY_ASSIGN(file, open_file(file_, O_RDWR | O_APPEND | O_CREAT));
     size = 0;
   }
-  // A process that was killed, or a full disk, may have left half a line.
+  // A killed process or a full disk may have left half a line.
   std::string lines = ends_in_a_line(file.get(), size) ? "" : "\n";
   for (auto& event : events) {
     event.id = ++id;

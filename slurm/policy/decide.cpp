@@ -18,7 +18,7 @@
 namespace muster::slurm {
 namespace {
 
-// Why the run is not clean for what the node was drained for; empty if it is.
+// Why the run is not clean for the drain; empty if it is.
 std::string not_clean(const Report& report, const NodeMemory& drain) {
   if (report.verdict != Verdict::healthy) {
     const auto* const leading = leading_finding(report);
@@ -305,7 +305,7 @@ const Finding* drain_finding(const Report& report, const Rules& rules) {
   if (leading == nullptr || report.verdict == Verdict::healthy) return nullptr;
   if (report.verdict == Verdict::unhealthy) {
     if (leading->outcome != Outcome::fail) return nullptr;
-    // The first of the gravest.
+    // The first of the most serious ones.
     return &*std::ranges::max_element(report.findings, {}, [](const Finding& each) {
       return each.outcome == Outcome::fail ? gravity(each.remedy) : -1;
     });

@@ -58,7 +58,7 @@ struct Decision {
 
 [[nodiscard]] Decision decide(const Situation& situation);
 
-// The gravest finding for which the report calls for a drain; null if it calls for none.
+// The most serious finding that calls for a drain; null if there is none.
 [[nodiscard]] const Finding* drain_finding(const Report& report, const Rules& rules);
 
 // How many more failures the report has besides a finding that failed.
@@ -96,7 +96,7 @@ enum class Cleanness {
 // "drain 3 within 24 h" if that many of `drains` need an admin; else empty.
 [[nodiscard]] std::string flapping(const std::vector<Time>& drains, const Rules& rules, Time now);
 
-// Keep or resume a node with this drain; the report does not call for it any more.
+// Whether to keep or resume a node with this drain, which the report no longer calls for.
 [[nodiscard]] Decision decide_recovery(const Situation& situation, const NodeMemory& drain);
 
 }  // namespace muster::slurm

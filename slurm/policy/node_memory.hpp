@@ -50,7 +50,7 @@ struct NodeMemory {
   bool operator==(const NodeMemory&) const = default;
 };
 
-// How many times of drains are kept.
+// The number of drain times that are kept.
 inline constexpr std::size_t kMostDrains = 16;
 
 // {"muster":1,"check":"host.limits","remedy":"fix_config","at":1795372800,…}: what is empty or zero

@@ -19,8 +19,8 @@ struct DrainedNode {
   NodeState node;
   std::string check, device, remedy;  // empty if unknown
   std::optional<int> clean_runs;      // in a row; nothing if the node has no memory
-  std::string until;                  // what is missing until it returns; the rest of a sentence
-  bool accepted = false;              // an admin said that it counts for no breaker
+  std::string until;                  // what must happen before it returns; the end of a sentence
+  bool accepted = false;              // by an admin: it no longer counts towards stopping a check
 };
 
 // A limit of a partition that leaves no room: sick nodes stay in service.

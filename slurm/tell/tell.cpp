@@ -80,7 +80,7 @@ std::string run_as(const TellRules& rules, const Event& event, Clock::time_point
                      complaint);
 }
 
-// The end of the sentence: the fate of the job.
+// Ends the sentence with what happens to the job.
 std::string_view outcome(const HeldJob& held, const Job& job) {
   if (held.starts) return "the node stays in service, and the job starts on it";
   if (!job.batch) return "the job ends here: start it again";
@@ -150,7 +150,7 @@ Result<void> tell_user(const HeldJob& held, const Rules& rules, const Variables&
   const auto id = value_of(variables, "SLURM_JOB_ID");
   if (id.empty()) return {};
   TRY_ASSIGN(const auto installation, find_installation(rules, variables));
-  // Half of the time is for each of the two calls.
+  // Each of the two calls gets half of the time.
   const CallLimits limits{.deadline = std::max(Clock::duration(0), (end - Clock::now()) / 2),
                           .end = end};
   TRY_ASSIGN(const auto job, ask_job(installation, id, limits));

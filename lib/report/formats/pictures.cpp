@@ -71,7 +71,7 @@ Json row_of(const Matrix& matrix, std::size_t row, double left, double top) {
           {"cells", std::move(cells)}};
 }
 
-// The colours of a matrix: values from the usual one to 60% of it, and what has none.
+// The colours of a matrix: from the usual value to 60% of it, and for cells without a value.
 Json legend_of(const Matrix& matrix) {
   auto legend = Json::array();
   for (const auto& [share, word] : {std::pair(0.97, "near or above "), {0.87, ""}, {0.6, ""}}) {
