@@ -146,7 +146,7 @@ class Backend {
   // The library's log in this process so far; empty if it keeps none.
   [[nodiscard]] virtual std::string log() const { return {}; }
 
-  // Only of a back end on GPUs; otherwise null.
+  // Null unless the back end uses GPUs.
   [[nodiscard]] virtual StreamedOperation* streamed() { return nullptr; }
 
   // Aborts a call that hangs in another thread. Returns soon; the process ends afterwards.

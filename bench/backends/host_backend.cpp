@@ -41,7 +41,7 @@ Result<HostMemory::Area> HostMemory::allocate(std::uint64_t bytes, std::size_t p
       std::aligned_alloc(page, size)));  // NOLINT(cppcoreguidelines-no-malloc): aligned
   if (!area.memory) return make_error(fmt::format("allocate {} bytes of host memory", size));
   area.bytes = bytes;
-  // Only advice: without large pages it is slower.
+  // Only a hint: without large pages it is slower.
   if (page == kLargePage) (void)::madvise(area.memory.get(), size, MADV_HUGEPAGE);
   std::memset(area.memory.get(), 0, size);
   return area;

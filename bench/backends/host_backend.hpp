@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common part of back ends on host memory, whose operations are done when they return, and the
-// buffers of a rank: reserved once, filled and verified for each operation.
+// Base class of the back ends on host memory, whose operations block until they are done, and the
+// buffers of a rank, which are reserved once and filled and verified for each operation.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace muster::bench {
 
 class HostMemory {
  public:
-  // `room`: the bytes that this rank may allocate, if that is known.
+  // `room`: how many bytes this rank may allocate, if known.
   HostMemory(int rank, int ranks, std::optional<std::uint64_t> room = {})
       : rank_(rank), ranks_(ranks), room_(room) {}
 
@@ -37,7 +37,7 @@ class HostMemory {
     Shape shape;
     std::byte* send = nullptr;
     std::byte* receive = nullptr;
-    std::byte* whole = nullptr;  // in place: the start of the shared buffer; else as `receive`
+    std::byte* whole = nullptr;  // in place: start of the shared buffer; else `receive`
     std::vector<Segment> expected;
   };
 
@@ -73,8 +73,8 @@ class HostMemory {
 
 [[nodiscard]] HostJob job_of(const Operation& operation, const HostMemory::Buffers& buffers);
 
-// The bytes that are available on this machine without swapping. Call this before any rank reserves
-// its buffers.
+// The memory available on this machine without swapping, in bytes. Call this before any rank
+// reserves its buffers.
 [[nodiscard]] std::optional<std::uint64_t> host_memory_available();
 
 // This process as a member of a back end on host memory.
@@ -138,8 +138,8 @@ template <class Calls>
   return calls.barrier() && time_in_a_row(calls, samples, progress);
 }
 
-// `Calls` are those of one operation: run() and barrier() return false if they fail, and error() is
-// then the reason.
+// `Calls` runs one operation: run() and barrier() return false if they fail, and error() then gives
+// the reason.
 template <class Calls>
 class HostBackend : public Backend {
  public:
@@ -194,7 +194,7 @@ class HostBackend : public Backend {
   [[nodiscard]] int rank() const { return rank_; }
 
  private:
-  // On fresh data: nothing in the receive buffer is right before.
+  // Runs the operation once on fresh data. The receive buffer is poisoned first.
   [[nodiscard]] Result<std::vector<Wrong>> verify_once(const Operation& operation,
                                                        const HostMemory::Buffers& buffers,
                                                        Calls& calls, Progress& progress) {

@@ -57,7 +57,7 @@ class NcclCalls : public Participant {
   [[nodiscard]] virtual int reduce_scatter() = 0;
   [[nodiscard]] virtual int broadcast() = 0;
   [[nodiscard]] virtual int reduce() = 0;
-  // For parts of the buffers. The group returns their errors.
+  // Work on parts of the buffers. The group returns their errors.
   virtual void send(int peer, Stretch parts) = 0;
   virtual void receive(int peer, Stretch parts) = 0;
   // Sends parts of the receive buffer, which came in an earlier round.

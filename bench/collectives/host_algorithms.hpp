@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The building blocks of collectives over connections between all ranks: long vectors go around
-// rings in blocks, short ones along trees. Also reductions of vectors, for types that a library
+// Building blocks of collectives, for ranks that are all connected to each other: long vectors go
+// around rings in blocks, short ones along trees. Also reduces vectors of types that a library
 // lacks.
 #pragma once
 
@@ -27,7 +27,7 @@ void divide(Type type, void* sums, std::uint64_t count, int ranks);
 struct HostJob {
   Operation operation;
   std::size_t width = 0;  // of an element
-  std::size_t part = 0;   // of one rank, if data are in parts
+  std::size_t part = 0;   // of one rank, if the data are divided
   std::span<const std::byte> send;
   std::span<std::byte> receive;
   Combine combine = nullptr;
@@ -49,7 +49,7 @@ struct HostJob {
   }
 };
 
-// Small enough to stay in the cache, large enough for few calls.
+// Small enough to stay in the cache, large enough to need few calls.
 inline constexpr std::size_t kBlockBytes = std::size_t{256} << 10U;
 
 void copy_bytes(std::span<const std::byte> from, std::span<std::byte> to);
@@ -74,10 +74,10 @@ class HostAlgorithms {
 
   [[nodiscard]] int ranks() const { return ranks_; }
 
-  // The rank this many places after this one.
+  // The rank this many places after this one, modulo the number of ranks.
   [[nodiscard]] int at_distance(int distance) const;
 
-  // Sends and receives at the same time; either may be empty. Not with this rank itself.
+  // Sends and receives at the same time; either may be empty. Neither peer may be this rank.
   [[nodiscard]] virtual Result<void> exchange(int to, ConstBytes out, int from, Bytes in) const = 0;
 
   [[nodiscard]] Result<void> send(int to, ConstBytes bytes) const {
@@ -92,13 +92,13 @@ class HostAlgorithms {
   // Sends `out` and combines the vector that arrives with `both`.
   [[nodiscard]] Result<void> exchange_and_combine(const HostJob& job, int to, ConstBytes out,
                                                   int from, Bytes both);
-  // Replaces a vector by the one that arrives.
+  // Sends a vector and replaces it with the one that arrives.
   [[nodiscard]] Result<void> exchange_in_place(int to, int from, Bytes vector);
   // Reduces all ranks' receive buffers into each of them.
   [[nodiscard]] Result<void> reduce_around(const HostJob& job);
-  // Every rank has the segment `first` places after its own, and receives all others.
+  // Each rank starts with the segment `first` places after its own and receives all others.
   [[nodiscard]] Result<void> gather_around(Bytes vector, std::size_t width, int first) const;
-  // Reduces a vector of each rank, of at most one block, into that of `root`. Changes all of them.
+  // Reduces one vector per rank, of at most one block, into that of `root`. Overwrites all of them.
   [[nodiscard]] Result<void> reduce_up(const HostJob& job, Bytes vector, int root);
   [[nodiscard]] Result<void> broadcast_down(Bytes vector, int root) const;
   [[nodiscard]] Result<void> broadcast_along(Bytes vector, int root) const;

@@ -11,7 +11,7 @@ namespace muster::bench {
 namespace {
 
 constexpr std::uint64_t kPeriod = 509;
-// In place of a rank, for values that all ranks share.
+// Used instead of a rank for values that all ranks share.
 constexpr std::uint64_t kAll = ~std::uint64_t{0};
 
 std::uint64_t random_at(std::uint64_t element, std::uint64_t rank) {
@@ -250,7 +250,7 @@ class Floating final : public Inputs {
 
   [[nodiscard]] std::uint64_t neutral() const { return bits_of(type_, multiplies() ? 1.0 : 0.0); }
 
-  // So that sums of whole numbers stay below 2^precision, with at least four to choose from.
+  // Keeps sums of whole numbers below 2^precision, with at least four to choose from.
   [[nodiscard]] std::uint64_t most_whole() const {
     if (multiplies()) {
       return std::min(kMostContributors, static_cast<std::uint64_t>(format_.most_exponent - 1));
@@ -259,7 +259,7 @@ class Floating final : public Inputs {
     return averages() ? std::min(most, most_rounded()) : most;
   }
 
-  // So that all roundings together stay below an eighth.
+  // Keeps all roundings together below an eighth.
   [[nodiscard]] std::uint64_t most_rounded() const {
     constexpr unsigned kEighth = 3;
     constexpr std::uint64_t kMostFactors = 8;
@@ -268,7 +268,7 @@ class Floating final : public Inputs {
     return std::min(most, multiplies() ? kMostFactors : kMostContributors);
   }
 
-  // So that an average does not become subnormal.
+  // Keeps averages from becoming subnormal.
   [[nodiscard]] int least_exponent() const {
     return format_.least_exponent + (averages() ? bits_in(ranks_) + 1 : 0);
   }

@@ -44,7 +44,7 @@ Result<void> broadcast(HostAlgorithms& peers, const HostJob& job) {
   return peers.broadcast_along(job.receive, job.operation.root);
 }
 
-// In blocks, so that several are in transit at the same time.
+// Sends blocks, so that several are in transit at the same time.
 Result<void> reduce(HostAlgorithms& peers, const HostJob& job) {
   auto own = job.send;
   auto result = job.receive;

@@ -34,7 +34,7 @@ using Text = std::string_view;
 constexpr Text kTypeWords = "f32|f64|f16|bf16|f8e4m3|f8e5m2|i8|i32|i64|u8|u32|u64";
 constexpr Text kReductionWords = "sum|prod|min|max|avg";
 
-// Accepts the names of nccl-tests and torch, too.
+// Also accepts the names of nccl-tests and torch.
 Result<void> take_one_type(Type& target, Text value) {
   constexpr std::array<std::pair<Text, Text>, 21> kNames{{{"float", "f32"},
                                                           {"float32", "f32"},

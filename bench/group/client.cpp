@@ -244,8 +244,8 @@ class Client {
   std::optional<MessageSocket> socket_;  // empty once rank 0 has left
   bool joined_ = false;
   bool ended_ = false;
-  // At these times rank 0 is taken for lost: it did not start the run, did not answer that this
-  // process is overdue, or did not end after trouble.
+  // The times at which rank 0 is considered lost: it did not start the run, did not answer that
+  // this process is overdue, or did not end after trouble.
   Clock::time_point start_ends_ = Clock::time_point::max();
   Clock::time_point verdict_ends_ = Clock::time_point::max();
   Clock::time_point report_ends_ = Clock::time_point::max();

@@ -30,7 +30,7 @@ namespace muster::bench {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Phase, name, part)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Trouble, kind, phase, what, ranks, arrived, broken)
-// Without the deadline: the clocks of two nodes differ.
+// Leaves out the deadline, since the clocks of two nodes differ.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stage, number, waits, counted, started, finished, unit, phase,
                                    limit)
 

@@ -40,7 +40,7 @@ struct Trouble {
     absent,    // ranks did not come to the rendezvous in time
     lost,      // a rank's process has ended, or its node is down
     late,      // a phase took longer than its limit
-    given_up,  // a rank reported an error of its own
+    given_up,  // a rank reported its own error
     stopped,   // a signal told this process to end
   };
   Kind kind = Kind::lost;
@@ -76,7 +76,7 @@ struct Stage {
   Clock::time_point deadline = Clock::time_point::max();  // not sent to others
 };
 
-// As text and back. The readers return nothing for text that is malformed.
+// Conversions to text and back. The parsers return nothing for malformed text.
 [[nodiscard]] std::string to_text(const Trouble& trouble);
 [[nodiscard]] std::optional<Trouble> read_trouble(std::string_view text);
 [[nodiscard]] std::string to_text(const Stage& stage);

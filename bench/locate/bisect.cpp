@@ -130,7 +130,7 @@ class Bisection {
     return join(std::move(a), b);
   }
 
-  // In groups of the same size, substitutes other nodes for half of the suspects, again and again.
+  // In groups of the same size, repeatedly substitutes other nodes for half of the suspects.
   [[nodiscard]] Result<void> substitute() {
     const auto others = without(all_, shown_);
     const auto size = shown_.size();
@@ -208,7 +208,7 @@ class Bisection {
       const bool better = control_ && (1 - kLossOfGroups) * *control_ > gbps.value_or(0);
       if (!better || usual_.low(control_)) return none;
     } else if (others.size() >= shown_.size()) {
-      // At once, since rates may drift from one round to the next.
+      // Measured in the same round, since rates may drift from one to the next.
       others.resize(shown_.size());
       TRY_ASSIGN(const auto both, rounds_.measure("what is slow together, and as many others",
                                                   {{.nodes = shown_}, {.nodes = others}}));

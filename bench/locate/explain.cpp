@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From slow nodes and slow pairs to causes, in a few more rounds in which hardly any other node
-// works.
+// Finds the causes of slow nodes and slow pairs, in a few more rounds in which hardly any other
+// node works.
 #include <fmt/format.h>
 
 #include <algorithm>

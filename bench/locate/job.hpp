@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranks of a job as what a search measures: rank 0 sends each round to all ranks, which take
 // part in the groups of their nodes. A slow node tests itself from within: it runs `muster-bench
-// node` as a process of its own.
+// node` as a separate process.
 #pragma once
 
 #include <cstddef>
@@ -99,7 +99,7 @@ class Job final : public Measurer {
   [[nodiscard]] Result<std::vector<std::string>> take_test(const JobStep& step);
   [[nodiscard]] RankResult failure(std::string_view why) const;
   [[nodiscard]] RankResult run_backend(Backend& backend, int repeats);
-  // The ranks of each group; each other rank is a part of its own.
+  // The ranks of each group; every other rank is a part by itself.
   [[nodiscard]] std::vector<RankPart> parts_of(const std::vector<NodeGroup>& groups) const;
   [[nodiscard]] std::vector<int> ranks_of(const NodeGroup& group) const;
   [[nodiscard]] GroupRates rates_of(const std::vector<int>& ranks,

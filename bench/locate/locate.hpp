@@ -155,7 +155,7 @@ struct SearchOptions {
 [[nodiscard]] Result<SearchResult> locate(const Nodes& nodes, Measurer& measurer,
                                           const SearchOptions& options);
 
-// The steps of a search, each in a file of its own.
+// The steps of a search, each in its own file.
 
 [[nodiscard]] Result<Suspicion> screen(const Nodes& nodes, Rounds& rounds, SearchResult& result);
 [[nodiscard]] Result<Suspicion> tournament(const Nodes& nodes, Rounds& rounds,

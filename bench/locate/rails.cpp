@@ -134,7 +134,7 @@ class SlowDevices {
 
 Result<Suspicion> rails(const Nodes& nodes, Rounds& rounds, const std::vector<Suspect>& slow,
                         SearchResult& result) {
-  // Slow nodes would look like slow devices: each gets a zone of its own, and is measured later.
+  // Slow nodes would look like slow devices: each gets its own zone and is measured later.
   auto others = nodes;
   others.zones.resize(nodes.count());
   for (const auto& each : slow) others.zones[each.node] = -2 - static_cast<int>(each.node);

@@ -189,7 +189,7 @@ class Rounds {
                                               const Nodes& nodes);
 
 [[nodiscard]] std::vector<NodeGroup> groups_of(const std::vector<Pair>& pairs);
-// Each device of the first pair by itself, then those of the next one.
+// Lists each device of the first pair by itself, then those of the next pair.
 [[nodiscard]] std::vector<NodeGroup> device_groups_of(const std::vector<Pair>& pairs, int devices);
 
 // Appends the elements of `more`.

@@ -32,7 +32,7 @@ double Simulation::rate_of(const NodeGroup& group, bool crowded) const {
   SimGroup ranks{.nodes = group.nodes};
   if (group.device != kAllDevices) ranks.gpus = {group.device};
   if (model_.hang_of(ranks)) return 0;
-  // NCCL orders the ring of each new communicator anew: any two nodes may be neighbours.
+  // NCCL reorders the ring for each new communicator, so any two nodes may be neighbours.
   return model_.bandwidth(ranks, Collective::all_reduce, {.crowded = crowded, .every_pair = true}) /
          kGiga;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated cluster on a fat tree as what a search measures: for tests, for the table of
-// docs/locate.md, and for --backend sim.
+// A simulated fat-tree cluster for a search to measure: in tests, for the table in docs/locate.md,
+// and for --backend sim.
 #pragma once
 
 #include <random>
@@ -33,7 +33,7 @@ class Simulation final : public Measurer {
 
   ClusterModel model_;
   std::mt19937_64 random_;
-  double level_ = 1;  // of all rates, which drifts
+  double level_ = 1;  // scales all rates, and drifts
   double spare_ = 0;
   bool has_spare_ = false;
 };

@@ -26,7 +26,7 @@ struct SimFault {
     slow_level,    // 1 or 2, factor: what crosses leaf switches, or the switches above them
     congestion,    // leaf switch, factor: what leaves it while most nodes work
     tcp_fallback,  // all traffic between nodes uses TCP
-    ib_fallback,   // traffic inside an NVLink domain uses the HCAs, too
+    ib_fallback,   // even traffic inside an NVLink domain uses the HCAs
     wrong,         // rank, element: this element of its receive buffer is wrong
     hang,          // rank, operation: it does not start this operation, counted from 0
     hang_node,     // node: no operation with it ends

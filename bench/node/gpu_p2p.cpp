@@ -14,16 +14,16 @@
 namespace muster::bench::node {
 namespace {
 
-constexpr int kRepeats = 5;  // the first one warms up
+constexpr int kRepeats = 5;  // the first is a warm-up
 constexpr std::string_view kThroughHost = "through the host";
 
 struct PeerBuffers {
   NodeGpu* gpu = nullptr;
-  cuda::Pointer from = 0, to = 0;  // the others read `from`; this GPU reads into `to`
+  cuda::Pointer from = 0, to = 0;  // other GPUs read `from`; this one reads into `to`
   std::vector<std::uint64_t> data;
 };
 
-// Poisons the memory that the GPU reads into, and waits: not part of the timed work.
+// Poisons the destination and waits, so that neither is timed.
 Result<void> poison(const PeerBuffers& reader, std::uint64_t bytes) {
   TRY(reader.gpu->gpu().use());
   TRY(reader.gpu->gpu().poison(reader.to, bytes));
@@ -40,7 +40,8 @@ Result<void> enqueue_read(const PeerBuffers& reader, const PeerBuffers& other,
   return {};
 }
 
-// The kind of connection, as far as the driver ranks it. Pairs of the same kind are compared.
+// The kind of connection, by the driver's rank if it has one. Only pairs of the same kind are
+// compared.
 std::string connection_of(const NodeGpu& reader, const NodeGpu& other) {
   constexpr int kPerformanceRank = 1;
   const auto& library = reader.library();
@@ -93,9 +94,9 @@ Result<std::uint64_t> wrong_words(const PeerBuffers& reader, const PeerBuffers& 
   return wrong.elements;
 }
 
-// Whether the GPUs are connected in groups by design, such as pairs with a bridge: each reaches
-// equally many others directly, but not all. If one GPU lost a connection, or all did, it is a
-// fault.
+// Whether the GPUs are connected in groups by design, such as pairs with a bridge: each reaches the
+// same number of others directly, but not all of them. Unequal numbers, or no direct connection at
+// all, are a fault.
 bool in_groups(const std::vector<PeerBuffers>& all) {
   std::vector<std::ptrdiff_t> direct;
   for (const auto& reader : all) {
@@ -177,7 +178,7 @@ class PairTest {
     return {};
   }
 
-  // Verifies what GPU i has read of GPU j. Reports the first copy of a pair that is wrong.
+  // Verifies what GPU i read from GPU j. Reports only the first wrong copy of a pair.
   [[nodiscard]] Result<void> verify(std::size_t i, std::size_t j) {
     TRY_ASSIGN(const auto wrong, wrong_words(all_[i], all_[j], bytes_));
     if (wrong == 0 || !corrupted_.emplace(i, j).second) return {};
@@ -198,7 +199,7 @@ class PairTest {
   std::uint64_t bytes_;
   TestResult& result_;
   bool in_groups_;
-  std::set<std::pair<std::size_t, std::size_t>> corrupted_;  // pairs that were reported
+  std::set<std::pair<std::size_t, std::size_t>> corrupted_;  // already reported
   Matrix one_way_, both_ways_;
   Series one_series_{.what = "peer copy", .quantity = "peer_copy", .unit = "GB/s", .limited = true};
   Series both_series_{.what = "peer copy both ways",

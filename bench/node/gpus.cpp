@@ -207,7 +207,7 @@ void NodeGpus::on_each(TestResult& result,
 }
 
 Result<NodeGpus> open_gpus(const TestInput& input) {
-  // As NVML, count GPUs along the bus.
+  // Count GPUs in bus order, as NVML does.
   // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread runs yet
   ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
   const auto library = cuda::open_library(input.cuda);

@@ -64,7 +64,7 @@ class NodeGpu {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] int device() const { return device_; }
   [[nodiscard]] const cuda::Library& library() const { return library_; }
-  // The same GPU twice, each with a stream and events of its own.
+  // The same GPU twice, each with its own stream and events.
   [[nodiscard]] Gpu& gpu() const { return *first_; }
   [[nodiscard]] Gpu& second() const { return *second_; }
   // The number of blocks that keeps the GPU busy.

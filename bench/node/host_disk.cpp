@@ -133,7 +133,7 @@ Result<std::vector<LocalDisk>> local_disks(const Root& root) {
     if (!name.starts_with("nvme") || !transport || *transport != "pcie") continue;
     const auto count = read_unsigned(root, fmt::format("{}/size", folder));
     if (!count || *count == 0) continue;
-    constexpr std::uint64_t kSector = 512;  // of this file, whatever the disk's own is
+    constexpr std::uint64_t kSector = 512;  // the unit of `size`, not the disk's sector
     disks.push_back(
         {.name = name,
          .device = fmt::format("/dev/{}", name),

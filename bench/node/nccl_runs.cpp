@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl.intra and nccl.nic: an all-reduce by NCCL over this node's GPUs, over NVLink, and with
 // NVLink and shared memory off so that the HCAs carry it. train.step: training steps on the same
-// GPUs. Each runs muster-bench in a process of its own.
+// GPUs. Each runs muster-bench in a separate process.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of `muster-bench node`. Each test runs in a process of its own with a deadline, so that one
-// that hangs in a driver does not stop the others.
+// Runs `muster-bench node`. Each test has its own process and deadline, so that one that hangs in a
+// driver does not stop the others.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 using Span = std::chrono::duration<double>;
 
-// Prints progress and results as they come, unless the report is for a program.
+// Prints progress and results as they come, if the report is text on standard output and not quiet.
 class Screen {
  public:
   Screen(const NodeCommand& command, const Console& console)
@@ -151,7 +151,7 @@ class NodeRun {
     leave_undecided_without_tests(report_.findings);
     muster::conclude(report_, checks_);
     report_.judged = !is_trial();
-    // Checks that were measured are shown, whatever their outcome.
+    // Show every check that was measured, even if it passed.
     const std::vector<std::string_view> shown(checks_.begin(), checks_.end());
     const auto text = report_text(report_, command_, input_.console, shown);
     const auto written =
@@ -160,7 +160,7 @@ class NodeRun {
     return input_.refuse(kExitUndecided, written.error().message);
   }
 
-  // Whether tests ran, and nothing could judge them: no limit, and no equal devices.
+  // Whether tests ran but nothing was judged: no limits and no equal devices to compare.
   [[nodiscard]] bool is_trial() const {
     const auto is_skip = [](const Finding& each) { return each.outcome == Outcome::skip; };
     return choice_.bare && !report_.measurements.empty() &&

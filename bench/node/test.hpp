@@ -113,7 +113,7 @@ struct TestTimes {
 
 struct TestDevices {
   int gpus = 0;       // the fewest; they must be idle
-  bool hcas = false;  // the GPUs must be idle, too
+  bool hcas = false;  // the GPUs must be idle as well
 };
 
 // A row of the table.

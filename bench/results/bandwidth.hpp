@@ -87,7 +87,7 @@ inline constexpr int kRepeats = 2;
 [[nodiscard]] Finding judge(const std::vector<Row>& rows, const Profile& profile,
                             const RunFacts& facts, const OwnLimit& own_limit = {});
 
-// A part of the ranks that has a communicator of its own.
+// A subset of the ranks with its own communicator.
 struct RankPart {
   std::string name;  // "gpu-0007", "rail3", "ranks 0-3"
   std::vector<int> ranks;

@@ -38,7 +38,7 @@ std::string device_of(const RunFacts& facts) {
   return facts.nodes == 1 && !facts.node.empty() ? facts.node : "job";
 }
 
-// As an option's value: "8GiB".
+// Formatted as an option's value: "8GiB".
 std::string as_flag(std::uint64_t bytes) {
   auto text = size_text(bytes);
   std::erase(text, ' ');

@@ -14,12 +14,12 @@
 namespace muster::bench {
 namespace {
 
-// A single rank may finish in less than a tick of the clock.
+// A single rank may finish within one tick of the clock.
 bool is_time(double seconds, int ranks) {
   return std::isfinite(seconds) && (seconds > 0 || (seconds == 0 && ranks == 1));
 }
 
-// A missing rank would make the others look good.
+// A missing rank would make the result look too good.
 Result<void> check_samples(int ranks, const std::vector<Samples>& samples) {
   if (samples.size() != static_cast<std::size_t>(ranks)) {
     return make_error(fmt::format("{} of {} ranks sent their times", samples.size(), ranks));
@@ -148,13 +148,13 @@ std::string placement(const std::optional<Timing>& timing, bool cpu_time) {
                 timing->checked ? fmt::format("{}", wrong_elements(*timing)) : std::string(kNone));
 }
 
-// "3" of "gpu3"; "0" without a number.
+// "gpu3" gives "3"; an id without a number gives "0".
 std::string device_number(std::string_view id) {
   const auto digits = id.find_last_not_of("0123456789") + 1;
   return digits < id.size() ? std::string(id.substr(digits)) : "0";
 }
 
-// Without the PCI function, as in nccl-tests.
+// The PCI address without the function, as in nccl-tests.
 std::string_view bus_id(const Member& member) {
   const std::string_view address = member.pci_address;
   return address.empty() ? "host" : address.substr(0, address.find('.'));
@@ -181,7 +181,7 @@ Result<Timing> timing_of(const Operation& operation, int ranks, const std::vecto
   if (!samples.front().cpu_seconds.empty()) {
     timing.cpu = mean_of_ranks(samples, &Samples::cpu_seconds) / messages;
   }
-  // A single rank moves nothing in place: the time is that of a call.
+  // In place, a single rank moves no data: only the call takes time.
   const bool moves = ranks > 1 || !operation.in_place;
   const auto bytes = moves ? shape_of(operation, 0, ranks).bytes : 0;
   const double factor = bus_factor(operation.collective, ranks);

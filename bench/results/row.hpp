@@ -53,8 +53,8 @@ void for_each_placement(const Row& row, Use use) {
   if (row.in_place) use(*row.in_place, true);
 }
 
-// `samples` must have those of every rank once, all with equally many iterations. `shared`: see
-// statistics_of.
+// `samples` must have those of every rank once, all with the same number of iterations. `shared`:
+// see statistics_of.
 [[nodiscard]] Result<Timing> timing_of(const Operation& operation, int ranks,
                                        const std::vector<Samples>& samples, std::size_t shared = 1);
 

@@ -64,8 +64,8 @@ void hand_on(const Given& given, std::vector<std::string>& words) {
   for (const auto& setting : given.settings) append("--set", setting);
 }
 
-// Runs muster-bench as a process of its own, with words that ask for a JSON report. Drops the
-// launcher's variables. An error names the exit status and the last line of standard error.
+// Runs muster-bench as a separate process, with options for a JSON report. Drops the launcher's
+// variables. An error names the exit status and the last line of standard error.
 [[nodiscard]] Result<Report> run_own(const std::vector<std::string>& words, Variables variables,
                                      Clock::time_point deadline);
 

@@ -104,7 +104,7 @@ class OperationTimer {
 [[nodiscard]] Result<Batch> verified_batch(Backend& backend, const Operation& operation,
                                            const Pace& pace, Progress& progress);
 
-// For the thread that watches this process.
+// Read by the thread that watches this process.
 [[nodiscard]] ProgressCounters counters_of(const std::shared_ptr<const Progress>& progress);
 
 // "all_reduce of 8 MiB, in place"

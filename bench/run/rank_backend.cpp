@@ -85,7 +85,7 @@ Result<std::unique_ptr<Backend>> make_nccl(const BenchCommand& command, int loca
              meet({.started = has_begun_to_meet, .finished = [] { return 0; }, .unit = ""});
              return broadcast(text);
            },
-       // As applications do. Another thread reports a call that hangs.
+       // Applications do the same. Another thread reports a call that hangs.
        .blocking = true,
        .forming_limit = scope.forming_limit,
        .registered = command.registered,

@@ -32,7 +32,7 @@ struct RankPlace {
                                                      const std::vector<RankPlace>& places,
                                                      const std::vector<std::string>& hosts);
 
-// As parts_of, for the ranks of this run. All ranks come to the same parts.
+// Like parts_of, for the ranks of this run. All ranks compute the same parts.
 [[nodiscard]] Result<std::vector<RankPart>> split_ranks(const RankContext& self);
 
 // Returns the index of the part that a rank is in.

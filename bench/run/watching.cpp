@@ -96,7 +96,7 @@ void Emergency::report_or_note(const Trouble& trouble) {
     reported_ = true;
     reporter_.report(trouble);
   } else if (trouble.without_rank_0 || reported_) {
-    // The other ranks that noticed may be gone, too.
+    // The other ranks that noticed may also be gone.
     reporter_.note(trouble);
   }
 }

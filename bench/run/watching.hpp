@@ -107,7 +107,7 @@ struct OperationProgress {
 // "all_reduce of 8 GiB: 12 of 25 iterations; about 9 s left", "...; waiting for rank 5".
 [[nodiscard]] std::string progress_line(const OperationProgress& progress);
 
-// Shows a line at once and then every second, on a thread of its own.
+// Shows a line at once and then every second, on its own thread.
 class Ticker {
  public:
   Ticker(std::function<std::string(Clock::duration since)> line,

@@ -28,7 +28,7 @@ constexpr std::array<char, 16> kMagic{"muster-bench/3"};  // with the version of
 
 using Proof = std::array<char, 32>;
 
-// As it is sent: all ranks run the same program on machines of one kind.
+// The layout on the wire: all ranks run the same program on machines of one kind.
 struct Greeting {
   std::array<char, 16> magic = kMagic;
   std::uint32_t from = 0;

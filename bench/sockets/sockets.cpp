@@ -98,7 +98,7 @@ tl::unexpected<Error> system_error(std::string_view call, int error) {
   return make_error(fmt::format("{}: {}", call, std::strerror(error)));
 }
 
-// For poll(): -1 without a deadline.
+// The timeout for poll(): -1 without a deadline.
 int milliseconds_until(const Clock::time_point* deadline) {
   constexpr std::int64_t kMost = 3'600'000;
   if (deadline == nullptr) return -1;

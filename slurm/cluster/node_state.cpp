@@ -16,7 +16,7 @@
 namespace muster::slurm {
 namespace {
 
-// One of the names may lack the domain; two domains must be the same.
+// One of the names may lack the domain; if both have one, they must match.
 bool is_same_host(std::string_view a, std::string_view b) {
   if (a == b) return true;
   const bool both = a.find('.') != std::string_view::npos && b.find('.') != std::string_view::npos;
@@ -28,7 +28,7 @@ struct Word {
   Standing standing;
 };
 
-// Each in its long and its short form. All other words are `away`.
+// The states, in long and short form. All other words are `away`.
 constexpr std::array kWords{
     Word{"idle", Standing::in_service},
     Word{"mixed", Standing::in_service},
@@ -56,7 +56,7 @@ constexpr std::array kWords{
     Word{"pow_dn", Standing::down},
 };
 
-// A suffix of sinfo, and the flags by which scontrol names it.
+// A suffix that sinfo prints, and scontrol's flags for it.
 struct Suffix {
   char sign;
   std::array<std::string_view, 4> flags;
@@ -99,9 +99,9 @@ std::string behind_field(std::string_view nonce) { return fmt::format("|{}|", no
 
 std::string behind_line(std::string_view nonce) { return fmt::format("|{}.", nonce); }
 
-// Nothing if these are not the requested fields.
+// Returns nothing if these are not the requested fields.
 std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields) {
-  constexpr std::size_t kFields = 6;  // and the memory, if this sinfo knows its field
+  constexpr std::size_t kFields = 6;  // plus the memory, if this sinfo supports its field
   const bool has_memory = fields.size() == kFields + 1;
   if (fields.size() != kFields && !has_memory) return std::nullopt;
   if (fields[0].empty() || fields[0].find_first_of("|\n") != std::string_view::npos) {
@@ -119,9 +119,9 @@ std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields)
   return node;
 }
 
-// A state in its parts. The suffixes add to the standing: * not responding, ~ powered down,
-// # powering up, % powering down, ! to be powered down, @ to be rebooted, ^ rebooting,
-// $ maintenance, - planned, + several.
+// A state split into its parts. The suffixes refine the standing: * not responding, ~ powered down,
+// # powering up, % powering down, ! to be powered down, @ to be rebooted, ^ rebooting, $
+// maintenance, - planned, + several.
 struct Parts {
   Standing standing = Standing::away;
   bool is_idle = false;
@@ -132,7 +132,7 @@ struct Parts {
   }
 };
 
-// Drained or down takes precedence over any other state.
+// `away` takes precedence over `drained`, that over `down`, and that over all others.
 Standing graver(Standing a, Standing b) {
   for (const auto standing : {Standing::away, Standing::drained, Standing::down}) {
     if (a == standing || b == standing) return standing;
@@ -140,7 +140,7 @@ Standing graver(Standing a, Standing b) {
   return a;
 }
 
-// One word of a state, with its suffixes.
+// Adds one word of a state, with its suffixes, to the parts.
 void add_word(std::string_view word, bool is_first, Parts& parts) {
   const auto end =
       static_cast<std::size_t>(std::ranges::find_if_not(word, is_letter) - word.begin());
@@ -270,7 +270,7 @@ std::string sinfo_format(std::string_view memory_field, std::string_view nonce) 
        {"NodeList", "PartitionName", "StateLong", "User", "TimeStamp", "", "Reason"}) {
     const std::string_view name = *field == '\0' ? memory_field : field;
     if (name.empty()) continue;
-    // A width of 0 cuts nothing off.
+    // A width of 0 does not truncate.
     const bool is_last = name == "Reason";
     format.append(fmt::format("{}:0{}{}", name, is_last ? behind_line(nonce) : behind_field(nonce),
                               is_last ? "" : ","));

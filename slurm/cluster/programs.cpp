@@ -27,13 +27,13 @@ std::string complaint_of(const Ended& ended) {
 
 constexpr std::array<std::string_view, 5> kUsualConfs = {
     "/etc/slurm/slurm.conf",
-    "/run/slurm/conf/slurm.conf",               // what slurmd fetched, without files of its own
-    "/var/spool/slurmd/conf-cache/slurm.conf",  // the same, of older versions
+    "/run/slurm/conf/slurm.conf",               // fetched by a configless slurmd
+    "/var/spool/slurmd/conf-cache/slurm.conf",  // the same, in older versions
     "/opt/slurm/etc/slurm.conf",
     "/usr/local/etc/slurm.conf",
 };
 
-// The server from which machines without files fetch them.
+// Names the server from which configless machines fetch slurm.conf.
 constexpr const char* kServer = "SLURM_CONF_SERVER";
 
 bool is_file(const fs::path& path) {
@@ -170,7 +170,7 @@ Config parse_config(std::string_view text) {
     auto key = trim(line.substr(0, equals));
     const auto given = trim(line.substr(equals + 1));
     const std::string value(given == "(null)" ? "" : given);
-    // From 24.05 on: "Prolog[0]", "Prolog[1]".
+    // Since 24.05: "Prolog[0]", "Prolog[1]".
     const auto number = key.ends_with(']') ? key.find('[') : std::string_view::npos;
     key = key.substr(0, number);
     const auto [place, is_new] = config.emplace(key, value);
@@ -210,7 +210,7 @@ Result<std::vector<Config>> ask_partitions(const Installation& installation,
 Result<Job> parse_job(std::string_view text, std::string_view id) {
   constexpr std::string_view kBatch = "BatchFlag=";
   constexpr std::string_view kRequeue = "Requeue=";
-  // A job's name may be any text. It ends its line.
+  // A job's name may be any text. It comes last on its line.
   constexpr std::string_view kName = " JobName=";
   const auto header = fmt::format("JobId={} ", id);
   std::string_view batch, requeue;
@@ -222,7 +222,7 @@ Result<Job> parse_job(std::string_view text, std::string_view id) {
     }
     if (!inside) continue;
     for (const auto word : split_words(line)) {
-      // The first one counts: a user's text comes later.
+      // The first one counts: text from the user comes later.
       if (batch.empty() && word.starts_with(kBatch)) batch = word.substr(kBatch.size());
       if (requeue.empty() && word.starts_with(kRequeue)) requeue = word.substr(kRequeue.size());
     }

@@ -42,7 +42,8 @@ struct Installation {
                                        std::vector<std::string> arguments,
                                        const std::map<std::string, std::string>& environment,
                                        const CallLimits& limits);
-// With the environment of the installation. `missing` if Slurm has no configuration here.
+// Calls a program with the environment of the installation. The error is `missing` if Slurm has no
+// configuration here.
 [[nodiscard]] Result<std::string> call(const Installation& installation,
                                        const std::filesystem::path& program,
                                        std::vector<std::string> arguments,

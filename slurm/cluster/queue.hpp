@@ -48,7 +48,7 @@ class Queue {
       const std::map<std::string, std::string>& environment) = 0;
 };
 
-// For `squeue -h -o`.
+// The format for `squeue -h -o`.
 inline constexpr std::string_view kSqueueFormat = "%A|%T|%e|%k";
 [[nodiscard]] Result<std::vector<QueuedJob>> parse_squeue(std::string_view text);
 

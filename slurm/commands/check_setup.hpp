@@ -50,16 +50,16 @@ class SetupLines {
   int status_ = kExitHealthy;
 };
 
-// Looks at what slurm.conf must say for muster's hooks to run and to act. The caller's user should
-// be the one that slurmd runs hooks as.
+// Checks that slurm.conf lets muster's hooks run and act. Call this as the user that slurmd runs
+// hooks as.
 void check_slurm_conf(const slurm::Config& config, const slurm::Rules& rules, SetupLines& lines);
 
-// Looks at what Slurm's power saving does to a node that muster drained. `node` is this one.
+// Checks what Slurm's power saving does to a node that muster drained. `node` is this node.
 void check_power_saving(const slurm::Config& config, const std::vector<slurm::Config>& partitions,
                         const slurm::NodeState& node, SetupLines& lines);
 
-// Checks everything in the environment that slurmd gives a hook, changes nothing, and prints a line
-// for each. Returns 0; 2 if Slurm could not be asked; 78 if something must be fixed.
+// Checks everything in the environment that slurmd gives a hook, and prints a line for each item.
+// Changes nothing. Returns 0, 2 if Slurm could not be asked, or 78 if something must be fixed.
 [[nodiscard]] int run_check_setup(const HookCommand& command, const Caller& caller,
                                   Deadline& deadline, const CheckNode& check_node);
 

@@ -35,13 +35,12 @@ std::string slurm_node(const Variables& variables) {
   return name.empty() ? std::string(without_domain(host_name())) : name;
 }
 
-// The time for a sweep of a level.
+// The longest that a sweep at this level may take.
 Clock::duration longest_sweep(std::string_view level) {
   if (level == "soak") return std::chrono::minutes(40);
   return level == "full" ? std::chrono::minutes(10) : std::chrono::minutes(3);
 }
 
-// One run of a hook.
 class HookRun {
  public:
   HookRun(const HookCommand& command, const Caller& caller, Deadline& deadline,
@@ -78,7 +77,7 @@ class HookRun {
     return check();
   }
 
-  // Last, so that it takes no time from anything else. Its own failure is not reported to it.
+  // Runs last, so as not to take time from anything else. Its own failure is not passed to it.
   void run_sites_program() {
     if (command_.dry_run) return;
     node_lock_ = {};
@@ -111,7 +110,8 @@ class HookRun {
     static_cast<void>(caller_.console.out(fmt::format("muster: {}\n", slurm::summary(event))));
   }
 
-  // Reports an event and adds it to the history, with what all events of this run have in common.
+  // Fills in what all events of this run have in common, adds the event to the history and reports
+  // it.
   void add_event(slurm::Event event) {
     event.at = wall_time();
     event.node = node_;
@@ -121,7 +121,7 @@ class HookRun {
     report(event);
   }
 
-  // Reports muster's own failure. Returns the hook's status for it.
+  // Reports a failure of muster itself. Returns the hook's exit status for it.
   int report_trouble(const std::string& message) {
     add_event({.kind = "trouble", .message = message});
     return status_if_broken();
@@ -161,8 +161,8 @@ class HookRun {
     std::this_thread::sleep_for(std::chrono::milliseconds(share));
   }
 
-  // slurmd gives the name of the node. If something else starts the hook, Slurm is asked: the node
-  // may have another name than the host, and another node the name of this host.
+  // slurmd passes the name of the node. If something else started the hook, asks Slurm: the node's
+  // name may differ from the host's, and another node may have the name of this host.
   void find_node() {
     if (!variable("SLURMD_NODENAME").empty()) return;
     const auto controller = reach_slurm(rules_, caller_.variables, deadline_.when() - kReserve);
@@ -217,7 +217,7 @@ class HookRun {
     return checked ? act(*checked) : report_trouble(checked.error().message);
   }
 
-  // A health check has no time for them, not even if it accepts a new node.
+  // A health check has no time for tests, even if it is to accept a new node.
   [[nodiscard]] std::string tests() const {
     if (command_.context == "epilog") return rules_.epilog_tests;
     return command_.context == "boot" ? rules_.boot_tests : "";
@@ -257,9 +257,9 @@ class HookRun {
       const auto gate = keep_gate_for(checked, **controller);
       if (gate == Gate::others) return kHookPassed;
       if (gate == Gate::closed) return hold_back("the node is new, and not accepted yet", true);
-      // The end of that drain does not accept the node.
+      // The end of the new-node drain must not count as acceptance.
       if (gate == Gate::ours) last_look_.reset();
-      controller = reach();  // a sweep used up the other's time
+      controller = reach();  // the sweep used up the first one's time
     }
     const auto enforced = enforce_on(checked, controller);
     if (enforced.events.empty()) {
@@ -269,13 +269,14 @@ class HookRun {
       if (!why.empty()) report_unreachable(why, checked.boot_id);
     }
     static_cast<void>(caller_.console.out(fmt::format("muster: {}\n", line_of(*enforced.report))));
-    // Only a prolog can hold a job back. Slurm drains a node whose prolog fails, so it fails only
-    // on a node that is drained: otherwise the site's share of drains would be no limit.
+    // Only a prolog can hold a job back. Slurm drains a node whose prolog fails, so a prolog fails
+    // only on a node that is already drained: otherwise it would bypass the site's limits on
+    // drains.
     if (!is_prolog() || !enforced.decision.sick) return kHookPassed;
     return hold_back(line_of(checked.report), enforced.drained);
   }
 
-  // Leads with the finding that a drain's reason is about.
+  // Leads with the finding that would be the reason for a drain.
   [[nodiscard]] std::string line_of(const Report& report) const {
     return one_line(report, kLongestLine, slurm::drain_finding(report, rules_));
   }
@@ -290,8 +291,7 @@ class HookRun {
                                .machine = checked.machine,
                                .rules = rules_,
                                .dry_run = command_.dry_run};
-    // A leftover that an epilog drained for would pass in a health check, which ignores running
-    // jobs.
+    // Leftovers that an epilog drained for would pass a health check, which ignores jobs that run.
     if (command_.context == "periodic") {
       request.judge_drained = [&](const std::string& check) {
         return &of_drained_.emplace(checked.judge_drained(check));
@@ -307,8 +307,8 @@ class HookRun {
                            .left = [&] { return time_left(); }});
   }
 
-  // Prologs, epilogs and health checks of one node act one after another. Waiting leaves as much
-  // time again for acting.
+  // Prologs, epilogs and health checks of one node act one at a time. Waits for at most half of the
+  // time left, so that the other half is left to act.
   std::string exclude_others() {
     const auto begin = Clock::now();
     node_lock_ = wait_for_lock(folder_ / "node.lock", begin + time_left() / 2);
@@ -384,10 +384,10 @@ class HookRun {
   const CheckNode& check_node_;
   const SweepNode& sweep_node_;
   std::string node_;          // its name in Slurm
-  std::string unknown_name_;  // why Slurm did not give it, if it was asked
+  std::string unknown_name_;  // why Slurm could not supply it; empty if it did, or was not asked
   fs::path folder_;
   slurm::Rules rules_;
-  bool is_new_ = false;  // the site wants new nodes to be accepted, and this is one
+  bool is_new_ = false;  // the site gates new nodes, and this is one
   std::optional<slurm::History> history_;
   std::optional<slurm::LastLook> last_look_;
   std::optional<Report> of_drained_;

@@ -144,7 +144,7 @@ class GateKeeper {
     }
   }
 
-  // From now on the node is like any other.
+  // The node is now like any other.
   Look accept(std::string why) {
     if (!node_.dry_run) {
       const auto noted = services_.last_look->note(node_.boot_id, wall_time());

@@ -40,9 +40,9 @@ enum class Gate {
   others,  // somebody else drained it, or it is away
 };
 
-// Drains a node that is new to muster. Resumes it once a clean report is there, and a clean sweep
-// if one is needed, which it runs. A node that somebody else drained is left alone, and one that
-// an admin put into service is accepted.
+// Drains a node that is new to muster. Resumes it after a clean report, and a clean sweep if one is
+// needed, which it runs. A node that somebody else drained is left alone, and one that an admin put
+// into service is accepted.
 [[nodiscard]] Gate keep_gate(const NewNode& node, const GateServices& services);
 
 }  // namespace muster::app

@@ -24,7 +24,7 @@
 namespace muster::app {
 namespace {
 
-constexpr std::chrono::seconds kLook{1};  // between two looks for new events
+constexpr std::chrono::seconds kLook{1};  // between polls for new events
 
 template <class Command>
 slurm::EventFilter filter_of(const Command& command) {
@@ -54,14 +54,14 @@ Attempt<slurm::History> open(const std::string& state) {
   auto history = slurm::History::read(history_file(folder));
   if (history) return *std::move(history);
   if (!history.error().missing) return undecided(history.error());
-  // A node on which muster has done nothing yet is not an error.
+  // It is not an error if muster has done nothing on this node yet.
   return tl::unexpected<Failure>(Failure{
       .status = kExitHealthy,
       .message =
           fmt::format("nothing has happened yet: no events in {}", printable(folder.string()))});
 }
 
-// A host file has hosts, not Slurm's names for them.
+// A host file lists host names, which may differ from Slurm's node names.
 std::vector<std::string> hosts_of(const std::vector<std::string>& nodes,
                                   const std::vector<slurm::NodeName>& names) {
   std::vector<std::string> hosts;

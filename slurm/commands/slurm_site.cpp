@@ -118,7 +118,7 @@ bool write_syslog(const std::string& socket, int priority, std::string_view line
   address.sun_family = AF_UNIX;
   if (socket.size() >= sizeof address.sun_path) return false;
   socket.copy(static_cast<char*>(address.sun_path), socket.size());
-  // Without a time: the receiver adds it, and local time would have to be read from a file.
+  // Leaves out the time: the receiver adds it, and local time would need a file.
   auto message = fmt::format("<{}>muster[{}]: {}", LOG_DAEMON | priority, ::getpid(), line);
   if (send_as(SOCK_DGRAM, address, message)) return true;
   if (errno != EPROTOTYPE) return false;
@@ -139,7 +139,7 @@ void log_warning(const std::string& line) {
 
 ProcessLock try_lock(const std::filesystem::path& file) {
   ProcessLock result;
-  // In a folder of others it could be a link of theirs.
+  // In a folder that others can write to, it could be their link.
   if (!check_own_folder(file.parent_path())) return result;
   result.lock = Descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!result.lock.is_open()) return result;
@@ -224,7 +224,7 @@ Attempt<Site> reach_site(std::string_view root, const Caller& caller) {
 
 std::string user_name(::uid_t user) {
   constexpr auto kLongest = std::chrono::seconds(2);
-  // In a child, because a directory server may not answer.
+  // Asks in a child process, because a directory server may not answer.
   const auto name = ask_child("user", kLongest, [user] {
     const auto* entry = ::getpwuid(user);  // NOLINT(concurrency-mt-unsafe): one thread
     return entry == nullptr ? std::string() : std::string(entry->pw_name);

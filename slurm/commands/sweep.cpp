@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster sweep`: benchmarks of idle nodes by rotation, a pass with every call.
+// `muster sweep`: benchmarks idle nodes in rotation, one pass per call.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,8 +28,8 @@ std::string random_token() {
   return fmt::format("{:08x}{:08x}", source(), source());
 }
 
-// Why this user must not use the history; empty if it may. The jobs in the history belong to the
-// owner of the file, and squeue shows no jobs of another user.
+// Why this user may not use the history; empty if it may. The jobs in the history belong to the
+// owner of the file, and squeue may hide other users' jobs.
 std::string wrong_user(const std::filesystem::path& history, bool root_may_sweep) {
   const auto self = ::geteuid();
   struct stat status = {};
@@ -166,7 +166,7 @@ class Sweep {
     print(event);
   }
 
-  // At once, since a later step may take until the deadline.
+  // Prints at once, since a later step may take until the deadline.
   void print(const slurm::Event& event) {
     print(command_.form == EventForm::json ? to_json_line(event) : to_line(event));
   }

@@ -34,7 +34,8 @@ std::string left_alone(const NodeState& node) {
   return fmt::format("left alone: it is {}{}{}", printable(node.state, 40), by, reason);
 }
 
-// The node's memory with this admin's drain in place of muster's; nothing if it has no room for it.
+// The node's memory with this admin's drain in place of muster's; nothing if muster may not write
+// the field.
 std::optional<std::string> memory_with_admin(const NodeState& node, const std::string& user) {
   if (!may_remember(node)) return std::nullopt;
   auto memory = parse_node_memory(node.memory).value_or(NodeMemory());

@@ -97,8 +97,8 @@ bool Enforcement::look() {
     return false;
   }
   situation_.node = *own;
-  // slurmd runs a health check before it registers: for Slurm the node is still powering up, and
-  // may be drained and resumed all the same.
+  // slurmd runs a health check before it registers: for Slurm the node is still powering up, but it
+  // may be drained and resumed.
   if (!request_.is_remote) situation_.node->state = without_powering_up(own->state);
   situation_.cluster = std::move(*nodes);
   return true;
@@ -301,7 +301,7 @@ void Enforcement::drain() {
   verify_drain(sent, is_compared);
 }
 
-// `is_compared`: other drains of the same second are visible by now. Otherwise the drain stays
+// `is_compared`: other drains of the same second are already visible. Otherwise the drain stays
 // unsettled in the node's memory, and the next run compares it.
 void Enforcement::verify_drain(const Result<void>& sent, bool is_compared) {
   const bool seen = look();
@@ -366,7 +366,7 @@ void Enforcement::resume() {
   if (request_.dry_run) {
     return report("dry_run", fmt::format("would resume: {}", why), reason);
   }
-  // Not because it is well: too many were drained at once, and Slurm applied a drain late.
+  // The node is not well: too many were drained at once, and Slurm applied a drain late.
   if (result_.decision.sick) {
     return take_back(about_fault(fmt::format("put back into service: {}", why)));
   }

@@ -49,9 +49,9 @@ class Enforcement {
   // Resets the count of clean runs if this run is unclean, and makes a graver fault the reason.
   void count_unclean_run();
   void worsen(const NodeMemory& drain, const Finding& found);
-  // Changes the number of further faults in the reason if it is another by now.
+  // Updates the number of further faults in the reason if it has changed.
   void correct_reason(const NodeMemory& drain, const Finding& found);
-  // Makes a drain that was another host's, whose name this host has by now, one of this host.
+  // Takes over the drain of the host that had this host's name before.
   void renew(const NodeMemory& drain, const Finding& found);
   // Changes the reason of a node that is drained, and reports it as an event of this kind.
   void change_drain(const NodeMemory& drain, const Finding& found, std::string_view kind,

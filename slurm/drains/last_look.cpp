@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kKeptOut = "kept out\n";
 
-// A node's name as part of a file's name.
+// A file name that contains the node's name.
 std::string file_name(std::string_view node) {
   auto name = fmt::format("{}.seen", printable(node, 100));
   std::ranges::replace(name, '/', '_');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When this node was last seen in Slurm in service, in a small file: so that a healthy node does
-// not ask slurmctld in every run. Nothing else depends on it, except that a node without the file
-// is new to muster.
+// A small file that records when Slurm last showed this node in service, so that a healthy node
+// need not ask slurmctld on every run. A node without the file is new to muster. Nothing else
+// depends on it.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace muster::slurm {
 
 class LastLook {
  public:
-  // How long a healthy node does not ask again: a drain may be applied late.
+  // How long a healthy node goes without asking. Limited because Slurm may apply a drain late.
   static constexpr std::chrono::hours kLasts{1};
 
   LastLook(const std::filesystem::path& folder, std::string_view node);
@@ -27,9 +27,9 @@ class LastLook {
     Time at{};
   };
 
-  // Nothing if there was none, or the node is out of service or sick.
+  // Returns nothing if the node was never seen in service, or has since been drained or found sick.
   [[nodiscard]] std::optional<Look> last() const;
-  // Whether Slurm showed in this boot, not long ago, that nothing of muster's is in force.
+  // Whether Slurm recently showed, in this boot, that muster has no drain in force.
   [[nodiscard]] bool is_recent(std::string_view boot_id, Time now) const;
   // The same for any boot.
   [[nodiscard]] bool is_recent(Time now) const;
@@ -37,7 +37,7 @@ class LastLook {
   // Makes the next run ask Slurm. Works even if the disk is full.
   void forget() const;
 
-  // Whether no hook has seen the node in Slurm yet, or only to keep it out of service.
+  // Whether no hook has seen the node in Slurm yet, except to keep it out of service.
   [[nodiscard]] bool is_new() const;
   [[nodiscard]] bool is_kept_out() const;
   [[nodiscard]] Result<void> note_kept_out() const;

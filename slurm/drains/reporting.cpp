@@ -69,7 +69,7 @@ void Enforcement::report_problem(std::string message) {
   report("trouble", std::move(message));
 }
 
-// In this context and for this job: the others report their own refusals.
+// Only for this context and job: others report their own refusals.
 bool Enforcement::was_refused(std::string_view message) const {
   const auto events = past_events({.nodes = {request_.node},
                                    .kinds = {kAboutRefusals.begin(), kAboutRefusals.end()},
@@ -82,7 +82,7 @@ bool Enforcement::was_refused(std::string_view message) const {
   return last != events.rend() && last->kind == "refused" && last->message == message;
 }
 
-// With the node in Slurm, for `muster status`.
+// Stored with the node in Slurm, for `muster status`.
 void Enforcement::note_refusal() {
   if (!situation_.node || standing_of(*situation_.node) != Standing::in_service) return;
   const Refusal refused{

@@ -47,7 +47,7 @@ struct Event {
 
 // A line of the history's file: as to_json_line, with the exact texts.
 [[nodiscard]] std::string to_stored_line(const Event& event);
-// Nothing for a line that is damaged.
+// Returns nothing for a damaged line.
 [[nodiscard]] std::optional<Event> parse_stored_line(std::string_view line);
 
 struct EventFilter {
@@ -66,7 +66,7 @@ class History {
   // Creates the file (mode 0600) and its folder. An error if the file or the folder belongs to
   // another user, or others may write to the folder.
   [[nodiscard]] static Result<History> open(const std::filesystem::path& file);
-  // For reading only: `missing` if there is no such file.
+  // Opens the file for reading only: `missing` if there is no such file.
   [[nodiscard]] static Result<History> read(const std::filesystem::path& file);
 
   // Appends an event, or several at once. Other processes may do the same.

@@ -63,7 +63,7 @@ bool is_other_hardware(const std::vector<std::string>& before,
 
 constexpr std::string_view kResumesNone = "resume: false in muster.yaml";
 
-// Why the node may not be resumed now, whatever it was drained for; empty if it may.
+// Why the node may not be resumed now, regardless of its drain; empty if it may.
 std::string hindrance(const Situation& situation) {
   if (!situation.rules.resume) return std::string(kResumesNone);
   return is_in_maintenance(*situation.node) ? "the node is reserved for maintenance" : "";

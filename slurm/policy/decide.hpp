@@ -49,7 +49,7 @@ struct Decision {
   std::string device;
   Remedy remedy = Remedy::none;
   bool loud = false;   // a refusal that an admin must see: the site's share is used up
-  bool sick = false;   // the report calls for a drain, whatever comes of it
+  bool sick = false;   // the report calls for a drain, even if there is none
   bool clean = false;  // this run counts among the clean ones
   std::string admin;   // why only an admin can resume the node; empty if clean runs can
 
@@ -64,8 +64,7 @@ struct Decision {
 // How many more failures the report has besides a finding that failed.
 [[nodiscard]] std::size_t count_others(const Report& report, const Finding& finding);
 
-// The drain of muster's that is in force; nothing if the node is not drained, or somebody else
-// drained it.
+// muster's drain that is in force; nothing if the node is not drained, or somebody else drained it.
 [[nodiscard]] std::optional<NodeMemory> current_drain(const Situation& situation);
 
 // How one run counts for the drain that is in force.

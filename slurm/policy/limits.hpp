@@ -59,7 +59,7 @@ using NodeFilter = std::function<bool(const NodeState&)>;
 
 // Whether `check` has drained as many nodes of `partition` as the site allows, of those that
 // `counts` selects: not accepted by an admin, and begun within `rules.drain_window` of each other.
-// Nothing if they are fewer.
+// Returns nothing if there are fewer.
 [[nodiscard]] std::optional<StoppedCheck> stopped_in(const std::string& partition,
                                                      const std::string& check,
                                                      const std::vector<NodeState>& cluster,

@@ -31,7 +31,6 @@ Time to_time(const Json& json) {
   return Time(std::chrono::seconds(json.get<std::int64_t>()));
 }
 
-// Reads the values of one object.
 class MemoryValues {
  public:
   explicit MemoryValues(const Json& json) : json_(json) {}
@@ -233,7 +232,7 @@ std::optional<NodeMemory> own_drain(const NodeState& node) {
   if (standing_apart_from_power(node) == Standing::in_service) return std::nullopt;
   if (auto memory = memory_of_drain(node)) return memory;
   const auto memory = parse_node_memory(node.memory);
-  if (memory && !memory->check.empty()) return std::nullopt;  // another reason was put over it
+  if (memory && !memory->check.empty()) return std::nullopt;  // its reason was replaced
   if (node.user != "root" && node.user != "slurm") return std::nullopt;
   auto shown = shown_drain(node);
   return shown.check.empty() ? std::nullopt : std::optional(std::move(shown));

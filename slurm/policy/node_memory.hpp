@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that muster must know about a node's drain, kept with the node in Slurm: one line of JSON in
-// its field Extra or Comment. Any machine can read it, and it outlives the node's disk.
+// Everything that muster needs to know about a node's drain, kept with the node in Slurm as one
+// line of JSON in its Extra or Comment field. Any machine can read it, and it outlives the node's
+// disk.
 #pragma once
 
 #include <chrono>
@@ -23,29 +24,29 @@ struct Refusal {
   bool operator==(const Refusal&) const = default;
 };
 
-// A refusal is renewed every hour while it lasts: an older one is over.
+// A refusal is renewed every hour while it lasts, so one older than this is over.
 inline constexpr std::chrono::hours kRefusalLasts{2};
 
 struct NodeMemory {
-  std::string check;   // empty if no drain of muster's is in force
+  std::string check;   // empty if muster has no drain in force
   std::string device;  // empty for the whole node
   Remedy remedy = Remedy::none;
   Time at{};              // when the drain was sent
   std::string boot;       // the boot id in which the fault was found; empty if unknown
   std::string last_boot;  // the boot id in which the drain was last seen; empty if it is `boot`
   int clean = 0;          // consecutive clean runs since
-  bool settled = false;   // it was compared with the drains of other nodes, and stays
-  bool accepted = false;  // an admin said that this drain counts for no breaker
-  std::string reason;     // a hash of the reason in Slurm: an admin's is another
+  bool settled = false;   // compared with other nodes' drains, and stays
+  bool accepted = false;  // an admin excluded this drain from the breaker
+  std::string reason;     // a hash of the reason in Slurm, to notice an admin's
   std::vector<std::string> hardware;  // a hash of each GPU and then of each adapter that was there
   int gpus = 0;                       // how many of them are GPUs
   std::string machine;                // a hash of the machine's id; see hash_machine
   std::string admin;                  // why only an admin can end the drain; empty if runs can
   std::vector<Time> drains;           // that count as flaps, newest first, this one included
-  std::optional<Refusal> refused;     // only of a node in service
+  std::optional<Refusal> refused;     // only if the node is in service
   bool is_new = false;                // drained until it is accepted: see is_kept_out
   std::string drained_by;             // the admin who ran `muster drain`
-  bool overruled = false;             // somebody else's reason was put over that of this drain
+  bool overruled = false;             // somebody else replaced this drain's reason
 
   bool operator==(const NodeMemory&) const = default;
 };
@@ -53,14 +54,15 @@ struct NodeMemory {
 // The number of drain times that are kept.
 inline constexpr std::size_t kMostDrains = 16;
 
-// {"muster":1,"check":"host.limits","remedy":"fix_config","at":1795372800,…}: what is empty or zero
-// is left out.
+// {"muster":1,"check":"host.limits","remedy":"fix_config","at":1795372800,…}: empty and zero values
+// are left out.
 [[nodiscard]] std::string to_text(const NodeMemory& memory);
 
-// Nothing if the text is not muster's. A value of the wrong type is treated as missing.
+// Returns nothing if muster did not write the text. A value of the wrong type is treated as
+// missing.
 [[nodiscard]] std::optional<NodeMemory> parse_node_memory(std::string_view text);
 
-// Whether muster may write there: the field is empty or has a text of muster's.
+// Whether muster may write the field: it is empty, or muster wrote it.
 [[nodiscard]] bool may_remember(const NodeState& node);
 
 // Eight hex digits, the same in every version and on every machine.
@@ -74,8 +76,8 @@ inline constexpr std::size_t kMostDrains = 16;
 // "id MACHINE-ID". Only hashes of the same kind compare.
 [[nodiscard]] std::string hash_machine(std::string_view machine);
 
-// Whether the node's name belongs to another host by now: all GPUs are other ones; without GPUs,
-// all adapters; without either, the machine. A node with one replaced part is the same host.
+// Whether the node's name now belongs to another host: all GPUs differ; without GPUs, all adapters;
+// without either, the machine. A node with one replaced part is the same host.
 [[nodiscard]] bool is_other_host(const NodeMemory& drain, std::string_view identity,
                                  std::string_view machine);
 
@@ -90,22 +92,23 @@ inline constexpr std::size_t kMostDrains = 16;
 // admin wrote the reason.
 [[nodiscard]] NodeMemory shown_drain(const NodeState& node);
 
-// The drain that is muster's to keep and to resume, even if the node is down or rebooting by now.
-// Nothing if somebody else gave the reason.
+// The drain that muster may keep or resume, even if the node is now down or rebooting. Returns
+// nothing if somebody else gave the reason.
 [[nodiscard]] std::optional<NodeMemory> own_drain(const NodeState& node);
 
 // Whether muster drained the node for a fault and it is still out of service. The reason outlasts
-// the state: a node that is down by now, or rebooting, was drained all the same. A node that Slurm
-// put back into service while it powered it down was not.
+// the state, so a node that is now down or rebooting still counts. A node that Slurm put back into
+// service while powering it down does not.
 [[nodiscard]] bool was_drained_by_us(const NodeState& node);
 
-// Whether it is a new node that is not accepted yet: it has no fault, and counts for no limit.
+// Whether this is a new node that has not been accepted yet. It has no fault and counts towards no
+// limit.
 [[nodiscard]] bool is_kept_out(const NodeState& node);
 
-// When the drain began, by Slurm or else by the node's memory.
+// When the drain began, according to Slurm, or else to the node's memory.
 [[nodiscard]] std::optional<Time> drained_since(const NodeState& node);
 
-// Whether a part must be replaced, or the provider repairs it: that may take weeks.
+// Whether a part must be replaced or the provider must repair it, which may take weeks.
 [[nodiscard]] bool needs_repair(Remedy remedy);
 
 // The memory of the node while `drain` is in force with this reason.

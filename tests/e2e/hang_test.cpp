@@ -71,7 +71,7 @@ std::vector<Call> all_calls() {
   return calls;
 }
 
-// Each run mostly waits for its deadline.
+// Each run spends most of its time waiting for its deadline.
 void side_by_side(std::size_t count, const std::function<void(std::size_t)>& work) {
   constexpr unsigned kThreads = 8;
   std::atomic<std::size_t> next{0};
@@ -140,7 +140,7 @@ class HangingNode {
   }
 
  private:
-  // A copy of the library, next to a scenario of its own.
+  // A copy of the library, next to its own scenario.
   [[nodiscard]] fs::path place(const Call& call) const {
     auto node = node_;
     if (!call.name.empty()) {

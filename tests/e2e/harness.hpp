@@ -48,7 +48,7 @@ struct Request {
   std::optional<std::chrono::milliseconds> deadline;  // else the profile's
 };
 
-// As `muster check --root`, with every check selected.
+// Runs `muster check --root` with every check selected.
 [[nodiscard]] Examination examine(const std::filesystem::path& root, const Request& request);
 
 // Shows the node and examines it by its own profile.

@@ -18,7 +18,7 @@ namespace muster::fakes {
 
 class Ras {
  public:
-  // With `hangs` it says no more after the answer, and does not hang up.
+  // With `hangs` it sends no more after the answer, but keeps the connection open.
   explicit Ras(std::string answer, bool hangs = false)
       : answer_(std::move(answer)),
         hangs_(hangs),

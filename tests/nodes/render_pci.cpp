@@ -63,7 +63,7 @@ void put_express(Space& space, const PciDescription& pci, unsigned port_type) {
 void put_extended(Space& space, const PciDescription& pci) {
   if (!pci.aer && !pci.acs) return;
   const std::uint32_t next = pci.acs ? kAcs : 0;
-  // The list must begin at 0x100, so without AER a vendor-specific capability is there.
+  // The list must begin at 0x100, so without AER it starts with a vendor-specific capability.
   space.put(kAer, 4, (pci.aer ? 0x0001U : 0x000bU) | (1U << 16) | (next << 20));
   if (!pci.aer) space.put(kAer + 4, 4, 0x0c0U << 20);
   if (!pci.acs) return;

@@ -53,7 +53,7 @@ class FakeCluster {
 
   [[nodiscard]] const std::vector<NodeState>& nodes() const { return nodes_; }
 
-  // As root or an admin does it with scontrol: without a look at what was there.
+  // Acts like root or an admin with scontrol: overwrites without looking first.
   void drain(std::string_view name, std::string_view reason, std::string_view user = "root") {
     auto& changed = node(name);
     changed.state = changed.state == "allocated" ? "draining" : "drained";

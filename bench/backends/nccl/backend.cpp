@@ -29,8 +29,8 @@ constexpr int kAverageSince = 21000;    // 2.10.0
 constexpr int kDiagnosisSince = 23100;  // 2.31.0
 constexpr int kGraphsSince = 20900;     // 2.9.0
 
-// NCCL needs memory of its own for the connections, which the first operation makes: with many
-// ranks and channels, gigabytes.
+// NCCL needs its own memory for connections, which the first operation makes: with many ranks and
+// channels, gigabytes.
 std::uint64_t left_to_nccl(std::uint64_t memory) {
   constexpr std::uint64_t kGib = 1UL << 30;
   return std::clamp(memory / 16, kGib, 5 * kGib);
@@ -395,7 +395,7 @@ class NcclBackend final : public Backend, public StreamedOperation {
     return gpu_->capture([&] { return once(run, {.together = together}); });
   }
 
-  // With fresh data.
+  // Uses fresh data.
   [[nodiscard]] Result<void> run_once(const OperationRun& run, const Pace& pace,
                                       Progress& progress) {
     TRY(fill(run));

@@ -36,20 +36,20 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
   ~Communicator();
 
-  // The id that one rank makes and all need.
+  // Makes the id that all ranks need. One rank calls this.
   [[nodiscard]] Result<std::string> make_id() const;
   // Returns when all ranks have joined, or after the limit. See NcclOptions for `blocking`.
   [[nodiscard]] Result<void> join(const std::string& id, bool blocking,
                                   std::optional<std::chrono::nanoseconds> limit = {});
 
-  // Registers memory until release_memory() or the end.
+  // Registers memory until release_memory() or destruction.
   [[nodiscard]] Result<void> register_memory(cuda::Pointer memory, std::uint64_t bytes);
   void release_memory();
 
-  // Enqueues the operation, `times` of them as one group.
+  // Enqueues the operation `times` times, as one group.
   [[nodiscard]] Result<void> enqueue(const OperationRun& run, cuda::Stream stream, int times = 1);
 
-  // An error if NCCL has reported one, or if the communicator was aborted.
+  // Fails if NCCL has reported an error or the communicator was aborted.
   [[nodiscard]] Result<void> healthy();
 
   // Thread-safe. Returns within seconds even if NCCL hangs.
@@ -57,7 +57,7 @@ class Communicator {
 
  private:
   [[nodiscard]] int call(const OperationRun& run, cuda::Stream stream, int round = 0);
-  // "In progress" if it cannot be queried.
+  // Returns "in progress" if the state cannot be queried.
   [[nodiscard]] int state();
   // Waits for a call that returned "in progress", and aborts it at the deadline.
   [[nodiscard]] Result<void> settle(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA driver, NCCL and cuBLASLt, loaded at run time. Functions that a version lacks are null.
-// Their error codes become sentences, with their known causes.
+// Error codes are turned into messages with the known causes.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ struct Symbol {
   Signature* call = nullptr;
 };
 
-// The functions of each library: member, whether it is required, name, signature. If the driver has
-// two forms, the name is that of the 64-bit one.
+// The functions of each library: member, whether it is required, name, signature. Where the driver
+// has two versions of a function, the name is that of the 64-bit one.
 // clang-format off
 #define MUSTER_CUDA_FUNCTIONS(X) \
   X(init, true, cuInit, int(unsigned)) \
@@ -147,8 +147,8 @@ struct Library {
   MUSTER_CUBLAS_FUNCTIONS(MUSTER_BENCH_MEMBER)
 };
 
-// The usual files of all versions since CUDA 11 that this driver can run. A newer one opens, too,
-// but fails later.
+// The usual file names of every version since CUDA 11 that this driver can run. A newer version
+// would load, but fail later.
 [[nodiscard]] std::vector<std::string> files_for(int driver_version);
 
 // Loads the named file, by default the newest version that the driver can run.
@@ -174,7 +174,7 @@ template <class Library, class... Parameters>
 [[nodiscard]] Result<void> call(const Library& library, const Symbol<int(Parameters...)>& symbol,
                                 std::type_identity_t<Parameters>... arguments) {
   const int code = symbol.call(arguments...);
-  if (code == cuda::kSuccess) return {};  // as cuBLASLt's
+  if (code == cuda::kSuccess) return {};  // cuBLASLt's success code is the same
   return tl::unexpected(trouble(library, symbol.name, code));
 }
 

@@ -28,7 +28,7 @@ bool log_nccl_operations(bool wanted);
 
 // A variable of this process; empty if it is not set.
 [[nodiscard]] std::string variable(const char* name);
-// Not while NCCL may read variables.
+// Do not call this while NCCL may read variables.
 void set_variable(const char* name, const std::string& value);
 
 // The log of this process so far; empty if none is kept. Thread-safe.

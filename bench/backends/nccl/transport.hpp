@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which transports the data of a run used, from NCCL's own log. Written for NCCL 2.18 to 2.30; a
-// line in an unknown format is ignored.
+// Which transports a run used, parsed from NCCL's own log. Written for NCCL 2.18 to 2.30; lines in
+// an unknown format are ignored.
 #pragma once
 
 #include <cstddef>
@@ -72,8 +72,8 @@ void add_log(Transport& transport, std::string_view log);
 [[nodiscard]] std::set<std::string> with_interfaces(const std::set<std::string>& names,
                                                     const Transport& transport);
 
-// Shortens a log to what parse_transport() needs, to be sent to rank 0: each line once, without its
-// prefix, and the pairs at the end: "Pairs 0-4,6 -> 5 via SHM".
+// Shortens a log to what parse_transport() needs, before it is sent to rank 0: each line once,
+// without its prefix, and the pairs at the end: "Pairs 0-4,6 -> 5 via SHM".
 [[nodiscard]] std::string shorten_log(std::string_view log);
 
 }  // namespace muster::bench

@@ -18,7 +18,7 @@ std::uint64_t visible_bit(Type type) {
   return format.is_floating() ? std::uint64_t{1} << (format.fraction_bits() - 1) : 1;
 }
 
-// Nothing if the rank does not receive this element.
+// Returns nothing if the rank does not receive this element.
 std::optional<Wrong> wrong_element(const Operation& operation, int rank, int ranks,
                                    std::uint64_t element) {
   for (const auto& [first, count, shift, low, high] : expected_of(operation, rank, ranks)) {

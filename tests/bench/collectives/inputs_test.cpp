@@ -87,7 +87,7 @@ TEST_P(InputsTest, HaveOddPeriods) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, InputsTest, ::testing::ValuesIn(kNumbersOfRanks));
 
-// Bits that are ever 0, and ever 1.
+// The bits that are 0 in some element, and those that are 1 in some element.
 struct Bits {
   std::uint64_t ones = 0, zeros = 0;
 };
@@ -152,7 +152,7 @@ double caught(const Operation& operation, std::uint64_t ranks) {
   return static_cast<double>(seen) / static_cast<double>(all);
 }
 
-// The table of docs/benchmark.md, "Verified".
+// The table under "Verification" in docs/benchmark.md.
 TEST(InputsTest, SingleBitsThatAreTurnedOverAreCaught) {
   for (const auto type : every_type()) {
     for (const auto reduction : every_reduction(type)) {

@@ -17,7 +17,7 @@
 
 namespace muster::bench {
 
-// Only against a hang of the test.
+// Only keeps the test from hanging.
 inline constexpr auto kLong = std::chrono::seconds(60);
 
 // A listener on loopback for rank 0.

@@ -95,7 +95,7 @@ TEST(StrangerTest, IsARankThatComesTwice) {
   threads.push_back(start(ranks[0]));
   threads.push_back(start(ranks[1]));
   threads.push_back(start(twin));
-  // One of the two is refused, and only then can all be there.
+  // One of the two is refused; only then can all ranks meet.
   while (ended == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   threads.push_back(start(ranks[2]));
   for (auto& thread : threads) thread.join();

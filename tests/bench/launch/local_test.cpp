@@ -108,7 +108,7 @@ TEST(LocalTest, DoesNotHurryAfterASuccess) {
   EXPECT_THAT(end.notes, IsEmpty());
 }
 
-// In memory that parents and children share.
+// Lives in memory that parents and children share.
 struct Shared {
   std::atomic<int> ready{0};
   std::atomic<int> told{0};
@@ -123,7 +123,7 @@ Shared& shared_memory() {
 
 Shared* g_shared = nullptr;  // for the handler of a signal
 
-// A supervisor in a process of its own, with two ranks that wait for signals.
+// A supervisor in a separate process, with two ranks that wait for signals.
 pid_t start_supervisor(Shared& shared) {
   g_shared = &shared;
   const pid_t pid = ::fork();

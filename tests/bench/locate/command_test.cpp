@@ -164,7 +164,7 @@ TEST(LocateCommandTest, NamesWhoCostsTheJobMostWhateverTheLimit) {
           "fault=slow_gpu:40:2:0.93"},
          "fail sim9; fail sim5; warn sim40",
          {"sim9", "sim5"}},
-        // So small a loss is searched for only because the job misses its limit.
+        // A loss this small is searched for only because the job misses its limit.
         {{"--profile=nd96asr_v4", "--sim=nodes=64,noise=1%,fault=slow_node:7:0.955"},
          "fail sim7",
          {"sim7"}},

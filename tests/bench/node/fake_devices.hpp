@@ -24,7 +24,7 @@ namespace muster::bench::node {
   return found == tests.end() ? nullptr : &*found;
 }
 
-// Runs a test in a process of its own, with the fake's scenario in the variable's file.
+// Runs a test in a separate process, with the fake's scenario in the variable's file.
 [[nodiscard]] inline Result<TestResult> run_on_fake(const char* variable,
                                                     const std::string& scenario,
                                                     std::string_view test, const TestInput& input) {

@@ -73,7 +73,7 @@ TEST(IbLoopbackTest, NamesAnHcaThatIsSlowOnlyWithItsGpu) {
       found, ElementsAre(is_finding(Outcome::warn, "mlx5_ib4", "RDMA write, GPU memory 198 Gb/s")));
 }
 
-// As NCCL does: strict ordering is slow on virtual machines.
+// NCCL does the same: strict ordering is slow on virtual machines.
 TEST(IbLoopbackTest, RegistersMemoryOfGpusWithRelaxedOrderingIfItCan) {
   const auto rate = [](const std::string& scenario) {
     const auto result = run_on(scenario, kWithGpus);

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr int kRanks = 16;
 
-// ND A100 v4 as far as collectives go.
+// The collectives' limits of ND A100 v4's profile.
 Profile nd_a100() {
   Profile profile;
   profile.name = "nd96asr_v4";
@@ -272,7 +272,7 @@ TEST(JudgeTest, ANodeThatLostAGpuIsNotJudged) {
               testing::EndsWith("here one rank ran on one node"));
 }
 
-// As on ND H100 v5: NCCL uses another algorithm if NVLS is not available.
+// The limits are like ND H100 v5's: NCCL uses another algorithm if NVLS is not available.
 TEST(JudgeTest, FallingBackFromNvlsFailsBelowItsLimitAndIsUnknownAbove) {
   auto profile = nd_a100();
   profile.bench->node_all_reduce.algorithm = BenchAlgorithm::nvls;

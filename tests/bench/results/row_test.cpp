@@ -97,7 +97,7 @@ TEST(TimingTest, RefusesMissingAndInvalidTimes) {
             "rank 0 sent an invalid time: nan s");
 }
 
-// As NCCL does on one GPU in place.
+// NCCL takes no time on one GPU in place.
 TEST(RowTest, ASingleRankMayTakeNoTime) {
   const auto timing = timing_of(all_reduce_of(1024), 1, {{0, {0, 0}}});
   ASSERT_TRUE(timing);

@@ -191,7 +191,7 @@ TEST(GpuNvlinkErrorsTest, SkipsWithoutLimits) {
   EXPECT_EQ(judge(node, one).front(), warns("gpu0", Remedy::watch, {11, 10}));
 }
 
-// As of Blackwell: no replays, no CRC.
+// Like Blackwell: no replays, no CRC.
 Snapshot blackwell() {
   Snapshot node = linked_node::node();
   for (auto& gpu : node.nvml->gpus) {

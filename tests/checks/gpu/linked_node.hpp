@@ -55,7 +55,7 @@ inline Snapshot node() {
   return snapshot;
 }
 
-// With more GPUs of the same kind.
+// Adds more GPUs of the same kind.
 inline Snapshot node_of(unsigned gpus) {
   Snapshot snapshot = node();
   while (snapshot.nvml->gpus.size() < gpus) {
@@ -65,7 +65,8 @@ inline Snapshot node_of(unsigned gpus) {
   return snapshot;
 }
 
-// As the next run would find it: this counter had this value so long ago, when the last run was.
+// The state that the next run would find: the counter had this value at the last run, this long
+// ago.
 inline void seen_before(Snapshot& snapshot, const std::string& key, std::uint64_t value,
                         double seconds_ago = 3600) {
   snapshot.earlier.last_uptime_s = kUptime - seconds_ago;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of GPUs that several checks see are one finding of the check that is nearest to the cause.
+// If several checks see the same GPU fault, only the one closest to the cause reports it.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Outcome, check, device and code of what is neither a pass nor a skip.
+// Outcome, check, device and code of each finding that is neither a pass nor a skip.
 std::vector<std::string> faults(const Snapshot& snapshot, const Profile& profile) {
   const Selection selection{.only = {"gpu.*", "topo.nvlink_matrix", "host.services"},
                             .skip = {"gpu.driver"}};
@@ -121,7 +121,7 @@ TEST(OneIncidentTest, ACorruptInforomIsTheFirmwaresFault) {
               ElementsAre("fail gpu.firmware gpu0 NHC2008", "fail gpu.recovery_action gpu0 "));
 }
 
-// Each with an uncorrected error of the kind that it follows from.
+// Each case also has the uncorrected error that caused it.
 TEST(OneIncidentTest, AnUncorrectedErrorAndItsRepairAreOneFault) {
   struct Case {
     void (*change)(Gpu&);

@@ -88,7 +88,7 @@ TEST(IbErrorsTest, JudgesOneChange) {
   expect_findings(checks::ib_errors::check, ib_node::node(), ib_node::profile(), changes);
 }
 
-// At the first look and later, and however far it rose: the past is bad, the present is not known.
+// Warns at the first look and later, for any rise: the past was bad, the present is unknown.
 TEST(IbErrorsTest, ASaturatedCounterWarns) {
   for (const auto& [name, most] :
        std::map<std::string, std::uint64_t>{{"VL15_dropped", 65535},
@@ -268,7 +268,7 @@ TEST(IbBerTest, WarnsOfTheOneThatCorrectsAHundredTimesAsMuchAsItsPeers) {
   two.infiniband->hcas.resize(2);
   add(two, 1, kRaw, 5e-8);
   EXPECT_EQ(judge(two).front().outcome, Outcome::pass);
-  // By its own limit each is judged.
+  // Each is judged by its own limit.
   add(two, 1, kRaw, 5e-6);
   EXPECT_EQ(judge(two).front().outcome, Outcome::warn);
 }
@@ -280,7 +280,7 @@ TEST(IbBerTest, SkipsMissingCountersAndFirstObservations) {
   Snapshot first = node(1e-3, 1e-3);
   first.earlier.counters.clear();
   EXPECT_EQ(judge(first).front().outcome, Outcome::skip);
-  // As a counter of the function they are read, too.
+  // They are also read as a counter of the function.
   Snapshot other = node(2e-8, 0);
   for (unsigned i = 0; i < 4; ++i) {
     auto& port = port_of(other, i);

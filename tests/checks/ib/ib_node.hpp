@@ -91,7 +91,7 @@ inline Snapshot node() {
   return snapshot;
 }
 
-// As the next run would find it: these counters were seen an hour ago with this value.
+// The state that the next run would find: these counters were seen an hour ago with this value.
 inline void seen_before(Snapshot& snapshot, const std::string& key, std::uint64_t value) {
   snapshot.earlier.last_uptime_s = kUptime - 3600;
   snapshot.earlier.counters[key] = {{.uptime_s = kUptime - 3600, .value = value}};

@@ -159,7 +159,7 @@ std::vector<Finding> failures(const Snapshot& node, const Profile& profile) {
   return report.findings;
 }
 
-// Each way in which a GPU may leave the bus is one finding of the two checks together.
+// However a GPU leaves the bus, the two checks together report it once.
 TEST(PciDevicesWithNvmlTest, AGpuThatLeftTheBusIsOneFinding) {
   Gpu lost = listed(0, kGpuAddress);
   lost.lost = "nvmlDeviceGetName: GPU is lost (15)";

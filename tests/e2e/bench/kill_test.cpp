@@ -242,7 +242,7 @@ TEST_P(KillTest, ASignalToAllEndsTheRunWithAReport) {
     const auto said = party->output_of(0, -1);
     EXPECT_NE(party->status, 0);
     EXPECT_TRUE(party->job.leaves_nothing());
-    if (GetParam().start == Case::Start::mpirun) continue;  // it exits with a status of its own
+    if (GetParam().start == Case::Start::mpirun) continue;  // it exits with its own status
     EXPECT_EQ(party->status, 2);
     EXPECT_THAT(said, HasSubstr("ended by SIG"));
     // One report, from rank 0.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of `muster-bench` by each launcher, and those that are refused.
+// Starts `muster-bench` with each launcher, and in ways that must be refused.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ Words with(Words words, const Words& more) {
   return words;
 }
 
-// The end of rank 0; all other ranks must exit with 0 and print nothing.
+// How rank 0 ended. All other ranks must exit with 0 and print nothing.
 Ended run_all(Job& job, const std::vector<std::pair<Words, Variables>>& ranks) {
   for (const auto& [words, variables] : ranks) job.start(words, variables);
   Ended first;
@@ -147,7 +147,7 @@ TEST(LaunchTest, AloneIsOneRank) {
   Job job;
   job.start(kSmall);
   const auto end = job.end_of(0);
-  EXPECT_THAT(end.status, AnyOf(0, 2)) << end.err;  // a trial, unless here is a GPU or an HCA
+  EXPECT_THAT(end.status, AnyOf(0, 2)) << end.err;  // a trial, unless it has a GPU or HCA
   EXPECT_THAT(end.out, HasSubstr("# Out of bounds values : 0 OK\n"));
   EXPECT_TRUE(job.leaves_nothing());
 }
@@ -216,7 +216,7 @@ TEST(LaunchTest, RanksSayThatRank0DidNotCome) {
   EXPECT_THAT(second.err, HasSubstr("rank 0 did not come to the rendezvous within 1 s"));
 }
 
-// Anything that keeps ranks from meeting is unknown on every rank.
+// If anything keeps the ranks from meeting, every rank reports unknown.
 TEST(LaunchTest, APortThatIsTakenAndAHostThatIsMistypedLeaveItUndecided) {
   const auto words = with(kSmall, {"--join-deadline=2s"});
   {

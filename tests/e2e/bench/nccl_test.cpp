@@ -226,7 +226,7 @@ TEST_F(FakeNccl, AHangIsToldWithWhatNcclsRasServiceKnows) {
                     HasSubstr("NCCL's RAS service reports: 1 job process is considered dead")));
 }
 
-// NCCL prints it to the report's stream, too.
+// NCCL also prints it to the report's stream.
 TEST_F(FakeNccl, WhatNcclFindsOfItsOwnPathsIsAFinding) {
   ranks = 2;
   start(R"("busbw": {"*": 187}, "nccl_version": 23102, "diagnosis": [

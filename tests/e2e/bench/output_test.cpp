@@ -216,7 +216,7 @@ TEST(OutputTest, SecretsAreNowhere) {
   EXPECT_THAT(end.out + end.err, Not(HasSubstr("hush")));
 }
 
-// As public scripts read nccl-tests; tests/bench/results has all of their ways to do so.
+// Reads the table as public scripts read nccl-tests'; tests/bench/results covers all of their ways.
 TEST(OutputTest, TheTableIsReadByRegularExpressions) {
   Job job;
   const auto out = job.end_of(job.start(two_ranks({}))).out;

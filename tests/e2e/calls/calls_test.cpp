@@ -166,7 +166,7 @@ struct Table {
   std::vector<std::string> troubles;
 };
 
-// Runs the sample in a process of its own, because a tracer waits for all children of its process.
+// Runs the sample in a separate process, because a tracer waits for all children of its process.
 // Appends a line for each call to `file`.
 void try_calls(std::string_view run, CallFault fault, const std::vector<std::uint64_t>& calls,
                const fs::path& file) {

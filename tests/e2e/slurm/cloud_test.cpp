@@ -162,7 +162,7 @@ TEST_F(CloudInSlurm, AnAdminsDrainIsNeverReleased) {
   EXPECT_THAT(muster("status").out, HasSubstr("0 drained by muster, 1 by others"));
   EXPECT_THAT(muster("resume", {"c1"}).out, StartsWith("c1: left alone: it is drained"));
 
-  // One of `muster drain`, which `muster resume` knows again.
+  // A drain by `muster drain`, which `muster resume` recognises.
   ASSERT_EQ(cluster().scontrol({"update", "nodename=c1", "state=resume"}).status, 0);
   ASSERT_TRUE(cluster().wait_until("c1", is_idle)) << state();
   ASSERT_EQ(muster("drain", {"c1", "--reason", "cable"}).out, "c1: drained\n");

@@ -457,7 +457,7 @@ std::vector<std::string> Cluster::stop() {
   // A slurmstepd outlives its slurmd by design, and so may what a hook began. Only as the first
   // process of the namespace are all of them ours.
   std::vector<std::string> left;
-  // One of them may be starting another at this moment: looked at until there are none.
+  // Repeats until none is left, since one of them may be starting another.
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (::getpid() == 1 && std::chrono::steady_clock::now() < deadline) {
     const auto others = other_processes();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scripts that Slurm calls: whatever becomes of muster, only its own word fails a node.
+// The scripts that Slurm calls: only muster's verdict fails a node, even if muster breaks.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class HookScript : public ::testing::TestWithParam<Hook> {
     fs::permissions(folder.path() / name, fs::perms(0755));
   }
 
-  // As slurmd calls it: without any variable but its own.
+  // Calls it as slurmd does, with no variables but its own.
   [[nodiscard]] Ran run() const {
     Process process({(folder.path() / "hook").string()}, {{"SLURMD_NODENAME", "n1"}},
                     folder.path() / "out", folder.path() / "err");
@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Each, HookScript,
 
 TEST(SlurmHooks, DrainOneNodeWithItsReasonAndTheJobRunsElsewhere) {
   if (!why_no_cluster().empty()) GTEST_SKIP() << why_no_cluster();
-  // In place of muster: as a sick n1 has it. The shipped hooks look for it at an absolute path.
+  // Stands in for muster on a sick n1. The shipped hooks look for it at an absolute path.
   constexpr const char* kMuster =
       "#!/bin/sh\n"
       "[ \"$SLURMD_NODENAME $2\" = \"n1 prolog\" ] || exit 0\n"

@@ -89,7 +89,7 @@ class MusterInSlurm : public ::testing::Test {
     return process.wait(kPatience) == 0 && std::filesystem::remove(trees_.path() / "render.out");
   }
 
-  // From one moment to the next the node is another one.
+  // Atomically switches the node to another tree.
   void become(const std::string& node, const std::string& tree) const {
     const auto link = trees_.path() / fmt::format("on-{}", node);
     const auto next = trees_.path() / fmt::format("next-{}", node);

@@ -268,7 +268,7 @@ TEST_F(MusterInSlurm, AWrongLimitDrainsTheSitesShareAndNoMore) {
   std::string all;
   for (int node = 1; node <= 8; ++node) all.append(events_of(fmt::format("n{}", node)));
   EXPECT_THAT(all, HasSubstr("2 of 2 nodes that muster may drain"));
-  // Each of the others has said so with itself in Slurm.
+  // Each of the others has recorded its refusal with its node in Slurm.
   EXPECT_TRUE(wait_for([&] {
     return status_of_cluster().find("Sick and not drained: 6\n") != std::string::npos;
   })) << status_of_cluster();

@@ -44,7 +44,7 @@ std::string missing_program() {
   return "";
 }
 
-// Only returns where it could not be done.
+// Returns only if it failed.
 void start_again(std::vector<char*> arguments) {
   ::setenv(kInside, "1", 1);
   std::vector<std::string> words(kUnshare.begin(), kUnshare.end());

@@ -35,7 +35,7 @@ Seat& seat_of(const Member& member, int rank) {
   return member.meeting->seats.at(static_cast<std::size_t>(rank));
 }
 
-// Once all ranks have arrived, checks that they fit together.
+// Checks that the ranks fit together, once all have arrived.
 void join(Member& member) {
   for (int rank = 0; rank < member.writer.ranks; ++rank) {
     if (seat_of(member, rank).taken.load(std::memory_order_acquire) != 2) return;

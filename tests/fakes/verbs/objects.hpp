@@ -23,7 +23,7 @@ struct Context {
 
 struct Completions {
   ibv_cq base{};
-  std::deque<std::pair<double, ibv_wc>> waiting;  // with the nanosecond at which each is there
+  std::deque<std::pair<double, ibv_wc>> waiting;  // with the time in ns at which each is ready
   std::size_t posted = 0;                         // of its queue pairs, not polled yet
 };
 

@@ -189,7 +189,7 @@ TEST_F(NvmlTest, MissingFunctionsOfOlderDriversAreAbsent) {
   EXPECT_TRUE(seen.sram.is_absent());
   EXPECT_THAT(seen.sram.why(), HasSubstr("has no nvmlDeviceGetSramEccErrorStatus"));
   EXPECT_TRUE(seen.recovery_action.is_absent());
-  // From the slowdown threshold, where the driver does not tell the margin.
+  // Computed from the slowdown threshold if the driver does not report the margin.
   EXPECT_EQ(seen.heat.margin_c, gpu(0).heat.margin_c);
   EXPECT_EQ(seen.nvlinks->at(17).state, gpu(0).nvlinks->at(17).state);
 }
@@ -397,7 +397,7 @@ TEST(NvmlCallerTest, RetriesOnceIfTheDriverIsNotReady) {
   EXPECT_EQ(calls, 2);
 }
 
-// In whichever call it is: the others are whole, and the call is named.
+// Any call may hang: the other GPUs are intact, and the call is named.
 class NvmlHangTest : public NvmlTest, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(NvmlHangTest, AffectsOneGpuAndIsNamed) {

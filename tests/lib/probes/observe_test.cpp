@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order an observation asks who called it.
+// The order in which an observation calls its caller's functions.
 #include "lib/probes/observe.hpp"
 
 #include <fmt/format.h>

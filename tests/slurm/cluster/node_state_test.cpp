@@ -23,7 +23,7 @@ std::vector<NodeState> parse(std::string_view text) {
   return nodes.value_or(std::vector<NodeState>{});
 }
 
-// As sinfo prints it: "node|partition|state|user|time|", the memory and the reason.
+// The output of sinfo: "node|partition|state|user|time|", the memory and the reason.
 std::string line(std::string_view begin, std::string_view reason, std::string_view memory = "") {
   std::string text;
   for (const char c : begin) text.append(c == '|' ? "|5eed|" : std::string(1, c));
@@ -175,7 +175,7 @@ INSTANTIATE_TEST_SUITE_P(Asleep, StandingTest,
                                            StateCase{"planned~", Standing::asleep},
                                            StateCase{"IDLE+CLOUD+POWERED_DOWN", Standing::asleep}));
 
-// As scontrol writes states, and sinfo with StateComplete.
+// States as scontrol prints them, and sinfo with StateComplete.
 INSTANTIATE_TEST_SUITE_P(
     Flags, StandingTest,
     ::testing::Values(StateCase{"IDLE+CLOUD", Standing::in_service},

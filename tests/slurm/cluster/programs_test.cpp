@@ -30,7 +30,7 @@ TEST(SlurmConfigTest, NumberedEntriesAreOne) {
       ElementsAre(Pair("Epilog", "/e"), Pair("Prolog", "/etc/slurm/prolog,/opt/prologs/*")));
 }
 
-// As scontrol of Slurm 22.05 says it, less what is not looked at.
+// The output of scontrol 22.05, without the parts that are ignored.
 constexpr std::string_view kBatch = R"(JobId=7 JobName=my job
    UserId=nobody(65534) GroupId=nogroup(65534) MCS_label=N/A
    JobState=RUNNING Reason=Prolog Dependency=(null)

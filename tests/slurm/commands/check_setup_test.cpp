@@ -112,7 +112,7 @@ TEST_F(CheckSetupTest, AWholeInstallationHasNothingToBeMended) {
 
 class BrokenSetupTest : public CheckSetupTest {
  public:
-  // For the table of broken ones.
+  // For the table of broken configurations.
   using CheckSetupTest::config_;
   using CheckSetupTest::dir_;
   using CheckSetupTest::executable;
@@ -232,7 +232,7 @@ TEST_F(CheckSetupTest, WithoutSlurmItIsUndecided) {
   EXPECT_EQ(status_, 2) << lines;
   EXPECT_THAT(lines, HasSubstr("no answer Slurm: "));
   EXPECT_THAT(lines, HasSubstr("Unable to contact slurm controller"));
-  EXPECT_THAT(lines, HasSubstr("ok        profile: "));  // the rest is looked at all the same
+  EXPECT_THAT(lines, HasSubstr("ok        profile: "));  // the rest is still checked
 }
 
 TEST_F(CheckSetupTest, SomebodyWhoMayNotDrainNodesIsToldWhoMay) {

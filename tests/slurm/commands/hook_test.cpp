@@ -208,7 +208,7 @@ class HookRaceTest : public ::testing::Test {
          .exclude_others = with_lock_ ? std::function<std::string()>(exclude_others) : nullptr}));
   }
 
-  // So many at once, each in a process of its own.
+  // Runs this many at once, each in its own process.
   void hooks(int number, bool sick, std::string_view context) const {
     std::vector<pid_t> children;
     for (int i = 0; i < number; ++i) {

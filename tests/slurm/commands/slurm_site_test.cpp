@@ -35,7 +35,7 @@ TEST(ProcessLockTest, IsOursWhereNobodyHasIt) {
   EXPECT_EQ(try_lock(dir.path() / "lock").holder, ProcessLock::Holder::ours);
 }
 
-// In a folder of others it could lead to any file of root's.
+// In a folder that others can write to, a link could lead to any of root's files.
 TEST(ProcessLockTest, DoesNotFollowALink) {
   const TempDir dir;
   dir.link("lock", "elsewhere");
@@ -106,7 +106,7 @@ TEST(SyslogTest, DoesWithoutOneThatIsNotThereOrNeverReads) {
   Syslog(SOCK_DGRAM, dir.path() / "log").fill();
 }
 
-// In a mount namespace with a /dev of its own, in which `log` never reads.
+// Runs in a mount namespace with its own /dev, in which `log` is never read.
 int run_with_dead_syslog(const TempDir& dir, const std::string& context) {
   const pid_t child = ::fork();
   if (child == 0) {

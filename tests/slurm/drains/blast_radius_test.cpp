@@ -150,7 +150,7 @@ TEST_F(BlastRadiusTest, AWrongLimitOnAHundredNodesInTurnDrainsTen) {
   EXPECT_EQ(std::count(told.begin(), told.end(), "refused"), 90);
 }
 
-// Each sees the others' drains only after its own, in times that differ.
+// Each node sees the others' drains only after its own, after different delays.
 TEST_F(BlastRadiusTest, AWrongLimitThatIsSeenLateDrainsTen) {
   for (std::size_t i = 1; i <= kNodes; ++i) {
     const auto report = sick();
@@ -180,7 +180,7 @@ TEST_F(BlastRadiusTest, AWrongLimitOnTwoHundredNodesAtOnceDrainsTenAndStopsTheCh
   EXPECT_EQ(events["stopped"], 1);
 }
 
-// And it stays so, whatever the hour's share has left.
+// It stays that way even if the hour's share has room.
 TEST_F(BlastRadiusTest, AStoppedCheckDrainsNobodyUntilAnAdminSaysSo) {
   order.rules = Rules{};
   std::map<std::string, std::string> last;

@@ -270,7 +270,7 @@ TEST_F(MemoryTest, AnAdminsOwnReasonIsLeftAlone) {
   }
 }
 
-// With the memory of our drain still there. An event says so once.
+// Holds although the memory of our drain remains. One event reports it.
 TEST_F(MemoryTest, AReasonThatWasPutOverOursIsNotTakenOver) {
   run(sick());
   cluster.drain("n001", "muster: gpu.persistence gpu3: mine; reboot the node", "root");

@@ -224,7 +224,7 @@ TEST(WithinAllowanceTest, OfAHundredDrainedAtOnceTenStay) {
   EXPECT_EQ(count_covered(nodes, shares()), 10U);
 }
 
-// Most of a partition in the cloud is not there: a wrong limit would take all that is.
+// Most nodes of a cloud partition do not exist: a wrong limit would drain all that do.
 TEST(WithinAllowanceTest, OfNodesThatAreNotUpThereIsNoShare) {
   for (const auto* const state : {"idle~", "idle#", "idle%", "powered_down", "future", "down*"}) {
     auto nodes = so_many_nodes(100);
@@ -260,7 +260,7 @@ TEST(WithinAllowanceTest, NoMoreThanHalfStandDrainedSinceWhenever) {
       nodes[i] = drained(nodes[i], kOurReason, kNow - minutes(61 * i + 61));
     }
     EXPECT_EQ(used_up_share(nodes[99], nodes, rules, kNow, kCause), test.used_up) << test.standing;
-    // And once it is drained all the same, at once with others.
+    // Once it is drained anyway, at the same time as others.
     nodes[99] = drained(nodes[99], kOurReason, kNow);
     EXPECT_EQ(beyond_share(nodes[99], nodes, rules), test.used_up) << test.standing;
     for (std::size_t i = 0; i < test.standing; ++i) nodes[i].reason = "Not responding";

@@ -61,7 +61,8 @@ TEST(MpiBackendTest, RunsEveryOperation) {
 }
 
 TEST(MpiBackendTest, SplitsCallsWithTooManyElements) {
-  // As if an int could count to 4096 only: several calls, and blocks of 16 bytes. Two types.
+  // Pretends that an int can count only to 4096, which takes several calls and blocks of 16 bytes.
+  // Two types are enough.
   const auto backend = mpi::make_backend("MPI", MPI_COMM_WORLD, 4096).value();
   std::vector<Operation> operations;
   for (const auto& operation : all_operations(std::uint64_t{32768} * 4, 1)) {

@@ -52,7 +52,7 @@ class BindingTest : public ::testing::Test {
                  fmt::format("{}\n", cpus));
   }
 
-  // In a process of its own: "SENTENCE|CPUs of the process afterwards".
+  // Runs in a separate process, which prints "SENTENCE|CPUs of the process afterwards".
   [[nodiscard]] std::string bind(const std::function<std::string()>& seen = own_cpus) const {
     return run_alone("{}", [&] {
       const auto sentence = bind_to_gpu(kGpu, Root::below(folder.path()).value());

@@ -111,8 +111,7 @@ TEST(NcclTimingOfTest, MeasuresTheBandwidthOfEveryCollective) {
   for (std::size_t i = 0; i < kCollectives; ++i) {
     const Operation operation{.collective = static_cast<Collective>(i), .bytes = 1 << 20};
     const auto& use = definition_of(operation.collective).nccl;
-    if (!use.is_there() || use.rounds != nullptr)
-      continue;  // the fake takes each for one of its own
+    if (!use.is_there() || use.rounds != nullptr) continue;  // the fake treats each as its own
     const auto answers = run_ranks(
         {.ranks = 4,
          .scenario = fmt::format(R"({{"busbw": {{"{}": 50}}}})", to_string(operation.collective))},

@@ -64,7 +64,7 @@ TEST(SimTest, RunsAreReproducible) {
     const auto sim = sim_of("noise=5%,seed=3");
     auto seconds = measured(*sim)[0].seconds;
     const auto again = measured(*sim)[0].seconds;
-    EXPECT_NE(seconds, again);  // a repeat has noise of its own
+    EXPECT_NE(seconds, again);  // each repeat has its own noise
     seconds.insert(seconds.end(), again.begin(), again.end());
     return seconds;
   };
