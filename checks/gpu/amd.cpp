@@ -60,7 +60,7 @@ std::optional<Finding> pages_of(const Snapshot& snapshot, const AmdGpu& gpu) {
                gpu::reset_remedy(snapshot));
 }
 
-// An idle link may be slow now, so the limit goes by its maximum speed.
+// An idle link may be slow now, so the limit applies to its maximum speed.
 std::optional<Finding> replays_of(const Snapshot& snapshot, const AmdGpu& gpu) {
   const PciDevice* device = pci::device_at(snapshot, gpu.address);
   if (device == nullptr || !gpu.replays || !snapshot.identity->uptime_s) return std::nullopt;

@@ -49,7 +49,7 @@ inline constexpr unsigned kSnapshotMode = 0600;
 [[nodiscard]] std::optional<int> descriptor_named(std::string_view name);
 
 // A descriptor or a file that output is written to, piece by piece. A regular file is replaced
-// at the end; a device or pipe is written to directly. The name is completed by with_host().
+// at the end; a device or pipe is written to directly. with_host() completes the name.
 class Destination {
  public:
   [[nodiscard]] static Result<Destination> open(const Console& console, const std::string& named,

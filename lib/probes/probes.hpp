@@ -53,7 +53,7 @@ struct Wanted {
   std::chrono::milliseconds statfs_deadline{2000};
 };
 
-// How NVML is asked.
+// How to query NVML.
 struct NvmlOptions {
   std::string library;  // in place of the driver's; empty for that
   NvmlParts parts = NvmlParts::all();

@@ -32,7 +32,7 @@ class Controller {
   // All nodes with their hosts.
   [[nodiscard]] virtual Result<std::vector<NodeName>> names() = 0;
   // The names of all nodes of the partitions: Slurm before 23.02 lists a node of the cloud that is
-  // powered down only if it is asked about that node alone, or with PrivateData=cloud.
+  // powered down only if asked about that node alone, or with PrivateData=cloud.
   [[nodiscard]] virtual Result<std::vector<std::string>> members() {
     return std::vector<std::string>();
   }

@@ -144,7 +144,7 @@ std::string drained_by(const NodeState& node) {
   return fmt::format("the node was drained{} {}", by, reason);
 }
 
-// The node is drained and the report calls for it.
+// For a drained node whose report calls for a drain.
 Decision stay_drained(const Situation& situation, const Finding& finding, Decision decision) {
   const auto& node = *situation.node;
   const auto drain = current_drain(situation);
