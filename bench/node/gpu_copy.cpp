@@ -67,8 +67,8 @@ struct CopyLane {
     for (std::uint64_t at = 0; at < words(); at += expected.size()) {
       const auto count = std::min<std::uint64_t>(expected.size(), words() - at);
       const std::span seen(in->words() + at, count);
+      if (std::memcmp(seen.data(), expected.data(), seen.size_bytes()) == 0) continue;
       const auto different = std::ranges::mismatch(seen, expected).in1;
-      if (different == seen.end()) continue;
       return note("from", at + static_cast<std::uint64_t>(different - seen.begin()));
     }
   }
@@ -83,7 +83,10 @@ struct CopyLane {
 
 void fill(const PinnedMemory& memory, const PeriodWords& period) {
   const auto words = memory.bytes() / sizeof(std::uint64_t);
-  for (std::uint64_t i = 0; i < words; ++i) memory.words()[i] = period[i % period.size()];
+  for (std::uint64_t at = 0; at < words; at += period.size()) {
+    std::copy_n(period.data(), std::min<std::uint64_t>(period.size(), words - at),
+                memory.words() + at);
+  }
 }
 
 Result<CopyLane> prepare(NodeGpu& gpu, std::uint64_t bytes, std::uint64_t seed) {
