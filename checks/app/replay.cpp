@@ -214,16 +214,16 @@ int run_replay(const CheckCommand& command, const Caller& caller) {
   auto files = snapshot_files(command.snapshots);
   if (!files) return fail(caller, undecided(files.error()).value());
   if (row_of(command.format).one_report && files->size() > 1) {
-    const auto name = row_of(command.format).name;
+    const auto format = row_of(command.format).name;
     return fail(caller, {.status = kExitUsage,
                          .message = fmt::format(
                              "--format {0}: a document holds one node, got {1}; write one for "
                              "each: for f in {2}/*.json; do muster check --snapshot \"$f\" "
                              "--format {0} --output \"${{f%.json}}.{3}\"; done",
-                             name, files->size(), folder_of(files->front()),
+                             format, files->size(), folder_of(files->front()),
                              command.format == Format::prometheus ? "prom"
                              : command.format == Format::junit    ? "xml"
-                                                                  : name)});
+                                                                  : format)});
   }
   ProfileCache profiles(sources, std::move(named));
   return Replay(command, caller, std::move(*lines), std::move(*files), profiles).run();
