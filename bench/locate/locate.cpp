@@ -258,7 +258,7 @@ class Locator {
   Measurer& measurer_;
   Rounds rounds_;
   bool all_pairs_;
-  bool each_device_;     // of disjoint pairs, whatever the pairs reach
+  bool each_device_;     // of disjoint pairs, also of those that are not slow
   bool switches_first_;  // before the nodes
   SearchResult result_;
   Suspicion found_;

@@ -66,7 +66,7 @@ struct Scale {
 
 // The scale of the first values of a search, by comparison with each other. Only if a minority
 // reaches the floor, far above the others, the floor decides which ones are good. Too few values
-// are compared with the best of them; empty if there is no floor either.
+// are compared with the best of them; empty without a floor.
 [[nodiscard]] std::optional<Scale> first_scale(const std::vector<double>& values, double noise,
                                                const Floor& floor, double tolerance = kTolerance);
 

@@ -42,7 +42,7 @@ const std::array<double, kPeriod>& stream_values() {
    : __builtin_cpu_supports("avx2")  ? name##_avx2   \
                                      : name##_sse2)
 #else
-// There is no portable streaming store.
+// Streaming stores are not portable.
 #define MUSTER_FASTEST(name) name##_ordinary
 #endif
 

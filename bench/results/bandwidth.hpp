@@ -60,7 +60,7 @@ struct BandwidthLimit {
                                                               const RunFacts& facts,
                                                               const OwnLimit& own_limit = {});
 
-// Whether nobody has set a limit for the run: neither the command line nor the profile.
+// Whether the run has no limit, neither from the command line nor from the profile.
 [[nodiscard]] bool is_unlimited(const std::vector<Row>& rows, const Profile& profile,
                                 const RunFacts& facts, const OwnLimit& own_limit);
 

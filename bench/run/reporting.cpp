@@ -124,7 +124,7 @@ void add_before(Report& report, const RunRecord& record) {
   std::ranges::copy(record.before.measurements, std::back_inserter(report.measurements));
 }
 
-// Whether nobody has set a limit for the current collective, or for its parts.
+// Whether neither the current collective nor its parts have a limit.
 bool is_unlimited(const RunRecord& record, const BenchCommand& command) {
   const auto own = own_limit_of(command);
   if (record.parts.empty()) {

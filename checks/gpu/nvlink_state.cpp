@@ -149,7 +149,7 @@ std::vector<SeenBy> gone_peers(const Snapshot& snapshot, const Profile& profile)
   return gone;
 }
 
-// Compares each GPU with those of its model if there is no limit.
+// Without a limit, compares each GPU with those of its model.
 class PeerLinks {
  public:
   explicit PeerLinks(const Snapshot& snapshot) {

@@ -15,7 +15,7 @@
 namespace muster::bench {
 
 // The number of GPUs that this process could use. A child process asks the driver, since a process
-// that has done so must not fork. The error is `missing` if there is no driver.
+// that has done so must not fork. Without a driver the error is `missing`.
 [[nodiscard]] Result<int> usable_gpus(const std::string& cuda_file);
 
 // The CPUs that the calling thread may run on, ascending.
