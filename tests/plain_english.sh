@@ -32,7 +32,7 @@ fi
 if [[ $# -gt 0 ]]; then
   files=("$@")
 else
-  mapfile -t files < <(git ls-files 'lib' 'checks' 'bench' 'slurm' 'tests' 'docs' 'tools' 'configs' 'cmake' 'nhc-plugins' '*.md' '*.txt' |
+  mapfile -t files < <(git ls-files 'lib' 'checks' 'bench' 'slurm' 'deploy' 'tests' 'docs' 'tools' 'configs' 'cmake' 'nhc-plugins' '*.md' '*.txt' |
     grep -E '\.(cpp|hpp|cu|sh|md|yaml|cmake|in|nhc|txt)$' | grep -vE '^(tests/plain_english\.sh|tests/.*/(seeds|data)/)' | sort --unique)
 fi
 

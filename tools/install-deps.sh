@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs muster's dependencies: `install-deps.sh build` to build it, `package` to make packages, `arm64` to
-# cross-compile, `test` (default) to run every test. If it cannot install something, it prints the command or
-# package that is missing. `install-deps.sh libraries` installs nothing and prints the Debian libraries that
-# muster is built with.
+# cross-compile, `test` (default) to run every test but those of deploy/, `deploy` for these. If it cannot
+# install something, it prints the command or package that is missing. `install-deps.sh libraries` installs
+# nothing and prints the Debian libraries that muster is built with.
 set -euo pipefail
 
 debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyaml-cpp-dev
@@ -16,6 +16,11 @@ debian_offered=(g++-11 clang-format-14 clang-tidy-14 clang-14 lld-14 libclang-rt
   libsimgrid-dev qemu-system-x86 busybox-static cpio kmod ibverbs-providers perftest)
 debian_package=(binutils dpkg-dev rpm)
 debian_arm64=(g++-aarch64-linux-gnu qemu-user-static debootstrap)
+# Programs that the tests of deploy/ run: one line for each ecosystem.
+debian_deploy=(
+  docker.io iptables podman buildah runc mmdebstrap    # container
+  python3-azure python3-marshmallow python3-strictyaml # azureml
+)
 # RHEL and its family have no package of kainjow's Mustache: put its one header into
 # /usr/local/include/kainjow.
 redhat_build=(gcc-c++ cmake ninja-build pkgconf-pkg-config fmt-devel expected-devel yaml-cpp-devel
@@ -26,7 +31,7 @@ redhat_test=(slurm slurm-slurmctld slurm-slurmd munge iproute gtest-devel gmock-
 redhat_package=(binutils rpm-build)
 
 usage() {
-  echo "usage: tools/install-deps.sh [build|package|arm64|test|libraries]" >&2
+  echo "usage: tools/install-deps.sh [build|package|arm64|test|deploy|libraries]" >&2
   exit 64
 }
 
@@ -59,7 +64,7 @@ redhat_missing() {
 }
 
 scope=${1:-test}
-[[ $# -le 1 && $scope =~ ^(build|package|arm64|test|libraries)$ ]] || usage
+[[ $# -le 1 && $scope =~ ^(build|package|arm64|test|deploy|libraries)$ ]] || usage
 if [[ $scope == libraries ]]; then
   printf '%s\n' "${debian_build[@]}" | grep -e '-dev$'
   exit
@@ -69,6 +74,7 @@ if command -v apt-get >/dev/null; then
   wanted=("${debian_build[@]}")
   [[ $scope != package ]] || wanted+=("${debian_package[@]}")
   [[ $scope != arm64 ]] || wanted+=("${debian_arm64[@]}")
+  [[ $scope != deploy ]] || wanted+=("${debian_deploy[@]}")
   [[ $scope != test ]] || wanted+=("${debian_test[@]}" "${debian_offered[@]}")
   mapfile -t missing < <(debian_missing "${wanted[@]}")
   [[ ${#missing[@]} -eq 0 ]] && exit 0

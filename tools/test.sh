@@ -5,7 +5,8 @@
 #   quick  tests of functions and all lints but cppcheck
 #   all    every test with the preset dev
 #   deep   hours: clang-tidy on every file, then full, then g++ 11, the guest with software RDMA, `muster`
-#          under the thread sanitizer, every system call made to fail, the packages, and arm64 under QEMU
+#          under the thread sanitizer, every system call made to fail, deploy/, the packages, and arm64
+#          under QEMU
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -40,6 +41,7 @@ case $mode in
 esac
 
 if [[ $mode == deep ]]; then
+  tools/install-deps.sh deploy
   tools/guest-kernel.sh build/guest-kernel || echo "test: the test rdma_guest will be skipped"
   run_preset oldest
   cmake --build --preset tsan --target test_app
