@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Sets the condition `muster` of this node in CycleCloud.
+#
+#   muster-condition.sh check        checks the node as after a boot; the status is `muster check`'s
+#   muster-condition.sh EVENT NODE   is muster's `tell` program: the event is JSON on standard input
+set -uo pipefail
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+root=$(dirname "${BASH_SOURCE[0]}")
+root=${root%/usr/local/libexec/muster}
+jetpack=$root/opt/cycle/jetpack/bin/jetpack
+muster=$root/usr/bin/muster
+
+# first KEY <JSON: the first value of a key that is a string. A key inside a string has escaped quotes.
+first() {
+  grep --only-matching --extended-regexp "\"$1\":\"([^\"\\\\]|\\\\.)*\"" |
+    sed --regexp-extended "1{s/^\"$1\":\"(.*)\"$/\\1/;s/\\\\(.)/\\1/g;q}"
+}
+
+category_of() {
+  grep --only-matching '"category":"Resource[A-Za-z0-9.]*"' | sed '1{s/.*:"//;s/"$//;q}'
+}
+
+jetpack_is_at_least() {
+  local found
+  found=$(timeout 10 "$jetpack" --version 2>/dev/null) || return 1
+  printf '%s\n' "$1" "${found%%-*}" | sort --version-sort --check=quiet
+}
+
+# publish OK|Warning|Error|NA [MESSAGE [REMEDY [CATEGORY]]]
+publish() {
+  local words=(condition set -n muster -s "$1")
+  jetpack_is_at_least 8.8.0 || return 0 # conditions begin with CycleCloud 8.8
+  [[ ! ${2:-} ]] || words+=(-m "${2:0:400}")
+  [[ ! ${3:-} || $3 == none ]] || words+=(-r "${3//_/ }")
+  # With a category CycleCloud files a Guest Health Report. If it refuses that, the condition is set.
+  if [[ ${4:-} ]] && jetpack_is_at_least 8.10.0 && files_reports; then
+    timeout 10 "$jetpack" "${words[@]}" --action-type GHR --ghr-category "$4" && return
+  fi
+  timeout 10 "$jetpack" "${words[@]}"
+}
+
+files_reports() { [[ $(timeout 10 "$jetpack" config muster.health_reports true) =~ ^[Tt]rue$ ]]; }
+
+check() {
+  local report findings message status
+  report=$(timeout --kill-after=5 180 "$muster" check --context boot --format json)
+  status=$?
+  findings=${report#*'"findings":['} # the worst first
+  message="$(first check <<<"$findings") $(first device <<<"$findings"): $(first message <<<"$findings")"
+  case $status in
+    0) publish OK ;;
+    1) publish Error "$message" "$(first remedy <<<"$findings")" "$(category_of <<<"$findings")" ;;
+    2) publish Warning "could not be judged: $message" ;;
+    *) publish NA "muster check ended with status $status" ;;
+  esac
+  return "$status"
+}
+
+event() {
+  local event check report findings
+  event=$(cat)
+  check=$(first check <<<"$event")
+  case $1 in
+    drained | refused)
+      # An event has no category: the check that it is about is run again.
+      report=$(timeout --kill-after=1 10 "$muster" check --only "$check" --format json 2>/dev/null)
+      findings=${report#*'"findings":['}
+      publish Error "$1: $(first message <<<"$event")" "$(first remedy <<<"$findings")" \
+        "$(category_of <<<"$findings")"
+      ;;
+    resumed | released | over) publish OK ;;
+  esac
+}
+
+case $# in
+  1) check ;;
+  2) event "$1" ;;
+  *) exit 64 ;;
+esac
