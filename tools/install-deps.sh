@@ -20,6 +20,7 @@ debian_arm64=(g++-aarch64-linux-gnu qemu-user-static debootstrap)
 debian_deploy=(
   docker.io iptables podman buildah runc mmdebstrap    # container
   python3-azure python3-marshmallow python3-strictyaml # azureml
+  jq nodejs npm                                        # cyclecloud
 )
 # RHEL and its family have no package of kainjow's Mustache: put its one header into
 # /usr/local/include/kainjow.

@@ -50,3 +50,13 @@ run_script() {
   PATH=$root/fake:$PATH bash "$root/mnt/cluster-init/muster/$spec/scripts/$name" "$@" 2>&1 | sed "s|$root||g"
   return "${PIPESTATUS[0]}"
 }
+
+# check_page PAGE MARK PRINTED: the block of the page below this comment was printed, except for its command lines.
+check_page() {
+  local line lines=0
+  while IFS= read -r line; do
+    lines=$((lines + 1))
+    [[ $line == '# '* ]] || grep -qxF -- "$line" "$3" || fail "the page shows what is not printed: $line"
+  done < <(awk -v mark="<!-- $2 -->" '$0 == mark {on = 1; next} on && /^```/ && ++fences == 2 {exit} on && !/^```/' "$1")
+  [[ $lines -gt 0 ]] || fail "$1 has no block $2"
+}

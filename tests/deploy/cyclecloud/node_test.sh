@@ -54,7 +54,6 @@ make_package() {
     >"$package/usr/bin/muster"
   chmod 755 "$package/usr/bin/muster"
   dpkg-deb --build "$package" "$folder/packages/muster_${version}_amd64.deb" >/dev/null
-  cp "$folder/packages/muster_${version}_amd64.deb" "$folder/packages/muster_${version}_arm64.deb"
 }
 
 # simulate NAME [OPTION]...: a snapshot of a simulated node.
@@ -84,6 +83,8 @@ make_package
 expect 1 '' "$sources/tools/package-cyclecloud.sh" "$folder/packages" "$folder/project" 2>/dev/null
 touch "$folder/packages/muster-$version-1.x86_64.rpm"
 expect 0 'cyclecloud project upload' "$sources/tools/package-cyclecloud.sh" "$folder/packages" "$folder/project"
+cp "$folder/packages/muster_${version}_amd64.deb" "$folder/packages/muster_${version}_arm64.deb"
+expect 0 'arm64.deb' "$sources/tools/package-cyclecloud.sh" "$folder/packages" "$folder/project"
 listed=$(sed -n 's/^Files = //p' "$folder/project/project.ini" | tr -d ' ' | tr , '\n' | sort)
 blobs=$(find "$folder/project/blobs" -type f -printf '%f\n' | sort)
 [[ $listed == "$blobs" ]] || fail "the blobs are $blobs, and project.ini names $listed"
@@ -91,7 +92,7 @@ make_node "$root" "$folder/project"
 wait
 [[ -f $folder/healthy.json && -f $folder/sick.json ]] || fail 'no snapshots'
 
-# What stops the installation does not stop the node.
+# A failed installation does not stop the node.
 echo 'ID=sles' >"$root/etc/os-release.sles"
 mv "$root/etc/os-release" "$root/etc/os-release.ubuntu"
 cp "$root/etc/os-release.sles" "$root/etc/os-release"
@@ -181,6 +182,17 @@ rm "$root/etc/muster/muster.yaml" "$root/sched/my-cluster/muster.yaml"
 set_config "$root" muster.profile nd96isr_h200_v5
 expect 0 'wrote' run_script "$root" default 20-configure.sh
 grep -qx 'profile: nd96isr_h200_v5' "$root/etc/muster/muster.yaml" || fail 'muster.profile is not used'
+
+# The page shows what was printed, and every setting.
+page=$sources/docs/deploy/cyclecloud.md
+sed "s|$folder/project|build/cyclecloud|g" "$folder/printed" >"$folder/transcript"
+check_page "$page" 'printed by tools/package-cyclecloud.sh' "$folder/transcript"
+check_page "$page" 'printed by a node' "$folder/transcript"
+used=$(grep -rhoE '(setting|config) muster\.[a-z_]+' "$sources/deploy/cyclecloud/specs" | sed 's/.* //' | sort -u)
+[[ $used ]] || fail 'no setting is used'
+[[ $used == "$(grep -oP '^\| `\Kmuster\.[a-z_]+' "$page" | sort -u)" ]] || fail "the page does not list $used"
+[[ $used == "$(grep -oP '^\s*(# )?\Kmuster\.[a-z_]+(?= = )' "$sources/deploy/cyclecloud/templates/muster.txt" | sort -u)" ]] ||
+  fail "muster.txt does not list $used"
 
 # Removed.
 expect 0 '' run_script "$root" default 10-install.sh --remove

@@ -30,6 +30,7 @@ run() {
   shift
   out=$(run_script "$root" scheduler 50-slurm.sh "$@") || fail "50-slurm.sh $* failed: $out"
   [[ $out == *"$text"* ]] || fail "50-slurm.sh $* does not print '$text': $out"
+  printf '%s\n' "$out" >>"$folder/printed"
 }
 
 # lines TEXT: our block is this.
@@ -93,6 +94,10 @@ chain=$'SchedulerParameters=max_switch_wait=24:00:00,nohold_on_prolog_fail\nProl
 ours=$'HealthCheckProgram=/sched/my-cluster/muster/health_check'
 run ''
 lines "$chain"$'\n'"$ours"$'\nHealthCheckNodeState=ANY,CYCLE'
+sed "s|$root||" "$site" >"$folder/block"
+page=$sources/docs/deploy/cyclecloud.md
+check_page "$page" 'the block' "$folder/block"
+check_page "$page" 'printed by the scheduler' "$folder/printed"
 set_config "$root" muster.health_check leave
 run ''
 lines "$chain"
@@ -109,7 +114,7 @@ lines "${chain%$'\n'*}"$'\n'"$ours"$'\nHealthCheckInterval=300\nHealthCheckNodeS
 echo 'SchedulerParameters=bf_interval=60' >>"$shared/slurm.conf"
 run 'slurm.additional.config sets SchedulerParameters, which overrides'
 
-# What Slurm runs. Without muster on the node, the job starts; only muster's own 1 fails a hook.
+# Scripts that Slurm runs: without muster on the node the job starts, and only muster's own 1 fails a hook.
 hooks=$root/usr/libexec/muster/slurm
 mkdir -p "$hooks"
 stub=$shared/prolog.d/50-muster_prolog.sh

@@ -154,6 +154,7 @@ add() {
   for hook in prolog epilog; do
     stub "$hook" | write "$shared/$hook.d/50-muster_$hook.sh" 755 ||
       leave "cannot write $shared/$hook.d"
+    say "Slurm runs $shared/$hook.d/50-muster_$hook.sh"
   done
   health_check "$(base HealthCheckProgram)" | write "$shared/muster/health_check" 755
   new=$before$'\n'$begin$'\n'$(block)$'\n'$end$'\n'$after
@@ -161,7 +162,6 @@ add() {
   if [[ $(setting muster.drained release) == keep ]]; then keep_drained; else let_go; fi ||
     say "muster.drained: cannot change muster-keep-drained.timer"
   warn_of_overrides
-  say "Slurm runs $shared/{prolog.d/50-muster_prolog.sh,epilog.d/50-muster_epilog.sh}"
   [[ $new != *muster/health_check* ]] || say "Slurm runs $shared/muster/health_check"
   [[ $changed == no ]] || reconfigure
 }
