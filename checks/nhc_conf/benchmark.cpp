@@ -18,10 +18,6 @@ namespace {
 constexpr std::size_t kMostFindings = 16;
 constexpr std::size_t kLongestText = 200;
 
-tl::unexpected<Error> unexpected_word(std::string_view word, std::string_view expected) {
-  return make_error(fmt::format("\"{}\", expected {}", printable(word, 40), expected));
-}
-
 // "16G" is 16 GiB, as in nccl-tests.
 Result<std::uint64_t> parse_message_size(std::string_view text) {
   constexpr std::string_view kUnits = "KkMmGg";
@@ -176,7 +172,6 @@ Result<Benchmark> plan_all_reduce(const CheckLine& line, std::size_t gpus) {
 // The same without NCCL's paths within the node, so that all data passes the adapters.
 Result<Benchmark> plan_loopback(const CheckLine& line, std::size_t gpus) {
   TRY_ASSIGN(auto benchmark, plan_all_reduce(line, gpus));
-  if (!line.unresolved.empty()) return make_error(unknown_variable(line));
   benchmark.words.emplace_back("--require-transport=ib");
   benchmark.environment = {{"NCCL_P2P_DISABLE", "1"},
                            {"NCCL_SHM_DISABLE", "1"},
@@ -194,7 +189,6 @@ Result<Benchmark> plan_loopback(const CheckLine& line, std::size_t gpus) {
 Result<Benchmark> plan_gpu_copy(const CheckLine& line, std::size_t gpus) {
   constexpr double kWarns = 1.05;
   constexpr std::string_view kUnit = "GB/s";
-  if (!line.unresolved.empty()) return make_error(unknown_variable(line));
   TRY_ASSIGN(const auto host, parse_bandwidth(line.argument(0), kUnit));
   const bool has_peer = !line.argument(1).empty();
   const bool peers = has_peer && gpus > 1;
@@ -210,7 +204,6 @@ Result<Benchmark> plan_gpu_copy(const CheckLine& line, std::size_t gpus) {
 Result<Benchmark> plan_stream(const CheckLine& line, std::size_t /*gpus*/) {
   constexpr std::string_view kDefault = "580000";
   constexpr std::string_view kUnit = "MB/s";
-  if (!line.unresolved.empty()) return make_error(unknown_variable(line));
   const auto word = line.argument(0);
   TRY_ASSIGN(const auto limit, parse_bandwidth(word.empty() ? kDefault : word, kUnit));
   auto benchmark = node_benchmark("host.stream", "NHC2001");
@@ -223,7 +216,6 @@ Result<Benchmark> plan_hca(const CheckLine& line, std::size_t /*gpus*/) {
   constexpr std::string_view kUnit = "Gb/s";
   constexpr std::string_view kDefault = "1048576";
   constexpr std::uint64_t kLargest = 64UL << 20U;
-  if (!line.unresolved.empty()) return make_error(unknown_variable(line));
   TRY_ASSIGN(const auto limit, parse_bandwidth(line.argument(0), kUnit));
   const auto word = line.argument(1).empty() ? kDefault : line.argument(1);
   const auto size = parse_unsigned(word);
@@ -272,20 +264,24 @@ std::vector<Row> benchmark_rows() {
   };
 }
 
-std::vector<BenchmarkLine> benchmarks_on(const Config& config, const Snapshot& snapshot) {
+std::map<int, Result<Benchmark>> benchmarks_on(const Config& config, const Snapshot& snapshot) {
   const auto& nvml = snapshot.nvml;
   const auto gpus = nvml.ok() ? nvml->gpus.size() : 0;
-  std::vector<BenchmarkLine> lines;
-  for (const auto& line : check_lines_on(config, snapshot.identity->hostname)) {
+  std::map<int, Result<Benchmark>> benchmarks;
+  for (const auto& line : check_lines(config, snapshot.identity->hostname)) {
     const Row* row = row_of(line);
     if (row == nullptr || row->benchmark == nullptr) continue;
-    auto& planned = lines.emplace_back(BenchmarkLine{line.number, row->benchmark(line, gpus)});
+    auto& planned = benchmarks.emplace(line.number, row->benchmark(line, gpus)).first->second;
+    // The first one ignores the topology file of its line, which Azure names by a variable.
+    if (!line.unresolved.empty() && row->benchmark != plan_all_reduce) {
+      planned = make_error(unknown_variable(line));
+    }
     if (!row->of_gpus || gpus > 0) continue;
     const auto& why = nvml.ok() ? nvml->trouble : nvml.reason;
-    planned.benchmark = make_error(
+    planned = make_error(
         fmt::format("NVML lists no GPU{}{}", why.empty() ? "" : ": ", printable(why, 120)));
   }
-  return lines;
+  return benchmarks;
 }
 
 std::vector<Finding> findings_of(const BenchmarkOutput& output, const Benchmark& benchmark) {

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <functional>
-#include <iterator>
 #include <utility>
 
 #include "lib/base/host_name.hpp"
@@ -31,7 +29,7 @@ tl::unexpected<Error> needs_shell(std::string_view what) {
 
 struct Word {
   std::string text;
-  bool known = true;  // every variable in it has a value
+  std::string unresolved = {};  // the first variable in it without a value
 };
 
 class WordSplitter {
@@ -40,42 +38,62 @@ class WordSplitter {
       : rest_(text), variables_(variables) {}
 
   [[nodiscard]] Result<std::vector<Word>> split() {
-    while (!rest_.empty()) TRY(consume());
+    while (!rest_.empty()) TRY(consume(take()));
+    if (quote_ != '\0') return make_error(fmt::format("missing closing quote {}", quote_));
     end_word();
     return std::move(words_);
   }
 
-  // The first variable without a value.
-  [[nodiscard]] const std::string& unresolved() const { return unresolved_; }
-
  private:
-  Result<void> consume() {
+  char take() {
     const char c = rest_.front();
-    if (kBlanks.find(c) != std::string_view::npos) {
-      end_word();
-      rest_.remove_prefix(1);
-      return {};
-    }
-    if (c == '#' && !open_) {
-      rest_ = {};
-      return {};
-    }
-    if (c == '\'') return consume_single_quotes();
-    if (c == '"') return consume_double_quotes();
-    if (c == '$') return consume_variable(false);
-    if (c == '\\') {
-      if (rest_.size() == 1) return make_error("backslash at the end of the line");
-      append_char(rest_[1]);
-      rest_.remove_prefix(2);
-      return {};
-    }
-    const bool tilde = c == '~' && !open_;
-    if (tilde || std::string_view(";&|<>()`").find(c) != std::string_view::npos) {
-      return needs_shell(fmt::format("\"{}\"", c));
-    }
-    if (c == '{' && begins_brace_expansion()) return needs_shell("the expansion of {a,b}");
-    append_char(c);
     rest_.remove_prefix(1);
+    return c;
+  }
+
+  Result<void> consume(char c) {
+    if (c == quote_) {
+      quote_ = '\0';
+    } else if (quote_ == '\'') {
+      append(c);
+    } else if (c == '$') {
+      return expand();
+    } else if (c == '\\') {
+      return escape();
+    } else if (c == '`') {
+      return needs_shell("\"`\"");
+    } else if (quote_ == '"') {
+      append(c);
+    } else {
+      return consume_unquoted(c);
+    }
+    return {};
+  }
+
+  Result<void> consume_unquoted(char c) {
+    const bool needs_one = std::string_view(";&|<>()").find(c) != std::string_view::npos;
+    if (needs_one || (c == '~' && !open_)) return needs_shell(fmt::format("\"{}\"", c));
+    if (c == '{' && begins_brace_expansion()) return needs_shell("the expansion of {a,b}");
+    if (c == '\'' || c == '"') {
+      quote_ = c;
+      open_ = true;
+    } else if (kBlanks.find(c) != std::string_view::npos) {
+      end_word();
+    } else if (c == '#' && !open_) {
+      rest_ = {};
+    } else {
+      append(c);
+    }
+    return {};
+  }
+
+  // In double quotes, a backslash before any other character stands for itself.
+  Result<void> escape() {
+    const bool is_literal =
+        quote_ == '"' &&
+        (rest_.empty() || std::string_view("$`\"\\").find(rest_.front()) == std::string_view::npos);
+    if (!is_literal && rest_.empty()) return make_error("backslash at the end of the line");
+    append(is_literal ? '\\' : take());
     return {};
   }
 
@@ -87,80 +105,46 @@ class WordSplitter {
                       inside.find("..") != std::string_view::npos);
   }
 
-  Result<void> consume_single_quotes() {
-    const auto end = rest_.find('\'', 1);
-    if (end == std::string_view::npos) return make_error("missing closing quote '");
-    open_ = true;
-    for (const char c : rest_.substr(1, end - 1)) append_char(c);
-    rest_.remove_prefix(end + 1);
-    return {};
-  }
-
-  Result<void> consume_double_quotes() {
-    open_ = true;
-    rest_.remove_prefix(1);
-    while (!rest_.empty() && rest_.front() != '"') {
-      const char c = rest_.front();
-      if (c == '`') return needs_shell("\"`\"");
-      if (c == '$') {
-        TRY(consume_variable(true));
-        continue;
-      }
-      const bool escaped = c == '\\' && rest_.size() > 1 &&
-                           std::string_view("$`\"\\").find(rest_[1]) != std::string_view::npos;
-      if (escaped) rest_.remove_prefix(1);
-      append_char(rest_.front());
-      rest_.remove_prefix(1);
-    }
-    if (rest_.empty()) return make_error("missing closing quote \"");
-    rest_.remove_prefix(1);
-    return {};
-  }
-
-  // $NAME or ${NAME}. A dollar sign before anything that is not an expansion stands for itself.
-  Result<void> consume_variable(bool quoted) {
-    auto name = rest_.substr(1);
-    const bool braced = name.starts_with('{');
-    if (braced) name = name.substr(1, name.find('}') - 1);
-    if (!braced) {
-      const auto* const end = std::ranges::find_if_not(name, within_name);
-      name = name.substr(0, static_cast<std::size_t>(end - name.begin()));
-    }
-    const auto length = 1 + name.size() + (braced ? 2 : 0);
-    if (is_name(name) && length <= rest_.size()) {
-      expand(name, quoted);
-      rest_.remove_prefix(length);
+  // NAME or {NAME}. A dollar sign before anything that is not an expansion stands for itself.
+  Result<void> expand() {
+    const bool braced = rest_.starts_with('{');
+    const auto* const end = std::ranges::find_if_not(rest_, within_name);
+    const auto length = braced ? rest_.find('}') : static_cast<std::size_t>(end - rest_.begin());
+    const auto name = length == std::string_view::npos
+                          ? ""
+                          : rest_.substr(braced ? 1 : 0, length - (braced ? 1 : 0));
+    if (is_name(name)) {
+      substitute(name);
+      rest_.remove_prefix(length + (braced ? 1 : 0));
       return {};
     }
-    const char next = rest_.size() > 1 ? rest_[1] : ' ';
-    const bool quotes = !quoted && (next == '\'' || next == '"');
+    const char next = rest_.empty() ? ' ' : rest_.front();
+    const bool quotes = quote_ == '\0' && (next == '\'' || next == '"');
     if (quotes || std::string_view("({@*#?-$!0123456789").find(next) != std::string_view::npos) {
       return needs_shell(fmt::format("\"${}\"", next));
     }
-    append_char('$');
-    rest_.remove_prefix(1);
+    append('$');
     return {};
   }
 
-  void expand(std::string_view name, bool quoted) {
+  void substitute(std::string_view name) {
     const auto found = variables_.find(name);
-    if (found == variables_.end() || !found->second) {
+    if (found == variables_.end()) {
       open_ = true;
-      word_.known = false;
       word_.text += fmt::format("${}", name);
-      if (unresolved_.empty()) unresolved_ = name;
+      if (word_.unresolved.empty()) word_.unresolved = name;
       return;
     }
-    for (const char c : *found->second) {
-      if (!quoted && kBlanks.find(c) != std::string_view::npos) {
+    for (const char c : found->second) {
+      if (quote_ == '\0' && kBlanks.find(c) != std::string_view::npos) {
         end_word();
       } else {
-        append_char(c);
+        append(c);
       }
     }
   }
 
-  void append_char(char c) {
+  void append(char c) {
     open_ = true;
     word_.text.push_back(c);
   }
@@ -175,38 +159,40 @@ class WordSplitter {
   std::vector<Word> words_;
   Word word_;
   bool open_ = false;  // a word has begun, possibly an empty one
-  std::string unresolved_;
+  char quote_ = '\0';  // the open quote
 };
 
-std::optional<Setting> setting_of(const Word& word) {
+bool is_setting(std::string_view word) {
+  const auto equals = word.find('=');
+  return equals != std::string_view::npos && is_name(word.substr(0, equals));
+}
+
+void apply_setting(const Word& word, Variables& variables) {
   const auto equals = word.text.find('=');
-  if (equals == std::string::npos || !is_name(word.text.substr(0, equals))) return std::nullopt;
-  Setting setting{.name = word.text.substr(0, equals), .value = std::nullopt};
-  if (word.known) setting.value = word.text.substr(equals + 1);
-  return setting;
+  const auto name = word.text.substr(0, equals);
+  if (word.unresolved.empty()) {
+    variables[name] = word.text.substr(equals + 1);
+  } else {
+    variables.erase(name);
+  }
 }
 
 constexpr std::string_view kSeparator = "||";
 
-struct JoinedLine {
-  int number = 0;
-  std::string text;
-};
-
-// NHC reads lines with bash's `read`: a backslash at the end of a line joins the next one, and any
-// other backslash is dropped.
-std::vector<JoinedLine> join_lines(std::string_view text) {
-  std::vector<JoinedLine> lines;
+// The lines with their numbers. NHC reads them with bash's `read`: a backslash at the end of a line
+// joins the next one, and any other backslash is dropped.
+std::vector<std::pair<int, std::string>> join_lines(std::string_view text) {
+  std::vector<std::pair<int, std::string>> lines;
   int number = 0;
   bool continues = false;
   for (const auto line : split_lines(text)) {
     ++number;
-    if (!continues) lines.push_back({.number = number, .text = {}});
+    if (!continues) lines.emplace_back(number, "");
     continues = false;
     for (std::size_t i = 0; i < line.size(); ++i) {
       const bool escaped = line[i] == '\\';
       continues = escaped && i + 1 == line.size();
-      if (!continues) lines.back().text.push_back(line[escaped ? ++i : i]);
+      if (!continues) lines.back().second.push_back(line[escaped ? ++i : i]);
     }
   }
   return lines;
@@ -240,62 +226,29 @@ Result<bool> is_for(const Line& line, std::string_view node) {
   return matches(line.target, node);
 }
 
-using IsSelected = std::function<Result<bool>(const Line&)>;
-
-// Fills in the check, or updates the variables if the line only sets some.
-Result<void> evaluate(const Line& line, Variables& variables, CheckLine& check_line) {
-  TRY_ASSIGN(auto command, read_command(line.command, variables));
-  if (command.words.empty()) {
-    for (auto& setting : command.settings) variables[setting.name] = std::move(setting.value);
-    return {};
-  }
-  check_line.check = std::move(command.words.front());
-  check_line.arguments.assign(std::make_move_iterator(command.words.begin() + 1),
-                              std::make_move_iterator(command.words.end()));
-  check_line.unresolved = std::move(command.unresolved);
-  return {};
-}
-
-std::vector<CheckLine> select_lines(const Config& config, std::string_view node,
-                                    const IsSelected& is_selected) {
-  auto variables = variables_of(node);
-  std::vector<CheckLine> selected;
-  for (const auto& line : config.lines) {
-    CheckLine check_line{.number = line.number, .complaint = line.complaint};
-    const auto wanted = line.complaint.empty() ? is_selected(line) : Result<bool>(false);
-    if (!wanted) check_line.complaint = wanted.error().message;
-    if (wanted && *wanted) {
-      const auto evaluated = evaluate(line, variables, check_line);
-      if (!evaluated) check_line.complaint = evaluated.error().message;
-    }
-    if (!check_line.check.empty() || !check_line.complaint.empty()) {
-      selected.push_back(std::move(check_line));
-    }
-  }
-  return selected;
-}
-
 }  // namespace
 
-Result<Command> read_command(std::string_view text, const Variables& variables) {
-  WordSplitter splitter(text, variables);
-  TRY_ASSIGN(const auto words, splitter.split());
-  Command command;
+Result<void> read_command(std::string_view text, Variables& variables, CheckLine& line) {
+  TRY_ASSIGN(const auto words, WordSplitter(text, variables).split());
+  std::vector<const Word*> settings;
   bool exporting = false;
   for (const auto& word : words) {
-    const auto setting = command.words.empty() ? setting_of(word) : std::nullopt;
-    if (setting) {
-      command.settings.push_back(*setting);
-    } else if (exporting && !is_name(word.text)) {
-      return make_error(fmt::format("invalid export of \"{}\"", printable(word.text, 40)));
-    } else if (command.words.empty() && word.text == "export") {
+    const bool is_first = line.check.empty();
+    if (is_first && is_setting(word.text)) {
+      settings.push_back(&word);
+    } else if (exporting ? !is_name(word.text) : is_first && word.text.empty()) {
+      return make_error(fmt::format("invalid word \"{}\"", printable(word.text, 40)));
+    } else if (is_first && word.text == "export") {
       exporting = true;
     } else if (!exporting) {
-      command.words.push_back(word.text);
-      if (!word.known && command.unresolved.empty()) command.unresolved = splitter.unresolved();
+      if (is_first) line.check = word.text;
+      if (!is_first) line.arguments.push_back(word.text);
+      if (line.unresolved.empty()) line.unresolved = word.unresolved;
     }
   }
-  return command;
+  if (!line.check.empty()) return {};
+  for (const auto* const word : settings) apply_setting(*word, variables);
+  return {};
 }
 
 Config parse_config(std::string file, std::string_view text) {
@@ -314,12 +267,23 @@ std::string unknown_variable(const CheckLine& line) {
   return fmt::format("the variable ${} has no known value", printable(line.unresolved, 40));
 }
 
-std::vector<CheckLine> check_lines_on(const Config& config, std::string_view node) {
-  return select_lines(config, node, [&](const Line& line) { return is_for(line, node); });
-}
-
-std::vector<CheckLine> all_check_lines(const Config& config) {
-  return select_lines(config, {}, [](const Line&) { return true; });
+std::vector<CheckLine> check_lines(const Config& config, std::optional<std::string_view> node) {
+  auto variables = variables_of(node.value_or(""));
+  std::vector<CheckLine> selected;
+  for (const auto& line : config.lines) {
+    CheckLine check_line{.number = line.number, .complaint = line.complaint};
+    if (line.complaint.empty()) {
+      const auto wanted = node ? is_for(line, *node) : Result<bool>(true);
+      const auto read = wanted.and_then([&](bool is_wanted) {
+        return is_wanted ? read_command(line.command, variables, check_line) : Result<void>();
+      });
+      if (!read) check_line.complaint = read.error().message;
+    }
+    if (!check_line.check.empty() || !check_line.complaint.empty()) {
+      selected.push_back(std::move(check_line));
+    }
+  }
+  return selected;
 }
 
 }  // namespace muster::nhc

@@ -51,34 +51,21 @@ struct CheckLine {
 // "the variable $NAME has no known value".
 [[nodiscard]] std::string unknown_variable(const CheckLine& line);
 
-// The lines for this node in the order of the file. A setting applies to the lines after it. For an
-// empty `node`, only lines for all nodes can be selected, and the others are complaints.
-[[nodiscard]] std::vector<CheckLine> check_lines_on(const Config& config, std::string_view node);
+// The lines for this node in the order of the file; without a node, the lines for any node. A
+// setting applies to the lines after it. For an empty name, only lines for all nodes can be
+// selected, and the others are complaints.
+[[nodiscard]] std::vector<CheckLine> check_lines(const Config& config,
+                                                 std::optional<std::string_view> node = {});
 
-// The lines for any node.
-[[nodiscard]] std::vector<CheckLine> all_check_lines(const Config& config);
+// The values of variables. One that is set to something that muster cannot evaluate is left out.
+using Variables = std::map<std::string, std::string, std::less<>>;
 
-// A variable without a value is set to something that muster cannot evaluate.
-using Variables = std::map<std::string, std::optional<std::string>, std::less<>>;
-
-struct Setting {
-  std::string name;
-  std::optional<std::string> value;
-
-  bool operator==(const Setting&) const = default;
-};
-
-struct Command {
-  std::vector<Setting> settings;   // NAME=VALUE before the first word, or after `export`
-  std::vector<std::string> words;  // the check and its arguments; empty for settings alone
-  std::string unresolved;          // the first variable among the words without a value
-
-  bool operator==(const Command&) const = default;
-};
-
-// Understands quotes, backslashes, $NAME, ${NAME} and comments. Returns an error that names the
-// construct for anything that only a shell can evaluate: "$(", ";", "|" …
-[[nodiscard]] Result<Command> read_command(std::string_view text, const Variables& variables);
+// Reads the check and its arguments from a command, or updates the variables if the command only
+// sets some: NAME=VALUE, or the same after `export`. Understands quotes, backslashes, $NAME,
+// ${NAME} and comments. Returns an error that names the construct for anything that only a shell
+// can evaluate: "$(", ";", "|" …
+[[nodiscard]] Result<void> read_command(std::string_view text, Variables& variables,
+                                        CheckLine& line);
 
 // NHC's match strings: a glob, a /regular expression/ or a {range of nodes}, each negated by a
 // leading "!". Returns an error for an invalid expression, which NHC takes to match nothing. A

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -23,11 +24,6 @@ namespace {
 
 using checks::counted;
 
-struct NamedPort {
-  std::string name;  // mlx5_ib0:1
-  const IbPort* port = nullptr;
-};
-
 // Returns nothing if it depends on an unknown fact.
 std::optional<bool> is_up(const IbPort& port, std::optional<double> rate) {
   if (!port.state || !port.physical_state || (rate && !port.rate_gbps)) return std::nullopt;
@@ -35,33 +31,6 @@ std::optional<bool> is_up(const IbPort& port, std::optional<double> rate) {
   constexpr unsigned kLinkUp = 5;
   return *port.state == kActive && *port.physical_state == kLinkUp &&
          (!rate || std::abs(*port.rate_gbps - *rate) < 0.01);
-}
-
-std::string describe(const NamedPort& seen) {
-  return fmt::format("{}: state {}, physical state {}, {:g} Gb/s", seen.name,
-                     seen.port->state.value_or(0), seen.port->physical_state.value_or(0),
-                     seen.port->rate_gbps.value_or(0));
-}
-
-// Returns the ports that match a glob such as "mlx5_0:1" or "mlx5_*". Adds HCAs whose ports could
-// not be read to `unread`.
-std::vector<NamedPort> ports_named(const Infiniband& infiniband, std::string_view wanted,
-                                   std::vector<std::string>& unread) {
-  const auto device = wanted.substr(0, wanted.find(':'));
-  std::vector<NamedPort> ports;
-  for (const auto& hca : infiniband.hcas) {
-    if (!wanted.empty() && !matches_glob(device, hca.name)) continue;
-    if (!hca.ports) {
-      unread.push_back(hca.name);
-      continue;
-    }
-    for (const auto& port : *hca.ports) {
-      auto name = fmt::format("{}:{}", hca.name, port.number);
-      const bool any_port = device.size() == wanted.size();
-      if (any_port || matches_glob(wanted, name)) ports.push_back({std::move(name), &port});
-    }
-  }
-  return ports;
 }
 
 // Matches like `grep -w`: no word character may precede or follow the match.
@@ -76,82 +45,86 @@ bool has_words(std::string_view text, std::string_view words) {
   return false;
 }
 
-// "HOURS [COUNT]"; each may be missing.
+// An argument that may be missing.
 Result<std::uint64_t> number_in(std::string_view word, std::uint64_t otherwise) {
   constexpr std::uint64_t kMost = 100'000;
   if (word.empty()) return otherwise;
   const auto number = parse_unsigned(word);
   if (number && *number <= kMost) return *number;
-  return make_error(fmt::format("\"{}\", expected a whole number", printable(word, 40)));
+  return unexpected_word(word, "a whole number");
 }
 
-// [RATE [DEVICE[:PORT]]]: a port is ACTIVE, LinkUp and at the rate.
-Findings judge_ib_port(const JudgedLine& line) {
+// [RATE [DEVICE[:PORT]]]: a port is ACTIVE, LinkUp and at the rate. The device is a glob such as
+// "mlx5_0:1" or "mlx5_*".
+Result<Findings> judge_ib_port(const JudgedLine& line) {
   const auto word = line.argument(0);
-  const auto wanted = line.argument(1);
-  std::optional<double> rate;
-  if (!word.empty()) {
-    const auto number = parse_number(word);
-    if (!number) {
-      return {not_judged(fmt::format("\"{}\", expected a rate in Gb/s", printable(word, 40)))};
-    }
-    rate = *number;
-  }
+  const auto rate = parse_number(word);
+  if (!rate && !word.empty()) return unexpected_word(word, "a rate in Gb/s");
+  const auto wanted_rate = rate ? std::optional(*rate) : std::nullopt;
   const auto& infiniband = line.snapshot.infiniband;
   // An older snapshot lacks this fact.
   if (infiniband.ok() && infiniband->umad.is_absent() && infiniband->umad != Fact<std::string>()) {
-    return {checks::failed(checks::kNode,
-                           "ib_umad is not loaded: no /sys/class/infiniband_mad/abi_version",
-                           Remedy::fix_config)};
+    return Findings{checks::failed(
+        checks::kNode, "ib_umad is not loaded: no /sys/class/infiniband_mad/abi_version",
+        Remedy::fix_config)};
   }
+  const auto wanted = line.argument(1);
   const auto device = wanted.empty() ? checks::kNode : wanted;
-  std::vector<std::string> unread;
-  const auto ports = ports_named(*infiniband, wanted, unread);
-  for (const auto& seen : ports) {
-    const auto up = is_up(*seen.port, rate);
-    if (!up) unread.push_back(seen.name);
-    if (!up.value_or(false)) continue;
-    return {checks::passed(fmt::format("{} is ACTIVE (LinkUp) at {:g} Gb/s", seen.name,
-                                       seen.port->rate_gbps.value_or(0)),
-                           device)};
+  const auto hca_glob = wanted.substr(0, wanted.find(':'));
+  std::string unread, seen;  // the first of each
+  for (const auto& hca : infiniband->hcas) {
+    if (!wanted.empty() && !matches_glob(hca_glob, hca.name)) continue;
+    if (!hca.ports && unread.empty()) unread = hca.name;
+    for (const auto& port : hca.ports.value_or(std::vector<IbPort>())) {
+      const auto name = fmt::format("{}:{}", hca.name, port.number);
+      if (hca_glob.size() != wanted.size() && !matches_glob(wanted, name)) continue;
+      const auto up = is_up(port, wanted_rate);
+      const double gbps = port.rate_gbps.value_or(0);
+      if (up.value_or(false)) {
+        return Findings{
+            checks::passed(fmt::format("{} is ACTIVE (LinkUp) at {:g} Gb/s", name, gbps), device)};
+      }
+      if (!up && unread.empty()) unread = name;
+      if (!seen.empty()) continue;
+      seen = fmt::format("{}: state {}, physical state {}, {:g} Gb/s", name, port.state.value_or(0),
+                         port.physical_state.value_or(0), gbps);
+    }
   }
   if (!unread.empty()) {
-    return {not_judged(fmt::format("{}: cannot read its state or rate", unread.front()),
-                       unread.front())};
+    return Findings{not_judged(fmt::format("{}: cannot read its state or rate", unread), unread)};
   }
-  const auto expected =
-      fmt::format("ACTIVE (4), LinkUp (5){}", rate ? fmt::format(", {:g} Gb/s", *rate) : "");
-  const auto seen = ports.empty() ? std::string("no such port") : describe(ports.front());
-  return {checks::failed(device, fmt::format("{}, expected {}", seen, expected),
-                         checks::hardware_remedy(line.snapshot))};
+  return Findings{checks::failed(
+      device,
+      fmt::format("{}, expected ACTIVE (4), LinkUp (5){}", seen.empty() ? "no such port" : seen,
+                  rate ? fmt::format(", {:g} Gb/s", *rate) : ""),
+      checks::hardware_remedy(line.snapshot))};
 }
 
 // [HOURS [COUNT]]: links that went down, according to the kernel log.
-Findings judge_link_flaps(const JudgedLine& line) {
-  const auto hours = number_in(line.argument(0), 24);
-  const auto limit = number_in(line.argument(1), 5);
-  if (!hours || !limit) return {not_judged((hours ? limit : hours).error().message)};
+Result<Findings> judge_link_flaps(const JudgedLine& line) {
+  TRY_ASSIGN(const auto hours, number_in(line.argument(0), 24));
+  TRY_ASSIGN(const auto limit, number_in(line.argument(1), 5));
   const auto& uptime = line.snapshot.identity->uptime_s;
-  if (!uptime) return {checks::not_known(checks::kNode, "the time since boot", uptime)};
-  const double begin_us = (*uptime - kHour * static_cast<double>(*hours)) * kMicrosecondsPerSecond;
+  if (!uptime) return Findings{checks::not_known(checks::kNode, "the time since boot", uptime)};
+  const double begin_us = (*uptime - kHour * static_cast<double>(hours)) * kMicrosecondsPerSecond;
   Findings findings;
   for (const auto& [adapter, times] : checks::link_downs_by_adapter(line.snapshot, begin_us)) {
-    if (times < *limit) continue;
+    if (times < limit) continue;
     findings.push_back(checks::failed(
         adapter,
         fmt::format("the link went down {} in {} h by the kernel log, expected fewer than {}",
-                    counted(times, "time"), *hours, *limit),
+                    counted(times, "time"), hours, limit),
         checks::hardware_remedy(line.snapshot),
-        {checks::count_value(times), checks::count_value(*limit)}));
+        {checks::count_value(times), checks::count_value(limit)}));
   }
   return checks::or_pass(std::move(findings),
                          fmt::format("no link went down {} or more in {} h by the kernel log",
-                                     counted(*limit, "time"), *hours));
+                                     counted(limit, "time"), hours));
 }
 
 // Without a number of links in the profile, gpu.nvlink_state only compares the GPUs.
-Findings judge_nvlinks(const JudgedLine& line) {
-  if (line.profile.gpu->nvlink_state.links) return {};
+Result<Findings> judge_nvlinks(const JudgedLine& line) {
+  if (line.profile.gpu->nvlink_state.links) return Findings();
   return checks::gpu::each(
       line.snapshot,
       [](const Gpu& gpu) -> std::optional<Finding> {
@@ -167,7 +140,7 @@ Findings judge_nvlinks(const JudgedLine& line) {
 }
 
 // VERSION: the VBIOS version of each GPU contains it as whole words.
-Findings judge_vbios(const JudgedLine& line) {
+Result<Findings> judge_vbios(const JudgedLine& line) {
   const auto wanted = line.argument(0);
   return checks::gpu::each(
       line.snapshot,
@@ -185,17 +158,16 @@ Findings judge_vbios(const JudgedLine& line) {
 }
 
 // COUNT rocm: the number of GPUs with the amdgpu driver, as rocm-smi lists them.
-Findings judge_amd_count(const JudgedLine& line) {
-  const auto wanted = number_in(line.argument(0), 0);
-  if (!wanted) return {not_judged(wanted.error().message)};
+Result<Findings> judge_amd_count(const JudgedLine& line) {
+  TRY_ASSIGN(const auto wanted, number_in(line.argument(0), 0));
   const auto seen = line.snapshot.pci->amd_gpus.size();
   auto message = fmt::format("{} with the amdgpu driver", counted(seen, "GPU"));
-  if (seen == *wanted) return {checks::passed(std::move(message))};
+  if (seen == wanted) return Findings{checks::passed(std::move(message))};
   auto finding =
-      checks::failed(checks::kNode, fmt::format("{}, expected {}", message, *wanted),
-                     Remedy::reboot, {checks::count_value(seen), checks::count_value(*wanted)});
+      checks::failed(checks::kNode, fmt::format("{}, expected {}", message, wanted), Remedy::reboot,
+                     {checks::count_value(seen), checks::count_value(wanted)});
   finding.code = "NHC2009";
-  return {std::move(finding)};
+  return Findings{std::move(finding)};
 }
 
 Seconds hours(int count) { return {kHour * count}; }
@@ -213,69 +185,76 @@ const ArgumentLimit kNvmeCount{"host.nvme.count",
                                [](Profile& p, int n) { p.host->nvme.count = n; }};
 
 // Above a profile's limit the check warns; above a line's limit it fails.
+void set_corrected_errors(Profile& profile, Limit<int>& limit, int count) {
+  limit = count;
+  profile.policies["gpu.ecc_corrected"].warn_as = Outcome::fail;
+}
+
 const ArgumentLimit kDramErrors{"gpu.ecc_corrected.dram_warn_above", [](Profile& p, int n) {
-                                  p.gpu->ecc_corrected.dram_warn_above = n;
-                                  p.policies["gpu.ecc_corrected"].warn_as = Outcome::fail;
+                                  set_corrected_errors(p, p.gpu->ecc_corrected.dram_warn_above, n);
                                 }};
 const ArgumentLimit kSramErrors{"gpu.ecc_corrected.sram_warn_above", [](Profile& p, int n) {
-                                  p.gpu->ecc_corrected.sram_warn_above = n;
-                                  p.policies["gpu.ecc_corrected"].warn_as = Outcome::fail;
+                                  set_corrected_errors(p, p.gpu->ecc_corrected.sram_warn_above, n);
                                 }};
 
-// Azure's scripts pass if the GPUs lack the feature.
-Row gpu_checks(std::string_view name, std::vector<std::string_view> checks) {
-  return {.name = name, .checks = std::move(checks), .of_gpus = true, .may_skip = true};
+// A line about GPUs also runs the checks for a driver and for GPUs. It passes if the GPUs lack the
+// feature, as Azure's scripts do.
+Row gpu_checks(std::string_view name, std::initializer_list<std::string_view> checks = {}) {
+  Row row{.name = name, .checks = {"gpu.driver", "gpu.present"}, .of_gpus = true, .may_skip = true};
+  row.checks.insert(row.checks.end(), checks);
+  return row;
+}
+
+Row amd_count(std::string_view name) {
+  return {.name = name,
+          .least = 2,
+          .most = 2,
+          .checks = {"gpu.ras", "gpu.amd"},
+          .judge = judge_amd_count,
+          .needs = Probe::pci};
 }
 
 }  // namespace
 
-const Row& amd_count_row() {
-  static const Row row{.name = "check_gpu_count",
-                       .least = 2,
-                       .most = 2,
-                       .checks = {"gpu.ras", "gpu.amd"},
-                       .judge = judge_amd_count,
-                       .needs = Probe::pci};
-  return row;
-}
-
 std::vector<Row> device_rows() {
+  auto count = gpu_checks("check_gpu_count");
+  count.least = 1;
+  count.most = 2;
+  count.limits = {kGpuCount};
+  auto ecc =
+      gpu_checks("check_gpu_ecc", {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_corrected",
+                                   "gpu.ecc_remapped_rows", "gpu.ecc_retired_pages"});
+  ecc.most = 2;
+  ecc.limits = {kDramErrors, kSramErrors};
+  auto vbios = gpu_checks("check_vbios_version");
+  vbios.least = vbios.most = 1;
+  vbios.judge = judge_vbios;
+  vbios.needs = Probe::nvml;
+  auto nvlinks = gpu_checks("check_nvlink_status", {"gpu.nvlink_state"});
+  nvlinks.judge = judge_nvlinks;
+  nvlinks.needs = Probe::nvml;
   return {
       {.name = "check_hw_ib",
        .most = 2,
        .judge = judge_ib_port,
        .needs = Probe::infiniband,
        .judges_absence = true},
-      {.name = "check_nv_healthmon", .of_gpus = true},
-      {.name = "check_gpu_count", .least = 1, .most = 2, .limits = {kGpuCount}, .of_gpus = true},
+      gpu_checks("check_nv_healthmon"),
+      amd_count("check_gpu_count rocm"),
+      amd_count("check_gpu_count amd"),
+      std::move(count),
       gpu_checks("check_nvsmi_healthmon", {"gpu.recovery_action", "gpu.firmware"}),
       {.name = "check_gpu_xid",
        .most = 1,
        .checks = {"gpu.xid"},
        .limits = {kXidWindow},
        .may_skip = true},
-      {.name = "check_gpu_ecc",
-       .most = 2,
-       .checks = {"gpu.ecc_uncorrectable", "gpu.ecc_sram", "gpu.ecc_corrected",
-                  "gpu.ecc_remapped_rows", "gpu.ecc_retired_pages"},
-       .limits = {kDramErrors, kSramErrors},
-       .of_gpus = true,
-       .may_skip = true},
+      std::move(ecc),
       gpu_checks("check_gpu_clock_throttling", {"gpu.clocks"}),
       gpu_checks("check_app_gpu_clocks", {"gpu.clocks"}),
       gpu_checks("check_gpu_persistence", {"gpu.persistence"}),
-      {.name = "check_vbios_version",
-       .least = 1,
-       .most = 1,
-       .of_gpus = true,
-       .judge = judge_vbios,
-       .needs = Probe::nvml},
-      {.name = "check_nvlink_status",
-       .checks = {"gpu.nvlink_state"},
-       .of_gpus = true,
-       .may_skip = true,
-       .judge = judge_nvlinks,
-       .needs = Probe::nvml},
+      std::move(vbios),
+      std::move(nvlinks),
       {.name = "check_ib_link_flapping",
        .most = kAny,
        .checks = {"ib.present", "ib.flaps"},

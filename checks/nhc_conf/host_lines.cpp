@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -31,23 +30,20 @@ struct Amount {
 // "5%"; "1915071MB" in powers of 1024, in kB without a unit; "10k" inodes in powers of 1000.
 Result<Amount> parse_amount(std::string_view text, Unit unit) {
   constexpr std::string_view kPowers = "kmgtpe";
-  auto number = text;
-  const bool percent = number.ends_with('%');
-  if (percent) number.remove_suffix(1);
   const bool bytes = unit == Unit::bytes;
-  if (bytes && (number.ends_with('b') || number.ends_with('B'))) number.remove_suffix(1);
-  const auto last = number.empty() ? '\0' : number.back();
-  const auto found =
-      kPowers.find(static_cast<char>(std::tolower(static_cast<unsigned char>(last))));
-  const bool scaled = found != std::string_view::npos;
-  if (scaled) number.remove_suffix(1);
+  const bool percent = text.ends_with('%');
+  auto number = lower_case(text.substr(0, text.size() - (percent ? 1 : 0)));
+  if (bytes && number.ends_with('b')) number.pop_back();
+  const auto place = number.empty() ? std::string::npos : kPowers.find(number.back());
+  const bool scaled = place != std::string::npos;
+  if (scaled) number.pop_back();
   const auto value = parse_unsigned(number);
   if (!value || (percent && (*value > 100 || scaled))) {
-    return make_error(fmt::format("\"{}\", expected an amount such as {} or 5%",
-                                  printable(text, 40), bytes ? "512MB" : "10k"));
+    return unexpected_word(text,
+                           fmt::format("an amount such as {} or 5%", bytes ? "512MB" : "10k"));
   }
   if (percent) return Amount{static_cast<double>(*value), true};
-  const auto power = scaled ? static_cast<int>(found) + 1 : bytes ? 1 : 0;
+  const auto power = scaled ? static_cast<int>(place) + 1 : bytes ? 1 : 0;
   return Amount{static_cast<double>(*value) * std::pow(bytes ? 1024.0 : 1000.0, power)};
 }
 
@@ -66,33 +62,32 @@ struct Options {
 // `known`: the option letters, as for getopt: a colon after one that takes a value.
 Result<Options> read_options(const std::vector<std::string>& arguments, std::string_view known) {
   Options options;
-  std::size_t next = 0;
-  for (; next < arguments.size() && arguments[next].size() > 1 && arguments[next][0] == '-';
-       ++next) {
-    const std::string_view word = arguments[next];
-    if (word == "--") {
-      ++next;
+  auto word = arguments.begin();
+  for (; word != arguments.end() && word->size() > 1 && word->front() == '-'; ++word) {
+    if (*word == "--") {
+      ++word;
       break;
     }
-    for (std::size_t i = 1; i < word.size(); ++i) {
-      const auto place = word[i] == ':' ? std::string_view::npos : known.find(word[i]);
+    for (std::size_t i = 1; i < word->size(); ++i) {
+      const char letter = (*word)[i];
+      const auto place = letter == ':' ? std::string_view::npos : known.find(letter);
       if (place == std::string_view::npos) {
         return make_error(
-            fmt::format("-{} is not translated, let NHC run it", printable(word.substr(i, 1), 8)));
+            fmt::format("-{} is not translated, let NHC run it", printable(word->substr(i, 1), 8)));
       }
-      const bool takes_value = known.substr(place + 1).starts_with(':');
-      auto value = takes_value ? word.substr(i + 1) : std::string_view();
-      if (takes_value && value.empty()) {
-        if (++next == arguments.size()) {
-          return make_error(fmt::format("-{}: missing value", word[i]));
-        }
-        value = arguments[next];
+      auto& values = options.given[letter];
+      if (!known.substr(place + 1).starts_with(':')) {
+        values.emplace_back();
+        continue;
       }
-      options.given[word[i]].emplace_back(value);
-      if (takes_value) break;
+      values.push_back(word->substr(i + 1));
+      if (!values.back().empty()) break;
+      if (++word == arguments.end()) return make_error(fmt::format("-{}: missing value", letter));
+      values.back() = *word;
+      break;
     }
   }
-  options.rest.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());
+  options.rest.assign(word, arguments.end());
   return options;
 }
 
@@ -104,33 +99,45 @@ bool counts_threads_as_sockets(const Cpu& cpu, const JudgedLine& line) {
          line.argument(1) == line.argument(0) && line.argument(2) == line.argument(0);
 }
 
+// Compares each argument with a count or an amount of the node; an empty one leaves it out.
+template <class T, class Parse, class Judge>
+void compare(const JudgedLine& line, std::size_t index, std::string_view what, const Fact<T>& seen,
+             const Parse& parse, const Judge& judge, Findings& findings) {
+  const auto word = line.argument(index);
+  if (word.empty()) return;
+  if (const auto limit = parse(word); !limit) {
+    findings.push_back(
+        not_judged(fmt::format("\"{}\", expected a number for {}", printable(word, 40), what)));
+  } else if (!seen) {
+    findings.push_back(checks::not_known(kNode, what, seen));
+  } else {
+    checks::append(findings, judge(*seen, *limit));
+  }
+}
+
 // MIN [MAX [TOLERANCE]]. As in NHC, a tolerance in percent is one of the observed size.
-Result<Finding> judge_size(const JudgedLine& line, std::string_view what,
-                           const Fact<std::uint64_t>& size, Remedy too_small) {
-  if (!size) return checks::not_known(kNode, fmt::format("the size of {}", what), size);
+Result<Findings> judge_size(const JudgedLine& line, std::string_view what,
+                            const Fact<std::uint64_t>& size, Remedy too_small) {
+  if (!size) return Findings{checks::not_known(kNode, fmt::format("the size of {}", what), size)};
   const auto seen = static_cast<double>(*size);
-  const auto word = [&](std::size_t index) {
-    return line.argument(index).empty() ? "0" : line.argument(index);
+  const auto amount = [&](std::size_t index) {
+    const auto word = line.argument(index);
+    return parse_amount(word.empty() ? "0" : word, Unit::bytes);
   };
-  TRY_ASSIGN(const auto least, parse_amount(word(0), Unit::bytes));
-  TRY_ASSIGN(const auto most, parse_amount(word(1), Unit::bytes));
-  TRY_ASSIGN(const auto tolerance, parse_amount(word(2), Unit::bytes));
+  TRY_ASSIGN(const auto least, amount(0));
+  TRY_ASSIGN(const auto most, amount(1));
+  TRY_ASSIGN(const auto tolerance, amount(2));
   const double band = tolerance.percent ? seen * tolerance.value / 100 : tolerance.value;
   const bool low = seen + band < least.value;
   const bool high = !line.argument(1).empty() && seen - band > most.value;
   auto message = fmt::format("{} of {}", size_in_words(seen), what);
-  if (!low && !high) return checks::passed(std::move(message));
+  if (!low && !high) return Findings{checks::passed(std::move(message))};
   const double limit = low ? least.value : most.value;
   message += fmt::format(", expected at {} {}", low ? "least" : "most", size_in_words(limit));
   if (band > 0) message += fmt::format(" within {}", line.argument(2));
-  return checks::failed(kNode, std::move(message), low ? too_small : Remedy::fix_config,
-                        {count_value(*size), count_value(static_cast<std::uint64_t>(limit)), "B"});
-}
-
-// The finding, or one that names the invalid argument.
-Findings or_not_judged(Result<Finding> finding, std::string_view device = kNode) {
-  if (!finding) return {not_judged(finding.error().message, device)};
-  return {*std::move(finding)};
+  return Findings{
+      checks::failed(kNode, std::move(message), low ? too_small : Remedy::fix_config,
+                     {count_value(*size), count_value(static_cast<std::uint64_t>(limit)), "B"})};
 }
 
 const Mount* mount_at(const Snapshot& snapshot, std::string_view point) {
@@ -213,13 +220,12 @@ Finding judge_point(const Snapshot& snapshot, const WantedMount& wanted, const s
                         point);
 }
 
-Findings judge_mounts(const JudgedLine& line, std::string_view option) {
-  auto wanted = wanted_mount(line.line);
-  if (!wanted) return {not_judged(wanted.error().message)};
-  if (!option.empty()) wanted->options.emplace_back(option);
+Result<Findings> judge_mounts(const JudgedLine& line, std::string_view option) {
+  TRY_ASSIGN(auto wanted, wanted_mount(line.line));
+  if (!option.empty()) wanted.options.emplace_back(option);
   Findings findings;
-  for (const auto& point : wanted->points) {
-    findings.push_back(judge_point(line.snapshot, *wanted, point));
+  for (const auto& point : wanted.points) {
+    findings.push_back(judge_point(line.snapshot, wanted, point));
   }
   return findings;
 }
@@ -247,9 +253,11 @@ Usage usage_of(const Space& space, Unit unit) {
 }
 
 // Free space must reach the limit, used space must stay below it.
-Result<Finding> judge_usage(const std::string& point, std::string_view word, const Usage& usage,
-                            bool free) {
-  TRY_ASSIGN(const auto limit, parse_amount(word, usage.unit));
+Finding judge_usage(const std::string& point, std::string_view word, const Usage& usage,
+                    bool free) {
+  const auto parsed = parse_amount(word, usage.unit);
+  if (!parsed) return not_judged(parsed.error().message, point);
+  const auto& limit = *parsed;
   const double amount = free ? usage.available : usage.used;
   const double percent = free ? 100 - usage.used_percent() : usage.used_percent();
   const double seen = limit.percent ? percent : amount;
@@ -263,24 +271,20 @@ Result<Finding> judge_usage(const std::string& point, std::string_view word, con
 }
 
 // POINT LIMIT. NHC passes a point without a file system, and one that counts nothing.
-Findings judge_space(const JudgedLine& line, Unit unit, bool free) {
+Finding judge_space(const JudgedLine& line, Unit unit, bool free) {
   const std::string point = printable(line.argument(0));
   const Mount* mount = mount_at(line.snapshot, line.argument(0));
-  if (mount == nullptr) {
-    return {checks::skipped(fmt::format("nothing is mounted on {}", point), point)};
-  }
+  if (mount == nullptr)
+    return checks::skipped(fmt::format("nothing is mounted on {}", point), point);
   if (mount->hung) {
-    return {
-        checks::failed(point, fmt::format("{} does not answer", point), Remedy::restart_service)};
+    return checks::failed(point, fmt::format("{} does not answer", point), Remedy::restart_service);
   }
   if (!mount->space) {
-    return {checks::not_known(point, fmt::format("the space of {}", point), mount->space)};
+    return checks::not_known(point, fmt::format("the space of {}", point), mount->space);
   }
   const auto usage = usage_of(*mount->space, unit);
-  if (usage.used + usage.available <= 0) {
-    return {checks::skipped(fmt::format("{} reports no size", point), point)};
-  }
-  return or_not_judged(judge_usage(point, line.argument(1), usage, free), point);
+  if (usage.used + usage.available > 0) return judge_usage(point, line.argument(1), usage, free);
+  return checks::skipped(fmt::format("{} reports no size", point), point);
 }
 
 // Services that distributions run as units of another name.
@@ -301,97 +305,89 @@ std::string unit_of(const Services& services, std::string_view name) {
   return name.ends_with(".service") ? std::string(name) : fmt::format("{}.service", name);
 }
 
-Findings judge_cpuinfo(const JudgedLine& line) {
+Result<Findings> judge_cpuinfo(const JudgedLine& line) {
   const auto& cpu = *line.snapshot.cpu;
   if (counts_threads_as_sockets(cpu, line)) {
-    return {checks::passed(
+    return Findings{checks::passed(
         fmt::format("{}, which NHC counts as sockets", counted(*cpu.threads, "thread")))};
   }
-  const std::array<std::pair<std::string_view, const Fact<unsigned>*>, 3> counts{
-      {{"socket", &cpu.sockets}, {"core", &cpu.cores}, {"thread", &cpu.threads}}};
   Findings findings;
   std::vector<std::string> seen;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const auto& [noun, count] = counts.at(i);
-    if (*count) seen.push_back(counted(**count, noun));
-    const auto word = line.argument(i);
-    if (word.empty()) continue;
-    const auto expected = parse_unsigned(word);
-    if (!expected) {
-      findings.push_back(
-          not_judged(fmt::format("\"{}\", expected a number of {}s", printable(word, 40), noun)));
-    } else if (!*count) {
-      findings.push_back(checks::not_known(kNode, fmt::format("the number of {}s", noun), *count));
-    } else if (**count != *expected) {
-      findings.push_back(checks::failed(
-          kNode, fmt::format("{}, expected {}", counted(**count, noun), *expected),
-          **count < *expected ? checks::hardware_remedy(line.snapshot) : Remedy::fix_config,
-          {count_value(**count), count_value(*expected)}));
-    }
-  }
+  const auto judge = [&](std::size_t index, std::string_view noun, const Fact<unsigned>& count) {
+    if (count) seen.push_back(counted(*count, noun));
+    compare(
+        line, index, fmt::format("the number of {}s", noun), count, parse_unsigned,
+        [&](unsigned is, std::uint64_t wanted) -> std::optional<Finding> {
+          if (is == wanted) return std::nullopt;
+          return checks::failed(
+              kNode, fmt::format("{}, expected {}", counted(is, noun), wanted),
+              is < wanted ? checks::hardware_remedy(line.snapshot) : Remedy::fix_config,
+              {count_value(is), count_value(wanted)});
+        },
+        findings);
+  };
+  judge(0, "socket", cpu.sockets);
+  judge(1, "core", cpu.cores);
+  judge(2, "thread", cpu.threads);
   return checks::or_pass(std::move(findings), fmt::format("{}", fmt::join(seen, ", ")));
 }
 
-Findings judge_eth(const JudgedLine& line) {
+Result<Findings> judge_eth(const JudgedLine& line) {
   const auto name = line.argument(0);
   // The probe leaves out lo: every network namespace has one.
-  if (name == "lo") return {checks::passed("lo exists in every network", name)};
+  if (name == "lo") return Findings{checks::passed("lo exists in every network", name)};
   for (const auto& interface : line.snapshot.network->interfaces) {
-    const auto found = matches(name, interface.name);
-    if (!found) return {not_judged(found.error().message)};
-    if (*found) return {checks::passed(fmt::format("the interface {} exists", name), name)};
+    TRY_ASSIGN(const bool found, matches(name, interface.name));
+    if (found) return Findings{checks::passed(fmt::format("the interface {} exists", name), name)};
   }
-  return {checks::failed(name, fmt::format("no interface {}", printable(name, 80)),
-                         Remedy::fix_config, {false, true})};
+  return Findings{checks::failed(name, fmt::format("no interface {}", printable(name, 80)),
+                                 Remedy::fix_config, {false, true})};
 }
 
 // [LOAD1 [LOAD5 [LOAD15]]].
-Findings judge_load(const JudgedLine& line) {
+Result<Findings> judge_load(const JudgedLine& line) {
   const auto& tasks = *line.snapshot.processes;
-  const std::array<std::pair<int, const Fact<double>*>, 3> loads{
-      {{1, &tasks.load1}, {5, &tasks.load5}, {15, &tasks.load15}}};
   Findings findings;
-  for (std::size_t i = 0; i < loads.size(); ++i) {
-    const auto& [minutes, load] = loads.at(i);
-    const auto word = line.argument(i);
-    if (word.empty()) continue;
+  const auto judge = [&](std::size_t index, int minutes, const Fact<double>& load) {
     const auto what = fmt::format("the {}-minute load average", minutes);
-    const auto limit = parse_number(word);
-    if (!limit) {
-      findings.push_back(not_judged(fmt::format("\"{}\", expected a load", printable(word, 40))));
-    } else if (!*load) {
-      findings.push_back(checks::not_known(kNode, what, *load));
-    } else if (**load >= *limit) {
-      findings.push_back(checks::failed(
-          kNode, fmt::format("{} is {:g}, expected less than {:g}", what, **load, *limit),
-          Remedy::watch, {**load, *limit}));
-    }
-  }
+    compare(
+        line, index, what, load, parse_number,
+        [&](double is, double limit) -> std::optional<Finding> {
+          if (is < limit) return std::nullopt;
+          return checks::failed(kNode,
+                                fmt::format("{} is {:g}, expected less than {:g}", what, is, limit),
+                                Remedy::watch, {is, limit});
+        },
+        findings);
+  };
+  judge(0, 1, tasks.load1);
+  judge(1, 5, tasks.load5);
+  judge(2, 15, tasks.load15);
   return checks::or_pass(std::move(findings), "the load is below the limits");
 }
 
 // Judges the systemd unit of the service; NHC looks for a process instead.
-Findings judge_service(const JudgedLine& line) {
-  const auto options = read_options(line.line.arguments, "Scd:ru:");
-  if (!options) return {not_judged(options.error().message)};
-  if (options->rest.size() != 1) return {not_judged("expected one service")};
+Result<Findings> judge_service(const JudgedLine& line) {
+  TRY_ASSIGN(const auto options, read_options(line.line.arguments, "Scd:ru:"));
+  if (options.rest.size() != 1) return make_error("expected one service");
   const auto& services = *line.snapshot.services;
   if (!services.active) {
-    return {checks::not_known(kNode, "the list of active services", services.active)};
+    return Findings{checks::not_known(kNode, "the list of active services", services.active)};
   }
-  const auto name = printable(options->rest.front(), 80);
+  const auto name = printable(options.rest.front(), 80);
   const auto unit = unit_of(services, name);
   if (std::ranges::count(*services.active, unit) == 0) {
-    return {checks::failed(name, fmt::format("{} is not active", unit), Remedy::restart_service)};
+    return Findings{
+        checks::failed(name, fmt::format("{} is not active", unit), Remedy::restart_service)};
   }
-  if (const auto owner = options->given.find('u'); owner != options->given.end()) {
+  if (const auto owner = options.given.find('u'); owner != options.given.end()) {
     const bool wants_root = owner->second.back() == "root" || owner->second.back() == "0";
     const auto& of_root = services.of_root;
     if (!wants_root || !of_root || std::ranges::count(*of_root, unit) == 0) {
-      return {not_judged(fmt::format("the user of {} is not known", unit), name)};
+      return Findings{not_judged(fmt::format("the user of {} is not known", unit), name)};
     }
   }
-  return {checks::passed(fmt::format("{} is active", unit), name)};
+  return Findings{checks::passed(fmt::format("{} is active", unit), name)};
 }
 
 Row direct(std::string_view name, std::size_t least, std::size_t most, ProbeSet needs,
@@ -402,8 +398,9 @@ Row direct(std::string_view name, std::size_t least, std::size_t most, ProbeSet 
 // "POINT LIMIT" of free or used space or inodes.
 template <Unit kUnit, bool kFree>
 Row space_row(std::string_view name) {
-  return direct(name, 2, 2, Probe::mounts,
-                [](const JudgedLine& line) { return judge_space(line, kUnit, kFree); });
+  return direct(name, 2, 2, Probe::mounts, [](const JudgedLine& line) -> Result<Findings> {
+    return Findings{judge_space(line, kUnit, kFree)};
+  });
 }
 
 }  // namespace
@@ -413,13 +410,13 @@ std::vector<Row> host_rows() {
       direct("check_hw_cpuinfo", 0, 3, Probe::cpu, judge_cpuinfo),
       direct("check_hw_physmem", 1, 3, Probe::memory,
              [](const JudgedLine& line) {
-               return or_not_judged(judge_size(line, "memory", line.snapshot.memory->total_bytes,
-                                               checks::hardware_remedy(line.snapshot)));
+               return judge_size(line, "memory", line.snapshot.memory->total_bytes,
+                                 checks::hardware_remedy(line.snapshot));
              }),
       direct("check_hw_swap", 1, 3, Probe::memory,
              [](const JudgedLine& line) {
-               return or_not_judged(judge_size(line, "swap", line.snapshot.memory->swap_total_bytes,
-                                               Remedy::fix_config));
+               return judge_size(line, "swap", line.snapshot.memory->swap_total_bytes,
+                                 Remedy::fix_config);
              }),
       direct("check_hw_eth", 1, 1, Probe::network, judge_eth),
       direct("check_fs_mount", 1, kAny, Probe::mounts,

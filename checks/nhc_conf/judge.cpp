@@ -81,23 +81,10 @@ std::optional<std::string> missing_section(const Snapshot& snapshot, const Row& 
   return missing;
 }
 
-std::vector<std::string> ids_of(const std::vector<std::string_view>& checks) {
-  return {checks.begin(), checks.end()};
-}
-
-std::vector<std::string_view> checks_of(const Row& row) {
-  auto checks = row.checks;
-  if (row.of_gpus && row.benchmark == nullptr) {
-    checks.insert(checks.begin(), {"gpu.driver", "gpu.present"});
-  }
-  return checks;
-}
-
 // muster's own checks. An empty selection would be all checks.
 std::vector<const Check*> own_checks(const Row& row) {
-  const auto checks = checks_of(row);
-  if (checks.empty()) return {};
-  return select_checks(Profile{}, {.only = ids_of(checks)});
+  if (row.checks.empty()) return {};
+  return select_checks(Profile{}, {.only = {row.checks.begin(), row.checks.end()}});
 }
 
 void add_once(std::vector<std::string>& ids, std::string_view id) {
@@ -133,7 +120,7 @@ class Translation {
       return refuse(line, limited.error().message);
     }
     judge_directly(line, *row);
-    for (const auto check : checks_of(*row)) {
+    for (const auto check : row->checks) {
       profile_.policies[std::string(check)].enabled = true;
       add_once(only_, check);
       add_once(ids_, check);
@@ -192,7 +179,7 @@ class Translation {
       if (word.empty()) continue;
       const auto value = parse_unsigned(word);
       if (!value || *value > kMost) {
-        return make_error(fmt::format("\"{}\", expected a whole number", printable(word, 40)));
+        return unexpected_word(word, "a whole number");
       }
       const auto number = static_cast<int>(*value);
       if (const auto [limit, is_new] = limits_.emplace(key, number);
@@ -210,7 +197,8 @@ class Translation {
     if (row.judge == nullptr) return;
     if (const auto missing = missing_section(snapshot_, row)) return refuse(line, *missing);
     auto findings = row.judge({snapshot_, profile_, line});
-    if (!findings.empty()) report(line, std::move(findings));
+    if (!findings) return refuse(line, findings.error().message);
+    if (!findings->empty()) report(line, *std::move(findings));
   }
 
   // A line must not be healthy because none of its checks had anything to judge.
@@ -266,17 +254,17 @@ std::span<const Row> table() {
 }
 
 const Row* row_of(const CheckLine& line) {
-  const auto vendor = line.argument(1);
-  const auto& amd_count = amd_count_row();
-  if (line.check == amd_count.name && (vendor == "rocm" || vendor == "amd")) return &amd_count;
   const auto rows = table();
-  const auto found = std::ranges::find(rows, line.check, &Row::name);
-  return found == rows.end() ? nullptr : &*found;
+  for (const auto& name : {fmt::format("{} {}", line.check, line.argument(1)), line.check}) {
+    const auto found = std::ranges::find(rows, name, &Row::name);
+    if (found != rows.end()) return &*found;
+  }
+  return nullptr;
 }
 
 Needs needs_of(const Config& config, bool active) {
   Needs needs{.probes = Probe::identity, .parts = {}};
-  for (const auto& line : all_check_lines(config)) {
+  for (const auto& line : check_lines(config)) {
     const Row* row = row_of(line);
     if (row == nullptr) continue;
     const auto checks = own_checks(*row);
@@ -293,7 +281,7 @@ Report judge(const Snapshot& snapshot, Profile profile, const Config& config,
              const std::string& context, const Measured& measured) {
   const auto& node = snapshot.identity->hostname;
   Translation translation(snapshot, std::move(profile), config, measured);
-  const auto lines = check_lines_on(config, node);
+  const auto lines = check_lines(config, node);
   for (const auto& line : lines) translation.translate(line);
   if (lines.empty()) {
     translation.translate(

@@ -23,19 +23,15 @@ struct Benchmark {
   // The checks of muster-bench that decide; each must be judged by a limit.
   std::vector<std::string> checks = {"bench.min_busbw"};
   std::string code = {};  // Azure's, for a failure
-  bool own_profile =
-      false;  // the words name a profile: do not add the caller's --profile and --set
+  // The words name a profile: do not add the caller's --profile and --set.
+  bool own_profile = false;
 
   bool operator==(const Benchmark&) const = default;
 };
 
-struct BenchmarkLine {
-  int number = 0;
-  Result<Benchmark> benchmark;  // or why nothing can run
-};
-
-[[nodiscard]] std::vector<BenchmarkLine> benchmarks_on(const Config& config,
-                                                       const Snapshot& snapshot);
+// The benchmarks by line number, or why one cannot run.
+[[nodiscard]] std::map<int, Result<Benchmark>> benchmarks_on(const Config& config,
+                                                             const Snapshot& snapshot);
 
 struct BenchmarkOutput {
   int status = 0;

@@ -72,28 +72,27 @@ std::string excess_in_glob(std::string_view pattern) {
 
 // bash also matches [[ … =~ … ]] with the C library's POSIX extended expressions.
 Result<bool> matches_regex(const std::string& pattern, const std::string& text) {
-  if (const auto excess = excess_in_regex(pattern); !excess.empty()) {
-    return make_error(fmt::format("the expression /{}/: {}", printable(pattern, 80), excess));
-  }
+  if (auto excess = excess_in_regex(pattern); !excess.empty()) return make_error(std::move(excess));
   regex_t compiled{};
-  const int failure = ::regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB);
-  if (failure != 0) {
+  if (const int failure = ::regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB)) {
     std::array<char, 128> why{};
     ::regerror(failure, &compiled, why.data(), why.size());
-    return make_error(fmt::format("the expression /{}/: {}", printable(pattern, 80), why.data()));
+    return make_error(why.data());
   }
   const bool found = ::regexec(&compiled, text.c_str(), 0, nullptr, 0) == 0;
   ::regfree(&compiled);
   return found;
 }
 
-Result<bool> matches_range(std::string_view range, std::string_view text) {
-  const auto names = expand_hostlist(range);
-  if (!names) {
-    return make_error(
-        fmt::format("the range {{{}}}: {}", printable(range, 80), names.error().message));
-  }
-  return std::ranges::find(*names, text) != names->end();
+Result<bool> matches_range(const std::string& range, const std::string& text) {
+  TRY_ASSIGN(const auto names, expand_hostlist(range));
+  return std::ranges::find(names, text) != names.end();
+}
+
+// The globs of bash's [[ … == … ]].
+Result<bool> matches_extended_glob(const std::string& pattern, const std::string& text) {
+  if (auto excess = excess_in_glob(pattern); !excess.empty()) return make_error(std::move(excess));
+  return ::fnmatch(pattern.c_str(), text.c_str(), FNM_EXTMATCH) == 0;
 }
 
 }  // namespace
@@ -105,21 +104,19 @@ Result<bool> matches(std::string_view expression, std::string_view text) {
   const auto enclosed = [&](char first, char last) {
     return expression.size() >= 2 && expression.front() == first && expression.back() == last;
   };
-  const auto inside = expression.substr(1, std::max<std::size_t>(expression.size(), 2) - 2);
-  Result<bool> found = false;
-  if (enclosed('/', '/')) {
-    found = matches_regex(std::string(inside), std::string(text));
-  } else if (enclosed('{', '}')) {
-    found = matches_range(inside, text);
-  } else {
-    if (const auto excess = excess_in_glob(expression); !excess.empty()) {
-      return make_error(fmt::format("the glob {}: {}", printable(expression, 80), excess));
-    }
-    // The globs of bash's [[ … == … ]].
-    const std::string glob(expression);
-    found = ::fnmatch(glob.c_str(), std::string(text).c_str(), FNM_EXTMATCH) == 0;
+  std::string_view kind = "glob";
+  auto match = matches_extended_glob;
+  std::string pattern(expression);
+  if (enclosed('/', '/') || enclosed('{', '}')) {
+    const bool is_regex = expression.front() == '/';
+    kind = is_regex ? "expression" : "range";
+    match = is_regex ? matches_regex : matches_range;
+    pattern = expression.substr(1, expression.size() - 2);
   }
-  return found ? Result<bool>(*found != negated) : found;
+  const auto found = match(pattern, std::string(text));
+  if (found) return *found != negated;
+  return make_error(
+      fmt::format("the {} {}: {}", kind, printable(expression, 80), found.error().message));
 }
 
 }  // namespace muster::nhc

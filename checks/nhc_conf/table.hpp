@@ -24,8 +24,9 @@ struct JudgedLine {
   [[nodiscard]] std::string_view argument(std::size_t index) const { return line.argument(index); }
 };
 
-// Returns no finding if the row's own checks are enough. The caller adds the line's id and place.
-using JudgeLine = Findings (*)(const JudgedLine& line);
+// Returns no finding if the row's own checks are enough, or an error that says why the line cannot
+// be judged. The caller adds the line's id and place.
+using JudgeLine = Result<Findings> (*)(const JudgedLine& line);
 
 // A limit of the profile that an argument sets.
 struct ArgumentLimit {
@@ -43,8 +44,8 @@ struct Row {
   std::size_t least = 0, most = 0;            // number of arguments
   std::vector<std::string_view> checks = {};  // muster's own checks that run for the line
   std::vector<ArgumentLimit> limits = {};     // of those checks, in the order of the arguments
-  bool of_gpus = false;   // also runs gpu.driver and gpu.present, and fails without a GPU
-  bool may_skip = false;  // the line is judged even if all its checks skip
+  bool of_gpus = false;                       // fails without a GPU
+  bool may_skip = false;                      // the line is judged even if all its checks skip
   JudgeLine judge = nullptr;
   ProbeSet needs = {};          // the sections that `judge` reads
   bool judges_absence = false;  // calls `judge` even if a section is absent
@@ -55,12 +56,16 @@ struct Row {
 [[nodiscard]] std::vector<Row> host_rows();
 [[nodiscard]] std::vector<Row> device_rows();
 [[nodiscard]] std::vector<Row> benchmark_rows();
-// The row of check_gpu_count with a second argument "rocm" or "amd".
-[[nodiscard]] const Row& amd_count_row();
 
 [[nodiscard]] std::span<const Row> table();
 // Returns null for a line that is not translated.
 [[nodiscard]] const Row* row_of(const CheckLine& line);
+
+// The error for an invalid argument.
+[[nodiscard]] inline tl::unexpected<Error> unexpected_word(std::string_view word,
+                                                           std::string_view expected) {
+  return make_error(fmt::format("\"{}\", expected {}", printable(word, 40), expected));
+}
 
 [[nodiscard]] inline Finding not_judged(std::string_view why,
                                         std::string_view device = checks::kNode) {

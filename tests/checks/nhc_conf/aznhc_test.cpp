@@ -52,7 +52,7 @@ bool is_amd(const std::filesystem::path& file) {
 }
 
 bool asks(const Config& config, std::string_view check) {
-  return std::ranges::any_of(all_check_lines(config),
+  return std::ranges::any_of(check_lines(config),
                              [&](const CheckLine& line) { return line.check == check; });
 }
 
@@ -132,7 +132,7 @@ Snapshot node_for(const Config& config, bool volta) {
                 .network = observed(Network{}),
                 .infiniband = observed(Infiniband{.umad = std::string("5")}),
                 .nvml = observed(Nvml{.driver = std::string("580.82.07")})};
-  for (const auto& line : all_check_lines(config)) {
+  for (const auto& line : check_lines(config)) {
     if (line.check == "check_hw_cpuinfo") {
       node.cpu.facts = {
           .sockets = number(line, 0), .cores = number(line, 1), .threads = number(line, 2)};
@@ -305,7 +305,7 @@ TEST(AzureConfigurations, NodesWithGpusOfAmdAreJudgedByTheirDriver) {
     auto node = node_for(config, false);
     node.nvml = {.status = Status::absent, .reason = "no NVML", .facts = {}};
     node.pci = observed(Pci{});
-    for (const auto& line : all_check_lines(config)) {
+    for (const auto& line : check_lines(config)) {
       if (line.check != "check_gpu_count") continue;
       for (std::uint64_t i = 0; i < number(line, 0); ++i) {
         AmdGpu gpu{.address = fmt::format("{:04x}:00:00.0", i + 1)};

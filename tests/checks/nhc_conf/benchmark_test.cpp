@@ -33,7 +33,7 @@ Config config_of(std::string_view text) { return parse_config("nhc.conf", text);
 Result<Benchmark> planned(std::string_view command, const Snapshot& snapshot) {
   const auto found = benchmarks_on(config_of(fmt::format("* || {}\n", command)), snapshot);
   EXPECT_THAT(found, SizeIs(1));
-  return found.empty() ? Result<Benchmark>() : found.front().benchmark;
+  return found.empty() ? Result<Benchmark>() : found.begin()->second;
 }
 
 Benchmark plan(std::string_view command, std::size_t gpus = 8) {
@@ -133,7 +133,7 @@ TEST(NhcBenchmark, OnlyLinesForThisNodeThatMusterBenchCanMeasureRun) {
                                              "n3 || check_nccl_allreduce 460\n"),
                                    node_with(8));
   ASSERT_THAT(found, SizeIs(1));
-  EXPECT_EQ(found.front().number, 4);
+  EXPECT_EQ(found.begin()->first, 4);
 }
 
 TEST(NhcBenchmark, ABenchmarkThatWillRunNeedsTheNumberOfGpus) {

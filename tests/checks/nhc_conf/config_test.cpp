@@ -28,7 +28,7 @@ using ::testing::IsEmpty;
 std::vector<Line> lines_of(std::string_view text) { return parse_config("nhc.conf", text).lines; }
 
 std::vector<CheckLine> check_lines(std::string_view text, std::string_view node = "n3.cluster") {
-  return check_lines_on(parse_config("nhc.conf", text), node);
+  return nhc::check_lines(parse_config("nhc.conf", text), node);
 }
 
 TEST(NhcConfig, SkipsBlankLinesAndComments) {
@@ -105,7 +105,13 @@ TEST(NhcCheckLines, ANodeWithoutANameHasOnlyLinesForAllNodes) {
   EXPECT_THAT(lines[1].complaint, HasSubstr("name of this node is unknown"));
 }
 
-const Variables kVariables{{"DISK", "/scratch"}, {"TWO", "a b"}, {"EMPTY", ""}, {"LOST", {}}};
+const Variables kVariables{{"DISK", "/scratch"}, {"TWO", "a b"}, {"EMPTY", ""}};
+
+Result<CheckLine> read(std::string_view text) {
+  auto variables = kVariables;
+  CheckLine line;
+  return read_command(text, variables, line).map([&] { return line; });
+}
 
 TEST(NhcWords, AreSplitAsAShellSplitsThem) {
   struct Case {
@@ -123,39 +129,41 @@ TEST(NhcWords, AreSplitAsAShellSplitsThem) {
       {R"(a '^x$' /y$/ "$")", {"a", "^x$", "/y$/", "$"}},
       {"a !root * [ab]? {n[1-4]} !/^x/", {"a", "!root", "*", "[ab]?", "{n[1-4]}", "!/^x/"}}};
   for (const auto& [text, words] : cases) {
-    const auto command = read_command(text, kVariables);
-    ASSERT_TRUE(command) << command.error().message;
-    EXPECT_EQ(command->words, words) << text;
+    const auto line = read(text);
+    ASSERT_TRUE(line) << line.error().message;
+    auto seen = line->arguments;
+    seen.insert(seen.begin(), line->check);
+    EXPECT_EQ(seen, words) << text;
   }
 }
 
 TEST(NhcWords, NameTheFirstUnresolvedVariable) {
-  EXPECT_EQ(read_command("check_a $UNSET/x", kVariables)->unresolved, "UNSET");
-  EXPECT_EQ(read_command("check_a \"$LOST\"", kVariables)->unresolved, "LOST");
+  EXPECT_EQ(read("check_a $UNSET/x $LOST")->unresolved, "UNSET");
+  EXPECT_EQ(read("A=$LOST check_a \"$UNSET\"")->unresolved, "UNSET");
 }
 
 TEST(NhcWords, SettingsComeBeforeTheCheckOrAfterExport) {
-  const auto command = read_command("A=1 B='2 3' C=$UNSET check_a D=4", kVariables);
-  ASSERT_TRUE(command);
-  EXPECT_THAT(command->settings,
-              ElementsAre(Setting{"A", "1"}, Setting{"B", "2 3"}, Setting{"C", std::nullopt}));
-  EXPECT_THAT(command->words, ElementsAre("check_a", "D=4"));
-  const auto exported = read_command("export PATH=\"$DISK:/x\" OTHER", kVariables);
-  ASSERT_TRUE(exported);
-  EXPECT_THAT(exported->settings, ElementsAre(Setting{"PATH", "/scratch:/x"}));
-  EXPECT_THAT(exported->words, IsEmpty());
+  auto variables = kVariables;
+  CheckLine line;
+  ASSERT_TRUE(read_command("A=1 B='2 3' check_a D=4", variables, line));
+  EXPECT_EQ(line, (CheckLine{.check = "check_a", .arguments = {"D=4"}}));
+  EXPECT_EQ(variables, kVariables);
+  line = {};
+  ASSERT_TRUE(read_command("export PATH=\"$DISK:/x\" TWO=$UNSET OTHER", variables, line));
+  EXPECT_EQ(line, CheckLine());
+  EXPECT_EQ(variables, (Variables{{"DISK", "/scratch"}, {"EMPTY", ""}, {"PATH", "/scratch:/x"}}));
 }
 
-TEST(NhcWords, RefuseWhatNeedsAShell) {
+TEST(NhcWords, RefuseConstructsThatNeedAShell) {
   for (const auto* text : {"a $(date)", "a \"$(date)\"", "a `date`", "a \"`date`\"", "a ${X:-y}",
                            "a ${X", "a $1", "a $'x'", "a ~/x", "a /dev/{null,zero}", "a {1..3}",
                            "a ; b", "a | b", "a & b", "a < b", "a > b", "(a)"}) {
-    const auto command = read_command(text, kVariables);
+    const auto command = read(text);
     ASSERT_FALSE(command) << text;
     EXPECT_THAT(command.error().message, HasSubstr("needs a shell: not translated")) << text;
   }
-  for (const auto* text : {"a 'b", "a \"b", "a \\", "export A-B"}) {
-    EXPECT_FALSE(read_command(text, kVariables)) << text;
+  for (const auto* text : {"a 'b", "a \"b", "a \\", "export A-B", "'' a"}) {
+    EXPECT_FALSE(read(text)) << text;
   }
 }
 

@@ -22,8 +22,9 @@ using ::testing::ElementsAre;
 Findings judge_line(const Snapshot& snapshot, std::string_view command,
                     const Profile& profile = {}) {
   const auto line =
-      all_check_lines(parse_config("nhc.conf", fmt::format("* || {}\n", command))).front();
-  return row_of(line)->judge({snapshot, profile, line});
+      check_lines(parse_config("nhc.conf", fmt::format("* || {}\n", command))).front();
+  const auto findings = row_of(line)->judge({snapshot, profile, line});
+  return findings ? *findings : Findings{not_judged(findings.error().message)};
 }
 
 // "fail eth1": outcome and device of each finding, in order.
