@@ -15,6 +15,7 @@ lib/report   : lib/base lib/hosts
 lib/state    : lib/base lib/node
 lib/probes   : lib/base lib/process lib/node lib/state
 lib/command  : lib/base lib/process lib/report
+lib/kubernetes : lib/base lib/process lib/report
 slurm/rules  : lib/base
 slurm/cluster : lib/base lib/process lib/hosts slurm/rules
 slurm/policy : lib/base lib/report slurm/rules slurm/cluster
@@ -26,7 +27,7 @@ slurm/tell   : lib/base lib/process slurm/rules slurm/cluster slurm/history
 slurm/commands : lib/base lib/process lib/hosts lib/report lib/command lib/profile slurm/rules slurm/cluster slurm/policy slurm/history slurm/drains slurm/sweeps slurm/tell slurm/status
 checks/nhc_conf : lib/base lib/node lib/profile lib/report checks checks/shared lib/hosts
 checks/make_profile : lib/base lib/node lib/profile checks/shared
-checks/app   : lib/base lib/process lib/command lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
+checks/app   : lib/base lib/process lib/command lib/kubernetes lib/node lib/profile lib/report lib/state lib/probes checks checks/nhc_conf checks/make_profile slurm/commands lib/hosts
 checks       : lib/base lib/node lib/profile lib/report
 checks/shared : lib/base lib/node lib/profile lib/state checks
 checks/xid   : lib/base lib/node lib/profile checks/shared
@@ -119,5 +120,6 @@ confined '#include <pugixml' 'lib/probes/environment\.cpp'
 confined '#include <simdjson' 'lib/base/json_read\.cpp'
 confined '#include <kainjow/' 'lib/report/formats/page\.cpp'
 confined '#include <CLI/' 'lib/command/'
+confined '#include <openssl/ssl' 'lib/kubernetes/'
 
 exit "$status"

@@ -42,6 +42,16 @@ struct CheckCommand {
   std::string also;  // a check to observe as well, for judge_drained() in inspect.hpp
 };
 
+struct AgentCommand {
+  static constexpr std::string_view kName = "agent";
+
+  std::string node;                 // empty: of NODE_NAME
+  std::optional<Seconds> interval;  // empty: a minute
+  std::string metrics;              // file; empty: none
+  std::vector<std::string> check;   // options for `muster check`
+  std::string account;              // folder; empty: the usual one
+};
+
 struct SnapshotCommand {
   static constexpr std::string_view kName = "snapshot";
 
@@ -96,12 +106,15 @@ struct PrintCommand {
   std::string text;
 };
 
-using Invocation =
-    std::variant<PrintCommand, CheckCommand, SnapshotCommand, ListCommand, ExplainCommand,
-                 ProfilesCommand, ValidateCommand, HookCommand, DrainCommand, ResumeCommand,
-                 StatusCommand, HistoryCommand, EventsCommand, HostfileCommand, SweepCommand>;
+using Invocation = std::variant<PrintCommand, CheckCommand, SnapshotCommand, ListCommand,
+                                ExplainCommand, ProfilesCommand, ValidateCommand, HookCommand,
+                                DrainCommand, ResumeCommand, StatusCommand, HistoryCommand,
+                                EventsCommand, HostfileCommand, SweepCommand, AgentCommand>;
 
 [[nodiscard]] int run_check(const CheckCommand& command, const Caller& caller, Deadline& deadline);
+// Judges this node again and again, and keeps its conditions in Kubernetes. Returns if it cannot
+// start.
+[[nodiscard]] int run_agent(const AgentCommand& command, const Caller& caller);
 // `muster check --snapshot`.
 [[nodiscard]] int run_replay(const CheckCommand& command, const Caller& caller);
 [[nodiscard]] int run_snapshot(const SnapshotCommand& command, const Caller& caller,

@@ -43,8 +43,9 @@ int in_time(const Caller& caller, std::optional<Seconds> allowed, const Work& wo
 }
 
 // The commands without a deadline.
-constexpr std::tuple kUnlimited{&run_list,   &run_validate, &run_drain,  &run_resume,
-                                &run_status, &run_history,  &run_events, &run_hostfile};
+constexpr std::tuple kUnlimited{&run_list,   &run_validate, &run_drain,
+                                &run_resume, &run_status,   &run_history,
+                                &run_events, &run_hostfile, &run_agent};
 
 struct CommandRunner {
   const Caller& caller;

@@ -142,6 +142,7 @@ using Y = HistoryCommand;
 using E = EventsCommand;
 using F = HostfileCommand;
 using W = SweepCommand;
+using A = AgentCommand;
 
 // The options of each command.
 template <class C>
@@ -305,6 +306,19 @@ constexpr std::array kOptions<W>{
     kHistory<W>,
 };
 
+template <>
+constexpr std::array kOptions<A>{
+    option<&A::interval>("--interval", "TIME", "judge the node this often (default 60s)"),
+    option<&A::check>("--check", "OPTION",
+                      "pass this option to muster check as well, such as --check=--profile=NAME; "
+                      "may be repeated"),
+    option<&A::metrics>("--metrics", "FILE",
+                        "write each report to FILE for the textfile collector of node_exporter"),
+    option<&A::node>("--node", "NAME", "the node's name in Kubernetes (default $NODE_NAME)"),
+    option<&A::account>("--service-account", "DIR",
+                        "the folder with token and ca.crt (default the pod's)"),
+};
+
 template <class Command>
 CommandText text_of(std::string_view synopsis, std::string_view about,
                     std::string_view examples = {}) {
@@ -337,6 +351,7 @@ template std::span<const Option<HistoryCommand>> options_of();
 template std::span<const Option<EventsCommand>> options_of();
 template std::span<const Option<HostfileCommand>> options_of();
 template std::span<const Option<SweepCommand>> options_of();
+template std::span<const Option<AgentCommand>> options_of();
 
 std::vector<CommandText> command_texts() {
   return {
@@ -391,6 +406,10 @@ std::vector<CommandText> command_texts() {
           "  muster hostfile gpu-[001-004] --slots 8 --output hosts\n"),
       text_of<SweepCommand>("[OPTION]...",
                             "Benchmark idle nodes in rotation; each call is one pass"),
+      text_of<AgentCommand>("[OPTION]...",
+                            "Judge this node again and again, and show the verdict as conditions "
+                            "and events of its Kubernetes node",
+                            "  muster agent --metrics /var/lib/node_exporter/muster.prom\n"),
   };
 }
 

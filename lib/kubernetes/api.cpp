@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/kubernetes/api.hpp"
+
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "lib/base/json.hpp"
+#include "lib/base/root.hpp"
+#include "lib/base/text.hpp"
+
+#pragma GCC diagnostic ignored "-Wold-style-cast"  // in macros of OpenSSL
+
+namespace muster::kubernetes {
+namespace {
+
+constexpr std::string_view kAnswer = "HTTP/1.";
+constexpr std::size_t kLargest = 16UL * 1024 * 1024;
+
+template <auto kFree>
+struct Free {
+  template <class T>
+  void operator()(T* object) const {
+    kFree(object);
+  }
+};
+
+using Context = std::unique_ptr<SSL_CTX, Free<SSL_CTX_free>>;
+using Stream = std::unique_ptr<BIO, Free<BIO_free_all>>;
+
+// The first of OpenSSL's errors.
+std::string why() {
+  const auto code = ERR_get_error();
+  if (code == 0) return "the connection was closed";
+  std::array<char, 256> text{};
+  ERR_error_string_n(code, text.data(), text.size());
+  return text.data();
+}
+
+// Accepts only a server that has a certificate for its name or address from the authority.
+void name_server(SSL* tls, const std::string& host) {
+  auto* const wanted = SSL_get0_param(tls);
+  if (X509_VERIFY_PARAM_set1_ip_asc(wanted, host.c_str()) == 1) return;
+  SSL_set1_host(tls, host.c_str());
+  SSL_set_tlsext_host_name(tls, host.c_str());
+}
+
+// HTTP/1.0: the answer comes in one piece, and its end closes the connection.
+std::string text_of(const Request& request, std::string_view token) {
+  return fmt::format(
+      "{} {} HTTP/1.0\r\nAuthorization: Bearer {}\r\nAccept: application/json\r\n"
+      "Content-Type: {}\r\nContent-Length: {}\r\n\r\n{}",
+      request.method, request.path, token, request.content, request.body.size(), request.body);
+}
+
+// The whole answer, or why there is none. Blocks for as long as the server does.
+std::string exchange(const Server& server, const Request& request) {
+  const auto token = Root().read((server.account / "token").string());
+  if (!token) return token.error().message;
+  const Context context(SSL_CTX_new(TLS_client_method()));
+  const auto authority = server.account / "ca.crt";
+  if (SSL_CTX_load_verify_locations(context.get(), authority.c_str(), nullptr) != 1) {
+    return fmt::format("read {}: {}", authority.string(), why());
+  }
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  const Stream stream(BIO_new_ssl_connect(context.get()));
+  SSL* tls = nullptr;
+  BIO_get_ssl(stream.get(), &tls);
+  name_server(tls, server.host);
+  const bool has_colons = server.host.find(':') != std::string::npos;
+  const auto place = fmt::format("{}{}{}:{}", has_colons ? "[" : "", server.host,
+                                 has_colons ? "]" : "", server.port);
+  BIO_set_conn_hostname(stream.get(), place.c_str());
+  if (BIO_do_connect(stream.get()) != 1) return fmt::format("connect to {}: {}", place, why());
+
+  const auto text = text_of(request, trim(*token));
+  if (BIO_write(stream.get(), text.data(), static_cast<int>(text.size())) <= 0) {
+    return fmt::format("write to {}: {}", place, why());
+  }
+  std::string answer;
+  std::array<char, 16384> part{};
+  for (int size = 1; size > 0 && answer.size() < kLargest;) {
+    size = BIO_read(stream.get(), part.data(), part.size());
+    if (size > 0) answer.append(part.data(), static_cast<std::size_t>(size));
+  }
+  return answer.empty() ? fmt::format("read from {}: {}", place, why()) : answer;
+}
+
+}  // namespace
+
+Result<std::string> body_of(std::string_view answer) {
+  if (!answer.starts_with(kAnswer)) return make_error(printable(answer));
+  const auto words = split_words(answer.substr(0, answer.find('\r')));
+  const auto head = answer.find("\r\n\r\n");
+  const auto body = head == std::string_view::npos ? "" : answer.substr(head + 4);
+  if (words.size() >= 2 && words[1].starts_with('2')) return std::string(body);
+  const auto json = parse_json(body);
+  const auto message = json && json->is_object() ? json->value("message", "") : "";
+  return make_error(fmt::format("status {}: {}", words.size() < 2 ? "" : words[1],
+                                printable(message.empty() ? body : message)));
+}
+
+Result<std::string> send(const Server& server, const Request& request, const TimeLimit& limit) {
+  // A child, because a server that does not answer blocks.
+  auto body = ask_child("the API server", limit, [&] {
+                return exchange(server, request);
+              }).and_then(body_of);
+  if (body) return body;
+  return make_error(fmt::format("{} {}: {}", request.method, request.path, body.error().message));
+}
+
+}  // namespace muster::kubernetes

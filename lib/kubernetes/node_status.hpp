@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict on a node as two conditions of its Node object, with an event for each change.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "lib/base/clock.hpp"
+#include "lib/base/result.hpp"
+#include "lib/kubernetes/api.hpp"
+
+namespace muster::kubernetes {
+
+// The meaning of an exit status of `muster check`: MusterUnfit is True for an unhealthy node, and
+// MusterUndecided for anything but a verdict.
+[[nodiscard]] nlohmann::json conditions_for(int status, const std::string& message);
+
+// Keeps the conditions of one Node. The API server stores the whole Node for each write, so
+// conditions whose status is the same are written only every five minutes.
+class NodeStatus {
+ public:
+  using Send = std::function<Result<std::string>(const Request&)>;
+
+  NodeStatus(std::string name, Send send) : name_(std::move(name)), send_(std::move(send)) {}
+
+  // Returns the conditions that changed.
+  [[nodiscard]] Result<nlohmann::json> publish(nlohmann::json wanted);
+
+ private:
+  [[nodiscard]] Result<void> patch(const nlohmann::json& change);
+  [[nodiscard]] Result<void> create_event(const nlohmann::json& condition, const std::string& now);
+
+  std::string name_;
+  Send send_;
+  nlohmann::json node_;  // the server's last answer; null before the first
+  Clock::time_point written_;
+};
+
+}  // namespace muster::kubernetes
