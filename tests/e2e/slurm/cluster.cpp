@@ -311,15 +311,16 @@ void Cluster::stop_controller() const { controller_->signal(SIGSTOP); }
 
 void Cluster::continue_controller() const { controller_->signal(SIGCONT); }
 
+bool Cluster::suspend_after(std::string_view seconds) {
+  auto text = configuration();
+  const std::string_view kKey = "\nSuspendTime=";
+  const auto at = text.find(kKey) + kKey.size();
+  text.replace(at, text.find('\n', at) - at, seconds);
+  write_file(folder_ / "etc/slurm.conf", text);
+  return scontrol({"reconfigure"}).status == 0;
+}
+
 bool Cluster::power_down(const std::string& node) {
-  const auto suspend_after = [&](std::string_view time) {
-    auto text = configuration();
-    const std::string_view kKey = "\nSuspendTime=";
-    const auto at = text.find(kKey) + kKey.size();
-    text.replace(at, text.find('\n', at) - at, time);
-    write_file(folder_ / "etc/slurm.conf", text);
-    return scontrol({"reconfigure"}).status == 0;
-  };
   const auto is_off = [](const SlurmNode& each) { return each.state.ends_with('~'); };
   return suspend_after("1") && wait_until(node, is_off) && suspend_after("86400");
 }

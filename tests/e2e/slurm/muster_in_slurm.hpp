@@ -48,15 +48,16 @@ class MusterInSlurm : public ::testing::Test {
     }
     for (int node = 1; node <= nodes; ++node) become(fmt::format("n{}", node), "healthy");
     for (int node = 1; node <= cloud_nodes_; ++node) become(fmt::format("c{}", node), "healthy");
-    ClusterOptions options{.nodes = nodes,
-                           .programs = {{"health_check", hook("periodic")},
-                                        {"prolog", hook("prolog")},
-                                        {"epilog", hook("epilog")}},
-                           .health_check = "health_check",
-                           .health_interval_s = 2,
-                           .more = {"RebootProgram=/bin/true"},
-                           .cloud_nodes = cloud_nodes_,
-                           .partition = partition_};
+    ClusterOptions options{
+        .nodes = nodes,
+        .programs = {{"health_check", health_check_.empty() ? hook("periodic") : health_check_},
+                     {"prolog", hook("prolog")},
+                     {"epilog", hook("epilog")}},
+        .health_check = "health_check",
+        .health_interval_s = 2,
+        .more = {"RebootProgram=/bin/true"},
+        .cloud_nodes = cloud_nodes_,
+        .partition = partition_};
     if (cloud_nodes_ == 0) options.more.emplace_back("ResumeTimeout=60");
     if (prolog) {
       options.prolog = "prolog";
@@ -123,6 +124,7 @@ class MusterInSlurm : public ::testing::Test {
 
   TempDir trees_{why_no_cluster().empty() ? kScratch : "/tmp"};
   std::string settings_;
+  std::string health_check_;       // a script in place of muster's
   std::vector<std::string> more_;  // lines of slurm.conf
   int cloud_nodes_ = 0;
   std::string partition_;  // more words of its line
