@@ -47,12 +47,6 @@ class Controller {
                                             std::optional<std::string> memory) = 0;
   // Only writes the memory.
   [[nodiscard]] virtual Result<void> remember(std::string_view node, std::string_view memory) = 0;
-
-  [[nodiscard]] Result<void> drain(std::string_view node, std::string_view reason) {
-    return drain(node, reason, std::nullopt);
-  }
-
-  [[nodiscard]] Result<void> resume(std::string_view node) { return resume(node, std::nullopt); }
 };
 
 struct AllNodes {

@@ -23,38 +23,19 @@ bool is_same_host(std::string_view a, std::string_view b) {
   return !both && without_domain(a) == without_domain(b);
 }
 
-struct Word {
-  std::string_view state;
+struct Words {
   Standing standing;
+  std::array<std::string_view, 13> states;
 };
 
-// The states, in long and short form. All other words are `away`.
+// The states, in long and short form. Reserved nodes are for jobs of a reservation; maintenance is
+// `maint`, which is unavailable like all other words.
 constexpr std::array kWords{
-    Word{"idle", Standing::in_service},
-    Word{"mixed", Standing::in_service},
-    Word{"mix", Standing::in_service},
-    Word{"allocated", Standing::in_service},
-    Word{"alloc", Standing::in_service},
-    Word{"completing", Standing::in_service},
-    Word{"comp", Standing::in_service},
-    Word{"planned", Standing::in_service},
-    Word{"plnd", Standing::in_service},
-    Word{"reserved", Standing::in_service},  // for jobs of a reservation; maintenance is `maint`
-    Word{"resv", Standing::in_service},
-    Word{"blocked", Standing::in_service},
-    Word{"block", Standing::in_service},
-    Word{"drained", Standing::drained},
-    Word{"drain", Standing::drained},
-    Word{"draining", Standing::drained},
-    Word{"drng", Standing::drained},
-    Word{"down", Standing::down},
-    Word{"fail", Standing::down},
-    Word{"failing", Standing::down},
-    Word{"failg", Standing::down},
-    Word{"inval", Standing::down},
-    Word{"powered_down", Standing::down},
-    Word{"pow_dn", Standing::down},
-};
+    Words{Standing::in_service,
+          {"idle", "mixed", "mix", "allocated", "alloc", "completing", "comp", "planned", "plnd",
+           "reserved", "resv", "blocked", "block"}},
+    Words{Standing::drained, {"drained", "drain", "draining", "drng"}},
+    Words{Standing::down, {"down", "fail", "failing", "failg", "inval", "powered_down", "pow_dn"}}};
 
 // A suffix that sinfo prints, and scontrol's flags for it.
 struct Suffix {
@@ -77,9 +58,11 @@ constexpr std::array kSuffixes{
 constexpr std::array<std::string_view, 5> kNeutral{"cloud", "dynamic_norm", "dynamic_future",
                                                    "external", "perfctrs"};
 
-const Word* find_word(std::string_view word) {
-  const auto* const known = std::ranges::find(kWords, word, &Word::state);
-  return known == kWords.end() ? nullptr : known;
+Standing standing_of_word(std::string_view word) {
+  for (const auto& [standing, states] : kWords) {
+    if (!word.empty() && std::ranges::count(states, word) > 0) return standing;
+  }
+  return Standing::unavailable;
 }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
@@ -123,7 +106,7 @@ std::optional<NodeState> parse_node(const std::vector<std::string_view>& fields)
 // # powering up, % powering down, ! to be powered down, @ to be rebooted, ^ rebooting, $
 // maintenance, - planned, + several.
 struct Parts {
-  Standing standing = Standing::away;
+  Standing standing = Standing::unavailable;
   bool is_idle = false;
   std::string suffixes;
 
@@ -132,9 +115,9 @@ struct Parts {
   }
 };
 
-// `away` takes precedence over `drained`, that over `down`, and that over all others.
-Standing graver(Standing a, Standing b) {
-  for (const auto standing : {Standing::away, Standing::drained, Standing::down}) {
+// `unavailable` takes precedence over `drained`, that over `down`, and that over all others.
+Standing worse_of(Standing a, Standing b) {
+  for (const auto standing : {Standing::unavailable, Standing::drained, Standing::down}) {
     if (a == standing || b == standing) return standing;
   }
   return a;
@@ -154,9 +137,8 @@ void add_word(std::string_view word, bool is_first, Parts& parts) {
   parts.is_idle = parts.is_idle || word == "idle";
   const bool adds_nothing = word.empty() || is_flag || std::ranges::count(kNeutral, word) > 0;
   if (!is_first && adds_nothing) return;
-  const auto* const known = find_word(word);
-  const auto standing = known == nullptr ? Standing::away : known->standing;
-  parts.standing = is_first ? standing : graver(parts.standing, standing);
+  const auto standing = standing_of_word(word);
+  parts.standing = is_first ? standing : worse_of(parts.standing, standing);
 }
 
 Parts parts_of(const NodeState& node) {
@@ -223,14 +205,15 @@ Standing standing_apart_from_power(const NodeState& node) { return parts_of(node
 
 Standing standing_of(const NodeState& node) {
   const auto parts = parts_of(node);
-  if (parts.suffixes.find_first_not_of("*~#%@$-^!+") != std::string::npos) return Standing::away;
-  if (parts.has_any("@^#%!")) return Standing::away;
+  if (parts.suffixes.find_first_not_of("*~#%@$-^!+") != std::string::npos)
+    return Standing::unavailable;
+  if (parts.has_any("@^#%!")) return Standing::unavailable;
   if (parts.standing != Standing::in_service) return parts.standing;
-  if (parts.has_any("$")) return Standing::away;
+  if (parts.has_any("$")) return Standing::unavailable;
   if (parts.has_any("~")) return Standing::asleep;
   if (!parts.has_any("*")) return parts.standing;
   // A node is "idle*" for a second after it was resumed.
-  return parts.is_idle ? Standing::away : Standing::down;
+  return parts.is_idle ? Standing::unavailable : Standing::down;
 }
 
 Power power_of(const NodeState& node) {

@@ -21,7 +21,8 @@ enum class Standing {
   asleep,      // the same, but powered down to save power: Slurm powers it up for a job
   drained,     // drained or draining, powered down or not
   down,        // down, fail, failing, not responding …
-  away,        // reserved for maintenance, rebooting or about to, powering, unknown, a new word
+  // reserved for maintenance, rebooting or about to, powering up or down, unknown, or a new word
+  unavailable,
 };
 
 struct NodeState {

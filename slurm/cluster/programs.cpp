@@ -55,7 +55,7 @@ Result<fs::path> find_conf(const Rules& rules, const Variables& variables) {
     // Slurm's programs wait a minute for a missing file.
     if (is_file(conf)) return conf;
     return make_missing(
-        fmt::format("{} names a file that is not there: {}", where, printable(conf.string())));
+        fmt::format("{} names a missing file: {}", where, printable(conf.string())));
   }
   for (const auto place : kUsualConfs) {
     if (is_file(place)) return fs::path(place);
@@ -90,16 +90,29 @@ fs::path find_program(std::string_view folders, std::string_view name) {
   return {};
 }
 
-Result<std::string> call_for_job(const Installation& installation, const std::string& id,
-                                 std::vector<std::string> arguments, const CallLimits& limits) {
-  if (!parse_unsigned(id)) {
-    return make_error(fmt::format("invalid job id \"{}\"", printable(id, 40)));
+// The output of `scontrol -o show partition`: a partition a line.
+std::vector<Config> parse_partitions(std::string_view text) {
+  std::vector<Config> partitions;
+  for (const auto line : split_lines(text)) {
+    Config partition;
+    for (const auto word : split_words(line)) {
+      const auto equals = word.find('=');
+      if (equals == std::string_view::npos) continue;
+      const auto value = word.substr(equals + 1);
+      partition.emplace(word.substr(0, equals), value == "(null)" ? "" : value);
+    }
+    if (!partition.empty()) partitions.push_back(std::move(partition));
   }
-  return call(installation, installation.scontrol, std::move(arguments), limits);
+  return partitions;
 }
 
-Result<void> without_output(Result<std::string> called) {
-  return called.map([](const std::string& /*out*/) {});
+// An error unless `id` is a job's number, so that it can be put on a command line.
+Result<std::string> call_for_job(const Installation& installation, const std::string& id,
+                                 std::vector<std::string> arguments, const CallLimits& limits) {
+  if (parse_unsigned(id)) {
+    return call(installation, installation.scontrol, std::move(arguments), limits);
+  }
+  return make_error(fmt::format("invalid job id \"{}\"", printable(id, 40)));
 }
 
 }  // namespace
@@ -186,21 +199,6 @@ Result<Config> ask_config(const Installation& installation, const CallLimits& li
   return make_error("scontrol show config: SLURM_VERSION is missing");
 }
 
-std::vector<Config> parse_partitions(std::string_view text) {
-  std::vector<Config> partitions;
-  for (const auto line : split_lines(text)) {
-    Config partition;
-    for (const auto word : split_words(line)) {
-      const auto equals = word.find('=');
-      if (equals == std::string_view::npos) continue;
-      const auto value = word.substr(equals + 1);
-      partition.emplace(word.substr(0, equals), value == "(null)" ? "" : value);
-    }
-    if (!partition.empty()) partitions.push_back(std::move(partition));
-  }
-  return partitions;
-}
-
 Result<std::vector<Config>> ask_partitions(const Installation& installation,
                                            const CallLimits& limits) {
   return call(installation, installation.scontrol, {"-a", "-o", "show", "partition"}, limits)
@@ -240,16 +238,13 @@ Result<Job> ask_job(const Installation& installation, const std::string& id,
       .and_then([&](const std::string& out) { return parse_job(out, id); });
 }
 
-Result<void> notify_job(const Installation& installation, const std::string& id,
-                        const std::string& line, const CallLimits& limits) {
-  return without_output(call_for_job(installation, id, {"notify", id, line}, limits));
-}
-
-Result<void> comment_job(const Installation& installation, const std::string& id,
-                         const std::string& line, const CallLimits& limits) {
-  return without_output(call_for_job(
-      installation, id,
-      {"update", fmt::format("jobid={}", id), fmt::format("admincomment={}", line)}, limits));
+Result<void> tell_job(const Installation& installation, const std::string& id, const Job& job,
+                      const std::string& line, const CallLimits& limits) {
+  const std::vector<std::string> notify{"notify", id, line};
+  const std::vector<std::string> comment{"update", fmt::format("jobid={}", id),
+                                         fmt::format("admincomment={}", line)};
+  TRY(call_for_job(installation, id, job.batch ? comment : notify, limits));
+  return {};
 }
 
 }  // namespace muster::slurm

@@ -58,8 +58,7 @@ using Config = std::map<std::string, std::string, std::less<>>;
 [[nodiscard]] Config parse_config(std::string_view text);
 [[nodiscard]] Result<Config> ask_config(const Installation& installation, const CallLimits& limits);
 
-// The output of `scontrol -o show partition`: a partition a line.
-[[nodiscard]] std::vector<Config> parse_partitions(std::string_view text);
+// The partitions, by the names that scontrol uses.
 [[nodiscard]] Result<std::vector<Config>> ask_partitions(const Installation& installation,
                                                          const CallLimits& limits);
 
@@ -76,12 +75,10 @@ struct Job {
 [[nodiscard]] Result<Job> ask_job(const Installation& installation, const std::string& id,
                                   const CallLimits& limits);
 
-// Writes `line` to the standard error of the srun or salloc that waits for the job.
-[[nodiscard]] Result<void> notify_job(const Installation& installation, const std::string& id,
-                                      const std::string& line, const CallLimits& limits);
-
-// Puts `line` into the job's AdminComment, which its user sees in `scontrol show job`.
-[[nodiscard]] Result<void> comment_job(const Installation& installation, const std::string& id,
-                                       const std::string& line, const CallLimits& limits);
+// Shows `line` to the job's user: on the standard error of the srun or salloc that waits for it, or
+// in the AdminComment of a batch job.
+[[nodiscard]] Result<void> tell_job(const Installation& installation, const std::string& id,
+                                    const Job& job, const std::string& line,
+                                    const CallLimits& limits);
 
 }  // namespace muster::slurm

@@ -158,17 +158,17 @@ class SetupCheck {
     }
     if (!rules_.epilog_tests.empty() || !rules_.boot_tests.empty()) {
       const auto program = caller_.bench.empty() ? companion("muster-bench") : caller_.bench;
-      const bool is_there = ::access(program.c_str(), X_OK) == 0;
+      const bool runs = ::access(program.c_str(), X_OK) == 0;
       note(rules_.epilog_tests.empty() ? "boot_tests" : "epilog_tests", program.string(),
-           is_there ? ""
-                    : fmt::format("{} cannot be run: no node could be tested", program.string()));
+           runs ? "" : fmt::format("{} cannot be run: no node could be tested", program.string()));
     }
     if (!rules_.nhc_conf.empty()) {
       const auto file = below_root(command_.root, rules_.nhc_conf);
-      const bool is_there = ::access(file.c_str(), R_OK) == 0;
+      const bool is_readable = ::access(file.c_str(), R_OK) == 0;
       note("nhc_conf", printable(rules_.nhc_conf),
-           is_there ? ""
-                    : fmt::format("{} cannot be read: no node could be judged", printable(file)));
+           is_readable
+               ? ""
+               : fmt::format("{} cannot be read: no node could be judged", printable(file)));
     }
     if (rules_.sweep.results.empty()) return;
     std::error_code ignored;
@@ -184,11 +184,11 @@ class SetupCheck {
 
   void check_state() {
     const auto folder = state_folder(command_.state, command_.root);
-    note("state folder", printable(folder.string()), fault_of_state(folder));
+    if (!folder) return lines_.fail("state folder", folder.error().message);
+    note("state folder", printable(folder->string()), fault_of_state(*folder));
   }
 
   static std::string fault_of_state(const fs::path& folder) {
-    if (folder.empty()) return "with --root a hook needs --state";
     const auto shown = printable(folder.string());
     std::error_code failure;
     if (!fs::exists(folder, failure)) {

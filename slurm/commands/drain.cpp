@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -28,9 +27,6 @@ std::string user_of(const Caller& caller) {
   auto user = value_of(caller.variables, "SUDO_USER");
   return user.empty() ? user_name(::getuid()) : user;
 }
-
-using Carry = std::function<Result<std::vector<slurm::AdminAnswer>>(
-    const slurm::AdminRequest&, slurm::Controller&, slurm::History*)>;
 
 // Null in a dry run, and if it cannot be written: a broken disk must not stop an admin.
 std::unique_ptr<slurm::History> open_history(const std::filesystem::path& folder, bool dry_run,
@@ -58,50 +54,52 @@ void run_sites_program(const slurm::TellRules& rules, const std::vector<slurm::E
   caller.console.note(fmt::format("muster: {}", event.message));
 }
 
-// The services of an admin's command. The history is null if it cannot be written.
-struct DrainServices {
-  slurm::Rules rules;
+// The services of an admin's command, and its output.
+struct AdminRun {
+  Site site;
   std::unique_ptr<slurm::History> history;
-  std::unique_ptr<slurm::Controller> controller;
+  std::vector<slurm::Event> events;
+  std::string lines;
 };
 
-template <class Command>
-Attempt<DrainServices> services_of(const Command& command, const Caller& caller) {
-  auto rules = read_rules(command.root, caller.variables);
-  if (!rules) return bad_configuration(rules.error());
+// Calls `work`, which returns whether everything was done, with a function that reports an event.
+template <class Command, class Work>
+int run_as_admin(const Command& command, const Caller& caller, const Work& work) {
   const auto folder = state_folder(command.state, command.root);
-  if (folder.empty()) return undecided(Error{"with --root this needs --state for the history"});
-  auto history = open_history(folder, command.dry_run, caller);
-  auto controller = reach_slurm(*rules, caller.variables, Clock::time_point::max());
-  if (!controller) return undecided(controller.error());
-  return DrainServices{*std::move(rules), std::move(history), *std::move(controller)};
+  if (!folder) return fail(caller, undecided(folder.error()).value());
+  auto history = open_history(*folder, command.dry_run, caller);
+  auto site = reach_site(command.root, caller);
+  if (!site) return fail(caller, site.error());
+  AdminRun run{.site = *std::move(site), .history = std::move(history)};
+  const auto report = [&](const slurm::Event& event) {
+    if (!command.dry_run) log_event(event);
+    run.events.push_back(event);
+  };
+  const Result<bool> done = work(run, report);
+  if (!command.dry_run) {
+    run_sites_program(run.site.rules.tell, run.events, run.history.get(), caller);
+  }
+  if (!done) return fail(caller, undecided(done.error()).value());
+  return deliver(caller, "", run.lines, *done ? kExitHealthy : kExitUnhealthy);
 }
 
-template <class Command>
-int carry(const Command& command, const std::string& text, const Caller& caller,
-          const Carry& carry_out) {
-  const auto services = services_of(command, caller);
-  if (!services) return fail(caller, services.error());
-  std::vector<slurm::Event> events;
-  const auto answers = carry_out({.nodes = command.nodes,
-                                  .user = user_of(caller),
-                                  .text = text,
-                                  .now = wall_time(),
-                                  .dry_run = command.dry_run,
-                                  .tell =
-                                      [&](const slurm::Event& event) {
-                                        log_event(event);
-                                        events.push_back(event);
-                                      }},
-                                 *services->controller, services->history.get());
-  run_sites_program(services->rules.tell, events, services->history.get(), caller);
-  if (!answers) return fail(caller, undecided(answers.error()).value());
-  std::string lines;
-  for (const auto& answer : *answers) {
-    lines.append(fmt::format("{}: {}\n", printable(answer.node, 100), answer.what));
-  }
-  const bool all = std::ranges::all_of(*answers, &slurm::AdminAnswer::done);
-  return deliver(caller, "", lines, all ? kExitHealthy : kExitUnhealthy);
+// `change` is one of the functions of admin.hpp.
+template <class Command, class Change>
+int change_nodes(const Command& command, const std::string& text, const Caller& caller,
+                 const Change& change) {
+  return run_as_admin(command, caller, [&](AdminRun& run, const auto& report) -> Result<bool> {
+    const slurm::AdminRequest request{.nodes = command.nodes,
+                                      .user = user_of(caller),
+                                      .text = text,
+                                      .now = wall_time(),
+                                      .dry_run = command.dry_run,
+                                      .tell = report};
+    TRY_ASSIGN(const auto answers, change(request, *run.site.controller, run.history.get()));
+    for (const auto& answer : answers) {
+      run.lines += fmt::format("{}: {}\n", printable(answer.node, 100), answer.what);
+    }
+    return std::ranges::all_of(answers, &slurm::AdminAnswer::done);
+  });
 }
 
 Result<Report> read_report(const std::string& file) {
@@ -128,46 +126,38 @@ int drain_reported(const DrainCommand& command, const Caller& caller) {
     caller.console.note("muster: the report accuses no node");
     return kExitHealthy;
   }
-  const auto services = services_of(command, caller);
-  if (!services) return fail(caller, services.error());
-  const auto names = services->controller->names();
-  if (!names) return fail(caller, undecided(names.error()).value());
-  std::string lines;
-  std::vector<slurm::Event> events;
-  const bool all = drain_accused(*report, *names, services->rules,
-                                 {.controller = services->controller.get(),
-                                  .history = services->history.get(),
-                                  .tell =
-                                      [&](const slurm::Event& event) {
-                                        if (!command.dry_run) log_event(event);
-                                        lines += to_line(event);
-                                        events.push_back(event);
-                                      }},
-                                 command.dry_run);
-  if (!command.dry_run)
-    run_sites_program(services->rules.tell, events, services->history.get(), caller);
-  return deliver(caller, "", lines, all ? kExitHealthy : kExitUnhealthy);
+  return run_as_admin(command, caller, [&](AdminRun& run, const auto& log) -> Result<bool> {
+    TRY_ASSIGN(const auto names, run.site.controller->names());
+    return drain_accused(*report, names, run.site.rules,
+                         {.controller = run.site.controller.get(),
+                          .history = run.history.get(),
+                          .tell =
+                              [&](const slurm::Event& event) {
+                                log(event);
+                                run.lines += to_line(event);
+                              }},
+                         command.dry_run);
+  });
 }
 
 }  // namespace
 
 int run_drain(const DrainCommand& command, const Caller& caller) {
   if (!command.report.empty()) return drain_reported(command, caller);
-  return carry(command, command.reason, caller, slurm::drain_nodes);
+  return change_nodes(command, command.reason, caller, slurm::drain_nodes);
 }
 
 int run_resume(const ResumeCommand& command, const Caller& caller) {
-  if (!command.check.empty()) {
-    return carry(command, "", caller, [&](const auto& request, auto& controller, auto* history) {
-      auto answers = slurm::accept_drains(request, command.check, controller, history);
-      if (answers && answers->empty()) {
-        caller.console.note(
-            fmt::format("muster: no node is drained for {}", printable(command.check, 80)));
-      }
-      return answers;
-    });
-  }
-  return carry(command, "", caller, slurm::resume_nodes);
+  if (command.check.empty()) return change_nodes(command, "", caller, slurm::resume_nodes);
+  return change_nodes(
+      command, "", caller, [&](const auto& request, auto& controller, auto* history) {
+        auto answers = slurm::accept_drains(request, command.check, controller, history);
+        if (answers && answers->empty()) {
+          caller.console.note(
+              fmt::format("muster: no node is drained for {}", printable(command.check, 80)));
+        }
+        return answers;
+      });
 }
 
 }  // namespace muster::app

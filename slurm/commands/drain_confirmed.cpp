@@ -4,25 +4,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 namespace muster::app {
 namespace {
 
 constexpr std::string_view kSweep = "sweep";
 
-Report report_of(const slurm::SweepStanding& standing) {
-  Report report;
-  report.node = standing.node;
-  report.context = kSweep;
-  report.verdict = Verdict::unhealthy;
-  report.findings.push_back(
-      {.check = "bench.sweep",
-       .device = "node",
-       .outcome = Outcome::fail,
-       .message = fmt::format("{}: {}", standing.kind, slurm::evidence(standing)),
-       .remedy = Remedy::report_to_provider});
-  return report;
+// Drains the node for these findings, by the rules of a hook.
+slurm::HookResult drain_for(const std::string& node, std::vector<Finding> findings,
+                            const slurm::Rules& rules, const slurm::HookServices& services,
+                            bool dry_run) {
+  const Report report{.node = node,
+                      .context = std::string(kSweep),
+                      .verdict = Verdict::unhealthy,
+                      .findings = std::move(findings)};
+  auto result = slurm::enforce({.report = &report,
+                                .node = node,
+                                .context = std::string(kSweep),
+                                .rules = rules,
+                                .dry_run = dry_run,
+                                .is_remote = true},
+                               services);
+  result.report = nullptr;  // it ends with this function
+  return result;
 }
 
 bool was_drained_for_it(const slurm::SweepStanding& standing, const slurm::History* history) {
@@ -33,19 +38,15 @@ bool was_drained_for_it(const slurm::SweepStanding& standing, const slurm::Histo
                        *drains, [](const slurm::Event& each) { return each.context == kSweep; });
 }
 
-// The findings of a job's report about one of its nodes.
-Report report_of(const Report& job, const std::string& name, const std::string& node) {
-  Report report;
-  report.node = node;
-  report.context = kSweep;
-  report.verdict = Verdict::unhealthy;
-  std::ranges::copy_if(job.findings, std::back_inserter(report.findings),
-                       [&](const Finding& finding) {
-                         return finding.outcome == Outcome::fail && finding.device == name;
-                       });
-  // Slurm shows the reason with the node's name.
-  for (auto& finding : report.findings) finding.device = "node";
-  return report;
+// The failures in a job's report that are about one of its nodes.
+std::vector<Finding> failures_of(const Report& job, const std::string& name) {
+  std::vector<Finding> failures;
+  for (auto finding : job.findings) {
+    if (finding.outcome != Outcome::fail || finding.device != name) continue;
+    finding.device = "node";  // Slurm shows the reason with the node's name
+    failures.push_back(std::move(finding));
+  }
+  return failures;
 }
 
 }  // namespace
@@ -55,14 +56,13 @@ void drain_confirmed(const std::vector<slurm::SweepStanding>& standings, const s
   for (const auto& standing : standings) {
     if (standing.trust != slurm::Trust::confirmed) continue;
     if (was_drained_for_it(standing, services.history)) continue;
-    const auto report = report_of(standing);
-    static_cast<void>(slurm::enforce({.report = &report,
-                                      .node = standing.node,
-                                      .context = std::string(kSweep),
-                                      .rules = rules,
-                                      .dry_run = dry_run,
-                                      .is_remote = true},
-                                     services));
+    const Finding finding{
+        .check = "bench.sweep",
+        .device = "node",
+        .outcome = Outcome::fail,
+        .message = fmt::format("{}: {}", standing.kind, slurm::evidence(standing)),
+        .remedy = Remedy::report_to_provider};
+    static_cast<void>(drain_for(standing.node, {finding}, rules, services, dry_run));
   }
 }
 
@@ -80,15 +80,9 @@ bool drain_accused(const Report& report, const std::vector<slurm::NodeName>& nam
       all = false;
       continue;
     }
-    const auto own = report_of(report, name, *node);
-    if (own.findings.empty()) continue;
-    const auto result = slurm::enforce({.report = &own,
-                                        .node = *node,
-                                        .context = std::string(kSweep),
-                                        .rules = rules,
-                                        .dry_run = dry_run,
-                                        .is_remote = true},
-                                       services);
+    auto failures = failures_of(report, name);
+    if (failures.empty()) continue;
+    const auto result = drain_for(*node, std::move(failures), rules, services, dry_run);
     all = all && (dry_run || result.drained);
   }
   return all;

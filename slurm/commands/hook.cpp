@@ -66,8 +66,9 @@ class HookRun {
 
  private:
   int run_with(const Result<slurm::Rules>& rules) {
-    folder_ = state_folder(command_.state, command_.root);
-    if (folder_.empty()) return report_trouble("with --root a hook needs --state for its history");
+    const auto folder = state_folder(command_.state, command_.root);
+    if (!folder) return report_trouble(folder.error().message);
+    folder_ = *folder;
     open_history();
     if (!rules) return report_trouble(rules.error().message);
     if (command_.context == "periodic" && !command_.dry_run) {
@@ -256,7 +257,7 @@ class HookRun {
     if (is_new_ && controller) {
       const auto gate = keep_gate_for(checked, **controller);
       if (gate == Gate::others) return kHookPassed;
-      if (gate == Gate::closed) return hold_back("the node is new, and not accepted yet", true);
+      if (gate == Gate::closed) return end_prolog("the node is new, and not accepted yet", true);
       // The end of the new-node drain must not count as acceptance.
       if (gate == Gate::ours) last_look_.reset();
       controller = reach();  // the sweep used up the first one's time
@@ -273,7 +274,7 @@ class HookRun {
     // only on a node that is already drained: otherwise it would bypass the site's limits on
     // drains.
     if (!is_prolog() || !enforced.decision.sick) return kHookPassed;
-    return hold_back(line_of(checked.report), enforced.drained);
+    return end_prolog(line_of(checked.report), enforced.drained);
   }
 
   // Leads with the finding that would be the reason for a drain.
@@ -360,8 +361,8 @@ class HookRun {
                                                                  Clock::now());
   }
 
-  // Informs the job's user. `is_refused`: the job does not start here.
-  [[nodiscard]] int hold_back(std::string what, bool is_refused) const {
+  // Informs the job's user that the node is unfit. `is_refused`: the job does not start here.
+  [[nodiscard]] int end_prolog(std::string what, bool is_refused) const {
     if (!is_prolog() || command_.dry_run) return kHookPassed;
     const auto until =
         std::min(Clock::now() + std::chrono::seconds(4), deadline_.when() - kReserve);
@@ -370,7 +371,7 @@ class HookRun {
                          caller_.variables, until);
     if (!told) {
       caller_.console.note(
-          fmt::format("muster: the job's user was not told: {}", told.error().message));
+          fmt::format("muster: cannot inform the job's user: {}", told.error().message));
     }
     return is_refused ? kHookFailed : kHookPassed;
   }
@@ -406,7 +407,7 @@ void report_lost_hook(const HookCommand& command, const Caller& caller, std::str
   if (command.dry_run) return;
   log_warning(std::string(message));
   const auto folder = state_folder(command.state, command.root);
-  if (folder.empty()) return;
+  if (!folder) return;
   constexpr auto kLongest = std::chrono::milliseconds(500);
   // This may hang for the same reason as the hook.
   static_cast<void>(ask_child("history", kLongest, [&] {
@@ -415,7 +416,7 @@ void report_lost_hook(const HookCommand& command, const Caller& caller, std::str
                              .kind = "trouble",
                              .context = command.context,
                              .message = std::string(message)};
-    const auto added = slurm::History::open(history_file(folder)).and_then([&](auto history) {
+    const auto added = slurm::History::open(history_file(*folder)).and_then([&](auto history) {
       return history.add(event);
     });
     return added ? std::string() : added.error().message;

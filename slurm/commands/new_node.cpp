@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 #include "lib/base/clock.hpp"
@@ -17,9 +18,6 @@ using slurm::kNewNode;
 using slurm::Standing;
 
 constexpr std::size_t kLongestLine = 300;
-
-// The result of one look at the node; `sweep`: it is closed, and only a clean sweep is missing.
-enum class Look { open, closed, ours, others, sweep };
 
 Report not_swept(const std::string& node, std::string why) {
   Report report;
@@ -38,32 +36,30 @@ class GateKeeper {
       : node_(node), services_(services) {}
 
   Gate run() {
-    auto look = look_at(*services_.controller, nullptr);
+    auto gate = look_at(*services_.controller, nullptr);
     // A node that was drained just now is looked at again.
-    if (look == Look::sweep) look = look_at(*services_.controller, nullptr);
-    if (look == Look::sweep) look = sweep();
-    if (look == Look::others) return Gate::others;
-    if (look == Look::ours) return Gate::ours;
-    return look == Look::open ? Gate::open : Gate::closed;
+    if (!gate) gate = look_at(*services_.controller, nullptr);
+    if (!gate) gate = sweep();
+    return gate.value_or(Gate::closed);
   }
 
  private:
-  Look sweep() {
+  std::optional<Gate> sweep() {
     auto swept = services_.sweep();
     const auto report = swept ? *swept : not_swept(node_.name, std::move(swept.error().message));
     const auto controller = services_.reach();
-    return controller ? look_at(**controller, &report) : Look::closed;
+    return controller ? look_at(**controller, &report) : Gate::closed;
   }
 
-  // `swept` is the result of its sweep, if one was run.
-  Look look_at(slurm::Controller& controller, const Report* swept) {
+  // Returns nothing if only a clean sweep is missing. `swept` is its result, if one was run.
+  std::optional<Gate> look_at(slurm::Controller& controller, const Report* swept) {
     const auto nodes = controller.nodes(node_.name);
     if (!nodes) {
       report("trouble", fmt::format("Slurm could not be asked: {}", nodes.error().message));
-      return Look::open;
+      return Gate::open;
     }
     const auto* const found = slurm::find_node(*nodes, node_.name);
-    if (found == nullptr) return Look::open;
+    if (found == nullptr) return Gate::open;
     // slurmd runs a health check before it registers, and Slurm takes commands by then.
     own_ = *found;
     own_.state = slurm::without_powering_up(own_.state);
@@ -75,11 +71,12 @@ class GateKeeper {
         return accept("accepted: an admin put it into service");
       }
       if (is_clean && !node_.needs_sweep) return accept("accepted: a clean boot check is in");
-      const auto look = drain(controller);
-      return look == Look::closed && is_clean && services_.sweep ? Look::sweep : look;
+      const auto gate = drain(controller);
+      if (gate == Gate::closed && is_clean && services_.sweep) return std::nullopt;
+      return gate;
     }
-    if (standing != Standing::drained) return Look::others;
-    if (!slurm::is_kept_out(own_)) return slurm::own_drain(own_) ? Look::ours : Look::others;
+    if (standing != Standing::drained) return Gate::others;
+    if (!slurm::is_kept_out(own_)) return slurm::own_drain(own_) ? Gate::ours : Gate::others;
     if (!is_clean) {
       return keep_out(node_.accepts ? one_line(*node_.report, kLongestLine)
                                     : "a clean boot check is missing");
@@ -88,20 +85,20 @@ class GateKeeper {
   }
 
   // For a node whose boot check is clean. Jobs from before its drain may still run.
-  Look judge_sweep(slurm::Controller& controller, const Report* swept) {
+  std::optional<Gate> judge_sweep(slurm::Controller& controller, const Report* swept) {
     if (own_.state != "drained") {
       return keep_out("jobs are still running, and a clean sweep is missing");
     }
-    if (swept == nullptr && services_.sweep) return Look::sweep;
+    if (swept == nullptr && services_.sweep) return std::nullopt;
     if (swept == nullptr) return keep_out("a clean sweep is missing, which muster hook boot runs");
     if (swept->verdict == Verdict::healthy) return resume(controller);
     return keep_out(fmt::format("its sweep: {}", one_line(*swept, kLongestLine)));
   }
 
-  Look drain(slurm::Controller& controller) {
+  Gate drain(slurm::Controller& controller) {
     if (node_.dry_run) {
       report("dry_run", "would drain: a new node");
-      return Look::closed;
+      return Gate::closed;
     }
     // Noted first, so that it is not drained again after an admin puts it into service.
     auto sent = services_.last_look->note_kept_out();
@@ -110,23 +107,23 @@ class GateKeeper {
                               memory(to_text(slurm::NodeMemory{.is_new = true})));
     if (!sent) {
       report("trouble", sent.error().message);
-      return Look::open;
+      return Gate::open;
     }
     services_.add_event({.kind = "drained",
                          .message = fmt::format("a new node, drained until {}", what_is_clean()),
                          .reason = std::string(kNewNode),
                          .boot_id = node_.boot_id});
-    return Look::closed;
+    return Gate::closed;
   }
 
-  Look resume(slurm::Controller& controller) {
+  Gate resume(slurm::Controller& controller) {
     if (node_.dry_run) {
       report("dry_run", fmt::format("would resume: {}", what_is_clean()));
-      return Look::closed;
+      return Gate::closed;
     }
     if (auto sent = controller.resume(node_.name, memory("")); !sent) {
       report("trouble", sent.error().message);
-      return Look::closed;
+      return Gate::closed;
     }
     return accept(fmt::format("accepted: {}", what_is_clean()));
   }
@@ -145,23 +142,23 @@ class GateKeeper {
   }
 
   // The node is now like any other.
-  Look accept(std::string why) {
+  Gate accept(std::string why) {
     if (!node_.dry_run) {
       const auto noted = services_.last_look->note(node_.boot_id, wall_time());
       if (!noted) report("trouble", noted.error().message);
     }
     report(node_.dry_run ? "dry_run" : "resumed", std::move(why));
-    return Look::open;
+    return Gate::open;
   }
 
   // Reports why it is not accepted, once.
-  Look keep_out(std::string_view why) {
+  Gate keep_out(std::string_view why) {
     auto message = fmt::format("not accepted: {}", why);
     const auto last =
         services_.history->events({.nodes = {node_.name}, .kinds = {"kept"}, .most = 1});
     const bool was_reported = last && !last->empty() && last->back().message == message;
     if (node_.dry_run || !was_reported) report("kept", std::move(message));
-    return Look::closed;
+    return Gate::closed;
   }
 
   void report(std::string_view kind, std::string message) {

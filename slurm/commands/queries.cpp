@@ -24,7 +24,7 @@
 namespace muster::app {
 namespace {
 
-constexpr std::chrono::seconds kLook{1};  // between polls for new events
+constexpr std::chrono::seconds kPollInterval{1};
 
 template <class Command>
 slurm::EventFilter filter_of(const Command& command) {
@@ -50,15 +50,14 @@ int print(const slurm::History& history, slurm::EventFilter& filter, EventForm f
 }
 
 Attempt<slurm::History> open(const std::string& state) {
-  const auto folder = state_folder(state, "/");
+  const auto folder = state_folder(state, "/").value();
   auto history = slurm::History::read(history_file(folder));
   if (history) return *std::move(history);
   if (!history.error().missing) return undecided(history.error());
   // It is not an error if muster has done nothing on this node yet.
-  return tl::unexpected<Failure>(Failure{
-      .status = kExitHealthy,
-      .message =
-          fmt::format("nothing has happened yet: no events in {}", printable(folder.string()))});
+  return tl::unexpected<Failure>(
+      Failure{.status = kExitHealthy,
+              .message = fmt::format("no events yet in {}", printable(folder.string()))});
 }
 
 // A host file lists host names, which may differ from Slurm's node names.
@@ -121,8 +120,9 @@ int run_status(const StatusCommand& command, const Caller& caller) {
   const auto cluster = slurm::all_nodes(*controller);
   if (!cluster) return fail(caller, undecided(cluster.error()).value());
   const auto folder = state_folder(command.state, command.root);
-  auto history = folder.empty() ? make_error("with --root this needs --state")
-                                : slurm::History::read(history_file(folder));
+  const auto history = folder.map(history_file).and_then([](const auto& file) {
+    return slurm::History::read(file);
+  });
   auto status = slurm::status_of(cluster->nodes, command.nodes, rules, wall_time(),
                                  history ? &*history : nullptr);
   status.hidden = cluster->hidden.size();
@@ -147,7 +147,7 @@ int run_events(const EventsCommand& command, const Caller& caller) {
     const int status = fail(caller, history.error());
     if (!command.follow || status != kExitHealthy) return status;
     while (!history && history.error().status == kExitHealthy) {
-      std::this_thread::sleep_for(kLook);
+      std::this_thread::sleep_for(kPollInterval);
       history = open(command.state);
     }
     if (!history) return fail(caller, history.error());
@@ -156,7 +156,7 @@ int run_events(const EventsCommand& command, const Caller& caller) {
   for (;;) {
     const int status = print(*history, filter, command.form, caller);
     if (!command.follow || status != kExitHealthy) return status;
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kPollInterval);
   }
 }
 

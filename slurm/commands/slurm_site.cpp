@@ -52,21 +52,21 @@ std::string trouble_with(const SiteFile& site, const Yaml& block, std::string_vi
   return fmt::format("{}: '{}' {}", place_of(noted, site, path), path, broken.what);
 }
 
-struct Named {
+struct NamedFile {
   std::string_view key, path;
   int access = R_OK;
 };
 
-void look_for(const Named& named, const SiteFile& site, std::string_view root,
-              std::vector<std::string>& troubles) {
-  if (named.path.empty()) return;
-  const auto below = root == "/" ? "" : root;
-  const auto path = fmt::format("{}{}", below, named.path);
-  if (::access(path.c_str(), named.access) == 0) return;
+// Why the file cannot be used; empty if it can, or if the key names none.
+std::string file_trouble(const NamedFile& named, const SiteFile& site, std::string_view root) {
+  if (named.path.empty()) return "";
+  const auto path = fmt::format("{}{}", root == "/" ? "" : root, named.path);
+  if (::access(path.c_str(), named.access) == 0) return "";
+  const auto why = errno_text(errno);
   const auto* key = site.slurm.find(named.key.substr(0, named.key.find('.')));
-  troubles.push_back(fmt::format("{}: 'slurm.{}' names {}: {}",
-                                 at(site.shown, key == nullptr ? site.slurm.line : key->line),
-                                 named.key, printable(path), errno_text(errno)));
+  return fmt::format("{}: 'slurm.{}' names {}: {}",
+                     at(site.shown, key == nullptr ? site.slurm.line : key->line), named.key,
+                     printable(path), why);
 }
 
 constexpr std::string_view kSocket = "/dev/log";
@@ -101,15 +101,22 @@ SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root) {
   // Mistakes of several keys together, such as a spread that is too long for its budget.
   auto together = trouble_with(site, right, "", block.rules);
   if (!together.empty()) block.troubles.push_back(std::move(together));
-  for (const auto folder : split(block.rules.programs, ':')) {
-    const auto* key = site.slurm.find("programs");
-    if (key != nullptr) look_for({"programs", folder, X_OK}, site, root, block.troubles);
+  const auto& rules = block.rules;
+  std::vector<NamedFile> files;
+  if (site.slurm.find("programs") != nullptr) {
+    for (const auto folder : split(rules.programs, ':'))
+      files.push_back({"programs", folder, X_OK});
   }
-  look_for({"nhc_conf", block.rules.nhc_conf}, site, root, block.troubles);
-  look_for({"conf", block.rules.conf}, site, root, block.troubles);
-  look_for({"tell.program", block.rules.tell.program, X_OK}, site, root, block.troubles);
-  look_for({"sweep.results", block.rules.sweep.results}, site, root, block.troubles);
-  look_for({"sweep.script", block.rules.sweep.script}, site, root, block.troubles);
+  files.insert(files.end(), {{"nhc_conf", rules.nhc_conf},
+                             {"conf", rules.conf},
+                             {"tell.program", rules.tell.program, X_OK},
+                             {"sweep.results", rules.sweep.results},
+                             {"sweep.script", rules.sweep.script}});
+  for (const auto& file : files) {
+    if (auto why = file_trouble(file, site, root); !why.empty()) {
+      block.troubles.push_back(std::move(why));
+    }
+  }
   return block;
 }
 
@@ -127,9 +134,8 @@ bool write_syslog(const std::string& socket, int priority, std::string_view line
 }
 
 void log_event(const slurm::Event& event) {
-  constexpr std::array<std::string_view, 4> kGrave{"trouble", "refused", "stopped", "confirmed"};
-  const bool grave = std::ranges::find(kGrave, event.kind) != kGrave.end();
-  const int priority = grave ? LOG_WARNING : LOG_NOTICE;
+  constexpr std::array<std::string_view, 4> kWarnings{"trouble", "refused", "stopped", "confirmed"};
+  const int priority = std::ranges::count(kWarnings, event.kind) > 0 ? LOG_WARNING : LOG_NOTICE;
   static_cast<void>(write_syslog(std::string(kSocket), priority, slurm::summary(event)));
 }
 
@@ -175,9 +181,10 @@ Result<slurm::Rules> read_rules(std::string_view root, const Variables& variable
   return rules;
 }
 
-std::filesystem::path state_folder(const std::string& state, std::string_view root) {
+Result<std::filesystem::path> state_folder(const std::string& state, std::string_view root) {
   if (!state.empty()) return state;
-  return root == "/" ? "/var/lib/muster" : std::filesystem::path();
+  if (root == "/") return "/var/lib/muster";
+  return make_error("with --root this needs --state for the history");
 }
 
 std::filesystem::path history_file(const std::filesystem::path& folder) {

@@ -27,9 +27,10 @@ namespace muster::app {
 // The block `slurm` of muster.yaml below `root`.
 [[nodiscard]] Result<slurm::Rules> read_rules(std::string_view root, const Variables& variables);
 
-// The folder of the history: `state` if it is given, else this machine's. Empty with a foreign
+// The folder of the history: `state` if it is given, else this machine's. An error with a foreign
 // root.
-[[nodiscard]] std::filesystem::path state_folder(const std::string& state, std::string_view root);
+[[nodiscard]] Result<std::filesystem::path> state_folder(const std::string& state,
+                                                         std::string_view root);
 [[nodiscard]] std::filesystem::path history_file(const std::filesystem::path& folder);
 
 // The path of a file that muster.yaml names: below the root, like muster.yaml.
@@ -43,7 +44,7 @@ namespace muster::app {
                                                                      const Variables& variables,
                                                                      Clock::time_point end);
 
-// Runs Slurm's programs without asking slurmctld. An error: they are not there or do not run.
+// Runs Slurm's programs without asking slurmctld. An error: they are missing or do not run.
 [[nodiscard]] Result<void> check_programs(const slurm::Rules& rules, const Variables& variables,
                                           Clock::time_point end);
 
@@ -63,7 +64,7 @@ struct SlurmBlock {
   std::vector<std::string> troubles;  // one line for each mistake, with file and line
 };
 
-// Reads the block, and looks below `root` for the files that it names.
+// Validates the block, and checks that the files that it names exist below `root`.
 [[nodiscard]] SlurmBlock validate_slurm_block(const SiteFile& site, std::string_view root);
 
 // Refusals, trouble and confirmed nodes are warnings, the others notices.

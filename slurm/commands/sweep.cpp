@@ -33,8 +33,7 @@ std::string random_token() {
 std::string wrong_user(const std::filesystem::path& history, bool root_may_sweep) {
   const auto self = ::geteuid();
   struct stat status = {};
-  const bool is_there = ::stat(history.c_str(), &status) == 0;
-  if (is_there && status.st_uid != self) {
+  if (::stat(history.c_str(), &status) == 0 && status.st_uid != self) {
     const auto owner = printable(user_name(status.st_uid), 100);
     const auto file = printable(history.string());
     if (status.st_uid != 0) {
@@ -76,13 +75,13 @@ class Sweep {
       rules_.sweep.script = (data_folder(caller_.variables) / "jobs/sweep.sbatch").string();
     }
     const auto folder = state_folder(command_.state, command_.root);
-    if (folder.empty()) return undecided(Error{"with --root this needs --state for the history"});
-    const auto file = history_file(folder);
+    if (!folder) return undecided(folder.error());
+    const auto file = history_file(*folder);
     if (auto why = wrong_user(file, rules_.sweep.as_root); !why.empty()) {
       return bad_configuration(Error{std::move(why)});
     }
     if (const auto opened = open_history(file); !opened) return undecided(opened.error());
-    const auto only = changes() ? is_only_pass(folder) : true;
+    const auto only = changes() ? is_only_pass(*folder) : true;
     if (!only) return undecided(only.error());
     return *only ? pass() : kExitHealthy;
   }

@@ -50,7 +50,7 @@ HookResult Enforcement::run() {
   } else {
     exclude_others();
     if (look()) {
-      settle();
+      reconcile();
       const auto drain = current_drain(situation_);
       const bool is_judged = drain && request_.judge_drained;
       situation_.of_drained = is_judged ? request_.judge_drained(drain->check) : nullptr;
@@ -139,9 +139,17 @@ void Enforcement::remember(const std::string& text) {
   if (services_.controller->remember(request_.node, text)) node.memory = text;
 }
 
+std::string Enforcement::memory_of(const NodeMemory& drain, std::string_view reason) const {
+  return memory_while(*situation_.node, drain, reason, request_.rules, situation_.now);
+}
+
 std::string Enforcement::memory_of(const NodeMemory& drain) const {
-  const auto& node = *situation_.node;
-  return memory_while(node, drain, node.reason, request_.rules, situation_.now);
+  return memory_of(drain, situation_.node->reason);
+}
+
+Result<void> Enforcement::send_drain(const NodeMemory& drain, const std::string& reason) const {
+  return services_.controller->drain(request_.node, reason,
+                                     allowed_memory(memory_of(drain, reason)));
 }
 
 void Enforcement::note_host(NodeMemory& drain) const {
@@ -156,7 +164,7 @@ bool Enforcement::is_power_saved(const NodeMemory& drain) const {
   return has_booted && services_.controller->is_cloud_node(request_.node);
 }
 
-void Enforcement::settle() {
+void Enforcement::reconcile() {
   const auto& node = *situation_.node;
   auto memory = parse_node_memory(node.memory);
   const bool in_service = standing_of(node) == Standing::in_service;
@@ -202,7 +210,7 @@ void Enforcement::count_unclean_run() {
   const auto* const found = drain_finding(judged, request_.rules);
   if (found != nullptr && is_drained()) {
     if (is_other_host(*drain, request_.identity, request_.machine)) return renew(*drain, *found);
-    if (gravity(found->remedy) > gravity(drain->remedy)) return worsen(*drain, *found);
+    if (seriousness(found->remedy) > seriousness(drain->remedy)) return worsen(*drain, *found);
     correct_reason(*drain, *found);
   }
   if (drain->clean == 0) return;
@@ -218,10 +226,8 @@ void Enforcement::correct_reason(const NodeMemory& drain, const Finding& found) 
   if (!is_same || lost_its_reason(*situation_.node)) return;
   if (others == others_in(situation_.node->reason)) return;
   if (request_.dry_run || !has_time_to_drain()) return;
-  const auto reason = make_reason(found, others);
-  const auto memory = memory_while(*situation_.node, drain, reason, request_.rules, situation_.now);
   // If it fails, the next run tries again.
-  static_cast<void>(services_.controller->drain(request_.node, reason, allowed_memory(memory)));
+  static_cast<void>(send_drain(drain, make_reason(found, others)));
   static_cast<void>(look());
 }
 
@@ -253,10 +259,7 @@ void Enforcement::change_drain(const NodeMemory& drain, const Finding& found, st
   changed.check = found.check;
   changed.device = found.device == "node" ? "" : found.device;
   changed.remedy = found.remedy;
-  const auto sent =
-      services_.controller->drain(request_.node, reason,
-                                  allowed_memory(memory_while(*situation_.node, changed, reason,
-                                                              request_.rules, situation_.now)));
+  const auto sent = send_drain(changed, reason);
   result_.decision.check = found.check;
   result_.decision.device = found.device;
   if (look() && shows(reason)) return report(kind, std::move(message), reason);
@@ -293,10 +296,7 @@ void Enforcement::drain() {
                  .at = situation_.now,
                  .boot = request_.boot_id};
   note_host(own);
-  const auto sent = services_.controller->drain(
-      request_.node, decision.reason,
-      allowed_memory(
-          memory_while(*situation_.node, own, decision.reason, request_.rules, situation_.now)));
+  const auto sent = send_drain(own, decision.reason);
   const bool is_compared = wait(kUntilRanked);
   verify_drain(sent, is_compared);
 }

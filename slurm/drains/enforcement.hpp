@@ -36,7 +36,10 @@ class Enforcement {
   [[nodiscard]] std::optional<std::string> allowed_memory(std::string text) const;
   // Writes the node's memory if it is another. The next run repairs a failed write.
   void remember(const std::string& text);
+  // The memory during this drain, with the reason that the node has if none is given.
+  [[nodiscard]] std::string memory_of(const NodeMemory& drain, std::string_view reason) const;
   [[nodiscard]] std::string memory_of(const NodeMemory& drain) const;
+  [[nodiscard]] Result<void> send_drain(const NodeMemory& drain, const std::string& reason) const;
   // Notes in the memory of a drain the host that it is about.
   void note_host(NodeMemory& drain) const;
   // Whether a boot since the drain may be Slurm's own, by power saving.
@@ -44,9 +47,9 @@ class Enforcement {
 
   // Finds out what happened since the last run: somebody else resumed the node, or a drain that was
   // sent by an earlier run was applied late.
-  void settle();
+  void reconcile();
   void release(const NodeMemory& drain);
-  // Resets the count of clean runs if this run is unclean, and makes a graver fault the reason.
+  // Resets the count of clean runs if this run is unclean, and makes a worse fault the reason.
   void count_unclean_run();
   void worsen(const NodeMemory& drain, const Finding& found);
   // Updates the number of further faults in the reason if it has changed.

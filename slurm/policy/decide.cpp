@@ -64,7 +64,7 @@ bool is_other_hardware(const std::vector<std::string>& before,
 constexpr std::string_view kResumesNone = "resume: false in muster.yaml";
 
 // Why the node may not be resumed now, regardless of its drain; empty if it may.
-std::string hindrance(const Situation& situation) {
+std::string obstacle_to_resume(const Situation& situation) {
   if (!situation.rules.resume) return std::string(kResumesNone);
   return is_in_maintenance(*situation.node) ? "the node is reserved for maintenance" : "";
 }
@@ -99,7 +99,7 @@ Decision decide_for_other_host(const Situation& situation, Decision decision) {
   if (!is_health_check(report)) return decision;
   decision.clean = report.verdict == Verdict::healthy;
   if (!decision.clean) return decision;
-  decision.why = hindrance(situation);
+  decision.why = obstacle_to_resume(situation);
   if (!decision.why.empty()) return decision;
   decision.action = Action::resume;
   decision.why = fmt::format(
@@ -235,7 +235,7 @@ std::string flapping(const std::vector<Time>& drains, const Rules& rules, Time n
   return fmt::format("drain {} within {}", count, to_string(rules.flap_window));
 }
 
-int gravity(Remedy remedy) {
+int seriousness(Remedy remedy) {
   switch (remedy) {
     case Remedy::reseat_or_replace:
     case Remedy::report_to_provider:
@@ -274,7 +274,7 @@ Decision decide_recovery(const Situation& situation, const NodeMemory& drain) {
     return decision;
   }
   if (is_left_by_a_job(drain.check)) {
-    decision.why = hindrance(situation);
+    decision.why = obstacle_to_resume(situation);
     if (!decision.why.empty()) return decision;
     decision.action = Action::resume;
     decision.why = fmt::format("the leftover of an ended job is gone: {} passes", drain.check);
@@ -307,7 +307,7 @@ const Finding* drain_finding(const Report& report, const Rules& rules) {
     if (leading->outcome != Outcome::fail) return nullptr;
     // The first of the most serious ones.
     return &*std::ranges::max_element(report.findings, {}, [](const Finding& each) {
-      return each.outcome == Outcome::fail ? gravity(each.remedy) : -1;
+      return each.outcome == Outcome::fail ? seriousness(each.remedy) : -1;
     });
   }
   const auto finding = std::ranges::find_if(report.findings, [&](const Finding& each) {

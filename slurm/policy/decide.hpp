@@ -83,9 +83,9 @@ enum class Cleanness {
 // The report by which a drain is kept or ended.
 [[nodiscard]] const Report& report_of_drain(const Situation& situation);
 
-// How much a remedy asks for: another part most of all, then a reboot, the reset of a GPU, a
-// restart, a change of the configuration.
-[[nodiscard]] int gravity(Remedy remedy);
+// How serious a fault with this remedy is: a replacement most of all, then a reboot, the reset of a
+// GPU, a restart, a change of the configuration.
+[[nodiscard]] int seriousness(Remedy remedy);
 
 // Whether the check looks for what a job left on a GPU, the one fault that users can cause. Such a
 // drain ends as soon as the leftover is gone, without several clean runs, a reset or a reboot, and

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "slurm/policy/limits.hpp"
 #include "slurm/policy/node_memory.hpp"
 
 namespace muster::slurm {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -31,34 +32,45 @@ Time to_time(const Json& json) {
   return Time(std::chrono::seconds(json.get<std::int64_t>()));
 }
 
-class MemoryValues {
- public:
-  explicit MemoryValues(const Json& json) : json_(json) {}
-
-  [[nodiscard]] const Json& at(const char* key) const {
-    static const Json kNull;
-    const auto found = json_.find(key);
-    return found == json_.end() ? kNull : *found;
-  }
-
-  [[nodiscard]] std::string text(const char* key) const {
-    const auto& value = at(key);
-    return value.is_string() ? value.get<std::string>() : "";
-  }
-
-  [[nodiscard]] bool flag(const char* key) const { return at(key) == true; }
-
-  // Empty unless it is a list.
-  [[nodiscard]] const Json& list(const char* key) const {
-    static const Json kNone = Json::array();
-    return at(key).is_array() ? at(key) : kNone;
-  }
-
- private:
-  const Json& json_;
+template <class T>
+struct Field {
+  const char* key;
+  T NodeMemory::*member;
 };
 
-int parse_count(const Json& json) {
+constexpr std::array kTexts{Field<std::string>{"check", &NodeMemory::check},
+                            Field<std::string>{"device", &NodeMemory::device},
+                            Field<std::string>{"boot", &NodeMemory::boot},
+                            Field<std::string>{"last_boot", &NodeMemory::last_boot},
+                            Field<std::string>{"reason", &NodeMemory::reason},
+                            Field<std::string>{"machine", &NodeMemory::machine},
+                            Field<std::string>{"admin", &NodeMemory::admin},
+                            Field<std::string>{"drained_by", &NodeMemory::drained_by}};
+constexpr std::array kCounts{Field<int>{"clean", &NodeMemory::clean},
+                             Field<int>{"gpus", &NodeMemory::gpus}};
+constexpr std::array kFlags{
+    Field<bool>{"settled", &NodeMemory::settled}, Field<bool>{"accepted", &NodeMemory::accepted},
+    Field<bool>{"overruled", &NodeMemory::overruled}, Field<bool>{"new", &NodeMemory::is_new}};
+
+const Json& value_at(const Json& json, const char* key) {
+  static const Json kNull;
+  const auto found = json.find(key);
+  return found == json.end() ? kNull : *found;
+}
+
+std::string text_at(const Json& json, const char* key) {
+  const auto& value = value_at(json, key);
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+// Empty unless it is a list.
+const Json& list_at(const Json& json, const char* key) {
+  static const Json kNone = Json::array();
+  const auto& value = value_at(json, key);
+  return value.is_array() ? value : kNone;
+}
+
+int to_count(const Json& json) {
   constexpr std::uint64_t kMost = std::numeric_limits<int>::max() - 1;
   return json.is_number_unsigned() ? static_cast<int>(std::min(json.get<std::uint64_t>(), kMost))
                                    : 0;
@@ -87,33 +99,21 @@ std::vector<Time> counted_drains(const NodeState& node, const Rules& rules, Time
 
 std::string to_text(const NodeMemory& memory) {
   Json json{{kForm, 1}};
-  const auto put_text = [&](const char* key, const std::string& text) {
-    if (!text.empty()) json[key] = printable(text, 80);
-  };
-  if (!memory.check.empty()) {
-    put_text("check", memory.check);
-    put_text("device", memory.device);
-    json["remedy"] = to_string(memory.remedy);
-    json["at"] = to_number(memory.at);
-    put_text("boot", memory.boot);
-    put_text("last_boot", memory.last_boot);
-    json["clean"] = memory.clean;
-    if (memory.settled) json["settled"] = true;
-    if (memory.accepted) json["accepted"] = true;
-    put_text("reason", memory.reason);
-    if (!memory.hardware.empty()) json["hardware"] = memory.hardware;
-    if (memory.gpus != 0) json["gpus"] = memory.gpus;
-    put_text("machine", memory.machine);
-    put_text("admin", memory.admin);
-    if (memory.overruled) json["overruled"] = true;
+  for (const auto& [key, text] : kTexts) {
+    if (!(memory.*text).empty()) json[key] = printable(memory.*text, 80);
   }
-  if (memory.is_new) json["new"] = true;
-  put_text("drained_by", memory.drained_by);
-  auto drains = Json::array();
+  if (memory.remedy != Remedy::none) json["remedy"] = to_string(memory.remedy);
+  if (memory.at != Time{}) json["at"] = to_number(memory.at);
+  for (const auto& [key, count] : kCounts) {
+    if (memory.*count != 0) json[key] = memory.*count;
+  }
+  for (const auto& [key, flag] : kFlags) {
+    if (memory.*flag) json[key] = true;
+  }
+  if (!memory.hardware.empty()) json["hardware"] = memory.hardware;
   for (const auto at : memory.drains) {
-    if (drains.size() < kMostDrains) drains.push_back(to_number(at));
+    if (json["drains"].size() < kMostDrains) json["drains"].push_back(to_number(at));
   }
-  if (!drains.empty()) json["drains"] = std::move(drains);
   if (memory.refused) {
     json["refused"] = {{"at", to_number(memory.refused->at)},
                        {"check", printable(memory.refused->check, 80)},
@@ -125,39 +125,26 @@ std::string to_text(const NodeMemory& memory) {
 std::optional<NodeMemory> parse_node_memory(std::string_view text) {
   if (!text.starts_with('{')) return std::nullopt;
   const auto json = Json::parse(text, nullptr, false);
-  const MemoryValues values(json);
-  if (!json.is_object() || values.at(kForm) != 1) return std::nullopt;
+  if (!json.is_object() || value_at(json, kForm) != 1) return std::nullopt;
+  NodeMemory memory{.at = to_time(value_at(json, "at"))};
+  for (const auto& [key, member] : kTexts) memory.*member = text_at(json, key);
+  for (const auto& [key, member] : kCounts) memory.*member = to_count(value_at(json, key));
+  for (const auto& [key, member] : kFlags) memory.*member = value_at(json, key) == true;
   // An unknown remedy becomes the one that needs an admin to resume the node.
-  const auto remedy = values.text("remedy");
-  NodeMemory memory{.check = values.text("check"),
-                    .device = values.text("device"),
-                    .remedy = remedy.empty()
-                                  ? Remedy::none
-                                  : parse_word<Remedy>(remedy).value_or(Remedy::reseat_or_replace),
-                    .at = to_time(values.at("at")),
-                    .boot = values.text("boot"),
-                    .last_boot = values.text("last_boot"),
-                    .clean = parse_count(values.at("clean")),
-                    .settled = values.flag("settled"),
-                    .accepted = values.flag("accepted"),
-                    .reason = values.text("reason"),
-                    .gpus = parse_count(values.at("gpus")),
-                    .machine = values.text("machine"),
-                    .admin = values.text("admin"),
-                    .is_new = values.flag("new"),
-                    .drained_by = values.text("drained_by"),
-                    .overruled = values.flag("overruled")};
-  for (const auto& part : values.list("hardware")) {
+  if (const auto remedy = text_at(json, "remedy"); !remedy.empty()) {
+    memory.remedy = parse_word<Remedy>(remedy).value_or(Remedy::reseat_or_replace);
+  }
+  for (const auto& part : list_at(json, "hardware")) {
     if (part.is_string()) memory.hardware.push_back(part.get<std::string>());
   }
-  for (const auto& at : values.list("drains")) {
+  for (const auto& at : list_at(json, "drains")) {
     if (memory.drains.size() < kMostDrains && to_time(at) != Time{}) {
       memory.drains.push_back(to_time(at));
     }
   }
-  if (const auto& refused = values.at("refused"); refused.is_object()) {
-    const MemoryValues its(refused);
-    memory.refused = {to_time(its.at("at")), its.text("check"), its.text("device")};
+  if (const auto& refused = value_at(json, "refused"); refused.is_object()) {
+    memory.refused = {to_time(value_at(refused, "at")), text_at(refused, "check"),
+                      text_at(refused, "device")};
   }
   return memory;
 }

@@ -54,8 +54,8 @@ struct NodeMemory {
 // The number of drain times that are kept.
 inline constexpr std::size_t kMostDrains = 16;
 
-// {"muster":1,"check":"host.limits","remedy":"fix_config","at":1795372800,…}: empty and zero values
-// are left out.
+// {"muster":1,"check":"host.limits","boot":"0a1b-2c","remedy":"fix_config",…}: empty and zero
+// values are left out.
 [[nodiscard]] std::string to_text(const NodeMemory& memory);
 
 // Returns nothing if muster did not write the text. A value of the wrong type is treated as

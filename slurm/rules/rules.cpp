@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <string_view>
 
 #include "lib/base/text.hpp"
@@ -44,20 +45,22 @@ bool is_plain(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
 }
 
-BrokenValue check_ranges(const SweepRules& rules) {
-  const std::array ranges{
-      Range{"every", rules.every.value, 3600, 365 * kDay, "1 h to 365 d"},
-      Range{"time", rules.time.value, kMinute, kDay, "1 min to 1 d"},
-      Range{"start_within", rules.start_within.value, kMinute, 7 * kDay, "1 min to 7 d"},
-      Range{"most_jobs", static_cast<double>(rules.most_jobs), 1, 1000, "1 to 1000"},
-      Range{"most_nodes", static_cast<double>(rules.most_nodes), 4, 4096, "4 to 4096"},
-      Range{"nice", static_cast<double>(rules.nice), 0, kLargestNice, "0 to 2147483645"},
-  };
+BrokenValue check_ranges(std::initializer_list<Range> ranges) {
   for (const auto& range : ranges) {
     if (range.value >= range.least && range.value <= range.most) continue;
     return {std::string(range.key), fmt::format("must be {}", range.words)};
   }
   return {};
+}
+
+BrokenValue check_sweep_ranges(const SweepRules& rules) {
+  return check_ranges(
+      {{"every", rules.every.value, 3600, 365 * kDay, "1 h to 365 d"},
+       {"time", rules.time.value, kMinute, kDay, "1 min to 1 d"},
+       {"start_within", rules.start_within.value, kMinute, 7 * kDay, "1 min to 7 d"},
+       {"most_jobs", static_cast<double>(rules.most_jobs), 1, 1000, "1 to 1000"},
+       {"most_nodes", static_cast<double>(rules.most_nodes), 4, 4096, "4 to 4096"},
+       {"nice", static_cast<double>(rules.nice), 0, kLargestNice, "0 to 2147483645"}});
 }
 
 // "locate or node".
@@ -140,6 +143,19 @@ constexpr double kLongestHook = 55;
 
 constexpr double kAll = 100;  // percent
 
+BrokenValue check_rule_ranges(const Rules& rules) {
+  constexpr double kAny = std::numeric_limits<double>::max();
+  constexpr std::string_view kHookTime = "3 s to 55 s";
+  return check_ranges({{"clean_runs", static_cast<double>(rules.clean_runs), 1, kAny, "at least 1"},
+                       {"flaps", static_cast<double>(rules.flaps), 1, kAny, "at least 1"},
+                       {"prolog_budget", rules.prolog_budget.value, 3, kLongestHook, kHookTime},
+                       {"epilog_budget", rules.epilog_budget.value, 3, kLongestHook, kHookTime},
+                       {"health_budget", rules.health_budget.value, 3, kLongestHook, kHookTime},
+                       {"tests_budget", rules.tests_budget.value, 5, 10 * kMinute, "5 s to 10 min"},
+                       {"controller_deadline", rules.controller_deadline.value,
+                        std::numeric_limits<double>::min(), kAny, "above 0"}});
+}
+
 BrokenValue check_words(const Rules& rules) {
   if (rules.on_trouble != "pass" && rules.on_trouble != "fail") {
     return {"on_trouble", fmt::format("is {}; write pass or fail", in_quotes(rules.on_trouble))};
@@ -205,7 +221,7 @@ BrokenValue check_tell(const TellRules& rules) {
 
 BrokenValue check_sweep(const SweepRules& rules) {
   for (const auto& broken :
-       {check_ranges(rules), check_kinds(rules), check_names(rules), check_paths(rules),
+       {check_sweep_ranges(rules), check_kinds(rules), check_names(rules), check_paths(rules),
         check_options("options", rules.options, kOwnOptions),
         check_options("bench", rules.bench, kOwnBenchOptions)}) {
     if (!broken.key.empty()) return broken;
@@ -235,29 +251,10 @@ BrokenValue check_values(const Rules& rules) {
     return {"gate_sweep", fmt::format("must be none, quick, full or soak, not \"{}\"",
                                       printable(rules.gate_sweep, 40))};
   }
-  if (rules.clean_runs < 1) return {"clean_runs", "must be at least 1"};
-  if (rules.flaps < 1) return {"flaps", "must be at least 1"};
-
-  struct Budget {
-    std::string_view key;
-    Seconds time;
-  };
-
-  for (const auto& [key, time] :
-       {Budget{"prolog_budget", rules.prolog_budget}, Budget{"epilog_budget", rules.epilog_budget},
-        Budget{"health_budget", rules.health_budget}}) {
-    if (time.value >= 3 && time.value <= kLongestHook) continue;
-    return {std::string(key), fmt::format("is {}; it must be 3 s to 55 s", to_string(time))};
-  }
-  constexpr double kLongestTests = 600;
-  if (rules.tests_budget.value < 5 || rules.tests_budget.value > kLongestTests) {
-    return {"tests_budget",
-            fmt::format("is {}; it must be 5 s to 10 min", to_string(rules.tests_budget))};
-  }
+  if (auto broken = check_rule_ranges(rules); !broken.key.empty()) return broken;
   if (rules.spread.value > rules.health_budget.value / 2) {
     return {"spread", "is more than half of health_budget"};
   }
-  if (rules.controller_deadline.value <= 0) return {"controller_deadline", "must be above 0"};
   if (auto broken = check_tell(rules.tell); !broken.key.empty()) {
     broken.key = fmt::format("tell.{}", broken.key);
     return broken;

@@ -20,7 +20,7 @@
 namespace muster::slurm {
 namespace {
 
-// Returns what must happen before the node is resumed, judging by what Slurm shows.
+// The condition for resuming the node, judging by what Slurm shows.
 std::string until(const NodeMemory& drain, bool is_remembered, const NodeState& node,
                   const Rules& rules, Time now) {
   const auto admin = fmt::format("muster resume {}", node.name);
@@ -160,8 +160,8 @@ void count(ClusterStatus& status, const NodeState& node) {
     case Standing::down:
       ++status.down;
       break;
-    case Standing::away:
-      ++status.away;
+    case Standing::unavailable:
+      ++status.unavailable;
       break;
   }
 }
@@ -218,30 +218,55 @@ std::string lines_of_refusal(const Event& event) {
          paragraph(event.message, 4);
 }
 
-nlohmann::ordered_json json_of(const DrainedNode& each) {
-  nlohmann::ordered_json json{{"node", printable(each.node.name)},
-                              {"partitions", each.node.partitions},
-                              {"state", printable(each.node.state)},
-                              {"since", time_of(drained_since(each.node))},
-                              {"reason", printable(each.node.reason, 1000)},
-                              {"check", printable(each.check)},
-                              {"device", printable(each.device)},
-                              {"remedy", each.remedy},
-                              {"clean_runs", nullptr},
-                              {"until", each.until},
-                              {"accepted", each.accepted}};
+using Json = nlohmann::ordered_json;
+
+Json json_of(const DrainedNode& each) {
+  Json json{{"node", printable(each.node.name)},
+            {"partitions", each.node.partitions},
+            {"state", printable(each.node.state)},
+            {"since", time_of(drained_since(each.node))},
+            {"reason", printable(each.node.reason, 1000)},
+            {"check", printable(each.check)},
+            {"device", printable(each.device)},
+            {"remedy", each.remedy},
+            {"clean_runs", nullptr},
+            {"until", each.until},
+            {"accepted", each.accepted}};
   if (each.clean_runs) json["clean_runs"] = *each.clean_runs;
   return json;
 }
 
-nlohmann::ordered_json json_of(const std::vector<NodeState>& nodes) {
-  auto list = nlohmann::ordered_json::array();
-  for (const auto& node : nodes) {
-    list.push_back({{"node", printable(node.name)},
-                    {"state", printable(node.state)},
-                    {"reason", printable(node.reason, 1000)},
-                    {"since", time_of(drained_since(node))}});
-  }
+Json json_of(const NodeState& node) {
+  return {{"node", printable(node.name)},
+          {"state", printable(node.state)},
+          {"reason", printable(node.reason, 1000)},
+          {"since", time_of(drained_since(node))}};
+}
+
+Json json_of(const StoppedCheck& stopped) {
+  return {{"check", printable(stopped.check)},
+          {"partition", printable(stopped.partition)},
+          {"drains", stopped.drains},
+          {"most", stopped.most}};
+}
+
+Json json_of(const UsedUp& limit) {
+  return {{"partition", printable(limit.partition)},
+          {"limit", limit.limit},
+          {"drained", limit.drained},
+          {"most", limit.most}};
+}
+
+Json json_of(const Event& event) {
+  return {{"node", printable(event.node)},     {"at", utc(event.at)},
+          {"context", event.context},          {"check", printable(event.check)},
+          {"device", printable(event.device)}, {"message", printable(event.message, 1000)}};
+}
+
+template <class Each>
+Json list_of(const std::vector<Each>& all) {
+  auto list = Json::array();
+  for (const auto& each : all) list.push_back(json_of(each));
   return list;
 }
 
@@ -280,7 +305,8 @@ std::string to_text(const ClusterStatus& status, const Rules& rules) {
       fmt::format("{} nodes: {} in service{}, {} drained by muster, {} by others, {} new, "
                   "{} down, {} in maintenance or booting",
                   status.nodes, status.in_service, asleep, status.drained.size(),
-                  status.drained_by_others, status.kept_out.size(), status.down, status.away),
+                  status.drained_by_others, status.kept_out.size(), status.down,
+                  status.unavailable),
       0);
   if (status.hidden > 0) {
     out += paragraph(fmt::format("{} more nodes are powered down and not listed by Slurm, drained "
@@ -317,46 +343,24 @@ std::string to_text(const ClusterStatus& status, const Rules& rules) {
 }
 
 std::string to_json(const ClusterStatus& status) {
-  nlohmann::ordered_json json{{"schema", "muster.status/1"},
-                              {"at", utc(status.at)},
-                              {"nodes", status.nodes},
-                              {"in_service", status.in_service},
-                              {"powered_down", status.asleep},
-                              {"hidden", status.hidden},
-                              {"drained_by_muster", status.drained.size()},
-                              {"drained_by_others", status.drained_by_others},
-                              {"down", status.down},
-                              {"away", status.away},
-                              {"clean_runs_needed", status.clean_runs}};
-  auto list = nlohmann::ordered_json::array();
-  for (const auto& each : status.stopped) {
-    list.push_back({{"check", printable(each.check)},
-                    {"partition", printable(each.partition)},
-                    {"drains", each.drains},
-                    {"most", each.most}});
-  }
-  json["stopped"] = std::exchange(list, nlohmann::ordered_json::array());
-  for (const auto& each : status.used_up) {
-    list.push_back({{"partition", printable(each.partition)},
-                    {"limit", each.limit},
-                    {"drained", each.drained},
-                    {"most", each.most}});
-  }
-  json["used_up"] = std::exchange(list, nlohmann::ordered_json::array());
-  for (const auto& each : status.drained) list.push_back(json_of(each));
-  json["drained"] = std::exchange(list, nlohmann::ordered_json::array());
-  for (const auto& event : status.refused) {
-    list.push_back({{"node", printable(event.node)},
-                    {"at", utc(event.at)},
-                    {"context", event.context},
-                    {"check", printable(event.check)},
-                    {"device", printable(event.device)},
-                    {"message", printable(event.message, 1000)}});
-  }
-  json["refused"] = std::exchange(list, nlohmann::ordered_json::array());
-  json["refused_unknown"] = status.history;
-  json["new"] = json_of(status.kept_out);
-  json["not_responding"] = json_of(status.not_responding);
+  const Json json{{"schema", "muster.status/1"},
+                  {"at", utc(status.at)},
+                  {"nodes", status.nodes},
+                  {"in_service", status.in_service},
+                  {"powered_down", status.asleep},
+                  {"hidden", status.hidden},
+                  {"drained_by_muster", status.drained.size()},
+                  {"drained_by_others", status.drained_by_others},
+                  {"down", status.down},
+                  {"away", status.unavailable},
+                  {"clean_runs_needed", status.clean_runs},
+                  {"stopped", list_of(status.stopped)},
+                  {"used_up", list_of(status.used_up)},
+                  {"drained", list_of(status.drained)},
+                  {"refused", list_of(status.refused)},
+                  {"refused_unknown", status.history},
+                  {"new", list_of(status.kept_out)},
+                  {"not_responding", list_of(status.not_responding)}};
   return json.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -33,7 +33,7 @@ struct UsedUp {
 struct ClusterStatus {
   Time at{};
   int clean_runs = 0;  // that a node needs
-  std::size_t nodes = 0, in_service = 0, drained_by_others = 0, down = 0, away = 0;
+  std::size_t nodes = 0, in_service = 0, drained_by_others = 0, down = 0, unavailable = 0;
   std::size_t asleep = 0;  // of those in service: powered down until a job needs them
   std::size_t hidden = 0;  // powered down, and Slurm does not show more; not among `nodes`
   std::vector<DrainedNode> drained;  // by a hook of muster; longest first

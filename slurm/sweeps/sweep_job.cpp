@@ -73,11 +73,6 @@ std::int64_t minutes(Seconds time) {
   return static_cast<std::int64_t>(std::ceil(time.value / kMinute));
 }
 
-std::filesystem::path file_of(const SweepJob& job, const SweepRules& rules,
-                              std::string_view suffix) {
-  return std::filesystem::path(rules.results) / fmt::format("{}.{}", job.token, suffix);
-}
-
 // The same verdict on each node of the job.
 std::vector<SweepVerdict> same_verdicts(const SweepJob& job, SweepVerdict verdict) {
   std::vector<SweepVerdict> verdicts;
@@ -115,21 +110,17 @@ std::vector<SweepVerdict> verdicts_of_search(const SweepJob& job, const Report& 
     if (node.empty()) all_accused = false;
     if (!node.empty()) accused.emplace(node, &finding);
   }
-  std::vector<SweepVerdict> verdicts;
-  for (const auto& node : job.nodes) {
-    auto& verdict = verdicts.emplace_back();
-    verdict.kind = job.kind;
-    verdict.node = node;
-    if (const auto found = accused.find(node); found != accused.end()) {
+  auto verdicts =
+      undecided_verdicts(job, fmt::format("no single node is accused: {}",
+                                          harmless(one_line(report, kLongestText), kLongestText)));
+  for (auto& verdict : verdicts) {
+    if (const auto found = accused.find(verdict.node); found != accused.end()) {
       verdict.verdict = Verdict::unhealthy;
       verdict.text = fmt::format("unhealthy: {}", harmless(sentence(*found->second), kLongestText));
       note_finding(verdict, *found->second);
     } else if (all_accused && !accused.empty()) {
       verdict.verdict = Verdict::healthy;
       verdict.text = "healthy: other nodes are accused";
-    } else {
-      verdict.text = fmt::format("undecided: no single node is accused: {}",
-                                 harmless(one_line(report, kLongestText), kLongestText));
     }
   }
   return verdicts;
@@ -196,12 +187,9 @@ Result<SweepLog> read_sweep_log(const History& history, Time since, Time now) {
 
 std::string sweep_job_name(std::string_view kind) { return fmt::format("muster-sweep-{}", kind); }
 
-std::filesystem::path sweep_result_file(const SweepJob& job, const SweepRules& rules) {
-  return file_of(job, rules, "json");
-}
-
-std::filesystem::path sweep_output_file(const SweepJob& job, const SweepRules& rules) {
-  return file_of(job, rules, "out");
+std::filesystem::path sweep_file(const SweepJob& job, const SweepRules& rules,
+                                 std::string_view suffix) {
+  return std::filesystem::path(rules.results) / fmt::format("{}.{}", job.token, suffix);
 }
 
 Result<std::vector<std::string>> sbatch_arguments(const SweepJob& job, const SweepRules& rules) {
@@ -218,7 +206,7 @@ Result<std::vector<std::string>> sbatch_arguments(const SweepJob& job, const Swe
       // Slurm cancels a job that cannot end by then.
       fmt::format("--deadline=now+{}minutes", limit + minutes(rules.start_within)), "--no-requeue",
       fmt::format("--partition={}", job.partition), fmt::format("--chdir={}", rules.results),
-      fmt::format("--output={}", sweep_output_file(job, rules).string())};
+      fmt::format("--output={}", sweep_file(job, rules, "out").string())};
   if (!rules.account.empty()) arguments.push_back(fmt::format("--account={}", rules.account));
   if (!rules.qos.empty()) arguments.push_back(fmt::format("--qos={}", rules.qos));
   std::ranges::copy(rules.options, std::back_inserter(arguments));
@@ -226,7 +214,7 @@ Result<std::vector<std::string>> sbatch_arguments(const SweepJob& job, const Swe
   if (!kind->takes_idle_nodes) arguments.emplace_back("--ntasks-per-node=1");
   arguments.insert(arguments.end(),
                    {rules.script, job.kind, "--format=json",
-                    fmt::format("--output={}", sweep_result_file(job, rules).string())});
+                    fmt::format("--output={}", sweep_file(job, rules, "json").string())});
   if (kind->takes_idle_nodes) std::ranges::copy(rules.bench, std::back_inserter(arguments));
   return arguments;
 }

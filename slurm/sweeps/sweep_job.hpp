@@ -62,9 +62,9 @@ struct SweepLog {
 [[nodiscard]] Result<std::vector<std::string>> sbatch_arguments(const SweepJob& job,
                                                                 const SweepRules& rules);
 
-// The file that the job writes its report to, and the one with its output.
-[[nodiscard]] std::filesystem::path sweep_result_file(const SweepJob& job, const SweepRules& rules);
-[[nodiscard]] std::filesystem::path sweep_output_file(const SweepJob& job, const SweepRules& rules);
+// A file of the job: "json" is its report, "out" its output.
+[[nodiscard]] std::filesystem::path sweep_file(const SweepJob& job, const SweepRules& rules,
+                                               std::string_view suffix);
 
 // The error is `missing` as long as the job has not left one. The report is untrusted.
 [[nodiscard]] Result<Report> read_sweep_result(const std::filesystem::path& file);

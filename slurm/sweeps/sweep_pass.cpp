@@ -91,7 +91,7 @@ class SweepPass {
       if (!result_.trouble.empty()) return false;
       if (verdicts.empty()) {
         open.push_back(std::move(job));
-      } else if (!settle(job, verdicts)) {
+      } else if (!close(job, verdicts)) {
         return false;
       }
     }
@@ -102,7 +102,7 @@ class SweepPass {
 
   // Empty as long as the job may still leave a report.
   [[nodiscard]] std::vector<SweepVerdict> verdicts_on(SweepJob& job) {
-    const auto report = read_sweep_result(sweep_result_file(job, request_.rules));
+    const auto report = read_sweep_result(sweep_file(job, request_.rules, "json"));
     if (report) {
       const auto names = report->accused.empty() ? std::vector<NodeName>() : names_of_nodes();
       return sweep_verdicts(job, *report, names);
@@ -149,7 +149,7 @@ class SweepPass {
                        harmless(found->state, kLongestReason));
   }
 
-  [[nodiscard]] bool settle(const SweepJob& job, std::vector<SweepVerdict> verdicts) {
+  [[nodiscard]] bool close(const SweepJob& job, std::vector<SweepVerdict> verdicts) {
     bool healthy = true;
     for (auto& verdict : verdicts) {
       verdict.at = request_.now;
@@ -159,8 +159,9 @@ class SweepPass {
     }
     if (!healthy || request_.dry_run) return true;
     std::error_code ignored;  // an admin may look into the files of other jobs
-    fs::remove(sweep_result_file(job, request_.rules), ignored);
-    fs::remove(sweep_output_file(job, request_.rules), ignored);
+    for (const auto* suffix : {"json", "out"}) {
+      fs::remove(sweep_file(job, request_.rules, suffix), ignored);
+    }
     return true;
   }
 
@@ -225,8 +226,8 @@ class SweepPass {
         continue;
       }
       const bool refused = is_refusal(submitted.error());
-      if (refused && !settle(job, undecided_verdicts(
-                                      job, harmless(submitted.error().message, kLongestReason)))) {
+      if (refused && !close(job, undecided_verdicts(
+                                     job, harmless(submitted.error().message, kLongestReason)))) {
         return;
       }
       if (refused && ++refusals < kMostRefusals) continue;

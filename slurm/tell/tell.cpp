@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -37,6 +38,30 @@ std::string exposure(const fs::path& path, const struct stat& status) {
   const bool sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
   if (!writable || sticky) return "";
   return fmt::format("{} can be written by others: chmod go-w", printable(path.string()));
+}
+
+// An error unless the program is a file that belongs to root or to the user that muster runs as,
+// and only its owner can write to it and to the folders above it.
+Result<void> check_program(const fs::path& program) {
+  struct stat status = {};
+  if (::stat(program.c_str(), &status) != 0) return make_error(cause(printable(program.string())));
+  if (!S_ISREG(status.st_mode)) {
+    return make_error(fmt::format("{} is not a file", printable(program.string())));
+  }
+  if ((status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0) {
+    return make_error(fmt::format("{} is not executable: chmod a+x", printable(program.string())));
+  }
+  std::error_code failed;
+  // The folders above a link and above its target can both be writable.
+  for (const auto& start : {program, fs::canonical(program, failed)}) {
+    if (failed) return make_error(cause(printable(program.string())));
+    for (auto path = start; !path.empty(); path = path.parent_path()) {
+      if (::stat(path.c_str(), &status) != 0) return make_error(cause(printable(path.string())));
+      if (auto open = exposure(path, status); !open.empty()) return make_error(std::move(open));
+      if (path == path.parent_path()) break;
+    }
+  }
+  return {};
 }
 
 const struct passwd* find_user(const std::string& name) {
@@ -90,28 +115,6 @@ std::string_view outcome(const HeldJob& held, const Job& job) {
 
 }  // namespace
 
-Result<void> check_program(const fs::path& program) {
-  struct stat status = {};
-  if (::stat(program.c_str(), &status) != 0) return make_error(cause(printable(program.string())));
-  if (!S_ISREG(status.st_mode)) {
-    return make_error(fmt::format("{} is not a file", printable(program.string())));
-  }
-  if ((status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0) {
-    return make_error(fmt::format("{} is not executable: chmod a+x", printable(program.string())));
-  }
-  std::error_code failed;
-  // The folders above a link and above its target can both be writable.
-  for (const auto& start : {program, fs::canonical(program, failed)}) {
-    if (failed) return make_error(cause(printable(program.string())));
-    for (auto path = start; !path.empty(); path = path.parent_path()) {
-      if (::stat(path.c_str(), &status) != 0) return make_error(cause(printable(path.string())));
-      if (auto open = exposure(path, status); !open.empty()) return make_error(std::move(open));
-      if (path == path.parent_path()) break;
-    }
-  }
-  return {};
-}
-
 Result<void> check_tell_program(const TellRules& rules, Clock::time_point end) {
   return run_in_child("tell", end, [&] {
     const auto fine = check_program(rules.program);
@@ -156,8 +159,7 @@ Result<void> tell_user(const HeldJob& held, const Rules& rules, const Variables&
   TRY_ASSIGN(const auto job, ask_job(installation, id, limits));
   const auto line = fmt::format("muster: node {} is not fit for this job: {}; {}", held.node,
                                 held.what, outcome(held, job));
-  return job.batch ? comment_job(installation, id, line, limits)
-                   : notify_job(installation, id, line, limits);
+  return tell_job(installation, id, job, line, limits);
 }
 
 }  // namespace muster::slurm

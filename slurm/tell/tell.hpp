@@ -3,8 +3,6 @@
 // job was sent to a sick node.
 #pragma once
 
-#include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,11 +14,9 @@
 
 namespace muster::slurm {
 
-// An error unless the program is a file that belongs to root or to the user that muster runs as,
-// and only its owner can write to it and to the folders above it.
-[[nodiscard]] Result<void> check_program(const std::filesystem::path& program);
-
-// Checks `rules.program` in the same way, and that `rules.user` exists. Ends by `end`.
+// An error unless `rules.program` is a file that belongs to root or to the user that muster runs
+// as, only its owner can write to it and to the folders above it, and `rules.user` exists. Ends by
+// `end`.
 [[nodiscard]] Result<void> check_tell_program(const TellRules& rules, Clock::time_point end);
 
 // Runs `program arguments... KIND NODE`, with the event (schema muster.event/1) on its standard

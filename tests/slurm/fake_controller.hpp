@@ -80,7 +80,7 @@ class FakeCluster {
     for (const auto& work : std::exchange(late_, {})) work();
   }
 
-  // Why there is no answer; empty where there is one.
+  // Why there is no answer; empty if there is one.
   [[nodiscard]] std::string trouble(std::string_view program) {
     if (health_ == Health::well) return "";
     if (health_ == Health::dead) {
@@ -91,7 +91,7 @@ class FakeCluster {
     return fmt::format("{} did not answer within {} s", program, kDeadline);
   }
 
-  // Does it, now or when slurmctld wakes up; nothing where it is dead.
+  // Does it now, or when slurmctld wakes up; never if slurmctld is dead.
   void change(const std::function<void()>& work) {
     if (health_ == Health::well) work();
     if (health_ == Health::hung) late_.push_back(work);
@@ -105,7 +105,7 @@ class FakeCluster {
 };
 
 // One node's connection to it. The functions are actions of others in the meantime.
-class FakeController final : public Controller {
+class FakeController : public Controller {
  public:
   explicit FakeController(FakeCluster& cluster) : cluster_(cluster) {}
 
@@ -125,9 +125,6 @@ class FakeController final : public Controller {
       names.push_back({.node = node.name, .host = node.name});
     return names;
   }
-
-  using Controller::drain;
-  using Controller::resume;
 
   Result<void> drain(std::string_view node, std::string_view reason,
                      std::optional<std::string> memory) override {

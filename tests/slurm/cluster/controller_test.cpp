@@ -108,15 +108,15 @@ TEST_F(ControllerTest, TheProgramsGetAnEnvironmentOfTheirOwn) {
 }
 
 TEST_F(ControllerTest, DrainsAndResumesOneNode) {
-  EXPECT_TRUE(controller()->drain("n-1.a_b", "muster: a.b gpu3: x; reboot the node"));
-  EXPECT_TRUE(controller()->resume("n-1.a_b"));
+  EXPECT_TRUE(controller()->drain("n-1.a_b", "muster: a.b gpu3: x; reboot the node", {}));
+  EXPECT_TRUE(controller()->resume("n-1.a_b", {}));
   EXPECT_EQ(read("calls"),
             "[scontrol][update][nodename=n-1.a_b][state=drain]"
             "[reason=muster: a.b gpu3: x; reboot the node]\n"
             "[scontrol][update][nodename=n-1.a_b][state=resume]\n");
 }
 
-TEST_F(ControllerTest, TheMemoryGoesInTheSameRequest) {
+TEST_F(ControllerTest, TheMemoryIsSentInTheSameRequest) {
   constexpr std::string_view kMemory = "muster/1 clean=0 drains=1";
   EXPECT_TRUE(controller()->drain("n1", "muster: a.b: x", std::string(kMemory)));
   EXPECT_TRUE(controller()->resume("n1", ""));
@@ -135,7 +135,7 @@ TEST_F(ControllerTest, TheMemoryGoesInTheSameRequest) {
                           "[scontrol][update][nodename=n1][state=drain][reason=r]"));
 }
 
-TEST_F(ControllerTest, AnOlderScontrolThatDoesNotKnowTheFieldDrainsAllTheSame) {
+TEST_F(ControllerTest, DrainsWithAScontrolThatLacksTheField) {
   script(
       "scontrol",
       "case \"$*\" in *Comment=*) echo 'Update of this parameter is not supported: Comment=x' >&2;"
@@ -154,22 +154,22 @@ TEST_F(ControllerTest, ReadsTheMemoryOfEachNode) {
   EXPECT_EQ(controller()->nodes("n1")->front().memory, "muster/1 clean=2");
 }
 
-TEST_F(ControllerTest, WhatIsNotTheNameOfOneNodeReachesNoCommandLine) {
+TEST_F(ControllerTest, OnlyTheNameOfOneNodeReachesACommandLine) {
   const auto programs = controller();
   for (const std::string name : {"n1,n2", "n[1-3]", "n1 n2", "ALL", "all", "n1\n", "n1=", "ü"}) {
-    EXPECT_FALSE(programs->drain(name, "r")) << name;
-    EXPECT_FALSE(programs->resume(name)) << name;
+    EXPECT_FALSE(programs->drain(name, "r", {})) << name;
+    EXPECT_FALSE(programs->resume(name, {})) << name;
     EXPECT_FALSE(programs->nodes(name)) << name;
   }
-  EXPECT_FALSE(programs->drain("", "r"));
-  EXPECT_EQ(programs->drain("n[1-3]", "r").error().message,
+  EXPECT_FALSE(programs->drain("", "r", {}));
+  EXPECT_EQ(programs->drain("n[1-3]", "r", {}).error().message,
             "\"n[1-3]\" is not the name of one node");
   EXPECT_FALSE(std::filesystem::exists(dir.path() / "calls"));
 }
 
-TEST_F(ControllerTest, SaysWhatTheProgramSaid) {
+TEST_F(ControllerTest, ReportsTheProgramsMessage) {
   script("scontrol", "echo 'a warning' >&2; echo 'slurm_update error: Invalid node' >&2; exit 1");
-  EXPECT_EQ(controller()->drain("n1", "r").error().message,
+  EXPECT_EQ(controller()->drain("n1", "r", {}).error().message,
             "scontrol ended with status 1: slurm_update error: Invalid node");
   script("sinfo", "exit 3");
   EXPECT_EQ(controller()->nodes("n1").error().message, "sinfo ended with status 3: no output");
@@ -181,7 +181,7 @@ TEST_F(ControllerTest, OneCallEndsWithinItsDeadline) {
   script("scontrol", "exec sleep 60");
   const auto begun = steady_clock::now();
   EXPECT_EQ(controller(200ms)->nodes("n1").error().message, "sinfo did not answer within 0.2 s");
-  EXPECT_EQ(controller(200ms)->drain("n1", "r").error().message,
+  EXPECT_EQ(controller(200ms)->drain("n1", "r", {}).error().message,
             "scontrol did not answer within 0.2 s");
   EXPECT_LT(steady_clock::now() - begun, 30s);
 }
@@ -192,7 +192,8 @@ TEST_F(ControllerTest, AllCallsEndTogether) {
   const auto begun = steady_clock::now();
   const auto programs = controller(50s, 300ms);
   EXPECT_FALSE(programs->nodes("n1"));
-  EXPECT_EQ(programs->resume("n1").error().message, "scontrol was not started: no time is left");
+  EXPECT_EQ(programs->resume("n1", {}).error().message,
+            "scontrol was not started: no time is left");
   EXPECT_LT(steady_clock::now() - begun, 30s);
 }
 
@@ -204,7 +205,7 @@ TEST_F(ControllerTest, ANodeThatSlurmDoesNotKnowIsMissing) {
 }
 
 // Slurm before 23.02 lists a node of a cloud that is powered down only if it is asked for alone.
-TEST_F(ControllerTest, ANodeThatItsPartitionsDoNotListIsShownAlone) {
+TEST_F(ControllerTest, ANodeMissingInItsPartitionsIsAskedForAlone) {
   answer("cluster", "n2|gpu|idle|Unknown|Unknown|none\n");
   const auto nodes = controller()->nodes("n1");
   ASSERT_TRUE(nodes) << nodes.error().message;
@@ -231,7 +232,7 @@ esac)");
   EXPECT_EQ(all_nodes(*controller())->nodes.size(), 3U);
 }
 
-TEST_F(ControllerTest, OfThousandsOfHiddenNodesNoneIsAskedAbout) {
+TEST_F(ControllerTest, ThousandsOfHiddenNodesAreNotAskedAbout) {
   script("scontrol", "echo 'PartitionName=gpu Nodes=n[1-3],c[1-2000]'");
   const auto all = all_nodes(*controller());
   ASSERT_TRUE(all) << all.error().message;
@@ -271,7 +272,7 @@ TEST_F(ControllerTest, FindsThePrograms) {
   EXPECT_EQ(found->conf, dir.path() / "slurm.conf");
 }
 
-TEST_F(ControllerTest, NamesAProgramThatIsNotThereAndTheKey) {
+TEST_F(ControllerTest, NamesAMissingProgramAndTheKey) {
   dir.remove("sinfo");
   dir.write("sinfo", "not executable");
   const auto found = find_installation(rules(), {});
@@ -293,18 +294,17 @@ TEST_F(ControllerTest, TheVariableComesBeforeTheRules) {
   EXPECT_EQ(empty->conf, dir.path() / "slurm.conf");
 }
 
-TEST_F(ControllerTest, AConfigurationThatIsNamedMustBeThere) {
+TEST_F(ControllerTest, ANamedConfigurationMustExist) {
   dir.remove("slurm.conf");
   EXPECT_EQ(find_installation(rules(), {}).error().message,
-            fmt::format("slurm.conf in muster.yaml names a file that is not there: {}/slurm.conf",
-                        path()));
+            fmt::format("slurm.conf in muster.yaml names a missing file: {}/slurm.conf", path()));
   EXPECT_EQ(find_installation(rules(), {{"SLURM_CONF", "/nowhere/slurm.conf"}}).error().message,
-            "SLURM_CONF names a file that is not there: /nowhere/slurm.conf");
+            "SLURM_CONF names a missing file: /nowhere/slurm.conf");
   EXPECT_EQ(find_installation(rules(), {{"SLURM_CONF", "slurm.conf"}}).error().message,
             "SLURM_CONF: \"slurm.conf\" is not an absolute path");
 }
 
-TEST_F(ControllerTest, WithoutANameTheUsualPlacesAreLookedAt) {
+TEST_F(ControllerTest, LooksForSlurmConfInTheUsualPlaces) {
   auto unnamed = rules();
   unnamed.conf = "";
   const auto found = find_installation(unnamed, {});
@@ -315,7 +315,7 @@ TEST_F(ControllerTest, WithoutANameTheUsualPlacesAreLookedAt) {
   EXPECT_EQ(found->environment.count("SLURM_CONF"), found->conf.empty() ? 0 : 1);
 }
 
-TEST_F(ControllerTest, OfAServerTheProgramsHearWhereThereIsNoFile) {
+TEST_F(ControllerTest, ProgramsGetTheServerIfThereIsNoFile) {
   auto unnamed = rules();
   unnamed.conf = "";
   const auto found = find_installation(unnamed, {{"SLURM_CONF_SERVER", "ctl1:6817,ctl2"}});
@@ -328,7 +328,7 @@ TEST_F(ControllerTest, OfAServerTheProgramsHearWhereThereIsNoFile) {
   EXPECT_EQ(with_file->environment.count("SLURM_CONF_SERVER"), 0);
 }
 
-TEST_F(ControllerTest, WithoutAFileTheProgramsFetchTheirs) {
+TEST_F(ControllerTest, ProgramsFetchTheirConfigurationWithoutAFile) {
   auto installation = find_installation(rules(), {}).value();
   installation.conf.clear();
   installation.environment.erase("SLURM_CONF");

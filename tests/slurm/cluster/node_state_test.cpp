@@ -53,13 +53,13 @@ TEST(ParseSinfoTest, ReadsEachNode) {
 }
 
 // Slurm 24.11 keeps who gave the last reason, and when.
-TEST(ParseSinfoTest, WithoutAReasonNobodyGaveOne) {
+TEST(ParseSinfoTest, LeavesOutTheUserWithoutAReason) {
   EXPECT_THAT(parse(line("n1|main|idle|root|1795321800|", "none")),
               ElementsAre(NodeState{.name = "n1", .partitions = {"main"}, .state = "idle"}));
 }
 
 // An older sinfo prints nothing for the field.
-TEST(ParseSinfoTest, WithoutAFieldForItThereIsNoMemory) {
+TEST(ParseSinfoTest, LeavesOutTheMemoryIfSinfoHasNoFieldForIt) {
   EXPECT_THAT(parse("n1|5eed|main|5eed|idle|5eed|Unknown|5eed|Unknown|5eed|none|5eed.\n"),
               ElementsAre(NodeState{.name = "n1", .partitions = {"main"}, .state = "idle"}));
   EXPECT_EQ(parse(line("n1|main|idle|Unknown|Unknown|", "none", "(null)")).front().memory, "");
@@ -75,7 +75,7 @@ TEST(ParseSinfoTest, PutsTheLinesOfSeveralPartitionsTogether) {
                           NodeState{.name = "n1", .partitions = {"main"}, .state = "idle"}));
 }
 
-TEST(ParseSinfoTest, KeepsReasonsWordForWord) {
+TEST(ParseSinfoTest, DoesNotChangeReasons) {
   EXPECT_EQ(parse(line("n1|main|drained|alice|1|", "a|b | none|")).front().reason, "a|b | none|");
   EXPECT_EQ(parse(line("n1|main|drained|alice|1|", "")).front().reason, "");
   EXPECT_THAT(parse(line("n1|main|drained|alice|1|", "first\nsecond\n") +
@@ -90,7 +90,7 @@ TEST(ParseSinfoTest, KeepsReasonsWordForWord) {
                           NodeState{.name = "n2", .partitions = {"main"}, .state = "idle"}));
 }
 
-TEST(ParseSinfoTest, AReasonOrAMemoryForgesNoNode) {
+TEST(ParseSinfoTest, NoReasonOrMemoryCanForgeANode) {
   for (const std::string forged : {"x\nn4|main|drained|root|1|muster: fake",
                                    "x|none|.\nn4|0000|main|0000|idle|0000|root|0000|1|0000||0000|"
                                    "none|0000.\nn5"}) {
@@ -112,9 +112,9 @@ TEST(ParseSinfoTest, KnowsOnlySecondsAsATime) {
   }
 }
 
-TEST(ParseSinfoTest, OfNothingIsNothing) { EXPECT_THAT(parse(""), IsEmpty()); }
+TEST(ParseSinfoTest, ReturnsNoNodesForNoOutput) { EXPECT_THAT(parse(""), IsEmpty()); }
 
-TEST(ParseSinfoTest, RefusesWhatIsNotOfThatForm) {
+TEST(ParseSinfoTest, RefusesOtherOutput) {
   EXPECT_EQ(parse_sinfo("PARTITION AVAIL\n", kNonce).error().message,
             "sinfo: unexpected output \"PARTITION AVAIL\\x0a\"");
   EXPECT_FALSE(parse_sinfo(line("|main|idle|Unknown|Unknown|", "none"), kNonce));
@@ -122,91 +122,43 @@ TEST(ParseSinfoTest, RefusesWhatIsNotOfThatForm) {
   EXPECT_FALSE(parse_sinfo(line("n1|main|idle|Unknown|Unknown|", "none"), "other"));
 }
 
-struct StateCase {
-  std::string_view state;
-  Standing standing;
-};
-
-class StandingTest : public ::testing::TestWithParam<StateCase> {};
-
-TEST_P(StandingTest, FollowsFromTheWordAndItsSuffix) {
-  EXPECT_EQ(standing_of({.state = std::string(GetParam().state)}), GetParam().standing)
-      << GetParam().state;
+void expect_standings(
+    const std::vector<std::pair<Standing, std::vector<std::string_view>>>& cases) {
+  for (const auto& [standing, states] : cases) {
+    for (const auto state : states) {
+      EXPECT_EQ(standing_of({.state = std::string(state)}), standing) << state;
+    }
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    InService, StandingTest,
-    ::testing::Values(
-        StateCase{"idle", Standing::in_service}, StateCase{"IDLE", Standing::in_service},
-        StateCase{"idle-", Standing::in_service}, StateCase{"mixed", Standing::in_service},
-        StateCase{"mix", Standing::in_service}, StateCase{"mixed-", Standing::in_service},
-        StateCase{"allocated", Standing::in_service}, StateCase{"alloc", Standing::in_service},
-        StateCase{"allocated+", Standing::in_service},
-        StateCase{"completing", Standing::in_service}, StateCase{"comp", Standing::in_service},
-        StateCase{"planned", Standing::in_service}, StateCase{"plnd", Standing::in_service},
-        StateCase{"reserved", Standing::in_service}, StateCase{"resv", Standing::in_service},
-        StateCase{"blocked", Standing::in_service}));
-
-INSTANTIATE_TEST_SUITE_P(Drained, StandingTest,
-                         ::testing::Values(StateCase{"drained", Standing::drained},
-                                           StateCase{"drained*", Standing::drained},
-                                           StateCase{"drained$", Standing::drained},
-                                           StateCase{"drained~", Standing::drained},
-                                           StateCase{"drain", Standing::drained},
-                                           StateCase{"DRAIN", Standing::drained},
-                                           StateCase{"draining", Standing::drained},
-                                           StateCase{"drng", Standing::drained}));
-
-INSTANTIATE_TEST_SUITE_P(
-    Down, StandingTest,
-    ::testing::Values(StateCase{"down", Standing::down}, StateCase{"down*", Standing::down},
-                      StateCase{"DOWN$", Standing::down}, StateCase{"mixed*", Standing::down},
-                      StateCase{"allocated*", Standing::down},
-                      StateCase{"completing*", Standing::down}, StateCase{"fail", Standing::down},
-                      StateCase{"failing", Standing::down}, StateCase{"failg", Standing::down},
-                      StateCase{"inval", Standing::down}, StateCase{"down~", Standing::down},
-                      StateCase{"DOWN+CLOUD+POWERED_DOWN", Standing::down},
-                      StateCase{"powered_down", Standing::down},
-                      StateCase{"pow_dn", Standing::down}));
-
-INSTANTIATE_TEST_SUITE_P(Asleep, StandingTest,
-                         ::testing::Values(StateCase{"idle~", Standing::asleep},
-                                           StateCase{"IDLE~", Standing::asleep},
-                                           StateCase{"planned~", Standing::asleep},
-                                           StateCase{"IDLE+CLOUD+POWERED_DOWN", Standing::asleep}));
+TEST(StandingTest, FollowsFromTheWordAndItsSuffix) {
+  expect_standings(
+      {{Standing::in_service,
+        {"idle", "IDLE", "idle-", "mixed", "mix", "mixed-", "allocated", "alloc", "allocated+",
+         "completing", "comp", "planned", "plnd", "reserved", "resv", "blocked"}},
+       {Standing::drained,
+        {"drained", "drained*", "drained$", "drained~", "drain", "DRAIN", "draining", "drng"}},
+       {Standing::down,
+        {"down", "down*", "DOWN$", "mixed*", "allocated*", "completing*", "fail", "failing",
+         "failg", "inval", "down~", "DOWN+CLOUD+POWERED_DOWN", "powered_down", "pow_dn"}},
+       {Standing::asleep, {"idle~", "IDLE~", "planned~", "IDLE+CLOUD+POWERED_DOWN"}},
+       {Standing::unavailable,
+        {"idle*",         "idle@",   "mixed@", "drained@", "drained^", "down^",   "idle#",
+         "idle%",         "idle!",   "idle$",  "maint",    "reboot",   "reboot^", "powering_up",
+         "powering_down", "unknown", "unk*",   "future",   "idle?",    "novel",   ""}}});
+}
 
 // States as scontrol prints them, and sinfo with StateComplete.
-INSTANTIATE_TEST_SUITE_P(
-    Flags, StandingTest,
-    ::testing::Values(StateCase{"IDLE+CLOUD", Standing::in_service},
-                      StateCase{"MIXED+PLANNED", Standing::in_service},
-                      StateCase{"allocated+completing", Standing::in_service},
-                      StateCase{"IDLE+DRAIN", Standing::drained},
-                      StateCase{"IDLE+CLOUD+DRAIN+POWERED_DOWN", Standing::drained},
-                      StateCase{"MIXED+CLOUD+DRAIN+NOT_RESPONDING", Standing::drained},
-                      StateCase{"DOWN+DRAIN", Standing::drained},
-                      StateCase{"IDLE+FAIL", Standing::down},
-                      StateCase{"IDLE+CLOUD+POWERING_UP", Standing::away},
-                      StateCase{"IDLE+CLOUD+POWERING_DOWN", Standing::away},
-                      StateCase{"IDLE+DRAIN+POWER_DOWN", Standing::away},
-                      StateCase{"IDLE+MAINTENANCE", Standing::away},
-                      StateCase{"IDLE+REBOOT_ISSUED", Standing::away},
-                      StateCase{"IDLE+SOMETHING_NEW", Standing::away}));
-
-INSTANTIATE_TEST_SUITE_P(
-    Away, StandingTest,
-    ::testing::Values(StateCase{"idle*", Standing::away}, StateCase{"idle@", Standing::away},
-                      StateCase{"mixed@", Standing::away}, StateCase{"drained@", Standing::away},
-                      StateCase{"drained^", Standing::away}, StateCase{"down^", Standing::away},
-                      StateCase{"idle#", Standing::away}, StateCase{"idle%", Standing::away},
-                      StateCase{"idle!", Standing::away}, StateCase{"idle$", Standing::away},
-                      StateCase{"maint", Standing::away}, StateCase{"reboot", Standing::away},
-                      StateCase{"reboot^", Standing::away},
-                      StateCase{"powering_up", Standing::away},
-                      StateCase{"powering_down", Standing::away},
-                      StateCase{"unknown", Standing::away}, StateCase{"unk*", Standing::away},
-                      StateCase{"future", Standing::away}, StateCase{"idle?", Standing::away},
-                      StateCase{"novel", Standing::away}, StateCase{"", Standing::away}));
+TEST(StandingTest, FollowsFromFlags) {
+  expect_standings({{Standing::in_service, {"IDLE+CLOUD", "MIXED+PLANNED", "allocated+completing"}},
+                    {Standing::drained,
+                     {"IDLE+DRAIN", "IDLE+CLOUD+DRAIN+POWERED_DOWN",
+                      "MIXED+CLOUD+DRAIN+NOT_RESPONDING", "DOWN+DRAIN"}},
+                    {Standing::down, {"IDLE+FAIL"}},
+                    {Standing::unavailable,
+                     {"IDLE+CLOUD+POWERING_UP", "IDLE+CLOUD+POWERING_DOWN", "IDLE+DRAIN+POWER_DOWN",
+                      "IDLE+MAINTENANCE", "IDLE+REBOOT_ISSUED", "IDLE+SOMETHING_NEW"}}});
+}
 
 TEST(PowerTest, FollowsFromSuffixesAndFlags) {
   const auto power = [](std::string_view state) { return power_of({.state = std::string(state)}); };
@@ -224,7 +176,7 @@ TEST(PowerTest, FollowsFromSuffixesAndFlags) {
   }
 }
 
-TEST(PowerTest, OfANodeThatIsPoweringUpTheRestOfTheStateIsKnown) {
+TEST(PowerTest, RemovesPoweringUpFromTheState) {
   EXPECT_EQ(without_powering_up("mixed#"), "mixed");
   EXPECT_EQ(without_powering_up("drained#"), "drained");
   EXPECT_EQ(without_powering_up("IDLE+CLOUD+DRAIN+NOT_RESPONDING+POWERING_UP"), "IDLE+CLOUD+DRAIN");
@@ -233,7 +185,7 @@ TEST(PowerTest, OfANodeThatIsPoweringUpTheRestOfTheStateIsKnown) {
   }
 }
 
-TEST(IsUpTest, LeavesOutWhatIsNotThere) {
+TEST(IsUpTest, IsFalseForNodesThatAreDownOrOff) {
   const auto up = [](std::string_view state) { return is_up({.state = std::string(state)}); };
   for (const auto* const state : {"idle",
                                   "idle*",  // right after it was resumed
@@ -255,7 +207,7 @@ TEST(NodeNamesTest, ANodeOfSeveralPartitionsIsOne) {
   EXPECT_THAT(*names, ElementsAre(NodeName{"n1", "gpu-1.example.org"}, NodeName{"n2", "gpu-2"}));
 }
 
-TEST(NodeNamesTest, WhatIsNoPairOfNamesIsAnError) {
+TEST(NodeNamesTest, ALineWithoutTwoNamesIsAnError) {
   for (const auto* text : {"n1\n", "|gpu-1\n", "n1|\n"}) {
     EXPECT_FALSE(parse_names(text)) << text;
   }
@@ -284,7 +236,7 @@ TEST(NodeNamesTest, AHostWithoutANodeIsMissing) {
             (Error{.message = "Slurm has no node on the host login", .missing = true}));
 }
 
-TEST(NodeNamesTest, OfSeveralNodesOfAHostOnlyTheOneOfItsNameCanBeMeant) {
+TEST(NodeNamesTest, PrefersTheNodeWithTheHostsName) {
   EXPECT_EQ(node_on({{"gpu-1", "gpu-1"}, {"n1", "gpu-1"}}, "gpu-1.a.org").value(), "gpu-1");
   EXPECT_THAT(node_on({{"n1", "localhost"}, {"n2", "localhost"}}, "localhost").error().message,
               HasSubstr("the host localhost has 2 nodes in Slurm, as n1 and n2: SLURMD_NODENAME"));

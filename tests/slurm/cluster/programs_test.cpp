@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-TEST(SlurmConfigTest, ReadsWhatScontrolShows) {
+TEST(SlurmConfigTest, ReadsTheOutputOfScontrol) {
   EXPECT_THAT(parse_config("Configuration data as of 2026-11-23T19:00:00\n"
                            "Epilog                  = (null)\n"
                            "Prolog                  = /etc/slurm/prolog\n"
@@ -58,7 +58,7 @@ JobId=38 ArrayJobId=3 ArrayTaskId=2 JobName=a JobName=b Requeue=1
   EXPECT_EQ(parse_job(kArray, "3").value(), (Job{.batch = true, .requeue = true}));
 }
 
-TEST(JobTest, IsAnErrorWhereScontrolSaysNothingOfIt) {
+TEST(JobTest, IsAnErrorIfScontrolDoesNotShowIt) {
   for (const auto* text : {"", "No jobs in the system\n", "JobId=70 JobName=x\n   BatchFlag=1\n"}) {
     const auto job = parse_job(text, "7");
     ASSERT_FALSE(job) << text;

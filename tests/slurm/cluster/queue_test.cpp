@@ -60,7 +60,7 @@ TEST_F(QueueTest, AsksForItsOwnJobsByName) {
                         ::geteuid()));
 }
 
-TEST_F(QueueTest, WhatIsNoAnswerIsAnError) {
+TEST_F(QueueTest, InvalidOutputIsAnError) {
   EXPECT_EQ(parse_squeue("")->size(), 0);
   for (const auto* text :
        {"12|RUNNING|N/A", "slurm_load_jobs error", "|RUNNING|N/A|x", "-1|A|B|c"}) {
@@ -71,7 +71,7 @@ TEST_F(QueueTest, WhatIsNoAnswerIsAnError) {
             "squeue ended with status 1: Unable to contact slurm controller");
 }
 
-TEST_F(QueueTest, KnowsWhatIsOver) {
+TEST_F(QueueTest, KnowsWhichJobsAreOver) {
   for (const auto* state : {"COMPLETED", "CANCELLED", "DEADLINE", "TIMEOUT", "NODE_FAIL"}) {
     EXPECT_TRUE(is_over({.state = state})) << state;
   }
@@ -80,7 +80,7 @@ TEST_F(QueueTest, KnowsWhatIsOver) {
   }
 }
 
-TEST_F(QueueTest, ARefusalIsWhatSlurmctldSaid) {
+TEST_F(QueueTest, ARefusalComesFromSlurmctld) {
   for (const auto* message :
        {"sbatch ended with status 1: Batch job submission failed: Invalid account",
         "sbatch ended with status 1: no output"}) {
@@ -96,7 +96,7 @@ TEST_F(QueueTest, ARefusalIsWhatSlurmctldSaid) {
   }
 }
 
-TEST_F(QueueTest, SubmitsAsItIsToldAndReadsTheNumber) {
+TEST_F(QueueTest, SubmitsAJobAndReadsItsNumber) {
   EXPECT_EQ(queue()->submit({"--parsable", "a b", "$(x)"}, {{"MUSTER_BENCH", "/opt/bench"}}),
             "4711");
   EXPECT_EQ(read("calls"), "[sbatch][--parsable][a b][$(x)]\n");
@@ -106,12 +106,12 @@ TEST_F(QueueTest, SubmitsAsItIsToldAndReadsTheNumber) {
                         dir.path().string()));
 }
 
-TEST_F(QueueTest, TheSitesPathIsTheJobsAndSlurmConfIsNot) {
+TEST_F(QueueTest, TheJobGetsTheSitesPathButNotItsSlurmConf) {
   ASSERT_TRUE(queue()->submit({}, {{"PATH", "/opt/bin"}, {"SLURM_CONF", "/nowhere"}}));
   EXPECT_THAT(read("environment"), AllOf(HasSubstr("PATH=/opt/bin\n"), Not(HasSubstr("/nowhere"))));
 }
 
-TEST_F(QueueTest, WhatIsNoNumberIsAnError) {
+TEST_F(QueueTest, AnAnswerWithoutANumberIsAnError) {
   for (const auto* answer : {"echo sbatch: 4711", "echo", "echo 47x", "echo -1"}) {
     script("sbatch", answer);
     EXPECT_THAT(queue()->submit({}, {}).error().message, HasSubstr("unexpected output"));
@@ -123,7 +123,7 @@ TEST_F(QueueTest, WhatIsNoNumberIsAnError) {
   EXPECT_EQ(queue(200ms)->submit({}, {}).error().message, "sbatch did not answer within 0.2 s");
 }
 
-TEST_F(QueueTest, NamesAProgramThatIsNotThere) {
+TEST_F(QueueTest, NamesAMissingProgram) {
   dir.remove("squeue");
   const auto made = make_queue(installation(), {20s, steady_clock::now() + 60s});
   ASSERT_FALSE(made);

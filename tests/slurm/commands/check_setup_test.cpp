@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 class CheckSetupTest : public ::testing::Test {
- protected:
+ public:
   CheckSetupTest() {
     fs::permissions(dir_.path(), fs::perms(0755));
     for (const auto* name : {"prolog", "epilog", "health_check"}) {
@@ -100,7 +100,7 @@ class CheckSetupTest : public ::testing::Test {
   int status_ = -1;
 };
 
-TEST_F(CheckSetupTest, AWholeInstallationHasNothingToBeMended) {
+TEST_F(CheckSetupTest, AWholeInstallationHasNoFailure) {
   const auto lines = check();
   EXPECT_EQ(status_, 0) << lines;
   EXPECT_THAT(lines, Not(HasSubstr("failure"))) << lines;
@@ -110,28 +110,13 @@ TEST_F(CheckSetupTest, AWholeInstallationHasNothingToBeMended) {
   EXPECT_TRUE(fs::is_empty(dir_.path() / "state"));
 }
 
-class BrokenSetupTest : public CheckSetupTest {
- public:
-  // For the table of broken configurations.
-  using CheckSetupTest::config_;
-  using CheckSetupTest::dir_;
-  using CheckSetupTest::executable;
-  using CheckSetupTest::node_;
-  using CheckSetupTest::path;
-  using CheckSetupTest::profile_error_;
-  using CheckSetupTest::scontrol_;
-  using CheckSetupTest::slurm_;
-  using CheckSetupTest::state_;
-  using CheckSetupTest::write_site;
-};
-
 struct BrokenCase {
   const char* name;
-  void (*break_it)(BrokenSetupTest&);
+  void (*break_it)(CheckSetupTest&);
   std::string_view line;
 };
 
-class BrokenSetups : public BrokenSetupTest, public ::testing::WithParamInterface<BrokenCase> {};
+class BrokenSetups : public CheckSetupTest, public ::testing::WithParamInterface<BrokenCase> {};
 
 TEST_P(BrokenSetups, IsNamed) {
   GetParam().break_it(*this);
@@ -140,7 +125,7 @@ TEST_P(BrokenSetups, IsNamed) {
   EXPECT_THAT(lines, HasSubstr(GetParam().line));
 }
 
-using T = BrokenSetupTest;
+using T = CheckSetupTest;
 
 INSTANTIATE_TEST_SUITE_P(
     Installations, BrokenSetups,
@@ -150,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
             [](T& setup) { fs::remove_all(setup.dir_.path() / "bin"), setup.scontrol_ = ""; },
             "failure   Slurm: "},
         BrokenCase{"ConfIsGone", [](T& setup) { setup.dir_.remove("slurm.conf"); },
-                   "failure   Slurm: slurm.conf in muster.yaml names a file that is not there"},
+                   "failure   Slurm: slurm.conf in muster.yaml names a missing file"},
         BrokenCase{"KeyOfTheSite", [](T& setup) { setup.write_site("  drian: true\n"); },
                    "failure   muster.yaml: "},
         BrokenCase{"NodeOfAnotherName", [](T& setup) { setup.node_ = "n8"; },
@@ -180,10 +165,9 @@ INSTANTIATE_TEST_SUITE_P(
                      setup.write_site("  epilog_tests: gpu.copy\n");
                    },
                    "failure   PrologEpilogTimeout: is 50 s, and a hook may take 55 s"},
-        BrokenCase{"NobodyRunsTheTests",
-                   [](T& setup) { setup.write_site("  boot_tests: gpu.*\n"); },
+        BrokenCase{"TestsCannotRun", [](T& setup) { setup.write_site("  boot_tests: gpu.*\n"); },
                    "muster-bench cannot be run: no node could be tested"},
-        BrokenCase{"StateFolderOfEverybody",
+        BrokenCase{"StateFolderIsWritableByAll",
                    [](T& setup) { fs::permissions(setup.path("state"), fs::perms(0777)); },
                    "failure   state folder: "},
         BrokenCase{"HistoryIsALink",
@@ -201,13 +185,13 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenCase{"ProfileWithAMistake",
                    [](T& setup) { setup.profile_error_ = "site.yaml:3: unknown key"; },
                    "failure   profile: site.yaml:3: unknown key"},
-        BrokenCase{"LinesOfNhcAreGone",
+        BrokenCase{"NhcConfIsGone",
                    [](T& setup) { setup.write_site("  nhc_conf: /etc/nhc/nhc.conf\n"); },
                    "/etc/nhc/nhc.conf cannot be read"},
         BrokenCase{"TellProgramIsGone",
                    [](T& setup) { setup.write_site("  tell: {program: /nowhere/tell}\n"); },
                    "failure   tell.program: /nowhere/tell: No such file or directory"},
-        BrokenCase{"TellProgramOfEverybody",
+        BrokenCase{"TellProgramIsWritableByAll",
                    [](T& setup) {
                      setup.executable("tell", "#!/bin/sh\n");
                      fs::permissions(setup.path("tell"), fs::perms(0777));
@@ -226,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(
                    "failure   sweep.results: /nowhere/results is not a folder"}),
     [](const auto& each) { return each.param.name; });
 
-TEST_F(CheckSetupTest, WithoutSlurmItIsUndecided) {
+TEST_F(CheckSetupTest, IsUndecidedWithoutSlurm) {
   scontrol_ = "echo 'slurm_load_ctl_conf error: Unable to contact slurm controller' >&2; exit 1";
   const auto lines = check();
   EXPECT_EQ(status_, 2) << lines;
@@ -235,7 +219,7 @@ TEST_F(CheckSetupTest, WithoutSlurmItIsUndecided) {
   EXPECT_THAT(lines, HasSubstr("ok        profile: "));  // the rest is still checked
 }
 
-TEST_F(CheckSetupTest, SomebodyWhoMayNotDrainNodesIsToldWhoMay) {
+TEST_F(CheckSetupTest, AUserWhoMayNotDrainNodesIsToldWhoMay) {
   if (::geteuid() == 0) {
     config_["SlurmdUser"] = "slurm(64030)";
     EXPECT_THAT(check(), HasSubstr("warning   user: slurmd runs hooks as "));
@@ -250,7 +234,7 @@ TEST_F(CheckSetupTest, SomebodyWhoMayNotDrainNodesIsToldWhoMay) {
   EXPECT_EQ(status_, 78);
 }
 
-TEST_F(CheckSetupTest, WhatIsLessThanGoodIsAWarning) {
+TEST_F(CheckSetupTest, LesserFaultsAreWarnings) {
   config_["JobRequeue"] = "0";
   config_["SchedulerParameters"] = "(null)";
   config_["PrologEpilogTimeout"] = "65534";
@@ -331,7 +315,7 @@ TEST_F(CheckSetupTest, PowerSavingOfADrainedNodeIsNamed) {
   }
 }
 
-TEST_F(CheckSetupTest, AFolderOfPrologsIsLookedAtFileByFile) {
+TEST_F(CheckSetupTest, ChecksEachFileOfAFolderOfPrologs) {
   config_["Prolog"] = path("hooks/*");
   EXPECT_THAT(check(), HasSubstr("ok        Prolog: "));
   EXPECT_EQ(status_, 0);
@@ -340,7 +324,7 @@ TEST_F(CheckSetupTest, AFolderOfPrologsIsLookedAtFileByFile) {
   EXPECT_THAT(check(), HasSubstr("hooks/zz cannot be read and executed"));
 }
 
-TEST_F(CheckSetupTest, AStateFolderThatIsNotThereIsNotMade) {
+TEST_F(CheckSetupTest, DoesNotCreateAMissingStateFolder) {
   state_ = path("new/state");
   EXPECT_THAT(check(), HasSubstr("ok        state folder: "));
   EXPECT_EQ(status_, 0);
@@ -348,7 +332,7 @@ TEST_F(CheckSetupTest, AStateFolderThatIsNotThereIsNotMade) {
 }
 
 // The commonest mistake: an admin's shell has it, and a health check does not.
-TEST_F(CheckSetupTest, AnSlurmConfThatOnlyTheShellHasIsNamed) {
+TEST_F(CheckSetupTest, NamesASlurmConfThatOnlyTheShellHas) {
   slurm_.site("  memory: none\n");
   scontrol_ = "echo 'fatal: Could not establish a configuration source' >&2; exit 1";
   const auto lines = check();

@@ -30,13 +30,15 @@ class DrainConfirmedTest : public ::testing::Test {
   }
 
   void drain(const std::vector<SweepStanding>& standings, bool dry_run = false) {
-    drain_confirmed(standings, rules_,
-                    {.controller = &controller_,
-                     .history = &*history_,
-                     .now = [this] { return cluster_.now(); },
-                     .sleep = [this](std::chrono::milliseconds time) { cluster_.pass(time); },
-                     .tell = [this](const slurm::Event& event) { told_.push_back(event); }},
-                    dry_run);
+    drain_confirmed(standings, rules_, services(), dry_run);
+  }
+
+  [[nodiscard]] slurm::HookServices services() {
+    return {.controller = &controller_,
+            .history = &*history_,
+            .now = [this] { return cluster_.now(); },
+            .sleep = [this](std::chrono::milliseconds time) { cluster_.pass(time); },
+            .tell = [this](const slurm::Event& event) { told_.push_back(event); }};
   }
 
   [[nodiscard]] std::string reason(std::string_view node) { return cluster_.node(node).reason; }
@@ -49,7 +51,7 @@ class DrainConfirmedTest : public ::testing::Test {
   std::vector<slurm::Event> told_;
 };
 
-TEST_F(DrainConfirmedTest, DrainsConfirmedNodesAlone) {
+TEST_F(DrainConfirmedTest, DrainsOnlyConfirmedNodes) {
   drain({standing("n001", Trust::suspect), standing("n002", Trust::confirmed),
          standing("n003", Trust::good)});
   EXPECT_EQ(cluster_.drained(), 1U);
@@ -73,7 +75,7 @@ TEST_F(DrainConfirmedTest, ANodeThatAnAdminResumedIsLeftAloneUntilItFailsAgain) 
   EXPECT_EQ(cluster_.drained(), 1U);
 }
 
-TEST_F(DrainConfirmedTest, TheShareHolds) {
+TEST_F(DrainConfirmedTest, KeepsToTheShare) {
   rules_.most_drained = "10%";
   std::vector<SweepStanding> all;
   for (int i = 1; i <= 20; ++i) all.push_back(standing(fmt::format("n{:03}", i), Trust::confirmed));
@@ -120,13 +122,7 @@ class DrainAccusedTest : public DrainConfirmedTest {
     for (const auto& node : cluster_.nodes()) {
       names.push_back({.node = node.name, .host = fmt::format("host{}", node.name.substr(1))});
     }
-    return drain_accused(report, names, rules_,
-                         {.controller = &controller_,
-                          .history = &*history_,
-                          .now = [this] { return cluster_.now(); },
-                          .sleep = [this](std::chrono::milliseconds time) { cluster_.pass(time); },
-                          .tell = [this](const slurm::Event& event) { told_.push_back(event); }},
-                         dry_run);
+    return drain_accused(report, names, rules_, services(), dry_run);
   }
 };
 

@@ -79,7 +79,7 @@ TEST_F(HookNhcConfTest, ALineThatFailsDrainsAndResumesOnceItHolds) {
 }
 
 // The profile's checks would find this node, of which next to nothing is known, undecided.
-TEST_F(HookNhcConfTest, NothingButTheLinesIsJudged) {
+TEST_F(HookNhcConfTest, OnlyTheLinesAreJudged) {
   lines(kLine);
   site("  unknown: {\"*\": drain}\n");
   for (const auto* context : {"prolog", "epilog", "periodic", "boot"}) {
@@ -90,7 +90,7 @@ TEST_F(HookNhcConfTest, NothingButTheLinesIsJudged) {
   EXPECT_THAT(events(), IsEmpty());
 }
 
-TEST_F(HookNhcConfTest, ALineThatNobodyKnowsKeepsTheNodeUnlessTheSiteSaysOtherwise) {
+TEST_F(HookNhcConfTest, AnUnknownLineKeepsTheNodeUnlessTheSiteWantsADrain) {
   lines(fmt::format("{}{}", kLine, kUnknownLine));
   EXPECT_EQ(hook("periodic"), 0);
   EXPECT_EQ(hook("prolog"), 0);
@@ -113,7 +113,7 @@ TEST_F(HookNhcConfTest, ADrainedNodeWaitsForTheLineThatItWasDrainedFor) {
                                     "kept boot: context boot did not run nhc.check_hw_eth"));
 }
 
-TEST_F(HookNhcConfTest, AFileThatCannotBeReadIsMustersOwnTrouble) {
+TEST_F(HookNhcConfTest, AFileThatCannotBeReadIsTroubleOfMuster) {
   EXPECT_EQ(hook("prolog"), 0);
   EXPECT_THAT(events(),
               ElementsAre(AllOf(StartsWith("trouble prolog: NHC's configuration: "),
@@ -123,14 +123,14 @@ TEST_F(HookNhcConfTest, AFileThatCannotBeReadIsMustersOwnTrouble) {
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|idle|"));
 }
 
-TEST_F(HookNhcConfTest, TheCommandLineIsHeardBeforeTheSite) {
+TEST_F(HookNhcConfTest, TheCommandLineComesBeforeTheSite) {
   lines(kUnknownLine);
   dir_.write("own.conf", "* || check_hw_eth eth9\n");
   EXPECT_THAT(would_do({.context = "prolog", .nhc_conf = path("own.conf")}),
               HasSubstr("muster: dry_run n7: would drain: nhc.check_hw_eth eth9: "));
 }
 
-TEST_F(HookNhcConfTest, ThePathInTheRulesIsWhole) {
+TEST_F(HookNhcConfTest, ThePathInTheRulesIsAbsolute) {
   dir_.write("root/etc/muster/muster.yaml",
              "schema: muster.site/1\nslurm:\n  nhc_conf: nhc.conf\n");
   EXPECT_EQ(hook("prolog"), 0);
@@ -139,7 +139,7 @@ TEST_F(HookNhcConfTest, ThePathInTheRulesIsWhole) {
 }
 
 // Which tests a hook asks for, and until when it may then take.
-TEST_F(HookNhcConfTest, AnEpilogAndTheCheckAfterABootAskForTheSitesTestsInATimeOfTheirOwn) {
+TEST_F(HookNhcConfTest, EpilogsAndBootChecksRunTheSitesTestsWithinTheirOwnBudget) {
   lines(kLine);
   site("  epilog_tests: gpu.copy\n  boot_tests: gpu.*\n  tests_budget: 40 s\n");
 

@@ -93,7 +93,7 @@ TEST_F(HookDrainedTest, ACheckThatTheContextLeavesOutDrainsNoNodeInService) {
   EXPECT_THAT(events(), ElementsAre("released periodic: somebody else resumed the node"));
 }
 
-TEST_F(HookDrainedTest, ACheckThatIsSwitchedOffIsAnAdmins) {
+TEST_F(HookDrainedTest, ADrainOfADisabledCheckWaitsForAnAdmin) {
   for (int i = 0; i < 3; ++i) health_check({"host.memory_available.enabled=false"});
   EXPECT_TRUE(is_drained());
   EXPECT_THAT(
@@ -108,9 +108,6 @@ constexpr std::string_view kIdle = "idle\n\n\n";
 class FileController final : public slurm::Controller {
  public:
   explicit FileController(std::filesystem::path file) : file_(std::move(file)) {}
-
-  using Controller::drain;
-  using Controller::resume;
 
   Result<std::vector<slurm::NodeState>> nodes(std::string_view /*node*/) override {
     const Descriptor locked = lock();
@@ -258,7 +255,7 @@ TEST_F(HookRaceTest, NoDrainIsLostInAnyRound) {
 }
 
 // Without the lock a drain may be late, but none is lost.
-TEST_F(HookRaceTest, WithoutTheLockNoDrainIsLostForEver) {
+TEST_F(HookRaceTest, WithoutTheLockNoDrainIsLostForGood) {
   ASSERT_TRUE(ok_);
   with_lock_ = false;
   static_cast<void>(rounds(10));
@@ -269,7 +266,7 @@ TEST_F(HookRaceTest, WithoutTheLockNoDrainIsLostForEver) {
 }
 
 // One that hangs keeps the others no longer than they can wait.
-TEST_F(HookRaceTest, AnotherHookIsWaitedForNotForEver) {
+TEST_F(HookRaceTest, WaitsForAnotherHookForALimitedTime) {
   const auto file = dir_.path() / "node.lock";
   std::array<int, 2> ready{};
   ASSERT_EQ(::pipe(ready.data()), 0);

@@ -99,7 +99,7 @@ TEST_F(NewNodeTest, AHealthCheckJudgesItAsAfterABootAndAcceptsIt) {
   EXPECT_EQ(judged_, "periodic");
 }
 
-TEST_F(NewNodeTest, WhoeverPutsItIntoServiceHasAcceptedIt) {
+TEST_F(NewNodeTest, AnAdminWhoPutsItIntoServiceAcceptsIt) {
   EXPECT_EQ(hook("periodic", Verdict::unknown), 0);
   EXPECT_TRUE(is_drained_as_new());
   slurm_.nodes("n7|main|idle|Unknown|Unknown|none\n");
@@ -110,7 +110,7 @@ TEST_F(NewNodeTest, WhoeverPutsItIntoServiceHasAcceptedIt) {
 }
 
 // slurmd's check at its start is the only one before Slurm gives an idle machine back.
-TEST_F(NewNodeTest, WhileItPowersUpItIsAcceptedOrRefused) {
+TEST_F(NewNodeTest, IsAcceptedOrRefusedWhileItPowersUp) {
   slurm_.nodes("n7|main|mixed#|Unknown|Unknown|none\n");
   EXPECT_EQ(hook("periodic", Verdict::unhealthy), 0);
   EXPECT_TRUE(is_drained_as_new()) << slurm_.node();
@@ -119,7 +119,7 @@ TEST_F(NewNodeTest, WhileItPowersUpItIsAcceptedOrRefused) {
   EXPECT_THAT(slurm_.node(), HasSubstr("|idle|"));
 }
 
-TEST_F(NewNodeTest, AHealthyOneThatPowersUpIsAcceptedAsItIs) {
+TEST_F(NewNodeTest, AHealthyNodeThatPowersUpIsAccepted) {
   slurm_.nodes("n7|main|mixed#|Unknown|Unknown|none\n");
   EXPECT_EQ(hook("periodic", Verdict::healthy), 0);
   EXPECT_THAT(slurm_.node(), HasSubstr("|mixed#|"));
@@ -167,7 +167,7 @@ TEST_F(NewNodeTest, AnAdminsDrainIsLeftAlone) {
   EXPECT_TRUE(is_drained_as_new());
 }
 
-TEST_F(NewNodeTest, WhereTheSiteWantsThatACleanSweepMustBeInToo) {
+TEST_F(NewNodeTest, NeedsACleanSweepIfTheSiteWantsOne) {
   write_site("true", "quick");
   EXPECT_EQ(hook("prolog", Verdict::healthy), 1);
   EXPECT_TRUE(is_drained_as_new());
@@ -227,7 +227,7 @@ TEST_F(NewNodeTest, ANodeThatHooksKnowIsNotNew) {
   EXPECT_THAT(events(), IsEmpty());
 }
 
-TEST_F(NewNodeTest, ADryRunOnlySaysSo) {
+TEST_F(NewNodeTest, ADryRunOnlyReports) {
   ASSERT_EQ(hook("boot", Verdict::unhealthy), 0);  // drained: there is a history now
   ASSERT_TRUE(is_drained_as_new());
   const auto before = events();

@@ -73,7 +73,7 @@ TEST_F(SlurmNamesTest, ANodeOfThisHostsNameOnAnotherHostIsNotTouched) {
                         "the host gpu-7.example.org"));
 }
 
-TEST_F(SlurmNamesTest, NoNodeIsTouchedWhereSlurmDoesNotSayWhichItIs) {
+TEST_F(SlurmNamesTest, NoNodeIsTouchedIfSlurmDoesNotNameIt) {
   slurm_.nodes("gpu-7|main|idle|Unknown|Unknown|none\n");
   slurm_.program("sinfo",
                  "case \"$*\" in *'%N|%n'*) exit 1 ;; *) fake_sinfo \"$@\" <\"$D/node\" ;; esac");
@@ -91,7 +91,7 @@ TEST_F(SlurmNamesTest, AHostfileNamesHosts) {
   EXPECT_EQ(caller_.out(), "gpu-7.example.org slots=8\ngpu-8.example.org slots=8\n");
 }
 
-TEST_F(SlurmNamesTest, AHostfileIsNotWrittenWithNamesThatAreNoHosts) {
+TEST_F(SlurmNamesTest, NoHostfileIsWrittenIfHostsAreUnknown) {
   slurm_.program("sinfo",
                  "case \"$*\" in *'%N|%n'*) exit 1 ;; *) fake_sinfo \"$@\" <\"$D/node\" ;; esac");
   EXPECT_EQ(hostfile(), kExitUndecided);
@@ -109,7 +109,7 @@ class StatusCommandTest : public SlurmTest {
 };
 
 // A wrong limit, of which the breaker let ten drains through.
-TEST_F(StatusCommandTest, OfAThousandNodesItNamesTheStoppedCheck) {
+TEST_F(StatusCommandTest, NamesTheStoppedCheckOfAThousandNodes) {
   std::string lines;
   for (int i = 1; i <= 1000; ++i) {
     const auto* const rest =
@@ -138,7 +138,7 @@ TEST_F(StatusCommandTest, AsksSlurmOnce) {
   EXPECT_EQ(content("asked"), "asked\n");
 }
 
-TEST_F(StatusCommandTest, WithoutAnAnswerItIsUndecided) {
+TEST_F(StatusCommandTest, IsUndecidedIfSlurmDoesNotAnswer) {
   slurm_.program("sinfo", "echo 'Unable to contact slurm controller' >&2; exit 1");
   EXPECT_EQ(status(), kExitUndecided);
   EXPECT_EQ(caller_.out(), "");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands for Slurm without a Slurm: a hook never fails a node for
-// that.
+// The commands for Slurm without a Slurm: a hook never fails a node for that.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,14 +71,14 @@ class SlurmCommandsTest : public SlurmTest {
   }
 };
 
-TEST_F(SlurmCommandsTest, HistoryTellsOfDrainsAndNotOfRefusals) {
+TEST_F(SlurmCommandsTest, HistoryListsDrainsAndNoRefusals) {
   write_history();
   EXPECT_EQ(run_history({.nodes = {"n1"}, .state = path("state")}, caller_.caller()), 0);
   EXPECT_EQ(caller_.out(),
             "2017-01-17T08:00:00Z drained n1 periodic: 200 Gb/s, expected 400 Gb/s\n");
 }
 
-TEST_F(SlurmCommandsTest, EventsTellOfAllAndNameTheJob) {
+TEST_F(SlurmCommandsTest, EventsListsAllAndNamesTheJob) {
   write_history();
   EXPECT_EQ(run_events({.state = path("state")}, caller_.caller()), 0);
   EXPECT_THAT(lines(), ElementsAre(HasSubstr(" drained n1 periodic: "),
@@ -122,18 +121,17 @@ TEST_F(SlurmCommandsTest, AHistoryThatCannotBeReadIsUndecided) {
   EXPECT_THAT(caller_.notes(), HasSubstr("events.jsonl"));
 }
 
-TEST_F(SlurmCommandsTest, AFreshNodeHasNoHistoryAndThatIsNoError) {
+TEST_F(SlurmCommandsTest, ANodeWithoutAHistoryIsNoError) {
   std::filesystem::create_directories(path("fresh"));
   for (const auto* folder : {"fresh", "none", "none/below"}) {
     EXPECT_EQ(run_history({.state = path(folder)}, caller_.caller()), 0);
     EXPECT_EQ(run_events({.state = path(folder)}, caller_.caller()), 0);
-    EXPECT_THAT(caller_.notes(), HasSubstr(fmt::format(
-                                     "nothing has happened yet: no events in {}\n", path(folder))));
+    EXPECT_THAT(caller_.notes(), HasSubstr(fmt::format("no events yet in {}\n", path(folder))));
   }
   EXPECT_EQ(caller_.out(), "");
 }
 
-TEST_F(SlurmCommandsTest, HostfileIsOfThisJob) {
+TEST_F(SlurmCommandsTest, HostfileListsTheNodesOfThisJob) {
   auto caller = caller_.caller();
   caller.variables["SLURM_JOB_NODELIST"] = "gpu-[007-008],login1";
   EXPECT_EQ(run_hostfile({.slots = 8}, caller), 0);
@@ -150,14 +148,14 @@ TEST_F(SlurmCommandsTest, HostfileWithoutAJobIsBadUsage) {
   EXPECT_THAT(caller_.notes(), HasSubstr("SLURM_JOB_NODELIST is not set"));
 }
 
-TEST_F(SlurmCommandsTest, HostfileOfAListThatIsNoneSaysWhoseItIs) {
+TEST_F(SlurmCommandsTest, HostfileNamesTheVariableOfAnInvalidList) {
   auto caller = caller_.caller();
   caller.variables["SLURM_JOB_NODELIST"] = "gpu-[007-";
   EXPECT_EQ(run_hostfile({}, caller), kExitUndecided);
   EXPECT_THAT(caller_.notes(), StartsWith("muster: SLURM_JOB_NODELIST: "));
 }
 
-TEST_F(SlurmCommandsTest, AdminsLearnThatSlurmIsNotThere) {
+TEST_F(SlurmCommandsTest, AdminsLearnThatSlurmIsMissing) {
   auto caller = caller_.caller();
   caller.variables["SLURM_CONF"] = path("slurm.conf");
   EXPECT_EQ(run_drain({.nodes = {"n1"},
@@ -169,10 +167,10 @@ TEST_F(SlurmCommandsTest, AdminsLearnThatSlurmIsNotThere) {
   EXPECT_EQ(
       run_resume({.nodes = {"n1"}, .root = dir_.path().string(), .state = path("state")}, caller),
       kExitUndecided);
-  EXPECT_THAT(caller_.notes(), HasSubstr("SLURM_CONF names a file that is not there"));
+  EXPECT_THAT(caller_.notes(), HasSubstr("SLURM_CONF names a missing file"));
 }
 
-TEST_F(SlurmCommandsTest, AdminsNeedNoHistoryAndADryRunMakesNone) {
+TEST_F(SlurmCommandsTest, AdminsNeedNoHistoryAndADryRunCreatesNone) {
   auto caller = caller_.caller();
   caller.variables["SLURM_CONF"] = path("slurm.conf");
   const DrainCommand drain{
@@ -183,11 +181,11 @@ TEST_F(SlurmCommandsTest, AdminsNeedNoHistoryAndADryRunMakesNone) {
   EXPECT_FALSE(std::filesystem::exists(dir_.path() / "state"));
   dir_.write("state", "no folder");
   EXPECT_EQ(run_drain(drain, caller), kExitUndecided);
-  EXPECT_THAT(caller_.notes(), AllOf(HasSubstr("state/events.jsonl"),
-                                     HasSubstr("SLURM_CONF names a file that is not there")));
+  EXPECT_THAT(caller_.notes(),
+              AllOf(HasSubstr("state/events.jsonl"), HasSubstr("SLURM_CONF names a missing file")));
 }
 
-TEST_F(SlurmCommandsTest, AdminsCommandsNeedAPlaceForTheHistoryBelowARoot) {
+TEST_F(SlurmCommandsTest, AdminsCommandsBelowARootNeedAStateFolder) {
   EXPECT_EQ(run_drain({.nodes = {"n1"}, .reason = "cable", .root = dir_.path().string()},
                       caller_.caller()),
             kExitUndecided);
@@ -245,7 +243,10 @@ TEST_F(SlurmCommandsTest, TheGuideNamesEveryKeyOfAnEvent) {
 // A node of which nothing is known; the site drains such nodes, so that Slurm is needed.
 class HookTest : public SlurmCommandsTest {
  protected:
-  void begin_slurm() const { dir_.write("slurm.conf", ""); }
+  void begin_slurm(std::string_view rules) const {
+    dir_.write("slurm.conf", "");
+    slurm_.site(rules);
+  }
 
   void write_rules(std::string_view rules) const {
     dir_.write("root/etc/muster/muster.yaml",
@@ -278,21 +279,19 @@ class HookTest : public SlurmCommandsTest {
   std::chrono::milliseconds late{0};  // since when a hook has been running
 };
 
-TEST_F(HookTest, WithoutSlurmPassesAndSaysSo) {
+TEST_F(HookTest, PassesWithoutSlurmAndReportsIt) {
   write_rules(kDrainUnknown);
   EXPECT_EQ(hook(command("boot")), 0);
   EXPECT_THAT(
       caller_.out(),
-      HasSubstr(
-          "muster: refused n7: host.cpu: Slurm could not be asked: SLURM_CONF names a file that "
-          "is not there"));
+      HasSubstr("muster: refused n7: host.cpu: Slurm could not be asked: SLURM_CONF names a "
+                "missing file"));
   EXPECT_THAT(events(),
               ElementsAre(StartsWith("refused boot: host.cpu: Slurm could not be asked")));
 }
 
-TEST_F(HookTest, AsksNoSlurmForAHealthyNodeThatItSawLately) {
-  begin_slurm();
-  write_rules(fmt::format("  programs: {}\n", path("bin")));
+TEST_F(HookTest, DoesNotAskSlurmAboutAHealthyNodeSeenRecently) {
+  begin_slurm("");
   slurm_.program("sinfo", "exit 1");
   const slurm::LastLook look(path("state"), "n7");
   std::filesystem::create_directories(path("state"));
@@ -302,8 +301,8 @@ TEST_F(HookTest, AsksNoSlurmForAHealthyNodeThatItSawLately) {
   EXPECT_THAT(events(), ::testing::IsEmpty());
 }
 
-// A wrong installation must not wait for the first sick node to be heard of.
-TEST_F(HookTest, AHealthyNodeSaysOnceInEachBootThatSlurmCannotBeAsked) {
+// A wrong installation must be noticed before the first node is sick.
+TEST_F(HookTest, AHealthyNodeReportsOncePerBootThatSlurmCannotBeAsked) {
   write_rules("  spread: 0 s\n");
   const auto boot = [&](std::string_view id) {
     dir_.write("root/proc/sys/kernel/random/boot_id", fmt::format("{}\n", id));
@@ -321,8 +320,7 @@ TEST_F(HookTest, AHealthyNodeSaysOnceInEachBootThatSlurmCannotBeAsked) {
 
 // After Slurm could be asked in this boot.
 TEST_F(HookTest, AHealthCheckReportsThatSlurmsProgramsBroke) {
-  begin_slurm();
-  write_rules(fmt::format("  spread: 0 s\n  programs: {}\n", path("bin")));
+  begin_slurm("  spread: 0 s\n");
   dir_.write("root/proc/sys/kernel/random/boot_id", "1d0ab6c2-3a5e-4c0e-9a54-0d3c3f0a1b01\n");
   const auto check = [&] { EXPECT_EQ(hook(command("periodic")), 0); };
   check();
@@ -339,10 +337,9 @@ TEST_F(HookTest, AHealthCheckReportsThatSlurmsProgramsBroke) {
   EXPECT_THAT(events(), ElementsAre(broken));
 }
 
-// The drain's reason is about the gravest fault, and so is the line.
+// Like the drain's reason.
 TEST_F(HookTest, TheLineLeadsWithTheFaultThatTheNodeIsDrainedFor) {
-  begin_slurm();
-  write_rules(fmt::format("  programs: {}\n", path("bin")));
+  begin_slurm("");
   const CheckNode two_faults = [](const auto&...) -> Attempt<CheckedNode> {
     CheckedNode checked;
     checked.report = {.node = "n7",
@@ -366,7 +363,7 @@ TEST_F(HookTest, TheLineLeadsWithTheFaultThatTheNodeIsDrainedFor) {
   EXPECT_THAT(caller_.out(), HasSubstr("muster: unhealthy: ib.rate mlx5_ib0: 200 Gb/s"));
 }
 
-TEST_F(HookTest, ADryRunSaysThatSlurmCannotBeAsked) {
+TEST_F(HookTest, ADryRunReportsThatSlurmCannotBeAsked) {
   dir_.write("root/proc/sys/kernel/random/boot_id", "1d0ab6c2-3a5e-4c0e-9a54-0d3c3f0a1b01\n");
   for (int run = 1; run <= 2; ++run) {
     EXPECT_EQ(hook(dry("periodic")), 0);
@@ -376,9 +373,8 @@ TEST_F(HookTest, ADryRunSaysThatSlurmCannotBeAsked) {
 }
 
 // 23.3 s of 25 s are over and 0.3 s are reserved; a drain takes at least 1.5 s.
-TEST_F(HookTest, ADrainThatItHasNoTimeForIsNotSent) {
-  begin_slurm();
-  write_rules(fmt::format("{}  programs: {}\n", kDrainUnknown, path("bin")));
+TEST_F(HookTest, ADrainWithoutEnoughTimeIsNotSent) {
+  begin_slurm(kDrainUnknown);
   late = std::chrono::milliseconds(23'300);
   EXPECT_EQ(hook(command("prolog")), 0);
   EXPECT_THAT(slurm_.node(), StartsWith("n7|main|idle|"));
@@ -390,9 +386,8 @@ TEST_F(HookTest, ADrainThatItHasNoTimeForIsNotSent) {
                                  "the drain"))));
 }
 
-TEST_F(HookTest, AHistoryThatCannotBeWrittenLeavesNoSickNodeInService) {
-  begin_slurm();
-  write_rules(fmt::format("{}  programs: {}\n", kDrainUnknown, path("bin")));
+TEST_F(HookTest, ASickNodeIsDrainedEvenIfTheHistoryCannotBeWritten) {
+  begin_slurm(kDrainUnknown);
   dir_.write("state", "no folder");
   EXPECT_EQ(hook(command("prolog")), 1);
   EXPECT_THAT(slurm_.node(), AllOf(StartsWith("n7|main|drained|root|"), HasSubstr("|muster: ")));
@@ -400,13 +395,13 @@ TEST_F(HookTest, AHistoryThatCannotBeWrittenLeavesNoSickNodeInService) {
               AllOf(HasSubstr("muster: trouble n7: "), HasSubstr("muster: drained n7: ")));
 }
 
-TEST_F(HookTest, AJobOnASickNodeThatCouldNotBeDrainedStarts) {
+TEST_F(HookTest, AJobStartsOnASickNodeThatCouldNotBeDrained) {
   write_rules(kDrainUnknown);
   EXPECT_EQ(hook(command("prolog")), 0);
   EXPECT_EQ(hook(command("epilog")), 0);
 }
 
-TEST_F(HookTest, ADryRunWritesNoFileAtAll) {
+TEST_F(HookTest, ADryRunWritesNoFile) {
   write_rules(kDrainUnknown);
   const auto before = files();
   for (const auto* context : {"prolog", "epilog", "periodic", "boot"}) {
@@ -416,7 +411,7 @@ TEST_F(HookTest, ADryRunWritesNoFileAtAll) {
   EXPECT_EQ(files(), before);
 }
 
-TEST_F(HookTest, ADryRunReadsAHistoryAndLeavesItAsItIs) {
+TEST_F(HookTest, ADryRunDoesNotChangeAHistory) {
   write_rules(kDrainUnknown);
   ASSERT_EQ(hook(command("boot")), 0);
   const auto before = files();
@@ -426,7 +421,7 @@ TEST_F(HookTest, ADryRunReadsAHistoryAndLeavesItAsItIs) {
   EXPECT_THAT(events(), SizeIs(1));
 }
 
-TEST_F(HookTest, ADryRunFailsNothingWhateverTheSiteSays) {
+TEST_F(HookTest, ADryRunNeverFails) {
   write_rules("  on_trouble: fail\n");
   const auto before = files();
   auto broken = dry("prolog");
@@ -452,7 +447,7 @@ TEST_F(HookTest, AnUnknownKeyOfTheRulesIsNamed) {
   EXPECT_THAT(caller_.out(), AllOf(HasSubstr("muster.yaml:3"), HasSubstr("drian")));
 }
 
-TEST_F(HookTest, ItsOwnTroublePassesUnlessTheSiteSaysOtherwise) {
+TEST_F(HookTest, MustersOwnTroublePassesUnlessTheSiteWantsAFailure) {
   auto broken = command("prolog");
   broken.profile = path("nowhere.yaml");
   EXPECT_EQ(hook(broken), 0);
@@ -463,7 +458,7 @@ TEST_F(HookTest, ItsOwnTroublePassesUnlessTheSiteSaysOtherwise) {
                           AllOf(StartsWith("trouble prolog: "), HasSubstr("nowhere.yaml"))));
 }
 
-TEST_F(HookTest, BelowARootNeedsAPlaceForTheHistory) {
+TEST_F(HookTest, BelowARootNeedsAStateFolder) {
   Deadline deadline(Clock::now() + std::chrono::seconds(30));
   EXPECT_EQ(run_hook({.context = "boot", .root = path("root")}, caller(), deadline, check_node), 0);
   EXPECT_THAT(caller_.out(), HasSubstr("needs --state"));

@@ -30,7 +30,7 @@
 namespace muster::app {
 namespace {
 
-TEST(ProcessLockTest, IsOursWhereNobodyHasIt) {
+TEST(ProcessLockTest, IsOursIfItIsFree) {
   const TempDir dir;
   EXPECT_EQ(try_lock(dir.path() / "lock").holder, ProcessLock::Holder::ours);
 }
@@ -82,7 +82,7 @@ class Syslog {
   Descriptor socket_;
 };
 
-TEST(SyslogTest, SaysWhoSpeaksAndHowGraveItIs) {
+TEST(SyslogTest, NamesTheSenderAndThePriority) {
   const TempDir dir;
   const Syslog syslog(SOCK_DGRAM, dir.path() / "log");
   EXPECT_TRUE(write_syslog(syslog.file(), LOG_WARNING, "n1 is sick"));
@@ -90,7 +90,7 @@ TEST(SyslogTest, SaysWhoSpeaksAndHowGraveItIs) {
             fmt::format("<28>muster[{}]: n1 is sick", ::getpid()));
 }
 
-TEST(SyslogTest, SpeaksToOneThatListensForConnections) {
+TEST(SyslogTest, SendsToASyslogThatListensForConnections) {
   const TempDir dir;
   const Syslog syslog(SOCK_STREAM, dir.path() / "log");
   EXPECT_TRUE(write_syslog(syslog.file(), LOG_NOTICE, "n1 is well"));
@@ -99,7 +99,7 @@ TEST(SyslogTest, SpeaksToOneThatListensForConnections) {
             fmt::format("<29>muster[{}]: n1 is well", ::getpid()) + '\0');
 }
 
-TEST(SyslogTest, DoesWithoutOneThatIsNotThereOrNeverReads) {
+TEST(SyslogTest, WorksWithoutASyslogOrWithOneThatNeverReads) {
   const TempDir dir;
   EXPECT_FALSE(write_syslog(dir.path() / "none", LOG_NOTICE, "text"));
   EXPECT_FALSE(write_syslog(std::string(200, 'x'), LOG_NOTICE, "text"));

@@ -9,8 +9,6 @@
 
 #include <array>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -19,9 +17,7 @@
 #include "lib/base/text.hpp"
 #include "slurm/commands/slurm_site.hpp"
 #include "slurm/sweeps/sweep_job.hpp"
-#include "tests/checks/app/test_caller.hpp"
-#include "tests/support/fake_sinfo.hpp"
-#include "tests/support/temp_dir.hpp"
+#include "tests/slurm/commands/fake_slurm.hpp"
 
 namespace muster::app {
 namespace {
@@ -29,38 +25,22 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class SweepCommandTest : public ::testing::Test {
+class SweepCommandTest : public SlurmTest {
  protected:
   SweepCommandTest() {
-    dir_.write("slurm.conf", "");
     std::filesystem::create_directory(dir_.path() / "results");
-    script("scontrol", ":");
-    script("squeue", ":");
-    script("sbatch", "echo 4711");
-    script("sinfo",
-           "printf '%s\\n' 'n1|main|idle|Unknown|Unknown|none' 'n2|main|idle|root|1|none' | "
-           "fake_sinfo \"$@\"");
+    slurm_.program("squeue", ":");
+    slurm_.program("sbatch", "echo 4711");
+    slurm_.nodes("n1|main|idle|Unknown|Unknown|none\nn2|main|idle|root|1|none\n");
     write_rules(fmt::format("    results: {}\n    kinds: [node]\n", path("results")));
   }
 
-  void script(std::string_view name, std::string_view body) const {
-    dir_.write(name, fmt::format("#!/bin/sh\n{}{}\n", kFakeSinfo, body));
-    std::filesystem::permissions(dir_.path() / name, std::filesystem::perms::owner_all);
-  }
-
   void write_rules(std::string_view sweep, std::string_view user = "    as_root: true\n") const {
-    dir_.write("etc/muster/muster.yaml",
-               fmt::format("schema: muster.site/1\nslurm:\n  programs: {0}\n  conf: "
-                           "{0}/slurm.conf\n  sweep:\n{1}{2}",
-                           dir_.path().string(), user, sweep));
-  }
-
-  [[nodiscard]] std::string path(std::string_view name) const {
-    return (dir_.path() / name).string();
+    slurm_.site(fmt::format("  conf: {}\n  sweep:\n{}{}", path("slurm.conf"), user, sweep));
   }
 
   [[nodiscard]] SweepCommand command() const {
-    return {.root = dir_.path().string(), .state = path("state")};
+    return {.root = path("root"), .state = path("state")};
   }
 
   int run(const SweepCommand& command) {
@@ -84,18 +64,15 @@ class SweepCommandTest : public ::testing::Test {
                                     .text = std::string(slurm::sweep_word(verdict))};
     ASSERT_TRUE(log.add(slurm::event_of(event, {.kind = "node", .token = "node-1"})));
   }
-
-  TempDir dir_;
-  TestCaller caller_;
 };
 
-TEST_F(SweepCommandTest, SubmitsAndReportsIt) {
+TEST_F(SweepCommandTest, SubmitsAJobAndReportsIt) {
   EXPECT_EQ(run(command()), 0) << caller_.notes();
   EXPECT_THAT(caller_.out(), HasSubstr(" submitted n1 sweep job 4711: node in main\n"));
 }
 
-TEST_F(SweepCommandTest, TheScriptIsTheSitesOrThatOfTheDataFolder) {
-  script("sbatch", fmt::format("echo \"$@\" >> {}; echo 4711", path("calls")));
+TEST_F(SweepCommandTest, RunsTheScriptOfTheSiteOrOfTheDataFolder) {
+  slurm_.program("sbatch", fmt::format("echo \"$@\" >> {}; echo 4711", path("calls")));
   for (const auto& [line, expected] : {std::pair{"", " /opt/muster/jobs/sweep.sbatch node "},
                                        std::pair{"    script: /site/own\n", " /site/own node "}}) {
     write_rules(fmt::format("    results: {}\n    kinds: [node]\n{}", path("results"), line));
@@ -104,13 +81,11 @@ TEST_F(SweepCommandTest, TheScriptIsTheSitesOrThatOfTheDataFolder) {
     Deadline deadline(Clock::now() + kSweepBudget);
     std::filesystem::remove_all(path("state"));
     EXPECT_EQ(run_sweep(command(), caller, deadline), 0) << caller_.notes();
-    std::ifstream calls(path("calls"));
-    const std::string all{std::istreambuf_iterator<char>(calls), {}};
-    EXPECT_THAT(all, HasSubstr(expected));
+    EXPECT_THAT(content("calls"), HasSubstr(expected));
   }
 }
 
-TEST_F(SweepCommandTest, ReportsItAsJson) {
+TEST_F(SweepCommandTest, ReportsAJobAsJson) {
   auto json = command();
   json.form = EventForm::json;
   EXPECT_EQ(run(json), 0);
@@ -121,7 +96,7 @@ TEST_F(SweepCommandTest, ReportsItAsJson) {
   EXPECT_EQ(line.at("job"), "4711");
 }
 
-TEST_F(SweepCommandTest, ADryRunLeavesNoTrace) {
+TEST_F(SweepCommandTest, ADryRunWritesNothing) {
   auto dry = command();
   dry.dry_run = true;
   EXPECT_EQ(run(dry), 0);
@@ -129,7 +104,7 @@ TEST_F(SweepCommandTest, ADryRunLeavesNoTrace) {
   EXPECT_FALSE(std::filesystem::exists(path("state")));
 }
 
-TEST_F(SweepCommandTest, TheStatusOfNodesThatWereNeverSwept) {
+TEST_F(SweepCommandTest, StatusListsNodesThatWereNeverSwept) {
   auto status = command();
   status.status = true;
   EXPECT_EQ(run(status), 0);
@@ -143,8 +118,8 @@ TEST_F(SweepCommandTest, TheStatusOfNodesThatWereNeverSwept) {
 TEST_F(SweepCommandTest, TheHistoryOfAnotherUserIsLeftAlone) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
   ASSERT_EQ(run(command()), 0) << caller_.notes();
-  constexpr ::uid_t kNobodyHere = 4'000'000;
-  ASSERT_EQ(::chown(history_file(path("state")).c_str(), kNobodyHere, kNobodyHere), 0);
+  constexpr ::uid_t kOtherUser = 4'000'000;
+  ASSERT_EQ(::chown(history_file(path("state")).c_str(), kOtherUser, kOtherUser), 0);
   for (const bool status : {false, true}) {
     for (const bool dry_run : {false, true}) {
       auto other = command();
@@ -160,7 +135,7 @@ TEST_F(SweepCommandTest, TheHistoryOfAnotherUserIsLeftAlone) {
 }
 
 // Its jobs would run as root on all nodes, and the right user could not go on with its history.
-TEST_F(SweepCommandTest, RootIsRefusedAtTheBeginning) {
+TEST_F(SweepCommandTest, RootIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root is refused";
   write_rules(fmt::format("    results: {}\n", path("results")), "");
   for (const bool dry_run : {false, true}) {
@@ -205,25 +180,23 @@ TEST_F(SweepCommandTest, EachNodeAndKindIsALineOfJson) {
                                   {"overdue", false}}));
 }
 
-TEST_F(SweepCommandTest, WithoutAFolderForResultsThereIsNoSweep) {
+TEST_F(SweepCommandTest, AFolderForResultsIsNeeded) {
   write_rules("    every: 3 d\n");
   EXPECT_EQ(run(command()), kExitConfiguration);
   EXPECT_THAT(caller_.notes(), HasSubstr("slurm.sweep.results in muster.yaml must name a folder"));
 }
 
-TEST_F(SweepCommandTest, WhichPartitionsIsBadConfiguration) {
-  script("sinfo",
-         "printf '%s\\n' 'n1|a|idle|Unknown|Unknown|none' 'n2|b|idle|Unknown|Unknown|none' | "
-         "fake_sinfo \"$@\"");
+TEST_F(SweepCommandTest, SeveralPartitionsMustBeNamed) {
+  slurm_.nodes("n1|a|idle|Unknown|Unknown|none\nn2|b|idle|Unknown|Unknown|none\n");
   EXPECT_EQ(run(command()), kExitConfiguration);
   EXPECT_THAT(caller_.notes(), HasSubstr("expected some of a, b"));
 }
 
-TEST_F(SweepCommandTest, WhereSlurmCannotBeReachedIsStatusTwo) {
-  script("sinfo", "echo 'Unable to contact slurm controller' >&2; exit 1");
+TEST_F(SweepCommandTest, AnUnreachableSlurmIsStatusTwo) {
+  slurm_.program("sinfo", "echo 'Unable to contact slurm controller' >&2; exit 1");
   EXPECT_EQ(run(command()), kExitUndecided);
   EXPECT_THAT(caller_.notes(), HasSubstr("Unable to contact slurm controller"));
-  dir_.remove("sbatch");
+  dir_.remove("bin/sbatch");
   EXPECT_EQ(run(command()), kExitUndecided);
   EXPECT_THAT(caller_.notes(), HasSubstr("no sbatch next to "));
 }
@@ -237,7 +210,7 @@ TEST_F(SweepCommandTest, AHistoryThatCannotBeReadIsStatusTwo) {
   EXPECT_THAT(caller_.notes(), HasSubstr("needs --state"));
 }
 
-TEST_F(SweepCommandTest, ASecondPassAtOnceSaysSoAndEndsWell) {
+TEST_F(SweepCommandTest, ASecondPassAtTheSameTimeEndsWithANote) {
   EXPECT_EQ(run(command()), 0);
   std::array<int, 2> ready{};
   ASSERT_EQ(::pipe(ready.data()), 0);
@@ -260,55 +233,41 @@ TEST_F(SweepCommandTest, ASecondPassAtOnceSaysSoAndEndsWell) {
   ::close(ready[1]);
 }
 
-struct RuleCase {
-  std::string_view name;
-  std::string_view line;
-  std::string_view complaint;
-};
+TEST_F(SweepCommandTest, ABadRuleIsNamedByFileLineAndKey) {
+  struct Case {
+    std::string_view line, complaint;
+  };
 
-// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
-void PrintTo(const RuleCase& test, std::ostream* out) { *out << test.name; }
-
-class SweepRule : public SweepCommandTest, public ::testing::WithParamInterface<RuleCase> {};
-
-TEST_P(SweepRule, ThatCannotBeIsNamedByFileLineAndKey) {
-  write_rules(fmt::format("    results: {}\n    {}\n", path("results"), GetParam().line));
-  EXPECT_EQ(run(command()), kExitConfiguration);
-  EXPECT_THAT(caller_.notes(),
-              AllOf(HasSubstr("muster.yaml:8: "), HasSubstr(std::string(GetParam().complaint))));
+  const std::vector<Case> cases{
+      {"evry: 7 d", "evry"},
+      {"every: 7", "slurm.sweep.every"},
+      {"every: 10 min", "'slurm.sweep.every' must be 1 h to 365 d"},
+      {"time: 10 s", "'slurm.sweep.time' must be 1 min to 1 d"},
+      {"start_within: 8 d", "'slurm.sweep.start_within' must be 1 min to 7 d"},
+      {"most_jobs: 0", "'slurm.sweep.most_jobs' must be 1 to 1000"},
+      {"nice: -5", "'slurm.sweep.nice' must be 0 or more, not \"-5\""},
+      {"kinds: [pear]", "'slurm.sweep.kinds' has \"pear\"; write locate or node"},
+      {"kinds: []", "'slurm.sweep.kinds' is empty; write locate or node, or both"},
+      {"kinds: [node, node]", "'slurm.sweep.kinds' has \"node\" twice"},
+      {"partitions: [\"a,b\"]", "'slurm.sweep.partitions' has \"a,b\""},
+      {"account: \"a b\"", "'slurm.sweep.account' is \"a b\""},
+      {"script: sweep.sbatch", "'slurm.sweep.script' is \"sweep.sbatch\"; write an absolute path"},
+      {"options: [--nodelist=n1]",
+       "'slurm.sweep.options' has \"--nodelist\", which the sweep decides"},
+      {"options: [--nodel=n1]", "'slurm.sweep.options' has \"--nodel\", which the sweep decides"},
+      {"options: [/bin/evil]",
+       "'slurm.sweep.options' has \"/bin/evil\"; write each option as --name or "
+       "--name=value"},
+      {"bench: [--output=x]", "'slurm.sweep.bench' has \"--output\", which the sweep decides"},
+      {"environment: {\"A B\": x}", "'slurm.sweep.environment.A B' is not a valid variable name"}};
+  for (const auto& [line, complaint] : cases) {
+    caller_ = TestCaller();
+    write_rules(fmt::format("    results: {}\n    {}\n", path("results"), line));
+    EXPECT_EQ(run(command()), kExitConfiguration) << line;
+    EXPECT_THAT(caller_.notes(),
+                AllOf(HasSubstr("muster.yaml:8: "), HasSubstr(std::string(complaint))));
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Each, SweepRule,
-    ::testing::Values(
-        RuleCase{"unknown_key", "evry: 7 d", "evry"},
-        RuleCase{"no_unit", "every: 7", "slurm.sweep.every"},
-        RuleCase{"every", "every: 10 min", "'slurm.sweep.every' must be 1 h to 365 d"},
-        RuleCase{"time", "time: 10 s", "'slurm.sweep.time' must be 1 min to 1 d"},
-        RuleCase{"start_within", "start_within: 8 d",
-                 "'slurm.sweep.start_within' must be 1 min to 7 d"},
-        RuleCase{"most_jobs", "most_jobs: 0", "'slurm.sweep.most_jobs' must be 1 to 1000"},
-        RuleCase{"nice", "nice: -5", "'slurm.sweep.nice' must be 0 or more, not \"-5\""},
-        RuleCase{"kind", "kinds: [pear]", "'slurm.sweep.kinds' has \"pear\"; write locate or node"},
-        RuleCase{"no_kind", "kinds: []",
-                 "'slurm.sweep.kinds' is empty; write locate or node, or both"},
-        RuleCase{"kind_twice", "kinds: [node, node]", "'slurm.sweep.kinds' has \"node\" twice"},
-        RuleCase{"partition", "partitions: [\"a,b\"]", "'slurm.sweep.partitions' has \"a,b\""},
-        RuleCase{"account", "account: \"a b\"", "'slurm.sweep.account' is \"a b\""},
-        RuleCase{"script", "script: sweep.sbatch",
-                 "'slurm.sweep.script' is \"sweep.sbatch\"; write an absolute path"},
-        RuleCase{"option_of_ours", "options: [--nodelist=n1]",
-                 "'slurm.sweep.options' has \"--nodelist\", which the sweep decides"},
-        RuleCase{"option_cut_short", "options: [--nodel=n1]",
-                 "'slurm.sweep.options' has \"--nodel\", which the sweep decides"},
-        RuleCase{"no_option", "options: [/bin/evil]",
-                 "'slurm.sweep.options' has \"/bin/evil\"; write each option as --name or "
-                 "--name=value"},
-        RuleCase{"bench_option", "bench: [--output=x]",
-                 "'slurm.sweep.bench' has \"--output\", which the sweep decides"},
-        RuleCase{"variable", "environment: {\"A B\": x}",
-                 "'slurm.sweep.environment.A B' is not a valid variable name"}),
-    [](const auto& it) { return std::string(it.param.name); });
 
 }  // namespace
 }  // namespace muster::app

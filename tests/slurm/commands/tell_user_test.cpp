@@ -38,7 +38,7 @@ class TellUserTest : public SlurmTest {
   }
 };
 
-TEST_F(TellUserTest, ABatchJobGetsACommentWithWhatBecomesOfIt) {
+TEST_F(TellUserTest, ABatchJobGetsAComment) {
   job("Requeue=1 BatchFlag=1");
   EXPECT_EQ(tell(),
             "[update][jobid=42][admincomment=muster: node n7 is not fit for this job: sick; the "

@@ -53,7 +53,7 @@ class AdminTest : public EnforceTest {
 
 constexpr std::string_view kAdminsReason = "cable; muster-admin: alice";
 
-TEST_F(AdminTest, DrainsWhatIsInServiceOrOursAndNothingElse) {
+TEST_F(AdminTest, DrainsOnlyNodesInServiceOrDrainedByMuster) {
   cluster.drain("n002", "NHC: check_hw_ib");
   cluster.drain("n003", kReason);
   EXPECT_THAT(drain({"n001", "n002", "n003", "n9"}),
@@ -74,7 +74,7 @@ TEST_F(AdminTest, DrainsWhatIsInServiceOrOursAndNothingElse) {
                           "refused n9: alice: not drained: left alone: Slurm has no such node"));
 }
 
-TEST_F(AdminTest, ResumesWhatMusterOrItsAdminDrained) {
+TEST_F(AdminTest, ResumesNodesDrainedByMusterOrAnAdmin) {
   run(sick());
   cluster.drain("n002", kAdminsReason);
   cluster.drain("n003", "NHC: check_hw_ib");
@@ -90,7 +90,7 @@ TEST_F(AdminTest, ResumesWhatMusterOrItsAdminDrained) {
   EXPECT_EQ(heard.back(), "refused n004: alice: not resumed: left alone: it is in service");
 }
 
-TEST_F(AdminTest, NodesThatArePoweredDownAreResumedAndDrainedAll) {
+TEST_F(AdminTest, ResumesAndDrainsNodesThatArePoweredDown) {
   run(sick());
   cluster.node("n001").state = "drained~";
   cluster.node("n002").state = "idle~";
@@ -119,7 +119,7 @@ TEST_F(AdminTest, DrainsWithoutTheirReasonAreKnownByTheNodesMemory) {
 }
 
 // A reason that begins like muster's, but was written by an admin.
-TEST_F(AdminTest, LeavesAnothersWordsBehindMustersNameAlone) {
+TEST_F(AdminTest, LeavesAnotherReasonThatBeginsLikeMustersAlone) {
   run(sick());
   cluster.drain("n001", "muster: gpu.persistence gpu3: waits for a part, bob");
   cluster.drain("n002", "muster: leave it, bob");
@@ -134,7 +134,7 @@ TEST_F(AdminTest, LeavesAnothersWordsBehindMustersNameAlone) {
 }
 
 // Resuming a node resets its history; a drain that another one replaced is not muster's any more.
-TEST_F(AdminTest, WhatStandsWithTheNodeFollows) {
+TEST_F(AdminTest, UpdatesTheMemoryOfTheNode) {
   run(sick());
   const auto text = cluster.node("n001").memory;
   ASSERT_NE(text, "");
@@ -160,7 +160,7 @@ TEST_F(AdminTest, AnEventNamesTheAdminAndGivesARefusalNoReason) {
   EXPECT_EQ(events->back().reason, "");
 }
 
-TEST_F(AdminTest, ARefusalOfAnAdminsWordIsNotTheHooks) {
+TEST_F(AdminTest, ARefusedCommandIsNoRefusalOfAHook) {
   order.rules.drain = false;
   run(sick());
   resume({"n001"});
@@ -168,7 +168,7 @@ TEST_F(AdminTest, ARefusalOfAnAdminsWordIsNotTheHooks) {
   EXPECT_THAT(remembered(), ElementsAre("refused", "refused"));
 }
 
-TEST_F(AdminTest, WhatAnotherDidWhileOthersWereDrainedSurvives) {
+TEST_F(AdminTest, KeepsADrainThatAnotherAdminMadeMeanwhile) {
   controller.after_drain = [&] { cluster.drain("n002", "swapping a cable", "bob"); };
   EXPECT_THAT(drain({"n001", "n002"}),
               ElementsAre(AdminAnswer{"n001", true, "drained"},
@@ -177,7 +177,7 @@ TEST_F(AdminTest, WhatAnotherDidWhileOthersWereDrainedSurvives) {
   EXPECT_EQ(cluster.node("n002").reason, "swapping a cable");
 }
 
-TEST_F(AdminTest, WhatSlurmDoesNotShowIsNotDone) {
+TEST_F(AdminTest, ADrainThatSlurmDoesNotShowIsNotDone) {
   controller.after_drain = [&] { cluster.resume("n001"); };
   EXPECT_THAT(drain({"n001"}), ElementsAre(AdminAnswer{
                                    "n001", false, "sent, and Slurm does not show it: it is idle"}));
@@ -209,7 +209,7 @@ TEST_F(AdminTest, ADryRunDoesNothing) {
   EXPECT_THAT(remembered(), IsEmpty());
 }
 
-TEST_F(AdminTest, WithoutAnAnswerNothingIsDone) {
+TEST_F(AdminTest, DoesNothingIfSlurmDoesNotAnswer) {
   cluster.be(Health::dead);
   EXPECT_FALSE(drain_nodes({.nodes = {"n001"}, .user = "alice", .text = "cable"}, controller,
                            &history_of("n001")));
@@ -217,7 +217,7 @@ TEST_F(AdminTest, WithoutAnAnswerNothingIsDone) {
 }
 
 // An admin on a node with a dead disk.
-TEST_F(AdminTest, WithoutAHistoryItIsDoneAndSaid) {
+TEST_F(AdminTest, WorksWithoutAHistoryAndReportsIt) {
   const AdminRequest spoken{
       .nodes = {"n001"}, .user = "alice", .text = "cable", .now = cluster.now()};
   EXPECT_THAT(*drain_nodes(spoken, controller, nullptr),
@@ -247,7 +247,7 @@ class AcceptingTest : public EnforceTest {
   AdminRequest request{.user = "alice"};
 };
 
-TEST_F(AcceptingTest, TheCheckMayDrainAgainAndThoseStayDrained) {
+TEST_F(AcceptingTest, LetsTheCheckDrainAgainAndKeepsItsDrains) {
   ASSERT_EQ(cluster.drained(), 5U);
   ASSERT_THAT(stopped_checks(cluster.nodes(), order.rules), SizeIs(1));
   const auto answers = accept();
@@ -260,21 +260,21 @@ TEST_F(AcceptingTest, TheCheckMayDrainAgainAndThoseStayDrained) {
   EXPECT_THAT(remembered("login"), Each(std::string("accepted")));
 }
 
-TEST_F(AcceptingTest, OfTheNodesThatAreNamed) {
+TEST_F(AcceptingTest, AcceptsOnlyNamedNodes) {
   request.nodes = {"n002", "n050"};
   EXPECT_THAT(accept(), SizeIs(1));
   EXPECT_TRUE(shown_drain(cluster.node("n002")).accepted);
   EXPECT_FALSE(shown_drain(cluster.node("n001")).accepted);
 }
 
-TEST_F(AcceptingTest, OfNoOtherCheckAndNobodyElsesDrain) {
+TEST_F(AcceptingTest, AcceptsNoDrainOfAnotherCheckOrAdmin) {
   EXPECT_THAT(accept("host.limits"), IsEmpty());
   cluster.drain("n001", "disk swap", "bob");
   EXPECT_THAT(accept(), SizeIs(4));
   EXPECT_EQ(cluster.node("n001").reason, "disk swap");
 }
 
-TEST_F(AcceptingTest, ATextOfTheSitesIsNotOverwritten) {
+TEST_F(AcceptingTest, KeepsATextOfTheSite) {
   cluster.node("n001").memory = "rack 7";
   const auto answers = accept();
   ASSERT_THAT(answers, SizeIs(5));
@@ -283,7 +283,7 @@ TEST_F(AcceptingTest, ATextOfTheSitesIsNotOverwritten) {
   EXPECT_EQ(cluster.node("n001").memory, "rack 7");
 }
 
-TEST_F(AcceptingTest, WhatIsRememberedBesideItStays) {
+TEST_F(AcceptingTest, KeepsTheRestOfTheMemory) {
   auto memory = parse_node_memory(cluster.node("n001").memory).value_or(NodeMemory());
   EXPECT_EQ(memory.check, kCheck);
   memory.clean = 2;

@@ -35,16 +35,15 @@ class BlastRadiusTest : public EnforceTest {
     HookRequest own = order;
     own.report = &report;
     own.node = node;
-    auto hands = hands_of(node);
+    auto services = services_of(node);
     bool slept = false;
-    // The first look shows the cluster as it was before all of this.
     StaleController stale(cluster, before);
-    hands.controller = &stale;
-    hands.sleep = [&](std::chrono::milliseconds time) {
+    services.controller = &stale;
+    services.sleep = [&](std::chrono::milliseconds time) {
       if (!std::exchange(slept, true)) run_at_once(i + 1, backwards);
       if (i == size) cluster.pass(time);
     };
-    for (const auto& event : enforce(own, hands).events) ++events[event.kind];
+    for (const auto& event : enforce(own, services).events) ++events[event.kind];
   }
 
   // On a stack for all runs within each other, with the frames of a sanitizer.
@@ -66,37 +65,27 @@ class BlastRadiusTest : public EnforceTest {
   static constexpr std::size_t kNodes = 100;
   std::size_t size = kNodes;
 
-  class StaleController final : public Controller {
+  // Shows the cluster as it was before, until this node has sent its drain.
+  class StaleController final : public FakeController {
    public:
-    StaleController(FakeCluster& cluster, std::vector<NodeState> before)
-        : controller_(cluster), before_(std::move(before)) {}
+    StaleController(FakeCluster& cluster, const std::vector<NodeState>& before)
+        : FakeController(cluster), before_(before) {}
 
     Result<std::vector<NodeState>> nodes(std::string_view node) override {
-      if (!sent_) return before_;
-      return controller_.nodes(node);
-    }
-
-    Result<std::vector<NodeName>> names() override { return controller_.names(); }
-
-    Result<void> drain(std::string_view node, std::string_view reason,
-                       std::optional<std::string> memory) override {
-      sent_ = true;
-      return controller_.drain(node, reason, std::move(memory));
-    }
-
-    Result<void> resume(std::string_view node, std::optional<std::string> memory) override {
-      return controller_.resume(node, std::move(memory));
-    }
-
-    Result<void> remember(std::string_view node, std::string_view memory) override {
-      return controller_.remember(node, memory);
+      if (std::ranges::count(calls, "drain") == 0) return before_;
+      return FakeController::nodes(node);
     }
 
    private:
-    FakeController controller_;
-    std::vector<NodeState> before_;
-    bool sent_ = false;
+    const std::vector<NodeState>& before_;
   };
+
+  HookResult run_stale(const std::string& node) {
+    StaleController stale(cluster, before);
+    auto services = services_of(node);
+    services.controller = &stale;
+    return run_with(sick(), node, services);
+  }
 
   std::vector<NodeState> before = FakeCluster(kNodes).nodes();
   std::map<std::string, int> events;
@@ -117,7 +106,7 @@ TEST_F(BlastRadiusTest, AWrongLimitOnAHundredNodesAtOnceDrainsTen) {
 }
 
 // It stays wrong for a day: the share of one hour is added to those of all hours before.
-TEST_F(BlastRadiusTest, AWrongLimitThatNobodyTakesBackStopsAtHalf) {
+TEST_F(BlastRadiusTest, AWrongLimitThatStaysStopsAtHalf) {
   std::string last;
   for (int hour = 0; hour < 12; ++hour) {
     for (std::size_t i = 1; i <= kNodes; ++i) {
@@ -153,14 +142,7 @@ TEST_F(BlastRadiusTest, AWrongLimitOnAHundredNodesInTurnDrainsTen) {
 // Each node sees the others' drains only after its own, after different delays.
 TEST_F(BlastRadiusTest, AWrongLimitThatIsSeenLateDrainsTen) {
   for (std::size_t i = 1; i <= kNodes; ++i) {
-    const auto report = sick();
-    const auto node = name(kNodes + 1 - i);
-    order.report = &report;
-    order.node = node;
-    StaleController stale(cluster, before);
-    auto hands = hands_of(node);
-    hands.controller = &stale;
-    for (const auto& event : enforce(order, hands).events) ++events[event.kind];
+    for (const auto& event : run_stale(name(kNodes + 1 - i)).events) ++events[event.kind];
   }
   EXPECT_EQ(cluster.drained(), 10);
   EXPECT_EQ(events["drained"], 10);
@@ -181,7 +163,7 @@ TEST_F(BlastRadiusTest, AWrongLimitOnTwoHundredNodesAtOnceDrainsTenAndStopsTheCh
 }
 
 // It stays that way even if the hour's share has room.
-TEST_F(BlastRadiusTest, AStoppedCheckDrainsNobodyUntilAnAdminSaysSo) {
+TEST_F(BlastRadiusTest, AStoppedCheckDrainsNoNodeUntilAnAdminAcceptsIt) {
   order.rules = Rules{};
   std::map<std::string, std::string> last;
   for (int day = 0; day < 3; ++day) {
@@ -200,20 +182,10 @@ TEST_F(BlastRadiusTest, AStoppedCheckDrainsNobodyUntilAnAdminSaysSo) {
 }
 
 // All of them had given up on slurmctld when it woke up and drained them.
-TEST_F(BlastRadiusTest, DrainsThatComeLateAreTakenBackBeyondTheShare) {
-  controller.before_drain = [&] { cluster.be(Health::hung); };
-  for (std::size_t i = 1; i <= kNodes; ++i) {
-    // Each of them read just before slurmctld hung.
-    const auto report = sick();
-    order.report = &report;
-    order.node = name(i);
-    StaleController stale(cluster, before);
-    auto hands = hands_of(order.node);
-    hands.controller = &stale;
-    cluster.be(Health::hung);
-    EXPECT_TRUE(enforce(order, hands).out_of_reach);
-  }
-  controller.before_drain = {};
+TEST_F(BlastRadiusTest, DrainsAppliedLateAreUndoneBeyondTheShare) {
+  cluster.be(Health::hung);
+  // Each of them read just before slurmctld hung.
+  for (std::size_t i = 1; i <= kNodes; ++i) EXPECT_TRUE(run_stale(name(i)).out_of_reach);
   cluster.be(Health::well);
   EXPECT_EQ(cluster.drained(), kNodes);
   for (std::size_t i = 1; i <= kNodes; ++i) {

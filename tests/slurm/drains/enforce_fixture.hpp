@@ -47,14 +47,18 @@ inline Report sick(Remedy remedy = Remedy::restart_service) {
 
 class EnforceTest : public testing::Test {
  protected:
-  // One run on one node.
+  // One run on one node, which asks `controller`.
   HookResult run(const Report& report, const std::string& node = "n001") {
-    order.report = &report;
-    order.node = node;
-    return enforce(order, hands_of(node));
+    return run_with(report, node, services_of(node));
   }
 
-  HookServices hands_of(const std::string& node) {
+  HookResult run_with(const Report& report, const std::string& node, const HookServices& services) {
+    order.report = &report;
+    order.node = node;
+    return enforce(order, services);
+  }
+
+  HookServices services_of(const std::string& node) {
     return {.controller = &controller,
             .trouble = "",
             .history = with_history ? &history_of(node) : nullptr,

@@ -26,7 +26,7 @@ class RefusalTest : public EnforceTest {
   }
 };
 
-TEST_F(RefusalTest, IsSaidOnceAndAgainEveryHour) {
+TEST_F(RefusalTest, IsReportedOnceAndAgainEveryHour) {
   std::vector<int> said;
   for (int i = 0; i < 30; ++i) {
     if (!next(sick()).empty()) said.push_back(i);
@@ -62,7 +62,7 @@ TEST_F(RefusalTest, NamesTheCheckAndTheDevice) {
 }
 
 // For `muster status`, which asks Slurm alone.
-TEST_F(RefusalTest, StandsWithTheNodeInSlurmWhileItLasts) {
+TEST_F(RefusalTest, IsStoredInSlurmWhileItLasts) {
   const auto refused = [&] { return memory().refused; };
   run(sick());
   ASSERT_TRUE(refused());
@@ -78,7 +78,7 @@ TEST_F(RefusalTest, StandsWithTheNodeInSlurmWhileItLasts) {
   EXPECT_EQ(cluster.node("n001").memory, "");
 }
 
-TEST_F(RefusalTest, ADrainTakesItsPlace) {
+TEST_F(RefusalTest, ADrainReplacesIt) {
   run(sick());
   order.rules.drain = true;
   next(sick());
@@ -86,13 +86,13 @@ TEST_F(RefusalTest, ADrainTakesItsPlace) {
   EXPECT_FALSE(memory().refused);
 }
 
-TEST_F(RefusalTest, WhereTheFieldIsTheSitesItIsLeftAlone) {
+TEST_F(RefusalTest, ATextOfTheSiteIsNotOverwritten) {
   cluster.node("n001").memory = "rack 7";
   run(sick());
   EXPECT_EQ(cluster.node("n001").memory, "rack 7");
 }
 
-TEST_F(RefusalTest, EachRunKnowsThatItWasRefused) {
+TEST_F(RefusalTest, EachRunReturnsTheRefusal) {
   run(sick());
   const auto enforced = run(sick());
   EXPECT_THAT(enforced.events, IsEmpty());
@@ -102,7 +102,7 @@ TEST_F(RefusalTest, EachRunKnowsThatItWasRefused) {
   EXPECT_EQ(enforced.decision.why, "drain: false in muster.yaml");
 }
 
-TEST_F(RefusalTest, IsSaidAgainWhenTheReasonChanges) {
+TEST_F(RefusalTest, IsReportedAgainWhenTheReasonChanges) {
   EXPECT_THAT(next(sick()), ElementsAre("refused"));
   cluster.drain("n001", "cable", "alice");
   EXPECT_THAT(next(sick()), ElementsAre("refused"));
@@ -114,7 +114,7 @@ TEST_F(RefusalTest, IsSaidAgainWhenTheReasonChanges) {
   EXPECT_THAT(next(sick()), IsEmpty());
 }
 
-TEST_F(RefusalTest, IsOverWithTheSicknessAndSaidAgainAfterIt) {
+TEST_F(RefusalTest, EndsWithTheFaultAndIsReportedAgainAfterIt) {
   EXPECT_THAT(next(healthy()), IsEmpty());
   EXPECT_THAT(next(sick()), ElementsAre("refused"));
   EXPECT_THAT(next(healthy()), ElementsAre("over"));
@@ -122,7 +122,7 @@ TEST_F(RefusalTest, IsOverWithTheSicknessAndSaidAgainAfterIt) {
   EXPECT_THAT(next(sick()), ElementsAre("refused"));
 }
 
-TEST_F(RefusalTest, IsSaidAgainAfterADrain) {
+TEST_F(RefusalTest, IsReportedAgainAfterADrain) {
   order.rules.drain = true;
   run(sick(), "n002");
   EXPECT_THAT(next(sick()), ElementsAre("refused"));  // the share is used up
@@ -179,7 +179,7 @@ TEST_F(RefusalTest, LastsWhileNoRunJudgesItsCheck) {
 }
 
 // Each fault has its own end, and a new refusal after it.
-TEST_F(RefusalTest, OfTwoFaultsEachEndsByItself) {
+TEST_F(RefusalTest, EachOfTwoFaultsEndsByItself) {
   auto other = sick();
   other.findings[0].check = other.checks[0].id = "host.limits";
   EXPECT_THAT(next(sick()), ElementsAre("refused"));
@@ -193,7 +193,7 @@ TEST_F(RefusalTest, OfTwoFaultsEachEndsByItself) {
   EXPECT_THAT(next(sick()), ElementsAre("refused"));
 }
 
-TEST_F(RefusalTest, ADryRunAlwaysSaysItAndEndsNone) {
+TEST_F(RefusalTest, ADryRunAlwaysReportsItAndEndsNone) {
   run(sick());
   order.dry_run = true;
   EXPECT_THAT(kinds(run(sick())), ElementsAre("refused"));

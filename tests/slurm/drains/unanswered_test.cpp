@@ -15,7 +15,7 @@ using testing::IsEmpty;
 using testing::StartsWith;
 using Health = FakeCluster::Health;
 
-TEST_F(EnforceTest, AHealthyNodeThatCouldNotAskAsksAgainAndSaysNothing) {
+TEST_F(EnforceTest, AHealthyNodeThatCouldNotAskAsksAgain) {
   cluster.be(Health::dead);
   EXPECT_THAT(run(healthy()).events, IsEmpty());
   cluster.be(Health::well);
@@ -24,7 +24,7 @@ TEST_F(EnforceTest, AHealthyNodeThatCouldNotAskAsksAgainAndSaysNothing) {
   EXPECT_EQ(count("read"), 2);
 }
 
-TEST_F(EnforceTest, ADeadSlurmctldIsSaid) {
+TEST_F(EnforceTest, ADeadSlurmctldIsReported) {
   cluster.be(Health::dead);
   const auto enforced = run(sick());
   EXPECT_TRUE(enforced.decision.sick);
@@ -40,14 +40,11 @@ TEST_F(EnforceTest, ADeadSlurmctldIsSaid) {
   EXPECT_TRUE(run(sick()).drained);
 }
 
-TEST_F(EnforceTest, WithoutSlurmItSaysWhy) {
-  const auto report = sick();
-  order.report = &report;
-  order.node = "n001";
-  auto hands = hands_of("n001");
-  hands.controller = nullptr;
-  hands.trouble = "no slurm.conf";
-  const auto enforced = enforce(order, hands);
+TEST_F(EnforceTest, ReportsWhySlurmCannotBeAsked) {
+  auto services = services_of("n001");
+  services.controller = nullptr;
+  services.trouble = "no slurm.conf";
+  const auto enforced = run_with(sick(), "n001", services);
   EXPECT_TRUE(enforced.out_of_reach);
   ASSERT_EQ(enforced.events.size(), 1);
   EXPECT_EQ(enforced.events[0].kind, "refused");
@@ -55,7 +52,7 @@ TEST_F(EnforceTest, WithoutSlurmItSaysWhy) {
             "gpu.persistence gpu3: Slurm could not be asked: no slurm.conf");
 }
 
-TEST_F(EnforceTest, WhatSlurmctldDoesLateIsKnownAsOurs) {
+TEST_F(EnforceTest, ADrainThatIsAppliedLateIsKnownAsOurs) {
   controller.before_drain = [&] { cluster.be(Health::hung); };
   const auto enforced = run(sick());
   EXPECT_TRUE(enforced.out_of_reach);
@@ -87,7 +84,7 @@ TEST_F(EnforceTest, ADrainedNodeThatCannotAskStaysAsItIs) {
 }
 
 // The resume takes the drain out of the node's memory in the same request.
-TEST_F(EnforceTest, AResumeThatIsAppliedLateIsNotTakenForAnAdmins) {
+TEST_F(EnforceTest, AResumeThatIsAppliedLateIsNotAnAdmins) {
   run(sick());
   run(healthy());
   run(healthy());
@@ -112,7 +109,7 @@ TEST_F(EnforceTest, AnAdminsResumeAfterOneThatSlurmRefusedEndsTheCountOfDrains) 
   EXPECT_EQ(cluster.node("n001").memory, "");
 }
 
-TEST_F(EnforceTest, ADrainThatNeverCameIsSentAgainWhileTheNodeIsSick) {
+TEST_F(EnforceTest, ADrainThatWasLostIsSentAgainWhileTheNodeIsSick) {
   controller.before_drain = [&] { cluster.be(Health::dead); };
   run(sick());
   EXPECT_EQ(count("drain"), 1);  // never twice in one run
@@ -153,7 +150,7 @@ TEST_F(EnforceTest, AResumeThatFailsIsTriedAgain) {
   EXPECT_THAT(kinds(run(healthy())), ElementsAre("resumed"));
 }
 
-TEST_F(EnforceTest, ADrainThatNeverCameDrainsNoJobsNode) {
+TEST_F(EnforceTest, ADrainThatWasLostDrainsNoNodeWithJobs) {
   const auto found = sick();
   order.judge_drained = [&](const std::string& /*check*/) { return &found; };
   controller.before_drain = [&] { cluster.be(Health::dead); };
@@ -190,7 +187,7 @@ class TimeTest : public EnforceTest {
   HookResult last;
 };
 
-TEST_F(TimeTest, ADrainThatCouldNotBeSeenThroughIsNotSent) {
+TEST_F(TimeTest, ADrainThatCouldNotBeVerifiedInTimeIsNotSent) {
   for (const auto& [time, answer] :
        {std::pair{0, 0}, std::pair{1000, 0}, std::pair{1499, 0}, std::pair{3499, 500}}) {
     budget = milliseconds(time);
@@ -208,7 +205,7 @@ TEST_F(TimeTest, ADrainThatCouldNotBeSeenThroughIsNotSent) {
   EXPECT_EQ(count("drain"), 0);
 }
 
-TEST_F(TimeTest, ADrainThatCanBeSeenThroughIsSentAndEndsInTime) {
+TEST_F(TimeTest, ADrainThatCanBeVerifiedInTimeIsSent) {
   for (const auto& [time, answer] : {std::pair{1500, 0}, std::pair{3500, 500}}) {
     budget = milliseconds(time);
     answer_within(milliseconds(answer));
@@ -238,7 +235,7 @@ TEST_F(TimeTest, ASlurmctldThatTakesTheTimeLeavesAnUnconfirmedDrain) {
   EXPECT_TRUE(record()->settled);
 }
 
-TEST_F(TimeTest, ADrainThatIsOneTooManyIsTakenBackWithoutTheWholeWait) {
+TEST_F(TimeTest, ADrainBeyondTheShareIsUndoneWithoutTheWholeWait) {
   budget = milliseconds(3000);
   controller.before_drain = [&] {
     cluster.pass(milliseconds(2500));
@@ -251,7 +248,7 @@ TEST_F(TimeTest, ADrainThatIsOneTooManyIsTakenBackWithoutTheWholeWait) {
   EXPECT_EQ(cluster.node("n001").state, "idle");
 }
 
-TEST_F(TimeTest, ADrainThatCameLateIsComparedAsFarAsTheTimeAllows) {
+TEST_F(TimeTest, ADrainThatWasAppliedLateIsComparedAsFarAsTheTimeAllows) {
   controller.before_drain = [&] { cluster.be(Health::hung); };
   run(sick());
   controller.before_drain = {};

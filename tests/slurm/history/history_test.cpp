@@ -102,7 +102,7 @@ TEST_F(HistoryTest, AMissingFileIsMissingUntilItIsOpenedForWriting) {
   EXPECT_EQ(status.st_mode & 0777U, 0755U);
 }
 
-TEST_F(HistoryTest, IsNotOpenedIfSomebodyElseCouldHaveMadeIt) {
+TEST_F(HistoryTest, IsNotOpenedIfOthersCouldHaveCreatedIt) {
   const auto folder = file().parent_path();
   dir.write("theirs", "");
   dir.link("lib/muster/events.jsonl", (dir.path() / "theirs").string());
@@ -119,7 +119,7 @@ TEST_F(HistoryTest, IsNotOpenedIfSomebodyElseCouldHaveMadeIt) {
 }
 
 // A process was killed in the middle of a line, or the disk was full.
-TEST_F(HistoryTest, ADamagedLineCostsNoOther) {
+TEST_F(HistoryTest, ADamagedLineLosesNoOther) {
   auto history = open();
   ASSERT_TRUE(history.add(event_of("n1", "drained", kStart)));
   std::ofstream(file(), std::ios::app) << R"({"schema":"muster.event/1","id":2,"at)";
@@ -132,7 +132,7 @@ TEST_F(HistoryTest, ADamagedLineCostsNoOther) {
   EXPECT_THAT(kinds(history), ElementsAre("kept"));
 }
 
-TEST_F(HistoryTest, LongLinesAreReadOverTheBlocksOfTheFile) {
+TEST_F(HistoryTest, LongLinesMaySpanBlocksOfTheFile) {
   auto history = open();
   for (int i = 0; i < 50; ++i) {
     auto event = event_of("n1", fmt::format("kind{}", i), kStart);

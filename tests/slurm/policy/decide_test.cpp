@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <vector>
+
 #include "slurm/policy/node_memory.hpp"
 #include "slurm/policy/reason.hpp"
 #include "tests/slurm/policy/situation.hpp"
@@ -22,14 +25,6 @@ Decision about_sick(Action action, std::string why) {
           .sick = true};
 }
 
-class SickTest : public ::testing::TestWithParam<PolicyCase> {};
-
-TEST_P(SickTest, IsDrainedWhereMusterMay) {
-  auto situation = in_service(sick_report());
-  GetParam().change(situation);
-  EXPECT_EQ(decide(situation), GetParam().expected);
-}
-
 Decision the_drain() {
   auto decision =
       about_sick(Action::drain, "gpu.count: 7 of 8 GPUs are there; end or restart the application");
@@ -43,58 +38,48 @@ Decision refused(std::string why) {
   return decision;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Nodes, SickTest,
-    ::testing::Values(
-        PolicyCase{"Idle", [](Situation&) {}, the_drain()},
-        PolicyCase{"Allocated", [](Situation& s) { put(s, "allocated"); }, the_drain()},
-        PolicyCase{"NotKnown",
-                   [](Situation& s) {
-                     s.node.reset();
-                     s.trouble = "sinfo: no answer within 8 s";
-                   },
-                   about_sick(Action::nothing, "sinfo: no answer within 8 s")},
-        PolicyCase{"DrainedBySlurm",
-                   [](Situation& s) { put(s, "drained", "Prolog error", "slurm"); },
-                   about_sick(Action::nothing,
-                              "the node was drained by slurm with the reason \"Prolog error\"")},
-        PolicyCase{
-            "DrainedByAnAdmin",
-            [](Situation& s) { put(s, "draining", "muster-admin: alice: cable", "root"); },
-            about_sick(
-                Action::nothing,
-                "the node was drained by root with the reason \"muster-admin: alice: cable\"")},
-        PolicyCase{"DrainedWithoutAReason", [](Situation& s) { put(s, "drained"); },
-                   about_sick(Action::nothing, "the node was drained without a reason")},
-        PolicyCase{"DrainedWithAReasonOfTwoLines", [](Situation& s) { put(s, "drained", "a\nb"); },
-                   about_sick(Action::nothing, "the node was drained with the reason \"a\\x0ab\"")},
-        PolicyCase{"Down", [](Situation& s) { put(s, "down*", "Not responding", "slurm"); },
-                   about_sick(Action::nothing, "the node is \"down*\" in Slurm")},
-        PolicyCase{"Rebooting", [](Situation& s) { put(s, "reboot", "muster: x", "root"); },
-                   about_sick(Action::nothing, "the node is \"reboot\" in Slurm")},
-        PolicyCase{"DrainedByUsWithoutAMemory",
-                   [](Situation& s) { put(s, "drained", "muster: ib.rate mlx5_0: slow", "root"); },
-                   about_sick(Action::keep, "gpu.count still fails")},
-        PolicyCase{
-            "DrainedByAnAdminInOurForm",
-            [](Situation& s) { put(s, "drained", "muster: ib.rate mlx5_0: slow", "alice"); },
-            about_sick(
-                Action::nothing,
-                "the node was drained by alice with the reason \"muster: ib.rate mlx5_0: slow\"")},
-        PolicyCase{"OfASiteThatDrainsNone", [](Situation& s) { s.rules.drain = false; },
-                   refused("drain: false in muster.yaml")}),
-    name_of);
-
-// Others that muster drained, against a share of two nodes.
-class ShareTest : public ::testing::TestWithParam<PolicyCase> {};
-
-TEST_P(ShareTest, IsNotExceeded) {
-  auto situation = in_service(sick_report());
-  situation.rules.most_drained = "20%";
-  GetParam().change(situation);
-  EXPECT_EQ(decide(situation), GetParam().expected);
+TEST(SickTest, IsDrainedIfMusterMay) {
+  expect_decisions(
+      in_service(sick_report()),
+      {{"idle", {}, the_drain()},
+       {"allocated", {shown_as("allocated")}, the_drain()},
+       {"not known",
+        {unknown_because("sinfo: no answer within 8 s")},
+        about_sick(Action::nothing, "sinfo: no answer within 8 s")},
+       {"drained by Slurm",
+        {shown_as("drained", "Prolog error", "slurm")},
+        about_sick(Action::nothing,
+                   "the node was drained by slurm with the reason \"Prolog error\"")},
+       {"drained by an admin",
+        {shown_as("draining", "muster-admin: alice: cable", "root")},
+        about_sick(Action::nothing,
+                   "the node was drained by root with the reason \"muster-admin: alice: cable\"")},
+       {"drained without a reason",
+        {shown_as("drained")},
+        about_sick(Action::nothing, "the node was drained without a reason")},
+       {"drained with a reason of two lines",
+        {shown_as("drained", "a\nb")},
+        about_sick(Action::nothing, "the node was drained with the reason \"a\\x0ab\"")},
+       {"down",
+        {shown_as("down*", "Not responding", "slurm")},
+        about_sick(Action::nothing, "the node is \"down*\" in Slurm")},
+       {"rebooting",
+        {shown_as("reboot", "muster: x", "root")},
+        about_sick(Action::nothing, "the node is \"reboot\" in Slurm")},
+       {"drained by muster without a memory",
+        {shown_as("drained", "muster: ib.rate mlx5_0: slow", "root")},
+        about_sick(Action::keep, "gpu.count still fails")},
+       {"drained by an admin with a reason like muster's",
+        {shown_as("drained", "muster: ib.rate mlx5_0: slow", "alice")},
+        about_sick(
+            Action::nothing,
+            "the node was drained by alice with the reason \"muster: ib.rate mlx5_0: slow\"")},
+       {"drain: false",
+        {with_rule(&Rules::drain, false)},
+        refused("drain: false in muster.yaml")}});
 }
 
+// Others that muster drained, against a share of two nodes.
 void drain_others(Situation& situation, int count, std::optional<Time> since) {
   for (int i = 0; i < count; ++i) {
     auto& node = situation.cluster[static_cast<std::size_t>(i) + 5];
@@ -102,70 +87,63 @@ void drain_others(Situation& situation, int count, std::optional<Time> since) {
   }
 }
 
+Change with_others(int count, std::optional<Time> since) {
+  return [=](Situation& s) { drain_others(s, count, since); };
+}
+
 Decision used_up() {
   return refused("2 of 2 nodes that muster may drain in partition main within 1 h are drained");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Others, ShareTest,
-    ::testing::Values(
-        PolicyCase{"OneLess", [](Situation& s) { drain_others(s, 1, kNow); }, the_drain()},
-        PolicyCase{"AsMany", [](Situation& s) { drain_others(s, 2, kNow); }, used_up()},
-        PolicyCase{
-            "JustWithinTheWindow",
-            [](Situation& s) { drain_others(s, 2, kNow - minutes(60) + std::chrono::seconds(1)); },
-            used_up()},
-        PolicyCase{"BeforeTheWindow", [](Situation& s) { drain_others(s, 2, kNow - minutes(60)); },
-                   the_drain()},
-        PolicyCase{"AtATimeThatSlurmDoesNotTell",
-                   [](Situation& s) { drain_others(s, 2, std::nullopt); }, used_up()},
-        PolicyCase{"DownByNow",
-                   [](Situation& s) {
-                     drain_others(s, 2, kNow);
-                     s.cluster[5].state = "down*";
-                     s.cluster[6].state = "drained@";
-                     s.rules.most_drained = "25%";  // of nine that are up
-                   },
-                   used_up()},
-        PolicyCase{"ResumedByNow",
-                   [](Situation& s) {
-                     drain_others(s, 2, kNow);
-                     s.cluster[5].state = "idle";
-                   },
-                   the_drain()},
-        PolicyCase{"DrainedByOthers",
-                   [](Situation& s) {
-                     drain_others(s, 2, kNow);
-                     s.cluster[5].reason = "NHC: check_hw_ib";
-                     s.cluster[6].reason = "muster-admin: alice: cable";
-                   },
-                   the_drain()},
-        PolicyCase{"OfAnotherPartition",
-                   [](Situation& s) {
-                     drain_others(s, 1, kNow);
-                     s.cluster.push_back(s.cluster[5]);
-                     s.cluster.back().name = "n10";
-                     s.cluster.back().partitions = {"long"};
-                   },
-                   the_drain()},
-        PolicyCase{
-            "HalfOfAllSinceWhenever", [](Situation& s) { drain_others(s, 5, kNow - hours(100)); },
-            refused("5 of 5 nodes that may be drained by muster at a time in partition main are "
-                    "drained")},
-        PolicyCase{"LessThanHalfOfAllSinceWhenever",
-                   [](Situation& s) { drain_others(s, 4, kNow - hours(100)); }, the_drain()},
-        PolicyCase{"OfOneOfItsPartitions",
-                   [](Situation& s) {
-                     drain_others(s, 1, kNow);
-                     s.cluster[5].partitions = {"main", "small"};
-                     s.cluster[1].partitions = {"main", "small"};
-                     s.node = s.cluster[1];
-                   },
-                   refused("1 of 1 nodes that muster may drain in partition small within 1 h are "
-                           "drained")}),
-    name_of);
+TEST(ShareTest, IsNotExceeded) {
+  auto situation = in_service(sick_report());
+  situation.rules.most_drained = "20%";
+  const auto window_begin = kNow - minutes(60);
+  expect_decisions(
+      situation,
+      {{"one less", {with_others(1, kNow)}, the_drain()},
+       {"as many", {with_others(2, kNow)}, used_up()},
+       {"just within the window",
+        {with_others(2, window_begin + std::chrono::seconds(1))},
+        used_up()},
+       {"before the window", {with_others(2, window_begin)}, the_drain()},
+       {"at an unknown time", {with_others(2, std::nullopt)}, used_up()},
+       {"down by now",
+        {with_others(2, kNow), with_rule(&Rules::most_drained, "25%"),  // of nine that are up
+         [](Situation& s) { s.cluster[5].state = "down*"; },
+         [](Situation& s) { s.cluster[6].state = "drained@"; }},
+        used_up()},
+       {"resumed by now",
+        {with_others(2, kNow), [](Situation& s) { s.cluster[5].state = "idle"; }},
+        the_drain()},
+       {"drained by others",
+        {with_others(2, kNow), [](Situation& s) { s.cluster[5].reason = "NHC: check_hw_ib"; },
+         [](Situation& s) { s.cluster[6].reason = "muster-admin: alice: cable"; }},
+        the_drain()},
+       {"in another partition",
+        {with_others(1, kNow),
+         [](Situation& s) {
+           s.cluster.push_back(drained({.name = "n10", .partitions = {"long"}}, kOurReason, kNow));
+         }},
+        the_drain()},
+       {"half of all at any time",
+        {with_others(5, kNow - hours(100))},
+        refused("5 of 5 nodes that may be drained by muster at a time in partition main are "
+                "drained")},
+       {"less than half of all at any time", {with_others(4, kNow - hours(100))}, the_drain()},
+       {"in one of its partitions",
+        {with_others(1, kNow),
+         [](Situation& s) {
+           s.cluster[5].partitions = {"main", "small"};
+         },
+         [](Situation& s) {
+           s.node->partitions = s.cluster[1].partitions = {"main", "small"};
+         }},
+        refused("1 of 1 nodes that muster may drain in partition small within 1 h are "
+                "drained")}});
+}
 
-TEST(SickTest, LosesADrainThatTheShareDoesNotCover) {
+TEST(SickTest, UndoesADrainBeyondTheShare) {
   auto situation = drained_by_muster(sick_report());
   remember(situation, &NodeMemory::settled, false);
   const auto at = current_drain(situation)->at;
@@ -208,7 +186,7 @@ TEST(SickTest, NamesTheWorstFinding) {
   EXPECT_EQ(decision.device, "mlx5_0");
 }
 
-TEST(SickTest, NamesTheGravestFailure) {
+TEST(SickTest, NamesTheMostSeriousFailure) {
   auto finding = sick_finding();
   std::vector<Finding> findings;
   for (const auto remedy :
@@ -224,7 +202,7 @@ TEST(SickTest, NamesTheGravestFailure) {
   }
 }
 
-TEST(SickTest, IsNoReportWithoutAFailure) {
+TEST(SickTest, NeedsAFailedFinding) {
   auto warning = sick_finding();
   warning.outcome = Outcome::warn;
   for (const auto& findings : {std::vector<Finding>{}, {warning}}) {
@@ -235,14 +213,12 @@ TEST(SickTest, IsNoReportWithoutAFailure) {
   }
 }
 
-struct UnknownCase {
-  std::map<std::string, std::string> rules;
-  bool drains;
-};
+TEST(UnknownTest, DrainsIfTheSiteWantsIt) {
+  struct Case {
+    std::map<std::string, std::string> rules;
+    bool drains;
+  };
 
-class UnknownTest : public ::testing::TestWithParam<UnknownCase> {};
-
-TEST_P(UnknownTest, DrainsWhereTheSiteSaysSo) {
   const Finding warning{.check = "host.swap", .outcome = Outcome::warn};
   const Finding other{.check = "host.edac", .outcome = Outcome::unknown, .message = "no access"};
   const Finding finding{.check = "gpu.present",
@@ -252,7 +228,6 @@ TEST_P(UnknownTest, DrainsWhereTheSiteSaysSo) {
                         .remedy = Remedy::reboot};
   const auto report = report_of(Verdict::unknown, {other, finding, warning});
   auto situation = in_service(report);
-  situation.rules.unknown = GetParam().rules;
   const Decision drain{.action = Action::drain,
                        .why = "gpu.present gpu3: no answer within 5 s; reboot the node",
                        .reason = "muster: gpu.present gpu3: no answer within 5 s; reboot the node",
@@ -260,19 +235,20 @@ TEST_P(UnknownTest, DrainsWhereTheSiteSaysSo) {
                        .device = "gpu3",
                        .remedy = Remedy::reboot,
                        .sick = true};
-  EXPECT_EQ(decide(situation), GetParam().drains ? drain : nothing("the node is in service"));
+  const std::vector<Case> cases{{{}, false},
+                                {{{"gpu.present", "drain"}}, true},
+                                {{{"gpu.*", "drain"}}, true},
+                                {{{"gpu.present", "keep"}}, false},
+                                {{{"ib.*", "drain"}}, false},
+                                {{{"host.swap", "drain"}}, false},
+                                {{{"gpu.*", "drain"}, {"gpu.present", "keep"}}, false},
+                                {{{"*", "keep"}, {"gpu.*", "drain"}}, true},
+                                {{{"*", "drain"}, {"host.*", "keep"}}, true}};
+  for (const auto& [rules, drains] : cases) {
+    situation.rules.unknown = rules;
+    EXPECT_EQ(decide(situation), drains ? drain : nothing("the node is in service"));
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Rules, UnknownTest,
-    ::testing::Values(UnknownCase{{}, false}, UnknownCase{{{"gpu.present", "drain"}}, true},
-                      UnknownCase{{{"gpu.*", "drain"}}, true},
-                      UnknownCase{{{"gpu.present", "keep"}}, false},
-                      UnknownCase{{{"ib.*", "drain"}}, false},
-                      UnknownCase{{{"host.swap", "drain"}}, false},
-                      UnknownCase{{{"gpu.*", "drain"}, {"gpu.present", "keep"}}, false},
-                      UnknownCase{{{"*", "keep"}, {"gpu.*", "drain"}}, true},
-                      UnknownCase{{{"*", "drain"}, {"host.*", "keep"}}, true}));
 
 // The profile says which: another one made the verdict unknown.
 TEST(UnknownTest, DrainsOnlyByThoseThatCount) {
@@ -286,7 +262,7 @@ TEST(UnknownTest, DrainsOnlyByThoseThatCount) {
   EXPECT_EQ(decide(situation), nothing("the node is in service"));
 }
 
-TEST(UnknownTest, DrainsNoNodeOfWhichNothingWasJudged) {
+TEST(UnknownTest, DrainsNoNodeIfNothingWasJudged) {
   auto report = report_of(Verdict::unknown, {{.check = "gpu.count", .outcome = Outcome::skip}});
   auto situation = in_service(report);
   situation.rules.unknown = {{"*", "drain"}};
@@ -295,7 +271,7 @@ TEST(UnknownTest, DrainsNoNodeOfWhichNothingWasJudged) {
   EXPECT_EQ(decide(situation), nothing("the node is in service"));
 }
 
-TEST(UnknownTest, DrainsNoNodeForWhatWasNotObserved) {
+TEST(UnknownTest, DrainsNoNodeForAnUnobservedPart) {
   auto report = report_of(Verdict::unknown, {{.check = "host.swap", .outcome = Outcome::warn},
                                              {.check = "host.cpu", .outcome = Outcome::pass}});
   report.coverage.not_observed = {{"GPUs", "no NVML", true}};
@@ -305,8 +281,6 @@ TEST(UnknownTest, DrainsNoNodeForWhatWasNotObserved) {
 }
 
 // Invariants over all combinations of the values that a node's owner cares about.
-class EveryNodeTest : public ::testing::TestWithParam<std::string_view> {};
-
 void expect_respect(const Situation& situation) {
   const auto decision = decide(situation);
   const auto& node = *situation.node;
@@ -330,73 +304,66 @@ void expect_respect(const Situation& situation) {
   }
 }
 
-TEST_P(EveryNodeTest, IsLeftToWhomItBelongs) {
+void expect_respect(const Report& report, std::string_view state, const std::string& reason,
+                    int others) {
+  auto situation = drained_by_muster(report);
+  situation.node->state = state;
+  situation.node->reason = reason;
+  situation.cluster[1] = *situation.node;
+  drain_others(situation, others, kNow - minutes(2));
+  expect_respect(situation);
+  situation.node->memory = situation.cluster[1].memory = "";
+  expect_respect(situation);
+}
+
+TEST(EveryNodeTest, IsChangedOnlyIfMusterMay) {
   const auto doubtful = report_of(Verdict::unknown, {{.check = "gpu.count"}});
-  for (const auto* const report : {&sick_report(), &well_report(), &doubtful}) {
-    for (const auto& reason :
-         {std::string(), kOurReason, kOurReason + "\n", std::string("muster: ib.rate mlx5_0: slow"),
-          std::string("muster-admin: alice: cable"), std::string("Prolog error"),
-          std::string("NHC: muster: gpu.count")}) {
-      for (const int others : {0, 3}) {
-        auto situation = drained_by_muster(*report);
-        situation.node->state = GetParam();
-        situation.node->reason = reason;
-        situation.cluster[1] = *situation.node;
-        drain_others(situation, others, kNow - minutes(2));
-        expect_respect(situation);
-        situation.node->memory = situation.cluster[1].memory = "";
-        expect_respect(situation);
+  const std::vector<std::string> reasons{"",
+                                         kOurReason,
+                                         kOurReason + "\n",
+                                         "muster: ib.rate mlx5_0: slow",
+                                         "muster-admin: alice: cable",
+                                         "Prolog error",
+                                         "NHC: muster: gpu.count"};
+  for (const auto* const state :
+       {"idle", "idle*", "mixed", "allocated", "drained", "drained*", "draining", "drained@",
+        "down", "down*", "fail", "maint", "reboot^", "unknown", ""}) {
+    for (const auto* const report : {&sick_report(), &well_report(), &doubtful}) {
+      for (const auto& reason : reasons) {
+        for (const int others : {0, 3}) expect_respect(*report, state, reason, others);
       }
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(States, EveryNodeTest,
-                         ::testing::Values("idle", "idle*", "mixed", "allocated", "drained",
-                                           "drained*", "draining", "drained@", "down", "down*",
-                                           "fail", "maint", "reboot^", "unknown", ""));
-
 // Judged as an idle node, which means nothing for one in service.
-class StrictlySickTest : public ::testing::TestWithParam<PolicyCase> {};
-
-TEST_P(StrictlySickTest, IsKeptWhereItIsDrainedAndNotDrainedWhereItIsNot) {
+TEST(StrictlySickTest, IsKeptIfDrainedAndNotDrainedIfInService) {
   auto situation = drained_by_muster(well_report());
   situation.of_drained = &sick_report();
-  GetParam().change(situation);
-  EXPECT_EQ(decide(situation), GetParam().expected);
+  const auto kept = about_sick(Action::keep, "gpu.count still fails");
+  expect_decisions(
+      situation,
+      {{"drained", {}, kept},
+       {"draining beside a job", {shown_as("draining", kOurReason, "root")}, kept},
+       {"well",
+        {with(&Situation::of_drained, &well_report())},
+        {.action = Action::resume,
+         .why = "clean run 3 of 3: gpu.count passes",
+         .check = "gpu.count",
+         .remedy = Remedy::restart_app,
+         .clean = true}},
+       {"resumed by an admin", {shown_as("allocated")}, nothing("the node is in service")},
+       {"resumed by an admin and sick",
+        {shown_as("allocated"), with(&Situation::report, &sick_report()),
+         with(&Situation::of_drained, &well_report())},
+        the_drain()},
+       {"drained by an admin",
+        {shown_as("drained", "cable", "alice")},
+        nothing("the node was drained by alice with the reason \"cable\"")},
+       {"not known",
+        {unknown_because("sinfo: no answer within 8 s")},
+        nothing("sinfo: no answer within 8 s")}});
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Nodes, StrictlySickTest,
-    ::testing::Values(
-        PolicyCase{"Drained", [](Situation&) {}, about_sick(Action::keep, "gpu.count still fails")},
-        PolicyCase{"DrainingBesideAJob",
-                   [](Situation& s) { put(s, "draining", kOurReason, "root"); },
-                   about_sick(Action::keep, "gpu.count still fails")},
-        PolicyCase{"Well", [](Situation& s) { s.of_drained = &well_report(); },
-                   Decision{.action = Action::resume,
-                            .why = "clean run 3 of 3: gpu.count passes",
-                            .check = "gpu.count",
-                            .remedy = Remedy::restart_app,
-                            .clean = true}},
-        PolicyCase{"ResumedByAnAdmin", [](Situation& s) { put(s, "allocated"); },
-                   nothing("the node is in service")},
-        PolicyCase{"ResumedByAnAdminAndSick",
-                   [](Situation& s) {
-                     put(s, "allocated");
-                     s.report = &sick_report();
-                     s.of_drained = &well_report();
-                   },
-                   the_drain()},
-        PolicyCase{"DrainedByAnAdmin", [](Situation& s) { put(s, "drained", "cable", "alice"); },
-                   nothing("the node was drained by alice with the reason \"cable\"")},
-        PolicyCase{"NotKnown",
-                   [](Situation& s) {
-                     s.node.reset();
-                     s.trouble = "sinfo: no answer within 8 s";
-                   },
-                   nothing("sinfo: no answer within 8 s")}),
-    name_of);
 
 }  // namespace
 }  // namespace muster::slurm

@@ -27,14 +27,6 @@ const std::string kLimits = "muster: host.limits: memlock is 64 KiB; fix the con
 const std::string kRepair = "muster: gpu.ecc_remapped_rows gpu3: failed; report to the provider";
 const std::string kReplace = "muster: ib.rate mlx5_ib5: slow; reseat or replace the part";
 
-std::vector<NodeState> idle_nodes(int count) {
-  std::vector<NodeState> nodes;
-  for (int i = 0; i < count; ++i) {
-    nodes.push_back({.name = fmt::format("n{}", i), .partitions = {"main"}, .state = "idle"});
-  }
-  return nodes;
-}
-
 // A drain with this reason.
 std::string remembered(const std::string& reason, Remedy remedy, bool accepted) {
   return to_text({.check = "host.limits",
@@ -63,7 +55,7 @@ class BreakerTest : public ::testing::Test {
   std::vector<NodeState> nodes = idle_nodes(100);
 };
 
-TEST_F(BreakerTest, StopsTheCheckAndNoOther) {
+TEST_F(BreakerTest, StopsOnlyThisCheck) {
   drain_some(4, seconds(1));
   EXPECT_EQ(refusal("host.limits"), "");
   EXPECT_THAT(stopped_checks(nodes, rules), IsEmpty());
@@ -84,7 +76,7 @@ TEST_F(BreakerTest, CountsDrainsThatBeganWithinAnHourOfEachOther) {
   EXPECT_THAT(refusal("host.limits"), HasSubstr("host.limits has drained 5 nodes"));
 }
 
-TEST_F(BreakerTest, CountsNeitherWhatAnAdminAcceptedNorWhatIsBackInService) {
+TEST_F(BreakerTest, CountsNoAcceptedDrainAndNoNodeInService) {
   drain_some(5, seconds(1));
   nodes[0].memory = remembered(kLimits, Remedy::fix_config, false);
   EXPECT_NE(refusal("host.limits"), "");
@@ -99,7 +91,7 @@ TEST_F(BreakerTest, CountsNeitherWhatAnAdminAcceptedNorWhatIsBackInService) {
   EXPECT_NE(refusal("host.limits"), "");
 }
 
-TEST_F(BreakerTest, OfManyAtOnceAsManyStayAsItAllowsAndOneSaysIt) {
+TEST_F(BreakerTest, OfManyAtOnceTheAllowedStayAndOneReportsTheStop) {
   drain_some(100, seconds(0));
   const auto stays = [&](const NodeState& node) {
     return beyond_share(node, nodes, rules).empty();
@@ -111,14 +103,14 @@ TEST_F(BreakerTest, OfManyAtOnceAsManyStayAsItAllowsAndOneSaysIt) {
   EXPECT_EQ(std::ranges::count_if(nodes, says), 1);
 }
 
-TEST_F(BreakerTest, HasNoWindowToDivideBy) {
+TEST_F(BreakerTest, AcceptsAWindowOfNoTime) {
   rules.drain_window = Seconds{0};
   drain_some(5, seconds(1));
   EXPECT_THAT(stopped_checks(nodes, rules), IsEmpty());
 }
 
 // Whether one more of `size` nodes may be drained, of which `standing` were drained weeks ago.
-std::string one_more(int size, const std::vector<std::string>& standing, Remedy remedy) {
+std::string one_more(std::size_t size, const std::vector<std::string>& standing, Remedy remedy) {
   auto nodes = idle_nodes(size);
   for (std::size_t i = 0; i < standing.size(); ++i) {
     nodes[i] = drained(nodes[i], standing[i], kNow - days(7 + static_cast<int>(i)));
@@ -126,7 +118,7 @@ std::string one_more(int size, const std::vector<std::string>& standing, Remedy 
   return used_up_share(nodes.back(), nodes, {}, kNow, {.check = "gpu.count", .remedy = remedy});
 }
 
-TEST(RepairTest, OfFourNodesWithTwoAtTheProviderTheThirdSickOneIsDrained) {
+TEST(RepairTest, DrainsAThirdOfFourNodesIfTwoAreInRepair) {
   EXPECT_EQ(one_more(4, {kRepair, kReplace}, Remedy::fix_config), "");
   EXPECT_EQ(one_more(4, {kRepair, kRepair}, Remedy::report_to_provider), "");
   EXPECT_EQ(one_more(4, {kRepair, kRepair, kRepair}, Remedy::report_to_provider),
@@ -137,7 +129,7 @@ TEST(RepairTest, OfFourNodesWithTwoAtTheProviderTheThirdSickOneIsDrained) {
             "2 of 2 nodes that may be drained by muster at a time in partition main are drained");
 }
 
-TEST(RepairTest, InPartitionsOfTwoAndThree) {
+TEST(RepairTest, LimitsSmallPartitions) {
   EXPECT_EQ(one_more(2, {kRepair}, Remedy::fix_config), "");
   EXPECT_NE(one_more(2, {kRepair}, Remedy::report_to_provider), "");  // one is left
   EXPECT_NE(one_more(2, {kLimits}, Remedy::fix_config), "");
@@ -147,7 +139,7 @@ TEST(RepairTest, InPartitionsOfTwoAndThree) {
   EXPECT_NE(one_more(3, {kLimits}, Remedy::fix_config), "");
 }
 
-TEST(DrainCauseTest, IsFromTheMemoryOfTheDrainThatStandsElseFromTheReason) {
+TEST(DrainCauseTest, ComesFromTheMemoryOfTheDrainOrElseFromTheReason) {
   auto node = drained(idle_nodes(1)[0], kRepair, kNow);
   EXPECT_EQ(shown_drain(node).check, "gpu.ecc_remapped_rows");
   EXPECT_EQ(shown_drain(node).remedy, Remedy::report_to_provider);
@@ -203,31 +195,22 @@ Rules shares() {
   return rules;
 }
 
-std::vector<NodeState> so_many_nodes(std::size_t count) {
-  std::vector<NodeState> nodes;
-  nodes.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    nodes.push_back({.name = fmt::format("n{}", i), .partitions = {"main"}, .state = "idle"});
-  }
-  return nodes;
-}
-
 std::size_t count_covered(const std::vector<NodeState>& nodes, const Rules& rules) {
   return static_cast<std::size_t>(std::ranges::count_if(nodes, [&](const NodeState& node) {
     return !node.reason.empty() && within_allowance(node, nodes, rules);
   }));
 }
 
-TEST(WithinAllowanceTest, OfAHundredDrainedAtOnceTenStay) {
-  auto nodes = so_many_nodes(100);
+TEST(WithinAllowanceTest, TenOfAHundredDrainedAtOnceStay) {
+  auto nodes = idle_nodes(100);
   for (auto& node : nodes) node = drained(node, kOurReason, kNow);
   EXPECT_EQ(count_covered(nodes, shares()), 10U);
 }
 
 // Most nodes of a cloud partition do not exist: a wrong limit would drain all that do.
-TEST(WithinAllowanceTest, OfNodesThatAreNotUpThereIsNoShare) {
+TEST(WithinAllowanceTest, CountsOnlyNodesThatAreUp) {
   for (const auto* const state : {"idle~", "idle#", "idle%", "powered_down", "future", "down*"}) {
-    auto nodes = so_many_nodes(100);
+    auto nodes = idle_nodes(100);
     for (std::size_t i = 10; i < nodes.size(); ++i) nodes[i].state = state;
     EXPECT_EQ(used_up_share(nodes[0], nodes, {}, kNow, kCause), "") << state;
     nodes[1] = drained(nodes[1], kOurReason, kNow);
@@ -240,7 +223,7 @@ TEST(WithinAllowanceTest, OfNodesThatAreNotUpThereIsNoShare) {
 }
 
 // Ten more in each hour would be all of them in the end.
-TEST(WithinAllowanceTest, NoMoreThanHalfStandDrainedSinceWhenever) {
+TEST(WithinAllowanceTest, AtMostHalfAreDrainedAtATime) {
   struct Case {
     std::size_t standing;
     std::string most;
@@ -255,7 +238,7 @@ TEST(WithinAllowanceTest, NoMoreThanHalfStandDrainedSinceWhenever) {
                            Case{50, "60%", ""}, Case{1, "0%", one}, Case{0, "0%", ""}}) {
     auto rules = shares();
     rules.most_standing = test.most;
-    auto nodes = so_many_nodes(100);
+    auto nodes = idle_nodes(100);
     for (std::size_t i = 0; i < test.standing; ++i) {
       nodes[i] = drained(nodes[i], kOurReason, kNow - minutes(61 * i + 61));
     }
@@ -271,7 +254,7 @@ TEST(WithinAllowanceTest, NoMoreThanHalfStandDrainedSinceWhenever) {
 TEST(WithinAllowanceTest, NeverCoversMoreWhateverTheOrder) {
   std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): the same every time
   for (int round = 0; round < 20; ++round) {
-    auto nodes = so_many_nodes(30);
+    auto nodes = idle_nodes(30);
     for (auto& node : nodes) {
       if (random() % 3 == 0) continue;
       node = drained(node, kOurReason, kNow + seconds(random() % 4));
@@ -292,7 +275,7 @@ bool covers_n0(std::optional<Time> since, const NodeState& other) {
   return within_allowance(nodes[0], nodes, {});
 }
 
-TEST(WithinAllowanceTest, NewNodesThatWaitToBeAcceptedUseUpNoShare) {
+TEST(WithinAllowanceTest, NewNodesUseUpNoShare) {
   auto nodes = ten_nodes();
   for (std::size_t i = 1; i < nodes.size(); ++i) {
     nodes[i] = drained(nodes[i], std::string(kNewNode), kNow);
@@ -328,7 +311,7 @@ TEST(WithinAllowanceTest, CountsWhatMusterDrainedWithinTheWindow) {
   EXPECT_TRUE(covers_n0(since, other));
 }
 
-TEST(WithinAllowanceTest, TakesATimeThatSlurmDoesNotTellForAnEarlierOne) {
+TEST(WithinAllowanceTest, AnUnknownTimeComesFirst) {
   auto other = drained(ten_nodes()[1], kOurReason, std::nullopt);
   EXPECT_FALSE(covers_n0(kNow, other));
   EXPECT_TRUE(covers_n0(std::nullopt, other));  // by name
@@ -338,7 +321,7 @@ TEST(WithinAllowanceTest, TakesATimeThatSlurmDoesNotTellForAnEarlierOne) {
   EXPECT_TRUE(covers_n0(std::nullopt, other));
 }
 
-TEST(WithinAllowanceTest, HoldsInEachPartition) {
+TEST(WithinAllowanceTest, AppliesToEachPartition) {
   auto nodes = ten_nodes();
   Rules rules;
   rules.most_drained = "50%";

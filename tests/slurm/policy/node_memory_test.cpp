@@ -27,9 +27,9 @@ NodeMemory a_drain() {
 }
 
 constexpr std::string_view kText =
-    R"({"muster":1,"check":"host.limits","remedy":"fix_config","at":1795372800,"boot":"0a1b-2c",)"
-    R"("clean":2,"settled":true,"reason":"bf9cf968","hardware":["811c9dc5","e40c292c"],)"
-    R"("drains":[1795372800,1795362000]})";
+    R"({"muster":1,"check":"host.limits","boot":"0a1b-2c","reason":"bf9cf968",)"
+    R"("remedy":"fix_config","at":1795372800,"clean":2,"settled":true,)"
+    R"("hardware":["811c9dc5","e40c292c"],"drains":[1795372800,1795362000]})";
 
 TEST(NodeMemoryTest, IsWrittenInOneLineAndReadBack) {
   EXPECT_EQ(to_text(a_drain()), kText);
@@ -43,13 +43,13 @@ TEST(NodeMemoryTest, IsWrittenInOneLineAndReadBack) {
   EXPECT_EQ(parse_node_memory(to_text(refused)), refused);
 }
 
-TEST(NodeMemoryTest, AfterADrainOnlyItsTimesStay) {
+TEST(NodeMemoryTest, OnlyTheTimesOfADrainStayAfterIt) {
   const NodeMemory after{.drains = {at(1795372800)}};
   EXPECT_EQ(to_text(after), R"({"muster":1,"drains":[1795372800]})");
   EXPECT_EQ(parse_node_memory(to_text(after)), after);
 }
 
-TEST(NodeMemoryTest, TextOfOthersIsNone) {
+TEST(NodeMemoryTest, TextOfOthersIsIgnored) {
   for (const auto* const text : {"", " ", "rack 7", "{}", R"({"muster":2})", R"(["muster"])",
                                  R"({"rack":7})", R"({"muster":1)", "muster/2"}) {
     EXPECT_EQ(parse_node_memory(text), std::nullopt) << text;
@@ -76,7 +76,7 @@ TEST(NodeMemoryTest, IsOneLineOfPrintableAscii) {
   EXPECT_EQ(parse_node_memory(text)->device, "/mnt/a b\\x0a|\xc3\xbc");
 }
 
-TEST(NodeMemoryTest, RemembersSoManyDrains) {
+TEST(NodeMemoryTest, KeepsALimitedNumberOfDrains) {
   NodeMemory memory;
   for (int i = 0; i < 100; ++i) memory.drains.push_back(at(1000 - i));
   EXPECT_EQ(parse_node_memory(to_text(memory))->drains.size(), kMostDrains);

@@ -60,7 +60,7 @@ TEST(MakeAdminsReasonTest, NamesTheAdmin) {
       make_admins_reason("alice", std::string(500, 'x')).ends_with("; muster-admin: alice"));
 }
 
-TEST(WhoseReasonTest, IsToldByItsForm) {
+TEST(WhoseReasonTest, FollowsFromItsForm) {
   EXPECT_TRUE(is_ours(make_reason(kRows)));
   EXPECT_FALSE(is_admins(make_reason(kRows)));
   EXPECT_TRUE(is_admins(make_admins_reason("alice", "x")));
@@ -74,14 +74,14 @@ TEST(WhoseReasonTest, IsToldByItsForm) {
   }
 }
 
-TEST(ReasonTest, SaysHowManyMoreFaultsThereAre) {
+TEST(ReasonTest, CountsFurtherFaults) {
   EXPECT_EQ(
       make_reason(kRows, 2),
       "muster: gpu.ecc_remapped_rows gpu3: row remapping failed, and 2 more; reseat or replace "
       "the part");
 }
 
-TEST(ReasonTest, IsReadBack) {
+TEST(ReasonTest, IsParsedBack) {
   EXPECT_EQ(parse_reason(make_reason(kRows, 2)),
             (ReasonParts{"gpu.ecc_remapped_rows", "gpu3", Remedy::reseat_or_replace}));
   EXPECT_EQ(parse_reason("muster: host.limits: 64 KiB: too little; fix the configuration"),
@@ -93,7 +93,7 @@ TEST(ReasonTest, IsReadBack) {
   EXPECT_EQ(parse_reason("muster: a.b /mnt/x y: gone"), (ReasonParts{"a.b", "/mnt/x y"}));
 }
 
-TEST(ReasonTest, AnAdminsOwnWordsBehindOurLeaderAreNone) {
+TEST(ReasonTest, AnAdminsReasonThatBeginsLikeOursIsNotOurs) {
   for (const auto* const text :
        {"muster: looked at by bob; leave it", "muster: new node; not accepted yet",
         "muster: broken", "muster: host.limits", "muster: host.limits: too little; ask bob",
@@ -102,7 +102,7 @@ TEST(ReasonTest, AnAdminsOwnWordsBehindOurLeaderAreNone) {
   }
 }
 
-TEST(ReasonTest, SlurmsWordsOfARebootAreNoPartOfIt) {
+TEST(ReasonTest, LeavesOutSlurmsWordsAboutReboots) {
   const std::string reason = "muster: a.b gpu3: x: y; reboot the node";
   for (const auto* const more :
        {"", " : reboot issued", ": reboot complete", " : reboot requested : reboot issued",

@@ -18,40 +18,20 @@ Decision about_drain(Action action, std::string why, bool clean) {
           .clean = clean};
 }
 
-class WellTest : public ::testing::TestWithParam<PolicyCase> {};
-
-TEST_P(WellTest, LeavesAloneWhatMusterDidNotDrain) {
-  auto situation = in_service(well_report());
-  GetParam().change(situation);
-  EXPECT_EQ(decide(situation), GetParam().expected);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Nodes, WellTest,
-    ::testing::Values(
-        PolicyCase{"Idle", [](Situation&) {}, nothing("the node is in service")},
-        PolicyCase{"NotKnown",
-                   [](Situation& s) {
-                     s.node.reset();
-                     s.trouble = "Slurm does not know n1";
-                   },
-                   nothing("Slurm does not know n1")},
-        PolicyCase{"DrainedByOthers",
-                   [](Situation& s) { put(s, "drained", "NHC: check_hw_ib", "root"); },
-                   nothing("the node was drained by root with the reason \"NHC: check_hw_ib\"")},
-        PolicyCase{"DrainedByUsWithoutAMemory",
-                   [](Situation& s) { put(s, "drained", kOurReason, "root"); },
-                   about_drain(Action::keep, "clean run 1 of 3", true)},
-        PolicyCase{"Down", [](Situation& s) { put(s, "down", kOurReason, "root"); },
-                   nothing("the node is \"down\" in Slurm")}),
-    name_of);
-
-class OwnDrainTest : public ::testing::TestWithParam<PolicyCase> {};
-
-TEST_P(OwnDrainTest, EndsAsItsRulesSay) {
-  auto situation = drained_by_muster(well_report());
-  GetParam().change(situation);
-  EXPECT_EQ(decide(situation), GetParam().expected);
+TEST(WellTest, IsLeftAloneUnlessMusterDrainedIt) {
+  expect_decisions(
+      in_service(well_report()),
+      {{"idle", {}, nothing("the node is in service")},
+       {"not known",
+        {unknown_because("Slurm does not know n1")},
+        nothing("Slurm does not know n1")},
+       {"drained by others",
+        {shown_as("drained", "NHC: check_hw_ib", "root")},
+        nothing("the node was drained by root with the reason \"NHC: check_hw_ib\"")},
+       {"drained by muster without a memory",
+        {shown_as("drained", kOurReason, "root")},
+        about_drain(Action::keep, "clean run 1 of 3", true)},
+       {"down", {shown_as("down", kOurReason, "root")}, nothing("the node is \"down\" in Slurm")}});
 }
 
 Decision resumed() {
@@ -72,36 +52,30 @@ Decision with_remedy(Decision decision, Remedy remedy) {
   return decision;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Others, OwnDrainTest,
-    ::testing::Values(
-        PolicyCase{"Resumed", [](Situation& s) { put(s, "idle"); },
-                   nothing("the node is in service")},
-        PolicyCase{"Redrained",
-                   [](Situation& s) { put(s, "drained", "swapping a cable", "alice"); },
-                   nothing("the node was drained by alice with the reason \"swapping a cable\"")},
-        PolicyCase{
-            "AddedToOurReason",
-            [](Situation& s) { put(s, "drained", kOurReason + " (alice looks)", "alice"); },
-            nothing(fmt::format(
-                "the node was drained by alice with the reason \"{} (alice looks)\"", kOurReason))},
-        PolicyCase{"EmptiedOurReasonWithoutAMemory",
-                   [](Situation& s) {
-                     s.node->memory.clear();
-                     put(s, "drained");
-                   },
-                   nothing("the node was drained without a reason")},
-        PolicyCase{"PutAReasonOverOursThatSlurmDropped",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::overruled, true);
-                     put(s, "drained");
-                   },
-                   nothing("the node was drained without a reason")},
-        PolicyCase{"RebootIt", [](Situation& s) { put(s, "drained@", kOurReason, "root"); },
-                   nothing("the node is \"drained@\" in Slurm")},
-        PolicyCase{"ResumedIt_NotRespondingYet", [](Situation& s) { put(s, "idle*"); },
-                   nothing("the node is \"idle*\" in Slurm")}),
-    name_of);
+TEST(OwnDrainTest, IsLeftToOthersWhoChangedIt) {
+  expect_decisions(
+      drained_by_muster(well_report()),
+      {{"resumed", {shown_as("idle")}, nothing("the node is in service")},
+       {"drained again",
+        {shown_as("drained", "swapping a cable", "alice")},
+        nothing("the node was drained by alice with the reason \"swapping a cable\"")},
+       {"addition to our reason",
+        {shown_as("drained", kOurReason + " (alice looks)", "alice")},
+        nothing(fmt::format("the node was drained by alice with the reason \"{} (alice looks)\"",
+                            kOurReason))},
+       {"no reason and no memory",
+        {[](Situation& s) { s.node->memory.clear(); }, shown_as("drained")},
+        nothing("the node was drained without a reason")},
+       {"another reason, which Slurm dropped",
+        {with_memory(&NodeMemory::overruled, true), shown_as("drained")},
+        nothing("the node was drained without a reason")},
+       {"to be rebooted",
+        {shown_as("drained@", kOurReason, "root")},
+        nothing("the node is \"drained@\" in Slurm")},
+       {"resumed and not responding yet",
+        {shown_as("idle*")},
+        nothing("the node is \"idle*\" in Slurm")}});
+}
 
 // A job's leftovers are gone when they are gone: a user may have left them three times, and the
 // remedy of memory in use is a reset.
@@ -127,130 +101,86 @@ TEST(LeftByAJobTest, EndsWithTheFirstCleanRun) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Runs, OwnDrainTest,
-    ::testing::Values(
-        PolicyCase{"Enough", [](Situation&) {}, resumed()},
-        PolicyCase{"WhileItStillDrains",
-                   [](Situation& s) { put(s, "draining*", kOurReason, "root"); }, resumed()},
-        PolicyCase{"WithTimeAndUserOfAnother",
-                   [](Situation& s) {
-                     put(s, "drained", kOurReason, "nhc");
-                     s.node->since = kNow;
-                   },
-                   resumed()},
-        PolicyCase{"First", [](Situation& s) { remember(s, &NodeMemory::clean, 0); },
-                   kept("clean run 1 of 3")},
-        PolicyCase{"Second", [](Situation& s) { remember(s, &NodeMemory::clean, 1); },
-                   kept("clean run 2 of 3")},
-        PolicyCase{"OneIsEnough",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::clean, 0);
-                     s.rules.clean_runs = 1;
-                   },
-                   about_drain(Action::resume, "clean run 1 of 1: gpu.count passes", true)}),
-    name_of);
+TEST(OwnDrainTest, EndsAfterEnoughCleanRuns) {
+  expect_decisions(
+      drained_by_muster(well_report()),
+      {{"enough", {}, resumed()},
+       {"still draining", {shown_as("draining*", kOurReason, "root")}, resumed()},
+       {"time and user of another",
+        {shown_as("drained", kOurReason, "nhc"), [](Situation& s) { s.node->since = kNow; }},
+        resumed()},
+       {"first", {with_memory(&NodeMemory::clean, 0)}, kept("clean run 1 of 3")},
+       {"second", {with_memory(&NodeMemory::clean, 1)}, kept("clean run 2 of 3")},
+       {"one is enough",
+        {with_memory(&NodeMemory::clean, 0), with_rule(&Rules::clean_runs, 1)},
+        about_drain(Action::resume, "clean run 1 of 1: gpu.count passes", true)}});
+}
 
-INSTANTIATE_TEST_SUITE_P(
-    Obstacles, OwnDrainTest,
-    ::testing::Values(
-        PolicyCase{
-            "Replacement",
-            [](Situation& s) { remember(s, &NodeMemory::remedy, Remedy::reseat_or_replace); },
-            kept_for_admin("the remedy is to reseat or replace the part",
-                           Remedy::reseat_or_replace)},
-        PolicyCase{
-            "Provider",
-            [](Situation& s) { remember(s, &NodeMemory::remedy, Remedy::report_to_provider); },
-            kept_for_admin("the remedy is to report to the provider", Remedy::report_to_provider)},
-        PolicyCase{"Flaps",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::drains,
-                              std::vector<Time>{kNow - hours(23), kNow - hours(2), kNow});
-                   },
-                   kept_for_admin("drain 3 within 1 d")},
-        PolicyCase{"FlapsOfLongAgo",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::drains,
-                              std::vector<Time>{kNow - hours(24), kNow - hours(2), kNow});
-                   },
-                   resumed()},
-        PolicyCase{"FlapsOfAClockThatRanAhead",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::drains,
-                              std::vector<Time>{kNow + hours(9000), kNow + hours(9000), kNow});
-                   },
-                   resumed()},
-        PolicyCase{"AReplacedGpu",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::hardware, hash_hardware("GPU-1 GPU-2 hca-1"));
-                     s.identity = "GPU-1 GPU-3 hca-1";
-                   },
-                   kept_for_admin("its GPUs or adapters are not those that it was drained with")},
-        PolicyCase{"AGpuThatIsBack",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::hardware, hash_hardware("GPU-1 hca-1"));
-                     s.identity = "GPU-1 GPU-2 hca-1";
-                   },
-                   resumed()},
-        PolicyCase{"AGpuThatIsAway",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::hardware, hash_hardware("GPU-1 GPU-2 hca-1"));
-                     s.identity = "GPU-1 hca-1";
-                   },
-                   resumed()},
-        PolicyCase{"HardwareThatCannotBeTold", [](Situation& s) { s.identity.clear(); }, resumed()},
-        PolicyCase{
-            "HardwareThatCouldNotBeTold",
-            [](Situation& s) { remember(s, &NodeMemory::hardware, std::vector<std::string>()); },
-            resumed()},
-        PolicyCase{"RebootedWithoutBeingTold", [](Situation& s) { s.boot_id = "boot-2"; },
-                   kept_for_admin("it was rebooted since, which is not the remedy of gpu.count")},
-        PolicyCase{"BootThatCannotBeTold", [](Situation& s) { s.boot_id.clear(); }, resumed()},
-        PolicyCase{"SiteThatResumesNone", [](Situation& s) { s.rules.resume = false; },
-                   kept_for_admin("resume: false in muster.yaml")},
-        PolicyCase{"FieldOfTheSites",
-                   [](Situation& s) { s.node->memory = s.cluster[1].memory = "rack 7"; },
-                   kept_for_admin("the node's field in Slurm (memory: extra) has a text of the "
-                                  "site's")},
-        PolicyCase{"SiteWithoutMemories", [](Situation& s) { s.rules.memory = "none"; },
-                   kept_for_admin("memory: none in muster.yaml, so clean runs are not counted")},
-        PolicyCase{"AdminBeforeRuns",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::clean, 0);
-                     s.rules.resume = false;
-                   },
-                   kept_for_admin("resume: false in muster.yaml")}),
-    name_of);
+TEST(OwnDrainTest, WaitsForAnAdmin) {
+  const auto flaps = [](Time first, Time second) {
+    return with_memory(&NodeMemory::drains, {first, second, kNow});
+  };
+  expect_decisions(
+      drained_by_muster(well_report()),
+      {{"replacement",
+        {with_memory(&NodeMemory::remedy, Remedy::reseat_or_replace)},
+        kept_for_admin("the remedy is to reseat or replace the part", Remedy::reseat_or_replace)},
+       {"provider",
+        {with_memory(&NodeMemory::remedy, Remedy::report_to_provider)},
+        kept_for_admin("the remedy is to report to the provider", Remedy::report_to_provider)},
+       {"flaps", {flaps(kNow - hours(23), kNow - hours(2))}, kept_for_admin("drain 3 within 1 d")},
+       {"flaps of long ago", {flaps(kNow - hours(24), kNow - hours(2))}, resumed()},
+       {"flaps of a clock that ran ahead",
+        {flaps(kNow + hours(9000), kNow + hours(9000))},
+        resumed()},
+       {"a reboot that is not the remedy",
+        {with(&Situation::boot_id, "boot-2")},
+        kept_for_admin("it was rebooted since, which is not the remedy of gpu.count")},
+       {"an unknown boot", {with(&Situation::boot_id, "")}, resumed()},
+       {"resume: false",
+        {with_rule(&Rules::resume, false)},
+        kept_for_admin("resume: false in muster.yaml")},
+       {"a text of the site",
+        {[](Situation& s) { s.node->memory = s.cluster[1].memory = "rack 7"; }},
+        kept_for_admin("the node's field in Slurm (memory: extra) has a text of the site's")},
+       {"memory: none",
+        {with_rule(&Rules::memory, "none")},
+        kept_for_admin("memory: none in muster.yaml, so clean runs are not counted")},
+       {"before enough clean runs",
+        {with_memory(&NodeMemory::clean, 0), with_rule(&Rules::resume, false)},
+        kept_for_admin("resume: false in muster.yaml")}});
+}
 
-INSTANTIATE_TEST_SUITE_P(
-    Remedies, OwnDrainTest,
-    ::testing::Values(
-        PolicyCase{"RebootHasNotHappened",
-                   [](Situation& s) { remember(s, &NodeMemory::remedy, Remedy::reboot); },
-                   with_remedy(kept("the node has not been rebooted since"), Remedy::reboot)},
-        PolicyCase{"RebootCannotBeTold",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::remedy, Remedy::reboot);
-                     s.boot_id.clear();
-                   },
-                   with_remedy(kept("the node has not been rebooted since"), Remedy::reboot)},
-        PolicyCase{"RebootHasHappened",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::remedy, Remedy::reboot);
-                     s.boot_id = "boot-2";
-                   },
-                   with_remedy(resumed(), Remedy::reboot)},
-        PolicyCase{"ResetInTheSameBoot",
-                   [](Situation& s) { remember(s, &NodeMemory::remedy, Remedy::reset_gpu); },
-                   with_remedy(resumed(), Remedy::reset_gpu)},
-        PolicyCase{"ResetByReboot",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::remedy, Remedy::reset_gpu);
-                     s.boot_id = "boot-2";
-                   },
-                   with_remedy(resumed(), Remedy::reset_gpu)}),
-    name_of);
+TEST(OwnDrainTest, WaitsForAnAdminIfAPartWasReplaced) {
+  const auto parts = [](std::string_view before, std::string now) {
+    return std::vector{with_memory(&NodeMemory::hardware, hash_hardware(before)),
+                       with(&Situation::identity, std::move(now))};
+  };
+  expect_decisions(drained_by_muster(well_report()),
+                   {{"a replaced GPU", parts("GPU-1 GPU-2 hca-1", "GPU-1 GPU-3 hca-1"),
+                     kept_for_admin("its GPUs or adapters are not those that it was drained with")},
+                    {"a GPU that is back", parts("GPU-1 hca-1", "GPU-1 GPU-2 hca-1"), resumed()},
+                    {"a lost GPU", parts("GPU-1 GPU-2 hca-1", "GPU-1 hca-1"), resumed()},
+                    {"unknown parts", parts("gpus-1", ""), resumed()},
+                    {"parts that were unknown", parts("", "gpus-1"), resumed()}});
+}
+
+TEST(OwnDrainTest, EndsAfterItsRemedy) {
+  const auto remedy = [](Remedy value) { return with_memory(&NodeMemory::remedy, value); };
+  const auto waits = with_remedy(kept("the node has not been rebooted since"), Remedy::reboot);
+  const auto rebooted = with(&Situation::boot_id, "boot-2");
+  expect_decisions(
+      drained_by_muster(well_report()),
+      {{"not rebooted", {remedy(Remedy::reboot)}, waits},
+       {"unknown boot", {remedy(Remedy::reboot), with(&Situation::boot_id, "")}, waits},
+       {"rebooted", {remedy(Remedy::reboot), rebooted}, with_remedy(resumed(), Remedy::reboot)},
+       {"reset in the same boot",
+        {remedy(Remedy::reset_gpu)},
+        with_remedy(resumed(), Remedy::reset_gpu)},
+       {"reset by a reboot",
+        {remedy(Remedy::reset_gpu), rebooted},
+        with_remedy(resumed(), Remedy::reset_gpu)}});
+}
 
 Decision voided(Remedy remedy = Remedy::restart_app) {
   return with_remedy(
@@ -263,59 +193,41 @@ Decision voided(Remedy remedy = Remedy::restart_app) {
 }
 
 // Slurm powered the node down and up: it drops the reason, and another host may have the name.
-INSTANTIATE_TEST_SUITE_P(
-    PowerSaving, OwnDrainTest,
-    ::testing::Values(
-        PolicyCase{"SlurmDroppedTheReason", [](Situation& s) { put(s, "drained"); }, resumed()},
-        PolicyCase{"WithABoot",
-                   [](Situation& s) {
-                     put(s, "drained");
-                     s.boot_id = "boot-2";
-                     s.is_power_saved = true;
-                   },
-                   resumed()},
-        PolicyCase{"StillDown", [](Situation& s) { put(s, "drained#"); },
-                   nothing("the node is \"drained#\" in Slurm")},
-        PolicyCase{"OtherHardware", [](Situation& s) { s.identity = "gpus-2"; }, voided()},
-        PolicyCase{"OtherGpusNextToTheSameAdapters",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::hardware, hash_hardware("GPU-1 GPU-2 hca-1"));
-                     remember(s, &NodeMemory::gpus, 2);
-                     remember(s, &NodeMemory::clean, 0);
-                     remember(s, &NodeMemory::remedy, Remedy::report_to_provider);
-                     s.identity = "GPU-3 GPU-4 hca-1";
-                   },
-                   voided(Remedy::report_to_provider)},
-        PolicyCase{"OtherMachineWithoutSuchHardware",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::hardware, std::vector<std::string>());
-                     remember(s, &NodeMemory::machine, hash_machine("host rack-7"));
-                     s.identity.clear();
-                     s.machine = "host rack-8";
-                   },
-                   voided()},
-        PolicyCase{"OtherKindOfMachineId",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::hardware, std::vector<std::string>());
-                     remember(s, &NodeMemory::machine, hash_machine("host rack-7"));
-                     s.machine = "id 5eed";
-                   },
-                   resumed()},
-        PolicyCase{"OtherMachineWithTheSameGpus",
-                   [](Situation& s) {
-                     remember(s, &NodeMemory::machine, hash_machine("id 1"));
-                     s.machine = "id 2";
-                   },
-                   resumed()},
-        PolicyCase{"OtherHardwareOfASiteThatResumesNone",
-                   [](Situation& s) {
-                     s.identity = "gpus-2";
-                     s.rules.resume = false;
-                   },
-                   kept("resume: false in muster.yaml")}),
-    name_of);
+TEST(OwnDrainTest, SurvivesPowerSavingOnTheSameHost) {
+  const auto no_parts = with_memory(&NodeMemory::hardware, {});
+  expect_decisions(
+      drained_by_muster(well_report()),
+      {{"without its reason", {shown_as("drained")}, resumed()},
+       {"after a boot",
+        {shown_as("drained"), with(&Situation::boot_id, "boot-2"),
+         with(&Situation::is_power_saved, true)},
+        resumed()},
+       {"still down", {shown_as("drained#")}, nothing("the node is \"drained#\" in Slurm")},
+       {"other hardware", {with(&Situation::identity, "gpus-2")}, voided()},
+       {"other GPUs next to the same adapters",
+        {with_memory(&NodeMemory::hardware, hash_hardware("GPU-1 GPU-2 hca-1")),
+         with_memory(&NodeMemory::gpus, 2), with_memory(&NodeMemory::clean, 0),
+         with_memory(&NodeMemory::remedy, Remedy::report_to_provider),
+         with(&Situation::identity, "GPU-3 GPU-4 hca-1")},
+        voided(Remedy::report_to_provider)},
+       {"another machine without such hardware",
+        {no_parts, with_memory(&NodeMemory::machine, hash_machine("host rack-7")),
+         with(&Situation::identity, ""), with(&Situation::machine, "host rack-8")},
+        voided()},
+       {"another kind of machine id",
+        {no_parts, with_memory(&NodeMemory::machine, hash_machine("host rack-7")),
+         with(&Situation::machine, "id 5eed")},
+        resumed()},
+       {"another machine with the same GPUs",
+        {with_memory(&NodeMemory::machine, hash_machine("id 1")),
+         with(&Situation::machine, "id 2")},
+        resumed()},
+       {"other hardware and resume: false",
+        {with(&Situation::identity, "gpus-2"), with_rule(&Rules::resume, false)},
+        kept("resume: false in muster.yaml")}});
+}
 
-TEST(OwnDrainTest, OfAnotherHostIsVoidOnlyByAHealthyHealthCheck) {
+TEST(OwnDrainTest, OnlyAHealthyHealthCheckVoidsThatOfAnotherHost) {
   for (const auto& [context, verdict] :
        {std::pair{"prolog", Verdict::healthy}, std::pair{"periodic", Verdict::unknown}}) {
     auto report = report_of(verdict, {});
@@ -331,7 +243,7 @@ TEST(OwnDrainTest, OfAnotherHostIsVoidOnlyByAHealthyHealthCheck) {
   EXPECT_EQ(decide(situation).action, Action::resume);
 }
 
-TEST(OwnDrainTest, IsKeptByARunThatSaysNothingAboutIt) {
+TEST(OwnDrainTest, IsKeptIfTheRunDidNotJudgeIt) {
   const auto decided = [](const Report& report) { return decide(drained_by_muster(report)); };
   const auto unclean = [](std::string why, std::string admin = "") {
     auto decision = about_drain(Action::keep, std::move(why), false);

@@ -12,6 +12,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -52,15 +53,17 @@ inline const Report& well_report() {
   return report;
 }
 
-// n0 to n9 of the partition main, idle.
-inline std::vector<NodeState> ten_nodes() {
+// n0, n1 and so on of the partition main, idle.
+inline std::vector<NodeState> idle_nodes(std::size_t count) {
   std::vector<NodeState> nodes;
-  nodes.reserve(10);
-  for (int i = 0; i < 10; ++i) {
+  nodes.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
     nodes.push_back({.name = fmt::format("n{}", i), .partitions = {"main"}, .state = "idle"});
   }
   return nodes;
 }
+
+inline std::vector<NodeState> ten_nodes() { return idle_nodes(10); }
 
 inline NodeState drained(NodeState node, std::string reason, std::optional<Time> since) {
   node.state = "drained";
@@ -120,26 +123,57 @@ inline void PrintTo(const Decision& decision, std::ostream* out) {
 
 inline Decision nothing(std::string why) { return {.why = std::move(why)}; }
 
-// A situation, changed, and what is decided then.
-struct PolicyCase {
-  std::string_view name;
-  std::function<void(Situation&)> change;
-  Decision expected;
-};
-
-// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
-inline void PrintTo(const PolicyCase& test, std::ostream* out) { *out << test.name; }
-
-inline std::string name_of(const ::testing::TestParamInfo<PolicyCase>& info) {
-  return std::string(info.param.name);
-}
-
 inline void put(Situation& situation, std::string state, std::string reason = "",
                 std::string user = "") {
   situation.node->state = std::move(state);
   situation.node->reason = std::move(reason);
   situation.node->user = std::move(user);
   situation.cluster[1] = *situation.node;
+}
+
+using Change = std::function<void(Situation&)>;
+
+inline Change shown_as(std::string state, std::string reason = "", std::string user = "") {
+  return [=](Situation& s) { put(s, state, reason, user); };
+}
+
+template <class T>
+Change with_memory(T NodeMemory::*member, std::type_identity_t<T> value) {
+  return [=](Situation& s) { remember(s, member, value); };
+}
+
+template <class T>
+Change with_rule(T Rules::*member, std::type_identity_t<T> value) {
+  return [=](Situation& s) { s.rules.*member = value; };
+}
+
+template <class T>
+Change with(T Situation::*member, std::type_identity_t<T> value) {
+  return [=](Situation& s) { s.*member = value; };
+}
+
+// Slurm does not tell the state of the node.
+inline Change unknown_because(std::string why) {
+  return [=](Situation& s) {
+    s.node.reset();
+    s.trouble = why;
+  };
+}
+
+// A situation that is changed, and the decision then.
+struct PolicyCase {
+  std::string_view name;
+  std::vector<Change> changes;
+  Decision expected;
+};
+
+inline void expect_decisions(const Situation& usual, const std::vector<PolicyCase>& cases) {
+  for (const auto& test : cases) {
+    SCOPED_TRACE(test.name);
+    auto situation = usual;
+    for (const auto& change : test.changes) change(situation);
+    EXPECT_EQ(decide(situation), test.expected);
+  }
 }
 
 }  // namespace muster::slurm

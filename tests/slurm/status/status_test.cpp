@@ -67,7 +67,7 @@ TEST_F(StatusTest, CountsEachNodeOnce) {
   EXPECT_EQ(now.in_service, 6U);
   EXPECT_EQ(now.drained_by_others, 1U);
   EXPECT_EQ(now.down, 1U);
-  EXPECT_EQ(now.away, 1U);
+  EXPECT_EQ(now.unavailable, 1U);
   ASSERT_THAT(now.drained, SizeIs(1));
   EXPECT_EQ(now.drained[0].check, "ib.rate");
   EXPECT_EQ(now.drained[0].device, "mlx5_ib5");
@@ -90,7 +90,7 @@ TEST_F(StatusTest, NewNodesAreListedAndUseUpNoLimit) {
   EXPECT_EQ(nlohmann::json::parse(to_json(now)).at("new").size(), 8U);
 }
 
-TEST_F(StatusTest, SaysWhatIsMissingUntilTheNodeReturns) {
+TEST_F(StatusTest, NamesWhatMustHappenBeforeANodeReturns) {
   drain(0, kRate, hours(2));
   drain(1, "muster: host.limits: low; fix the configuration", hours(1),
         {.check = "host.limits", .remedy = Remedy::fix_config, .clean = 1});
@@ -150,7 +150,7 @@ TEST_F(StatusTest, KnowsNodesThatArePoweredDownOrLostTheirReason) {
                                           utc(kNow - hours(2)))));
 }
 
-TEST_F(StatusTest, NamesStoppedChecksAndLimitsWithoutRoom) {
+TEST_F(StatusTest, NamesStoppedChecksAndUsedUpLimits) {
   EXPECT_THAT(status().stopped, IsEmpty());
   EXPECT_THAT(status().used_up, IsEmpty());
   for (std::size_t i = 0; i < 3; ++i) {
@@ -169,7 +169,7 @@ TEST_F(StatusTest, NamesStoppedChecksAndLimitsWithoutRoom) {
   EXPECT_EQ(later.used_up[0].most, 1U);
 }
 
-TEST_F(StatusTest, TellsRefusalsThatStillStandInThisMachinesHistory) {
+TEST_F(StatusTest, ListsLastingRefusalsOfTheHistory) {
   EXPECT_EQ(status().history, "there is no history on this machine");
   auto history = History::open(dir.path() / "events.jsonl");
   ASSERT_TRUE(history) << history.error().message;
@@ -193,7 +193,7 @@ TEST_F(StatusTest, TellsRefusalsThatStillStandInThisMachinesHistory) {
   EXPECT_EQ(status({}, &*history).history, "");
 }
 
-TEST_F(StatusTest, TellsRefusalsThatStandWithNodesInSlurm) {
+TEST_F(StatusTest, ListsRefusalsStoredInSlurm) {
   const auto note = [&](std::size_t i, hours ago) {
     nodes[i].memory = to_text(
         NodeMemory{.refused = Refusal{.at = kNow - ago, .check = "ib.rate", .device = "mlx5_ib5"}});
@@ -211,7 +211,7 @@ TEST_F(StatusTest, TellsRefusalsThatStandWithNodesInSlurm) {
   EXPECT_THAT(status({"n3"}).refused, IsEmpty());
 }
 
-TEST_F(StatusTest, OfSomeNodesTheLimitsAreStillTheClusters) {
+TEST_F(StatusTest, LimitsAreTheClustersEvenForSomeNodes) {
   for (std::size_t i = 0; i < 3; ++i) drain(i, kRate, hours(2));
   const auto some = status({"n0", "n9"});
   EXPECT_EQ(some.nodes, 2U);
@@ -219,7 +219,7 @@ TEST_F(StatusTest, OfSomeNodesTheLimitsAreStillTheClusters) {
   EXPECT_THAT(some.stopped, SizeIs(1));
 }
 
-TEST_F(StatusTest, FitsInEightyColumnsWhateverReasonsSay) {
+TEST_F(StatusTest, FitsInEightyColumnsWithAnyReason) {
   nodes[0].name = std::string(100, 'n');
   drain(0, "muster: gpu." + std::string(150, 'x') + " \x1b[31m\xff: a\nb", hours(2));
   drain(1, kRate, hours(2));

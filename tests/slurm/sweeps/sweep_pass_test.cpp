@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -296,7 +295,7 @@ TEST_F(SweepPassTest, AJobThatSbatchDidNotReportIsFoundInTheQueue) {
   EXPECT_THAT(printed, Contains(StartsWith("sweep n001 ")));
 }
 
-TEST_F(SweepPassTest, AJobThatSlurmDidNotTakeIsGivenUp) {
+TEST_F(SweepPassTest, GivesUpAJobThatSlurmDidNotTake) {
   queue.error = "sbatch ended with status 1: Socket timed out on send/recv operation";
   pass();
   queue.error = "";
@@ -357,7 +356,7 @@ TEST_F(SweepPassTest, AMissingFolderLosesNoReports) {
   EXPECT_THAT(queue.submitted, SizeIs(2));
 }
 
-TEST_F(SweepPassTest, WithoutAnAnswerOfSlurmNothingIsDone) {
+TEST_F(SweepPassTest, DoesNothingIfSlurmDoesNotAnswer) {
   cluster.be(FakeCluster::Health::dead);
   EXPECT_THAT(pass().trouble, HasSubstr("Unable to contact slurm controller"));
   EXPECT_THAT(queue.submitted, IsEmpty());
@@ -368,7 +367,7 @@ TEST_F(SweepPassTest, WithoutAnAnswerOfSlurmNothingIsDone) {
   EXPECT_THAT(log().open, SizeIs(2));
 }
 
-TEST_F(SweepPassTest, ASiteMustChooseAmongPartitions) {
+TEST_F(SweepPassTest, ASiteMustNameOneOfSeveralPartitions) {
   cluster.node("n002").partitions = {"cpu"};
   EXPECT_THAT(pass().bad_rules, HasSubstr("expected some of cpu, gpu"));
   rules.partitions = {"cpu"};
@@ -376,7 +375,7 @@ TEST_F(SweepPassTest, ASiteMustChooseAmongPartitions) {
   EXPECT_THAT(printed, ElementsAre("submitted n002 101: node in cpu"));
 }
 
-TEST_F(SweepPassTest, StatusDoesNothing) {
+TEST_F(SweepPassTest, StatusChangesNothing) {
   leave("node-1", Verdict::healthy);
   const auto result = sweep_status({.rules = rules, .now = cluster.now()}, services());
   EXPECT_THAT(result.standings, SizeIs(4));
@@ -407,47 +406,39 @@ struct EndCase {
 
 constexpr Time kNow{std::chrono::seconds(1'800'000'300)};
 
-// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
-void PrintTo(const EndCase& test, std::ostream* out) { *out << test.name; }
-
-class SweepEnd : public SweepPassTest, public ::testing::WithParamInterface<EndCase> {};
-
-TEST_P(SweepEnd, WithoutAReport) {
+TEST_F(SweepPassTest, AJobMayEndWithoutAReport) {
+  const std::vector<EndCase> cases{
+      {"pending", QueuedJob{"101", "PENDING", std::nullopt, "node-1"}, ""},
+      {"running", QueuedJob{"101", "RUNNING", kNow + 60s, "node-1"}, ""},
+      {"unknown state", QueuedJob{"101", "DREAMING", std::nullopt, "node-1"}, ""},
+      {"just ended", QueuedJob{"101", "COMPLETED", kNow - 60s, "node-1"}, ""},
+      {"ended", QueuedJob{"101", "FAILED", kNow - 180s, "node-1"},
+       "the job ended as FAILED and left no report"},
+      {"cancelled", QueuedJob{"101", "CANCELLED", kNow - 180s, "node-1"},
+       "the job ended as CANCELLED and left no report"},
+      {"never started", QueuedJob{"101", "DEADLINE", kNow, "node-1"},
+       "the job could not start in time"},
+      {"forgotten", std::nullopt, "Slurm has forgotten the job, and it left no report"}};
   pass();
-  queue.queued.clear();
   cluster.pass(kNow - cluster.now());
-  if (auto job = GetParam().job) {
-    job->comment = "node-1";
-    queue.queued.push_back(*job);
-  }
-  const auto result = pass();
-  EXPECT_EQ(result.standings.front().trust, Trust::untested);
-  if (GetParam().undecided.empty()) {
-    EXPECT_THAT(printed, Not(Contains(HasSubstr("n001"))));
-  } else {
-    EXPECT_THAT(printed,
-                Contains(fmt::format("sweep n001 101: node: undecided: {}", GetParam().undecided)));
+  for (const auto& test : cases) {
+    SCOPED_TRACE(test.name);
+    queue.queued.clear();
+    if (test.job) queue.queued.push_back(*test.job);
+    const auto result = pass(true);
+    EXPECT_EQ(result.standings.front().trust, Trust::untested);
+    if (test.undecided.empty()) {
+      EXPECT_THAT(printed, Not(Contains(HasSubstr("n001"))));
+    } else {
+      EXPECT_THAT(printed, Contains(fmt::format("dry_run n001 101: would record sweep: node: "
+                                                "undecided: {}",
+                                                test.undecided)));
+    }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Each, SweepEnd,
-    ::testing::Values(EndCase{"pending", QueuedJob{"101", "PENDING", std::nullopt, ""}, ""},
-                      EndCase{"running", QueuedJob{"101", "RUNNING", kNow + 60s, ""}, ""},
-                      EndCase{"unknown_state", QueuedJob{"101", "DREAMING", std::nullopt, ""}, ""},
-                      EndCase{"just_ended", QueuedJob{"101", "COMPLETED", kNow - 60s, ""}, ""},
-                      EndCase{"ended", QueuedJob{"101", "FAILED", kNow - 180s, ""},
-                              "the job ended as FAILED and left no report"},
-                      EndCase{"cancelled", QueuedJob{"101", "CANCELLED", kNow - 180s, ""},
-                              "the job ended as CANCELLED and left no report"},
-                      EndCase{"never_started", QueuedJob{"101", "DEADLINE", kNow, ""},
-                              "the job could not start in time"},
-                      EndCase{"forgotten", std::nullopt,
-                              "Slurm has forgotten the job, and it left no report"}),
-    [](const auto& it) { return std::string(it.param.name); });
-
 // Slurm does not cancel a job that an admin holds.
-TEST_F(SweepPassTest, AHeldJobIsGivenUp) {
+TEST_F(SweepPassTest, GivesUpAHeldJob) {
   pass();
   cluster.pass(1200s);
   pass();

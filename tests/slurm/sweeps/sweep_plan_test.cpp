@@ -82,88 +82,76 @@ struct PlanCase {
   std::vector<Past> past;
   std::vector<std::string> jobs;
   int now = 1;  // hours; a node is due 84 hours after its last verdict
-  std::vector<std::string> kinds{"node"};
 };
 
-// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
-void PrintTo(const PlanCase& test, std::ostream* out) { *out << test.name; }
-
-class SweepPlan : public ::testing::TestWithParam<PlanCase> {};
-
-TEST_P(SweepPlan, FollowsTheRules) {
-  const auto& test = GetParam();
-  EXPECT_EQ(planned(situation_of(test.nodes, test.past, test.now, test.kinds)), test.jobs);
+void expect_plans(const std::vector<std::string>& kinds, const std::vector<PlanCase>& cases) {
+  for (const auto& test : cases) {
+    EXPECT_EQ(planned(situation_of(test.nodes, test.past, test.now, kinds)), test.jobs)
+        << test.name;
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Each, SweepPlan,
-    ::testing::Values(
-        PlanCase{"no_nodes", "", {}, {}},
-        PlanCase{"each_node_by_itself", "n1 n2", {}, {"node n1", "node n2"}},
-        PlanCase{"idle_nodes_alone",
-                 "n1:allocated n2:mixed n3:drained n4:idle* n5:planned n6:reserved n7:maint "
-                 "n8:down n9:idle~ n10:completing n11:draining n12:idle@ n13:unknown",
-                 {},
-                 {}},
-        PlanCase{"longest_untested_first",
-                 "n1 n2 n3",
-                 {{0, "n3 healthy"}, {1, "n1 healthy"}},
-                 {"node n2", "node n3", "node n1"},
-                 100},
-        PlanCase{"not_due", "n1", {{0, "n1 healthy"}}, {}, 83},
-        PlanCase{"due_after_half_of_the_time", "n1", {{0, "n1 healthy"}}, {"node n1"}, 84},
-        PlanCase{"nodes_with_a_job_wait", "n1 n2", {{0, "n1 open"}}, {"node n2"}},
-        PlanCase{"verdicts_on_unknown_nodes_are_ignored",
-                 "n1",
-                 {{0, "n9 unhealthy"}, {0, "n8 open"}},
-                 {"node n1"}},
-        PlanCase{"undecided_waits_an_hour", "n1", {{0, "n1 undecided"}}, {}, 0},
-        PlanCase{"undecided_is_tried_again", "n1", {{0, "n1 undecided"}}, {"node n1"}, 1},
-        PlanCase{"twice_undecided_waits_two_hours",
-                 "n1",
-                 {{0, "n1 undecided"}, {1, "n1 undecided"}},
-                 {},
-                 2},
-        PlanCase{"the_pause_ends_at_half_of_the_time",
-                 "n1",
-                 std::vector<Past>(50, Past{0, "n1 undecided"}),
-                 {"node n1"},
-                 84},
-        PlanCase{"a_suspect_is_tested_again_first",
-                 "n1 n2 n3",
-                 {{0, "n3 healthy"}, {0, "n2 unhealthy"}},
-                 {"node n2", "node n1"}},
-        PlanCase{"two_failures_wait_until_due",
-                 "n1 n2",
-                 {{0, "n2 healthy"}, {0, "n1 unhealthy"}, {1, "n1 unhealthy"}},
-                 {},
-                 2},
-        PlanCase{"a_search_takes_all_idle_nodes",
-                 "n1 n2 n3 n4 n5 n6:allocated n7",
-                 {},
-                 {"locate n1 n2 n3 n4 n5 n7"},
-                 1,
-                 {"locate"}},
-        PlanCase{"a_search_needs_four", "n1 n2 n3", {}, {}, 1, {"locate"}},
-        PlanCase{"a_search_of_a_suspect_takes_good_nodes",
-                 "n1 n2 n3 n4 n5",
-                 {{0, "n1 n2 n4 n5 healthy"}, {0, "n3 unhealthy"}},
-                 {"locate n3 n1 n2 n4 n5"},
-                 1,
-                 {"locate"}},
-        PlanCase{"a_search_leaves_out_confirmed_nodes",
-                 "n1 n2 n3 n4 n5 n6",
-                 {{0, "n1 n2 n3 n4 healthy"}, {0, "n5 unhealthy"}, {1, "n5 unhealthy"}},
-                 {"locate n6 n1 n2 n3 n4"},
-                 2,
-                 {"locate"}},
-        PlanCase{"too_few_for_a_search_are_tested_alone",
-                 "n1 n2 n3",
-                 {},
-                 {"node n1", "node n2", "node n3"},
-                 1,
-                 {"locate", "node"}}),
-    [](const auto& it) { return std::string(it.param.name); });
+TEST(SweepPlanTest, TestsSingleNodesInTurn) {
+  expect_plans(
+      {"node"},
+      {{"no nodes", "", {}, {}},
+       {"each node by itself", "n1 n2", {}, {"node n1", "node n2"}},
+       {"idle nodes alone",
+        "n1:allocated n2:mixed n3:drained n4:idle* n5:planned n6:reserved n7:maint "
+        "n8:down n9:idle~ n10:completing n11:draining n12:idle@ n13:unknown",
+        {},
+        {}},
+       {"longest untested first",
+        "n1 n2 n3",
+        {{0, "n3 healthy"}, {1, "n1 healthy"}},
+        {"node n2", "node n3", "node n1"},
+        100},
+       {"not due", "n1", {{0, "n1 healthy"}}, {}, 83},
+       {"due after half of the time", "n1", {{0, "n1 healthy"}}, {"node n1"}, 84},
+       {"nodes with a job wait", "n1 n2", {{0, "n1 open"}}, {"node n2"}},
+       {"verdicts on unknown nodes are ignored",
+        "n1",
+        {{0, "n9 unhealthy"}, {0, "n8 open"}},
+        {"node n1"}},
+       {"undecided waits an hour", "n1", {{0, "n1 undecided"}}, {}, 0},
+       {"undecided is tried again", "n1", {{0, "n1 undecided"}}, {"node n1"}, 1},
+       {"twice undecided waits two hours", "n1", {{0, "n1 undecided"}, {1, "n1 undecided"}}, {}, 2},
+       {"the pause ends at half of the time",
+        "n1",
+        std::vector<Past>(50, Past{0, "n1 undecided"}),
+        {"node n1"},
+        84},
+       {"a suspect is tested again first",
+        "n1 n2 n3",
+        {{0, "n3 healthy"}, {0, "n2 unhealthy"}},
+        {"node n2", "node n1"}},
+       {"two failures wait until due",
+        "n1 n2",
+        {{0, "n2 healthy"}, {0, "n1 unhealthy"}, {1, "n1 unhealthy"}},
+        {},
+        2}});
+}
+
+TEST(SweepPlanTest, SearchesAmongIdleNodes) {
+  expect_plans({"locate"}, {{"a search takes all idle nodes",
+                             "n1 n2 n3 n4 n5 n6:allocated n7",
+                             {},
+                             {"locate n1 n2 n3 n4 n5 n7"}},
+                            {"a search needs four", "n1 n2 n3", {}, {}},
+                            {"a search of a suspect takes good nodes",
+                             "n1 n2 n3 n4 n5",
+                             {{0, "n1 n2 n4 n5 healthy"}, {0, "n3 unhealthy"}},
+                             {"locate n3 n1 n2 n4 n5"}},
+                            {"a search leaves out confirmed nodes",
+                             "n1 n2 n3 n4 n5 n6",
+                             {{0, "n1 n2 n3 n4 healthy"}, {0, "n5 unhealthy"}, {1, "n5 unhealthy"}},
+                             {"locate n6 n1 n2 n3 n4"},
+                             2}});
+  expect_plans({"locate", "node"}, {{"too few for a search are tested alone",
+                                     "n1 n2 n3",
+                                     {},
+                                     {"node n1", "node n2", "node n3"}}});
+}
 
 TEST(SweepPlanTest, SubmitsNoMoreThanTheSiteAllows) {
   auto situation = situation_of("n1 n2 n3 n4 n5 n6 n7 n8 n9", {{0, "n1 open"}}, 1, {"node"});
@@ -208,40 +196,32 @@ struct StandingCase {
   bool overdue = false;
 };
 
-// NOLINTNEXTLINE(readability-identifier-naming): the name that gtest looks for
-void PrintTo(const StandingCase& test, std::ostream* out) { *out << test.name; }
-
-class SweepStandingOf : public ::testing::TestWithParam<StandingCase> {};
-
-TEST_P(SweepStandingOf, FollowsFromTheVerdicts) {
-  const auto standing =
-      sweep_standings(situation_of("n1 n2 n3", GetParam().past, 169, {"node"})).front();
-  EXPECT_EQ(standing.trust, GetParam().trust);
-  EXPECT_EQ(standing.overdue, GetParam().overdue);
+TEST(SweepStandingTest, FollowsFromTheVerdicts) {
+  const std::vector<StandingCase> cases{
+      {"never tested", {}, Trust::untested, true},
+      {"undecided", {{1, "n1 undecided"}}, Trust::untested, true},
+      {"passed", {{1, "n1 healthy"}}, Trust::good},
+      {"passed long ago", {{0, "n1 healthy"}}, Trust::good, true},
+      {"passed and undecided", {{1, "n1 healthy"}, {2, "n1 undecided"}}, Trust::good},
+      {"failed once", {{1, "n2 healthy"}, {1, "n1 unhealthy"}}, Trust::suspect},
+      {"failed twice while another passed",
+       {{1, "n1 unhealthy"}, {2, "n2 healthy"}, {3, "n1 unhealthy"}},
+       Trust::confirmed},
+      {"all fail",
+       {{0, "n2 healthy"}, {1, "n1 n2 unhealthy"}, {3, "n1 n2 unhealthy"}},
+       Trust::suspect},
+      StandingCase{"passed_again",
+                   {{1, "n1 unhealthy"}, {2, "n2 healthy"}, {3, "n1 unhealthy"}, {4, "n1 healthy"}},
+                   Trust::good}};
+  for (const auto& test : cases) {
+    const auto standing =
+        sweep_standings(situation_of("n1 n2 n3", test.past, 169, {"node"})).front();
+    EXPECT_EQ(standing.trust, test.trust) << test.name;
+    EXPECT_EQ(standing.overdue, test.overdue) << test.name;
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Each, SweepStandingOf,
-    ::testing::Values(
-        StandingCase{"never_tested", {}, Trust::untested, true},
-        StandingCase{"undecided", {{1, "n1 undecided"}}, Trust::untested, true},
-        StandingCase{"passed", {{1, "n1 healthy"}}, Trust::good},
-        StandingCase{"passed_long_ago", {{0, "n1 healthy"}}, Trust::good, true},
-        StandingCase{"passed_and_undecided", {{1, "n1 healthy"}, {2, "n1 undecided"}}, Trust::good},
-        StandingCase{"failed_once", {{1, "n2 healthy"}, {1, "n1 unhealthy"}}, Trust::suspect},
-        StandingCase{"failed_twice_while_another_passed",
-                     {{1, "n1 unhealthy"}, {2, "n2 healthy"}, {3, "n1 unhealthy"}},
-                     Trust::confirmed},
-        StandingCase{"all_fail",
-                     {{0, "n2 healthy"}, {1, "n1 n2 unhealthy"}, {3, "n1 n2 unhealthy"}},
-                     Trust::suspect},
-        StandingCase{
-            "passed_again",
-            {{1, "n1 unhealthy"}, {2, "n2 healthy"}, {3, "n1 unhealthy"}, {4, "n1 healthy"}},
-            Trust::good}),
-    [](const auto& it) { return std::string(it.param.name); });
-
-TEST(SweepLogTest, ReadsWhatItWrites) {
+TEST(SweepLogTest, ReadsItsOwnEvents) {
   const SweepJob job{.kind = "locate",
                      .partition = "main",
                      .nodes = {"n1", "n2", "n3"},
@@ -349,7 +329,7 @@ TEST(SweepOverTimeTest, BadNodesAreConfirmedUntilTheyPass) {
   EXPECT_THAT(cluster.with(Trust::confirmed), IsEmpty());
 }
 
-TEST(SweepOverTimeTest, WhereAllNodesFailNoneIsConfirmedAndTheSweepSlowsDown) {
+TEST(SweepOverTimeTest, NoNodeIsConfirmedIfAllFailAndTheSweepSlowsDown) {
   PaperCluster cluster(10);
   for (int node = 0; node < 10; ++node) cluster.bad.insert(fmt::format("n{:04}", node));
   for (int pass = 0; pass < 80; ++pass) cluster.pass(60, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The site's own program: what it is given, as whom it runs, and that nothing waits for it.
+// The site's own program: its input, its user, and that it never blocks.
 #include "slurm/tell/tell.hpp"
 
 #include <fmt/format.h>
@@ -75,7 +75,7 @@ TEST_F(TellTest, GetsTheKindTheNodeAndTheEvent) {
   EXPECT_THAT(read("env"), Not(HasSubstr("SLURM")));
 }
 
-TEST_F(TellTest, OnlyOfTheKindsThatTheSiteWants) {
+TEST_F(TellTest, RunsOnlyForKindsThatTheSiteWants) {
   script(R"(echo "$1" >>"$D/kinds")");
   auto refused = event;
   refused.kind = "refused";
@@ -87,7 +87,7 @@ TEST_F(TellTest, OnlyOfTheKindsThatTheSiteWants) {
   EXPECT_EQ(failure(), "");
 }
 
-TEST_F(TellTest, IsNotRootUnlessItIsAskedFor) {
+TEST_F(TellTest, IsNotRootUnlessTheSiteWantsIt) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become another";
   script(R"sh({ id -un; id -G; } >"$D/id.$(id -un)"; id -un >"$D/last")sh");
   EXPECT_EQ(failure(), "");
@@ -101,7 +101,7 @@ TEST_F(TellTest, IsNotRootUnlessItIsAskedFor) {
   EXPECT_THAT(failure(), HasSubstr("there is no user no-such-user"));
 }
 
-TEST_F(TellTest, AFailureIsSaidAndTheOthersAreNotTried) {
+TEST_F(TellTest, AFailureIsReportedAndEndsTheRun) {
   script(R"(echo "$2" >>"$D/nodes"; echo "no route to the queue" >&2; exit 3)");
   EXPECT_EQ(
       failure({event, event}),
@@ -109,7 +109,7 @@ TEST_F(TellTest, AFailureIsSaidAndTheOthersAreNotTried) {
   EXPECT_EQ(read("nodes"), "gpu-7\n");
 }
 
-TEST_F(TellTest, HoldsNobodyUp) {
+TEST_F(TellTest, NeverBlocks) {
   rules.deadline = Seconds{0.3};
   script("sleep 600");
   EXPECT_THAT(failure(), HasSubstr("did not answer within"));
@@ -157,7 +157,7 @@ TEST_F(TellTest, AProgramThatOthersCanWriteIsNotRun) {
   EXPECT_FALSE(fs::exists(dir.path() / "out/ran"));
 }
 
-TEST_F(TellTest, ItsRulesAreJudged) {
+TEST_F(TellTest, ChecksItsRules) {
   EXPECT_EQ(check_tell(rules).key, "");
   rules.program = "tell";
   EXPECT_EQ(check_tell(rules).key, "program");
