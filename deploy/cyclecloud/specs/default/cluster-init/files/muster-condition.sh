@@ -21,20 +21,18 @@ category_of() {
   grep --only-matching '"category":"Resource[A-Za-z0-9.]*"' | sed '1{s/.*:"//;s/"$//;q}'
 }
 
-jetpack_is_at_least() {
-  local found
-  found=$(timeout 10 "$jetpack" --version 2>/dev/null) || return 1
-  printf '%s\n' "$1" "${found%%-*}" | sort --version-sort --check=quiet
-}
+# is_at_least VERSION FOUND: FOUND is as jetpack writes it, "8.10.0-3822".
+is_at_least() { printf '%s\n' "$1" "${2%%-*}" | sort --version-sort --check=quiet; }
 
 # publish OK|Warning|Error|NA [MESSAGE [REMEDY [CATEGORY]]]
 publish() {
-  local words=(condition set -n muster -s "$1")
-  jetpack_is_at_least 8.8.0 || return 0 # conditions begin with CycleCloud 8.8
+  local words=(condition set -n muster -s "$1") version
+  version=$(timeout 10 "$jetpack" --version) || return 0
+  is_at_least 8.8.0 "$version" || return 0 # older ones have no conditions
   [[ ! ${2:-} ]] || words+=(-m "${2:0:400}")
   [[ ! ${3:-} || $3 == none ]] || words+=(-r "${3//_/ }")
   # With a category CycleCloud files a Guest Health Report. If it refuses that, the condition is set.
-  if [[ ${4:-} ]] && jetpack_is_at_least 8.10.0 && files_reports; then
+  if [[ ${4:-} ]] && is_at_least 8.10.0 "$version" && files_reports; then
     timeout 10 "$jetpack" "${words[@]}" --action-type GHR --ghr-category "$4" && return
   fi
   timeout 10 "$jetpack" "${words[@]}"
