@@ -158,6 +158,13 @@ TEST(IbLoopbackTest, FindsAWriteThatWasLost) {
               Contains(is_finding(Outcome::fail, "mlx5_ib1", "16384 8-byte words were corrupted")));
 }
 
+// The small writes go where larger ones have left the right data.
+TEST(IbLoopbackTest, FindsSmallWritesThatWereLost) {
+  EXPECT_THAT(bad(R"({"dropped": 3})"),
+              ElementsAre(is_finding(Outcome::fail, "mlx5_ib3",
+                                     "1 8-byte words were corrupted, the first at byte 0")));
+}
+
 TEST(IbLoopbackTest, FailedAndSilentTransfersAreUnknown) {
   const auto failing = bad(R"({"failing": 4})");
   EXPECT_THAT(failing,

@@ -37,6 +37,7 @@ Scenario read() {
   take(json, "locked", scenario.locked);
   take(json, "spoilt", scenario.spoilt);
   take(json, "skipped", scenario.skipped);
+  take(json, "dropped", scenario.dropped);
   take(json, "failing", scenario.failing);
   take(json, "silent", scenario.silent);
   take(json, "slow_gpus", scenario.slow_gpus);

@@ -22,6 +22,7 @@ struct Scenario {
   std::set<int> locked;        // "locked": [2]: registers no memory
   std::optional<int> spoilt;   // "spoilt": 2: one bit of what it writes
   std::optional<int> skipped;  // "skipped": 2: one of its writes completes and writes nothing
+  std::optional<int> dropped;  // "dropped": 2: its writes of 8 bytes write nothing
   std::optional<int> failing;  // "failing": 4: its transfers complete with an error
   std::optional<int> silent;   // "silent": 6: they never complete
   std::set<int> slow_gpus;     // "slow_gpus": [4]: half of the rate for memory of GPUs

@@ -68,6 +68,7 @@ void copy(const Pair& pair, char* to, const char* from, std::size_t bytes, bool 
   thread_local int rounds = 0;
   const bool skips = writes && scenario().skipped == pair.number && bytes > 8;
   if (skips && rounds++ == 3) return;
+  if (writes && scenario().dropped == pair.number && bytes == 8) return;
   std::memcpy(to, from, bytes);
   if (writes && scenario().spoilt == pair.number && bytes > 8) to[bytes / 2] ^= 0x10;
 }
