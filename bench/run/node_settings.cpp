@@ -53,19 +53,6 @@ Attempt<Choice> choose_on_node(const ProfileSources& sources, const std::optiona
   return choice;
 }
 
-// "CLUSTER:CLIQUE" of GPUs that are all registered in the same one; else empty.
-std::string domain_of(const std::vector<muster::Gpu>& gpus) {
-  constexpr unsigned kCompleted = 3;
-  std::set<std::string> domains;
-  for (const auto& gpu : gpus) {
-    const bool registered = gpu.fabric && gpu.fabric->state == kCompleted &&
-                            gpu.fabric->status == 0 && !gpu.fabric->cluster.empty();
-    domains.insert(registered ? fmt::format("{}:{}", gpu.fabric->cluster, gpu.fabric->clique)
-                              : std::string());
-  }
-  return domains.size() == 1 ? *domains.begin() : std::string();
-}
-
 bool limits_domains(const BenchLimits& limits) {
   return std::ranges::any_of(std::array{&limits.job_all_reduce, &limits.job_all_gather,
                                         &limits.job_reduce_scatter, &limits.job_alltoall},
@@ -176,6 +163,18 @@ Section<Nvml> ask_nvml(const NvmlOptions& nvml, const Variables& variables) {
                    return Plan{.probes = Probe::nvml, .deadline = deadline, .wanted = {}};
                  })
       .nvml;
+}
+
+std::string domain_of(const std::vector<muster::Gpu>& gpus) {
+  constexpr unsigned kCompleted = 3;
+  std::set<std::string> domains;
+  for (const auto& gpu : gpus) {
+    const bool registered = gpu.fabric && gpu.fabric->state == kCompleted &&
+                            gpu.fabric->status == 0 && !gpu.fabric->cluster.empty();
+    domains.insert(registered ? fmt::format("{}:{}", gpu.fabric->cluster, gpu.fabric->clique)
+                              : std::string());
+  }
+  return domains.size() == 1 ? *domains.begin() : std::string();
 }
 
 std::string read_nvlink_domain(const Profile& profile, const Variables& variables) {

@@ -28,6 +28,9 @@ namespace muster::bench {
 // Asks NVML in a child process, which may take as long as eight GPUs without persistence mode need.
 [[nodiscard]] Section<Nvml> ask_nvml(const NvmlOptions& nvml, const Variables& variables);
 
+// "CLUSTER:CLIQUE" of GPUs that are all registered in the same NVLink domain; else empty.
+[[nodiscard]] std::string domain_of(const std::vector<muster::Gpu>& gpus);
+
 // Returns the NVLink domain that all GPUs of this node belong to, if the profile has a limit for
 // jobs inside one; else empty.
 [[nodiscard]] std::string read_nvlink_domain(const Profile& profile, const Variables& variables);

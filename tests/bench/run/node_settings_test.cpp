@@ -20,6 +20,27 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
+Gpu gpu_in(std::string cluster, unsigned clique, unsigned state = 3, int status = 0) {
+  Gpu gpu;
+  gpu.fabric =
+      GpuFabric{.state = state, .status = status, .cluster = std::move(cluster), .clique = clique};
+  return gpu;
+}
+
+TEST(NvlinkDomainTest, IsThatOfGpusInOneClusterAndClique) {
+  EXPECT_EQ(domain_of({gpu_in("c7", 4), gpu_in("c7", 4)}), "c7:4");
+  EXPECT_EQ(domain_of({gpu_in("c7", 4), gpu_in("c7", 5)}), "");
+  EXPECT_EQ(domain_of({gpu_in("c7", 4), gpu_in("c8", 4)}), "");
+}
+
+TEST(NvlinkDomainTest, IsEmptyUnlessAllGpusAreRegistered) {
+  EXPECT_EQ(domain_of({}), "");
+  EXPECT_EQ(domain_of({gpu_in("c7", 4), Gpu{}}), "") << "no fabric";
+  EXPECT_EQ(domain_of({gpu_in("c7", 4), gpu_in("c7", 4, 2)}), "") << "in progress";
+  EXPECT_EQ(domain_of({gpu_in("c7", 4), gpu_in("c7", 4, 3, 999)}), "") << "failed";
+  EXPECT_EQ(domain_of({gpu_in("", 0), gpu_in("", 0)}), "") << "no cluster";
+}
+
 class SettingsTest : public ::testing::Test {
  protected:
   void SetUp() override {
