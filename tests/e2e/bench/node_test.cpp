@@ -193,6 +193,15 @@ TEST_F(Train, AWrongProductAndAWrongSumFail) {
   EXPECT_EQ(outcome_of(sum.report(), "bench.data"), "fail");
 }
 
+// 3 layers, 4 rounds, alone and with products: 24 all-reduces, and one more onto poisoned memory.
+TEST_F(Train, AnAllReduceThatStoredNothingIsFoundAfterGoodOnes) {
+  const auto lost = run(2, R"("lost": {"rank": 1, "operation": 24})");
+  EXPECT_EQ(lost.status, 1) << lost.out << lost.err;
+  EXPECT_EQ(outcome_of(lost.report(), "bench.data"), "fail");
+  const auto one_later = run(2, R"("lost": {"rank": 1, "operation": 25})");
+  EXPECT_EQ(outcome_of(one_later.report(), "bench.data"), "pass");
+}
+
 TEST_F(Train, WithoutTheLibraryNothingIsMeasured) {
   const auto ended = run(2, R"("inside": "nvls")", {"--cublas=/nowhere/libcublasLt.so"});
   EXPECT_EQ(ended.status, 2) << ended.out << ended.err;
