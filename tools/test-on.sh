@@ -56,6 +56,8 @@ if [[ $# -eq 1 ]]; then trap 'rm -rf --one-file-system "$root"' EXIT; fi
 
 [[ -f $root/etc/debian_version ]] || debootstrap --variant=minbase "$release" "$root" "$mirror"
 cp --dereference /etc/resolv.conf "$root/etc/resolv.conf"
+# The Slurm tests mount one of their own over it, and debootstrap makes none.
+[[ -e $root/etc/hosts ]] || echo '127.0.0.1 localhost' >"$root/etc/hosts"
 mkdir -p "$root/src"
 find "$root/src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 # The working tree with uncommitted changes; git is needed by tests that list files.

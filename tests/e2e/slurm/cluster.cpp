@@ -13,6 +13,8 @@
 #include <sstream>
 #include <thread>
 
+#include "lib/base/text.hpp"
+
 namespace muster::e2e {
 namespace {
 
@@ -322,7 +324,13 @@ bool Cluster::suspend_after(std::string_view seconds) {
 
 bool Cluster::power_down(const std::string& node) {
   const auto is_off = [](const SlurmNode& each) { return each.state.ends_with('~'); };
-  return suspend_after("1") && wait_until(node, is_off) && suspend_after("86400");
+  // A reconfiguration would end the suspend program, which may not have come to that yet.
+  const auto pid = content_of(folder_ / fmt::format("run/cloud-{}", node));
+  const auto is_gone = [&] {
+    return content_of(fmt::format("/proc/{}/cmdline", trim(pid))).empty();
+  };
+  return suspend_after("1") && wait_until(node, is_off) && wait_for(is_gone, kPatience) &&
+         suspend_after("86400");
 }
 
 bool Cluster::power_up(const std::string& node) {
