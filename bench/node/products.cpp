@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu.truth: whether each GPU's products are correct every time. gpu.soak: products on all GPUs at
-// once for minutes, each result compared; finds GPUs that slow down, and asks NVML why.
+// once for minutes, the last of each launch compared; finds GPUs that slow down, and asks NVML why.
 #include "bench/node/products.hpp"
 
 #include <fmt/format.h>
@@ -8,11 +8,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <memory>
 #include <optional>
+#include <utility>
 
+#include "bench/backends/nccl/library.hpp"
 #include "bench/node/gemm/gemm.hpp"
 #include "bench/node/test.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/text.hpp"
 #include "lib/base/units.hpp"
 #include "lib/probes/probes.hpp"
 #include "lib/statistics/statistics.hpp"
@@ -48,8 +52,61 @@ constexpr double kLaunchSeconds = 0.25;
 constexpr double kBeginningSeconds = 10;  // later rates are compared with those of the beginning
 constexpr double kHeldBack = 0.93;        // of the beginning's rate
 
+// Products in bf16 by cuBLASLt, which heat a GPU most, or those of muster's own kernel.
+class SoakLoad {
+ public:
+  SoakLoad(NodeGpu& gpu, const KnownProduct& known) : own_(gpu, known) {}
+
+  // Without a library, or for a chip without bf16, it takes muster's own kernel.
+  [[nodiscard]] Result<void> prepare(const Result<cublas::Library>& library, std::uint64_t bytes) {
+    constexpr double kMost = 500;  // products of a launch: more would not fit into a stream
+    const auto& kind = gemm_kinds().front();
+    const auto n = matrix_size(kind, bytes);
+    auto gemm = library ? Gemm::prepare(gpu(), *library, kind, {n, n, n}) : make_missing("");
+    if (!gemm && !gemm.error().missing) return tl::unexpected(std::move(gemm.error()));
+    if (!gemm) {
+      TRY(own_.prepare());
+      return own_.adjust_to(kLaunchSeconds);
+    }
+    gemm_ = *std::move(gemm);
+    TRY_ASSIGN(const auto one, gpu().timed([&] { return gemm_->start(); }));
+    products_ = static_cast<int>(std::clamp(kLaunchSeconds / one, 1.0, kMost));
+    return {};
+  }
+
+  [[nodiscard]] Result<void> start() {
+    if (!gemm_) return own_.start();
+    for (int i = 0; i < products_; ++i) TRY(gemm_->start());
+    return {};
+  }
+
+  // Waits for the last launch, and returns what is wrong with it.
+  [[nodiscard]] Result<std::optional<Finding>> wrong(std::uint64_t launch) {
+    std::optional<Finding> finding;
+    if (gemm_) {
+      TRY_ASSIGN(const auto text, gemm_->wrong());
+      if (text) finding = broken(gpu().name(), *text);
+    } else {
+      TRY_ASSIGN(const auto counts, own_.compare());
+      if (counts.wrong != 0) finding = wrong_product(gpu(), counts, launch);
+    }
+    return finding;
+  }
+
+  [[nodiscard]] double operations() const {
+    return gemm_ ? products_ * gemm_->operations() : own_.operations();
+  }
+  [[nodiscard]] std::string quantity() const { return gemm_ ? "soak_bf16" : "soak_f32_own"; }
+  [[nodiscard]] NodeGpu& gpu() const { return own_.gpu(); }
+
+ private:
+  ProductLoad own_;
+  std::unique_ptr<Gemm> gemm_;
+  int products_ = 1;
+};
+
 struct SoakedGpu {
-  ProductLoad load;
+  SoakLoad load;
   double seconds = 0;                            // of work so far
   std::vector<std::pair<double, double>> rates;  // the time in seconds, and TFLOPS
   std::uint64_t launches = 0;
@@ -102,13 +159,18 @@ std::string explanation_of(const Section<Nvml>& nvml, const std::string& address
 
 class SoakTest {
  public:
-  SoakTest(const TestInput& input, TestResult& result) : input_(input), result_(result) {}
+  SoakTest(const TestInput& input, const cuda::Library& cuda, TestResult& result)
+      : input_(input), result_(result), library_(cublas::open_library(input.cublas, cuda)) {
+    if (library_) return;
+    result_.lines.push_back(
+        fmt::format("cuBLASLt is not available ({}): muster's own kernel in fp32 heats less",
+                    printable(library_.error().message)));
+  }
 
   [[nodiscard]] Result<void> add(NodeGpu& gpu) {
-    ProductLoad load(gpu, known_);
-    TRY(load.prepare());
-    TRY(load.adjust_to(kLaunchSeconds));
-    gpus_.push_back({.load = load});
+    SoakLoad load(gpu, known_);
+    TRY(load.prepare(library_, input_.bytes));
+    gpus_.push_back({.load = std::move(load)});
     return {};
   }
 
@@ -149,9 +211,9 @@ class SoakTest {
     each.seconds += seconds;
     each.rates.emplace_back(each.seconds, each.load.operations() / seconds / kTera);
     ++each.launches;
-    TRY_ASSIGN(const auto counts, each.load.compare());
-    if (counts.wrong == 0) return {};
-    result_.findings.push_back(wrong_product(each.load.gpu(), counts, each.launches));
+    TRY_ASSIGN(auto wrong, each.load.wrong(each.launches));
+    if (!wrong) return {};
+    result_.findings.push_back(*std::move(wrong));
     each.over = true;
     return {};
   }
@@ -169,7 +231,7 @@ class SoakTest {
 
   void judge_all() {
     Series series{.what = "products at the end",
-                  .quantity = "soak_f32_own",
+                  .quantity = gpus_.empty() ? "" : gpus_.front().load.quantity(),
                   .unit = "TFLOPS",
                   .tolerance = 0.05};
     for (const auto& each : gpus_) {
@@ -195,6 +257,7 @@ class SoakTest {
 
   const TestInput& input_;
   TestResult& result_;
+  Result<cublas::Library> library_;
   KnownProduct known_ = make_known_product(4);
   std::vector<SoakedGpu> gpus_;
 };
@@ -305,7 +368,8 @@ Result<TestResult> run_gpu_truth(const TestInput& input) {
 Result<TestResult> run_gpu_soak(const TestInput& input) {
   TRY_ASSIGN(auto all, open_gpus(input));
   TestResult result{.findings = std::move(all.refused)};
-  SoakTest soak(input, result);
+  if (all.gpus.empty()) return result;
+  SoakTest soak(input, all.gpus.front()->library(), result);
   all.on_each(result, [&](NodeGpu& gpu) { return soak.add(gpu); });
   soak.run();
   return result;

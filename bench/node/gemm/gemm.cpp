@@ -74,6 +74,13 @@ std::uint64_t varied_number(Type type, std::uint64_t i) {
 
 std::span<const GemmKind> gemm_kinds() { return kKinds; }
 
+std::uint64_t matrix_size(const GemmKind& kind, std::uint64_t bytes) {
+  constexpr std::uint64_t kStep = 256;
+  if (bytes == 0) return kind.size;
+  const auto most = std::sqrt(static_cast<double>(bytes) / static_cast<double>(size_of(kind.in)));
+  return std::clamp(static_cast<std::uint64_t>(most) / kStep * kStep, kStep, kind.size);
+}
+
 Result<std::unique_ptr<Gemm>> Gemm::prepare(NodeGpu& gpu, const cublas::Library& library,
                                             const GemmKind& kind, const GemmShape& shape) {
   TRY(gpu.gpu().use());
@@ -203,19 +210,26 @@ Result<std::optional<std::string>> Gemm::wrong_in_last() {
       counts.wrong, kind_.name, counts.first * 4 / size_of(kind_.out) / shape_.rows, counts.bits);
 }
 
+void Gemm::compute_sums() {
+  const auto depth = shape_.depth;
+  const auto period = std::min(kTable, shape_.rows * depth);
+  sums_.assign(kComputed, 0);
+  for (std::uint64_t row = 0; row < kComputed; ++row) {
+    for (std::uint64_t k = 0; k < depth; ++k) {
+      sums_[row] += value_of(kind_.in, varied_number(kind_.in, (row * depth + k) % period)) *
+                    value_of(kind_.in, varied_number(kind_.in, kSecond + k));
+    }
+  }
+}
+
 // Checks the beginning of the first column.
 Result<std::optional<std::string>> Gemm::wrong_number() {
   numbers_.resize(kComputed * size_of(kind_.out));
   TRY(gpu_.copy_to_host(numbers_.data(), last_, numbers_.size()));
-  const auto depth = shape_.depth;
-  const auto period = std::min(kTable, shape_.rows * depth);
-  const double usual = std::sqrt(static_cast<double>(depth));
+  if (sums_.empty()) compute_sums();
+  const double usual = std::sqrt(static_cast<double>(shape_.depth));
   for (std::uint64_t row = 0; row < kComputed; ++row) {
-    double sum = 0;
-    for (std::uint64_t k = 0; k < depth; ++k) {
-      sum += value_of(kind_.in, varied_number(kind_.in, (row * depth + k) % period)) *
-             value_of(kind_.in, varied_number(kind_.in, kSecond + k));
-    }
+    const double sum = sums_[row];
     std::uint64_t bits = 0;
     std::memcpy(&bits, numbers_.data() + row * size_of(kind_.out), size_of(kind_.out));
     const double seen = value_of(kind_.out, bits);

@@ -45,6 +45,9 @@ struct GemmShape {
   bool operator==(const GemmShape&) const = default;
 };
 
+// The size of a kind's square matrices if `bytes` are wanted for one; 0: the kind's own size.
+[[nodiscard]] std::uint64_t matrix_size(const GemmKind& kind, std::uint64_t bytes);
+
 class Gemm {
  public:
   // The error is `missing` if the chip or the library lacks the type. The GPU's release_all() frees
@@ -80,6 +83,7 @@ class Gemm {
   // Chooses the library's fastest algorithm.
   [[nodiscard]] Result<void> choose();
   [[nodiscard]] Result<void> multiply(const Algorithm& algorithm, cuda::Pointer to);
+  void compute_sums();
   [[nodiscard]] Result<std::optional<std::string>> wrong_in_last();
   [[nodiscard]] Result<std::optional<std::string>> wrong_number();
 
@@ -94,6 +98,7 @@ class Gemm {
   Algorithm algorithm_{};
   cuda::Pointer a_ = 0, b_ = 0, first_ = 0, last_ = 0, workspace_ = 0;
   std::vector<unsigned char> numbers_;  // the host's end of copies
+  std::vector<double> sums_;  // the beginning of the first column, as the host computes it
 };
 
 }  // namespace muster::bench::node

@@ -44,13 +44,6 @@ Rates rates_of(NodeGpu& gpu, Gemm& gemm, Span time) {
   });
 }
 
-std::uint64_t size_of(const GemmKind& kind, std::uint64_t bytes) {
-  constexpr std::uint64_t kStep = 256;
-  if (bytes == 0) return kind.size;
-  const auto most = std::sqrt(static_cast<double>(bytes) / static_cast<double>(size_of(kind.in)));
-  return std::clamp(static_cast<std::uint64_t>(most) / kStep * kStep, kStep, kind.size);
-}
-
 class GemmTest {
  public:
   GemmTest(const TestInput& input, NodeGpus& all, TestResult& result)
@@ -92,7 +85,7 @@ class GemmTest {
     auto series = series_of(fmt::format("products in {} by cuBLASLt", kind.name),
                             fmt::format("gemm_{}", kind.name));
     series.limited = is_judged(kind);
-    const auto n = size_of(kind, input_.bytes);
+    const auto n = matrix_size(kind, input_.bytes);
     series.size_bytes = static_cast<std::int64_t>(n * n * size_of(kind.in));
     for (auto& gpu : all_.gpus) {
       const auto done = measure_one(library, kind, n, time, *gpu, series);

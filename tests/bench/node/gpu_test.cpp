@@ -234,6 +234,48 @@ TEST(GpuNodeTest, ASoakFindsAGpuThatThrottlesAfterAMinute) {
   for (const auto& finding : found) EXPECT_EQ(finding.device, "gpu2");
 }
 
+std::vector<std::string> quantities_of(const Result<TestResult>& result) {
+  std::vector<std::string> all;
+  for (const auto& series : result->series) all.push_back(series.quantity);
+  return all;
+}
+
+// Slow chips, so that a launch is a few products.
+std::string soaked(std::string_view fault) {
+  return fmt::format(R"({{"gpus": 2, "node": {{"gemm": {{"bf16": 0.01}}, {}}}}})", fault);
+}
+
+const Asked kSoak{.seconds = 4, .cublas = kWithCublas.cublas};
+
+TEST(GpuSoakTest, HeatsWithProductsOfCublas) {
+  const auto result = run_on(soaked(R"("pcie_gbs": 55)"), "gpu.soak", kSoak);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(result->findings.empty()) << result->findings.front().message;
+  EXPECT_THAT(quantities_of(result), ElementsAre("soak_bf16"));
+  EXPECT_NEAR(result->series.front().values.at(1).value, 0.01, 0.0001);
+  const auto without = run_on(soaked(R"("tflops": 0.01)"), "gpu.soak", {.seconds = 4});
+  EXPECT_THAT(quantities_of(without), ElementsAre("soak_f32_own"));
+  EXPECT_THAT(without->lines, ElementsAre(HasSubstr("cuBLASLt is not available (/nowhere")));
+}
+
+TEST(GpuSoakTest, FindsAGpuWhoseProductsOfCublasSlowDown) {
+  const auto found = not_passed(
+      judged(soaked(R"("throttle": {"gpu": 1, "after_s": 3, "share": 0.7})"), "gpu.soak", kSoak));
+  ASSERT_FALSE(found.empty());
+  EXPECT_THAT(found[0], is_fail("gpu1", "fell from 0.01 to 0.007 TFLOPS after 3"));
+}
+
+// Eight products choose an algorithm and time it. Each launch has nine, of which the last is
+// compared, and so is one more on poisoned memory.
+TEST(GpuSoakTest, FindsAWrongProductOfCublas) {
+  for (const auto* fault : {R"("gemm_flip": {"gpu": 1, "product": 47, "index": 5, "bit": 4})",
+                            R"("lost_gemm": {"gpu": 1, "product": 48})"}) {
+    EXPECT_THAT(not_passed(judged(soaked(fault), "gpu.soak", kSoak)),
+                ::testing::Contains(is_fail("gpu1", "differ from the same product before")))
+        << fault;
+  }
+}
+
 TEST(GpuNodeTest, ReportsAMissingGpu) {
   const auto without_gpus = run_on(R"({"gpus": 0})", "gpu.copy");
   ASSERT_FALSE(without_gpus);
@@ -269,12 +311,6 @@ TEST(GpuNodeTest, ReportsALimitThatWasNotMeasured) {
   ASSERT_EQ(findings.size(), 2U);
   EXPECT_EQ(findings[0].outcome, Outcome::pass);
   EXPECT_EQ(findings[1].outcome, Outcome::skip);
-}
-
-std::vector<std::string> quantities_of(const Result<TestResult>& result) {
-  std::vector<std::string> all;
-  for (const auto& series : result->series) all.push_back(series.quantity);
-  return all;
 }
 
 TEST(GpuGemmTest, MeasuresEachTypeOfTheChip) {

@@ -333,7 +333,7 @@ FAKE_CALL int cublasLtMatmul(cublas::Handle handle, cublas::Operation operation,
   return fake::put(stream, [=, gpu = blas->gpu]() -> fake::Step {
     return [=](fake::Time& now) {
       compute(gpu, product);
-      now += fake::time_of(seconds);
+      now += fake::time_of(fake::work_for(gpu, seconds));
       return true;
     };
   });

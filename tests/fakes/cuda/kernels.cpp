@@ -193,12 +193,7 @@ double seconds_of(int gpu, const Product& product) {
   const auto n = static_cast<double>(product.n);
   const double operations =
       2 * n * n * n * static_cast<double>(product.copies) * static_cast<double>(product.repeats);
-  auto& busy = driver().devices[gpu].busy_seconds;
-  const auto& throttle = hardware.throttle;
-  const bool slow = throttle && throttle->gpu == gpu && busy >= throttle->after_s;
-  const double seconds = operations / (hardware.tflops * 1e12 * (slow ? throttle->share : 1));
-  busy += seconds;
-  return seconds;
+  return work_for(gpu, operations / (hardware.tflops * 1e12));
 }
 
 Work multiply(unsigned /*width*/, unsigned blocks, void** arguments) {
@@ -254,6 +249,14 @@ Work compare(unsigned /*width*/, unsigned /*blocks*/, void** arguments) {
 }
 
 }  // namespace
+
+double work_for(int gpu, double seconds) {
+  auto& busy = driver().devices[gpu].busy_seconds;
+  const auto& throttle = scenario().node.throttle;
+  const bool slow = throttle && throttle->gpu == gpu && busy >= throttle->after_s;
+  busy += slow ? seconds / throttle->share : seconds;
+  return slow ? seconds / throttle->share : seconds;
+}
 
 std::optional<KernelCode> kernel_named(std::string_view name) {
   static const std::map<std::string, KernelCode, std::less<>> all{

@@ -44,6 +44,8 @@ MUSTER_FAKE_API int answer(const char* function);
 
 // The ordinal of the calling thread's GPU in its node; negative without a context.
 MUSTER_FAKE_API int current_gpu();
+// How long work takes that takes `seconds` on a GPU which is not throttled; counts it.
+MUSTER_FAKE_API double work_for(int gpu, double seconds);
 MUSTER_FAKE_API int put(bench::cuda::Stream stream, Work work);
 // The GPU hangs: nothing on the stream runs any more.
 MUSTER_FAKE_API void stop(bench::cuda::Stream stream);
