@@ -13,6 +13,7 @@
 #include "bench/backends/nccl/nccl.hpp"
 #include "bench/backends/sim/sim.hpp"
 #include "bench/launch/local.hpp"
+#include "bench/run/access.hpp"
 #include "bench/run/measuring.hpp"
 #include "bench/run/meeting.hpp"
 #include "bench/run/node_settings.hpp"
@@ -119,7 +120,7 @@ Result<int> measure_and_report(RankContext& self) {
 
 // Informs the other ranks, if they have met, that this rank cannot continue. Rank 0 reports for the
 // run. Back ends are leaked, because taking down a failed one might hang.
-int give_up(RankContext& self, const Error& error) {
+int give_up(RankContext& self, Error error) {
   // When a rank is lost, operations fail everywhere. The group's thread reports the loss and ends
   // this process within this time.
   constexpr auto kLossesFirst = std::chrono::milliseconds(300);
@@ -127,6 +128,10 @@ int give_up(RankContext& self, const Error& error) {
   (void)self.backend.release();
   for (auto& each : self.part_backends) (void)each.backend.release();
   (void)self.membership.mpi.release();
+  if (self.kind == BackendKind::nccl) {
+    const auto cause = explain_failure(nccl_warnings(), observe_access());
+    if (!cause.empty()) error = {.message = fmt::format("{}; {}", error.message, cause)};
+  }
   auto* const group = self.membership.group.get();
   if (group != nullptr && self.place.world > 1) std::this_thread::sleep_for(kLossesFirst);
   if (!self.leads() || group == nullptr) {

@@ -10,6 +10,7 @@
 #include "bench/backends/nccl/transport.hpp"
 #include "bench/collectives/pattern.hpp"
 #include "bench/results/bandwidth.hpp"
+#include "bench/run/access.hpp"
 #include "bench/run/operations.hpp"
 #include "bench/run/rank_backend.hpp"
 #include "bench/run/transport_report.hpp"
@@ -199,7 +200,9 @@ class Measuring {
   [[nodiscard]] Result<void> gather_transport() {
     self_.enter("account of the transport", to_duration(command_.operation_deadline));
     TRY(backend_.account_for(largest_.front().front()));
-    TRY_ASSIGN(const auto logs, group_.gather(shorten_log(backend_.log())));
+    auto log = shorten_log(backend_.log());
+    if (self_.kind == BackendKind::nccl) log += access_lines(log, observe_access());
+    TRY_ASSIGN(const auto logs, group_.gather(log));
     if (!self_.leads()) return {};
     const auto& record = self_.reporter.record();
     const auto required =

@@ -62,16 +62,17 @@ std::string cause_in_interfaces(const Transport& transport) {
 }
 
 std::string cause_without_hcas(const Transport& transport) {
+  const auto denied = fmt::format("{}", fmt::join(transport.denied, "; "));
   if (!transport.hcas.empty()) {
-    return fmt::format("NCCL sees HCAs on some nodes only{}{}",
+    return fmt::format("NCCL sees HCAs on some nodes only{}{}{}{}",
                        transport.without_hca.empty() ? "" : ", and none on ",
-                       fmt::join(transport.without_hca, ", "));
+                       fmt::join(transport.without_hca, ", "), denied.empty() ? "" : ": ", denied);
   }
   const auto named = setting_of(transport, {"NCCL_IB_HCA"});
-  return fmt::format(
-      "NCCL sees no HCA{}{}: in a container, /dev/infiniband and the limit on "
-      "locked memory must be given to it",
-      named.empty() ? "" : "; ", named);
+  return fmt::format("NCCL sees no HCA{}{}: {}", named.empty() ? "" : "; ", named,
+                     denied.empty() ? "in a container, /dev/infiniband and the limit on locked "
+                                      "memory must be given to it"
+                                    : denied);
 }
 
 std::string cause_without_ib(const Transport& transport) {
@@ -80,6 +81,7 @@ std::string cause_without_ib(const Transport& transport) {
   const auto* net = setting(transport, "NCCL_NET");
   if (net != nullptr && !net->starts_with("IB")) return setting_of(transport, {"NCCL_NET"});
   if (transport.no_hca) return cause_without_hcas(transport);
+  if (!transport.denied.empty()) return fmt::format("{}", fmt::join(transport.denied, "; "));
   return cause_in_interfaces(transport);
 }
 

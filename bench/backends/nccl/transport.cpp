@@ -219,6 +219,9 @@ void parse_topology(std::string_view text, Transport& transport) {
 }
 
 void parse_text(std::string_view text, Transport& transport) {
+  if (text.starts_with(kAccessLine)) {
+    return keep(transport.denied, text.substr(kAccessLine.size()));
+  }
   if (text.starts_with("NCCL_")) return parse_setting(text, transport);
   if (text.starts_with("Channel ")) return parse_channel(text, transport);
   if (text.starts_with("Pairs ")) return parse_pairs(text, transport);

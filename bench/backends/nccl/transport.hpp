@@ -13,6 +13,9 @@
 
 namespace muster::bench {
 
+// Begins a line that a rank adds to its shortened log: why it cannot use the node's HCAs.
+inline constexpr std::string_view kAccessLine = "muster: ";
+
 // Pairs of ranks as rows of a matrix: pairs[from][to].
 using RankPairs = std::map<int, std::vector<bool>>;
 
@@ -34,6 +37,7 @@ struct Transport {
   std::set<std::string> refused;      // lines about GPUs that cannot be peers
   std::set<std::string> warnings;     // WARN lines
   std::set<std::string> without_hca;  // hosts where NCCL found none
+  std::set<std::string> denied;       // why ranks cannot use HCAs
   bool no_hca = false;                // "NET/IB : No device found."
   bool nvls_missing = false;
   bool nvls_connected = false;

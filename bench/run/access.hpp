@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problems that keep this process from the node's HCAs or from enough memory, as in a container
+// that was not given them. NCCL then uses TCP, or fails with an error that does not name the cause.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.hpp"
+#include "lib/base/root.hpp"
+
+namespace muster::bench {
+
+// Each is empty if there is no such problem.
+struct AccessProblems {
+  std::string hcas;
+  std::string locked_memory;
+  std::string shared_memory;
+};
+
+[[nodiscard]] AccessProblems observe_access();
+
+// Compares the HCAs in sysfs with the device files and with the HCAs that libibverbs lists.
+[[nodiscard]] std::string problem_with_hcas(const Root& root,
+                                            const Result<std::vector<std::string>>& listed);
+// The capability IPC_LOCK lifts the limit.
+[[nodiscard]] std::string problem_with_locked_memory(std::uint64_t limit_bytes, bool ipc_lock);
+[[nodiscard]] std::string problem_with_shared_memory(std::uint64_t bytes);
+
+// The lines that a rank adds to its shortened log: empty unless NCCL uses TCP.
+[[nodiscard]] std::string access_lines(std::string_view log, const AccessProblems& problems);
+
+// The problem that explains NCCL's warnings about a failed run; empty if none does.
+[[nodiscard]] std::string explain_failure(const std::vector<std::string>& warnings,
+                                          const AccessProblems& problems);
+
+}  // namespace muster::bench
