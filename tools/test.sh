@@ -42,12 +42,12 @@ esac
 
 if [[ $mode == deep ]]; then
   tools/install-deps.sh deploy
+  tools/package.sh --test # deploy_containers puts the packages into images
   tools/guest-kernel.sh build/guest-kernel || echo "test: the test rdma_guest will be skipped"
   run_preset oldest
   cmake --build --preset tsan --target test_app
   ctest --test-dir build/tsan --output-on-failure --tests-regex '^app(_slow)?$'
   printf '\n== every system call made to fail (%s)\n' "$(date +%T)"
   tools/call-faults.sh
-  tools/package.sh --test
   tools/test-arm64.sh build/programs/bin/muster
 fi
