@@ -46,7 +46,8 @@ tree() { (cd "$root" && find etc/muster usr sched -type f -exec sha256sum {} + |
 # The package: the real program, which judges the snapshot that $root/node names.
 make_package() {
   local package=$folder/package
-  mkdir -p "$package"/{DEBIAN,usr/bin} "$folder/packages"
+  mkdir -p "$package"/{DEBIAN,etc/muster,usr/bin} "$folder/packages"
+  cp "$sources/configs/muster.yaml" "$package/etc/muster"
   printf 'Package: muster\nVersion: %s\nArchitecture: all\nMaintainer: test\nDescription: test\n' "$version" \
     >"$package/DEBIAN/control"
   # shellcheck disable=SC2016
@@ -176,7 +177,8 @@ echo 'schem: muster.site/1' >"$root/sched/my-cluster/muster.yaml"
 before=$(tree)
 expect 0 'has a mistake and is not used' run_script "$root" default 20-configure.sh
 [[ $(tree) == "$before" ]] || fail 'a file with a mistake is used'
-echo 'schema: muster.site/1' >"$root/etc/muster/muster.yaml"
+echo 'profile: nd96isr_h100_v5' >>"$root/etc/muster/muster.yaml"
+sed -i '/^#/d' "$root/etc/muster/muster.yaml"
 expect 0 "the site's own: left alone" run_script "$root" default 20-configure.sh
 rm "$root/etc/muster/muster.yaml" "$root/sched/my-cluster/muster.yaml"
 set_config "$root" muster.profile nd96isr_h200_v5

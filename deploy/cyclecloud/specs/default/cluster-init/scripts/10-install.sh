@@ -28,7 +28,8 @@ file_of() {
 install_package() {
   case $1 in
     deb) DEBIAN_FRONTEND=noninteractive timeout 600 apt-get install --yes --no-remove \
-      --no-install-recommends --allow-downgrades -o DPkg::Lock::Timeout=300 "$2" ;;
+      --no-install-recommends --allow-downgrades -o DPkg::Lock::Timeout=300 \
+      -o Dpkg::Options::=--force-confold "$2" ;;
     rpm) timeout 600 rpm --upgrade --oldpackage --replacepkgs "$2" ;;
   esac
 }

@@ -22,7 +22,9 @@ END
 }
 
 [[ -x $muster ]] || leave "not installed: not configured"
-if [[ -f $yaml ]] && ! grep --quiet "^$mark" "$yaml"; then
+# The package's own file sets nothing.
+if [[ -f $yaml ]] && ! grep --quiet "^$mark" "$yaml" &&
+  grep --extended-regexp --invert-match '^[[:space:]]*(#|$|schema:)' "$yaml" >/dev/null; then
   leave "$yaml is the site's own: left alone"
 fi
 mkdir -p "${yaml%/*}" || leave "cannot make ${yaml%/*}: not configured"
