@@ -15,14 +15,13 @@
 
 #include "checks/nhc_conf/judge.hpp"
 #include "lib/base/text.hpp"
-#include "lib/node/xid.hpp"
 #include "lib/profile/load.hpp"
+#include "tests/checks/nhc_conf/literal_node.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster::nhc::aznhc_test {
 namespace {
 
-constexpr double kUptime = 10 * 86400;
 constexpr std::size_t kConfigurations = 38;
 
 std::vector<std::filesystem::path> configurations() {
@@ -54,32 +53,6 @@ bool is_amd(const std::filesystem::path& file) {
 bool asks(const Config& config, std::string_view check) {
   return std::ranges::any_of(check_lines(config),
                              [&](const CheckLine& line) { return line.check == check; });
-}
-
-Gpu sound_gpu(unsigned index, bool volta) {
-  const GpuEcc none{.dram_corrected = std::uint64_t{0},
-                    .dram_uncorrected = std::uint64_t{0},
-                    .sram_corrected = std::uint64_t{0},
-                    .sram_uncorrected = std::uint64_t{0}};
-  Gpu gpu{.index = index,
-          .address = fmt::format("00{:02x}:00:00.0", index + 1),
-          .uuid = fmt::format("GPU-{}", index),
-          .model = std::string(volta ? "Tesla V100-SXM2-32GB" : "NVIDIA H100 80GB HBM3"),
-          .ecc_volatile = none,
-          .ecc_aggregate = none};
-  gpu.firmware.inforom_valid = true;
-  gpu.modes.persistence = true;
-  gpu.recovery_action = 0U;
-  gpu.clocks.reasons = std::uint64_t{0};
-  if (volta) {
-    gpu.retired_pages = {
-        .single_bit = std::uint64_t{0}, .double_bit = std::uint64_t{0}, .pending = false};
-  } else {
-    gpu.sram = GpuSram{};
-    gpu.remapped_rows = GpuRemappedRows{};
-  }
-  gpu.nvlinks = std::vector<NvLink>{{.link = 0, .state = 1U}, {.link = 1, .state = 1U}};
-  return gpu;
 }
 
 unsigned number(const CheckLine& line, std::size_t index) {
@@ -166,13 +139,6 @@ std::string describe(const Report& report) {
   return text;
 }
 
-void log(Snapshot& node, std::string text) {
-  const auto when = static_cast<std::uint64_t>((kUptime - 1800) * 1e6);
-  node.kernel_log.facts.records.push_back(
-      {.time_us = when, .level = 3, .text = std::move(text), .last_us = when});
-  node.xids = find_xids(*node.kernel_log);
-}
-
 Gpu& last_gpu(Snapshot& node) { return node.nvml.facts.gpus.back(); }
 
 struct Fault {
@@ -226,15 +192,15 @@ constexpr auto kFaults = std::to_array<Fault>({
      }},
     {"check_gpu_xid", "XID 79",
      [](Snapshot& n) {
-       log(n, "NVRM: Xid (PCI:0001:00:00): 79, pid=1234, GPU has fallen off the bus.");
+       log(n, 0.5, "NVRM: Xid (PCI:0001:00:00): 79, pid=1234, GPU has fallen off the bus.");
      }},
     {"check_gpu_xid", "XID 48",
      [](Snapshot& n) {
-       log(n, "NVRM: Xid (PCI:0001:00:00): 48, pid=1234, DBE (double bit error)");
+       log(n, 0.5, "NVRM: Xid (PCI:0001:00:00): 48, pid=1234, DBE (double bit error)");
      }},
     {"check_gpu_xid", "XID 119",
      [](Snapshot& n) {
-       log(n, "NVRM: Xid (PCI:0001:00:00): 119, pid=1234, Timeout waiting for RPC from GSP!");
+       log(n, 0.5, "NVRM: Xid (PCI:0001:00:00): 119, pid=1234, Timeout waiting for RPC from GSP!");
      }},
     {"check_gpu_ecc", "70 retired pages and one pending",
      [](Snapshot& n) {
@@ -266,7 +232,7 @@ constexpr auto kFaults = std::to_array<Fault>({
      }},
     {"check_ib_link_flapping", "five flaps",
      [](Snapshot& n) {
-       for (int i = 0; i < 5; ++i) log(n, "mlx5_core 0101:00:00.0 ib0: Link down");
+       for (int i = 0; i < 5; ++i) log(n, 0.5, "mlx5_core 0101:00:00.0 ib0: Link down");
      }},
     {"check_nvme_count", "a disk less", [](Snapshot& n) { n.disks.facts.nvme.pop_back(); }},
 });

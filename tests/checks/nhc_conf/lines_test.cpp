@@ -8,9 +8,9 @@
 
 #include "checks/nhc_conf/judge.hpp"
 #include "checks/nhc_conf/table.hpp"
-#include "lib/node/xid.hpp"
 #include "lib/profile/limits/gpu.hpp"
 #include "lib/profile/limits/host.hpp"
+#include "tests/checks/nhc_conf/literal_node.hpp"
 #include "tests/support/printers.hpp"
 
 namespace muster::nhc::lines_test {
@@ -227,8 +227,6 @@ TEST(NhcService, LooksForTheUnit) {
   EXPECT_EQ(outcome_of({.services = observed(Services{})}, "check_ps_service x"), "unknown node");
 }
 
-constexpr double kUptime = 10 * 86400;
-
 IbPort port(unsigned number, unsigned state, unsigned physical, Fact<double> rate) {
   return {.number = number,
           .link_layer = "InfiniBand",
@@ -272,22 +270,9 @@ TEST(NhcIb, FailsWithoutTheManagementInterface) {
   EXPECT_EQ(outcome_of(node, "check_hw_ib 400"), "fail node");
 }
 
-Gpu healthy_gpu(unsigned index) {
-  const GpuEcc none{.dram_corrected = std::uint64_t{0},
-                    .dram_uncorrected = std::uint64_t{0},
-                    .sram_corrected = std::uint64_t{0},
-                    .sram_uncorrected = std::uint64_t{0}};
-  Gpu gpu{.index = index,
-          .address = fmt::format("000{}:00:00.0", index + 1),
-          .uuid = fmt::format("GPU-{}", index),
-          .model = std::string("Tesla V100-SXM2-32GB"),
-          .ecc_volatile = none,
-          .ecc_aggregate = none};
+Gpu volta(unsigned index) {
+  auto gpu = sound_gpu(index, true);
   gpu.firmware.vbios = std::string("88.00.80.00.02");
-  gpu.firmware.inforom_valid = true;
-  gpu.retired_pages = {
-      .single_bit = std::uint64_t{0}, .double_bit = std::uint64_t{0}, .pending = false};
-  gpu.recovery_action = 0U;
   return gpu;
 }
 
@@ -295,18 +280,10 @@ Snapshot gpu_node() {
   return {.identity = observed(Identity{.hostname = "n3", .uptime_s = kUptime}),
           .kernel_log = observed(KernelLog{}),
           .infiniband = observed(Infiniband{.umad = std::string("5")}),
-          .nvml = observed(
-              Nvml{.driver = std::string("580.82.07"), .gpus = {healthy_gpu(0), healthy_gpu(1)}})};
+          .nvml = observed(Nvml{.driver = std::string("580.82.07"), .gpus = {volta(0), volta(1)}})};
 }
 
 Gpu& second_gpu(Snapshot& snapshot) { return snapshot.nvml.facts.gpus.at(1); }
-
-void log(Snapshot& snapshot, double hours_ago, std::string text) {
-  const auto when = static_cast<std::uint64_t>((kUptime - 3600 * hours_ago) * 1e6);
-  snapshot.kernel_log.facts.records.push_back(
-      {.time_us = when, .level = 4, .text = std::move(text), .last_us = when});
-  snapshot.xids = find_xids(*snapshot.kernel_log);
-}
 
 Report report_of(const Snapshot& snapshot, std::string_view lines, const Profile& profile = {}) {
   return judge(snapshot, profile, parse_config("nhc.conf", lines), "manual");
@@ -337,9 +314,6 @@ TEST(NhcGpuLines, EveryGpuHasTheVbiosOfTheLine) {
 
 TEST(NhcGpuLines, AnInactiveLinkFailsUnlessTheProfileGivesTheNumber) {
   auto node = gpu_node();
-  for (auto& each : node.nvml->gpus) {
-    each.nvlinks = std::vector<NvLink>{{.link = 0, .state = 1U}, {.link = 1, .state = 1U}};
-  }
   EXPECT_EQ(verdict(node, "check_nvlink_status"), Verdict::healthy);
   second_gpu(node).nvlinks->back().state = 0U;
   EXPECT_EQ(verdict(node, "check_nvlink_status"), Verdict::unhealthy);
