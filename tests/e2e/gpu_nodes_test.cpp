@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
@@ -74,56 +75,53 @@ TEST(HealthyGpuNodeTest, V100OfBranch470) {
                   "gpu.p2p", "gpu.recovery_action"}));
 }
 
-TEST(MissingNvmlTest, IsUnhealthyWhereGpusAreExpected) {
-  const auto node = node_named("nd96isr_h100_v5");
-  Stage stage;
-  stage.show(render(node));
-  const auto nowhere = stage.root() / "nowhere" / "libnvidia-ml.so.1";
-  const auto seen = examine(stage.root(), {.profile = node.profile, .nvml = nowhere});
-  EXPECT_THAT(concerns(seen.report), ElementsAre("fail gpu.driver node"));
-  EXPECT_THAT(seen.report.findings.front().message, StartsWith("NVML is missing: "));
-  EXPECT_EQ(seen.report.findings.front().remedy, Remedy::fix_config);
-  EXPECT_EQ(seen.report.verdict, Verdict::unhealthy);
-}
+class MissingNvmlTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
+  }
 
-TEST(MissingNvmlTest, IsUnknownWhereItWasNamedAndIsNoLibrary) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
-  const auto node = node_named("laptop");
-  Stage stage;
-  stage.show(render(node));
-  const auto no_library = stage.root() / "proc" / "meminfo";
-  const auto seen = examine(stage.root(), {.profile = node.profile, .nvml = no_library});
-  EXPECT_EQ(seen.report.verdict, Verdict::unknown) << explain(seen.report);
-  EXPECT_THAT(seen.report.coverage.not_observed, ElementsAre(Field(&NotObserved::what, "GPUs")));
-}
-
-TEST(MissingNvmlTest, IsUnknownWhereNobodyAsksTheGpusOnTheBus) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
-  for (const auto* name : {"nd96isr_h100_v5", "bare_metal_h100"}) {
+  // `library` is a path below the node; empty: none is named.
+  [[nodiscard]] static Report report_of(std::string_view name, const std::string& library) {
     const auto node = node_named(name);
     Stage stage;
     stage.show(render(node));
-    const auto seen = examine(stage.root(), {.profile = node.profile});
-    EXPECT_EQ(seen.report.verdict, Verdict::unknown) << explain(seen.report);
-    EXPECT_THAT(seen.report.coverage.not_observed,
-                ElementsAre(Field(&NotObserved::required, true)));
+    const auto nvml = library.empty() ? std::filesystem::path() : stage.root() / library;
+    return examine(stage.root(), {.profile = node.profile, .nvml = nvml}).report;
+  }
+};
+
+TEST_F(MissingNvmlTest, IsUnhealthyIfGpusAreExpected) {
+  const auto report = report_of("nd96isr_h100_v5", "nowhere/libnvidia-ml.so.1");
+  EXPECT_THAT(concerns(report), ElementsAre("fail gpu.driver node"));
+  EXPECT_THAT(report.findings.front().message, StartsWith("NVML is missing: "));
+  EXPECT_EQ(report.findings.front().remedy, Remedy::fix_config);
+  EXPECT_EQ(report.verdict, Verdict::unhealthy);
+}
+
+TEST_F(MissingNvmlTest, IsUnknownIfTheNamedFileIsNoLibrary) {
+  const auto report = report_of("laptop", "proc/meminfo");
+  EXPECT_EQ(report.verdict, Verdict::unknown) << explain(report);
+  EXPECT_THAT(report.coverage.not_observed, ElementsAre(Field(&NotObserved::what, "GPUs")));
+}
+
+TEST_F(MissingNvmlTest, IsUnknownIfNoLibraryIsNamedForGpusOnTheBus) {
+  for (const auto* name : {"nd96isr_h100_v5", "bare_metal_h100"}) {
+    const auto report = report_of(name, "");
+    EXPECT_EQ(report.verdict, Verdict::unknown) << explain(report);
+    EXPECT_THAT(report.coverage.not_observed, ElementsAre(Field(&NotObserved::required, true)));
   }
 }
 
-TEST(MissingNvmlTest, IsNothingWhereNoneIsExpected) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
-  const auto node = node_named("hb176rs_v4");
-  Stage stage;
-  stage.show(render(node));
-  const auto nowhere = stage.root() / "nowhere" / "libnvidia-ml.so.1";
-  const auto seen = examine(stage.root(), {.profile = node.profile, .nvml = nowhere});
-  EXPECT_THAT(concerns(seen.report), IsEmpty()) << explain(seen.report);
-  EXPECT_EQ(seen.report.verdict, Verdict::healthy);
+TEST_F(MissingNvmlTest, IsHealthyIfNoGpuIsExpected) {
+  const auto report = report_of("hb176rs_v4", "nowhere/libnvidia-ml.so.1");
+  EXPECT_THAT(concerns(report), IsEmpty()) << explain(report);
+  EXPECT_EQ(report.verdict, Verdict::healthy);
   EXPECT_THAT(
-      seen.report.coverage.not_observed,
+      report.coverage.not_observed,
       ElementsAre(AllOf(Field(&NotObserved::what, "GPUs"), Field(&NotObserved::required, false))));
-  const auto driver = std::ranges::find(seen.report.findings, "gpu.driver", &Finding::check);
-  ASSERT_NE(driver, seen.report.findings.end());
+  const auto driver = std::ranges::find(report.findings, "gpu.driver", &Finding::check);
+  ASSERT_NE(driver, report.findings.end());
   EXPECT_EQ(driver->message, "no GPU expected by this profile, and NVML is not usable");
 }
 
@@ -184,6 +182,10 @@ void let_counters_move(nodes::NodeDescription& node) {
 
 class BusyGpus : public ::testing::TestWithParam<std::string_view> {
  protected:
+  void SetUp() override {
+    if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
+  }
+
   // As the profile's context judges it.
   [[nodiscard]] static std::vector<std::string> concerns_in(const Examination& seen,
                                                             const std::string& context) {
@@ -197,7 +199,6 @@ class BusyGpus : public ::testing::TestWithParam<std::string_view> {
 };
 
 TEST_P(BusyGpus, AreSoundBesideAJob) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   auto node = node_named(GetParam());
   load_fully(node);
   run_daemons(node);
@@ -214,7 +215,6 @@ TEST_P(BusyGpus, AreSoundBesideAJob) {
 }
 
 TEST_P(BusyGpus, AreSoundBetweenJobs) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   auto node = node_named(GetParam());
   load_fully(node);
   run_daemons(node);
@@ -226,7 +226,6 @@ TEST_P(BusyGpus, AreSoundBetweenJobs) {
 
 // A momentary hardware slowdown on every GPU is at most a warning.
 TEST_P(BusyGpus, MaySlowDownForAMoment) {
-  if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   auto node = node_named(GetParam());
   load_fully(node);
   for (auto& gpu : node.gpus) gpu.facts.clocks.reasons = 0x4cU;

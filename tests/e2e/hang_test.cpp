@@ -33,7 +33,7 @@ using ::testing::UnorderedElementsAre;
 
 constexpr unsigned kDeadlineS = 3;
 constexpr auto kGrace = 20s;  // a call that is waited for never returns
-constexpr std::string_view kDeafGpu = "gpu3";
+constexpr std::string_view kHangingGpu = "gpu3";
 
 struct Call {
   std::string name;
@@ -144,7 +144,8 @@ class HangingNode {
   [[nodiscard]] fs::path place(const Call& call) const {
     auto node = node_;
     if (!call.name.empty()) {
-      node.nvml.hangs.insert(call.of_a_gpu ? fmt::format("{} {}", call.name, kDeafGpu) : call.name);
+      node.nvml.hangs.insert(call.of_a_gpu ? fmt::format("{} {}", call.name, kHangingGpu)
+                                           : call.name);
     }
     const auto folder = fmt::format("nvml-of-{}", call.name);
     dir_.write(fmt::format("{}/scenario", folder), to_text(scenario_of(node)));
@@ -179,12 +180,11 @@ std::vector<Call> judge_runs(const HangingNode& node, const std::vector<Call>& c
     const auto* who = of_a_pair  ? "gpu.p2p node"
                       : of_a_gpu ? "gpu.present gpu3"
                                  : "muster.probes nvml";
-    const auto says_so =
-        ::testing::ContainsRegex(fmt::format("{}.*: {} did not return", who, name));
+    const auto named = ::testing::ContainsRegex(fmt::format("{}.*: {} did not return", who, name));
     if (of_a_gpu) {
-      EXPECT_THAT(concerns, ElementsAre(says_so));
+      EXPECT_THAT(concerns, ElementsAre(named));
     } else {
-      EXPECT_THAT(concerns, ::testing::Contains(says_so));
+      EXPECT_THAT(concerns, ::testing::Contains(named));
     }
   }
   return idle;
@@ -197,7 +197,7 @@ std::vector<std::string> names_of(const std::vector<Call>& calls) {
   return names;
 }
 
-TEST(HangTest, EveryCallIsNamedAndCostsItsGpuAlone) {
+TEST(HangTest, EveryHangingCallIsNamedAndAffectsOnlyItsGpu) {
   if (!disk_has_room()) GTEST_SKIP() << "the disk with the simulated node is nearly full";
   // Calls that are made only to older drivers.
   const auto idle = judge_runs(HangingNode(nodes::nd96isr_h100_v5()), all_calls());

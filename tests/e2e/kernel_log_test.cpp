@@ -33,7 +33,7 @@ Examination examine_with(std::vector<nodes::KernelRecordDescription> records) {
   return examine(stage.root(), {.profile = node.profile});
 }
 
-TEST(HostileKernelLogTest, WhatUserSpaceWroteFailsNothing) {
+TEST(HostileKernelLogTest, LinesFromUserSpaceFailNothing) {
   const auto seen = examine_with({
       {.level = 0, .facility = 1, .text = "watchdog: BUG: soft lockup - CPU#3 stuck for 22s!"},
       {.level = 2, .facility = 3, .text = "EXT4-fs error (device sda1): ext4_find_entry:1455"},

@@ -29,7 +29,7 @@ TEST(RecognitionTest, EveryFaultLeavesTheNodeRecognised) {
   }
 }
 
-TEST(RecognitionTest, ANodeWithoutItsRdmaStackIsUnhealthyWhoeverNamesItsProfile) {
+TEST(RecognitionTest, ANodeWithoutItsRdmaStackIsUnhealthyEvenIfRecognised) {
   const auto* fault = nodes::find_fault("rdma_stack_not_loaded");
   ASSERT_NE(fault, nullptr);
   Stage stage;
@@ -55,7 +55,7 @@ std::string in_empty_world(const std::string& command) {
 }
 
 // A report without values that differ between runs.
-nlohmann::json sayings(const std::string& text) {
+nlohmann::json stable_report(const std::string& text) {
   auto report = nlohmann::json::parse(text, nullptr, false);
   if (report.is_discarded()) return text;
   report.erase("started");
@@ -66,7 +66,7 @@ nlohmann::json sayings(const std::string& text) {
 
 class Isolation : public ::testing::TestWithParam<std::string_view> {};
 
-TEST_P(Isolation, NothingIsReadRoundTheRoot) {
+TEST_P(Isolation, NothingIsReadOutsideTheRoot) {
   if (in_empty_world(fmt::format("test -x {} && echo -n works", MUSTER_PROGRAM)) != "works") {
     GTEST_SKIP() << "no mount namespace may be made here";
   }
@@ -78,7 +78,7 @@ TEST_P(Isolation, NothingIsReadRoundTheRoot) {
       MUSTER_SOURCE_DIR, MUSTER_PROGRAM, stage.root().string(), node_named(fault.node).profile);
   const auto here = output_of(command);
   EXPECT_THAT(here, ::testing::HasSubstr(fault.check));
-  EXPECT_EQ(sayings(in_empty_world(command)), sayings(here));
+  EXPECT_EQ(stable_report(in_empty_world(command)), stable_report(here));
 }
 
 INSTANTIATE_TEST_SUITE_P(Written, Isolation,

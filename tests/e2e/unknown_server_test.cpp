@@ -30,7 +30,7 @@ nodes::NodeDescription unknown_server() {
 
 // Faults of devices that have equals; the others that `generic` finds are found by limits that hold
 // anywhere.
-const std::set<std::string_view>& with_sisters() {
+const std::set<std::string_view>& with_peers() {
   static const std::set<std::string_view> names{
       "firmware_differs", "nvme_narrow",   "nvme_other_firmware", "nvme_small",
       "nvlink_down",      "nvlink_slow",   "port_down",           "gpu_half_width",
@@ -41,7 +41,7 @@ const std::set<std::string_view>& with_sisters() {
 
 // Limits that a node cannot show: the site's wishes (parameters, NCCL's variables, Ethernet), and
 // limits of another model.
-const std::set<std::string_view>& said_by_the_site() {
+const std::set<std::string_view>& set_by_the_site() {
   static const std::set<std::string_view> names{
       "carrier_flaps",       "command_line_parameter", "ethernet_down",          "gpu_hot",
       "load_left_behind",    "many_pages_retired",     "many_running",           "nccl_ib_disabled",
@@ -49,7 +49,7 @@ const std::set<std::string_view>& said_by_the_site() {
   return names;
 }
 
-bool is_said(const Report& report, const nodes::Fault& fault) {
+bool is_found(const Report& report, const nodes::Fault& fault) {
   return std::ranges::any_of(report.findings, [&](const Finding& finding) {
     const bool counts = finding.outcome == fault.outcome || finding.outcome == Outcome::fail;
     return finding.check == fault.check && counts;
@@ -94,12 +94,12 @@ TEST_F(UnknownServer, ShowsEachFault) {
     if (!nodes::make_faulty(unknown_server(), {&fault})) continue;
     ++shown;
     const auto own = examine_fault(stage_, unknown_server(), fault, profile_);
-    EXPECT_NE(is_said(own.report, fault), said_by_the_site().contains(fault.name))
+    EXPECT_NE(is_found(own.report, fault), set_by_the_site().contains(fault.name))
         << fault.name << ":\n"
         << explain(own.report);
-    if (!with_sisters().contains(fault.name)) continue;
+    if (!with_peers().contains(fault.name)) continue;
     const auto generic = examine_fault(stage_, unknown_server(), fault, "generic");
-    EXPECT_TRUE(is_said(generic.report, fault)) << fault.name << ":\n" << explain(generic.report);
+    EXPECT_TRUE(is_found(generic.report, fault)) << fault.name << ":\n" << explain(generic.report);
   }
   EXPECT_GE(shown, 100U);
 }

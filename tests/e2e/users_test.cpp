@@ -161,7 +161,7 @@ class HungMountTest : public ::testing::Test {
   std::optional<HungFileSystem> file_system_;
 };
 
-TEST_F(HungMountTest, OfAUserWarnsAndLeavesNoGrowingNumberOfProcesses) {
+TEST_F(HungMountTest, MountedByAUserWarnsAndLeavesNoMoreProcesses) {
   hang(1001);
   if (!file_system_->works()) GTEST_SKIP() << "no FUSE may be mounted here";
   EXPECT_THAT(check("host.mounts"),
@@ -179,7 +179,7 @@ TEST_F(HungMountTest, OfAUserWarnsAndLeavesNoGrowingNumberOfProcesses) {
   EXPECT_LE(left_behind(), after_one);
 }
 
-TEST_F(HungMountTest, OfTheNodeFailsAndIsNotAskedAgain) {
+TEST_F(HungMountTest, MountedByRootFailsAndIsNotTriedAgain) {
   hang(0);
   if (!file_system_->works()) GTEST_SKIP() << "no FUSE may be mounted here";
   EXPECT_THAT(check("host.mounts"), HasSubstr("did not respond within 2 s"));
@@ -189,7 +189,7 @@ TEST_F(HungMountTest, OfTheNodeFailsAndIsNotAskedAgain) {
 }
 
 // The driver's library is on it: opening it never returns.
-TEST_F(HungMountTest, ADriverInWhichAChildHangsIsNotAskedAgain) {
+TEST_F(HungMountTest, ADriverThatHangsIsNotCalledAgain) {
   hang(1001);
   if (!file_system_->works()) GTEST_SKIP() << "no FUSE may be mounted here";
   const auto nvml = fmt::format("--nvml {}/hung/libnvidia-ml.so.1", stage_.root().string());

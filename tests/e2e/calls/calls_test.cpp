@@ -281,7 +281,7 @@ int run_below_careless_pid_1(const std::vector<std::string>& words) {
 
 class ZombieTest : public ::testing::TestWithParam<std::string_view> {};
 
-TEST_P(ZombieTest, NoneIsLeftWherePid1DoesNotReap) {
+TEST_P(ZombieTest, NoneIsLeftIfPid1DoesNotReap) {
   const Scene scene(GetParam());
   for (int i = 0; i < 5; ++i) {
     const int status = run_below_careless_pid_1(scene.words());
@@ -295,7 +295,7 @@ INSTANTIATE_TEST_SUITE_P(Each, ZombieTest, ::testing::ValuesIn(kRuns),
 
 // Without a note from an earlier run that something hangs, all processes are scanned: once, not by
 // each probe.
-TEST(LeftBehindTest, ProcessesAreLookedThroughOnceInARun) {
+TEST(LeftBehindTest, ProcessesAreScannedOncePerRun) {
 #ifndef __x86_64__
   GTEST_SKIP() << "calls are counted on x86-64 alone";
 #endif

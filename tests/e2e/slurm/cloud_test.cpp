@@ -56,7 +56,7 @@ TEST_F(CloudInSlurm, OnAnotherHostTheDrainIsVoid) {
   EXPECT_THAT(cluster().scontrol({"show", "node", "c1"}).out, Not(HasSubstr("Extra={")));
 }
 
-TEST_F(CloudInSlurm, OnAnotherSickHostTheDrainIsThatOnes) {
+TEST_F(CloudInSlurm, OnAnotherSickHostTheDrainIsForItsOwnFault) {
   render_booted("other");
   render_booted("other_sick", kPassing);
   begin(1, ", clean_runs: 2");
@@ -126,7 +126,7 @@ TEST_F(CloudInSlurm, ANodeThatSlurmHidesIsShownAndResumed) {
 }
 
 // `scontrol update state=power_down` takes the drain away, and so does idle_on_node_suspend.
-TEST_F(CloudInSlurm, ANodeThatAPowerDownPutBackIsJudgedAnew) {
+TEST_F(CloudInSlurm, ANodeThatAPowerDownPutBackIsJudgedAgain) {
   begin(1, "");
   ASSERT_TRUE(cluster().power_up("c1")) << logs();
   become("c1", "sick");
@@ -142,7 +142,7 @@ TEST_F(CloudInSlurm, ANodeThatAPowerDownPutBackIsJudgedAnew) {
 }
 
 // slurmd's own check at its start is the only one here: Slurm gives the machine back soon.
-TEST_F(CloudInSlurm, TheCheckAtTheStartOfSlurmdAcceptsNewNodesOrRefusesThem) {
+TEST_F(CloudInSlurm, TheCheckAtTheStartOfSlurmdAcceptsOrRefusesNewNodes) {
   render_booted("other");
   cloud_nodes_ = 2;
   begin(1, ", gate_new_nodes: true", true);
@@ -175,7 +175,7 @@ TEST_F(CloudInSlurm, TheCheckAtTheStartOfSlurmdAcceptsNewNodesOrRefusesThem) {
   EXPECT_THAT(events_of("c2"), HasSubstr(" resumed c2 periodic: accepted: "));
 }
 
-TEST_F(CloudInSlurm, TheSetupNamesWhatWillHappenToADrainedNode) {
+TEST_F(CloudInSlurm, CheckSetupNamesWhatHappensToADrainedNode) {
   more_ = {"SlurmctldParameters=idle_on_node_suspend"};
   partition_ = "SuspendTime=3600";
   begin(1, "", true);

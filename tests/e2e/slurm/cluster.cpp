@@ -340,11 +340,6 @@ bool Cluster::power_up(const std::string& node) {
          });
 }
 
-bool Cluster::wait_until_saved(const std::string& text) {
-  const auto state = folder_ / "state/node_state";
-  return wait_for([&] { return content_of(state).find(text) != std::string::npos; }, kPatience);
-}
-
 void Cluster::kill_controller() {
   controller_->signal(SIGKILL);
   controller_->wait(kPatience);

@@ -119,9 +119,6 @@ class Cluster {
 
   void stop_controller() const;  // hung: it takes connections and says nothing
   void continue_controller() const;
-  // Waits until the controller has written `text` into the nodes' state on disk, which it does up
-  // to some seconds after an update; what it has not written is gone when it is killed.
-  [[nodiscard]] bool wait_until_saved(const std::string& text);
   // Changes SuspendTime.
   [[nodiscard]] bool suspend_after(std::string_view seconds);
   // Powers a cloud node down or up as power saving does. It must be idle or drained.

@@ -57,7 +57,7 @@ TEST_P(HookScript, PassesItsContextAndTheVerdict) {
   }
 }
 
-TEST_P(HookScript, NeverFailsWhereMusterIsBroken) {
+TEST_P(HookScript, NeverFailsIfMusterIsBroken) {
   for (const auto* end : {"exit 2", "exit 64", "exit 78", "exit 127", "kill -SEGV $$"}) {
     program("muster", fmt::format("#!/bin/sh\n{}\n", end));
     const auto ran = run();
@@ -66,7 +66,7 @@ TEST_P(HookScript, NeverFailsWhereMusterIsBroken) {
   }
 }
 
-TEST_P(HookScript, NeverFailsWhereMusterCannotBeStarted) {
+TEST_P(HookScript, NeverFailsIfMusterCannotBeStarted) {
   EXPECT_EQ(run().status, 0) << "missing";
   EXPECT_THAT(run().err, HasSubstr("muster is not there or not executable"));
   folder.write("muster", "#!/bin/sh\nexit 1\n");
@@ -79,7 +79,7 @@ TEST_P(HookScript, NeverFailsWhereMusterCannotBeStarted) {
   EXPECT_EQ(run().status, 0) << "a directory";
 }
 
-TEST_P(HookScript, TellsSyslogWhereMusterIsBroken) {
+TEST_P(HookScript, LogsToSyslogIfMusterIsBroken) {
   // It is told nothing but this, and has nothing of the hook's own to hold on to.
   program("logger", fmt::format("#!/bin/sh\necho \"$*\" >>{0}/said\necho to out\necho to err >&2\n",
                                 folder.path().string()));
@@ -110,7 +110,7 @@ TEST_P(HookScript, TellsSyslogWhereMusterIsBroken) {
   EXPECT_FALSE(fs::exists(folder.path() / "said"));
 }
 
-TEST_P(HookScript, WaitsForNoLoggerAndHeedsNone) {
+TEST_P(HookScript, IgnoresTheLogger) {
   program("muster", "#!/bin/sh\nexit 64\n");
   for (const auto* logger : {"exit 1", "kill -KILL $$", "trap '' TERM\nsleep 100 & wait; wait"}) {
     program("logger", fmt::format("#!/bin/sh\n{}\n", logger));

@@ -48,7 +48,7 @@ TEST_F(MusterInSlurm, DrainsASickNodeAndResumesItAfterCleanRuns) {
 
 // `muster-bench locate --format json | muster drain --report -`. Hooks that find nothing do not
 // take it back.
-TEST_F(MusterInSlurm, DrainsWhomASearchAccuses) {
+TEST_F(MusterInSlurm, DrainsNodesThatASearchAccuses) {
   begin(1, ", most_drained: 100%, clean_runs: 1");
   ASSERT_TRUE(cluster().wait_until("n1", is_idle));
   const auto report = trees_.path() / "locate.json";
@@ -76,7 +76,7 @@ TEST_F(MusterInSlurm, DrainsWhomASearchAccuses) {
   EXPECT_TRUE(is_drained(cluster().nodes().at("n1"))) << events_of("n1");
 }
 
-TEST_F(MusterInSlurm, LeavesAnAdminsDrainWordForWord) {
+TEST_F(MusterInSlurm, DoesNotChangeAnAdminsDrain) {
   ASSERT_TRUE(render("sick", kPassing));
   begin(2, ", clean_runs: 1");
   const auto drain = [&](const char* reason) {
@@ -103,8 +103,8 @@ TEST_F(MusterInSlurm, LeavesAnAdminsDrainWordForWord) {
   EXPECT_EQ(cluster().nodes().at("n1").reason, "mine now");
 }
 
-// Who computes there now may be a job of the admin's.
-TEST_F(MusterInSlurm, ANodeThatAnAdminResumedIsNotDrainedForWhoComputesThere) {
+// The process there may be a job of the admin.
+TEST_F(MusterInSlurm, ANodeThatAnAdminResumedIsNotDrainedForARunningProcess) {
   ASSERT_TRUE(render("sick", kPassing));
   ASSERT_TRUE(render("computing", "process_of_no_job"));
   begin(2, ", clean_runs: 1");
@@ -152,7 +152,7 @@ TEST_F(MusterInSlurm, NothingIsAppliedLateWhenTheControllerHung) {
   EXPECT_THAT(cluster().nodes().at("n1").reason, StartsWith(std::string(kReason)));
 }
 
-TEST_F(MusterInSlurm, HoldsAJobBackInThePrologAndTellsItsUser) {
+TEST_F(MusterInSlurm, KeepsAJobFromASickNodeAndInformsItsUser) {
   ASSERT_TRUE(render("sick", kFault));
   begin(2, "", true);
   become("n1", "sick");
@@ -172,7 +172,7 @@ TEST_F(MusterInSlurm, HoldsAJobBackInThePrologAndTellsItsUser) {
   EXPECT_THAT(events_of("n1"), HasSubstr(fmt::format("job {}", id)));
 }
 
-TEST_F(MusterInSlurm, TellsTheUserOfAJobThatEndsThatItDoes) {
+TEST_F(MusterInSlurm, InformsTheUserOfAJobThatEnds) {
   ASSERT_TRUE(render("sick", kFault));
   begin(1, "", true);
   become("n1", "sick");
@@ -193,7 +193,7 @@ TEST_F(MusterInSlurm, TellsTheUserOfAJobThatEndsThatItDoes) {
                                 HasSubstr("; the job ends here: start it again")));
 }
 
-TEST_F(MusterInSlurm, AWholeSetupHasNothingToBeMended) {
+TEST_F(MusterInSlurm, AWholeSetupHasNoFailure) {
   more_ = {"PrologEpilogTimeout=60"};
   begin(1, "", true);
   const auto tree = trees_.path() / "on-n1";
@@ -237,8 +237,8 @@ TEST_F(MusterInSlurm, DrainsAfterAJobThatLeftAProcessBehind) {
   EXPECT_EQ(cluster().wait_for_job(id)->state, "COMPLETED");
 }
 
-// All of them are told the same wrong limit in the same second.
-TEST_F(MusterInSlurm, AWrongLimitDrainsTheSitesShareAndNoMore) {
+// All of them get the same wrong limit in the same second.
+TEST_F(MusterInSlurm, AWrongLimitDrainsOnlyTheSitesShare) {
   settings_ = "--set host.cpu.sockets=9";
   begin(8, ", most_drained: 25%");
   const auto count = [&] {
@@ -310,7 +310,7 @@ TEST_F(MusterInSlurm, SixPrologsAtOnceLoseNoDrain) {
 }
 
 // Its disk is another one, and Slurm knows why it is drained.
-TEST_F(MusterInSlurm, ANodeThatLostItsHistoryIsKnownAndResumedByTheRules) {
+TEST_F(MusterInSlurm, ANodeThatLostItsHistoryIsResumedAfterCleanRuns) {
   ASSERT_TRUE(render("sick", kPassing));
   begin(1, ", clean_runs: 2");
   become("n1", "sick");
@@ -328,7 +328,7 @@ TEST_F(MusterInSlurm, ANodeThatLostItsHistoryIsKnownAndResumedByTheRules) {
 }
 
 // Slurm puts the node back when it has booted, and no admin looked at it.
-TEST_F(MusterInSlurm, ARebootBySlurmIsNoAdminsResume) {
+TEST_F(MusterInSlurm, ARebootBySlurmIsNoResumeByAnAdmin) {
   ASSERT_TRUE(render("sick", kPassing));
   ASSERT_TRUE(render("again", kPassing));
   ASSERT_TRUE(render("booted", {}));
