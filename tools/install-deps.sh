@@ -21,6 +21,8 @@ debian_deploy=(
   docker.io iptables podman buildah runc mmdebstrap    # container
   python3-azure python3-marshmallow python3-strictyaml # azureml
   jq nodejs npm                                        # cyclecloud
+  # packages, ansible
+  lintian rpmlint rpm reprepro createrepo-c dnf gnupg ansible-core ansible-lint
 )
 # RHEL and its family have no package of kainjow's Mustache: put its one header into
 # /usr/local/include/kainjow.

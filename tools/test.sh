@@ -42,7 +42,7 @@ esac
 
 if [[ $mode == deep ]]; then
   tools/install-deps.sh deploy
-  tools/package.sh --test # deploy_containers puts the packages into images
+  tools/package.sh --test # for the tests of deploy/
   tools/package-cyclecloud.sh build/package/packages
   tools/guest-kernel.sh build/guest-kernel || echo "test: the test rdma_guest will be skipped"
   run_preset oldest

@@ -48,9 +48,9 @@ for job in all_reduce_container all_reduce_mpirun all_reduce_srun sweep; do
   names "$prefix/share/muster/jobs/$job.sbatch" "$bin/muster-bench"
 done
 for unit in muster-boot muster-sweep; do
-  names "$prefix/share/muster/systemd/$unit.service" "$bin/muster"
+  names "$prefix/lib/systemd/system/$unit.service" "$bin/muster"
 done
-[[ -f $prefix/share/muster/systemd/muster-sweep.timer ]] || fail "muster-sweep.timer is not installed"
+[[ -f $prefix/lib/systemd/system/muster-sweep.timer ]] || fail "muster-sweep.timer is not installed"
 
 # The hook finds the program next to it and passes its verdict to Slurm.
 for status in 0 1; do
