@@ -112,5 +112,10 @@ for file in "$source"/deploy/azureml/job*.yml; do
     grep --quiet -- "$words" "$work/out" || fail "$job: expected \"$words\" in: $(cat "$work/out")"
   done
 done
+# The page shows what the job prints on a model of its nodes.
+load "$source/deploy/azureml/job.yml" >"$work/loaded"
+read -r _ command <"$work/loaded"
+bash -c "${command/muster-bench/$bench} --backend sim" | grep '^# pass ' >"$work/passes"
+sed -n '/^# pass /p' "$source/docs/deploy/azureml.md" | diff - "$work/passes" || fail "azureml.md shows something else"
 ((failures == 0)) || exit 1
 echo "ok"
