@@ -82,6 +82,8 @@ for node in $(scontrol show hostnames "$1"); do
   sleep 2.5 # Slurm compares whole seconds: a node that booted before it was asked to is not up
   setsid unshare --uts --ipc --mount sh -c '{1}' sh "$node" {0}/etc/hosts -b >$log 2>&1 &
   echo $! >{0}/run/cloud-$node
+  # Slurm kills what is left in the script's own session.
+  while kill -0 $! && [[ $(ps -o sid= $!) -ne $! ]]; do sleep 0.1; done
 done
 )sh";
 
@@ -229,7 +231,9 @@ std::string Cluster::configuration() const {
   if (options_.cloud_nodes > 0) {
     add("SuspendProgram", "suspend");
     add("ResumeProgram", "resume");
-    text += "SuspendTimeout=2\nResumeTimeout=240\nSuspendTime=86400\n";
+    text += fmt::format(
+        "SuspendTimeout=2\nResumeTimeout=240\nSuspendTime=86400\nSuspendExcNodes=n[1-{}]\n",
+        options_.nodes);
   }
   text +=
       fmt::format("PartitionName=main Nodes=n[1-{}]{} Default=YES MaxTime=INFINITE State=UP {}\n",
