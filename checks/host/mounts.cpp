@@ -69,6 +69,11 @@ const Mount* hidden_by(const ByPoint& mounts, std::string_view point) {
   return nullptr;
 }
 
+Finding undecided(const Mount& mount) {
+  return not_known(printable(mount.point), fmt::format("whether {} works", name_of(mount)),
+                   mount.space);
+}
+
 std::optional<Finding> judge_state(const Mount& mount, const RequiredMount& required) {
   if (mount.hung) return std::nullopt;  // judge() reports hung mounts, required or not
   if (!required.type.empty() && !matches_glob(required.type, mount.type)) {
@@ -77,14 +82,16 @@ std::optional<Finding> judge_state(const Mount& mount, const RequiredMount& requ
                              required.type),
                  Remedy::fix_config, {mount.type, required.type});
   }
-  if (mount.space.is_unreadable()) {
+  if (mount.space.is_unreadable() && !mount.unasked) {
     return wrong(
         mount, fmt::format("{} returns an error: {}", name_of(mount), printable(mount.space.why())),
         Remedy::restart_service);
   }
-  if (!required.writable || !mount.read_only) return std::nullopt;
-  return wrong(mount, fmt::format("{} is mounted read-only, expected writable", name_of(mount)),
-               Remedy::fix_config, {"read-only", "writable"});
+  if (required.writable && mount.read_only) {
+    return wrong(mount, fmt::format("{} is mounted read-only, expected writable", name_of(mount)),
+                 Remedy::fix_config, {"read-only", "writable"});
+  }
+  return mount.unasked ? std::optional(undecided(mount)) : std::nullopt;
 }
 
 std::optional<Finding> judge_required(const Mounts& mounts, const ByPoint& points,
@@ -103,18 +110,17 @@ std::optional<Finding> judge_required(const Mounts& mounts, const ByPoint& point
                 Remedy::fix_config, {false, true});
 }
 
-bool is_required(const MountLimits& limits, std::string_view point) {
-  return std::ranges::any_of(
-      limits.required, [&](const RequiredMount& required) { return required.point == point; });
-}
-
 // A mount that is not required must only respond.
 std::optional<Finding> judge_other(const Mount& mount) {
   // By design, a FUSE mount of a user refuses all others, including root.
   if (!mount.space.is_unreadable() || mount.user || mount.type.starts_with("fuse"))
     return std::nullopt;
-  return not_known(printable(mount.point), fmt::format("whether {} works", name_of(mount)),
-                   mount.space);
+  return undecided(mount);
+}
+
+bool is_required(const MountLimits& limits, std::string_view point) {
+  return std::ranges::any_of(
+      limits.required, [&](const RequiredMount& required) { return required.point == point; });
 }
 
 Findings judge(const Snapshot& snapshot, const Profile& profile) {

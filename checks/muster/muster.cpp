@@ -69,8 +69,9 @@ constinit const Check check{
         "that times out met a device or file system that hangs: a GPU that fell off the bus blocks "
         "its driver, a dead file server blocks statfs. Facts from that probe are unknown, and the "
         "hang itself fails the node if the profile lists the probe as fatal. On a node with far "
-        "more tasks than CPUs, or without free memory, a missed deadline is meaningless and the "
-        "outcome unknown. A probe whose child of an earlier run still hangs is not tried again.",
+        "more tasks than CPUs, without free memory, or whose kernel files take seconds to read, a "
+        "missed deadline is meaningless and the outcome unknown. A probe whose child of an earlier "
+        "run still hangs is not tried again.",
     .fix =
         "Look in the kernel log for the device that hangs, and for the environment probe at the "
         "file systems named by NCCL's settings and the profile. A process that cannot be killed "

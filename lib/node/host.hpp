@@ -135,6 +135,9 @@ struct Mount {
   MUSTER_FIELD(Fact<std::vector<std::string>>, options,
                "as proc/mounts lists them: rw, nodev, hard …");
   MUSTER_FIELD(bool, hung, "statfs did not return in time") = false;
+  MUSTER_FIELD(bool, unasked,
+               "muster had no CPU, memory or descriptor to ask: says nothing about the mount") =
+      false;
   MUSTER_FIELD(Fact<std::string>, user, "user who mounted it, number or name; absent for root");
   MUSTER_FIELD(Fact<std::string>, users_write, "a folder in it that all users can write to");
   MUSTER_FIELD(Fact<double>, hung_for_s,

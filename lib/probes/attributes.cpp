@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 
@@ -22,6 +23,11 @@ bool all_hex(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_own_lack(const Error& error) {
+  return std::ranges::any_of(std::array{ENOMEM, EMFILE, ENFILE, EINTR},
+                             [&](int code) { return error.message.ends_with(errno_text(code)); });
+}
 
 Result<std::string> read_text(const Root& root, std::string_view path) {
   auto line = root.read_line(path);

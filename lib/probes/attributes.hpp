@@ -41,6 +41,10 @@ template <class T>
   return not_observed<T>(Status::error, std::move(reason));
 }
 
+// Whether an operation failed because muster had no memory or descriptors, which says nothing about
+// its object. `error` ends with the system's text, as those of os_error() and dlopen() do.
+[[nodiscard]] bool is_own_lack(const Error& error);
+
 // Reads the first line, printable and of bounded length.
 [[nodiscard]] Result<std::string> read_text(const Root& root, std::string_view path);
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
+#include <thread>
 
 #include "lib/base/text.hpp"
 #include "lib/probes/attributes.hpp"
@@ -27,7 +28,9 @@ std::string ask_all_of(std::span<const std::string> points, const AskSpace& ask)
   for (const auto& point : points) {
     auto answer = ask(point);
     if (!answer) answer.error().message = printable(answer.error().message);
-    asked.mounts.emplace_back().space = std::move(answer);
+    auto& mount = asked.mounts.emplace_back();
+    mount.unasked = !answer && is_own_lack(answer.error());
+    mount.space = std::move(answer);
   }
   return section_to_json(observed(std::move(asked)));
 }
@@ -37,7 +40,9 @@ std::vector<SpaceAnswer> decode_answers(std::string_view bytes, std::size_t poin
   std::vector<SpaceAnswer> answers;
   auto read = parse_section<Mounts>(bytes);
   if (!read || read->facts.mounts.size() != points) return answers;
-  for (auto& mount : read->facts.mounts) answers.push_back({.space = std::move(mount.space)});
+  for (auto& mount : read->facts.mounts) {
+    answers.push_back({.unasked = mount.unasked, .space = std::move(mount.space)});
+  }
   return answers;
 }
 
@@ -46,11 +51,11 @@ SpaceAnswer single_answer(const ChildAnswer& answer) {
     return {.hung = true, .space = make_error(fmt::format("statfs: {}", answer.reason))};
   }
   if (answer.end == ChildAnswer::End::died) {
-    return {.space = make_error(fmt::format("statfs: {}", answer.reason))};
+    return {.unasked = true, .space = make_error(fmt::format("statfs: {}", answer.reason))};
   }
   auto answers = decode_answers(answer.bytes, 1);
   if (!answers.empty()) return answers.front();
-  return {.space = make_error("statfs: no valid answer from the child")};
+  return {.unasked = true, .space = make_error("statfs: no valid answer from the child")};
 }
 
 // Usually everything answers, and one child is enough. Returns nothing otherwise.
@@ -65,6 +70,22 @@ struct Asking {
   const AnnounceSpace& announce;
 };
 
+// Sleeps for a quarter of the deadline in all, and is late only if children do not get a CPU.
+constexpr std::string_view kControl = "control";
+
+void start_control(Children& children, std::chrono::milliseconds deadline) {
+  constexpr int kNaps = 10;
+  children.start(std::string(kControl), deadline, [=] {
+    for (int i = 0; i < kNaps; ++i) std::this_thread::sleep_for(deadline / (4 * kNaps));
+    return std::string();
+  });
+}
+
+bool is_in_time(const ChildAnswer& control, std::chrono::milliseconds deadline) {
+  return control.end == ChildAnswer::End::answered &&
+         control.duration_ms < 0.75 * static_cast<double>(deadline.count());
+}
+
 // Starts a child for each point, so that every point has the whole deadline.
 void ask_one_by_one(std::span<const std::string> points, std::chrono::milliseconds deadline,
                     const Asking& asking, std::span<SpaceAnswer> result) {
@@ -75,9 +96,17 @@ void ask_one_by_one(std::span<const std::string> points, std::chrono::millisecon
       return ask_all_of(points.subspan(i, 1), asking.ask);
     });
   }
+  start_control(children, deadline);
+  bool has_cpu = false;
   for (auto next = children.next(); !next.first.empty(); next = children.next()) {
-    const auto index = parse_unsigned(next.first);
-    if (index && *index < result.size()) result[*index] = single_answer(next.second);
+    const auto& [name, answer] = next;
+    if (name == kControl) has_cpu = is_in_time(answer, deadline);
+    const auto index = parse_unsigned(name);
+    if (index && *index < result.size()) result[*index] = single_answer(answer);
+  }
+  for (auto& each : result) {
+    if (has_cpu || !each.hung) continue;
+    each = {.unasked = true, .space = make_error("statfs: a child without work was late as well")};
   }
 }
 
@@ -207,6 +236,7 @@ void ask_all(const Root& root, std::chrono::milliseconds deadline, Mounts& mount
   auto answers = ask_spaces(points, deadline, ask, announce);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     asked[i]->hung = answers[i].hung;
+    asked[i]->unasked = answers[i].unasked;
     asked[i]->space = std::move(answers[i].space);
   }
 }
@@ -260,8 +290,8 @@ std::vector<SpaceAnswer> ask_spaces(const std::vector<std::string>& points,
   auto result = ask_in_one_child(points, deadline, ask);
   if (!result.empty()) return result;
 
-  const SpaceAnswer not_asked{.space =
-                                  make_error("not asked: too many other mounts did not answer")};
+  const SpaceAnswer not_asked{
+      .unasked = true, .space = make_error("not asked: too many other mounts did not answer")};
   result.assign(points.size(), not_asked);
   const std::span<const std::string> all(points);
   const std::span<SpaceAnswer> answers(result);

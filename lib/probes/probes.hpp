@@ -94,6 +94,7 @@ struct NvmlOptions {
 
 struct SpaceAnswer {
   bool hung = false;
+  bool unasked = false;
   Fact<Space> space;
 
   bool operator==(const SpaceAnswer&) const = default;

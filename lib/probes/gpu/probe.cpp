@@ -244,6 +244,9 @@ Section<Nvml> probe_nvml(const Root& root, const NvmlOptions& options, Clock::ti
     return not_observed<Nvml>(
         Status::timeout, fmt::format("{} did not return within {:.3g} s", stuck, waited.count()));
   }
+  if (!opened.library && is_own_lack(opened.error)) {
+    return not_observed<Nvml>(std::move(opened.error.message));
+  }
   // A library that was named must exist.
   if (!opened.library && opened.error.missing && options.library.empty()) {
     return not_observed<Nvml>(Status::absent, std::move(opened.error.message));

@@ -103,7 +103,10 @@ Section<Verbs> probe_verbs(const Root& root) {
                                "libibverbs asks the running kernel, which a foreign root has not");
   }
   const auto library = open_verbs();
-  if (!library) return not_observed<Verbs>(Status::absent, library.error().message);
+  if (!library) {
+    return not_observed<Verbs>(is_own_lack(library.error()) ? Status::error : Status::absent,
+                               library.error().message);
+  }
   int count = 0;
   errno = 0;
   const std::unique_ptr<ibv_device*, void (*)(ibv_device**)> list(library->list(&count),

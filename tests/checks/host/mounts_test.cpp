@@ -86,6 +86,16 @@ TEST(HostMountsTest, FailsARequiredMountThatAnswersWithAnError) {
               ElementsAre(failure("/home", Remedy::restart_service)));
 }
 
+TEST(HostMountsTest, IsUndecidedAboutARequiredMountThatCouldNotBeAsked) {
+  Mount home = kHome;
+  home.unasked = true;
+  home.space = Fact<Space>::unreadable("statfs /home: Cannot allocate memory");
+  EXPECT_THAT(judge({home}, {kHomeRequired}), ElementsAre(unknown("/home")));
+  home.read_only = true;
+  EXPECT_THAT(judge({home}, {kHomeRequired}),
+              ElementsAre(fails("/home", Remedy::fix_config, {"read-only", "writable"})));
+}
+
 TEST(HostMountsTest, IsUndecidedAboutAnotherMountThatAnswersWithAnError) {
   Mount home = kHome;
   home.space = Fact<Space>::unreadable("statfs /home: Stale file handle");

@@ -28,6 +28,14 @@ Findings judged(const Snapshot& snapshot) {
   return ask(checks::muster_probes::check, snapshot, fatal_mounts());
 }
 
+Expected hung(const char* probe, Remedy remedy) {
+  return {.device = probe,
+          .outcome = Outcome::unknown,
+          .observed = std::string("timeout"),
+          .limit = std::string("ok"),
+          .remedy = remedy};
+}
+
 TEST(MusterProbesTest, PassesWhenNothingHungOrFailed) {
   Snapshot snapshot;
   snapshot.cpu = observed(Cpu{});
@@ -42,6 +50,14 @@ TEST(MusterProbesTest, AFatalProbeThatHangsFailsTheNode) {
   snapshot.mounts = {.status = Status::timeout, .reason = "no answer within 5 s"};
   EXPECT_THAT(judged(snapshot), ElementsAre(fails("mounts", Remedy::reboot,
                                                   {std::string("timeout"), std::string("ok")})));
+}
+
+TEST(MusterProbesTest, AFatalProbeIsUnknownWherePlainFilesTakeSecondsToRead) {
+  Snapshot snapshot;
+  snapshot.mounts = {.status = Status::timeout, .reason = "no answer within 5 s"};
+  snapshot.cpu = observed(Cpu{});
+  snapshot.cpu.duration_ms = 2500;
+  EXPECT_THAT(judged(snapshot), ElementsAre(hung("mounts", Remedy::watch)));
 }
 
 TEST(MusterProbesTest, AnotherProbeThatHangsOrFailsIsUnknown) {
@@ -78,14 +94,6 @@ TEST(MusterProbesTest, ADriverOfGpusThatHangsHasItsCode) {
   for (const auto& check : report.checks) {
     EXPECT_EQ(check.outcome == Outcome::fail, check.id == "muster.probes") << check.id;
   }
-}
-
-Expected hung(const char* probe, Remedy remedy) {
-  return {.device = probe,
-          .outcome = Outcome::unknown,
-          .observed = std::string("timeout"),
-          .limit = std::string("ok"),
-          .remedy = remedy};
 }
 
 TEST(MusterProbesTest, AdvisesARebootOnlyWhereADriverMayHang) {

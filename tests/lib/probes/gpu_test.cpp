@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -12,7 +13,9 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/probes/attributes.hpp"
 #include "lib/probes/gpu/caller.hpp"
+#include "lib/probes/gpu/library.hpp"
 #include "lib/probes/probes.hpp"
 #include "tests/fakes/nvml/scenario.hpp"
 #include "tests/support/printers.hpp"
@@ -442,6 +445,18 @@ TEST_F(NvmlTest, HungPairsAffectOnlyTheirFact) {
   EXPECT_TRUE(section->gpus.at(0).peers.is_unreadable());
   EXPECT_THAT(section->gpus.at(0).peers.why(), HasSubstr("nvmlDeviceGetP2PStatus"));
   EXPECT_EQ(section->gpus.at(0).memory, gpu(0).memory);
+}
+
+TEST(GpuProbeTest, ALibraryThatCouldNotBeOpenedForLackOfDescriptorsIsNotAbsent) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  const auto library = nvml::open_library("libutil.so.1");
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  ASSERT_FALSE(library);
+  EXPECT_TRUE(is_own_lack(library.error())) << library.error().message;
+  EXPECT_FALSE(is_own_lack(nvml::open_library("libnowhere.so.1").error()));
 }
 
 }  // namespace

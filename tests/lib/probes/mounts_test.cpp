@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <fstream>
 
 #include "lib/base/clock.hpp"
 #include "lib/probes/parse/parse.hpp"
@@ -209,7 +212,19 @@ using std::chrono_literals::operator""s;   // NOLINT(misc-unused-using-decls)
 const Space kSpace{
     .total_bytes = 5, .available_bytes = 4, .used_bytes = 3, .inodes_total = 2, .inodes_free = 1};
 
-// Answers by the first letter of the point: h hangs, c crashes, m is missing, f fails, s is slow.
+// Keeps all other children of this process's parent stopped, as if none of them got a CPU.
+[[noreturn]] void starve() {
+  for (;;) {
+    std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", ::getppid()));
+    for (pid_t pid = 0; children >> pid;) {
+      if (pid != ::getpid()) ::kill(pid, SIGSTOP);
+    }
+    ::usleep(1000);
+  }
+}
+
+// Answers by the first letter of the point: h hangs, c crashes, m is missing, f fails, s is slow,
+// o lacks memory, z leaves no CPU to the others.
 Result<Space> ask(const std::string& point) {
   switch (point.front()) {
     case 'h':
@@ -223,6 +238,10 @@ Result<Space> ask(const std::string& point) {
     case 's':
       ::usleep(300'000);
       return kSpace;
+    case 'o':
+      return os_error("statfs", point, ENOMEM);
+    case 'z':
+      starve();
     default:
       return kSpace;
   }
@@ -257,23 +276,40 @@ TEST(MountSpaceTest, TakesTwoDeadlinesIfManyPointsHang) {
   const auto start = Clock::now();
   const auto answers = ask_spaces(points, 300ms, ask);
   EXPECT_LT(Clock::now() - start, 40 * 300ms);
-  EXPECT_THAT(answers, ::testing::Each(hung("statfs: no answer within 0.3 s")));
+  // On a busy machine a hang is uncertain.
+  for (const auto& each : answers) EXPECT_TRUE(each.hung || each.unasked) << each.space.why();
 }
 
 TEST(MountSpaceTest, LosesOnlyThePointWhoseChildDies) {
-  EXPECT_THAT(ask_spaces({"a", "c"}, 20s, ask),
+  EXPECT_THAT(ask_spaces({"a", "c"}, 2s, ask),
               ElementsAre(SpaceAnswer{.space = kSpace},
-                          SpaceAnswer{.space = Fact<Space>::unreadable(
+                          SpaceAnswer{.unasked = true,
+                                      .space = Fact<Space>::unreadable(
                                           "statfs: ended with status 3 and no answer")}));
+}
+
+TEST(MountSpaceTest, AHangIsUncertainIfNoChildGotACpu) {
+  EXPECT_THAT(ask_spaces({"h", "z"}, 500ms, ask),
+              ::testing::Each(SpaceAnswer{.unasked = true,
+                                          .space = Fact<Space>::unreadable(
+                                              "statfs: a child without work was late as well")}));
+}
+
+TEST(MountSpaceTest, LackOfMemoryIsNotTheFaultOfTheMount) {
+  EXPECT_THAT(
+      ask_spaces({"o"}, 20s, ask),
+      ElementsAre(SpaceAnswer{
+          .unasked = true, .space = Fact<Space>::unreadable("statfs o: Cannot allocate memory")}));
 }
 
 TEST(MountSpaceTest, PointsThatWereNotReachedInTimeAreUnreadable) {
   const std::vector<std::string> points(300, "h");
   const auto answers = ask_spaces(points, 60ms, ask);
   ASSERT_EQ(answers.size(), 300U);
-  EXPECT_TRUE(answers[255].hung);
-  EXPECT_EQ(answers[256], SpaceAnswer{.space = Fact<Space>::unreadable(
-                                          "not asked: too many other mounts did not answer")});
+  const auto not_reached =
+      Fact<Space>::unreadable("not asked: too many other mounts did not answer");
+  EXPECT_NE(answers[255].space, not_reached);
+  EXPECT_EQ(answers[256], (SpaceAnswer{.unasked = true, .space = not_reached}));
 }
 
 }  // namespace
