@@ -6,6 +6,7 @@
 #include <span>
 
 #include "checks/app/commands.hpp"
+#include "lib/probes/host.hpp"
 #include "lib/process/startup.hpp"
 #include "lib/report/report.hpp"
 
@@ -15,10 +16,16 @@ int run(std::span<const char* const> arguments) {
   const muster::Caller caller{.console = muster::make_console(),
                               .variables = muster::environment(),
                               .started = muster::Clock::now()};
+  const auto returned = muster::return_to_container(arguments);
+  if (!returned) return muster::fail(caller, muster::undecided(returned.error()).value());
   const auto invocation = muster::app::parse(arguments);
   if (!invocation) {
     return muster::fail(caller,
                         {.status = muster::kExitUsage, .message = invocation.error().message});
+  }
+  if (!*returned && muster::app::wants_host(*invocation)) {
+    const auto refused = muster::restart_with_libraries_of_host(arguments, caller.variables);
+    if (!refused) return muster::app::refuse(*invocation, caller, refused.error());
   }
   return muster::app::run(*invocation, caller);
 }

@@ -244,6 +244,14 @@ bool counts_on_nvml(const Snapshot& snapshot, const Profile& profile) {
   return is_named(snapshot) && profile.gpu->present.count.value_or(1) > 0;
 }
 
+// How the container was recognised; empty outside of containers.
+std::string describe_container(const Fact<Container>& container) {
+  if (!container) return {};
+  return fmt::format("a container ({}) with namespaces of its own ({}): start it with --host",
+                     fmt::join(container->recognised_by, ", "),
+                     fmt::join(container->namespaces, ", "));
+}
+
 bool needed(const std::vector<const Check*>& checks, Probe probe) {
   return std::ranges::any_of(checks,
                              [&](const Check* check) { return check->needs.contains(probe); });
@@ -304,7 +312,8 @@ Report judge(const Snapshot& snapshot, const Profile& profile, const Selection& 
                 .profile = profile.name,
                 .context = selection.context,
                 .started = snapshot.taken,
-                .physical_host = snapshot.identity->physical_host.value_or("")};
+                .physical_host = snapshot.identity->physical_host.value_or(""),
+                .container = describe_container(snapshot.identity->container)};
   const Context context = context_of(profile, selection.context);
   std::vector<std::string> ids;
   const auto selected = select_checks(profile, selection);

@@ -34,6 +34,7 @@ struct CheckCommand {
   std::vector<std::string> snapshots;  // files and directories; empty: this node
   std::string save_snapshot;
   std::string root = "/";
+  bool host = false;                // observe the host of this container
   std::string nvml;                 // empty: the driver's library
   std::string state;                // empty: the default folder, on the host's own root only
   std::optional<Seconds> deadline;  // else the context's
@@ -59,6 +60,7 @@ struct SnapshotCommand {
   std::string context = "manual";
   std::string output;
   std::string root = "/";
+  bool host = false;
   std::string nvml;
   std::string state;
   std::optional<Seconds> deadline;
@@ -141,6 +143,12 @@ template <class Command>
 [[nodiscard]] std::vector<CommandText> command_texts();
 
 [[nodiscard]] std::string overview_help();
+
+// Whether the command observes the host of this container.
+[[nodiscard]] bool wants_host(const Invocation& invocation);
+
+// Ends a command that cannot begin. Returns the exit status.
+[[nodiscard]] int refuse(const Invocation& invocation, const Caller& caller, const Error& error);
 
 // Runs a command within its deadline.
 [[nodiscard]] int run(const Invocation& invocation, const Caller& caller);

@@ -128,6 +128,19 @@ struct CommandRunner {
 
 }  // namespace
 
+bool wants_host(const Invocation& invocation) {
+  return std::visit(
+      [](const auto& command) {
+        if constexpr (requires { command.host; }) return command.host;
+        return false;
+      },
+      invocation);
+}
+
+int refuse(const Invocation& /*invocation*/, const Caller& caller, const Error& error) {
+  return fail(caller, undecided(error).value());
+}
+
 int run(const Invocation& invocation, const Caller& caller) {
   return std::visit(CommandRunner{caller}, invocation);
 }

@@ -27,6 +27,8 @@
 #include "lib/base/root.hpp"
 #include "lib/base/text.hpp"
 #include "lib/command/version.hpp"
+#include "lib/node/container.hpp"
+#include "lib/probes/host.hpp"
 #include "lib/probes/observe.hpp"
 #include "lib/probes/parse/parse.hpp"
 #include "lib/process/child.hpp"
@@ -57,10 +59,10 @@ Result<void> check_state(const std::optional<std::filesystem::path>& file) {
   return check_no_others_link(*file);
 }
 
-// The caller's environment does not apply to a foreign node.
-std::map<std::string, std::string> variables_of(const Root& root,
+// The caller's environment does not apply to a foreign node, nor a container's to its host.
+std::map<std::string, std::string> variables_of(bool foreign,
                                                 std::map<std::string, std::string> variables) {
-  if (!root.foreign()) return variables;
+  if (!foreign) return variables;
   std::erase_if(variables, [](const auto& each) { return steers_nccl(each.first); });
   return variables;
 }
@@ -140,6 +142,18 @@ ProbeSet probes_for(const CheckCommand& command, const Lines& lines, const Profi
   return probes_needed(select_checks(Profile{}, observed_for(command)));
 }
 
+using Enter = std::function<Result<void>()>;
+
+// Moves the child of a probe to the host of this container; empty on the host itself.
+Result<Enter> way_to_host(bool wanted) {
+  if (!wanted) return Enter();
+  TRY_ASSIGN(auto host, HostNamespaces::open());
+  if (!host) return Enter();
+  return [shared = std::make_shared<const HostNamespaces>(*std::move(host))] {
+    return shared->join();
+  };
+}
+
 // The profile is not known yet when the GPUs are queried.
 NvmlParts parts_for(const CheckCommand& command, const Lines& lines) {
   if (!command.save_snapshot.empty()) return NvmlParts::all();
@@ -152,7 +166,16 @@ Fact<std::string> size_of(const CheckCommand& command) {
   if (!nhc_conf_by_size(command)) return {};
   const auto root = open_root(command.root);
   if (!root) return Fact<std::string>::failed(root.error());
-  return probe_identity(*root)->instance_size;
+  if (!command.host) return probe_identity(*root)->instance_size;
+  ObserveOptions options{.probes = Probe::identity,
+                         .deadline = Clock::now() + kDefaultDeadline,
+                         .state_file = std::nullopt};
+  TRY_ASSIGN(options.enter, way_to_host(true));
+  return observe(*root, options,
+                 [&](const Snapshot&) {
+                   return Plan{.probes = Probe::identity, .deadline = options.deadline};
+                 })
+      .identity->instance_size;
 }
 
 double milliseconds_since(Clock::time_point begin) {
@@ -247,6 +270,8 @@ Attempt<ObservedNode> observe_node(const ObservationRequest& request,
     return undecided(root.error());
   }
 
+  auto enter = way_to_host(request.host);
+  if (!enter) return undecided(enter.error());
   const auto state_file = state_file_of(request, *root);
   if (const auto safe = check_state(state_file); !safe) return undecided(safe.error());
   Result<Candidates> candidates;
@@ -257,8 +282,9 @@ Attempt<ObservedNode> observe_node(const ObservationRequest& request,
                                .nvml = {.library = request.nvml, .parts = parts_for(request)},
                                .link_errors = wants_link_errors(request.context),
                                .state_file = state_file,
-                               .variables = variables_of(*root, variables),
-                               .meanwhile = name ? std::function<void()>() : read_them};
+                               .variables = variables_of(root->foreign() || *enter, variables),
+                               .meanwhile = name ? std::function<void()>() : read_them,
+                               .enter = *std::move(enter)};
   Attempt<Choice> choice;
   auto snapshot = observe(*root, options, [&](const Snapshot& partial) -> std::optional<Plan> {
     choice = name ? named_profile(sources, *name, read_profile_of)
@@ -270,6 +296,7 @@ Attempt<ObservedNode> observe_node(const ObservationRequest& request,
                 .wanted = wanted_of(choice->profile)};
   });
   if (!choice) return tl::unexpected(choice.error());
+  hide_container(snapshot);
   return ObservedNode{
       .snapshot = std::move(snapshot), .choice = std::move(*choice), .state_file = state_file};
 }
@@ -350,6 +377,7 @@ Attempt<Inspected> inspect(const CheckCommand& command, const Caller& caller, De
       .profile = command.profile,
       .settings = command.settings,
       .root = command.root,
+      .host = command.host,
       .nvml = command.nvml,
       .state = command.state,
       .context = command.context,

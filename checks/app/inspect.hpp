@@ -30,6 +30,7 @@ struct ObservationRequest {
   std::string profile;  // empty: the site's, or by hardware
   std::vector<std::string> settings;
   std::string root = "/";
+  bool host = false;  // the host of this container
   std::string nvml;   // a library; empty for the driver's
   std::string state;  // folder; empty for the usual one
   std::string context = "manual";

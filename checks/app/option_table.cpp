@@ -105,6 +105,11 @@ constexpr auto kSet = option<&C::settings, take_setting<true>>(
 template <class C>
 constexpr auto kRoot = option<&C::root>("--root", "DIR", "read this tree instead of the host's /");
 template <class C>
+constexpr auto kHost = option<&C::host>(
+    "--host", "",
+    "in a container, observe the host that it runs on; needs the host's PID namespace and a "
+    "privileged container");
+template <class C>
 constexpr auto kNvml = option<&C::nvml, take_library>(
     "--nvml", "FILE", "query GPUs by this library instead of the driver's libnvidia-ml.so.1");
 template <class C>
@@ -175,6 +180,7 @@ constexpr std::array kOptions<C>{
         Arity::many),
     option<&C::save_snapshot>("--save-snapshot", "FILE", "save the snapshot as well"),
     kRoot<C>,
+    kHost<C>,
     kNvml<C>,
     kState<C>,
     kDeadline<C>,
@@ -190,6 +196,7 @@ constexpr std::array kOptions<S>{
     option<&S::output>("--output", "FILE",
                        "write to FILE, atomically; %h in its name stands for this host"),
     kRoot<S>,
+    kHost<S>,
     kNvml<S>,
     kState<S>,
     kDeadline<S>,

@@ -45,6 +45,10 @@ Result<void> finish(CheckCommand& command, const Words& /*words*/) {
       {command.active && replay, "--active runs benchmarks on this node, and excludes --snapshot"},
       {command.active && command.root != "/",
        "--active runs benchmarks on this node, and excludes --root"},
+      {command.active && command.host,
+       "--active runs benchmarks in this container, and excludes --host"},
+      {command.host && command.root != "/", "--host and --root exclude each other"},
+      {replay && command.host, "--snapshot observes nothing, and excludes --host"},
       {replay && !command.save_snapshot.empty(),
        "--snapshot observes nothing, and excludes --save-snapshot"},
       {replay && !command.nvml.empty(), "--snapshot observes no GPUs, and excludes --nvml"},
@@ -52,6 +56,11 @@ Result<void> finish(CheckCommand& command, const Words& /*words*/) {
       {std::ranges::count(command.snapshots, "-") > 1,
        "--snapshot: standard input can be read only once"},
   });
+}
+
+Result<void> finish(SnapshotCommand& command, const Words& /*words*/) {
+  return check_usage(
+      {{command.host && command.root != "/", "--host and --root exclude each other"}});
 }
 
 Result<void> finish(ExplainCommand& command, const Words& words) {

@@ -126,6 +126,7 @@ int run_snapshot(const SnapshotCommand& command, const Caller& caller, Deadline&
       .profile = command.profile,
       .settings = {},
       .root = command.root,
+      .host = command.host,
       .nvml = command.nvml,
       .state = command.state,
       .context = command.context,

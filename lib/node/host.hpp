@@ -14,6 +14,14 @@
 
 namespace muster {
 
+// The container that muster runs in.
+struct Container {
+  MUSTER_DESCRIBED(Container);
+  MUSTER_FIELD(std::vector<std::string>, recognised_by, "signs of a container");
+  MUSTER_FIELD(std::vector<std::string>, namespaces,
+               "namespaces not known to be the node's: mnt, pid, net, ipc, uts");
+};
+
 struct Identity {
   MUSTER_DESCRIBED(Identity);
   MUSTER_FIELD(std::string, hostname, "the name of the node, from proc/sys/kernel/hostname");
@@ -29,6 +37,8 @@ struct Identity {
                "Azure: name of the physical host, from the Hyper-V key-value pool");
   MUSTER_FIELD(Fact<std::string>, instance_size,
                "the cloud's name of the instance size, from cloud-init's instance data");
+  MUSTER_FIELD(Fact<Container>, container,
+               "the container that muster observed from; absent on the node itself");
 };
 
 struct NumaNode {

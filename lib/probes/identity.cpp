@@ -78,6 +78,7 @@ Section<Identity> probe_identity(const Root& root) {
   identity.foreign_root = root.foreign();
   identity.physical_host = read_physical_host(root);
   identity.instance_size = read_instance_size(root);
+  if (!root.foreign()) identity.container = read_container(root);
 
   const bool nothing = !hostname && !identity.boot_id && !identity.uptime_s &&
                        !identity.dmi_vendor && !identity.dmi_product;

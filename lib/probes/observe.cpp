@@ -112,7 +112,7 @@ class Observation {
     if (found == left_behind_.end()) {
       // The children of the probe for mounts announce their own mount.
       if (probe != Probe::mounts) announce_work(mine);
-      return work(probe, deadline);
+      return options_.enter ? enter_and_work(probe, deadline) : work(root_, probe, deadline);
     }
     // Without facts the sections of all probes look the same.
     return section_to_json(Section<Identity>{
@@ -122,40 +122,47 @@ class Observation {
             found->for_s ? fmt::format(" for {:.0f} s", *found->for_s) : std::string())});
   }
 
-  [[nodiscard]] std::string work(Probe probe, Clock::time_point deadline) const {
+  [[nodiscard]] std::string enter_and_work(Probe probe, Clock::time_point deadline) const {
+    const auto entered = options_.enter();
+    if (entered) return work(Root(), probe, deadline);
+    return section_to_json(
+        Section<Identity>{.status = Status::error, .reason = entered.error().message});
+  }
+
+  [[nodiscard]] std::string work(const Root& root, Probe probe, Clock::time_point deadline) const {
     switch (probe) {
       case Probe::identity:
-        return section_to_json(probe_identity(root_));
+        return section_to_json(probe_identity(root));
       case Probe::cpu:
-        return section_to_json(probe_cpu(root_));
+        return section_to_json(probe_cpu(root));
       case Probe::memory:
-        return section_to_json(probe_memory(root_));
+        return section_to_json(probe_memory(root));
       case Probe::mounts:
-        return section_to_json(probe_mounts(root_, wanted_.statfs_deadline, left_behind_));
+        return section_to_json(probe_mounts(root, wanted_.statfs_deadline, left_behind_));
       case Probe::disks:
-        return section_to_json(probe_disks(root_));
+        return section_to_json(probe_disks(root));
       case Probe::processes:
-        return section_to_json(probe_processes(root_));
+        return section_to_json(probe_processes(root));
       case Probe::kernel:
-        return section_to_json(probe_kernel(root_, wanted_.sysctls));
+        return section_to_json(probe_kernel(root, wanted_.sysctls));
       case Probe::kernel_log:
-        return section_to_json(probe_kernel_log(root_));
+        return section_to_json(probe_kernel_log(root));
       case Probe::services:
-        return section_to_json(probe_services(root_));
+        return section_to_json(probe_services(root));
       case Probe::network:
-        return section_to_json(probe_network(root_));
+        return section_to_json(probe_network(root));
       case Probe::pci:
-        return section_to_json(probe_pci(root_));
+        return section_to_json(probe_pci(root));
       case Probe::infiniband:
-        return section_to_json(probe_infiniband(root_, options_.link_errors));
+        return section_to_json(probe_infiniband(root, options_.link_errors));
       case Probe::verbs:
-        return section_to_json(probe_verbs(root_));
+        return section_to_json(probe_verbs(root));
       case Probe::topology:
-        return section_to_json(probe_topology(root_));
+        return section_to_json(probe_topology(root));
       case Probe::environment:
-        return section_to_json(probe_environment(root_, wanted_, options_.variables));
+        return section_to_json(probe_environment(root, wanted_, options_.variables));
       case Probe::nvml:
-        return section_to_json(probe_nvml(root_, options_.nvml, deadline));
+        return section_to_json(probe_nvml(root, options_.nvml, deadline));
     }
     return {};
   }

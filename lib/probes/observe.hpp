@@ -35,6 +35,8 @@ struct ObserveOptions {
       state_file;                                // of earlier runs; without it there are no rates
   std::map<std::string, std::string> variables;  // the environment
   std::function<void()> meanwhile = {};          // called while the first probes run
+  // Called in the child of each probe, which then observes the root directory of its process.
+  std::function<Result<void>()> enter = {};
 };
 
 // With `recognise`, all probes that do not depend on the profile start at once, and `planner` is

@@ -60,6 +60,11 @@ struct NvmlOptions {
 };
 
 [[nodiscard]] Section<Identity> probe_identity(const Root& root);
+// Returns the container that this process runs in; absent outside of containers, and in one that
+// shares all namespaces with the node.
+[[nodiscard]] Fact<Container> read_container(const Root& root);
+// Returns the namespaces of this process that are not known to be the node's.
+[[nodiscard]] std::vector<std::string> foreign_namespaces(const Root& root);
 // Returns the node's own name; empty if it cannot be read.
 [[nodiscard]] std::string read_hostname(const Root& root);
 [[nodiscard]] Section<Cpu> probe_cpu(const Root& root);

@@ -188,6 +188,8 @@ struct Report {
                "false for a job without any limit, on nodes without GPUs and HCAs") = true;
   MUSTER_FIELD(Coverage, coverage, "");
   MUSTER_FIELD(std::string, physical_host, "empty if the provider does not report it");
+  MUSTER_UNLESS_EMPTY(std::string, container,
+                      "the container that hid parts of the node: how it was recognised");
   MUSTER_FIELD(std::vector<std::string>, nodes, "of a job, by their first ranks");
   MUSTER_FIELD(std::vector<std::string>, accused, "nodes of a job with failures");
   MUSTER_FIELD(std::string, muster, "version");

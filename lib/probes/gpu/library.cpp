@@ -4,6 +4,10 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <array>
+#include <filesystem>
+
+#include "lib/base/files.hpp"
 #include "lib/probes/gpu/caller.hpp"
 
 namespace muster::nvml {
@@ -63,11 +67,35 @@ Fact<std::uint64_t> number_of(const FieldValue& field) {
   return make_error(fmt::format("NVML's field {} is not a natural number", field.field));
 }
 
+// Drivers that Kubernetes installs are not in the folders of the linker.
+constexpr std::array<std::string_view, 5> kDriverFolders{
+    "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",   // GPU operator
+    "/run/nvidia/driver/usr/lib/aarch64-linux-gnu",  //
+    "/run/nvidia/driver/usr/lib64",                  //
+    "/home/kubernetes/bin/nvidia/lib64",             // GKE
+    "/usr/lib/nvidia/tesla",                         // Bottlerocket
+};
+
+// Whether only root can have made the files in a folder: elsewhere /home/kubernetes may be a user.
+bool is_trusted(const std::filesystem::path& folder) {
+  for (auto each = folder; each != each.root_path(); each = each.parent_path()) {
+    if (!check_own_folder(each)) return false;
+  }
+  return true;
+}
+
+std::vector<std::string> usual_libraries() {
+  std::vector<std::string> names{"libnvidia-ml.so.1", "libnvidia-ml.so"};
+  for (const auto folder : kDriverFolders) {
+    if (is_trusted(folder)) names.push_back(fmt::format("{}/{}", folder, names.front()));
+  }
+  return names;
+}
+
 }  // namespace
 
 Result<Library> open_library(const std::string& named) {
-  std::vector<std::string> candidates{"libnvidia-ml.so.1", "libnvidia-ml.so"};
-  if (!named.empty()) candidates = {named};
+  const auto candidates = named.empty() ? usual_libraries() : std::vector{named};
   std::string why;
   for (const auto& candidate : candidates) {
     void* opened = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -249,6 +249,9 @@ std::string to_text(const Report& report, const RenderOptions& options) {
                                    report.duration_ms, printable(report.context),
                                    report.checks.empty() ? "" : ": ", count_by_outcome(report)),
                        options);
+  if (!report.container.empty()) {
+    text += closing_line("inside", printable(report.container), options);
+  }
   text += verdict_line(report, options);
   const auto evidence = joined(report.profile_evidence);
   text += closing_line(

@@ -63,6 +63,13 @@ TEST(ParseTest, TheLastOfARepeatedSingleOptionCounts) {
   EXPECT_EQ(parsed<CheckCommand>("check --format npd --format nhc").format, Format::nhc);
 }
 
+TEST(ParseTest, HostIsTheHostOfThisContainer) {
+  EXPECT_FALSE(wants_host(parse_line("check").value()));
+  EXPECT_TRUE(wants_host(parse_line("check --host").value()));
+  EXPECT_TRUE(wants_host(parse_line("snapshot --host").value()));
+  EXPECT_FALSE(wants_host(parse_line("list").value()));
+}
+
 TEST(ParseTest, ActiveRunsTheBenchmarksOfANhcConfiguration) {
   EXPECT_FALSE(parsed<CheckCommand>("check --nhc-conf a").active);
   EXPECT_TRUE(parsed<CheckCommand>("check --nhc-conf a --active").active);
@@ -276,6 +283,10 @@ constexpr auto kSlips = std::to_array<Slip>({
     {"check --snapshot a --state b", "excludes --state"},
     {"check --snapshot a --nvml b", "excludes --nvml"},
     {"check --snapshot - -", "read only once"},
+    {"check --snapshot a --host", "excludes --host"},
+    {"check --nhc-conf a --active --host", "excludes --host"},
+    {"check --root /elsewhere --host", "--host and --root exclude each other"},
+    {"snapshot --root /elsewhere --host", "--host and --root exclude each other"},
     // Checks and profiles
     {"explain", "explain: expected one check"},
     {"explain a b", "explain: expected one check"},
