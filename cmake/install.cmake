@@ -7,6 +7,8 @@ if(TARGET muster_mpi)
 file(CREATE_LINK muster \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/doc/muster-mpi\" SYMBOLIC)"
     COMPONENT mpi)
 endif()
+install(FILES configs/node-problem-detector/muster.json
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/muster/node-problem-detector)
 foreach(program muster muster-bench)
   install(FILES ${CMAKE_BINARY_DIR}/docs/${program}.bash
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program})

@@ -13,7 +13,9 @@
 #include "checks/app/commands.hpp"
 #include "checks/app/inspect.hpp"
 #include "lib/base/clock.hpp"
+#include "lib/base/text.hpp"
 #include "lib/process/process.hpp"
+#include "lib/process/program.hpp"
 #include "lib/report/report.hpp"
 #include "slurm/commands/check_setup.hpp"
 #include "slurm/commands/hook.hpp"
@@ -33,13 +35,23 @@ int guarded(const Caller& caller, const std::function<int()>& work) {
 
 // Runs a command that can hang: on the machine, or on files that the caller names.
 template <class Work>
-int in_time(const Caller& caller, std::optional<Seconds> allowed, const Work& work,
-            Input input = Input::none) {
+Supervised supervised(const Caller& caller, std::optional<Seconds> allowed, const Work& work,
+                      Input input = Input::none) {
   const auto deadline =
       caller.started + (allowed ? to_duration(*allowed) : Clock::duration(kDefaultDeadline));
-  return pass_on(supervise(
+  return supervise(
       caller.started, deadline,
-      [&](Deadline& shared) { return guarded(caller, [&] { return work(shared); }); }, input));
+      [&](Deadline& shared) { return guarded(caller, [&] { return work(shared); }); }, input);
+}
+
+template <class Work>
+int in_time(const Caller& caller, std::optional<Seconds> allowed, const Work& work) {
+  return pass_on(supervised(caller, allowed, work));
+}
+
+// node-problem-detector reads standard output only.
+std::string line_for_npd(std::string_view message) {
+  return fmt::format("{}\n", printable(message, kNpdOutput - 1));
 }
 
 // The commands without a deadline.
@@ -70,9 +82,14 @@ struct CommandRunner {
     };
     // A fleet of snapshots has no default deadline.
     if (replay && !command.deadline) {
-      return guarded(caller, [&] { return run_replay(command, caller); });
+      return status_in(command.format,
+                       guarded(caller, [&] { return run_replay(command, caller); }));
     }
-    return in_time(caller, command.deadline, work, replay ? Input::kept : Input::none);
+    auto run = supervised(caller, command.deadline, work, replay ? Input::kept : Input::none);
+    if (is_for_npd(command.format) && run.out.empty() && command.output.empty()) {
+      run.out = line_for_npd(run.lost.empty() ? last_line(run.err) : run.lost);
+    }
+    return status_in(command.format, pass_on(run));
   }
 
   int operator()(const SnapshotCommand& command) const {
@@ -137,8 +154,11 @@ bool wants_host(const Invocation& invocation) {
       invocation);
 }
 
-int refuse(const Invocation& /*invocation*/, const Caller& caller, const Error& error) {
-  return fail(caller, undecided(error).value());
+int refuse(const Invocation& invocation, const Caller& caller, const Error& error) {
+  const int status = fail(caller, undecided(error).value());
+  const auto* const check = std::get_if<CheckCommand>(&invocation);
+  if (check == nullptr || !is_for_npd(check->format)) return status;
+  return status_in(check->format, deliver(caller, "", line_for_npd(error.message), status));
 }
 
 int run(const Invocation& invocation, const Caller& caller) {

@@ -170,7 +170,7 @@ constexpr std::array kOptions<C>{
                        "own time; only on "
                        "a node without jobs"),
     kSet<C>,
-    option<&C::format>("--format", kFormats, "format of the report (default text)"),
+    option<&C::format>("--format", kCheckFormats, "format of the report (default text)"),
     option<&C::output>("--output", "FILE",
                        "write the report to FILE, atomically; %h in its name stands for this host"),
     option<&C::snapshots>(

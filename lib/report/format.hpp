@@ -34,7 +34,7 @@ struct RenderOptions {
 [[nodiscard]] std::string to_nhc(const Report& report, const RenderOptions& options = {});
 [[nodiscard]] std::string to_html(const Report& report, const RenderOptions& options = {});
 
-enum class Format { text, json, prometheus, junit, npd, nhc, html };
+enum class Format { text, json, prometheus, junit, npd, nhc, html, npd_undecided };
 
 struct FormatRow {
   Format format;
@@ -52,6 +52,7 @@ inline constexpr std::array kFormatTable{
     FormatRow{Format::npd, "npd", to_npd},  // one line, at most 80 bytes
     FormatRow{Format::nhc, "nhc", to_nhc},  // one line that NHC can safely evaluate
     FormatRow{Format::html, "html", to_html, true},
+    FormatRow{Format::npd_undecided, "npd_undecided", to_npd},
 };
 
 static_assert(std::ranges::is_sorted(kFormatTable, {}, &FormatRow::format));
@@ -62,5 +63,21 @@ static_assert(std::ranges::is_sorted(kFormatTable, {}, &FormatRow::format));
 
 // The words of --format.
 inline constexpr std::string_view kFormats = "text|json|prometheus|junit|npd|nhc|html";
+inline constexpr std::string_view kCheckFormats =
+    "text|json|prometheus|junit|npd|nhc|html|npd_undecided";
+
+[[nodiscard]] constexpr bool is_for_npd(Format format) {
+  return format == Format::npd || format == Format::npd_undecided;
+}
+
+// The exit status of a check in this format. A plug-in of node-problem-detector answers whether its
+// condition holds: 0 for no, 1 for yes. Other statuses are Unknown, which its metrics show as
+// healthy, so that "could not decide" is a condition of its own.
+[[nodiscard]] constexpr int status_in(Format format, int status) {
+  if (format != Format::npd_undecided) return status;
+  return status == kExitHealthy || status == kExitUnhealthy ? 0 : 1;
+}
+
+inline constexpr std::size_t kNpdOutput = 80;  // node-problem-detector keeps this many bytes
 
 }  // namespace muster

@@ -174,3 +174,5 @@ refused() {
 refused "PID 1 is not known to be the host's" container private check --host
 lacking=(sys_chroot sys_ptrace)
 refused "CAP_SYS_CHROOT, CAP_SYS_PTRACE missing" container shared check --host
+run 1 npd container shared check --host --format npd_undecided
+grep --quiet CAP_SYS_CHROOT "$work/npd.out" || fail "node-problem-detector gets no reason: $(cat "$work/npd.out")"

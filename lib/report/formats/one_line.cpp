@@ -10,8 +10,7 @@
 namespace muster {
 
 std::string to_npd(const Report& report, const RenderOptions& /*options*/) {
-  constexpr std::size_t kMaxOutput = 80;  // with the newline
-  return one_line(report, kMaxOutput - 1).append("\n");
+  return one_line(report, kNpdOutput - 1).append("\n");
 }
 
 std::string to_nhc(const Report& report, const RenderOptions& /*options*/) {

@@ -56,6 +56,15 @@ done
 
 # A node of which nothing is known is unknown, now and from its snapshot.
 expect 2 'node-7 is unknown' "${here[@]}"
+
+# To node-problem-detector a run without a verdict is a condition of its own, on standard output.
+expect 2 '^unknown: ' "${here[@]}" --format npd
+expect 1 '^unknown: ' "${here[@]}" --format npd_undecided
+sick=$(dirname "$0")/../../nodes/simulated/nd96isr_h100_v5_sick.json
+expect 1 '^unhealthy: ' "$muster" check --snapshot "$sick" --format npd
+expect 0 '^unhealthy: ' "$muster" check --snapshot "$sick" --format npd_undecided
+# shellcheck disable=SC2016
+expect 1 '^muster: unknown profile' shell '"$0" check --format npd_undecided --profile nonexistent 2>/dev/null'
 expect 0 '"node-7"' "$muster" snapshot --root "$work/root" --output /dev/stdout
 expect 2 'node-7 is unknown' shell \
   "\"\$0\" snapshot --root $work/root | \"\$0\" check --profile generic --snapshot -"

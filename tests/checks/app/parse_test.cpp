@@ -258,8 +258,8 @@ constexpr auto kSlips = std::to_array<Slip>({
     {"check --context Prolog", "did you mean prolog?"},
     {"check --context health", "expects manual|prolog|epilog|periodic|boot"},
     {"check --format jsn",
-     "check: --format: expects text|json|prometheus|junit|npd|nhc|html, got \"jsn\"; did you mean "
-     "json?"},
+     "check: --format: expects text|json|prometheus|junit|npd|nhc|html|npd_undecided, got "
+     "\"jsn\"; did you mean json?"},
     {"check --format prom", "did you mean prometheus?"},
     {"check --only gpu.temprature", "did you mean gpu.temperature?"},
     {"check --only temperature", "did you mean host.temperature or gpu.temperature?"},

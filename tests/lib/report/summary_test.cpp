@@ -89,7 +89,17 @@ TEST(VerdictTest, IsUnknownWithoutRequiredFacts) {
 TEST(FormatTest, HasAWordPerRow) {
   std::string words;
   for (const auto& row : kFormatTable) words += fmt::format("|{}", row.name);
-  EXPECT_EQ(words.substr(1), kFormats);
+  EXPECT_EQ(words.substr(1), kCheckFormats);
+  EXPECT_EQ(kCheckFormats, fmt::format("{}|npd_undecided", kFormats));
+}
+
+TEST(FormatTest, TheConditionUndecidedHoldsUnlessThereIsAVerdict) {
+  EXPECT_EQ(status_in(Format::npd_undecided, kExitHealthy), 0);
+  EXPECT_EQ(status_in(Format::npd_undecided, kExitUnhealthy), 0);
+  for (const int status : {kExitUndecided, kExitUsage, kExitConfiguration, 139}) {
+    EXPECT_EQ(status_in(Format::npd_undecided, status), 1);
+    EXPECT_EQ(status_in(Format::npd, status), status);
+  }
 }
 
 TEST(BenchChecksTest, IncludeBandwidthChecks) {
