@@ -9,7 +9,8 @@ debian_build=(g++ cmake ninja-build pkg-config libfmt-dev libexpected-dev libyam
   nlohmann-json3-dev libsimdjson-dev libcli11-dev libhwloc-dev libibverbs-dev libssl-dev
   libopenmpi-dev libpugixml-dev libkainjow-mustache-dev liburing-dev)
 debian_test=(openmpi-bin slurm-wlm munge iproute2 libgtest-dev libgmock-dev libbenchmark-dev
-  cppcheck shellcheck shfmt prometheus prometheus-node-exporter pciutils hwloc man-db procps util-linux jq)
+  cppcheck shellcheck shfmt prometheus prometheus-node-exporter pciutils hwloc man-db procps util-linux jq
+  python3-jsonschema python3-yaml)
 # Installed if the release has them: the oldest supported compiler, linters, SimGrid, and the tools of a guest
 # with software RDMA.
 debian_offered=(g++-11 clang-format-14 clang-tidy-14 clang-14 lld-14 libclang-rt-14-dev

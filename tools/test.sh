@@ -28,6 +28,9 @@ run_preset() {
 }
 
 tools/install-deps.sh test
+if [[ $mode != quick ]]; then
+  tools/kubernetes-tools.sh build/kubernetes-tools || echo "test: the test kubernetes_chart will be skipped"
+fi
 
 case $mode in
   quick) run_preset quick ;;
