@@ -30,7 +30,7 @@ constexpr auto kServerAnswers = std::chrono::seconds(10);
 struct Judged {
   int status = kExitUndecided;
   std::string message;
-  Report report = {.context = "periodic", .started = utc_now(), .muster = std::string(kVersion)};
+  Report report;
 };
 
 // Runs in a process of its own, because it moves to the host's namespaces.
@@ -44,11 +44,18 @@ Judged judge_node(const AgentCommand& command, const Caller& caller) {
                    .arguments = std::move(arguments),
                    .environment = caller.variables,
                    .limit = kLongestCheck});
-  if (!ended) return {.message = ended.error().message};
+  const auto without_report = [&](std::string why) {
+    return Judged{.message = std::move(why),
+                  .report = {.node = command.node,
+                             .context = "periodic",
+                             .started = utc_now(),
+                             .muster = std::string(kVersion)}};
+  };
+  if (!ended) return without_report(ended.error().message);
   auto report = parse_report(ended->out);
   if (!report) {
-    return {.message = fmt::format("muster check ended with status {}: {}", ended->status,
-                                   last_line(ended->err))};
+    return without_report(
+        fmt::format("muster check ended with status {}: {}", ended->status, last_line(ended->err)));
   }
   constexpr std::size_t kLongestMessage = 500;
   auto message = one_line(*report, kLongestMessage);
@@ -74,18 +81,19 @@ std::string publish(kubernetes::NodeStatus& node, const AgentCommand& command,
 
 }  // namespace
 
-int run_agent(const AgentCommand& command, const Caller& caller) {
+int run_agent(const AgentCommand& asked, const Caller& caller) {
+  auto command = asked;
+  if (command.node.empty()) command.node = value_of(caller.variables, "NODE_NAME");
   const kubernetes::Server server{
       .host = value_of(caller.variables, "KUBERNETES_SERVICE_HOST"),
       .port = value_of(caller.variables, "KUBERNETES_SERVICE_PORT"),
       .account = command.account.empty() ? kubernetes::kAccount : command.account};
-  const auto name = command.node.empty() ? value_of(caller.variables, "NODE_NAME") : command.node;
-  if (name.empty() || server.host.empty() || server.port.empty()) {
+  if (command.node.empty() || server.host.empty() || server.port.empty()) {
     return fail(caller, {.status = kExitUsage,
                          .message = "agent: run it in a pod, with NODE_NAME (or --node), "
                                     "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT"});
   }
-  kubernetes::NodeStatus node(name, [&](const kubernetes::Request& request) {
+  kubernetes::NodeStatus node(command.node, [&](const kubernetes::Request& request) {
     return kubernetes::send(server, request, kServerAnswers);
   });
   std::string last;  // a failure is printed once, not in every round

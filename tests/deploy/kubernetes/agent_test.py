@@ -152,6 +152,7 @@ await_that(lambda: events[2:] == [("Warning", "MusterUnfit")], f"one event for t
 profile("host: {memory: {nonsense: 1}}")
 await_that(lambda: verdict() == ("Unknown", "True") and metric() == "2", "a node that cannot be judged")
 expect("nonsense" in condition("MusterUndecided")["message"], "the message says why")
+expect('node="gpu-0"' in (folder / "muster.prom").read_text(), "the metrics name the node")
 
 refused.add("PATCH")
 profile(fit)
