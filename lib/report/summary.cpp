@@ -214,9 +214,9 @@ std::string one_line(const Report& report, std::size_t max_length, const Finding
     return max_length - std::min(max_length, verdict.size() + more.size() + tail.size());
   };
   // If there is little room, leave out what was not observed.
-  constexpr std::size_t kLeastSentence = 30;
+  constexpr std::size_t kMinSentence = 30;
   if (!end.empty()) end = fmt::format("; {}", end);
-  if (room_before(end) < kLeastSentence) {
+  if (room_before(end) < kMinSentence) {
     end = fmt::format("; {}", judged_of_selected(report));
   }
   return fmt::format("{}{}{}{}", verdict, printable(sentence(*leading), room_before(end)), more,

@@ -21,6 +21,10 @@ namespace muster {
 [[nodiscard]] std::string render_page(std::string_view page_template,
                                       const nlohmann::ordered_json& data);
 
+// The template of the HTML page, page.html. Its data is the JSON document of a report with what
+// to_html() adds to it.
+[[nodiscard]] std::string_view html_page();
+
 // The pictures of a report: breakdowns, matrices, and charts of bandwidth by size.
 struct Pictures {
   nlohmann::ordered_json data;                  // for the template; null if there are none

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -195,8 +194,8 @@ Json scale_of(double most) {
 }
 
 Json sizes_of(const SizeSeries& series, double step) {
-  constexpr std::size_t kMost = 5;
-  const auto every = (series.values.size() + kMost - 1) / kMost;
+  constexpr std::size_t kMax = 5;
+  const auto every = (series.values.size() + kMax - 1) / kMax;
   auto sizes = Json::array();
   std::size_t at = 0;
   for (const auto& [bytes, values] : series.values) {

@@ -124,7 +124,7 @@ std::optional<double> number_in(const Value& value) {
   return number != nullptr && std::isfinite(*number) ? std::optional(*number) : std::nullopt;
 }
 
-constexpr std::size_t kMostSeries = 200;  // of a family whose labels name devices
+constexpr std::size_t kMaxSeries = 200;  // of a family whose labels name devices
 
 // The best or worst value of each combination of labels, in the order of their names.
 class Samples {
@@ -144,7 +144,7 @@ class Samples {
     page.family(name, help);
     std::size_t count = 0;
     for (const auto& [labels, value] : values_) {
-      if (++count <= kMostSeries) page.sample(labels, value);
+      if (++count <= kMaxSeries) page.sample(labels, value);
     }
   }
 
